@@ -12,7 +12,7 @@ from rich.console import Console
 import benchmarks
 from benchmarks.report import table, written
 from benchmarks.timing import Benchmark, measured
-from sweeplib.cli_options import Command, argument
+from sweeplib.commands.cli_options import Command, argument
 
 PARTS = ("draws", "chain", "weights", "odes", "mean_fields", "sdes", "breath", "driver", "dispatch", "scaling")
 

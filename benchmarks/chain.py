@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from benchmarks.timing import Benchmark, Work
 from sweeplib import Overlaps, Problem
-from sweeplib.dynamics import DYNAMICS
-from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.driver import replicas_of
+from sweeplib.networks.dynamics import DYNAMICS
+from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.simulation.driver import replicas_of
 
 STRETCHES = 50
 """So many stretches of steps are taken with the same replicas before they start again."""

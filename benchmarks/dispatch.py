@@ -11,9 +11,9 @@ from unittest.mock import patch
 from uuid import uuid4
 
 from benchmarks.timing import Benchmark
-from sweeplib.execution import dispatch
-from sweeplib.execution.blocks import Block, BlockReport
-from sweeplib.execution.dispatch import dispatched
+from sweeplib.engine.execution import dispatch
+from sweeplib.engine.execution.blocks import Block, BlockReport
+from sweeplib.engine.execution.dispatch import dispatched
 
 WORKERS = 64
 BLOCKS = 4000

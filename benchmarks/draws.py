@@ -4,7 +4,7 @@ import numba
 import numpy as np
 
 from benchmarks.timing import Benchmark
-from sweeplib.numerics.random import fill_normals, random_words
+from sweeplib.networks.numerics.random import fill_normals, random_words
 
 COUNT, ROUNDS = 1000, 2000
 

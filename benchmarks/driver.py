@@ -15,17 +15,17 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.timing import Benchmark, Work
-from sweeplib.design.cluster import ClusterSettings
-from sweeplib.design.design import Design, Run
-from sweeplib.design.grid import Axis, Grid
+from sweeplib.engine.design.cluster import ClusterSettings
+from sweeplib.engine.design.design import Design, Run
+from sweeplib.engine.design.grid import Axis, Grid
+from sweeplib.engine.execution import run, work
+from sweeplib.engine.execution.blocks import Block, BlockReport
+from sweeplib.engine.language import Expression
 from sweeplib.engine.status import Status
-from sweeplib.execution import run, work
-from sweeplib.execution.blocks import Block, BlockReport
-from sweeplib.language import Expression
-from sweeplib.simulation import Recording
-from sweeplib.storage.dataset.finalise import finalise
-from sweeplib.storage.store.inventory import inventory, sweep_status
-from sweeplib.storage.store.run_store import RunStore
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.store.inventory import inventory, sweep_status
+from sweeplib.engine.storage.store.run_store import RunStore
+from sweeplib.networks.simulation import Recording
 
 CASES = 20_000
 DYNAMICS = "sgd_chain"

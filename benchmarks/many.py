@@ -19,9 +19,9 @@ import click
 import numpy as np
 
 from benchmarks.driver import grid_of
-from sweeplib.design.design import Design, Run
-from sweeplib.execution.clusters import CLUSTERS
-from sweeplib.simulation import Recording
+from sweeplib.engine.design.design import Design, Run
+from sweeplib.engine.execution.clusters import CLUSTERS
+from sweeplib.networks.simulation import Recording
 
 DYNAMICS = "trivial"
 PLUGIN = str(Path(__file__).with_name("trivial.py"))
@@ -38,19 +38,19 @@ def sweep_of(points: int, seeds: int, block_size: int | None = None) -> Design:
 
 
 def planned(sweep: Design, directory: Path, _: int) -> None:
-    from sweeplib.execution.plan import write_plan
+    from sweeplib.engine.execution.plan import write_plan
 
     write_plan(sweep, directory, progress=False)
 
 
 def ran(sweep: Design, directory: Path, workers: int) -> None:
-    from sweeplib.execution.run import run_sweep
+    from sweeplib.engine.execution.run import run_sweep
 
     run_sweep(sweep, directory, workers=workers, progress=False)
 
 
 def counted(sweep: Design, directory: Path, _: int) -> None:
-    from sweeplib.storage.store.inventory import sweep_status
+    from sweeplib.engine.storage.store.inventory import sweep_status
 
     [counts] = sweep_status(sweep, directory).values()
     if counts["ok"] != sweep.size:
@@ -58,14 +58,14 @@ def counted(sweep: Design, directory: Path, _: int) -> None:
 
 
 def finalised(sweep: Design, directory: Path, _: int) -> None:
-    from sweeplib.storage.dataset.finalise import finalise
+    from sweeplib.engine.storage.dataset.finalise import finalise
 
     finalise(sweep, directory)
 
 
 def started(sweep: Design, directory: Path, workers: int) -> None:
     """Start and end the cluster alone."""
-    from sweeplib.execution.clusters import cluster_of
+    from sweeplib.engine.execution.clusters import cluster_of
 
     with cluster_of(sweep).in_results(directory).client(workers):
         pass

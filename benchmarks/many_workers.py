@@ -3,7 +3,7 @@
 What a task and a block cost the driver and the scheduler is measured here, as the processor time of this process, which
 has both, with tasks of one block and of 64 for 64 threads of two other processes. The simulation then runs sweeps of
 blocks that take some seconds each: the sizes of tasks and the number of those on the scheduler are those of
-`sweeplib.execution.dispatch`; driver and scheduler are one server that handles tasks one after the other.
+`sweeplib.engine.execution.dispatch`; driver and scheduler are one server that handles tasks one after the other.
 """
 
 import heapq
@@ -15,9 +15,9 @@ from unittest.mock import patch
 import click
 
 from benchmarks.dispatch import all_done, blocks
-from sweeplib.execution import dispatch
-from sweeplib.execution.blocks import BlockReport
-from sweeplib.execution.dispatch import FEWEST_TASKS, MOST_BLOCKS, MOST_TASKS, TASKS_A_WORKER, dispatched
+from sweeplib.engine.execution import dispatch
+from sweeplib.engine.execution.blocks import BlockReport
+from sweeplib.engine.execution.dispatch import FEWEST_TASKS, MOST_BLOCKS, MOST_TASKS, TASKS_A_WORKER, dispatched
 
 MEASURED = 3000
 """Blocks that are handed out to measure the costs."""

@@ -4,9 +4,9 @@ import numpy as np
 
 from benchmarks.timing import Benchmark, Work
 from sweeplib import DYNAMICS, Problem
-from sweeplib.numerics.compiled import OneSignature
-from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.driver import replicas_of
+from sweeplib.networks.numerics.compiled import OneSignature
+from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.simulation.driver import replicas_of
 
 
 def _called(equations, state, calls, out):  # type: ignore[no-untyped-def]

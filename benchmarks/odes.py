@@ -7,9 +7,9 @@ import numpy as np
 
 from benchmarks.timing import Benchmark, Work
 from sweeplib import Overlaps, Problem, simulate
-from sweeplib.maths.expectations import expectations
-from sweeplib.maths.expectations.addresses import drifts_address, no_functions
-from sweeplib.maths.expectations.system import System, empty_drifts
+from sweeplib.networks.maths.expectations import expectations
+from sweeplib.networks.maths.expectations.addresses import drifts_address, no_functions
+from sweeplib.networks.maths.expectations.system import System, empty_drifts
 
 
 def committee(p: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -74,6 +74,6 @@ def written(rows: Sequence[Measured], path: Path) -> None:
 
 
 def _processor() -> str:
-    from sweeplib.storage.records.provenance import cpu_model
+    from sweeplib.engine.storage.records.provenance import cpu_model
 
     return cpu_model()

@@ -14,11 +14,11 @@ import numpy as np
 
 import sweeplib.config
 from benchmarks.timing import Benchmark, Work
-from sweeplib.design.design import Design
-from sweeplib.execution.plan import write_plan
-from sweeplib.execution.run import run_sweep
-from sweeplib.simulation.driver import run_cases
-from sweeplib.storage.store.run_store import RunStore
+from sweeplib.engine.design.design import Design
+from sweeplib.engine.execution.plan import write_plan
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.storage.store.run_store import RunStore
+from sweeplib.networks.simulation.driver import run_cases
 
 SEEDS = 896
 """About two minutes of kernels on a core, with exits at 1 %."""

@@ -4,10 +4,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, Array, Dynamics, NumericalOptions
-from sweeplib.dynamics.replicas import Replicas
-from sweeplib.problem import Problem
-from sweeplib.views import NetworkView, View
+from sweeplib.networks.dynamics.dynamics import DYNAMICS, ONE_PASS, Array, Dynamics, NumericalOptions
+from sweeplib.networks.dynamics.replicas import Replicas
+from sweeplib.networks.problem import Problem
+from sweeplib.networks.views import NetworkView, View
 
 
 class Trivial(Dynamics):

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.chain import steps_of
 from benchmarks.timing import Benchmark, Work
 from sweeplib import Problem
-from sweeplib.numerics.random import fill_normals
+from sweeplib.networks.numerics.random import fill_normals
 
 RATE = 0.1
 

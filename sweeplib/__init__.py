@@ -1,4 +1,4 @@
-"""sweeplib: distributed parameter sweeps of one-pass SGD in two-layer networks, and of its limits.
+"""sweeplib: random experiments over a grid, each run once: two-layer networks that learn by SGD, or your own function.
 
 The names below are the public interface; each is imported when it is first used.
 """
@@ -9,39 +9,39 @@ TYPE_CHECKING = False  # that of `typing`, whose import takes as long as a job o
 if TYPE_CHECKING:
     from sweeplib.analysis import ANALYSES
     from sweeplib.analysis.kit.combination import combine
-    from sweeplib.dynamics import DYNAMICS
+    from sweeplib.engine.storage import open_dataset as open  # noqa: A004 - `sweeplib.open`
     from sweeplib.errors import InputError, SweeplibError
-    from sweeplib.figures import FIGURES
     from sweeplib.functions.function import Result, simulator
     from sweeplib.functions.program import program
-    from sweeplib.maths.activations import ACTIVATIONS
-    from sweeplib.maths.overlaps import Overlaps
-    from sweeplib.observables import OBSERVABLES
-    from sweeplib.problem import Problem
-    from sweeplib.simulation import simulate
-    from sweeplib.storage import open_dataset as open  # noqa: A004 - `sweeplib.open`
+    from sweeplib.networks.dynamics import DYNAMICS
+    from sweeplib.networks.maths.activations import ACTIVATIONS
+    from sweeplib.networks.maths.overlaps import Overlaps
+    from sweeplib.networks.observables import OBSERVABLES
+    from sweeplib.networks.problem import Problem
+    from sweeplib.networks.simulation import simulate
+    from sweeplib.pictures.figures import FIGURES
     from sweeplib.sweeps import Sweep, answer, sweep
 
 __version__ = "0.3.0"
 
 _HOMES = {
-    "ACTIVATIONS": "sweeplib.maths.activations",
+    "ACTIVATIONS": "sweeplib.networks.maths.activations",
     "ANALYSES": "sweeplib.analysis",
-    "DYNAMICS": "sweeplib.dynamics",
-    "FIGURES": "sweeplib.figures",
+    "DYNAMICS": "sweeplib.networks.dynamics",
+    "FIGURES": "sweeplib.pictures.figures",
     "InputError": "sweeplib.errors",
-    "OBSERVABLES": "sweeplib.observables",
-    "Overlaps": "sweeplib.maths.overlaps",
-    "Problem": "sweeplib.problem",
+    "OBSERVABLES": "sweeplib.networks.observables",
+    "Overlaps": "sweeplib.networks.maths.overlaps",
+    "Problem": "sweeplib.networks.problem",
     "Sweep": "sweeplib.sweeps",
     "SweeplibError": "sweeplib.errors",
     "combine": "sweeplib.analysis.kit.combination",
-    "open": "sweeplib.storage",
+    "open": "sweeplib.engine.storage",
     "Result": "sweeplib.functions.function",
     "program": "sweeplib.functions.program",
     "answer": "sweeplib.sweeps",
     "sweep": "sweeplib.sweeps",
-    "simulate": "sweeplib.simulation",
+    "simulate": "sweeplib.networks.simulation",
     "simulator": "sweeplib.functions.function",
 }
 

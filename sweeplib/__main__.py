@@ -1,12 +1,12 @@
 """The command `sweeplib`, also as `python -m sweeplib`; Ctrl-C is reported in one line from the start."""
 
-from sweeplib.process.command import command, whole_process
+from sweeplib.engine.process.command import command, whole_process
 
 
 def main() -> None:
     """Run the command; its exit status ends the process."""
     with whole_process(), command():
-        from sweeplib.cli import app
+        from sweeplib.commands.cli import app
 
         app(prog_name="sweeplib")
 

@@ -11,7 +11,7 @@ import xarray as xr
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
-    from sweeplib.report.explore import Explored
+    from sweeplib.pictures.report.explore import Explored
 
 
 @xr.register_dataset_accessor("sweep")
@@ -63,8 +63,8 @@ class SweepAccessor:
         Its analyses have default options.
         """
         from sweeplib.config.values import plain
-        from sweeplib.figures import FIGURES
-        from sweeplib.figures.notebook import shown_in_notebooks
+        from sweeplib.pictures.figures import FIGURES
+        from sweeplib.pictures.figures.notebook import shown_in_notebooks
 
         _check(self._ds)
         figure, options = FIGURES[name], {key: plain(value) for key, value in options.items()}
@@ -78,7 +78,7 @@ class SweepAccessor:
         that 10⁶ runs are no more than 10. It is there until its method `close` is called or this process ends. The
         `port` is 5006, or a free one if that is taken.
         """
-        from sweeplib.report.explore import Explored
+        from sweeplib.pictures.report.explore import Explored
 
         _check(self._ds)
         page = Explored(self._ds, str(self._ds.attrs.get("sweep", "dataset")), port)

@@ -7,28 +7,23 @@ it names. docs/how-to/plugins.md says what each name is for.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.code.exports import HOMES
+from sweeplib.engine.code.exports import HOMES
 
 if TYPE_CHECKING:
     from sweeplib.analysis import ANALYSES, Analysis
-    from sweeplib.answers import PROPOSERS, Answer, Question, Row, State, rows_asked
-    from sweeplib.design.cluster import CLUSTERS, ClusterSettings
-    from sweeplib.dynamics import DYNAMICS, ONE_PASS, Dynamics, OverlapDynamics
-    from sweeplib.dynamics.diagnostics import Diagnostic
-    from sweeplib.dynamics.dynamics import NumericalOptions
-    from sweeplib.dynamics.step_dynamics import StepDynamics
+    from sweeplib.analysis.answers import PROPOSERS, Answer, Question, Row, State, rows_asked
+    from sweeplib.engine.design.cluster import CLUSTERS, ClusterSettings
     from sweeplib.errors import InputError
-    from sweeplib.figures import FIGURES, INTERACTIVE, Figure, Interactive
-    from sweeplib.figures.kit.against import figure_against, theory_along
-    from sweeplib.figures.kit.chart import Chart, chart_figure
-    from sweeplib.figures.kit.facets import arranged
-    from sweeplib.figures.kit.points import Curve, Level, Points
-    from sweeplib.maths.activations import ACTIVATIONS, Activation
-    from sweeplib.maths.activations.named import FORMS, spelled
-    from sweeplib.maths.expectations import FAMILIES, Expectations, Family, expectations
-    from sweeplib.maths.hermite import hermite_series
-    from sweeplib.observables import OBSERVABLES, Observable
-    from sweeplib.problem import (
+    from sweeplib.networks.dynamics import DYNAMICS, ONE_PASS, Dynamics, OverlapDynamics
+    from sweeplib.networks.dynamics.diagnostics import Diagnostic
+    from sweeplib.networks.dynamics.dynamics import NumericalOptions
+    from sweeplib.networks.dynamics.step_dynamics import StepDynamics
+    from sweeplib.networks.maths.activations import ACTIVATIONS, Activation
+    from sweeplib.networks.maths.activations.named import FORMS, spelled
+    from sweeplib.networks.maths.expectations import FAMILIES, Expectations, Family, expectations
+    from sweeplib.networks.maths.hermite import hermite_series
+    from sweeplib.networks.observables import OBSERVABLES, Observable
+    from sweeplib.networks.problem import (
         DATA,
         LOSSES,
         STARTS,
@@ -46,7 +41,7 @@ if TYPE_CHECKING:
         Update,
         parameter,
     )
-    from sweeplib.views import (
+    from sweeplib.networks.views import (
         Estimate,
         ExitLevel,
         NetworkView,
@@ -56,6 +51,11 @@ if TYPE_CHECKING:
         TwoTimeView,
         View,
     )
+    from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Figure, Interactive
+    from sweeplib.pictures.figures.kit.against import figure_against, theory_along
+    from sweeplib.pictures.figures.kit.chart import Chart, chart_figure
+    from sweeplib.pictures.figures.kit.facets import arranged
+    from sweeplib.pictures.figures.kit.points import Curve, Level, Points
 
 __all__ = [
     "ACTIVATIONS",

@@ -27,16 +27,16 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.errors import InputError
-from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
     from distributed import Client
     from matplotlib.figure import Figure as Drawing
 
-    from sweeplib.answers import Answer
-    from sweeplib.design.design import Design
-    from sweeplib.execution.plan import Plan
+    from sweeplib.analysis.answers import Answer
+    from sweeplib.engine.design.design import Design
+    from sweeplib.engine.execution.plan import Plan
     from sweeplib.functions.function import Function
 
 
@@ -68,8 +68,8 @@ class Sweep:
         return sweep
 
     def _start(self, design: "Design", results: Path, folder: Path, file: Path | None) -> None:
-        from sweeplib.storage.records.config_files import check_origin, refuse_other_origin
-        from sweeplib.storage.records.rounds import with_rounds
+        from sweeplib.engine.storage.records.config_files import check_origin, refuse_other_origin
+        from sweeplib.engine.storage.records.rounds import with_rounds
 
         self.directory, self._folder, self._file = results / design.name, folder, file
         if file is None:
@@ -80,8 +80,8 @@ class Sweep:
 
     def plan(self) -> "Plan":
         """Return what is left to compute and its cost on this machine, measured on a few cases; shown as a table."""
-        from sweeplib.execution.plan import write_plan
-        from sweeplib.storage.records.locks import part_lock
+        from sweeplib.engine.execution.plan import write_plan
+        from sweeplib.engine.storage.records.locks import part_lock
 
         with part_lock(self.directory, "plans"):
             self._record()
@@ -95,13 +95,13 @@ class Sweep:
 
         Failed cases are recorded and raise no error (`status`). After an interrupt the same call continues.
         """
-        from sweeplib.front.sweep import simulate
-        from sweeplib.process.children import script_not_imported
-        from sweeplib.storage.dataset.finalise import finalise
-        from sweeplib.storage.records.jobs import job
-        from sweeplib.storage.records.locks import part_lock
-        from sweeplib.storage.records.publish import publish_dataset
-        from sweeplib.storage.records.rounds import with_rounds
+        from sweeplib.commands.sweep import simulate
+        from sweeplib.engine.process.children import script_not_imported
+        from sweeplib.engine.storage.dataset.finalise import finalise
+        from sweeplib.engine.storage.records.jobs import job
+        from sweeplib.engine.storage.records.locks import part_lock
+        from sweeplib.engine.storage.records.publish import publish_dataset
+        from sweeplib.engine.storage.records.rounds import with_rounds
 
         with part_lock(self.directory, "simulates"):
             self._record()
@@ -116,14 +116,14 @@ class Sweep:
     @property
     def status(self) -> dict[str, dict[str, int]]:
         """The number of cases with each status, by dynamics."""
-        from sweeplib.storage.store.inventory import sweep_status
+        from sweeplib.engine.storage.store.inventory import sweep_status
 
         return sweep_status(self.design, self.directory)
 
     @property
     def answers(self) -> "list[Answer]":
         """The answers after the last complete round, each with its interval and, if it is not given, the reason."""
-        from sweeplib.answers.shown import answers_of
+        from sweeplib.analysis.answers.shown import answers_of
 
         return answers_of(self.design, self.directory)
 
@@ -133,7 +133,7 @@ class Sweep:
         return self._opened(overlaps=False)
 
     def _opened(self, *, overlaps: bool) -> "xr.Dataset":
-        from sweeplib.storage.dataset.folder import open_dataset
+        from sweeplib.engine.storage.dataset.folder import open_dataset
 
         path = self.directory / "dataset.zarr"
         if not path.exists():
@@ -162,10 +162,10 @@ class Sweep:
         `name` is that of a figure or of an entry of `figures` in the config. InputError for an unknown name or option,
         and for a sweep that does not fit.
         """
-        from sweeplib.code.user_code import located, with_files
         from sweeplib.config.values import plain
-        from sweeplib.figures.figure import requested
-        from sweeplib.figures.notebook import shown_in_notebooks
+        from sweeplib.engine.code.user_code import located, with_files
+        from sweeplib.pictures.figures.figure import requested
+        from sweeplib.pictures.figures.notebook import shown_in_notebooks
 
         resolved = with_files({"figures": {name: plain(options)}}, partial(located, folder=self._folder))["figures"]
         figure, chosen = requested(name, {**self.design.figures.get(name, {}), **resolved[name]})
@@ -175,9 +175,9 @@ class Sweep:
     def report(self) -> Path:
         """Write the analyses, the figures and the report of the sweep; return the path of the report, an HTML page."""
         from sweeplib.analysis import write_analysis
-        from sweeplib.figures import write_figure
-        from sweeplib.report import write_report
-        from sweeplib.storage.records.locks import part_lock
+        from sweeplib.engine.storage.records.locks import part_lock
+        from sweeplib.pictures.figures import write_figure
+        from sweeplib.pictures.report import write_report
 
         with part_lock(self.directory, "writes the report"):
             for name in self.design.analyses:
@@ -188,7 +188,7 @@ class Sweep:
 
     def _record(self) -> None:
         """Record the YAML file, if there is one, as that of the folder's results."""
-        from sweeplib.storage.records.config_files import record_origin
+        from sweeplib.engine.storage.records.config_files import record_origin
 
         if self._file is not None:
             record_origin(self._file, self.directory)
@@ -317,8 +317,8 @@ def sweep_of(
 
 def _file_of(function: "Function", directory: Path) -> Path:
     """Return the file that other processes import: the function's own, or one in the folder of a sweep for it."""
+    from sweeplib.engine.storage.records.files import write_text
     from sweeplib.functions.source import is_importable
-    from sweeplib.storage.records.files import write_text
 
     if function.file is not None and is_importable(function):
         return function.file

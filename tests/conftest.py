@@ -16,20 +16,22 @@ import runtime_types
 from tests.tiers import COSTLY, QUICKER, is_left_to_the_rest
 
 CHECKED = [
-    "analysis",
+    "analysis.kit",
     "config",
-    "figures",
-    "observables",
-    "problem.problem",
-    "problem.starts",
-    "problem.weights",
-    "report",
-    "simulation",
-    "storage",
-    "design",
-    "execution",
-    "theory",
-    "views",
+    "pictures.figures",
+    "networks.observables",
+    "networks.problem.problem",
+    "networks.problem.starts",
+    "networks.problem.weights",
+    "pictures.report",
+    "networks.simulation",
+    "engine.storage",
+    "engine.design",
+    "engine.execution",
+    "networks.theory",
+    "networks.views",
+    "statistics",
+    *(f"analysis.{file.stem}" for file in Path(__file__).parents[1].glob("sweeplib/analysis/[a-z]*.py")),
 ]
 
 TESTS = Path(__file__).parent
@@ -42,8 +44,8 @@ os.environ["SWEEPLIB_COMPUTE_ALL"] = "1"  # folders of one test are computed, no
 jaxtyping.jaxtyped = runtime_types.jaxtyped
 jaxtyping.install_import_hook([f"sweeplib.{floor}" for floor in CHECKED], "runtime_types.checked")
 
-from sweeplib.process.forks import fork_server  # noqa: E402 - after the hook
-from sweeplib.process.job import ADDRESS  # noqa: E402
+from sweeplib.engine.process.forks import fork_server  # noqa: E402 - after the hook
+from sweeplib.engine.process.job import ADDRESS  # noqa: E402
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -57,8 +59,13 @@ def heard_ctrl_c() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def forks() -> Iterator[str]:
     """Return the address of a process like that from which the command `sweep` forks; it ends with the session."""
-    imports = "sweeplib.config.build", "sweeplib.front.sweep", "sweeplib.execution.run", "sweeplib.networks.pilots"
-    with fork_server((*imports, "sweeplib.numerics.compiled:prepare")):
+    imports = (
+        "sweeplib.config.build",
+        "sweeplib.commands.sweep",
+        "sweeplib.engine.execution.run",
+        "sweeplib.networks.pilots",
+    )
+    with fork_server((*imports, "sweeplib.networks.numerics.compiled:prepare")):
         yield os.environ.pop(ADDRESS)
 
 
@@ -83,7 +90,7 @@ def same_types_in_all_calls() -> Iterator[None]:
 
     numba's `typeof` takes ten times as long as a call, so arguments that look as before are not given to it again.
     """
-    from sweeplib.numerics.compiled import OneSignature
+    from sweeplib.networks.numerics.compiled import OneSignature
 
     unchecked, first, seen = OneSignature.__call__, dict[int, tuple[Any, ...]](), set[tuple[int, Any]]()
 

@@ -5,13 +5,13 @@ import math
 import numpy as np
 from scipy.special import erf
 
-from sweeplib.maths.overlaps import lower_factors
+from sweeplib.networks.maths.overlaps import lower_factors
 
 TARGETS = """
 import math
 
-from sweeplib.maths.expectations import expectations
-from sweeplib.problem import TARGETS, Target
+from sweeplib.networks.maths.expectations import expectations
+from sweeplib.networks.problem import TARGETS, Target
 
 
 def staircase(lam_star, a_star, out):

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.design.cluster import ClusterSettings
-from sweeplib.execution.blocks import Block, BlockReport, run_block
+from sweeplib.engine.design.cluster import ClusterSettings
+from sweeplib.engine.execution.blocks import Block, BlockReport, run_block
 
 if TYPE_CHECKING:
     from distributed import Client

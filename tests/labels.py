@@ -10,10 +10,10 @@ from scipy.special import stdtrit
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.analysis import Analysis
+from sweeplib.analysis.answers import Answer
 from sweeplib.analysis.kit.options import Confidence
-from sweeplib.answers import Answer
-from sweeplib.design.questions import Precision, Question, Row
-from sweeplib.storage.records.rounds import Rounds
+from sweeplib.engine.design.questions import Precision, Question, Row
+from sweeplib.engine.storage.records.rounds import Rounds
 from tests.datasets import FLAGS
 from tests.plugged import nothing_left
 from tests.scans import answers_of

@@ -7,12 +7,12 @@ import numpy as np
 from scipy.special import erf
 
 from sweeplib import simulate
-from sweeplib.kernels.disturbances import OF_INPUTS, OF_MASKS
-from sweeplib.language import Expression
-from sweeplib.numerics.random import normals, random_words
-from sweeplib.problem import problem_expectations
-from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.driver import replicas_of, samples_key
+from sweeplib.engine.language import Expression
+from sweeplib.networks.kernels.disturbances import OF_INPUTS, OF_MASKS
+from sweeplib.networks.numerics.random import normals, random_words
+from sweeplib.networks.problem import problem_expectations
+from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.simulation.driver import replicas_of, samples_key
 from tests.losses import force
 
 

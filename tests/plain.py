@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from sweeplib.maths.expectations import Expectations, quadrature
-from sweeplib.maths.expectations.expectations import drifts_in_turn
-from sweeplib.maths.expectations.system import Drifts, System, empty_drifts
-from sweeplib.numerics.binding import bound
+from sweeplib.networks.maths.expectations import Expectations, quadrature
+from sweeplib.networks.maths.expectations.expectations import drifts_in_turn
+from sweeplib.networks.maths.expectations.system import Drifts, System, empty_drifts
+from sweeplib.networks.numerics.binding import bound
 
 Array = np.ndarray
 

@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import sweeplib.execution.clusters  # registries are full before their state is remembered
-import sweeplib.figures  # noqa: F401
-from sweeplib.code import plugins, sources, user_code
-from sweeplib.code.user_code import user_file
-from sweeplib.kernels import functions
-from sweeplib.problem import DEFAULTS, PARAMETERS
-from sweeplib.registry import REGISTRIES
-from sweeplib.simulation import cases, labelled_runs, numerics_version
+import sweeplib.engine.execution.clusters  # registries are full before their state is remembered
+import sweeplib.pictures.figures  # noqa: F401
+from sweeplib.engine.base.registry import REGISTRIES
+from sweeplib.engine.code import plugins, sources, user_code
+from sweeplib.engine.code.user_code import user_file
+from sweeplib.networks.kernels import functions
+from sweeplib.networks.problem import DEFAULTS, PARAMETERS
+from sweeplib.networks.simulation import cases, labelled_runs, numerics_version
 
 ACTIVATION = """
-from sweeplib.maths.activations import ACTIVATIONS, Activation
+from sweeplib.networks.maths.activations import ACTIVATIONS, Activation
 {imports}
 
 def value(field):

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from sweeplib.design.grid import Grid
-from sweeplib.language import Expression
-from sweeplib.problem import PARAMETERS, Problem
-from sweeplib.problem.columns import Problems
+from sweeplib.engine.design.grid import Grid
+from sweeplib.engine.language import Expression
+from sweeplib.networks.problem import PARAMETERS, Problem
+from sweeplib.networks.problem.columns import Problems
 
 
 class Point(NamedTuple):

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 import numpy as np
 import xarray as xr
 
-from sweeplib.answers import Answer
-from sweeplib.answers.rounds import decided
-from sweeplib.design.questions import Question, Row
-from sweeplib.storage.records.rounds import Rounds
+from sweeplib.analysis.answers import Answer
+from sweeplib.analysis.answers.rounds import decided
+from sweeplib.engine.design.questions import Question, Row
+from sweeplib.engine.storage.records.rounds import Rounds
 from tests.datasets import FLAGS
 
 Law = Callable[[float], float]

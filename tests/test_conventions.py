@@ -12,7 +12,7 @@ from beartype.roar import BeartypeCallHintViolation
 from runtime_types import checked, jaxtyped
 
 from sweeplib import __version__
-from sweeplib.storage.records.files import digest
+from sweeplib.engine.storage.records.files import digest
 from tests.tiers import COSTLY, QUICKER
 
 ROOT = Path(__file__).parents[1]
@@ -59,13 +59,13 @@ REFUSED_NAMES = (
 """Participles and pronouns, which say that something happened, not what a thing is."""
 
 ALLOWED_NAMES = {
-    "answers/answer.py": {"given"},  # the state of an answer, as users read it
-    "dynamics/dynamics.py": {"part"},  # of a problem
-    "figures/write.py": {"drawn"},  # called by the scripts beside figures
-    "figures/kit/common_ranges.py": {"drawn"},
-    "problem/parameters.py": {"part"},
-    "problem/parts.py": {"part"},
-    "problem/problem.py": {"part"},
+    "analysis/answers/answer.py": {"given"},  # the state of an answer, as users read it
+    "networks/dynamics/dynamics.py": {"part"},  # of a problem
+    "pictures/figures/write.py": {"drawn"},  # called by the scripts beside figures
+    "pictures/figures/kit/common_ranges.py": {"drawn"},
+    "networks/problem/parameters.py": {"part"},
+    "networks/problem/parts.py": {"part"},
+    "networks/problem/problem.py": {"part"},
 }
 
 

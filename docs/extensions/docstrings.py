@@ -17,8 +17,8 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from sweeplib import _HOMES
-from sweeplib.code.exports import HOMES
-from sweeplib.registry import Registry
+from sweeplib.engine.base.registry import Registry
+from sweeplib.engine.code.exports import HOMES
 
 LOGGER = logging.getLogger(__name__)
 FIELD = re.compile(r"(\w[\w*]*(?: \([^)]*\))?(?:, \w[\w*]*(?: \([^)]*\))?)*) : (.*)")
@@ -110,7 +110,7 @@ def origin(home: str, name: str) -> str:
 def complete(_app: Sphinx, env: BuildEnvironment) -> None:
     """Warn of a public name without an entry, which is an error of `make docs`."""
     known = env.domains["py"].objects  # type: ignore[attr-defined]
-    for module in ("sweeplib", "sweeplib.theory", "sweeplib.plugins"):
+    for module in ("sweeplib", "sweeplib.networks.theory", "sweeplib.plugins"):
         for name in importlib.import_module(module).__all__:
             if f"{module}.{name}" not in known:
                 LOGGER.warning("%s.%s has no entry in the reference", module, name)

@@ -6,7 +6,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-from sweeplib.report.mathematics import mathml
+from sweeplib.pictures.report.mathematics import mathml
 
 LOGGER = logging.getLogger(__name__)
 

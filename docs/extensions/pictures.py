@@ -19,13 +19,13 @@ import click
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from sweeplib.code.sources import code
-from sweeplib.data.published import references_digest
-from sweeplib.figures.figure import requested
-from sweeplib.registry import origin_of
-from sweeplib.storage.records.artefacts import settings_digest
-from sweeplib.storage.records.files import digest
-from sweeplib.strict_yaml import parsed
+from sweeplib.engine.base.registry import origin_of
+from sweeplib.engine.code.sources import code
+from sweeplib.engine.files.published import references_digest
+from sweeplib.engine.files.strict_yaml import parsed
+from sweeplib.engine.storage.records.artefacts import settings_digest
+from sweeplib.engine.storage.records.files import digest
+from sweeplib.pictures.figures.figure import requested
 
 ROOT = Path(__file__).parents[2]
 IMAGES, RESULTS = ROOT / "docs" / "images", ROOT / "build" / "pictures"
@@ -34,7 +34,7 @@ KEY = "made from"
 """The name of the digest in the text of a PNG file."""
 SOURCES = (".py", ".c")
 """The files of a function."""
-LOOKS = ("sweeplib.simulation.labels", "sweeplib.figures.kit.style")
+LOOKS = ("sweeplib.networks.simulation.labels", "sweeplib.pictures.figures.kit.style")
 """The modules of labels and style."""
 SHRINKING, COLOURS = 1.5, 128
 """By how much a picture is smaller on a page than in a report, and the most colours that it has."""

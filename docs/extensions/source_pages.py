@@ -1,7 +1,7 @@
-"""Links from the pages to the code: a file that a page names, `maths/overlaps.py`, leads to a page with its source.
+"""Links from the pages to the code: a file that a page names, `networks/maths/overlaps.py`, leads to its source.
 
-The name after a colon, as in "`maths/overlaps.py`: `Overlaps.from_weights`", leads to its line; `name(...)` of a public
-function to its documentation.
+The name after a colon, as in "`networks/maths/overlaps.py`: `Overlaps.from_weights`", leads to its line; `name(...)`
+of a public function to its documentation.
 """
 
 import ast
@@ -19,9 +19,9 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = (ROOT / "sweeplib", ROOT)
 FILE = re.compile(r"(?:[\w-]+/)*[\w-]+\.(?:py|yaml|smk|j2|sh)|Snakefile|Makefile")
 NAMED = re.compile(r"([A-Za-z_][\w.]*)(?:\(.*\))?")
-MODULES = ("sweeplib.", "sweeplib.theory.", "")
+MODULES = ("sweeplib.", "sweeplib.networks.theory.", "")
 """Where a function lies that a page calls by its name alone."""
-PARTS = ("analysis", "observables", "dynamics")
+PARTS = ("analysis", "networks/observables", "networks/dynamics")
 """The rooms whose files the tables of the theory name without folder."""
 
 

@@ -5,7 +5,7 @@
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.write import write_analysis
-from sweeplib.registry import import_modules
+from sweeplib.engine.base.registry import import_modules
 
 __all__ = ["ANALYSES", "Analysis", "write_analysis"]
 

@@ -11,12 +11,12 @@ from sweeplib.analysis.kit.labels import relabelled
 from sweeplib.analysis.kit.options import checked_options
 from sweeplib.analysis.kit.problem_fields import with_constants, without_constants
 from sweeplib.analysis.kit.variables import stops_at_exits
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.base.registry import Registry
+from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.engine.variable import stored_attributes
 from sweeplib.errors import InputError
-from sweeplib.late_modules import xarray as xr
-from sweeplib.registry import Registry
-from sweeplib.simulation.labels import exit_words
-from sweeplib.storage.dataset.outline import Outline, outline_of
+from sweeplib.networks.simulation.labels import exit_words
 
 
 class Treated(Enum):

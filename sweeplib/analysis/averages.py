@@ -9,17 +9,17 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.kit.estimators import SEEN, Estimator, Fraction, Mean, Quantile
-from sweeplib.analysis.kit.labels import labelled, with_bounds
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_diverged, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.problem_fields import field, step_time
-from sweeplib.analysis.kit.seed_means import standard_error
 from sweeplib.analysis.kit.variables import over_time, recorded
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
-from sweeplib.late_modules import xarray as xr
-from sweeplib.simulation.labels import label
-from sweeplib.storage.dataset.outline import Outline, outline_of
+from sweeplib.networks.simulation.labels import label
+from sweeplib.statistics.estimators import SEEN, Estimator, Fraction, Mean, Quantile
+from sweeplib.statistics.labelled import labelled, with_bounds
+from sweeplib.statistics.lost_runs import MOST_LOST, has_diverged, has_run, unless_lost, values_of, without_value
+from sweeplib.statistics.seed_means import standard_error
 
 INNER = {"teacher": ("teacher direction", "r"), "task": ("task", r"\tau"), "block": ("block of inputs", "b")}
 """The dimensions that an averaged observable may have of its own, counted from 1, and their labels."""

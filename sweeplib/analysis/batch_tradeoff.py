@@ -8,19 +8,19 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
-from sweeplib.analysis.kit.bootstrap import Resampling, log_means, resampling_of
-from sweeplib.analysis.kit.fits import FEWEST_POINTS, line_fit
 from sweeplib.analysis.kit.information import information_exponents
-from sweeplib.analysis.kit.labels import labelled, with_bounds
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, with_status
 from sweeplib.analysis.kit.needs import need_axis, passages_outline
 from sweeplib.analysis.kit.options import CensoredPart, Confidence, LostPart, Positive, RandomSeed, Resamples
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.analysis.kit.seed_means import with_error
-from sweeplib.arrays import Array
-from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import Outline
+from sweeplib.engine.base.arrays import Array
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline
+from sweeplib.statistics.bootstrap import Resampling, log_means, resampling_of
+from sweeplib.statistics.fits import FEWEST_POINTS, line_fit
+from sweeplib.statistics.labelled import labelled, with_bounds
+from sweeplib.statistics.lost_runs import MOST_LOST, with_status
+from sweeplib.statistics.seed_means import with_error
 
 
 class Slope(NamedTuple):

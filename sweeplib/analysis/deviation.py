@@ -8,12 +8,13 @@ import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.kit.differences import deviations_outline, differences
-from sweeplib.analysis.kit.labels import labelled, with_article
-from sweeplib.analysis.kit.lost_runs import MOST_LOST
+from sweeplib.analysis.kit.labels import with_article
 from sweeplib.analysis.kit.options import LostPart, Reference, Until
-from sweeplib.analysis.kit.seed_means import normal_scores, with_error
-from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import Outline
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline
+from sweeplib.statistics.labelled import labelled
+from sweeplib.statistics.lost_runs import MOST_LOST
+from sweeplib.statistics.seed_means import normal_scores, with_error
 
 
 def deviation(

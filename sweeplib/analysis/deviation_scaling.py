@@ -9,18 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.kit.bootstrap import Resampling, log_means, resampling_of
 from sweeplib.analysis.kit.differences import deviations_outline, differences
-from sweeplib.analysis.kit.fits import line_fit
-from sweeplib.analysis.kit.labels import labelled, with_bounds
-from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Reference, Resamples, Until
 from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.arrays import Array
+from sweeplib.engine.base.arrays import Array
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
-from sweeplib.late_modules import xarray as xr
-from sweeplib.problem import PARAMETERS
-from sweeplib.storage.dataset.outline import Outline, outline_of
+from sweeplib.networks.problem import PARAMETERS
+from sweeplib.statistics.bootstrap import Resampling, log_means, resampling_of
+from sweeplib.statistics.fits import line_fit
+from sweeplib.statistics.labelled import labelled, with_bounds
+from sweeplib.statistics.lost_runs import MOST_LOST
 
 EXPECTED = {"coupling": 0.5, "gamma": 0.5, "d": -0.5, "p": -0.5}
 QUANTITIES = tuple(EXPECTED)[1:]

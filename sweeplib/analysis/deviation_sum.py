@@ -12,16 +12,16 @@ from pydantic import Field
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.deviation import sup_deviations
 from sweeplib.analysis.deviation_scaling import EXPECTED, fit_variables, fits_over, scaling_dims
-from sweeplib.analysis.kit.bootstrap import resampling_of
 from sweeplib.analysis.kit.differences import deviations_outline, differences
-from sweeplib.analysis.kit.labels import labelled
-from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Reference, Resamples, Until
 from sweeplib.analysis.kit.problem_fields import field, step_time
-from sweeplib.analysis.kit.sums_of_powers import sum_of_powers
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
-from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import Outline, outline_of
+from sweeplib.statistics.bootstrap import resampling_of
+from sweeplib.statistics.labelled import labelled
+from sweeplib.statistics.lost_runs import MOST_LOST
+from sweeplib.statistics.sums_of_powers import sum_of_powers
 
 SYMBOLS = {"coupling": r"(\gamma/(pd))", "gamma": r"\gamma", "d": "d", "p": "p"}
 EXPONENTS, PREFACTORS = "xyz", "ABC"

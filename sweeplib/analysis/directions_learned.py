@@ -10,13 +10,13 @@ from pydantic import Field
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis, Treated
 from sweeplib.analysis.averages import numbered, steps_at_times
 from sweeplib.analysis.exit_times import exit_medians, exited_fractions
-from sweeplib.analysis.kit.labels import labelled, with_bounds
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, STOPPED, has_run, too_many, values_of, with_status
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.passages import Passages
 from sweeplib.analysis.kit.variables import require
-from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import Outline
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline
+from sweeplib.statistics.labelled import labelled, with_bounds
+from sweeplib.statistics.lost_runs import MOST_LOST, STOPPED, has_run, too_many, values_of, with_status
 
 Cosine = Annotated[
     float,

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
-from sweeplib.analysis.kit.estimators import SEEN, RestrictedMean, proportion_interval
 from sweeplib.analysis.kit.expected import exit_times_expected
-from sweeplib.analysis.kit.labels import labelled, with_bounds
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, STOPPED, with_status
 from sweeplib.analysis.kit.needs import passages_outline
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.passages import Passages, passages
 from sweeplib.analysis.kit.problem_fields import step_time, without_values
-from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS, standard_error
-from sweeplib.analysis.kit.survival import fractions_exited, medians
-from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import Outline
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline
+from sweeplib.statistics.estimators import SEEN, RestrictedMean, proportion_interval
+from sweeplib.statistics.labelled import labelled, with_bounds
+from sweeplib.statistics.lost_runs import MOST_LOST, STOPPED, with_status
+from sweeplib.statistics.seed_means import FEWEST_SEEDS, standard_error
+from sweeplib.statistics.survival import fractions_exited, medians
 
 QUANTITIES = {"steps": ("exit steps", r"\nu_{\mathrm{ext}}"), "time": ("exit time", r"t_{\mathrm{ext}}")}
 

@@ -9,17 +9,17 @@ from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis, declared_quantities
 from sweeplib.analysis.averages import averaged_observables, numbered
-from sweeplib.analysis.kit.extrapolation import TRUSTED, Limit, extrapolated
-from sweeplib.analysis.kit.labels import labelled, with_bounds
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, values_of
 from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
 from sweeplib.analysis.kit.passages import passages
-from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
+from sweeplib.engine.base.late_modules import scipy
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
-from sweeplib.late_modules import scipy
-from sweeplib.late_modules import xarray as xr
-from sweeplib.simulation.labels import label
-from sweeplib.storage.dataset.outline import Outline, outline_of
+from sweeplib.networks.simulation.labels import label
+from sweeplib.statistics.extrapolation import TRUSTED, Limit, extrapolated
+from sweeplib.statistics.labelled import labelled, with_bounds
+from sweeplib.statistics.lost_runs import MOST_LOST, has_run, values_of
+from sweeplib.statistics.seed_means import FEWEST_SEEDS
 
 AVERAGES = "averages"
 OWN_STARTS = ("p", "k", "d")

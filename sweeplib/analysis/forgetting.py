@@ -8,17 +8,17 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
-from sweeplib.analysis.kit.estimators import Mean
-from sweeplib.analysis.kit.labels import labelled, with_bounds
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.needs import need_start
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.variables import require
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
-from sweeplib.late_modules import xarray as xr
-from sweeplib.problem import DEFAULTS
-from sweeplib.storage.dataset.outline import Outline
+from sweeplib.networks.problem import DEFAULTS
+from sweeplib.statistics.estimators import Mean
+from sweeplib.statistics.labelled import labelled, with_bounds
+from sweeplib.statistics.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
 
 RISKS = "risk_of_task"
 Later = Annotated[

@@ -12,16 +12,16 @@ from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis, Treated
 from sweeplib.analysis.kit.differences import check_reference
-from sweeplib.analysis.kit.labels import labelled
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, too_many, values_of, with_status, without_value
 from sweeplib.analysis.kit.options import LostPart
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.variables import is_stochastic, over_time
-from sweeplib.arrays import Array
+from sweeplib.engine.base.arrays import Array
+from sweeplib.engine.base.late_modules import scipy
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
-from sweeplib.late_modules import scipy
-from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import Outline, outline_of
+from sweeplib.statistics.labelled import labelled
+from sweeplib.statistics.lost_runs import MOST_LOST, has_run, too_many, values_of, with_status, without_value
 
 if TYPE_CHECKING:
     Samples = tuple[xr.DataArray, xr.DataArray]

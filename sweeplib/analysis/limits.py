@@ -9,18 +9,18 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
-from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.limit_theory import limits_expected
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, too_many, values_of, without_value
 from sweeplib.analysis.kit.needs import need_start, need_stochastic
 from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
 from sweeplib.analysis.kit.regime_samples import sgd_values
-from sweeplib.analysis.kit.seed_means import student_interval
 from sweeplib.analysis.kit.variables import require
+from sweeplib.engine.base.late_modules import scipy
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
-from sweeplib.late_modules import scipy
-from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import Outline
+from sweeplib.statistics.labelled import labelled, with_bounds
+from sweeplib.statistics.lost_runs import MOST_LOST, has_run, too_many, values_of, without_value
+from sweeplib.statistics.seed_means import student_interval
 
 Candidates = Annotated[
     Sequence[str], Field(min_length=1, description="the dynamics that may describe SGD, from the simplest.")

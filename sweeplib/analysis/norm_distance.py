@@ -7,13 +7,13 @@ from typing import Any
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.kit.differences import check_reference
 from sweeplib.analysis.kit.labels import with_article
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, values_of
 from sweeplib.analysis.kit.options import LostPart, Reference
 from sweeplib.analysis.kit.paired_distances import from_reference, from_start
-from sweeplib.analysis.kit.seed_means import with_error
 from sweeplib.analysis.kit.variables import require
-from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import Outline
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline
+from sweeplib.statistics.lost_runs import MOST_LOST, values_of
+from sweeplib.statistics.seed_means import with_error
 
 QUANTITY = "norm_quantiles"
 

@@ -8,20 +8,20 @@ import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
 from sweeplib.analysis.kit.expected import by_dynamics
-from sweeplib.analysis.kit.labels import labelled, with_bounds
-from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.needs import passages_outline
-from sweeplib.analysis.kit.optima import FEWEST, MeanCurve, Optimum
 from sweeplib.analysis.kit.options import Along, CensoredPart, Confidence, LostPart
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.scan import scan_dim
-from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
-from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import Outline
-from sweeplib.theory import exact_optimal_learning_rate, noise_corrected_optimal_learning_rate
-from sweeplib.theory import optimal_learning_rate as theory_optimum
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline
+from sweeplib.networks.theory import exact_optimal_learning_rate, noise_corrected_optimal_learning_rate
+from sweeplib.networks.theory import optimal_learning_rate as theory_optimum
+from sweeplib.statistics.labelled import labelled, with_bounds
+from sweeplib.statistics.lost_runs import MOST_LOST
+from sweeplib.statistics.optima import FEWEST, MeanCurve, Optimum
+from sweeplib.statistics.seed_means import FEWEST_SEEDS
 
 NEEDED = f"{FEWEST} learning rates at which three runs or more exited"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.variables import require
-from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import Outline
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline
+from sweeplib.statistics.labelled import labelled
 
 RATE, RISK = "schedule_rate", "schedule_risk"
 

@@ -7,14 +7,14 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.kit.labels import labelled, with_bounds
-from sweeplib.analysis.kit.lost_runs import MOST_LOST
-from sweeplib.analysis.kit.optima import FEWEST, MeanCurve, Optimum
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.seed_values import AlongAxis, AtTime, Of, curves_along, outline_along, quantity_of, source_of
-from sweeplib.late_modules import xarray as xr
-from sweeplib.simulation.labels import label
-from sweeplib.storage.dataset.outline import Outline
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline
+from sweeplib.networks.simulation.labels import label
+from sweeplib.statistics.labelled import labelled, with_bounds
+from sweeplib.statistics.lost_runs import MOST_LOST
+from sweeplib.statistics.optima import FEWEST, MeanCurve, Optimum
 
 Greatest = Annotated[bool, Field(description="look for the greatest value, not for the least.")]
 

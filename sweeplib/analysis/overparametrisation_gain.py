@@ -6,22 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib import theory
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
-from sweeplib.analysis.kit.labels import labelled, with_bounds
-from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.needs import passages_outline
-from sweeplib.analysis.kit.optima import MeanCurve
 from sweeplib.analysis.kit.options import Along, CensoredPart, Confidence, LostPart
 from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.scan import scan_dim
 from sweeplib.analysis.optimal_learning_rate import NEEDED, rate_scan
-from sweeplib.arrays import Array
+from sweeplib.engine.base.arrays import Array
+from sweeplib.engine.base.late_modules import scipy
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
-from sweeplib.late_modules import scipy
-from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import Outline
+from sweeplib.networks import theory
+from sweeplib.statistics.labelled import labelled, with_bounds
+from sweeplib.statistics.lost_runs import MOST_LOST
+from sweeplib.statistics.optima import MeanCurve
 
 
 def overparametrisation_gain(

@@ -8,18 +8,18 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
-from sweeplib.analysis.kit.bootstrap import Resampling, log_deviations, seed_weights
-from sweeplib.analysis.kit.exponents import exponents, interval, least_error, means, need_seeds
-from sweeplib.analysis.kit.labels import labelled, with_bounds
-from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.needs import need_axis
 from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Resamples, Tolerance
 from sweeplib.analysis.kit.regime_samples import need_samples, regime_samples
 from sweeplib.analysis.kit.regime_theory import regimes_expected
-from sweeplib.arrays import Array
-from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import Outline
-from sweeplib.theory.regimes import REGIMES
+from sweeplib.engine.base.arrays import Array
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline
+from sweeplib.networks.theory.regimes import REGIMES
+from sweeplib.statistics.bootstrap import Resampling, log_deviations, seed_weights
+from sweeplib.statistics.exponents import exponents, interval, least_error, means, need_seeds
+from sweeplib.statistics.labelled import labelled, with_bounds
+from sweeplib.statistics.lost_runs import MOST_LOST
 
 MEASURES = {
     "excess_risk": ("risk above gradient flow", r"\langle R-R_{\mathrm{GF}}\rangle", "R"),

@@ -8,17 +8,17 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
-from sweeplib.analysis.kit.labels import labelled
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.options import LostPart, Part
 from sweeplib.analysis.kit.phase_retrieval import floor_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.analysis.kit.seed_means import with_error
 from sweeplib.analysis.kit.variables import require
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
-from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import Outline
-from sweeplib.theory import asymptotic_risk
+from sweeplib.networks.theory import asymptotic_risk
+from sweeplib.statistics.labelled import labelled
+from sweeplib.statistics.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
+from sweeplib.statistics.seed_means import with_error
 
 LastPart = Annotated[
     Part, Field(description="the last fraction of the recorded times, over which the risk is averaged.")

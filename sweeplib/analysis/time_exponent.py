@@ -9,16 +9,16 @@ from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
 from sweeplib.analysis.averages import INNER, averaged_observables, numbered
-from sweeplib.analysis.kit.exponents import means
-from sweeplib.analysis.kit.fits import FEWEST_POINTS
-from sweeplib.analysis.kit.labels import labelled, with_bounds
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_diverged, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.options import Confidence, LostPart
-from sweeplib.arrays import Array
+from sweeplib.engine.base.arrays import Array
+from sweeplib.engine.base.late_modules import scipy
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
-from sweeplib.late_modules import scipy
-from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import Outline
+from sweeplib.statistics.exponents import means
+from sweeplib.statistics.fits import FEWEST_POINTS
+from sweeplib.statistics.labelled import labelled, with_bounds
+from sweeplib.statistics.lost_runs import MOST_LOST, has_diverged, has_run, unless_lost, values_of, without_value
 
 Observable = Annotated[
     str, Field(description="the observable; a number, or one per teacher direction or task, at each time.")

@@ -12,17 +12,17 @@ from pydantic import Field
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.kit.differences import check_reference
 from sweeplib.analysis.kit.labels import with_article
-from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.options import LostPart
 from sweeplib.analysis.kit.paired_distances import from_reference, from_start
-from sweeplib.analysis.kit.seed_means import with_error
 from sweeplib.analysis.kit.units import points, require_units
 from sweeplib.analysis.kit.variables import is_stochastic
-from sweeplib.arrays import Array
+from sweeplib.engine.base.arrays import Array
+from sweeplib.engine.base.late_modules import scipy
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
-from sweeplib.late_modules import scipy
-from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import Outline, outline_of
+from sweeplib.statistics.lost_runs import MOST_LOST
+from sweeplib.statistics.seed_means import with_error
 
 Units = Annotated[
     Annotated[int, Field(ge=1, le=10_000)] | None,

@@ -10,13 +10,13 @@ from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.averages import numbered
-from sweeplib.analysis.kit.labels import labelled
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, with_status, without_value
 from sweeplib.analysis.kit.options import LostPart
 from sweeplib.analysis.kit.units import OVERLAP, norms, require_units
-from sweeplib.arrays import Array
-from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import Outline
+from sweeplib.engine.base.arrays import Array
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline
+from sweeplib.statistics.labelled import labelled
+from sweeplib.statistics.lost_runs import MOST_LOST, has_run, unless_lost, values_of, with_status, without_value
 
 Bins = Annotated[int, Field(ge=1, le=500, description="the number of bins of the overlap, and of the norm.")]
 Sample = Annotated[

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sweeplib.analysis.analysis import ANALYSES
-from sweeplib.late_modules import xarray as xr
+from sweeplib.engine.base.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    from sweeplib.design.design import Design
-    from sweeplib.storage.records.attempts import Attempt
+    from sweeplib.engine.design.design import Design
+    from sweeplib.engine.storage.records.attempts import Attempt
 
 REPRODUCE = """\
 # in the folder of the sweep
@@ -25,13 +25,13 @@ def write_analysis(sweep: "Design", name: str, directory: str | Path) -> "Attemp
     If the analysis raises, the failure is described in `failures/` and the result of an earlier attempt is removed.
     InputError if there is no dataset.
     """
-    from sweeplib.code.plugins import load_plugins
-    from sweeplib.storage.dataset.folder import open_dataset, write_dataset
-    from sweeplib.storage.records.artefacts import made_from
-    from sweeplib.storage.records.attempts import attempt_of
-    from sweeplib.storage.records.files import remove_own, write_json
-    from sweeplib.storage.records.locks import writer_lock
-    from sweeplib.storage.records.manifest import is_own
+    from sweeplib.engine.code.plugins import load_plugins
+    from sweeplib.engine.storage.dataset.folder import open_dataset, write_dataset
+    from sweeplib.engine.storage.records.artefacts import made_from
+    from sweeplib.engine.storage.records.attempts import attempt_of
+    from sweeplib.engine.storage.records.files import remove_own, write_json
+    from sweeplib.engine.storage.records.locks import writer_lock
+    from sweeplib.engine.storage.records.manifest import is_own
 
     load_plugins(sweep.plugins)
     directory = Path(directory)
@@ -51,7 +51,7 @@ def write_analysis(sweep: "Design", name: str, directory: str | Path) -> "Attemp
 def analysed(sweep: "Design", name: str, directory: str | Path) -> "xr.Dataset":
     """Return one analysis of the dataset in a sweep's directory; all exceptions of the analysis are passed on."""
     from sweeplib.analysis.kit.overlaps import open_with_overlaps
-    from sweeplib.storage.dataset.folder import open_dataset
+    from sweeplib.engine.storage.dataset.folder import open_dataset
 
     analysis = ANALYSES[name]
     open_ = open_with_overlaps if analysis.overlaps else open_dataset
@@ -60,7 +60,7 @@ def analysed(sweep: "Design", name: str, directory: str | Path) -> "xr.Dataset":
 
 def analysis_failure(directory: str | Path, name: str) -> str | None:
     """Return why the analysis of this name failed in a sweep's directory; None if it did not."""
-    from sweeplib.storage.records.files import read_json
+    from sweeplib.engine.storage.records.files import read_json
 
     done = read_json(Path(directory) / "analysis" / f"{name}.done.json") or {}
     return done.get("failed")

@@ -5,13 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.budget import FILE_BYTES
+from sweeplib.engine.base.budget import FILE_BYTES
+from sweeplib.engine.files.regular_files import open_bytes
 from sweeplib.errors import InputError
-from sweeplib.regular_files import open_bytes
 
 if TYPE_CHECKING:
-    from sweeplib.design.design import Design
-    from sweeplib.strict_yaml import Document
+    from sweeplib.engine.design.design import Design
+    from sweeplib.engine.files.strict_yaml import Document
 
 __all__ = ["content", "from_mapping", "load", "name_of"]
 
@@ -38,7 +38,7 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Design":
     """
     from sweeplib.config.error_places import error_at
     from sweeplib.config.overrides import Override, with_overrides
-    from sweeplib.storage.records.config_files import is_lasting
+    from sweeplib.engine.storage.records.config_files import is_lasting
 
     lasting = is_lasting(Path(path))
     folder = Path(path).parent if lasting else Path()
@@ -99,7 +99,7 @@ def _config_and_bases(
 
 
 def _document(path: Path, *, is_given: bool = False) -> "tuple[Document, dict[str, Any]]":
-    from sweeplib.strict_yaml import document
+    from sweeplib.engine.files.strict_yaml import document
 
     document_read = document(_text(path, is_given=is_given), path)
     return document_read, _checked_mapping(document_read.data, path)
@@ -120,7 +120,7 @@ def _text(path: Path, *, is_given: bool) -> str:
 
 def _content(path: Path, *, is_given: bool) -> bytes:
     """Return the bytes of a file, at most `FILE_BYTES` + 1; of a pipe if that is what the command was given."""
-    from sweeplib.storage.records.config_files import is_lasting
+    from sweeplib.engine.storage.records.config_files import is_lasting
 
     try:
         with path.open("rb") if is_given and not is_lasting(path) else open_bytes(path) as file:

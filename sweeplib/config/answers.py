@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.config.function_models import FunctionConfig
 from sweeplib.config.models import DECIDED, HOURS, PERCENT, AnswerSection, SweepConfig
 from sweeplib.config.values import values
-from sweeplib.design.axis import POINT, Axis, places_in
-from sweeplib.design.design import Design
-from sweeplib.design.questions import Precision, Question, Row, with_rows
+from sweeplib.engine.design.axis import POINT, Axis, places_in
+from sweeplib.engine.design.design import Design
+from sweeplib.engine.design.questions import Precision, Question, Row, with_rows
+from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError, errors_at, errors_under
-from sweeplib.storage.dataset.outline import Outline
 
 if TYPE_CHECKING:
     from sweeplib.analysis.analysis import Analysis
@@ -34,7 +34,7 @@ def with_questions(sweep: Design, config: SweepConfig | FunctionConfig, ds: Mapp
     if isinstance(config.seeds, list | dict):
         expected = "their number, or an expression: rounds add seeds to the first ones"
         raise InputError("seeds that cannot grow", key="seeds", value=config.seeds, expected=expected)
-    from sweeplib.answers import proposer_of  # loads all that runs sweeps
+    from sweeplib.analysis.answers import proposer_of  # loads all that runs sweeps
 
     questions = {name: _question(name, section, sweep, ds) for name, section in config.answers.items()}
     added = {question.of: _options_to_add(question, ds) for question in reversed(questions.values())}

@@ -5,10 +5,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sweeplib.code.user_code import located, with_files
 from sweeplib.config.overrides import PLACES
+from sweeplib.engine.code.user_code import located, with_files
+from sweeplib.engine.files.strict_yaml import Document
 from sweeplib.errors import InputError
-from sweeplib.strict_yaml import Document
 
 FROM = "from"
 MOST_FILES = 10  # more are taken for a cycle

@@ -7,9 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sweeplib.budget import CASES, NAMES, NODES, VALUES, refuse_more
-from sweeplib.code.plugins import load_plugins
-from sweeplib.code.user_code import located, named, with_files
 from sweeplib.config.answers import with_questions
 from sweeplib.config.function_models import FunctionConfig
 from sweeplib.config.models import SweepConfig
@@ -26,15 +23,18 @@ from sweeplib.config.runs import (
 )
 from sweeplib.config.subject import FigureEntry, Subject
 from sweeplib.config.values import count, seeds_in, values
-from sweeplib.design.axis import Axis, TableAxis
-from sweeplib.design.design import Design, replica_counts
-from sweeplib.design.grid import Grid
+from sweeplib.engine.base.budget import CASES, NAMES, NODES, VALUES, refuse_more
+from sweeplib.engine.code.plugins import load_plugins
+from sweeplib.engine.code.user_code import located, named, with_files
+from sweeplib.engine.design.axis import Axis, TableAxis
+from sweeplib.engine.design.design import Design, replica_counts
+from sweeplib.engine.design.grid import Grid
+from sweeplib.engine.files.strict_yaml import SHORTER, size, written
+from sweeplib.engine.language import Expression, FormulaWithNames
 from sweeplib.engine.simulator import Simulator, networks
+from sweeplib.engine.storage.dataset.outline import Outline, planned_outline
+from sweeplib.engine.storage.records.publish import checked_address
 from sweeplib.errors import InputError, errors_under
-from sweeplib.language import Expression, FormulaWithNames
-from sweeplib.storage.dataset.outline import Outline, planned_outline
-from sweeplib.storage.records.publish import checked_address
-from sweeplib.strict_yaml import SHORTER, size, written
 
 
 def sweep_of(config: SweepConfig | FunctionConfig, folder: Path) -> Design:
@@ -82,7 +82,7 @@ def sweep_of(config: SweepConfig | FunctionConfig, folder: Path) -> Design:
         if not any(len(sweep.probed(run)) for run in runs) and (when := sweep.runs[runs[0]].when) is not None:
             refuse_never(when, f"dynamics.{name}.when", sweep.points_in(runs[0]))
     subject.check(sweep)
-    ds = {overlaps: planned_outline(sweep, overlaps=overlaps) for overlaps in (False, True)}
+    ds = {overlaps: planned_outline(sweep, groups=overlaps) for overlaps in (False, True)}
     sweep = with_questions(sweep, config, ds)
     if "figures" not in config.model_fields_set:
         analyses, figures = show_options(sweep.analyses, default_figures(sweep, ds, subject.figures(sweep)))
@@ -193,7 +193,7 @@ def _loaded_plugins(plugins: Sequence[str], folder: Path) -> tuple[str, ...]:
 
 def _with_source(sweep: Design, config: SweepConfig | FunctionConfig, subject: Subject) -> Design:
     """Return the sweep with its complete config as `source`: every key, with defaults written out."""
-    from sweeplib.execution.clusters import cluster_of
+    from sweeplib.engine.execution.clusters import cluster_of
 
     complete = config.model_dump(mode="json") | subject.written(sweep)
     complete |= {"analyses": sweep.analyses, **sweep.with_files(named)}
@@ -220,8 +220,8 @@ def _fits(sweep: "Design", ds: Mapping[bool, Outline], entry: FigureEntry) -> bo
     One that shows the optimal learning rate fits if enough learning rates are scanned for an optimum to be found.
     """
     from sweeplib.analysis import ANALYSES
-    from sweeplib.analysis.kit.optima import FEWEST
-    from sweeplib.figures.figure import requested
+    from sweeplib.pictures.figures.figure import requested
+    from sweeplib.statistics.optima import FEWEST
 
     figure, options = requested(*entry)
     try:

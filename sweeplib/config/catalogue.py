@@ -10,27 +10,27 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from sweeplib.analysis.kit.options import option_type
-from sweeplib.code.user_code import installed_plugins
 from sweeplib.config.reference import KeyRow, function_options, key_rows, setting_rows
+from sweeplib.engine.base.registry import Registry
+from sweeplib.engine.code.user_code import installed_plugins
+from sweeplib.engine.files.strict_yaml import written
 from sweeplib.errors import InputError
-from sweeplib.problem import synonyms
-from sweeplib.registry import Registry
-from sweeplib.strict_yaml import written
+from sweeplib.networks.problem import synonyms
 
 KINDS = {
-    "dynamics": ("sweeplib.dynamics", "DYNAMICS"),
-    "activations": ("sweeplib.maths.activations", "ACTIVATIONS"),
+    "dynamics": ("sweeplib.networks.dynamics", "DYNAMICS"),
+    "activations": ("sweeplib.networks.maths.activations", "ACTIVATIONS"),
     "analyses": ("sweeplib.analysis", "ANALYSES"),
-    "figures": ("sweeplib.figures", "FIGURES"),
-    "observables": ("sweeplib.observables", "OBSERVABLES"),
-    "targets": ("sweeplib.problem.targets", "TARGETS"),
-    "starts": ("sweeplib.problem.starts", "STARTS"),
-    "data": ("sweeplib.problem.data", "DATA"),
-    "losses": ("sweeplib.problem.losses", "LOSSES"),
-    "updates": ("sweeplib.problem.updates", "UPDATES"),
-    "tasks": ("sweeplib.problem.tasks", "TASKS"),
-    "clusters": ("sweeplib.execution.clusters", "CLUSTERS"),
-    "proposers": ("sweeplib.answers", "PROPOSERS"),
+    "figures": ("sweeplib.pictures.figures", "FIGURES"),
+    "observables": ("sweeplib.networks.observables", "OBSERVABLES"),
+    "targets": ("sweeplib.networks.problem.targets", "TARGETS"),
+    "starts": ("sweeplib.networks.problem.starts", "STARTS"),
+    "data": ("sweeplib.networks.problem.data", "DATA"),
+    "losses": ("sweeplib.networks.problem.losses", "LOSSES"),
+    "updates": ("sweeplib.networks.problem.updates", "UPDATES"),
+    "tasks": ("sweeplib.networks.problem.tasks", "TASKS"),
+    "clusters": ("sweeplib.engine.execution.clusters", "CLUSTERS"),
+    "proposers": ("sweeplib.analysis.answers", "PROPOSERS"),
 }
 """The kinds of names, each with the registry that has them."""
 

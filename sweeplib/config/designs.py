@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.budget import ROWS, refuse_more
+from sweeplib.engine.base.budget import ROWS, refuse_more
 from sweeplib.errors import InputError
 
 DESIGNS = ("sobol", "latin", "random")

@@ -11,9 +11,9 @@ from sweeplib.config.models import AnswerSection, DynamicsSection, SweepConfig
 from sweeplib.config.overrides import Override
 from sweeplib.config.time_models import Times
 from sweeplib.config.values import SPACINGS
+from sweeplib.engine.base.validation import Location, refusal
+from sweeplib.engine.files.strict_yaml import Document, flow
 from sweeplib.errors import InputError
-from sweeplib.strict_yaml import Document, flow
-from sweeplib.validation import Location, refusal
 
 _MODELS: dict[tuple[str, ...], type[pydantic.BaseModel]] = {(): SweepConfig, ("times",): Times}
 
@@ -25,7 +25,7 @@ def location_of(key: str) -> tuple[str | int, ...]:
 
 def input_error(error: pydantic.ValidationError) -> InputError:
     """Return the first error that pydantic found in a config; misspelt keys come before missing ones."""
-    from sweeplib.problem import PARAMETERS
+    from sweeplib.networks.problem import PARAMETERS
 
     refused = refusal(error, choices=_valid_keys, example=_example)
     if refused.key == f"times.{refused.value}" and refused.value in SPACINGS:

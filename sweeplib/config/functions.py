@@ -4,12 +4,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sweeplib.code.plugins import load_plugins, module_of
-from sweeplib.code.user_code import located
 from sweeplib.config.function_models import FunctionConfig
 from sweeplib.config.subject import FigureEntry, Subject
 from sweeplib.config.values import ascending, values
-from sweeplib.design.design import Design, Run
+from sweeplib.engine.code.plugins import load_plugins, module_of
+from sweeplib.engine.code.user_code import located
+from sweeplib.engine.design.design import Design, Run
 from sweeplib.errors import InputError, errors_at
 from sweeplib.functions.cases import WholeRun
 from sweeplib.functions.function import FUNCTIONS, Function

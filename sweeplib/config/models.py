@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
-from sweeplib.budget import NAME_LENGTH
 from sweeplib.config.time_models import Scalar, Section, TimesOrValues, Values, as_written
 from sweeplib.config.values import named_options
+from sweeplib.engine.base.budget import NAME_LENGTH
+from sweeplib.engine.base.validation import REFUSED
 from sweeplib.errors import InputError
-from sweeplib.validation import REFUSED
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 

@@ -2,25 +2,25 @@
 
 from functools import partial
 
-from sweeplib.budget import CASE_BYTES, PAIRS, refuse_more
 from sweeplib.config.models import SweepConfig
 from sweeplib.config.runs import expression_at, runs_of, written_runs
 from sweeplib.config.subject import FigureEntry, Subject
 from sweeplib.config.times import recording_times
 from sweeplib.config.values import ascending
-from sweeplib.design.design import Design
-from sweeplib.dynamics import DYNAMICS
+from sweeplib.engine.base.budget import CASE_BYTES, PAIRS, refuse_more
+from sweeplib.engine.design.design import Design
+from sweeplib.engine.execution.block_size import case_bytes
+from sweeplib.engine.language import FormulaWithNames
+from sweeplib.engine.storage.records.provenance import CREDITS
 from sweeplib.errors import InputError, errors_at, errors_under
-from sweeplib.execution.block_size import case_bytes
-from sweeplib.language import FormulaWithNames
 from sweeplib.networks.clock import TOTALS
+from sweeplib.networks.dynamics import DYNAMICS
+from sweeplib.networks.observables import OBSERVABLES
+from sweeplib.networks.problem import FORMULA_FIELDS, PARAMETERS, Problem
+from sweeplib.networks.simulation import Case, Recording, recorded_variables
+from sweeplib.networks.simulation.labels import ATTRIBUTES
+from sweeplib.networks.simulation.variables import observable_of
 from sweeplib.networks.simulator import SIMULATOR
-from sweeplib.observables import OBSERVABLES
-from sweeplib.problem import FORMULA_FIELDS, PARAMETERS, Problem
-from sweeplib.simulation import Case, Recording, recorded_variables
-from sweeplib.simulation.labels import ATTRIBUTES
-from sweeplib.simulation.variables import observable_of
-from sweeplib.storage.records.provenance import CREDITS
 
 EXITS: tuple[FigureEntry, ...] = (("learning_rate_scan", {}), ("exit_steps", {"kind": "line", "y": "exit_steps"}))
 EXIT_MAP: tuple[FigureEntry, ...] = (("exit_steps_map", {"kind": "map", "z": "exit_steps"}),)

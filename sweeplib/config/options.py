@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import pydantic
 
+from sweeplib.engine.base.validation import Location, refusal
 from sweeplib.engine.runs import RUN_NAME
 from sweeplib.errors import InputError, Refusals, errors_under
-from sweeplib.validation import Location, refusal
 
 if TYPE_CHECKING:
-    from sweeplib.design.design import Design
-    from sweeplib.execution.clusters import ClusterSettings
-    from sweeplib.storage.dataset.outline import Outline
+    from sweeplib.engine.design.design import Design
+    from sweeplib.engine.execution.clusters import ClusterSettings
+    from sweeplib.engine.storage.dataset.outline import Outline
 
 
 def run_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the numerical options of the run `name` of a dynamics, with defaults for those not given."""
-    from sweeplib.dynamics import DYNAMICS
+    from sweeplib.networks.dynamics import DYNAMICS
 
     if not RUN_NAME.fullmatch(name):
         expected = "the name of a dynamics, which may go on with `-` and a word: letters, digits and `_`"
@@ -41,7 +41,7 @@ def show_options(analyses: Mapping[str, Any], figures: Mapping[str, Any]) -> tup
     if not analyses and not figures:
         return {}, {}
     from sweeplib.analysis import ANALYSES
-    from sweeplib.figures.figure import requested
+    from sweeplib.pictures.figures.figure import requested
 
     refused = Refusals()
     needed: dict[str, Any] = {}
@@ -67,7 +67,7 @@ def copied(options: Mapping[str, Any]) -> Options:
 
 def needed_analyses(name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the analyses that an entry of `figures` draws."""
-    from sweeplib.figures.figure import requested
+    from sweeplib.pictures.figures.figure import requested
 
     figure, settings = requested(name, options)
     return figure.needed(settings)
@@ -82,7 +82,7 @@ def check_fit(sweep: "Design", ds: "Mapping[bool, Outline]", listed: Iterable[st
     if not (sweep.analyses or sweep.figures):
         return
     from sweeplib.analysis import ANALYSES
-    from sweeplib.figures.figure import requested
+    from sweeplib.pictures.figures.figure import requested
 
     refused, undrawn = Refusals(), set[str | None]()
     outlines: dict[str, Outline | None] = {}
@@ -119,7 +119,7 @@ def _errors_at(thing: Any, key: str, drawn_by: str | None = None) -> Iterator[No
 
 def cluster_settings(settings: Mapping[str, Any]) -> "ClusterSettings":
     """Return the settings of a cluster of the named `kind`, by default this machine."""
-    from sweeplib.execution.clusters import CLUSTERS
+    from sweeplib.engine.execution.clusters import CLUSTERS
 
     settings = {"kind": "local", **settings}
     return _model_of(_entry_of(CLUSTERS, settings["kind"], "cluster", key="kind"), settings, "cluster")

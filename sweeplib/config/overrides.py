@@ -5,9 +5,9 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sweeplib.budget import FILE_BYTES, NODES, refuse_more
+from sweeplib.engine.base.budget import FILE_BYTES, NODES, refuse_more
+from sweeplib.engine.files.strict_yaml import SHORTER, parsed
 from sweeplib.errors import LONGEST_VALUE, InputError
-from sweeplib.strict_yaml import SHORTER, parsed
 
 LISTS = ("analyses", "dynamics", "figures", "observables", "pair_by", "plugins", "thresholds", "times")
 """The sections whose value is a list."""
@@ -90,7 +90,7 @@ def with_overrides(data: dict[str, Any], overrides: Iterable[Override]) -> dict[
 
 
 def _parameters() -> Container[str]:
-    from sweeplib.problem import PARAMETERS  # takes a while, which sweeps of functions do not need
+    from sweeplib.networks.problem import PARAMETERS  # takes a while, which sweeps of functions do not need
 
     return PARAMETERS
 

@@ -7,14 +7,14 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.budget import ROWS, refuse_more
 from sweeplib.config.designs import designed_columns, is_design
 from sweeplib.config.values import values
-from sweeplib.data.delimited import SUFFIXES, LineError, text_table
-from sweeplib.design.axis import TableAxis
+from sweeplib.engine.base.budget import ROWS, refuse_more
+from sweeplib.engine.design.axis import TableAxis
+from sweeplib.engine.files.delimited import SUFFIXES, LineError, text_table
+from sweeplib.engine.files.regular_files import file_text, open_bytes
 from sweeplib.engine.simulator import Simulator, networks
 from sweeplib.errors import InputError
-from sweeplib.regular_files import file_text, open_bytes
 
 if TYPE_CHECKING:
     import pandas as pd

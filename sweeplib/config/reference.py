@@ -13,16 +13,16 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 
-from sweeplib import budget
 from sweeplib.analysis.kit.options import option_type
 from sweeplib.config.function_models import FunctionConfig, FunctionSections
 from sweeplib.config.models import AnswerSection, DynamicsSection, SweepConfig
 from sweeplib.config.time_models import Times
 from sweeplib.config.times import KINDS
 from sweeplib.config.values import SPACINGS
+from sweeplib.engine.base import budget
+from sweeplib.engine.files.regular_files import file_text
 from sweeplib.errors import InputError
-from sweeplib.problem import PARAMETERS, Parameter
-from sweeplib.regular_files import file_text
+from sweeplib.networks.problem import PARAMETERS, Parameter
 
 HEADING = """# The keys of a config
 
@@ -193,14 +193,14 @@ def _problem_rows(prefix: str = "") -> Iterator[KeyRow]:
 
 def _parameters() -> dict[str, Parameter]:
     """Return all parameters of problems, those of observables too."""
-    importlib.import_module("sweeplib.observables")
+    importlib.import_module("sweeplib.networks.observables")
     return PARAMETERS
 
 
 def _option_tables() -> Iterator[str]:
     """Yield the tables of the settings of clusters and of the options of dynamics."""
-    from sweeplib.dynamics import DYNAMICS
-    from sweeplib.execution.clusters import CLUSTERS
+    from sweeplib.engine.execution.clusters import CLUSTERS
+    from sweeplib.networks.dynamics import DYNAMICS
 
     for kind, settings in CLUSTERS.items():
         yield _table(f"`cluster: {{kind: {kind}}}`", _rows_with_meanings(settings, "cluster."), settings.__doc__)
@@ -234,7 +234,7 @@ def _attribute_meanings(model: type[BaseModel]) -> dict[str, str]:
 def _function_tables() -> Iterator[str]:
     """Yield the tables of the options of analyses and figures, which are the parameters of their functions."""
     from sweeplib.analysis import ANALYSES
-    from sweeplib.figures import FIGURES
+    from sweeplib.pictures.figures import FIGURES
 
     analyses = {name: analysis.function for name, analysis in ANALYSES.items()}
     figures = {name: figure.function for name, figure in FIGURES.items()}

@@ -5,17 +5,17 @@ import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from sweeplib.budget import ASKED, WHERE, refuse_more
 from sweeplib.config.models import DynamicsSection
 from sweeplib.config.options import run_options
 from sweeplib.config.values import seeds_in, values
-from sweeplib.design.choices import COST
-from sweeplib.design.design import Design, Run
-from sweeplib.design.fields import options_of
-from sweeplib.design.grid import Grid
+from sweeplib.engine.base.budget import ASKED, WHERE, refuse_more
+from sweeplib.engine.design.choices import COST
+from sweeplib.engine.design.design import Design, Run
+from sweeplib.engine.design.fields import options_of
+from sweeplib.engine.design.grid import Grid
+from sweeplib.engine.language import Expression, is_symbol
 from sweeplib.engine.runs import kind_of
 from sweeplib.errors import InputError, errors_at, errors_under
-from sweeplib.language import Expression, is_symbol
 
 CHEAPEST = "cheapest"
 WORD = r"[A-Za-z0-9_]+"
@@ -57,7 +57,7 @@ def _places(run: Run) -> dict[str, Any]:
 
 def _options(name: str, section: DynamicsSection, grid: Grid) -> dict[str, dict[str, Any]]:
     """Return the numerical options of a run, or of each run of a law, by the name of the run."""
-    from sweeplib.dynamics import DYNAMICS
+    from sweeplib.networks.dynamics import DYNAMICS
 
     keys = {key: value for key in ("kind", "of") if (value := getattr(section, key)) is not None}
     if keys.get("kind") == CHEAPEST:
@@ -80,7 +80,7 @@ def _options(name: str, section: DynamicsSection, grid: Grid) -> dict[str, dict[
 
 def _simulators(name: str, section: DynamicsSection) -> dict[str, dict[str, Any]]:
     """Return the simulators of one law, with their options; InputError unless there are several."""
-    from sweeplib.dynamics import DYNAMICS
+    from sweeplib.networks.dynamics import DYNAMICS
 
     key, simulators = f"dynamics.{name}", section.of or {}
     if name in DYNAMICS or not re.fullmatch(WORD, name):

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sweeplib.design.design import Design, Run
-from sweeplib.design.grid import Grid
+from sweeplib.engine.design.design import Design, Run
+from sweeplib.engine.design.grid import Grid
+from sweeplib.engine.language import Expression, FormulaWithNames
 from sweeplib.engine.simulator import Simulator
-from sweeplib.language import Expression, FormulaWithNames
 
 FigureEntry = tuple[str, dict[str, Any]]
 """An entry of `figures`: its name and options."""

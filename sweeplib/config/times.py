@@ -5,10 +5,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from sweeplib.code.syntax import expression_tree
 from sweeplib.config.runs import expression_at
 from sweeplib.config.time_models import Times
 from sweeplib.config.values import SPACINGS, ascending, up_to, values
+from sweeplib.engine.code.syntax import expression_tree
 from sweeplib.errors import InputError
 from sweeplib.networks.clock import Clock, Count
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.budget import NAME_LENGTH, SEEDS, VALUES, refuse_more
+from sweeplib.engine.base.budget import NAME_LENGTH, SEEDS, VALUES, refuse_more
+from sweeplib.engine.files.strict_yaml import flow
 from sweeplib.errors import InputError
-from sweeplib.strict_yaml import flow
 
 Number = int | float
 _DIGITS, _TRUSTED = Context(prec=70), Context(prec=45)  # of arithmetic, and those of its results that are right

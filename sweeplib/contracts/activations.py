@@ -5,10 +5,10 @@ import math
 import numpy as np
 
 from sweeplib.contracts.check import BrokenError, require, require_equal
-from sweeplib.maths.activations import activation
-from sweeplib.maths.expectations import expectations
-from sweeplib.maths.hermite import information_exponent
-from sweeplib.numerics.compiled import specialised
+from sweeplib.networks.maths.activations import activation
+from sweeplib.networks.maths.expectations import expectations
+from sweeplib.networks.maths.hermite import information_exponent
+from sweeplib.networks.numerics.compiled import specialised
 
 STEP = 1e-5
 FIELDS = np.arange(-3.95, 4.0, 0.3)

@@ -27,10 +27,10 @@ from sweeplib.contracts.datasets import (
     with_truth_values,
     without_units,
 )
+from sweeplib.engine.storage.dataset.folder import open_dataset, write_dataset
+from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
-from sweeplib.storage.dataset.folder import open_dataset, write_dataset
-from sweeplib.storage.dataset.outline import Outline, outline_of
-from sweeplib.views import OverlapView
+from sweeplib.networks.views import OverlapView
 
 Result = xr.Dataset | Exception
 

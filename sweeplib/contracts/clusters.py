@@ -9,7 +9,7 @@ import numpy as np
 import pydantic
 
 from sweeplib.contracts.check import LeftOutError, require, require_equal, require_refusal
-from sweeplib.design.cluster import CLUSTERS
+from sweeplib.engine.design.cluster import CLUSTERS
 
 TRIED = """\
 name: tried
@@ -42,9 +42,9 @@ def it_runs_a_sweep(name: str) -> None:
     if missing:
         raise LeftOutError(f"it needs {', '.join(missing)}; try it by `sweeplib sweep`")
     from sweeplib.config import load
-    from sweeplib.execution.run import run_sweep
-    from sweeplib.storage.dataset.finalise import finalise
-    from sweeplib.storage.dataset.folder import open_dataset
+    from sweeplib.engine.execution.run import run_sweep
+    from sweeplib.engine.storage.dataset.finalise import finalise
+    from sweeplib.engine.storage.dataset.folder import open_dataset
 
     with tempfile.TemporaryDirectory() as folder:
         config, results = Path(folder, "tried.yaml"), Path(folder, "results", "tried")

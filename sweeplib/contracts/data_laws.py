@@ -9,8 +9,8 @@ import numpy as np
 from sweeplib.contracts.check import require, require_equal
 from sweeplib.contracts.problems import needed, two_values
 from sweeplib.engine.status import Status
-from sweeplib.problem import DATA, Problem
-from sweeplib.simulation import Case, Recording, run_cases
+from sweeplib.networks.problem import DATA, Problem
+from sweeplib.networks.simulation import Case, Recording, run_cases
 
 
 def _with_data(name: str) -> Problem:

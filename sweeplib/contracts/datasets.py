@@ -13,9 +13,9 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from sweeplib.simulation.labels import label, time_attributes
-from sweeplib.theory.regimes import deviation_exponent, excess_risk_exponent
-from sweeplib.views import QUANTILES
+from sweeplib.networks.simulation.labels import label, time_attributes
+from sweeplib.networks.theory.regimes import deviation_exponent, excess_risk_exponent
+from sweeplib.networks.views import QUANTILES
 
 FLAGS: dict[str, Any] = {
     "long_name": "status of the case",
@@ -238,8 +238,8 @@ def one_axis_dataset(*, gamma: Sequence[float] = (0.05, 0.1, 0.2), seeds: int = 
 
     It contains the observables that plugins have registered. p = k = 2; the other fields are attributes.
     """
-    from sweeplib.observables import OBSERVABLES
-    from sweeplib.views import OverlapView
+    from sweeplib.networks.observables import OBSERVABLES
+    from sweeplib.networks.views import OverlapView
 
     rng = np.random.default_rng(random_seed)
     times, names = np.linspace(0.0, 2.0, 5), ("dynamics", "gamma", "seed")

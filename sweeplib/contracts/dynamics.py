@@ -8,24 +8,24 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from sweeplib.arrays import Array
 from sweeplib.contracts.check import BrokenError, remembered, require, require_equal, require_refusal
 from sweeplib.contracts.observables import quick
 from sweeplib.contracts.problems import CHANGED, CHANGED_OF, OTHERS, PROBLEMS
-from sweeplib.dynamics import DYNAMICS, Dynamics
-from sweeplib.dynamics.dynamics import NumericalOptions
+from sweeplib.engine.base.arrays import Array
+from sweeplib.engine.base.late_modules import scipy
 from sweeplib.engine.status import Status
 from sweeplib.errors import InputError
-from sweeplib.late_modules import scipy
-from sweeplib.observables import OBSERVABLES
-from sweeplib.problem import DATA, DEFAULTS, Problem, names_with_parts, parameters_of
-from sweeplib.problem.parameters import any_problem
-from sweeplib.simulation import Case, Recording, run_cases
-from sweeplib.simulation.cases import needs_teacher
-from sweeplib.simulation.driver import replicas_of
-from sweeplib.simulation.labelled_runs import simulate
-from sweeplib.simulation.recording import EXIT_ERRORS
-from sweeplib.views import OverlapView, ParticleView, View
+from sweeplib.networks.dynamics import DYNAMICS, Dynamics
+from sweeplib.networks.dynamics.dynamics import NumericalOptions
+from sweeplib.networks.observables import OBSERVABLES
+from sweeplib.networks.problem import DATA, DEFAULTS, Problem, names_with_parts, parameters_of
+from sweeplib.networks.problem.parameters import any_problem
+from sweeplib.networks.simulation import Case, Recording, run_cases
+from sweeplib.networks.simulation.cases import needs_teacher
+from sweeplib.networks.simulation.driver import replicas_of
+from sweeplib.networks.simulation.labelled_runs import simulate
+from sweeplib.networks.simulation.recording import EXIT_ERRORS
+from sweeplib.networks.views import OverlapView, ParticleView, View
 
 CHEAPER: dict[str, dict[str, Any]] = {"dmft": {"paths": 2**15}, "nonlinear_dynamics": {"particles": 16}}
 """Options of dynamics that take long with their defaults."""

@@ -8,10 +8,10 @@ from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.contracts import analyses
 from sweeplib.contracts.analyses import described, example, require_options, require_refusals, results_by_dataset
 from sweeplib.contracts.check import BrokenError, remembered, require, require_equal, require_refusal
-from sweeplib.figures import FIGURES
-from sweeplib.late_modules import xarray as xr
-from sweeplib.report.plots import interactive_plot
-from sweeplib.storage.dataset.outline import outline_of
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import outline_of
+from sweeplib.pictures.figures import FIGURES
+from sweeplib.pictures.report.plots import interactive_plot
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing

@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.arrays import Array
 from sweeplib.contracts.check import require, require_equal
 from sweeplib.contracts.problems import needed, two_values
-from sweeplib.dynamics.label_means import LabelMeans, mean_losses
+from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.status import Status
-from sweeplib.kernels.loss_drifts import equations
-from sweeplib.kernels.losses import force_address
-from sweeplib.maths.expectations import expectations
-from sweeplib.maths.expectations.system import System
-from sweeplib.numerics.compiled import call_by_address
-from sweeplib.problem import LOSSES, Problem, Rule
-from sweeplib.simulation import Case, Recording, run_cases
-from sweeplib.views import OverlapView
+from sweeplib.networks.dynamics.label_means import LabelMeans, mean_losses
+from sweeplib.networks.kernels.loss_drifts import equations
+from sweeplib.networks.kernels.losses import force_address
+from sweeplib.networks.maths.expectations import expectations
+from sweeplib.networks.maths.expectations.system import System
+from sweeplib.networks.numerics.compiled import call_by_address
+from sweeplib.networks.problem import LOSSES, Problem, Rule
+from sweeplib.networks.simulation import Case, Recording, run_cases
+from sweeplib.networks.views import OverlapView
 
 LINES = np.random.default_rng(2).normal(size=(2, 40)) * [[1.5], [1.0]]
 """Displacements E and labels y at which functions are tried."""

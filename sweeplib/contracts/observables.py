@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.arrays import Array
 from sweeplib.contracts.check import BrokenError, LeftOutError, require, require_equal
 from sweeplib.contracts.problems import OTHERS, two_values
 from sweeplib.contracts.views import REPLICAS, SIZES, VIEWS, of_one_replica, parts
+from sweeplib.engine.base.arrays import Array
 from sweeplib.errors import InputError
-from sweeplib.maths.expectations import expectations
-from sweeplib.observables import OBSERVABLES, Observable
-from sweeplib.problem import PARAMETERS, Problem
-from sweeplib.simulation.labelled_runs import simulate
-from sweeplib.views import Estimate, TrainingView, View
+from sweeplib.networks.maths.expectations import expectations
+from sweeplib.networks.observables import OBSERVABLES, Observable
+from sweeplib.networks.problem import PARAMETERS, Problem
+from sweeplib.networks.simulation.labelled_runs import simulate
+from sweeplib.networks.views import Estimate, TrainingView, View
 
 EXITS = (0.02, 0.05, 0.2)
 """The thresholds at which runs are tried to exit on an observable."""

@@ -7,8 +7,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Literal
 
-from sweeplib.code.plugins import load_plugins, reason_in_user_code, registered_names
-from sweeplib.code.user_code import located
 from sweeplib.contracts import (
     activations,
     analyses,
@@ -26,6 +24,8 @@ from sweeplib.contracts import (
     updates,
 )
 from sweeplib.contracts.check import BrokenError, Check, LeftOutError, checks_of, forget, sentence
+from sweeplib.engine.code.plugins import load_plugins, reason_in_user_code, registered_names
+from sweeplib.engine.code.user_code import located
 from sweeplib.errors import InputError
 
 CONTRACTS: Mapping[str, ModuleType] = {

@@ -4,8 +4,8 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.contracts.analyses import example, results_by_dataset
 from sweeplib.contracts.check import remembered, require
 from sweeplib.contracts.figures import analysed_as_needed
-from sweeplib.figures import FIGURES, INTERACTIVE
-from sweeplib.report.plots import Plot, interactive_plot
+from sweeplib.pictures.figures import FIGURES, INTERACTIVE
+from sweeplib.pictures.report.plots import Plot, interactive_plot
 
 
 @remembered

@@ -7,7 +7,7 @@ from typing import Any
 import pydantic
 
 from sweeplib.contracts.check import require
-from sweeplib.problem import PARAMETERS, TASKS, Part, Problem
+from sweeplib.networks.problem import PARAMETERS, TASKS, Part, Problem
 
 PROBLEMS = (
     Problem(gamma=0.2, p=3, k=2, d=60, Delta=0.1, activation="erf"),

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from sweeplib.answers import PROPOSERS, Answer, State
+from sweeplib.analysis.answers import PROPOSERS, Answer, State
 from sweeplib.config import from_mapping
 from sweeplib.contracts.check import LeftOutError, remembered, require
 from sweeplib.contracts.datasets import FLAGS
-from sweeplib.design.design import Design
-from sweeplib.design.questions import Question, Row
+from sweeplib.engine.design.design import Design
+from sweeplib.engine.design.questions import Question, Row
 from sweeplib.errors import InputError
 
 SCAN = {"gamma": [0.3, 0.45, 0.65, 0.9, 1.2, 1.5]}

@@ -8,10 +8,10 @@ import numpy as np
 from sweeplib.contracts.check import require, require_equal, require_refusal
 from sweeplib.contracts.problems import OTHERS, needed, two_values
 from sweeplib.errors import InputError
-from sweeplib.problem import PARAMETERS, STARTS, Problem
-from sweeplib.problem.weights import drawn_weights
-from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.driver import replicas_of
+from sweeplib.networks.problem import PARAMETERS, STARTS, Problem
+from sweeplib.networks.problem.weights import drawn_weights
+from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.simulation.driver import replicas_of
 
 D = 30
 

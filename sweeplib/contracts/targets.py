@@ -8,16 +8,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from sweeplib.arrays import Array
 from sweeplib.contracts.check import remembered, require, require_equal
 from sweeplib.contracts.problems import needed, two_values
+from sweeplib.engine.base.arrays import Array
 from sweeplib.errors import InputError
-from sweeplib.kernels.labels import labels
-from sweeplib.maths.activations import activation
-from sweeplib.maths.expectations.system import System
-from sweeplib.numerics.compiled import function_values
-from sweeplib.problem import Problem, problem_expectations, target
-from sweeplib.problem.targets.target import TARGET_FIELDS
+from sweeplib.networks.kernels.labels import labels
+from sweeplib.networks.maths.activations import activation
+from sweeplib.networks.maths.expectations.system import System
+from sweeplib.networks.numerics.compiled import function_values
+from sweeplib.networks.problem import Problem, problem_expectations, target
+from sweeplib.networks.problem.targets.target import TARGET_FIELDS
 
 SAMPLES, MOST = 200_000, 5.0
 STUDENTS = ("erf", "square")

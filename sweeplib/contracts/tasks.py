@@ -6,8 +6,8 @@ import numpy as np
 
 from sweeplib.contracts.check import require, require_equal
 from sweeplib.contracts.problems import CHANGED, needed
-from sweeplib.problem import TASKS
-from sweeplib.simulation import Case, Recording, run_cases
+from sweeplib.networks.problem import TASKS
+from sweeplib.networks.simulation import Case, Recording, run_cases
 
 
 def its_tasks_are_learned(name: str) -> None:

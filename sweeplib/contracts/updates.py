@@ -9,10 +9,10 @@ import numpy as np
 from sweeplib.contracts.check import require, require_equal
 from sweeplib.contracts.problems import needed, two_values
 from sweeplib.engine.status import Status
-from sweeplib.kernels.steps import factor_address
-from sweeplib.numerics.compiled import call_by_address
-from sweeplib.problem import LOSSES, UPDATES, Problem
-from sweeplib.simulation import Case, Recording, run_cases
+from sweeplib.networks.kernels.steps import factor_address
+from sweeplib.networks.numerics.compiled import call_by_address
+from sweeplib.networks.problem import LOSSES, UPDATES, Problem
+from sweeplib.networks.simulation import Case, Recording, run_cases
 
 SQUARES = np.array([0.0, 1e-310, 1e-12, 0.01, 0.3, 1.0, 7.0, 1e12])
 """Squared norms of gradients at which factors are tried."""

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.arrays import Array
-from sweeplib.dynamics.label_means import LabelMeans
-from sweeplib.maths.expectations import expectations
-from sweeplib.problem import Criterion
-from sweeplib.views import QUANTILES, NetworkView, OverlapView, ParticleView, TrainingView, TwoTimeView, View
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.dynamics.label_means import LabelMeans
+from sweeplib.networks.maths.expectations import expectations
+from sweeplib.networks.problem import Criterion
+from sweeplib.networks.views import QUANTILES, NetworkView, OverlapView, ParticleView, TrainingView, TwoTimeView, View
 
 REPLICAS, STUDENTS, TEACHERS, INSTANTS, DIMENSION = 3, 4, 2, 7, 12
 SIZES = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.table import Column, Table
+from sweeplib.engine.base.table import Column, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

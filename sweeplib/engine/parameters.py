@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from sweeplib.engine.base.table import Table
     from sweeplib.errors import InputError
-    from sweeplib.table import Table
 
 
 FIRST: list[str] = []

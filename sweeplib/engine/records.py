@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.arrays import Array
+from sweeplib.engine.base.arrays import Array
+from sweeplib.engine.process.troubles import Trouble
 from sweeplib.engine.status import Excess
-from sweeplib.process.troubles import Trouble
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ import importlib
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.late_modules import IMPORTING
+from sweeplib.engine.base.late_modules import IMPORTING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Mapping, Sequence

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from sweeplib.engine import cases as engine
+from sweeplib.engine.base.table import Column, Reading
 from sweeplib.engine.simulator import FUNCTIONS, simulator_named
 from sweeplib.functions.function import registered
-from sweeplib.table import Column, Reading
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

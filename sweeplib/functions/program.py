@@ -27,9 +27,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.errors import InputError
 from sweeplib.functions.function import FUNCTIONS, RANDOM, Argument, Function, Number, Result
-from sweeplib.regular_files import file_bytes
 
 MOST_OUTPUT = 2**26
 """Bytes of output that are read; a program that writes more has failed."""

@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.design.questions import RowCounts
+from sweeplib.engine.base.table import Column, Table
+from sweeplib.engine.design.questions import RowCounts
+from sweeplib.engine.execution.machine import unfit
 from sweeplib.engine.hints import Headline, Hints
 from sweeplib.engine.parameters import Parameters
+from sweeplib.engine.process.troubles import Trouble
 from sweeplib.engine.records import Begun, Records
 from sweeplib.engine.simulator import FUNCTIONS, Simulator
 from sweeplib.engine.status import Status
-from sweeplib.engine.variable import Variable
-from sweeplib.execution.machine import unfit
-from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, generator_of
-from sweeplib.functions.function import TIMES, Function, checked_results, is_text, registered
-from sweeplib.process.troubles import Trouble
-from sweeplib.storage.dataset.coordinates import (
+from sweeplib.engine.storage.dataset.coordinates import (
     Constant,
     Coordinate,
     attribute_value,
@@ -28,10 +26,12 @@ from sweeplib.storage.dataset.coordinates import (
     round_coordinates,
     run_coordinates,
 )
-from sweeplib.table import Column, Table
+from sweeplib.engine.variable import Variable
+from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, generator_of
+from sweeplib.functions.function import TIMES, Function, checked_results, is_text, registered
 
 if TYPE_CHECKING:
-    from sweeplib.design.design import Design
+    from sweeplib.engine.design.design import Design
 
 LARGEST_SEED = 2**31
 """Seeds of one's own generators are below: C, R and scikit-learn take them. Of n replicas n²/2³² pairs share one."""

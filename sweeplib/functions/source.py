@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sweeplib.code.numerical_code import numerical_code
-from sweeplib.code.sources import modules_digest, source_text
-from sweeplib.code.user_code import user_file
+from sweeplib.engine.code.numerical_code import numerical_code
+from sweeplib.engine.code.sources import modules_digest, source_text
+from sweeplib.engine.code.user_code import user_file
 from sweeplib.errors import InputError
 from sweeplib.functions.function import Function
 

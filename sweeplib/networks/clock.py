@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sweeplib.engine import clock
+from sweeplib.engine.language import Expression
 from sweeplib.errors import InputError, errors_at
-from sweeplib.language import Expression
-from sweeplib.problem import DEFAULTS
-from sweeplib.simulation.labels import time_attributes
+from sweeplib.networks.problem import DEFAULTS
+from sweeplib.networks.simulation.labels import time_attributes
 
 Count = Literal["steps", "samples"]
 FIELDS: dict[Count | None, tuple[str, ...]] = {

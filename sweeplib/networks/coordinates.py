@@ -5,14 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.design.design import Design
-from sweeplib.design.questions import RowCounts
-from sweeplib.language import Expression
-from sweeplib.networks.clock import TOTALS, Clock
-from sweeplib.observables import OBSERVABLES
-from sweeplib.problem import DATA, LOSSES, STARTS, TASKS, UPDATES, Part, Problem, meaningful, target
-from sweeplib.simulation.labels import label
-from sweeplib.storage.dataset.coordinates import (
+from sweeplib.engine.design.design import Design
+from sweeplib.engine.design.questions import RowCounts
+from sweeplib.engine.language import Expression
+from sweeplib.engine.storage.dataset.coordinates import (
     Constant,
     Coordinate,
     attribute_value,
@@ -22,7 +18,11 @@ from sweeplib.storage.dataset.coordinates import (
     round_coordinates,
     run_coordinates,
 )
-from sweeplib.views import QUANTILES
+from sweeplib.networks.clock import TOTALS, Clock
+from sweeplib.networks.observables import OBSERVABLES
+from sweeplib.networks.problem import DATA, LOSSES, STARTS, TASKS, UPDATES, Part, Problem, meaningful, target
+from sweeplib.networks.simulation.labels import label
+from sweeplib.networks.views import QUANTILES
 
 
 def coordinates(sweep: Design, problem: Problem) -> list[Coordinate]:

@@ -4,12 +4,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sweeplib.dynamics import DYNAMICS
 from sweeplib.engine.hints import Alternative, Headline, Hints
 from sweeplib.errors import InputError
-from sweeplib.simulation.cases import Case
-from sweeplib.simulation.labels import exit_words, time_text
-from sweeplib.simulation.recording import Recording
+from sweeplib.networks.dynamics import DYNAMICS
+from sweeplib.networks.simulation.cases import Case
+from sweeplib.networks.simulation.labels import exit_words, time_text
+from sweeplib.networks.simulation.recording import Recording
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Annotated, Any
 
-from sweeplib.dynamics import DYNAMICS
+from sweeplib.engine.base.table import Table
 from sweeplib.engine.parameters import Parameters
 from sweeplib.errors import InputError
-from sweeplib.problem import NAMED_FIELDS, PARAMETERS, checked_name, synonyms
-from sweeplib.problem.columns import ProblemRow, Problems
-from sweeplib.problem.problem import CHECKS
-from sweeplib.table import Table
-from sweeplib.views import VIEW_DIMS
+from sweeplib.networks.dynamics import DYNAMICS
+from sweeplib.networks.problem import NAMED_FIELDS, PARAMETERS, checked_name, synonyms
+from sweeplib.networks.problem.columns import ProblemRow, Problems
+from sweeplib.networks.problem.problem import CHECKS
+from sweeplib.networks.views import VIEW_DIMS
 
 RESERVED = frozenset({"clock", "threshold", "time", *VIEW_DIMS})
 GROUP = re.compile(r"p\d+_k\d+")

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sweeplib.dynamics import DYNAMICS
+from sweeplib.engine.files.regular_files import file_text
 from sweeplib.engine.status import Status
-from sweeplib.regular_files import file_text
-from sweeplib.simulation.cases import Case
-from sweeplib.simulation.driver import run_cases
+from sweeplib.networks.dynamics import DYNAMICS
+from sweeplib.networks.simulation.cases import Case
+from sweeplib.networks.simulation.driver import run_cases
 
 FEW_CASES, GROWTH = 16, 16
 """The cases that are measured together at first, at most, and the factor by which they grow while there is time."""

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.observables import OBSERVABLES
-from sweeplib.problem.columns import columns_of
-from sweeplib.simulation.cases import Case
-from sweeplib.simulation.columns import Cases
-from sweeplib.simulation.recording import Recording
-from sweeplib.table import Column
+from sweeplib.engine.base.table import Column
+from sweeplib.networks.observables import OBSERVABLES
+from sweeplib.networks.problem.columns import columns_of
+from sweeplib.networks.simulation.cases import Case
+from sweeplib.networks.simulation.columns import Cases
+from sweeplib.networks.simulation.recording import Recording
 
 FIELDS = ("problem", "seed", "clock")
 """The fields of a case that are columns of an index: canonical problems as JSON, seeds, clocks."""

@@ -5,22 +5,22 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.design.design import Design
-from sweeplib.dynamics import DYNAMICS
+from sweeplib.engine.base.table import Column, Table
+from sweeplib.engine.design.design import Design
 from sweeplib.engine.records import Begun, Records
 from sweeplib.engine.simulator import NETWORKS, Simulator
+from sweeplib.engine.storage.dataset.coordinates import Constant, Coordinate
 from sweeplib.engine.variable import Variable
 from sweeplib.networks import coordinates, pilots, rows
+from sweeplib.networks.dynamics import DYNAMICS
 from sweeplib.networks.hints import NetworkHints
 from sweeplib.networks.parameters import NetworkParameters
-from sweeplib.problem import PARAMETERS
-from sweeplib.simulation import driver, labels
-from sweeplib.simulation.cases import CHECKS, Case
-from sweeplib.simulation.columns import Cases
-from sweeplib.simulation.recording import Recording
-from sweeplib.simulation.variables import stored_variables
-from sweeplib.storage.dataset.coordinates import Constant, Coordinate
-from sweeplib.table import Column, Table
+from sweeplib.networks.problem import PARAMETERS
+from sweeplib.networks.simulation import driver, labels
+from sweeplib.networks.simulation.cases import CHECKS, Case
+from sweeplib.networks.simulation.columns import Cases
+from sweeplib.networks.simulation.recording import Recording
+from sweeplib.networks.simulation.variables import stored_variables
 
 SECONDS_A_WEIGHT = 1e-8
 """Seconds of a random weight of a start."""

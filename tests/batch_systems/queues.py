@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from sweeplib.execution.clusters import CLUSTERS
-from sweeplib.execution.clusters.job_queue import JobQueue
+from sweeplib.engine.execution.clusters import CLUSTERS
+from sweeplib.engine.execution.clusters.job_queue import JobQueue
 
 COMMANDS = ("sbatch", "scancel", "squeue", "qsub", "qdel", "qstat", "bsub", "bkill", "bjobs")
 PROJECT = Path(__file__).parents[2]

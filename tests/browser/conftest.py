@@ -11,15 +11,15 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.figures import FIGURES, INTERACTIVE, Interactive
-from sweeplib.figures.kit.style import save
-from sweeplib.report.failures import Outcomes
-from sweeplib.report.optima import optima_table
-from sweeplib.report.overview import axes, overview, provenance
-from sweeplib.report.plots import Plot, interactive_plot
-from sweeplib.report.runs import Journal
-from sweeplib.report.tables import analysis_tables
-from sweeplib.report.write import page
+from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Interactive
+from sweeplib.pictures.figures.kit.style import save
+from sweeplib.pictures.report.failures import Outcomes
+from sweeplib.pictures.report.optima import optima_table
+from sweeplib.pictures.report.overview import axes, overview, provenance
+from sweeplib.pictures.report.plots import Plot, interactive_plot
+from sweeplib.pictures.report.runs import Journal
+from sweeplib.pictures.report.tables import analysis_tables
+from sweeplib.pictures.report.write import page
 from tests.browser.opened import Opened
 from tests.datasets import sweep_dataset, units_dataset
 

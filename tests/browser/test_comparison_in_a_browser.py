@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from sweeplib.cli import app
+from sweeplib.commands.cli import app
 from tests.compared import finished_pair
 
 pytestmark = pytest.mark.slow

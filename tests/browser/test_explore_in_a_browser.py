@@ -9,8 +9,8 @@ import pytest
 import xarray as xr
 
 import sweeplib.accessor  # noqa: F401 - `ds.sweep`
-from sweeplib.figures.kit.interactive import along
-from sweeplib.report.explore import curves
+from sweeplib.pictures.figures.kit.interactive import along
+from sweeplib.pictures.report.explore import curves
 from tests.datasets import sweep_dataset
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sweeplib.theory import noise_corrected_exit_time
+from sweeplib.networks.theory import noise_corrected_exit_time
 from tests.browser.opened import Opened
 
 pytestmark = pytest.mark.slow

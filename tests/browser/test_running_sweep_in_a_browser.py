@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from distributed import Client, LocalCluster
 
-from sweeplib.execution.run import run_sweep
+from sweeplib.engine.execution.run import run_sweep
 from tests.faults.sweeps import troubled_sweep, wait_until
 from tests.in_process import InProcess
 

@@ -18,11 +18,11 @@ import numba
 import numpy as np
 import pytest
 
-from sweeplib.code.plugins import load_plugins
 from sweeplib.contracts import activations as contract
 from sweeplib.contracts.check import checks_of
-from sweeplib.maths.activations import ACTIVATIONS
-from sweeplib.maths.expectations import expectations
+from sweeplib.engine.code.plugins import load_plugins
+from sweeplib.networks.maths.activations import ACTIVATIONS
+from sweeplib.networks.maths.expectations import expectations
 from tests import plain
 
 FORMED = [
@@ -55,7 +55,7 @@ def softplus(tmp_path):
     plugin.write_text(
         """
 import math
-from sweeplib.maths.activations import ACTIVATIONS, Activation
+from sweeplib.networks.maths.activations import ACTIVATIONS, Activation
 
 def value(field):
     return max(field, 0.0) + math.log1p(math.exp(-abs(field)))

@@ -14,8 +14,8 @@ from sweeplib.contracts import analyses, figures, plots
 from sweeplib.contracts.analyses import analysed, example, foreseen, results_by_dataset
 from sweeplib.contracts.check import checks_of
 from sweeplib.errors import InputError
-from sweeplib.figures import FIGURES, INTERACTIVE
-from sweeplib.figures.kit.labels import axis_label
+from sweeplib.pictures.figures import FIGURES, INTERACTIVE
+from sweeplib.pictures.figures.kit.labels import axis_label
 from tests.tiers import slow_among
 
 COSTLY = ("deviation_scaling", "deviation_sum", "law_agreement", "overparametrisation_gain")

@@ -17,13 +17,13 @@ import pytest
 from distributed import Client, Security
 
 from sweeplib.config import load
-from sweeplib.design.design import Run
+from sweeplib.engine.design.design import Run
+from sweeplib.engine.execution.clusters import CLUSTERS, ClusterSettings
+from sweeplib.engine.execution.clusters.existing import Existing
+from sweeplib.engine.execution.clusters.job_queue import JobQueue
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.storage.dataset.finalise import finalise
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.execution.clusters import CLUSTERS, ClusterSettings
-from sweeplib.execution.clusters.existing import Existing
-from sweeplib.execution.clusters.job_queue import JobQueue
-from sweeplib.execution.run import run_sweep
-from sweeplib.storage.dataset.finalise import finalise
 from tests.batch_systems.queues import job_queue, queue
 from tests.faults.sweeps import DYNAMICS, files, journal, troubled_sweep, wait_until
 from tests.in_process import InProcess
@@ -185,7 +185,7 @@ def test_a_scheduler_that_is_lost_ends_the_sweep_in_a_line(tmp_path: Path) -> No
 
 
 def test_a_scheduler_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sweeplib.execution.clusters.existing.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("sweeplib.engine.execution.clusters.existing.CONNECT_SECONDS", 1)
     with (
         pytest.raises(SweeplibError, match=r"no scheduler answers at tcp://127\.0\.0\.1:1: "),
         CLUSTERS["address"](address="tcp://127.0.0.1:1").client(),

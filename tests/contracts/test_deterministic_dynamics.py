@@ -16,7 +16,7 @@ from scipy import special
 from scipy.integrate import solve_ivp
 
 from sweeplib import InputError, Overlaps, Problem, SweeplibError, simulate
-from sweeplib.dynamics import DYNAMICS
+from sweeplib.networks.dynamics import DYNAMICS
 from tests.tiers import slow_but
 
 ROOT_2 = math.sqrt(2.0)

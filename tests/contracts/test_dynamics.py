@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from sweeplib import DYNAMICS, OBSERVABLES, simulate
-from sweeplib.code.plugins import load_plugins
 from sweeplib.contracts import dynamics as contract
 from sweeplib.contracts.check import checks_of
-from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.driver import replicas_of
+from sweeplib.engine.code.plugins import load_plugins
+from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.simulation.driver import replicas_of
 from tests.plugged import nothing_left
 from tests.tiers import ALONE, slow_among
 

@@ -14,12 +14,12 @@ import xarray as xr
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.overlaps import open_with_overlaps
 from sweeplib.config import load
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.dataset.folder import open_dataset
+from sweeplib.engine.storage.dataset.outline import outline_of, planned_outline
 from sweeplib.errors import InputError
-from sweeplib.execution.run import run_sweep
-from sweeplib.figures import FIGURES
-from sweeplib.storage.dataset.finalise import finalise
-from sweeplib.storage.dataset.folder import open_dataset
-from sweeplib.storage.dataset.outline import outline_of, planned_outline
+from sweeplib.pictures.figures import FIGURES
 from tests.in_process import InProcess
 
 pytestmark = pytest.mark.slow
@@ -167,7 +167,7 @@ class Made:
 def unfitted():
     """Drawings are not fitted to a page: fitting takes most of their time and refuses nothing."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sweeplib.figures.kit.fit.fitted", lambda drawing: drawing)
+        patch.setattr("sweeplib.pictures.figures.kit.fit.fitted", lambda drawing: drawing)
         yield
 
 
@@ -213,7 +213,7 @@ def test_an_analysis_is_refused_at_load_or_done(name, every):
 def test_the_outline_of_a_plan_is_that_of_its_dataset(every):
     for sweep in every.values():
         for overlaps in (False, True):
-            plan = planned_outline(load(sweep.config), overlaps=overlaps)
+            plan = planned_outline(load(sweep.config), groups=overlaps)
             known = outline_of(sweep.datasets[overlaps])
             assert plan.variables == known.variables
             assert set(plan.axes) == set(known.axes)
@@ -240,7 +240,7 @@ def test_the_outline_of_an_analysis_is_that_of_its_result(name, every):
 
 def test_a_plugin_without_a_check_is_loaded(every, tmp_path, monkeypatch):
     """The options of such a plugin are still checked, by their annotations."""
-    from sweeplib.figures.figure import Figure
+    from sweeplib.pictures.figures.figure import Figure
 
     def bare(ds, analyses, *, width: float = 1.0, odd: "Unknown" = None):  # noqa: F821
         return matplotlib.figure.Figure()

@@ -9,13 +9,13 @@ import pytest
 
 from sweeplib.contracts.dynamics import recordable, suited
 from sweeplib.contracts.observables import quick
-from sweeplib.dynamics import DYNAMICS
 from sweeplib.engine.records import Begun
 from sweeplib.engine.status import Status
-from sweeplib.problem import Problem
-from sweeplib.simulation import Case, Recording, run_cases, stored_variables
-from sweeplib.simulation.cases import numerical_options
-from sweeplib.simulation.driver import unfinished
+from sweeplib.networks.dynamics import DYNAMICS
+from sweeplib.networks.problem import Problem
+from sweeplib.networks.simulation import Case, Recording, run_cases, stored_variables
+from sweeplib.networks.simulation.cases import numerical_options
+from sweeplib.networks.simulation.driver import unfinished
 from tests.tiers import slow_but
 
 TIMES = (0.0, 0.5, 1.0, 1.5, 2.0)

@@ -4,7 +4,7 @@ import pytest
 
 from sweeplib.contracts import losses as contract
 from sweeplib.contracts.check import checks_of
-from sweeplib.problem import LOSSES
+from sweeplib.networks.problem import LOSSES
 from tests.tiers import slow_among
 
 CASES = [(name, check) for name in LOSSES for check in checks_of(contract)]

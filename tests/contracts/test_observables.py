@@ -10,8 +10,8 @@ from sweeplib import OBSERVABLES, Problem, simulate
 from sweeplib.contracts import observables as contract
 from sweeplib.contracts.check import checks_of
 from sweeplib.engine.variable import stored_attributes
-from sweeplib.maths.expectations import expectations
-from sweeplib.views import QUANTILES, OverlapView, ParticleView, TrainingView, View
+from sweeplib.networks.maths.expectations import expectations
+from sweeplib.networks.views import QUANTILES, OverlapView, ParticleView, TrainingView, View
 
 PROBLEM = Problem(gamma=0.2, p=3, k=2, d=40, Delta=0.1, activation="erf")
 REUSED = replace(PROBLEM, samples=20)

@@ -14,14 +14,14 @@ import pytest
 
 import sweeplib
 from sweeplib import DYNAMICS, OBSERVABLES, InputError, Problem
-from sweeplib.code.plugins import load_plugins
+from sweeplib.commands.starter import write_new
 from sweeplib.contracts import dynamics as contract
 from sweeplib.contracts.problems import CHANGED, CHANGED_OF, OTHERS
-from sweeplib.dynamics.dynamics import NOISE, OFFSETS
-from sweeplib.front.starter import write_new
-from sweeplib.problem import DATA, DEFAULTS, PARAMETERS, names_with_parts, parameters_of
-from sweeplib.simulation import Case, Recording, run_cases
-from sweeplib.views import OverlapView
+from sweeplib.engine.code.plugins import load_plugins
+from sweeplib.networks.dynamics.dynamics import NOISE, OFFSETS
+from sweeplib.networks.problem import DATA, DEFAULTS, PARAMETERS, names_with_parts, parameters_of
+from sweeplib.networks.simulation import Case, Recording, run_cases
+from sweeplib.networks.views import OverlapView
 from tests.plugged import nothing_left
 from tests.tiers import ALONE, slow_among
 
@@ -232,7 +232,7 @@ WITH_A_FIELD = """
 import json
 
 from sweeplib import DYNAMICS, InputError, Problem
-from sweeplib.simulation import Case, Recording
+from sweeplib.networks.simulation import Case, Recording
 
 
 def refusal(name, inertia, more):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from sweeplib import InputError, Problem, simulate
-from sweeplib.code.plugins import load_plugins
 from sweeplib.contracts import data_laws, starts
 from sweeplib.contracts.check import checks_of
-from sweeplib.problem import DATA, STARTS
-from sweeplib.problem.weights import drawn_weights
+from sweeplib.engine.code.plugins import load_plugins
+from sweeplib.networks.problem import DATA, STARTS
+from sweeplib.networks.problem.weights import drawn_weights
 from tests.plugged import nothing_left
 from tests.tiers import slow_among, slow_but
 

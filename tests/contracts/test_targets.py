@@ -14,16 +14,16 @@ from scipy import special
 from scipy.interpolate import make_interp_spline
 
 from sweeplib import Problem, simulate
-from sweeplib.code.plugins import load_plugins
 from sweeplib.contracts import targets as contract
 from sweeplib.contracts.check import checks_of
-from sweeplib.kernels.labels import labels
-from sweeplib.maths.activations import ACTIVATIONS
-from sweeplib.maths.expectations import FAMILIES
-from sweeplib.maths.expectations.given_teacher import of_labels
-from sweeplib.maths.expectations.system import System
-from sweeplib.numerics.compiled import call_by_address, over_arrays
-from sweeplib.problem import TARGETS, problem_expectations, target
+from sweeplib.engine.code.plugins import load_plugins
+from sweeplib.networks.kernels.labels import labels
+from sweeplib.networks.maths.activations import ACTIVATIONS
+from sweeplib.networks.maths.expectations import FAMILIES
+from sweeplib.networks.maths.expectations.given_teacher import of_labels
+from sweeplib.networks.maths.expectations.system import System
+from sweeplib.networks.numerics.compiled import call_by_address, over_arrays
+from sweeplib.networks.problem import TARGETS, problem_expectations, target
 from tests.plugged import nothing_left
 from tests.tiers import slow_but
 

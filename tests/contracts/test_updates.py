@@ -4,7 +4,7 @@ import pytest
 
 from sweeplib.contracts import updates as contract
 from sweeplib.contracts.check import checks_of
-from sweeplib.problem import UPDATES
+from sweeplib.networks.problem import UPDATES
 
 
 @pytest.mark.parametrize("check", checks_of(contract))

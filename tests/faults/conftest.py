@@ -9,10 +9,10 @@ from shutil import copytree
 
 import pytest
 
-from sweeplib.code.plugins import load_plugins
-from sweeplib.design.cluster import CLUSTERS
-from sweeplib.execution.run import run_sweep
-from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.engine.code.plugins import load_plugins
+from sweeplib.engine.design.cluster import CLUSTERS
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.storage.dataset.finalise import finalise
 from tests.faults.finished import CONFIG, Done, RegisteredInProcess
 from tests.faults.sweeps import PLUGIN, files, troubled_sweep
 from tests.in_process import InProcess

@@ -11,9 +11,9 @@ from unittest.mock import patch
 
 from click.testing import CliRunner
 
-from sweeplib.cli import app
-from sweeplib.storage.store.layout import Layout
-from sweeplib.storage.store.run_store import RunStore
+from sweeplib.commands.cli import app
+from sweeplib.engine.storage.store.layout import Layout
+from sweeplib.engine.storage.store.run_store import RunStore
 from tests.faults.sweeps import files
 from tests.in_process import InProcess
 

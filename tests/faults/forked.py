@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import sweeplib
-from sweeplib.cli import app
-from sweeplib.execution import work
-from sweeplib.storage.records import locks
+from sweeplib.commands.cli import app
+from sweeplib.engine.execution import work
+from sweeplib.engine.storage.records import locks
 from tests.in_process import Here, computed
 
 OTHERS = (

@@ -8,15 +8,15 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from sweeplib.code.plugins import load_plugins
-from sweeplib.design.design import Design, Run
-from sweeplib.design.grid import Axis, Grid
+from sweeplib.engine.code.plugins import load_plugins
+from sweeplib.engine.design.design import Design, Run
+from sweeplib.engine.design.grid import Axis, Grid
+from sweeplib.engine.execution.clusters import CLUSTERS
+from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.status import Status
-from sweeplib.execution.clusters import CLUSTERS
-from sweeplib.execution.run import run_sweep
-from sweeplib.simulation import Recording
-from sweeplib.storage.records.files import read_lines
-from sweeplib.storage.store.run_store import RunStore
+from sweeplib.engine.storage.records.files import read_lines
+from sweeplib.engine.storage.store.run_store import RunStore
+from sweeplib.networks.simulation import Recording
 
 PLUGIN = "tests.faults.troubled"
 DYNAMICS = "troubled"

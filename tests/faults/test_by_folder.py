@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from sweeplib.cli import app
+from sweeplib.commands.cli import app
 from tests.faults.finished import Done
 
 REFERENCE = (Path(__file__).parents[2] / "docs" / "reference" / "commands.md").read_text()

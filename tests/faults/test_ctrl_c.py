@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from sweeplib.process.command import INTERRUPTED
-from sweeplib.storage.records.jobs import jobs
+from sweeplib.engine.process.command import INTERRUPTED
+from sweeplib.engine.storage.records.jobs import jobs
 from tests.faults.commands import LONGEST, SWEEP, SWEEPLIB, Started, started
 from tests.faults.sweeps import wait_until
 
@@ -27,7 +27,7 @@ NOTEBOOK = """
 import subprocess, threading
 import psutil
 from sweeplib import Sweep
-from sweeplib.process.children import descendants
+from sweeplib.engine.process.children import descendants
 
 def start_another():
     while not psutil.Process().children():
@@ -45,7 +45,7 @@ except KeyboardInterrupt:
 TERMINAL = """
 import sys, time
 from pathlib import Path
-from sweeplib.process.interrupts import interruptible
+from sweeplib.engine.process.interrupts import interruptible
 
 with interruptible(lambda: None, patience=10.0):
     try:
@@ -155,7 +155,7 @@ def test_a_second_ctrl_c_ends_a_sweep_at_once(second: float | None, tmp_path: Pa
     (tmp_path / "slow.yaml").write_text(STUCK)
     command = run([SWEEPLIB, "sweep", "slow.yaml"], tmp_path, commands)
     wait_until(lambda: "measuring" in log(tmp_path))
-    forks = next(each for each in command.left() if "sweeplib.process.forks" in each.cmdline())
+    forks = next(each for each in command.left() if "sweeplib.engine.process.forks" in each.cmdline())
     min(forks.children(), key=lambda fork: fork.create_time()).suspend()  # the first fork is Snakemake
     started_at = time.monotonic()
     command.process.send_signal(signal.SIGINT)

@@ -12,16 +12,16 @@ import xarray as xr
 from click.testing import CliRunner
 
 import sweeplib
-from sweeplib.cli import app
+from sweeplib.commands.cli import app
 from sweeplib.config import load
-from sweeplib.design.design import Design
+from sweeplib.engine.design.design import Design
+from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.status import Status
-from sweeplib.execution.run import run_sweep
-from sweeplib.storage.dataset.finalise import finalise
-from sweeplib.storage.dataset.folder import open_dataset
-from sweeplib.storage.records.files import DamageError
-from sweeplib.storage.store.inventory import sweep_status
-from sweeplib.storage.store.run_store import RunStore
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.dataset.folder import open_dataset
+from sweeplib.engine.storage.records.files import DamageError
+from sweeplib.engine.storage.store.inventory import sweep_status
+from sweeplib.engine.storage.store.run_store import RunStore
 from tests.faults.finished import STEP
 from tests.faults.sweeps import files
 from tests.in_process import InProcess

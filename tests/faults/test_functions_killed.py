@@ -13,7 +13,7 @@ import xarray as xr
 
 import sweeplib
 from sweeplib.engine.status import Status
-from sweeplib.storage.store.outcomes import first_outcomes
+from sweeplib.engine.storage.store.outcomes import first_outcomes
 
 FUNCTION = """
 import os

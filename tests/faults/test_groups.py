@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from sweeplib.design.cluster import CLUSTERS
+from sweeplib.engine.design.cluster import CLUSTERS
 from tests.faults.finished import CONFIG
 from tests.faults.forked import GROUP, Folder, RegisteredHere
 from tests.plugged import nothing_left

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.store.inventory import sweep_status
 from sweeplib.errors import InputError
-from sweeplib.execution.run import run_sweep
-from sweeplib.storage.dataset.finalise import finalise
-from sweeplib.storage.store.inventory import sweep_status
 from tests.faults.sweeps import (
     DYNAMICS,
     GAMMAS,

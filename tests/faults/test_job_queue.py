@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from sweeplib.engine.execution.clusters import ClusterSettings, job_keeper
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.storage.dataset.finalise import finalise
 from sweeplib.errors import SweeplibError
-from sweeplib.execution.clusters import ClusterSettings, job_keeper
-from sweeplib.execution.run import run_sweep
-from sweeplib.storage.dataset.finalise import finalise
 from tests.batch_systems.queues import Queue, job_queue, queue
 from tests.faults.commands import SWEEP, SWEEPLIB, started
 from tests.faults.sweeps import computed, files, journal, troubled_sweep, wait_until

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeplib.storage.records.files import read_lines
+from sweeplib.engine.storage.records.files import read_lines
 from tests.faults.cluster_of_others import Cluster
 from tests.faults.commands import SWEEP, SWEEPLIB, started
 from tests.faults.sweeps import files, wait_until

@@ -13,8 +13,8 @@ import pytest
 from numba.core.caching import UserProvidedCacheLocator
 
 import sweeplib
+from sweeplib.engine.execution.machine import unfit
 from sweeplib.errors import SweeplibError
-from sweeplib.execution.machine import unfit
 from tests.faults.cluster_of_others import Cluster
 from tests.faults.commands import SWEEPLIB
 from tests.faults.test_places import SWEEP
@@ -24,8 +24,8 @@ KERNEL = """
 import sys
 from functools import partial
 import numba
-import sweeplib.simulation
-from sweeplib.numerics.compiled import specialised
+import sweeplib.networks.simulation
+from sweeplib.networks.numerics.compiled import specialised
 
 def doubled(x):
     return 2 * x
@@ -133,7 +133,7 @@ PLUGIN = """
 import errno
 import os
 from tests.faults.troubled import Calm
-from sweeplib.dynamics.dynamics import DYNAMICS
+from sweeplib.networks.dynamics.dynamics import DYNAMICS
 
 class Faulty(Calm):
     name = "faulty"

@@ -8,12 +8,12 @@ import time
 
 import pytest
 
+from sweeplib.engine.storage.records.locks import driver_lock
 from sweeplib.errors import BusyError
-from sweeplib.storage.records.locks import driver_lock
 
 HOLD = """
 import pathlib, sys, time
-from sweeplib.storage.records.locks import driver_lock
+from sweeplib.engine.storage.records.locks import driver_lock
 with driver_lock(pathlib.Path(sys.argv[1]), "ode"):
     time.sleep(float(sys.argv[2]))
 """

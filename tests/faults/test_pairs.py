@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import pytest
 
-from sweeplib.design.cluster import CLUSTERS
-from sweeplib.storage.records.files import partial
-from sweeplib.storage.records.provenance import git_commit
+from sweeplib.engine.design.cluster import CLUSTERS
+from sweeplib.engine.storage.records.files import partial
+from sweeplib.engine.storage.records.provenance import git_commit
 from tests.faults.finished import CONFIG
 from tests.faults.forked import COMMANDS, Folder, RegisteredHere, stop, stop_when_waiting
 from tests.faults.persons import missing, put

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sweeplib.storage.records.files import read_lines
+from sweeplib.engine.storage.records.files import read_lines
 from tests.faults.cluster_of_others import Cluster
 from tests.faults.commands import SWEEP, SWEEPLIB, Started, started
 from tests.faults.sweeps import chunks, files, finished_blocks, wait_until

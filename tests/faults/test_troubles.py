@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+from sweeplib.commands.upkeep.reproduce import reproduces
+from sweeplib.commands.upkeep.retry import retry
+from sweeplib.engine.execution.run import DynamicsSummary, run_sweep
 from sweeplib.engine.status import FAILURES, Status
-from sweeplib.execution.run import DynamicsSummary, run_sweep
-from sweeplib.storage.dataset.finalise import finalise
-from sweeplib.storage.store.inventory import sweep_status
-from sweeplib.storage.store.outcomes import reasons
-from sweeplib.upkeep.reproduce import reproduces
-from sweeplib.upkeep.retry import retry
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.store.inventory import sweep_status
+from sweeplib.engine.storage.store.outcomes import reasons
 from tests.faults.sweeps import DYNAMICS, troubled_sweep
 from tests.faults.troubled import (
     DIVERGES,

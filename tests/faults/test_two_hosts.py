@@ -22,7 +22,7 @@ import psutil
 import pytest
 import xarray as xr
 
-from sweeplib.storage.records.files import read_lines
+from sweeplib.engine.storage.records.files import read_lines
 from tests.faults.commands import SWEEPLIB
 from tests.faults.sweeps import wait_until
 

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from sweeplib.cli import app
+from sweeplib.commands.cli import app
+from sweeplib.commands.upkeep.cases import CasesByName
+from sweeplib.engine.process.troubles import Trouble
 from sweeplib.engine.status import Status
-from sweeplib.process.troubles import Trouble
-from sweeplib.storage.records.files import partial, write_json
-from sweeplib.storage.store import identity_file
-from sweeplib.storage.store.outcomes import append_reasons
-from sweeplib.storage.store.run_store import whole
-from sweeplib.upkeep.cases import CasesByName
+from sweeplib.engine.storage.records.files import partial, write_json
+from sweeplib.engine.storage.store import identity_file
+from sweeplib.engine.storage.store.outcomes import append_reasons
+from sweeplib.engine.storage.store.run_store import whole
 from tests.faults.finished import CONFIG, Done
 from tests.faults.persons import missing, put
 

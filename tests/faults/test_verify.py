@@ -14,13 +14,13 @@ import pytest
 
 from sweeplib.engine.records import Records
 from sweeplib.engine.status import Status
+from sweeplib.engine.storage.records.files import partial, read_json, read_lines, write_json
+from sweeplib.engine.storage.records.locks import driver_lock
+from sweeplib.engine.storage.records.manifest import manifest_of
+from sweeplib.engine.storage.store.layout import INDEX
+from sweeplib.engine.storage.store.run_store import whole
+from sweeplib.networks.simulation import Case
 from sweeplib.networks.simulator import SIMULATOR
-from sweeplib.simulation import Case
-from sweeplib.storage.records.files import partial, read_json, read_lines, write_json
-from sweeplib.storage.records.locks import driver_lock
-from sweeplib.storage.records.manifest import manifest_of
-from sweeplib.storage.store.layout import INDEX
-from sweeplib.storage.store.run_store import whole
 from tests.faults.finished import CONFIG, Done
 from tests.faults.sweeps import files
 from tests.tiers import slow_but
@@ -289,7 +289,7 @@ def test_a_case_that_raises_here_is_not_replaced(done: Done, monkeypatch: pytest
 
 def test_what_a_killed_driver_said_of_itself_is_forgotten(done: Done) -> None:
     holder = done.directory / "locks" / "calm.holder.json"
-    killed = "import os, sys, pathlib; from sweeplib.storage.records.locks import driver_lock; "
+    killed = "import os, sys, pathlib; from sweeplib.engine.storage.records.locks import driver_lock; "
     killed += "lock = driver_lock(pathlib.Path(sys.argv[1]), 'calm'); lock.__enter__(); os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", killed, done.directory], check=False)
     assert holder.exists()
@@ -321,7 +321,7 @@ def test_wrong_input_is_refused_in_a_line(done: Done) -> None:
 
 
 def test_results_that_cannot_be_written_are_read(done: Done, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sweeplib.upkeep.verify.access", lambda *_: False)
+    monkeypatch.setattr("sweeplib.commands.upkeep.verify.access", lambda *_: False)
     assert done.verified("--sample", "1")[0] == 0
     status, said = done.told("verify", "--repair")
     assert status == 2 and "cannot be written" in said

@@ -7,10 +7,10 @@ import time
 
 import numpy as np
 
-from sweeplib.arrays import Array
-from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, NumericalOptions, OverlapDynamics
-from sweeplib.dynamics.replicas import Replicas
-from sweeplib.problem import Problem
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.dynamics.dynamics import DYNAMICS, ONE_PASS, NumericalOptions, OverlapDynamics
+from sweeplib.networks.dynamics.replicas import Replicas
+from sweeplib.networks.problem import Problem
 
 RAISES, KILLS, HANGS, DIVERGES, WEDGES, HUNGERS, LEAVES, SHOUTS, MISSHAPES = (101.0 + trouble for trouble in range(9))
 TROUBLED_SEED = 3

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from sweeplib.execution import probe
-from sweeplib.simulation import cases
+from sweeplib.engine.execution import probe
+from sweeplib.networks.simulation import cases
 
 
 def dask_setup(worker: Any) -> None:

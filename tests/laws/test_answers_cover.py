@@ -10,14 +10,14 @@ import pytest
 import xarray as xr
 from scipy.special import stdtrit
 
-from sweeplib.analysis.kit.estimators import Estimator, Fraction, Mean, Quantile
-from sweeplib.answers.answer import Answer, State
-from sweeplib.answers.proposers.along_axis import ScanFinding
-from sweeplib.answers.proposers.boundary import GROWTH, MOST
-from sweeplib.answers.proposers.line import Line, Ruler
-from sweeplib.answers.proposers.optimum import ScanColumn, ScanLook
-from sweeplib.answers.proposers.seeds import FIRST, growth_needed, next_totals
-from sweeplib.design.questions import Precision, Question
+from sweeplib.analysis.answers.answer import Answer, State
+from sweeplib.analysis.answers.proposers.along_axis import ScanFinding
+from sweeplib.analysis.answers.proposers.boundary import GROWTH, MOST
+from sweeplib.analysis.answers.proposers.line import Line, Ruler
+from sweeplib.analysis.answers.proposers.optimum import ScanColumn, ScanLook
+from sweeplib.analysis.answers.proposers.seeds import FIRST, growth_needed, next_totals
+from sweeplib.engine.design.questions import Precision, Question
+from sweeplib.statistics.estimators import Estimator, Fraction, Mean, Quantile
 from tests.scans import exits_like, exponential, lognormal
 from tests.tiers import slow_but
 

@@ -8,12 +8,12 @@ import pytest
 
 from sweeplib import InputError, Overlaps, Problem, simulate
 from sweeplib.config import load
-from sweeplib.dynamics.step_moments import StepMoments
 from sweeplib.engine.status import Status
 from sweeplib.errors import SweeplibError
-from sweeplib.simulation import Case, run_cases
-from sweeplib.simulation.cases import Recording
-from sweeplib.simulation.driver import replicas_of
+from sweeplib.networks.dynamics.step_moments import StepMoments
+from sweeplib.networks.simulation import Case, run_cases
+from sweeplib.networks.simulation.cases import Recording
+from sweeplib.networks.simulation.driver import replicas_of
 from tests.tiers import slow_but
 
 FINITE = {"finite_d": True}

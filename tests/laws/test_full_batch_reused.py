@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sweeplib import Problem, simulate
-from sweeplib.maths.activations import ACTIVATIONS, Activation
+from sweeplib.networks.maths.activations import ACTIVATIONS, Activation
 from tests.plugged import nothing_left
 
 STEPS = [1, 2, 3, 6]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sweeplib import Overlaps, Problem, simulate
-from sweeplib.analysis.kit.extrapolation import FEW, MISFIT, TRUSTED, Limit, extrapolated
+from sweeplib.statistics.extrapolation import FEW, MISFIT, TRUSTED, Limit, extrapolated
 from tests.tiers import slow_but
 
 Correction = Callable[[np.ndarray], np.ndarray]

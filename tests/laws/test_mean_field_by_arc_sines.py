@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from sweeplib import DYNAMICS, Problem
-from sweeplib.problem.weights import drawn_weights
-from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.driver import replicas_of
+from sweeplib.networks.problem.weights import drawn_weights
+from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.simulation.driver import replicas_of
 
 BATCHES, DRAWS = 120, 84
 PROBLEM = Problem(

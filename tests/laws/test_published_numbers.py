@@ -1,11 +1,12 @@
-"""The published and analytic numbers of `sweeplib/data/reference` are reproduced."""
+"""The published and analytic numbers of `sweeplib/networks/reference` are reproduced."""
 
 import numpy as np
 import pytest
 
-from sweeplib import Overlaps, Problem, simulate, theory
-from sweeplib.data.published import reference
-from sweeplib.problem import PARAMETERS
+from sweeplib import Overlaps, Problem, simulate
+from sweeplib.engine.files.published import reference
+from sweeplib.networks import theory
+from sweeplib.networks.problem import PARAMETERS
 from tests.tiers import slow_but
 
 

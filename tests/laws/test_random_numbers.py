@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from sweeplib.numerics.random import fill_normals
+from sweeplib.networks.numerics.random import fill_normals
 
 pytestmark = pytest.mark.long
 

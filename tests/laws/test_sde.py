@@ -12,11 +12,11 @@ import pytest
 from scipy import stats
 
 from sweeplib import Overlaps, Problem, simulate
-from sweeplib.dynamics import DYNAMICS
-from sweeplib.dynamics.sde import multiplier
-from sweeplib.maths.expectations.system import System
-from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.driver import replicas_of
+from sweeplib.networks.dynamics import DYNAMICS
+from sweeplib.networks.dynamics.sde import multiplier
+from sweeplib.networks.maths.expectations.system import System
+from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.simulation.driver import replicas_of
 from tests.tiers import slow_but
 
 LEVEL = 1e-4

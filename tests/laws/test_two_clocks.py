@@ -13,7 +13,7 @@ from scipy.integrate import quad, solve_ivp
 
 from sweeplib import Problem, simulate
 from sweeplib.config import load
-from sweeplib.data.published import reference
+from sweeplib.engine.files.published import reference
 
 SERIES, TARGET = np.array([1.0, 1.0, 0.5]), np.array([0.7, 0.6, 0.4])
 DEGREES = np.arange(3)[:, None]

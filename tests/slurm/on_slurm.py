@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from sweeplib.config import load
-from sweeplib.execution.run import run_sweep
-from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.storage.dataset.finalise import finalise
 from tests.in_process import InProcess
 
 ROOT = Path(__file__).parents[2]

@@ -5,9 +5,9 @@ from contextlib import nullcontext
 
 import pytest
 
-from sweeplib.front import sweep
-from sweeplib.process.forks import fork_server
-from sweeplib.process.job import ADDRESS
+from sweeplib.commands import sweep
+from sweeplib.engine.process.forks import fork_server
+from sweeplib.engine.process.job import ADDRESS
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -75,7 +75,7 @@ def test_other_datasets_are_refused(ds: xr.Dataset, change: Callable[[xr.Dataset
 SHELL = """\
 from IPython.core.interactiveshell import InteractiveShell
 from matplotlib.figure import Figure
-from sweeplib.figures.notebook import shown_in_notebooks
+from sweeplib.pictures.figures.notebook import shown_in_notebooks
 
 shell = InteractiveShell.instance()
 shell.display_formatter.active_types = shell.display_formatter.format_types

@@ -11,13 +11,13 @@ import xarray as xr
 
 import sweeplib
 from sweeplib.config import load
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.storage.dataset.finalise import finalise
 from sweeplib.errors import InputError, UnknownNameError
-from sweeplib.execution.run import run_sweep
-from sweeplib.maths.activations import activation
-from sweeplib.maths.expectations import expectations
-from sweeplib.maths.hermite import hermite_polynomials, hermite_series
-from sweeplib.problem import Problem
-from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.networks.maths.activations import activation
+from sweeplib.networks.maths.expectations import expectations
+from sweeplib.networks.maths.hermite import hermite_polynomials, hermite_series
+from sweeplib.networks.problem import Problem
 from tests.in_process import InProcess
 
 GOOD = {"gamma": 0.1, "p": 1, "k": 1, "d": 50, "Delta": 0.1}
@@ -141,5 +141,5 @@ def test_equal_series_have_one_compiled_form():
 
 def test_problems_are_light():
     """Reading a config needs no compiler."""
-    code = "import sys, sweeplib.problem; sys.exit('numba' in sys.modules)"
+    code = "import sys, sweeplib.networks.problem; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from sweeplib.design.design import Design, Run
-from sweeplib.design.grid import Axis, Grid
-from sweeplib.execution import advice as module
-from sweeplib.execution.advice import Advice, advice
-from sweeplib.execution.calibration import Calibration, Pilot
-from sweeplib.execution.child import DiedError, TimeUpError
-from sweeplib.execution.plan import DynamicsPlan, LayoutPlan, write_plan
+from sweeplib.engine.design.design import Design, Run
+from sweeplib.engine.design.grid import Axis, Grid
+from sweeplib.engine.execution import advice as module
+from sweeplib.engine.execution.advice import Advice, advice
+from sweeplib.engine.execution.calibration import Calibration, Pilot
+from sweeplib.engine.execution.child import DiedError, TimeUpError
+from sweeplib.engine.execution.plan import DynamicsPlan, LayoutPlan, write_plan
+from sweeplib.engine.process.troubles import Trouble
 from sweeplib.networks.hints import ALTERNATIVES, OtherDynamics
-from sweeplib.problem import Problem
-from sweeplib.process.troubles import Trouble
-from sweeplib.simulation import Case, Recording
+from sweeplib.networks.problem import Problem
+from sweeplib.networks.simulation import Case, Recording
 from tests.in_process import InProcess
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.batch_tradeoff import slope_of
-from sweeplib.analysis.kit.bootstrap import Resampling, seed_weights
 from sweeplib.errors import InputError
+from sweeplib.statistics.bootstrap import Resampling, seed_weights
 from tests.datasets import giant_steps_dataset, with_outcome
 
 analysis = ANALYSES["batch_tradeoff"]

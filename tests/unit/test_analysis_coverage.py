@@ -10,9 +10,9 @@ import pytest
 import xarray as xr
 
 from sweeplib import analysis
-from sweeplib.analysis.kit.estimators import Mean, RestrictedMean
 from sweeplib.analysis.kit.headlines import headline
 from sweeplib.contracts.datasets import regime_dataset
+from sweeplib.statistics.estimators import Mean, RestrictedMean
 from tests.datasets import FLAGS, sweep_dataset
 from tests.unit.test_analysis_optimal_learning_rate import true_optimum
 from tests.unit.test_analysis_sample_complexity import exits

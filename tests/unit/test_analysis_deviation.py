@@ -8,11 +8,11 @@ from scipy.stats import t as student
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.deviation_scaling import power_law
-from sweeplib.analysis.kit.bootstrap import Resampling, seed_weights
 from sweeplib.analysis.kit.overlaps import open_with_overlaps
-from sweeplib.analysis.kit.seed_means import normal_scores
+from sweeplib.engine.storage.dataset.folder import GroupWriter, written_dataset
 from sweeplib.errors import InputError
-from sweeplib.storage.dataset.folder import GroupWriter, written_dataset
+from sweeplib.statistics.bootstrap import Resampling, seed_weights
+from sweeplib.statistics.seed_means import normal_scores
 from tests.datasets import FLAGS
 
 deviation, scaling = ANALYSES["deviation"], ANALYSES["deviation_scaling"]

@@ -7,7 +7,7 @@ import xarray as xr
 from sweeplib import analysis
 from sweeplib.analysis import ANALYSES
 from sweeplib.errors import InputError
-from sweeplib.figures import FIGURES
+from sweeplib.pictures.figures import FIGURES
 from tests.datasets import FLAGS
 from tests.unit.test_analysis_coverage import LAWS, UNEQUAL
 

@@ -8,12 +8,12 @@ import pytest
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.write import analysed
 from sweeplib.config import load
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.dataset.outline import planned_outline
 from sweeplib.errors import InputError
-from sweeplib.execution.run import run_sweep
-from sweeplib.observables import OBSERVABLES
-from sweeplib.storage.dataset.finalise import finalise
-from sweeplib.storage.dataset.outline import planned_outline
-from sweeplib.views import OverlapView
+from sweeplib.networks.observables import OBSERVABLES
+from sweeplib.networks.views import OverlapView
 from tests.datasets import giant_steps_dataset, with_outcome
 from tests.in_process import InProcess
 
@@ -151,7 +151,7 @@ def test_problems_of_several_teacher_widths_share_a_dataset(tmp_path):
     """The axes keep the order of the config, and directions that a problem does not have are missing."""
     (tmp_path / "sweep.yaml").write_text(SWEEP)
     sweep = load(tmp_path / "sweep.yaml")
-    assert list(planned_outline(sweep, overlaps=True).axes["teacher"]) == [0, 1]
+    assert list(planned_outline(sweep, groups=True).axes["teacher"]) == [0, 1]
     run_sweep(replace(sweep, cluster=InProcess(block_size=100)), tmp_path, progress=False)
     finalise(sweep, tmp_path)
     found, known = (analysed(sweep, name, tmp_path) for name in ("averages", "directions_learned"))

@@ -8,8 +8,8 @@ import xarray as xr
 from scipy.stats import CensoredData, ecdf
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.kit.survival import HALF, fractions_exited, medians, survival_curve
 from sweeplib.errors import InputError
+from sweeplib.statistics.survival import HALF, fractions_exited, medians, survival_curve
 from tests.datasets import sweep_dataset
 
 OK, DIVERGED, FAILED, KILLED, TIMEOUT, MISSING = 1, 2, 3, 4, 5, 0
@@ -173,7 +173,7 @@ def median(exits: np.ndarray, ends: np.ndarray) -> tuple[float, ...]:
 @pytest.mark.parametrize("runs", [1, 3, 12])
 def test_many_cells_at_once_have_the_statistics_of_scipys_curves(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also with equal times, runs that are not used, and ends of which some are before the last exit."""
-    monkeypatch.setattr("sweeplib.analysis.kit.survival.AT_ONCE", 100)
+    monkeypatch.setattr("sweeplib.statistics.survival.AT_ONCE", 100)
     rng = np.random.default_rng(0)
     exit_ = rng.choice([1.0, 2.0, 3.0, 4.5, 7.0, 9.0, 9.5], (20, 10, runs))
     end = rng.choice([2.0, 5.0, 10.0, np.inf], exit_.shape)

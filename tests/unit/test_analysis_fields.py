@@ -8,7 +8,7 @@ from sweeplib import analysis
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.problem_fields import field, with_constants
 from sweeplib.errors import InputError
-from sweeplib.figures import FIGURES
+from sweeplib.pictures.figures import FIGURES
 from tests.datasets import sweep_dataset, with_constants_as_attributes
 from tests.tiers import slow_but
 

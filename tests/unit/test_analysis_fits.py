@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import linregress, t
 
 from sweeplib import analysis
-from sweeplib.analysis.kit.bootstrap import PointErrors, Resampling, resampling_of, seed_weights
-from sweeplib.analysis.kit.fits import line_fit, misfit
+from sweeplib.statistics.bootstrap import PointErrors, Resampling, resampling_of, seed_weights
+from sweeplib.statistics.fits import line_fit, misfit
 from tests.unit.test_analysis_coverage import POINTS, deviations
 
 X = np.linspace(0.0, 5.0, 9)

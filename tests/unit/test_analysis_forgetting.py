@@ -6,7 +6,7 @@ import xarray as xr
 
 from sweeplib import InputError
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.kit.estimators import Mean
+from sweeplib.statistics.estimators import Mean
 
 forgetting = ANALYSES["forgetting"]
 FLAGS = {"flag_values": [0, 1, 2], "flag_meanings": "missing ok diverged"}

@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from sweeplib import analysis, figures
-from sweeplib.analysis.kit.lost_runs import MOST_LOST
+from sweeplib import analysis
 from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
-from sweeplib.figures.exit_time_distributions import survival_curves
-from sweeplib.figures.limits_diagram import limits_map
-from sweeplib.figures.risk_curves import risk_bands
+from sweeplib.pictures import figures
+from sweeplib.pictures.figures.exit_time_distributions import survival_curves
+from sweeplib.pictures.figures.limits_diagram import limits_map
+from sweeplib.pictures.figures.risk_curves import risk_bands
+from sweeplib.statistics.lost_runs import MOST_LOST
 from tests.datasets import sweep_dataset, timed_out, with_outcome
 from tests.unit.test_analysis_deviation import scaling_dataset
 from tests.unit.test_analysis_limits import runs as limits_runs

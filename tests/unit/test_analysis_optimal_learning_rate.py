@@ -6,8 +6,8 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import chi2
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.kit.optima import MeanCurve
 from sweeplib.errors import InputError
+from sweeplib.statistics.optima import MeanCurve
 from tests.datasets import sweep_dataset
 
 RATIOS = np.linspace(0.3, 1.7, 10)

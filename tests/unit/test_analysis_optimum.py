@@ -5,8 +5,8 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.kit.optima import MeanCurve
 from sweeplib.errors import InputError
+from sweeplib.statistics.optima import MeanCurve
 from tests.datasets import FLAGS, sweep_dataset
 
 optimum, crossing = ANALYSES["optimum"], ANALYSES["crossing"]

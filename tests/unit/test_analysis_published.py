@@ -6,11 +6,11 @@ import xarray as xr
 from scipy.integrate import quad
 from scipy.stats import CensoredData, chi2, ecdf
 
-from sweeplib import theory
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.kit.survival import survival_curve
 from sweeplib.analysis.overparametrisation_gain import gain_of
 from sweeplib.errors import InputError
+from sweeplib.networks import theory
+from sweeplib.statistics.survival import survival_curve
 from tests.datasets import sweep_dataset
 
 gain, floor = ANALYSES["overparametrisation_gain"], ANALYSES["risk_floor"]

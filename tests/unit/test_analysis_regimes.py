@@ -5,13 +5,13 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.kit.bootstrap import Resampling, log_deviations, seed_weights
-from sweeplib.analysis.kit.exponents import exponents, interval, means
 from sweeplib.analysis.kit.regime_samples import regime_samples, sgd_values
 from sweeplib.analysis.regimes import probabilities
 from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
-from sweeplib.theory.regimes import REGIMES
+from sweeplib.networks.theory.regimes import REGIMES
+from sweeplib.statistics.bootstrap import Resampling, log_deviations, seed_weights
+from sweeplib.statistics.exponents import exponents, interval, means
 
 analysis = ANALYSES["regimes"]
 D = (100, 200, 500, 1000, 3000, 10_000, 30_000)

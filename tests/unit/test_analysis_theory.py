@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from sweeplib import analysis, figures, theory
+from sweeplib import analysis
 from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
-from sweeplib.figures import FIGURES, INTERACTIVE
+from sweeplib.networks import theory
+from sweeplib.pictures import figures
+from sweeplib.pictures.figures import FIGURES, INTERACTIVE
 from tests.datasets import sweep_dataset
 from tests.tiers import slow_but
 

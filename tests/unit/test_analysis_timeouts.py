@@ -11,11 +11,11 @@ import xarray as xr
 import sweeplib
 from sweeplib.analysis import write_analysis
 from sweeplib.config import load
-from sweeplib.dynamics.dynamics import Dynamics
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.storage import open_dataset
+from sweeplib.engine.storage.dataset.finalise import finalise
 from sweeplib.errors import InputError
-from sweeplib.execution.run import run_sweep
-from sweeplib.storage import open_dataset
-from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.networks.dynamics.dynamics import Dynamics
 from tests.in_process import InProcess
 
 SWEEP = """
@@ -42,7 +42,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         ticks = count()
         patch.setattr(Dynamics, "clock", staticmethod(lambda: float(next(ticks))))
-        patch.setattr("sweeplib.dynamics.sgd.WORK_A_ROUND", 1e6)
+        patch.setattr("sweeplib.networks.dynamics.sgd.WORK_A_ROUND", 1e6)
         run_sweep(sweep, folder, progress=False)
     finalise(sweep, folder)
     for name in sweep.analyses:

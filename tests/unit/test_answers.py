@@ -15,18 +15,18 @@ from scipy import stats
 
 import sweeplib
 from sweeplib import analysis
-from sweeplib.answers import PROPOSERS, State, rounds
-from sweeplib.answers.answer import Answer
-from sweeplib.answers.proposers.seeds import MoreSeeds, Seen
-from sweeplib.answers.shown import cells
-from sweeplib.cli import app
+from sweeplib.analysis.answers import PROPOSERS, State, rounds
+from sweeplib.analysis.answers.answer import Answer
+from sweeplib.analysis.answers.proposers.seeds import MoreSeeds, Seen
+from sweeplib.analysis.answers.shown import cells
+from sweeplib.commands.cli import app
 from sweeplib.config import from_mapping
-from sweeplib.design.questions import Question, Row, with_rows, without_rows
+from sweeplib.engine.design.questions import Question, Row, with_rows, without_rows
+from sweeplib.engine.execution import work
+from sweeplib.engine.execution.plan import plan_when_done
+from sweeplib.engine.files.strict_yaml import written as yaml_text
+from sweeplib.engine.storage.records.rounds import Rounds, rounds_of
 from sweeplib.errors import InputError
-from sweeplib.execution import work
-from sweeplib.execution.plan import plan_when_done
-from sweeplib.storage.records.rounds import Rounds, rounds_of
-from sweeplib.strict_yaml import written as yaml_text
 from tests.datasets import FLAGS, sweep_dataset
 from tests.in_process import Here, computed
 from tests.scans import SyntheticSweep, exponential

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from sweeplib.answers import State
-from sweeplib.answers.answer import Answer
-from sweeplib.answers.proposers.seeds import FIRST, SEEDS_FOR_NOTHING
-from sweeplib.answers.rounds import decided
+from sweeplib.analysis.answers import State
+from sweeplib.analysis.answers.answer import Answer
+from sweeplib.analysis.answers.proposers.seeds import FIRST, SEEDS_FOR_NOTHING
+from sweeplib.analysis.answers.rounds import decided
 from sweeplib.config import from_mapping
-from sweeplib.design.questions import Question, Row
+from sweeplib.engine.design.questions import Question, Row
+from sweeplib.engine.storage.records.rounds import Rounds
 from sweeplib.errors import InputError
-from sweeplib.storage.records.rounds import Rounds
 from tests.datasets import FLAGS
 from tests.scans import answers_of, exponential, lognormal
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sweeplib.answers import State
-from sweeplib.design.questions import Question
+from sweeplib.analysis.answers import State
+from sweeplib.engine.design.questions import Question
 from tests.scans import SyntheticSweep
 
 HORIZON, SIGMA = 2000.0, 0.45

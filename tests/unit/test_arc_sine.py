@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sweeplib.numerics.arc_sine import add_arc_sines, arc_sine, arc_sines_sum, near_arc_sine
+from sweeplib.networks.numerics.arc_sine import add_arc_sines, arc_sine, arc_sines_sum, near_arc_sine
 
 POINTS = np.concatenate([np.linspace(-1, 1, 40_001), 1 - np.logspace(-16, -1, 60), np.logspace(-300, -1, 60)])
 

@@ -9,14 +9,14 @@ import xarray as xr
 
 from sweeplib.analysis import ANALYSES, Analysis, write_analysis
 from sweeplib.config import load
-from sweeplib.design.design import Design
+from sweeplib.engine.design.design import Design
+from sweeplib.engine.storage.dataset.folder import write_dataset
+from sweeplib.engine.storage.records.artefacts import cases_made_from, stale_outputs
+from sweeplib.engine.storage.records.attempts import attempt_of, failed_attempts
+from sweeplib.engine.storage.records.files import write_json
 from sweeplib.errors import InputError
-from sweeplib.figures import FIGURES, INTERACTIVE, Figure, Interactive, write_figure
-from sweeplib.report import summary, write_report
-from sweeplib.storage.dataset.folder import write_dataset
-from sweeplib.storage.records.artefacts import cases_made_from, stale_outputs
-from sweeplib.storage.records.attempts import attempt_of, failed_attempts
-from sweeplib.storage.records.files import write_json
+from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Figure, Interactive, write_figure
+from sweeplib.pictures.report import summary, write_report
 from tests.datasets import sweep_dataset
 from tests.plugged import nothing_left
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from sweeplib import InputError, Problem, simulate
-from sweeplib.numerics.random import normals
-from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.driver import replicas_of, samples_key
+from sweeplib.networks.numerics.random import normals
+from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.simulation.driver import replicas_of, samples_key
 from tests.tiers import slow_among
 
 FIELDS = {"gamma": 0.3, "p": 3, "k": 2, "d": 50, "Delta": 0.2, "activation": "square"}

@@ -10,11 +10,11 @@ import xarray as xr
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.analysis import Analysis
-from sweeplib.answers import State
-from sweeplib.answers.proposers.boundary import next_value
-from sweeplib.answers.proposers.line import Line, Need, Ruler
+from sweeplib.analysis.answers import State
+from sweeplib.analysis.answers.proposers.boundary import next_value
+from sweeplib.analysis.answers.proposers.line import Line, Need, Ruler
 from sweeplib.config import from_mapping
-from sweeplib.design.questions import Precision
+from sweeplib.engine.design.questions import Precision
 from sweeplib.errors import InputError
 from tests.labels import LabelledPlane, asked, intervals, labelled_sides, side
 from tests.plugged import nothing_left

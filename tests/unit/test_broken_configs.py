@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from sweeplib.analysis import ANALYSES
+from sweeplib.commands.complete_run import complete_run
 from sweeplib.config import load
 from sweeplib.config.overrides import Override
 from sweeplib.errors import InputError
-from sweeplib.figures import FIGURES
-from sweeplib.front.complete_run import complete_run
+from sweeplib.pictures.figures import FIGURES
 from tests.tiers import slow_but
 
 SOUND = """\

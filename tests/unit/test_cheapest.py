@@ -11,18 +11,18 @@ import xarray as xr
 
 import sweeplib
 from sweeplib.config import from_mapping
-from sweeplib.design.choices import row_seconds
-from sweeplib.design.design import Design
-from sweeplib.design.questions import Row, with_rows
-from sweeplib.dynamics import DYNAMICS
+from sweeplib.engine.design.choices import row_seconds
+from sweeplib.engine.design.design import Design
+from sweeplib.engine.design.questions import Row, with_rows
+from sweeplib.engine.execution import work
+from sweeplib.engine.execution.plan import write_plan
+from sweeplib.engine.files.strict_yaml import parsed
+from sweeplib.engine.storage.store.other_stores import COMPUTE_ALL
 from sweeplib.errors import InputError
-from sweeplib.execution import work
-from sweeplib.execution.plan import write_plan
+from sweeplib.networks.dynamics import DYNAMICS
+from sweeplib.networks.problem import Problem
+from sweeplib.networks.simulation import Case, Recording, run_cases
 from sweeplib.networks.simulator import SIMULATOR
-from sweeplib.problem import Problem
-from sweeplib.simulation import Case, Recording, run_cases
-from sweeplib.storage.store.other_stores import COMPUTE_ALL
-from sweeplib.strict_yaml import parsed
 from tests.in_process import Here, computed
 
 PROBLEM = {"k": 1, "activation": "erf", "start": "sphere", "Delta": 0.5, "gamma": 0.5}

@@ -11,8 +11,8 @@ import numba
 import psutil
 import pytest
 
+from sweeplib.engine.execution.child import Child, DiedError, Limits, MemoryUpError, RaisedError, TimeUpError
 from sweeplib.errors import SweeplibError
-from sweeplib.execution.child import Child, DiedError, Limits, MemoryUpError, RaisedError, TimeUpError
 
 pytestmark = pytest.mark.usefixtures("unforked")
 
@@ -96,7 +96,7 @@ def test_a_child_ends_with_its_asker(child):
 
 
 def test_a_child_whose_imports_do_not_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("sweeplib.execution.child.START_SECONDS", 0.5)
+    monkeypatch.setattr("sweeplib.engine.execution.child.START_SECONDS", 0.5)
     plugin = tmp_path / "endless.py"
     plugin.write_text("import time\ntime.sleep(3600)\n")
     child = Child([str(plugin)])

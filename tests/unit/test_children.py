@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from sweeplib.process.children import nothing_imported_from_here
+from sweeplib.engine.process.children import nothing_imported_from_here
 
 NAME = "PYTHONSAFEPATH"
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from sweeplib.cli import app
+from sweeplib.commands.cli import app
+from sweeplib.engine.storage.records.attempts import Attempt
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.report import Summary
-from sweeplib.storage.records.attempts import Attempt
+from sweeplib.pictures.report import Summary
 from tests.tiers import slow_but
 
 RUNNER = CliRunner()
@@ -50,7 +50,7 @@ def config(tmp_path: Path) -> Path:
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """Record the calls of every stage instead of executing them."""
-    import_module("sweeplib.execution.run")  # imported later, it would keep the replaced names
+    import_module("sweeplib.engine.execution.run")  # imported later, it would keep the replaced names
     seen: list[tuple[Any, ...]] = []
 
     def stage(module: str, name: str, result: Callable[..., Any]) -> None:
@@ -65,26 +65,26 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
     from rich.table import Table
 
-    stage("sweeplib.execution.plan", "write_plan", lambda *_: SimpleNamespace(table=Table))
+    stage("sweeplib.engine.execution.plan", "write_plan", lambda *_: SimpleNamespace(table=Table))
     stage(
-        "sweeplib.execution.run",
+        "sweeplib.engine.execution.run",
         "run_sweep",
         lambda _, __, names: {name: SimpleNamespace(cases=COUNTS, computed=4) for name in names},
     )
-    stage("sweeplib.storage.store.inventory", "sweep_status", lambda sweep, _: dict.fromkeys(sweep.runs, COUNTS))
-    stage("sweeplib.storage.dataset.finalise", "finalise", lambda _, directory: directory / "dataset.zarr")
+    stage("sweeplib.engine.storage.store.inventory", "sweep_status", lambda sweep, _: dict.fromkeys(sweep.runs, COUNTS))
+    stage("sweeplib.engine.storage.dataset.finalise", "finalise", lambda _, directory: directory / "dataset.zarr")
     stage("sweeplib.analysis", "write_analysis", lambda _, name, directory: Attempt("analysis", name, (directory,)))
-    stage("sweeplib.figures", "write_figure", lambda _, name, directory: FIGURE_ATTEMPTS[name])
-    stage("sweeplib.report", "write_report", lambda _, directory: directory / "report")
-    stage("sweeplib.report", "summary", lambda *_: Summary("all is well", failed=False, directory=Path()))
+    stage("sweeplib.pictures.figures", "write_figure", lambda _, name, directory: FIGURE_ATTEMPTS[name])
+    stage("sweeplib.pictures.report", "write_report", lambda _, directory: directory / "report")
+    stage("sweeplib.pictures.report", "summary", lambda *_: Summary("all is well", failed=False, directory=Path()))
     return seen
 
 
 HELP = """
 import sys
 heavy, sys.argv = sys.argv[1:], ["sweeplib", "--help"]
-from sweeplib.cli import app
-import sweeplib.front.screen, sweeplib.front.sweep  # what `sweep` has while Snakemake runs
+from sweeplib.commands.cli import app
+import sweeplib.commands.screen, sweeplib.commands.sweep  # what `sweep` has while Snakemake runs
 try:
     app()
 finally:
@@ -186,7 +186,7 @@ def test_refusals_are_one_line(
     def refusing(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr("sweeplib.storage.store.inventory.sweep_status", refusing)
+    monkeypatch.setattr("sweeplib.engine.storage.store.inventory.sweep_status", refusing)
     result = invoked("status", config, "--results", tmp_path)
     assert (result.exit_code, result.stderr, result.stdout) == (status, "no\n", "")
 
@@ -202,8 +202,8 @@ def test_schema_says_when_it_is_stale(tmp_path: Path) -> None:
 
 TOLD = """\
 import os
-from sweeplib.execution.progress import Steps
-from sweeplib.process.command import whole_process
+from sweeplib.engine.execution.progress import Steps
+from sweeplib.engine.process.command import whole_process
 with whole_process(), open("data", "w") as data:
     with Steps("tiny").step("writing"):
         data.write("numbers")
@@ -224,7 +224,7 @@ def test_closed_streams_take_what_is_written_and_files_do_not(closed: str, tmp_p
 
 def test_what_a_plugin_wrote_to_a_file_that_it_left_open_arrives(tmp_path: Path) -> None:
     (tmp_path / "noting.py").write_text('LOG = open("log", "w")\n\n\ndef note():\n    LOG.write("noted")\n')
-    code = "from sweeplib.process.command import whole_process\nimport noting\nwith whole_process():\n    noting.note()"
+    code = "from sweeplib.engine.process import command as c\nimport noting\nwith c.whole_process():\n    noting.note()"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, env=environment)
     assert (tmp_path / "log").read_text() == "noted"

@@ -13,19 +13,19 @@ from click.testing import CliRunner
 
 import sweeplib
 from sweeplib import analysis
-from sweeplib.cli import app
+from sweeplib.commands.cli import app
+from sweeplib.commands.upkeep.export import export
 from sweeplib.config import from_mapping
-from sweeplib.design.design import Design
+from sweeplib.engine.design.design import Design
+from sweeplib.engine.execution import work
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.files.strict_yaml import parsed
+from sweeplib.engine.files.strict_yaml import written as yaml_text
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.dataset.folder import open_dataset
 from sweeplib.errors import InputError
-from sweeplib.execution import work
-from sweeplib.execution.run import run_sweep
-from sweeplib.figures.kit.labels import axis_label, value_label
-from sweeplib.simulation.labels import time_attributes, time_text
-from sweeplib.storage.dataset.finalise import finalise
-from sweeplib.storage.dataset.folder import open_dataset
-from sweeplib.strict_yaml import parsed
-from sweeplib.strict_yaml import written as yaml_text
-from sweeplib.upkeep.export import export
+from sweeplib.networks.simulation.labels import time_attributes, time_text
+from sweeplib.pictures.figures.kit.labels import axis_label, value_label
 from tests.in_process import Here, computed
 
 EPOCHS = {"p": 1, "k": 1, "activation": "square", "Delta": 0, "samples": 7, "sampling": "epochs"}
@@ -119,7 +119,7 @@ def test_records_are_those_of_a_run_to_that_step() -> None:
     design = from_mapping(config({"samples": [0, 40, 600]}))
     for case in design.points("sgd_chain").cases:
         n, T = case.problem.batch_size, case.problem.step_time()
-        [record] = sweeplib.simulation.run_cases([case]).data["risk"]
+        [record] = sweeplib.networks.simulation.run_cases([case]).data["risk"]
         plain = sweeplib.simulate(case.problem, "sgd_chain", times=[0.0, 40 / n * T, 600 / n * T], seeds=1)
         assert record.tolist() == plain.risk.values[0].tolist()
 

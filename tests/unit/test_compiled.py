@@ -16,9 +16,9 @@ from numba.core import event
 from numba.core.codegen import JITCodeLibrary
 from numba.core.errors import TypingError
 
-from sweeplib.numerics.binding import bound
-from sweeplib.numerics.compiled import inlined, pointer, specialised
-from sweeplib.numerics.inner_functions import LINKS
+from sweeplib.networks.numerics.binding import bound
+from sweeplib.networks.numerics.compiled import inlined, pointer, specialised
+from sweeplib.networks.numerics.inner_functions import LINKS
 
 
 def first(x):
@@ -84,8 +84,8 @@ def test_a_pointer_is_called_as_the_function_is():
 MODULE = """
 import json, sys
 import numpy as np
-from sweeplib.numerics.binding import bound
-from sweeplib.numerics.compiled import inlined, over_arrays, specialised
+from sweeplib.networks.numerics.binding import bound
+from sweeplib.networks.numerics.compiled import inlined, over_arrays, specialised
 
 factor, fill, once = 1.0, None, None
 
@@ -249,7 +249,7 @@ def test_an_unbound_name_is_an_error():
 SAVED_SLOWLY = """
 import sys, time
 from numba.core.caching import IndexDataCacheFile
-from sweeplib.numerics.compiled import specialised
+from sweeplib.networks.numerics.compiled import specialised
 
 load_index = IndexDataCacheFile._load_index
 
@@ -335,7 +335,7 @@ def of_an_array(x):
 """
 RUN = """
 import beside, kernels
-from sweeplib.numerics.compiled import specialised
+from sweeplib.networks.numerics.compiled import specialised
 functions = beside.of_a_module, beside.of_a_default, beside.of_an_array
 print(*(specialised(kernels.kernel, inner=function)(1.0) for function in functions))
 """

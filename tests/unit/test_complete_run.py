@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from sweeplib.front import complete_run
-from sweeplib.front.complete_run import made_from, record_complete_run, record_plan, undisturbed_run
-from sweeplib.storage.records.files import write_json
+from sweeplib.commands import complete_run
+from sweeplib.commands.complete_run import made_from, record_complete_run, record_plan, undisturbed_run
+from sweeplib.engine.storage.records.files import write_json
 
 
 @pytest.fixture

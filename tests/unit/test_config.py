@@ -21,12 +21,12 @@ from sweeplib.config import load
 from sweeplib.config.models import DynamicsSection, Section, SweepConfig
 from sweeplib.config.reference import generated
 from sweeplib.config.time_models import Times
-from sweeplib.design.design import Design, Run
+from sweeplib.engine.design.design import Design, Run
+from sweeplib.engine.files.strict_yaml import document, parsed, written
 from sweeplib.errors import InputError
-from sweeplib.figures import FIGURES
-from sweeplib.figures.figure import Figure
-from sweeplib.problem import PARAMETERS
-from sweeplib.strict_yaml import document, parsed, written
+from sweeplib.networks.problem import PARAMETERS
+from sweeplib.pictures.figures import FIGURES
+from sweeplib.pictures.figures.figure import Figure
 
 ROOT = Path(__file__).parents[2]
 QUICKSTART = ROOT / "config" / "quickstart.yaml"
@@ -78,7 +78,7 @@ def test_a_config_is_checked_without_what_analyses_and_stores_import() -> None:
     loading = "import sys, sweeplib.config; sweeplib.config.load(sys.argv[1]); print(*sys.modules)"
     command = [sys.executable, "-c", loading, str(QUICKSTART)]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    assert "sweeplib.figures.learning_rate_scan" in loaded
+    assert "sweeplib.pictures.figures.learning_rate_scan" in loaded
     assert not set(loaded) & {
         "xarray",
         "pandas",
@@ -158,7 +158,7 @@ def test_the_name_is_the_files_by_default(tmp_path: Path) -> None:
 
 def test_what_a_figure_needs_is_analysed(tmp_path: Path) -> None:
     sweep = load_text(tmp_path, QUICKSTART.read_text(), "analyses=[]")
-    from sweeplib.figures import FIGURES
+    from sweeplib.pictures.figures import FIGURES
 
     assert set(FIGURES["learning_rate_scan"].needed({})) <= set(sweep.analyses)
 

@@ -8,8 +8,8 @@ import pytest
 
 from sweeplib.config import from_mapping, load
 from sweeplib.config.base import merged_config
+from sweeplib.engine.files.strict_yaml import parsed, written
 from sweeplib.errors import InputError
-from sweeplib.strict_yaml import parsed, written
 
 BASE = """\
 name: base
@@ -125,7 +125,7 @@ def test_keys_without_a_file_have_no_base():
 
 
 def test_an_edit_of_the_base_is_something_to_do(tmp_path, monkeypatch):
-    from sweeplib.front.complete_run import made_from
+    from sweeplib.commands.complete_run import made_from
 
     monkeypatch.chdir(tmp_path)
     path = config(Path(), mine="from: base.yaml\n")

@@ -143,11 +143,11 @@ def test_a_large_sweep_is_checked_at_once_and_without_its_libraries(tmp_path: Pa
     command = [sys.executable, "-c", code.format(unwanted)]
     assert subprocess.run(command, cwd=tmp_path, check=False).returncode == 0
     from sweeplib.config.options import check_fit
-    from sweeplib.storage.dataset.outline import planned_outline
+    from sweeplib.engine.storage.dataset.outline import planned_outline
 
     sweep = load(tmp_path / "large.yaml")
     start = time.process_time()
-    check_fit(sweep, {overlaps: planned_outline(sweep, overlaps=overlaps) for overlaps in (False, True)}, listed=[])
+    check_fit(sweep, {overlaps: planned_outline(sweep, groups=overlaps) for overlaps in (False, True)}, listed=[])
     assert time.process_time() - start < 0.1
 
 

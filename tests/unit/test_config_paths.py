@@ -9,9 +9,9 @@ import pytest
 
 from sweeplib.config import load
 from sweeplib.config.models import SweepConfig
-from sweeplib.maths.activations import ACTIVATIONS
-from sweeplib.storage.records.config_files import write_complete_config
-from sweeplib.strict_yaml import parsed
+from sweeplib.engine.files.strict_yaml import parsed
+from sweeplib.engine.storage.records.config_files import write_complete_config
+from sweeplib.networks.maths.activations import ACTIVATIONS
 from tests.plugged import activation, nothing_left
 
 SWEEP = """\

@@ -9,8 +9,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from sweeplib import InputError, Overlaps, Problem, simulate
-from sweeplib.problem import problem_expectations
-from sweeplib.simulation import Case, Recording
+from sweeplib.networks.problem import problem_expectations
+from sweeplib.networks.simulation import Case, Recording
 from tests.losses import FORCES, with_loss
 from tests.numpy_sgd import SHOWN, steps_by_numpy, takes_the_steps_of_numpy
 from tests.tiers import slow_among

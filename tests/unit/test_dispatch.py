@@ -8,9 +8,16 @@ from collections.abc import Iterator
 import pytest
 from distributed import Client
 
-from sweeplib.execution import dispatch
-from sweeplib.execution.blocks import Block, BlockReport
-from sweeplib.execution.dispatch import FEWEST_TASKS, LAST_SECONDS, MOST_BLOCKS, TASK_SECONDS, _Waiting, dispatched
+from sweeplib.engine.execution import dispatch
+from sweeplib.engine.execution.blocks import Block, BlockReport
+from sweeplib.engine.execution.dispatch import (
+    FEWEST_TASKS,
+    LAST_SECONDS,
+    MOST_BLOCKS,
+    TASK_SECONDS,
+    _Waiting,
+    dispatched,
+)
 from tests.in_process import InProcess
 
 

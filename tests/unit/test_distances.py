@@ -7,8 +7,8 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.figures import FIGURES
-from sweeplib.figures.kit.distances import Curve
+from sweeplib.pictures.figures import FIGURES
+from sweeplib.pictures.figures.kit.distances import Curve
 from tests.datasets import sweep_dataset
 
 WHERE = {"d": 3000, "gamma_ratio": 0.9}

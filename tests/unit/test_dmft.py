@@ -8,15 +8,15 @@ import pytest
 import xarray as xr
 
 from sweeplib import InputError, Overlaps, Problem, simulate
-from sweeplib.code.plugins import load_plugins
 from sweeplib.config import load
-from sweeplib.dynamics.dmft import BATCHES
-from sweeplib.dynamics.effective_process import EffectiveProcess, Setting, tails
+from sweeplib.engine.code.plugins import load_plugins
+from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.status import Status
-from sweeplib.execution.run import run_sweep
-from sweeplib.kernels.numbers import COUNT, Numbers
-from sweeplib.numerics.low_discrepancy import low_discrepancy_normals, with_wider_half
-from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.networks.dynamics.dmft import BATCHES
+from sweeplib.networks.dynamics.effective_process import EffectiveProcess, Setting, tails
+from sweeplib.networks.kernels.numbers import COUNT, Numbers
+from sweeplib.networks.numerics.low_discrepancy import low_discrepancy_normals, with_wider_half
 from tests.giant_steps import TARGETS, descent, staircase
 from tests.in_process import InProcess
 from tests.plugged import nothing_left, written

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy import special
 
-from sweeplib.maths.activations import activation
-from sweeplib.maths.expectations import FAMILIES, expectations
-from sweeplib.maths.expectations.system import System
-from sweeplib.problem import target
+from sweeplib.networks.maths.activations import activation
+from sweeplib.networks.maths.expectations import FAMILIES, expectations
+from sweeplib.networks.maths.expectations.system import System
+from sweeplib.networks.problem import target
 from tests.tiers import slow_among, slow_but
 
 RAMP = "piecewise(-0.5, -1, 0.7, 0.4, 1.5, 0)"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-from sweeplib.numerics.elementary import error_function, exponential, hyperbolic_tangent, vectorised
+from sweeplib.networks.numerics.elementary import error_function, exponential, hyperbolic_tangent, vectorised
 
 SMALL = np.logspace(-300, 0, 400)
 OF_ALL_SIZES = np.concatenate([np.linspace(-7, 7, 40_001), SMALL, -SMALL, [0.0, 30.0, -30.0, 1e300, np.inf, -np.inf]])

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from sweeplib.cli import app
-from sweeplib.code.plugins import load_plugins, plugins_digest, registered_names
-from sweeplib.code.sources import modules_digest, user_files
-from sweeplib.code.user_code import user_file
+from sweeplib.commands.cli import app
 from sweeplib.config import load
+from sweeplib.engine.code.plugins import load_plugins, plugins_digest, registered_names
+from sweeplib.engine.code.sources import modules_digest, user_files
+from sweeplib.engine.code.user_code import user_file
 from sweeplib.errors import InputError
-from sweeplib.maths.activations import ACTIVATIONS
+from sweeplib.networks.maths.activations import ACTIVATIONS
 from tests.plugged import activation, nothing_left, written
 
 SWEEP = """
@@ -111,7 +111,7 @@ def test_its_code_is_in_the_identity_of_a_case_whether_or_not_it_was_loaded_befo
 
 def test_workers_load_it(site: Path, tmp_path: Path) -> None:
     """The child that measures the cost imports the plugins by the same route as a worker."""
-    from sweeplib.execution.calibration import Calibration, Pilot
+    from sweeplib.engine.execution.calibration import Calibration, Pilot
 
     sweep = load(sweep_file(tmp_path))
     pilot = Pilot("glassy", tuple(case for _, case in sweep.cases("ode")))

@@ -16,8 +16,8 @@ from distributed import Client, LocalCluster
 
 import sweeplib
 from sweeplib import InputError, Sweep
-from sweeplib.cli import app
-from sweeplib.execution.clusters.dashboard import dashboard_link, page_link
+from sweeplib.commands.cli import app
+from sweeplib.engine.execution.clusters.dashboard import dashboard_link, page_link
 from tests.faults.sweeps import wait_until
 from tests.in_process import InProcess
 from tests.tiers import slow_but
@@ -88,7 +88,7 @@ def test_colours_that_are_forced_make_no_terminal_of_a_file(monkeypatch: pytest.
 def test_an_unknown_backend_of_matplotlib_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPLBACKEND", "qt4agg")
     code = "from matplotlib import pyplot; from sweeplib import FIGURES; print(list(FIGURES))"
-    code = f"from sweeplib.process.command import command\nwith command():\n    {code}"
+    code = f"from sweeplib.engine.process.command import command\nwith command():\n    {code}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "learning_rate_scan" in done.stdout, done.stderr
 

@@ -3,7 +3,7 @@
 import pytest
 
 from sweeplib.errors import InputError
-from sweeplib.problem import PARAMETERS, synonyms
+from sweeplib.networks.problem import PARAMETERS, synonyms
 
 
 @pytest.mark.parametrize(

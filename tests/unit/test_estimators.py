@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from sweeplib.analysis.kit.estimators import (
+from sweeplib.statistics.estimators import (
     Estimator,
     Fraction,
     Mean,

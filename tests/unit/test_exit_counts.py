@@ -8,7 +8,7 @@ import xarray as xr
 
 from sweeplib.analysis.kit.exit_counts import exit_counts, exit_lines
 from sweeplib.engine.status import Status
-from sweeplib.simulation.labels import time_attributes
+from sweeplib.networks.simulation.labels import time_attributes
 from tests.datasets import FLAGS
 
 HORIZON = 10.0

@@ -11,10 +11,10 @@ from scipy.stats import norm
 from sweeplib import InputError, Problem, simulate
 from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds
 from sweeplib.config import from_mapping
-from sweeplib.dynamics import DYNAMICS
-from sweeplib.observables import OBSERVABLES
-from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.cases import shared_values
+from sweeplib.networks.dynamics import DYNAMICS
+from sweeplib.networks.observables import OBSERVABLES
+from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.simulation.cases import shared_values
 from tests.tiers import slow_but
 
 PLAIN = Problem(gamma=1.0, p=3, k=2, d=40, Delta=0.1, activation="erf")

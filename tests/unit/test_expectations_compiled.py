@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sweeplib.maths.expectations import expectations
+from sweeplib.networks.maths.expectations import expectations
 from tests import plain
 
 FAMILIES = {

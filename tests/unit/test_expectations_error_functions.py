@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
-from sweeplib.maths.activations import activation
-from sweeplib.maths.expectations import expectations
-from sweeplib.maths.expectations.error_functions import MOST_LANES
+from sweeplib.networks.maths.activations import activation
+from sweeplib.networks.maths.expectations import expectations
+from sweeplib.networks.maths.expectations.error_functions import MOST_LANES
 from tests import plain
 
 NAMES = ("erf", "tanh", "sigmoid")

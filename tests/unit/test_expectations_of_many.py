@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from sweeplib.maths.activations import activation
-from sweeplib.maths.activations.activation import Activation
-from sweeplib.maths.expectations import FAMILIES, expectations
-from sweeplib.maths.expectations.addresses import no_drifts
-from sweeplib.maths.expectations.error_functions import FULL
-from sweeplib.maths.expectations.expectations import drifts_in_turn
+from sweeplib.networks.maths.activations import activation
+from sweeplib.networks.maths.activations.activation import Activation
+from sweeplib.networks.maths.expectations import FAMILIES, expectations
+from sweeplib.networks.maths.expectations.addresses import no_drifts
+from sweeplib.networks.maths.expectations.error_functions import FULL
+from sweeplib.networks.maths.expectations.expectations import drifts_in_turn
 from tests import plain
 from tests.tiers import slow_among, slow_but
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sweeplib.maths.activations import activation
-from sweeplib.maths.expectations import FAMILIES, expectations
+from sweeplib.networks.maths.activations import activation
+from sweeplib.networks.maths.expectations import FAMILIES, expectations
 from tests import plain
 from tests.plain import blocks
 

@@ -14,10 +14,10 @@ from click.testing import CliRunner
 
 import sweeplib.accessor  # noqa: F401 - `ds.sweep`
 from sweeplib.analysis import ANALYSES
-from sweeplib.cli import app
+from sweeplib.commands.cli import app
+from sweeplib.engine.execution.live.graph import _log_ticks
 from sweeplib.errors import InputError
-from sweeplib.execution.live.graph import _log_ticks
-from sweeplib.report.explore import MOST_POINTS, Explored, coloured, curves, horizontal, quantities
+from sweeplib.pictures.report.explore import MOST_POINTS, Explored, coloured, curves, horizontal, quantities
 from tests.datasets import sweep_dataset, timed_out, with_outcome
 
 

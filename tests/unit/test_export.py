@@ -10,9 +10,9 @@ import xarray as xr
 from click.testing import CliRunner
 
 import sweeplib
-from sweeplib.cli import app
+from sweeplib.commands.cli import app
+from sweeplib.commands.upkeep.export import export
 from sweeplib.errors import InputError
-from sweeplib.upkeep.export import export
 
 CONFIG = {
     "problem": {"p": 2, "k": 1, "d": 40, "Delta": 0, "activation": "square"},
@@ -112,7 +112,7 @@ def test_a_format_whose_packages_are_missing_is_refused(
     results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """h5netcdf is there without h5py, which it does not ask for."""
-    monkeypatch.setattr("sweeplib.upkeep.export.find_spec", lambda name: name != "h5py")
+    monkeypatch.setattr("sweeplib.commands.upkeep.export.find_spec", lambda name: name != "h5py")
     with pytest.raises(InputError, match=r"netcdf cannot be written.*pip install h5py"):
         export(results, "netcdf", tmp_path)
     assert not list(tmp_path.iterdir())

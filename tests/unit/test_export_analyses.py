@@ -15,9 +15,9 @@ from click.testing import CliRunner
 
 import sweeplib
 from sweeplib.analysis.kit.rows import rows_of
-from sweeplib.cli import app
+from sweeplib.commands.cli import app
 from sweeplib.config import load
-from sweeplib.execution.run import run_sweep
+from sweeplib.engine.execution.run import run_sweep
 from tests.datasets import sweep_dataset, with_outcome
 from tests.in_process import InProcess
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sweeplib.engine.language import Expression, is_symbol
+from sweeplib.engine.language.arithmetic import FUNCTIONS
 from sweeplib.errors import InputError
-from sweeplib.language import Expression, is_symbol
-from sweeplib.language.arithmetic import FUNCTIONS
 
 NAMES = {"d": 300, "gamma0": 0.5, "delta": 0.25, "p": 4}
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from sweeplib import analysis
-from sweeplib.analysis.kit.extrapolation import extrapolated
-from sweeplib.answers import State
+from sweeplib.analysis.answers import State
 from sweeplib.config import from_mapping
 from sweeplib.contracts.datasets import sweep_dataset
-from sweeplib.design.questions import Question
+from sweeplib.engine.design.questions import Question
 from sweeplib.errors import InputError
+from sweeplib.statistics.extrapolation import extrapolated
 from tests.scans import Law, SyntheticSweep
 from tests.tiers import slow_among
 

@@ -9,10 +9,10 @@ import xarray as xr
 from matplotlib.figure import Figure as Drawing
 
 from sweeplib.errors import InputError
-from sweeplib.figures import FIGURES
-from sweeplib.figures.kit.facets import arranged
-from sweeplib.figures.kit.labels import axis_label, number, value_label
-from sweeplib.figures.kit.style import COLOURS, MARKERS, plain_ticks, save, styled
+from sweeplib.pictures.figures import FIGURES
+from sweeplib.pictures.figures.kit.facets import arranged
+from sweeplib.pictures.figures.kit.labels import axis_label, number, value_label
+from sweeplib.pictures.figures.kit.style import COLOURS, MARKERS, plain_ticks, save, styled
 from tests.datasets import sweep_dataset
 
 scan, risk = FIGURES["learning_rate_scan"], FIGURES["risk_curves"]
@@ -205,5 +205,5 @@ def test_ticks_are_written_out_without_an_offset():
 
 
 def test_names_of_figures_are_known_without_matplotlib():
-    code = "import sys, sweeplib.figures; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys, sweeplib.pictures.figures; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

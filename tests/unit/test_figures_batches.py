@@ -6,13 +6,13 @@ import xarray as xr
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.problem_fields import with_constants
+from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.errors import InputError
-from sweeplib.figures import FIGURES
-from sweeplib.figures.kit.labels import axis_label
-from sweeplib.figures.kit.style import UNKNOWN
-from sweeplib.report.runs import run_counts
-from sweeplib.simulation.labels import label
-from sweeplib.storage.dataset.outline import outline_of
+from sweeplib.networks.simulation.labels import label
+from sweeplib.pictures.figures import FIGURES
+from sweeplib.pictures.figures.kit.labels import axis_label
+from sweeplib.pictures.figures.kit.style import UNKNOWN
+from sweeplib.pictures.report.runs import run_counts
 from tests.datasets import giant_steps_dataset, with_outcome
 
 line, tradeoff = FIGURES["line"], FIGURES["batch_tradeoff"]

@@ -16,11 +16,11 @@ from matplotlib.text import Text
 from sweeplib.analysis import ANALYSES
 from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
-from sweeplib.figures import FIGURES
-from sweeplib.figures.kit.fit import fitted
-from sweeplib.figures.kit.legend import legend_below
-from sweeplib.figures.kit.panels import panel_grid
-from sweeplib.figures.kit.style import COLOURS, styled
+from sweeplib.pictures.figures import FIGURES
+from sweeplib.pictures.figures.kit.fit import fitted
+from sweeplib.pictures.figures.kit.legend import legend_below
+from sweeplib.pictures.figures.kit.panels import panel_grid
+from sweeplib.pictures.figures.kit.style import COLOURS, styled
 from tests.datasets import giant_steps_dataset, norms_dataset, sweep_dataset, units_dataset
 from tests.tiers import slow_but
 

@@ -8,16 +8,16 @@ import xarray as xr
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.problem_fields import with_constants
-from sweeplib.arrays import logarithmic
 from sweeplib.contracts.datasets import regime_dataset
+from sweeplib.engine.base.arrays import logarithmic
+from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.errors import InputError
-from sweeplib.figures import FIGURES
-from sweeplib.figures.figure import first_entry, requested
-from sweeplib.figures.kit.quantities import quantity
-from sweeplib.figures.kit.scales import edges_of, logarithmic_time
-from sweeplib.figures.kit.style import UNKNOWN, save
-from sweeplib.report.plots import interactive_plot
-from sweeplib.storage.dataset.outline import outline_of
+from sweeplib.pictures.figures import FIGURES
+from sweeplib.pictures.figures.figure import first_entry, requested
+from sweeplib.pictures.figures.kit.quantities import quantity
+from sweeplib.pictures.figures.kit.scales import edges_of, logarithmic_time
+from sweeplib.pictures.figures.kit.style import UNKNOWN, save
+from sweeplib.pictures.report.plots import interactive_plot
 from tests.datasets import giant_steps_dataset, sweep_dataset, with_outcome
 from tests.tiers import slow_but
 

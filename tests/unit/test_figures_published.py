@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from sweeplib import analysis, figures
+from sweeplib import analysis
 from sweeplib.analysis import ANALYSES
-from sweeplib.arrays import geometric
+from sweeplib.engine.base.arrays import geometric
 from sweeplib.errors import InputError
-from sweeplib.figures import FIGURES
-from sweeplib.figures.kit.facets import arranged
-from sweeplib.report.optima import optima_table
-from sweeplib.theory import asymptotic_risk, learnable_range, optimal_learning_rate
+from sweeplib.networks.theory import asymptotic_risk, learnable_range, optimal_learning_rate
+from sweeplib.pictures import figures
+from sweeplib.pictures.figures import FIGURES
+from sweeplib.pictures.figures.kit.facets import arranged
+from sweeplib.pictures.report.optima import optima_table
 from tests.datasets import sweep_dataset, with_outcome
 
 

@@ -7,8 +7,8 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.regimes import MEASURES
 from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
-from sweeplib.figures import FIGURES
-from sweeplib.figures.phase_diagram import LOOKS
+from sweeplib.pictures.figures import FIGURES
+from sweeplib.pictures.figures.phase_diagram import LOOKS
 
 diagram = FIGURES["phase_diagram"]
 

@@ -6,9 +6,9 @@ import xarray as xr
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.errors import InputError
-from sweeplib.figures import FIGURES
-from sweeplib.figures.kit.labels import dynamics_order, number
-from sweeplib.figures.kit.style import dynamics_look
+from sweeplib.pictures.figures import FIGURES
+from sweeplib.pictures.figures.kit.labels import dynamics_order, number
+from sweeplib.pictures.figures.kit.style import dynamics_look
 from tests.datasets import sweep_dataset
 from tests.unit.test_analysis_deviation import scaling_dataset
 from tests.unit.test_analysis_sample_complexity import DIMENSIONS, exits

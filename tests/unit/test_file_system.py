@@ -11,11 +11,11 @@ import numba
 import pytest
 
 from sweeplib import InputError
-from sweeplib.numerics import cache
-from sweeplib.process.environment import caches_in
-from sweeplib.process.troubles import in_one_line
-from sweeplib.storage.records.file_system import examine
-from sweeplib.storage.records.files import lost, read_json, write_json
+from sweeplib.engine.process.environment import caches_in
+from sweeplib.engine.process.troubles import in_one_line
+from sweeplib.engine.storage.records.file_system import examine
+from sweeplib.engine.storage.records.files import lost, read_json, write_json
+from sweeplib.networks.numerics import cache
 
 
 def lacking(number: int) -> Callable[..., None]:

@@ -7,21 +7,21 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from sweeplib.code.plugins import load_plugins
-from sweeplib.design.design import Design, Run
-from sweeplib.design.grid import Axis, Grid
+from sweeplib.engine.code.plugins import load_plugins
+from sweeplib.engine.design.design import Design, Run
+from sweeplib.engine.design.grid import Axis, Grid
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.files.strict_yaml import parsed
+from sweeplib.engine.language import Expression
 from sweeplib.engine.status import Status
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.dataset.folder import open_dataset
+from sweeplib.engine.storage.dataset.versions import name_of
 from sweeplib.errors import InputError
-from sweeplib.execution.run import run_sweep
-from sweeplib.language import Expression
 from sweeplib.networks.clock import Clock
 from sweeplib.networks.coordinates import constants, coordinates
-from sweeplib.simulation import Recording, run_cases
-from sweeplib.simulation.labels import ATTRIBUTES, explained_constants
-from sweeplib.storage.dataset.finalise import finalise
-from sweeplib.storage.dataset.folder import open_dataset
-from sweeplib.storage.dataset.versions import name_of
-from sweeplib.strict_yaml import parsed
+from sweeplib.networks.simulation import Recording, run_cases
+from sweeplib.networks.simulation.labels import ATTRIBUTES, explained_constants
 from tests.in_process import InProcess
 
 load_plugins(["tests.faults.troubled"])

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sweeplib.process.forks import MEANWHILE, WAIT, fork_of, fork_server
-from sweeplib.process.job import ADDRESS, command, ran
+from sweeplib.engine.process.forks import MEANWHILE, WAIT, fork_of, fork_server
+from sweeplib.engine.process.job import ADDRESS, command, ran
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,8 +37,8 @@ def waiting(file: str) -> None:
 
 def draws() -> None:
     """Compile a kernel that was imported before the fork."""
-    assert "sweeplib.numerics.random" in sys.modules
-    from sweeplib.numerics.random import normals
+    assert "sweeplib.networks.numerics.random" in sys.modules
+    from sweeplib.networks.numerics.random import normals
 
     assert len(normals(1, 2, 3, 5)) == 5
 
@@ -57,7 +57,7 @@ def writes(descriptor: int) -> None:
 def servers() -> set[psutil.Process]:
     """Return the processes that fork for this one; other tests of it may have left theirs."""
     children = (child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE)
-    return {child for child in children if "sweeplib.process.forks" in child.cmdline()}
+    return {child for child in children if "sweeplib.engine.process.forks" in child.cmdline()}
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_where_a_fork_cannot_begin_the_process_does_the_work_itself(tmp_path, se
     folder.mkdir()
     script = f"""
 import os
-from sweeplib.process.job import ran
+from sweeplib.engine.process.job import ran
 os.getcwd = lambda: {str(folder)!r}
 os.rmdir({str(folder)!r})
 print(ran("builtins:len", "x"))
@@ -142,7 +142,7 @@ def test_a_fork_compiles_what_was_imported_before(tmp_path, monkeypatch):
     """On a machine without compiled code: a lock that was made before a fork cannot be taken in it."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    with fork_server(["sweeplib.numerics.random"]):
+    with fork_server(["sweeplib.networks.numerics.random"]):
         assert ran("builtins:len", "until the import is done, requests come first") == 0
         assert ran(f"{__name__}:draws") == 0
     assert list(tmp_path.rglob("*.nbi"))
@@ -186,7 +186,7 @@ def test_others_are_not_answered(server):
 def own_task(monkeypatch, tmp_path):
     """Let `shown` be a task of a process of its own, which has the modules of a folder."""
     monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{tmp_path}")
-    monkeypatch.setattr("sweeplib.process.job.PROCESSES", {f"{__name__}:shown": "-own"})
+    monkeypatch.setattr("sweeplib.engine.process.job.PROCESSES", {f"{__name__}:shown": "-own"})
     return tmp_path
 
 

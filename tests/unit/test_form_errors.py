@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from sweeplib import Overlaps, Problem, simulate
-from sweeplib.maths.expectations import expectations
-from sweeplib.maths.expectations.system import System
+from sweeplib.networks.maths.expectations import expectations
+from sweeplib.networks.maths.expectations.system import System
 
 OVERLAP, DELTA = 0.3, 0.2
 NODES = np.arange(-90, 91) * 0.1

@@ -12,16 +12,16 @@ import xarray as xr
 
 from sweeplib import Problem, simulate
 from sweeplib.config import load
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.language import Expression, schedule
+from sweeplib.engine.storage.dataset.finalise import finalise
 from sweeplib.errors import InputError
-from sweeplib.execution.run import run_sweep
-from sweeplib.figures.kit.labels import target_label
-from sweeplib.kernels.labels import labels
-from sweeplib.language import Expression, schedule
-from sweeplib.maths.formulas import formula, ridges
-from sweeplib.maths.formulas.exponents import coefficients, information_exponent, leap_exponent
-from sweeplib.maths.hermite import hermite_polynomials
-from sweeplib.problem import problem_expectations, target
-from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.networks.kernels.labels import labels
+from sweeplib.networks.maths.formulas import formula, ridges
+from sweeplib.networks.maths.formulas.exponents import coefficients, information_exponent, leap_exponent
+from sweeplib.networks.maths.hermite import hermite_polynomials
+from sweeplib.networks.problem import problem_expectations, target
+from sweeplib.pictures.figures.kit.labels import target_label
 from tests.in_process import InProcess
 
 MEANINGS = {

@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from sweeplib.errors import InputError, SweeplibError
-from sweeplib.execution.plan import DynamicsPlan, LayoutPlan, Plan
-from sweeplib.front.screen import PlainLines, Screen, view
-from sweeplib.front.snakemake import (
+from sweeplib.commands.screen import PlainLines, Screen, view
+from sweeplib.commands.snakemake import (
     profile_folder,
     refuse_read_only_folder,
     run_snakemake,
     snakemake_command,
     workflow_folder,
 )
-from sweeplib.front.state import RunState, Stage
-from sweeplib.process.terminal import WIDEST, clock_time, console, counted, counts_table, duration, show, table
-from sweeplib.stages import settings
-from sweeplib.storage.records.jobs import DIED, Job
+from sweeplib.commands.stages import settings
+from sweeplib.commands.state import RunState, Stage
+from sweeplib.engine.execution.plan import DynamicsPlan, LayoutPlan, Plan
+from sweeplib.engine.process.terminal import WIDEST, clock_time, console, counted, counts_table, duration, show, table
+from sweeplib.engine.storage.records.jobs import DIED, Job
+from sweeplib.errors import InputError, SweeplibError
 
 BOX = re.compile("[\u2500-\u257f]")
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
@@ -92,7 +92,7 @@ def test_numbers_of_things_agree_with_their_nouns():
 def test_no_number_is_cut(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     target = terminal(width)
     live = Screen("wide", target)
-    monkeypatch.setattr("sweeplib.front.screen.time.time", lambda: 1104.0)
+    monkeypatch.setattr("sweeplib.commands.screen.time.time", lambda: 1104.0)
     live.update(state(PLANNED, COMPUTING))
     target.print(live.render())
     text = ESCAPE.sub("", target.file.getvalue())
@@ -282,8 +282,8 @@ def test_a_path_that_snakemake_would_read_otherwise_is_refused(name: str) -> Non
 
 def test_a_stage_that_prints_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its lines go to the log, and would fill the disk."""
-    monkeypatch.setattr("sweeplib.front.snakemake.MOST_PRINTED", 10**6)
-    monkeypatch.setattr("sweeplib.front.snakemake.SECONDS_BETWEEN_LOOKS", 0.02)
+    monkeypatch.setattr("sweeplib.commands.snakemake.MOST_PRINTED", 10**6)
+    monkeypatch.setattr("sweeplib.commands.snakemake.SECONDS_BETWEEN_LOOKS", 0.02)
     words = [sys.executable, "-c", "while True: print(1000 * 'x')"]
     with pytest.raises(SweeplibError, match=r"snakemake\.log: over 1 MB were printed"):
         run_snakemake(words, tmp_path / "snakemake.log", lambda: None)

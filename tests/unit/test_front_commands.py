@@ -23,7 +23,11 @@ from click.testing import CliRunner
 from sweeplib import __version__
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.headlines import headline, undecided_ends
-from sweeplib.cli import KINDS, app
+from sweeplib.commands.cli import app
+from sweeplib.commands.cli_options import KINDS
+from sweeplib.commands.starter import write_new
+from sweeplib.commands.status import _last_error, state, status_by_records
+from sweeplib.commands.sweep import _at_the_end, _prepared
 from sweeplib.config import from_mapping, load
 from sweeplib.config.catalogue import KINDS as REGISTRIES
 from sweeplib.config.catalogue import catalogue, explanation, registry_of
@@ -32,20 +36,17 @@ from sweeplib.config.models import SweepConfig
 from sweeplib.config.options import cluster_settings, run_options
 from sweeplib.config.overrides import Override
 from sweeplib.config.reference import key_rows
+from sweeplib.engine.execution.plan import planned_advice, write_plan
+from sweeplib.engine.execution.run import DynamicsSummary, run_sweep
+from sweeplib.engine.files.strict_yaml import document
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.dataset.folder import open_dataset
+from sweeplib.engine.storage.records.config_files import READ, check_origin, record_origin, write_complete_config
+from sweeplib.engine.storage.records.files import read_json, write_json
+from sweeplib.engine.storage.records.jobs import DIED, INTERRUPTED, WHOLE, Job, job, tell
+from sweeplib.engine.storage.records.provenance import version
 from sweeplib.errors import InputError
-from sweeplib.execution.plan import planned_advice, write_plan
-from sweeplib.execution.run import DynamicsSummary, run_sweep
-from sweeplib.front.starter import write_new
-from sweeplib.front.status import _last_error, state, status_by_records
-from sweeplib.front.sweep import _at_the_end, _prepared
-from sweeplib.problem import PARAMETERS
-from sweeplib.storage.dataset.finalise import finalise
-from sweeplib.storage.dataset.folder import open_dataset
-from sweeplib.storage.records.config_files import READ, check_origin, record_origin, write_complete_config
-from sweeplib.storage.records.files import read_json, write_json
-from sweeplib.storage.records.jobs import DIED, INTERRUPTED, WHOLE, Job, job, tell
-from sweeplib.storage.records.provenance import version
-from sweeplib.strict_yaml import document
+from sweeplib.networks.problem import PARAMETERS
 from tests.datasets import sweep_dataset
 from tests.in_process import InProcess
 from tests.plugged import nothing_left
@@ -138,10 +139,10 @@ def test_what_fails_and_what_is_an_outcome_is_the_same_for_all_commands(
     config: Path, monkeypatch: pytest.MonkeyPatch, counts: dict[str, int], said: str, status: int
 ) -> None:
     all_of = dict.fromkeys(("missing", "ok", "diverged", "failed", "killed", "timeout", "inaccurate"), 0) | counts
-    monkeypatch.setattr("sweeplib.storage.store.inventory.sweep_status", lambda *_: {"ode": all_of})
-    monkeypatch.setattr("sweeplib.execution.run.run_sweep", lambda *_, **__: {"ode": DynamicsSummary(all_of, 0)})
+    monkeypatch.setattr("sweeplib.engine.storage.store.inventory.sweep_status", lambda *_: {"ode": all_of})
+    monkeypatch.setattr("sweeplib.engine.execution.run.run_sweep", lambda *_, **__: {"ode": DynamicsSummary(all_of, 0)})
     stored = {"ode": counts, "sgd_chain": {}}
-    summary = importlib.import_module("sweeplib.report.summary")
+    summary = importlib.import_module("sweeplib.pictures.report.summary")
     monkeypatch.setattr(summary, "inventory", lambda _, name, __: SimpleNamespace(counts=lambda: stored[name]))
     state = "failed" if status else "finished"
     counted = said.partition(" cases, ")[2]
@@ -700,14 +701,14 @@ def test_what_plugins_print_at_the_end_of_a_sweep_is_no_part_of_it(
         Path(file).write_text('{"summary": "all ok"}')
         return 0
 
-    monkeypatch.setattr("sweeplib.front.sweep.ran", ran)
+    monkeypatch.setattr("sweeplib.commands.sweep.ran", ran)
     assert _at_the_end(tmp_path) == {"summary": "all ok"}
 
 
 IMPORTED = """
 import importlib, sys
 from sweeplib.config import load
-from sweeplib.front.sweep import CONFIG_IMPORTS
+from sweeplib.commands.sweep import CONFIG_IMPORTS
 for module in CONFIG_IMPORTS:
     importlib.import_module(module)
 before = set(sys.modules)
@@ -736,7 +737,7 @@ def test_a_sweep_reads_its_config_in_a_fork_which_says_what_plugins_say(
         Path(file).write_text('{"name": "by a fork"}')
         return statuses.pop(0)
 
-    monkeypatch.setattr("sweeplib.front.sweep.ran", ran)
+    monkeypatch.setattr("sweeplib.commands.sweep.ran", ran)
     config = tmp_path / "scan.yaml"
     config.write_text("name: refused\nseed: 3\n")
     asked = partial(_prepared, config, ["seeds=2"], tmp_path, "local")

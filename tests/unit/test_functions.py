@@ -16,10 +16,10 @@ import sweeplib
 from sweeplib import InputError, Result, simulator
 from sweeplib.config import from_mapping, load
 from sweeplib.engine.status import Status
+from sweeplib.engine.storage.store.outcomes import first_outcomes
 from sweeplib.functions.cases import FunctionCase, generator_of
 from sweeplib.functions.function import FUNCTIONS, Function, registered
 from sweeplib.functions.source import source_of
-from sweeplib.storage.store.outcomes import first_outcomes
 
 WALK = '''
 from typing import Annotated, Literal
@@ -507,7 +507,7 @@ def test_a_program_that_cannot_run_is_refused(call: str, says: str, tmp_path: Pa
 
 WITHOUT = """
 import importlib.abc, sys
-PHYSICS = ("networks", "simulation", "dynamics", "kernels", "observables", "theory", "problem", "maths")
+PHYSICS = ("networks",)
 
 class Refuse(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):

@@ -11,10 +11,10 @@ import psutil
 import pytest
 
 from sweeplib import InputError
-from sweeplib.execution.clusters import CLUSTERS
-from sweeplib.process import granted
-from sweeplib.process.granted import granted_memory, granted_processors
-from sweeplib.process.troubles import in_one_line
+from sweeplib.engine.execution.clusters import CLUSTERS
+from sweeplib.engine.process import granted
+from sweeplib.engine.process.granted import granted_memory, granted_processors
+from sweeplib.engine.process.troubles import in_one_line
 
 LOCAL = CLUSTERS["local"]
 GB = 10**9
@@ -79,7 +79,7 @@ def test_the_smallest_quota_above_a_process_counts(
 
 
 def test_workers_share_what_is_granted(groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sweeplib.execution.clusters.local.granted_processors", lambda: 64)
+    monkeypatch.setattr("sweeplib.engine.execution.clusters.local.granted_processors", lambda: 64)
     (groups / "memory.max").write_text(f"{2 * GB}\n")
     assert (LOCAL().expected_workers(), LOCAL().worker_memory()) == (5, 2 * GB // 5)
     assert LOCAL(workers=2).worker_memory() == 2 * GB // 5
@@ -87,7 +87,7 @@ def test_workers_share_what_is_granted(groups: Path, monkeypatch: pytest.MonkeyP
     assert LOCAL(memory_limit="0.5").worker_memory() == GB
     assert LOCAL(memory_limit="8GB").worker_memory() == 2 * GB
     monkeypatch.setattr(granted, "memory_of_a_process", lambda: GB)
-    monkeypatch.setattr("sweeplib.execution.clusters.local.memory_of_a_process", lambda: GB)
+    monkeypatch.setattr("sweeplib.engine.execution.clusters.local.memory_of_a_process", lambda: GB)
     assert LOCAL(memory_limit="8GB").worker_memory() == GB
 
 

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeplib.config.values import geomspace, linspace, logspace, stepped
-from sweeplib.design.grid import Axis, Grid
-from sweeplib.design.places import probes
+from sweeplib.engine.design.grid import Axis, Grid
+from sweeplib.engine.design.places import probes
+from sweeplib.engine.language import Expression
 from sweeplib.errors import InputError
-from sweeplib.language import Expression
-from sweeplib.problem import DATA, PARAMETERS, TASKS, Problem
+from sweeplib.networks.problem import DATA, PARAMETERS, TASKS, Problem
 from tests.points import points_of
 
 FIXED = {"p": 1, "k": 1, "d": 100, "Delta": 0.0, "gamma": 0.1, "activation": "square"}

@@ -8,16 +8,16 @@ import pytest
 import xarray as xr
 
 import sweeplib
-from sweeplib.code.plugins import load_plugins
-from sweeplib.design.design import Design, Run
-from sweeplib.design.grid import Axis, Grid
-from sweeplib.execution import work
-from sweeplib.execution.run import run_sweep
-from sweeplib.simulation import Recording
-from sweeplib.storage.dataset import folder as dataset
-from sweeplib.storage.dataset.finalise import finalise
-from sweeplib.storage.dataset.versions import name_of
-from sweeplib.storage.store import identity_file, layout
+from sweeplib.engine.code.plugins import load_plugins
+from sweeplib.engine.design.design import Design, Run
+from sweeplib.engine.design.grid import Axis, Grid
+from sweeplib.engine.execution import work
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.storage.dataset import folder as dataset
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.dataset.versions import name_of
+from sweeplib.engine.storage.store import identity_file, layout
+from sweeplib.networks.simulation import Recording
 from tests.in_process import Here, computed
 from tests.tiers import slow_but
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sweeplib.errors import InputError
-from sweeplib.maths.activations import Activation
-from sweeplib.maths.hermite import hermite_polynomials, hermite_series, information_exponent
+from sweeplib.networks.maths.activations import Activation
+from sweeplib.networks.maths.hermite import hermite_polynomials, hermite_series, information_exponent
 
 
 def test_polynomials_are_orthonormal() -> None:

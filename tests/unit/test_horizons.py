@@ -8,23 +8,23 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sweeplib.commands.upkeep.prune import stale
+from sweeplib.commands.upkeep.verify import verify
 from sweeplib.config.values import up_to, values
-from sweeplib.design.design import Design
-from sweeplib.execution import horizons, plan, work
-from sweeplib.execution.calibration import Calibration, Pilot
-from sweeplib.execution.child import TimeUpError
-from sweeplib.execution.horizons import Outcome, tried
-from sweeplib.problem import Problem
-from sweeplib.process.troubles import Trouble
-from sweeplib.simulation import Case, Recording, cases
-from sweeplib.simulation.labels import time_attributes
-from sweeplib.storage.records.files import read_lines
-from sweeplib.storage.store.inventory import inventory
-from sweeplib.storage.store.journal import journal
-from sweeplib.storage.store.other_stores import COMPUTE_ALL
-from sweeplib.storage.store.run_store import RunStore
-from sweeplib.upkeep.prune import stale
-from sweeplib.upkeep.verify import verify
+from sweeplib.engine.design.design import Design
+from sweeplib.engine.execution import horizons, plan, work
+from sweeplib.engine.execution.calibration import Calibration, Pilot
+from sweeplib.engine.execution.child import TimeUpError
+from sweeplib.engine.execution.horizons import Outcome, tried
+from sweeplib.engine.process.troubles import Trouble
+from sweeplib.engine.storage.records.files import read_lines
+from sweeplib.engine.storage.store.inventory import inventory
+from sweeplib.engine.storage.store.journal import journal
+from sweeplib.engine.storage.store.other_stores import COMPUTE_ALL
+from sweeplib.engine.storage.store.run_store import RunStore
+from sweeplib.networks.problem import Problem
+from sweeplib.networks.simulation import Case, Recording, cases
+from sweeplib.networks.simulation.labels import time_attributes
 from tests.in_process import computed
 from tests.tiers import slow_but
 from tests.unit.test_other_stores import GAMMAS, alone, cut_after, planned, ran, sweep_of, version

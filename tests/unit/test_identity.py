@@ -14,11 +14,11 @@ import pytest
 
 import sweeplib
 from sweeplib import Problem
-from sweeplib.code.numerical_code import LABELS, numerical_code
-from sweeplib.maths.activations import Activation
+from sweeplib.engine.code.numerical_code import LABELS, numerical_code
+from sweeplib.networks.maths.activations import Activation
+from sweeplib.networks.observables import Observable
 from sweeplib.networks.rows import cases_of, index_of, shared_fields
-from sweeplib.observables import Observable
-from sweeplib.simulation import Case, Cases, Recording, run_cases
+from sweeplib.networks.simulation import Case, Cases, Recording, run_cases
 
 CASES = ("chain of square", "ode of erf", "sde of he3")
 CHAIN, ODE, SDE = CASES
@@ -27,7 +27,7 @@ NONE: set[str] = set()
 
 
 class Edit(NamedTuple):
-    """A file of the package, a replacement of a text in it, and the cases whose identity this changes."""
+    """A file below `networks`, a replacement of a text in it, and the cases whose identity this changes."""
 
     path: str
     old: str
@@ -46,7 +46,7 @@ EDITS = {
     "message of a refusal": Edit("maths/overlaps.py", "overlaps of no weights", "no weights have these", NONE),
     "message of a failure": Edit("dynamics/ode.py", "the ODE needs more than", "it takes more than", NONE),
     "message of a problem": Edit("problem/starts/start.py", "start on the sphere", "begin on the sphere", NONE),
-    "words of all errors": Edit("errors.py", "did you mean", "perhaps", NONE),
+    "words of all errors": Edit("../errors.py", "did you mean", "perhaps", NONE),
     "check of a problem": Edit("problem/problem.py", "self.k > self.d:", "self.k > 2 * self.d:", NONE, True),
     "check of a dynamics": Edit("dynamics/sgd_chain.py", "elif problem.d < least", "elif problem.d < 1 + least", NONE),
     "bound of an option": Edit("dynamics/sde.py", "le=1e6", "le=1e7", NONE, True),
@@ -79,18 +79,17 @@ EDITS = {
 SCRIPT = """
 import functools, json, os, pathlib, sys
 import numba, numpy, pydantic, pydantic.dataclasses
-import sweeplib.code.module_content
+import sweeplib.engine.code.module_content
 
-root, edits = pathlib.Path(sys.argv[1]), json.load(sys.stdin)
+root, edits = pathlib.Path(sys.argv[1]) / "sweeplib", json.load(sys.stdin)
 # Each text is parsed once for all children.
-sweeplib.code.module_content.numerical_code = functools.cache(sweeplib.code.module_content.numerical_code)
-rooms = "maths", "numerics", "problem", "kernels", "dynamics", "observables", "simulation", "language"
-for file in (file for room in rooms for file in (root / "sweeplib" / room).rglob("*.py")):
-    sweeplib.code.module_content.numerical_code(file.read_text())
+sweeplib.engine.code.module_content.numerical_code = functools.cache(sweeplib.engine.code.module_content.numerical_code)
+for file in [*(root / "networks").rglob("*.py"), *(root / "engine" / "language").rglob("*.py")]:
+    sweeplib.engine.code.module_content.numerical_code(file.read_text())
 
 def identities():
-    from sweeplib.problem import Problem
-    from sweeplib.simulation import Case, Recording
+    from sweeplib.networks.problem import Problem
+    from sweeplib.networks.simulation import Case, Recording
     common = {"gamma": 0.1, "k": 1, "d": 50, "Delta": 0.5}
     cases = [
         Case(Problem(p=1, activation="square", spherical=True, **common), "sgd_chain", 3, Recording((1.0,), (0.1,))),
@@ -111,13 +110,13 @@ def in_a_child():
     return json.loads(os.read(reading, 10000))
 
 def edited(*names):
-    files = {root / "sweeplib" / edits[name][0] for name in names}
+    files = {root / "networks" / edits[name][0] for name in names}
     texts = {file: file.read_text() for file in files}
     for name in names:
         path, old, new, *_ = edits[name]
-        text = (root / "sweeplib" / path).read_text()
+        text = (root / "networks" / path).read_text()
         assert text.count(old) >= 1, (name, old)
-        (root / "sweeplib" / path).write_text(text.replace(old, new))
+        (root / "networks" / path).write_text(text.replace(old, new))
     found.update(dict.fromkeys(names, in_a_child()))
     for file, text in texts.items():
         file.write_text(text)
@@ -127,7 +126,7 @@ before = [name for name, (*_, imported, changes) in edits.items() if imported]
 edited(*(name for name in before if not edits[name][-1]))  # together, as each import takes long
 for name in (name for name in before if edits[name][-1]):
     edited(name)
-import sweeplib.simulation
+import sweeplib.networks.simulation
 for name in (name for name in edits if name not in before):
     edited(name)
 print(json.dumps(found))

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 import sweeplib
-from sweeplib import plugins, theory
-from sweeplib.code.exports import HOMES
-from sweeplib.code.sources import all_imports
-from sweeplib.registry import REGISTRIES
+from sweeplib import plugins
+from sweeplib.engine.base.registry import REGISTRIES
+from sweeplib.engine.code.exports import HOMES
+from sweeplib.engine.code.sources import all_imports
+from sweeplib.networks import theory
 from tests.plugged import nothing_left, written
 
 ROOT = Path(__file__).parents[2]
@@ -80,11 +81,11 @@ print(*(name for name in {heavy} if name in sys.modules))
     [
         (
             "from sweeplib.plugins import ACTIVATIONS, Activation",
-            "sweeplib.maths.activations.activation",
-            "sweeplib.views",
+            "sweeplib.networks.maths.activations.activation",
+            "sweeplib.networks.views",
         ),
-        ("from sweeplib.plugins import View as Seen", "sweeplib.views", "sweeplib.analysis"),
-        ("from sweeplib.plugins import Start", None, "sweeplib.views"),
+        ("from sweeplib.plugins import View as Seen", "sweeplib.networks.views", "sweeplib.analysis"),
+        ("from sweeplib.plugins import Start", None, "sweeplib.networks.views"),
         ("import sweeplib.plugins as own", "sweeplib.analysis", None),
         ("from sweeplib import plugins", "sweeplib.analysis", None),
         ("from sweeplib.plugins import *", "sweeplib.analysis", None),

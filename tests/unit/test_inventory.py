@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sweeplib.design.design import Design, Run
-from sweeplib.design.grid import Axis, Grid
-from sweeplib.language import Expression
-from sweeplib.problem import Problem
-from sweeplib.simulation import Recording, case_work
-from sweeplib.storage.store.inventory import Inventory, inventory
-from sweeplib.storage.store.run_store import RunStore
+from sweeplib.engine.design.design import Design, Run
+from sweeplib.engine.design.grid import Axis, Grid
+from sweeplib.engine.language import Expression
+from sweeplib.engine.storage.store.inventory import Inventory, inventory
+from sweeplib.engine.storage.store.run_store import RunStore
+from sweeplib.networks.problem import Problem
+from sweeplib.networks.simulation import Recording, case_work
 
 FIXED: dict[str, Any] = {"p": 1, "k": 1, "d": 1000, "activation": "square", "spherical": True}
 

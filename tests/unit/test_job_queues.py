@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from sweeplib.config import load
+from sweeplib.engine.execution.clusters import CLUSTERS
+from sweeplib.engine.execution.clusters.job_queue import JobQueue
+from sweeplib.engine.execution.plan import write_plan
+from sweeplib.engine.execution.run import run_sweep
 from sweeplib.errors import InputError
-from sweeplib.execution.clusters import CLUSTERS
-from sweeplib.execution.clusters.job_queue import JobQueue
-from sweeplib.execution.plan import write_plan
-from sweeplib.execution.run import run_sweep
 
 JOB: dict[str, Any] = {"jobs": {"min": 1, "max": 16}, "cores": 4, "memory": "8GB", "walltime": "04:00:00"}
 OWN: dict[str, dict[str, Any]] = {

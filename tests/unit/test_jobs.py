@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from sweeplib.engine.execution.blocks import Block, BlockReport
+from sweeplib.engine.execution.progress import RunProgress, Steps
+from sweeplib.engine.storage.records.files import write_json
+from sweeplib.engine.storage.records.jobs import DIED, INTERRUPTED, Job, job, jobs, tell
+from sweeplib.engine.storage.records.locks import part_lock, sweep_lock
 from sweeplib.errors import BusyError, InputError
-from sweeplib.execution.blocks import Block, BlockReport
-from sweeplib.execution.progress import RunProgress, Steps
-from sweeplib.storage.records.files import write_json
-from sweeplib.storage.records.jobs import DIED, INTERRUPTED, Job, job, jobs, tell
-from sweeplib.storage.records.locks import part_lock, sweep_lock
 
 
 def test_a_job_tells_its_step_and_its_cases_and_ends(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_why_a_job_failed_is_one_line(error: BaseException, said: str, tmp_path:
 
 KILLED = """
 import os, pathlib, sys
-from sweeplib.storage.records.jobs import job
+from sweeplib.engine.storage.records.jobs import job
 entered = job(pathlib.Path(sys.argv[1]), "plan")
 entered.__enter__()
 os.kill(os.getpid(), 9)
@@ -63,8 +63,8 @@ def test_a_killed_job_does_not_run(tmp_path: Path) -> None:
 
 WORKING = """
 import pathlib, sys
-from sweeplib.storage.records.jobs import job, tell
-from sweeplib.storage.records.locks import sweep_lock
+from sweeplib.engine.storage.records.jobs import job, tell
+from sweeplib.engine.storage.records.locks import sweep_lock
 sys.argv = ["sweeplib", "sweep", sys.argv[1]]
 folder = pathlib.Path(sys.argv[2])
 with sweep_lock(folder), job(folder, "sweep"), job(folder, "simulate"):

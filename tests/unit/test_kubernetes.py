@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from sweeplib.execution.clusters import CLUSTERS
+from sweeplib.engine.execution.clusters import CLUSTERS
 
 pytestmark = pytest.mark.long
 operator = pytest.importorskip("dask_kubernetes.operator", reason="`make test-kubernetes` installs it")

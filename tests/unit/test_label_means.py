@@ -7,10 +7,10 @@ from scipy.special import erf, ndtr, ndtri
 from scipy.stats import qmc
 
 from sweeplib import Problem, simulate
-from sweeplib.dynamics.label_means import LabelMeans, mean_losses
-from sweeplib.maths.expectations import expectations
-from sweeplib.problem import Criterion
-from sweeplib.views import OverlapView
+from sweeplib.networks.dynamics.label_means import LabelMeans, mean_losses
+from sweeplib.networks.maths.expectations import expectations
+from sweeplib.networks.problem import Criterion
+from sweeplib.networks.views import OverlapView
 from tests.tiers import slow_but
 
 LARGER = [(1, 1, 0.1), (2, 1, 0.0), (2, 1, 0.1), (1, 2, 0.0), (3, 2, 0.0), (4, 2, 0.25), (8, 4, 0.1)]

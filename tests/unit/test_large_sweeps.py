@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 import zarr
 
+from sweeplib.engine.language import Expression
+from sweeplib.engine.language.columns import Columns, OneByOneError
+from sweeplib.engine.storage.dataset.stores import LinkingStore
+from sweeplib.engine.storage.records.files import DamageError, write_bytes
+from sweeplib.engine.storage.store import identity_file
+from sweeplib.engine.storage.store.inventory import inventory
+from sweeplib.engine.storage.store.layout_files import COMPRESSORS, chunk_bytes, read_chunk
+from sweeplib.engine.storage.store.run_store import RunStore, first_places
 from sweeplib.errors import InputError
-from sweeplib.language import Expression
-from sweeplib.language.columns import Columns, OneByOneError
-from sweeplib.simulation import Recording
-from sweeplib.storage.dataset.stores import LinkingStore
-from sweeplib.storage.records.files import DamageError, write_bytes
-from sweeplib.storage.store import identity_file
-from sweeplib.storage.store.inventory import inventory
-from sweeplib.storage.store.layout_files import COMPRESSORS, chunk_bytes, read_chunk
-from sweeplib.storage.store.run_store import RunStore, first_places
+from sweeplib.networks.simulation import Recording
 from tests.unit.test_inventory import sweep_of
 
 RANDOM = np.random.default_rng(0)
@@ -136,7 +136,7 @@ def test_a_remembered_inventory_is_the_same(tmp_path: Path, monkeypatch: pytest.
     appended(sweep, tmp_path)
     fresh = inventory(sweep, "sgd_chain", RunStore(tmp_path, "sgd_chain"))
     with monkeypatch.context() as patched:
-        patched.setattr("sweeplib.storage.store.inventory.identities_of_cases", None)  # it is not called
+        patched.setattr("sweeplib.engine.storage.store.inventory.identities_of_cases", None)  # it is not called
         again = found(sweep, tmp_path)
     for name in ("ids", "flat", "layout", "row", "status"):
         np.testing.assert_array_equal(getattr(again, name), getattr(fresh, name))

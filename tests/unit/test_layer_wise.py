@@ -9,10 +9,10 @@ from scipy.special import erf
 
 from sweeplib import InputError, Overlaps, Problem, simulate
 from sweeplib.engine.status import Status
-from sweeplib.maths.activations import activation
-from sweeplib.maths.second_layer import population_moments, ridge_regression
-from sweeplib.problem import target
-from sweeplib.simulation import Case, Recording, run_cases
+from sweeplib.networks.maths.activations import activation
+from sweeplib.networks.maths.second_layer import population_moments, ridge_regression
+from sweeplib.networks.problem import target
+from sweeplib.networks.simulation import Case, Recording, run_cases
 from tests.tiers import slow_but
 
 FIELDS = {"gamma": 1.0, "p": 3, "k": 2, "d": 40, "Delta": 0.2, "activation": "erf", "a_star": (1.0, -0.7)}

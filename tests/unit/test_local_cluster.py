@@ -12,10 +12,10 @@ import pytest
 from distributed import Security
 from distributed.core import rpc
 
-from sweeplib.design.design import Run
-from sweeplib.execution.clusters import CLUSTERS
-from sweeplib.execution.clusters.dashboard import free_address
-from sweeplib.execution.run import run_sweep
+from sweeplib.engine.design.design import Run
+from sweeplib.engine.execution.clusters import CLUSTERS
+from sweeplib.engine.execution.clusters.dashboard import free_address
+from sweeplib.engine.execution.run import run_sweep
 from tests.faults.sweeps import troubled_sweep
 from tests.in_process import InProcess
 

@@ -12,12 +12,19 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from sweeplib.cli import app
+from sweeplib.commands.cli import app
+from sweeplib.engine.process import place
+from sweeplib.engine.storage.records import locks
+from sweeplib.engine.storage.records.files import is_below, is_partial, partial, remove_partials, write_json
+from sweeplib.engine.storage.records.locks import (
+    alone,
+    at_work,
+    block_lock,
+    driver_lock,
+    remove_block_locks,
+    writer_lock,
+)
 from sweeplib.errors import BusyError
-from sweeplib.process import place
-from sweeplib.storage.records import locks
-from sweeplib.storage.records.files import is_below, is_partial, partial, remove_partials, write_json
-from sweeplib.storage.records.locks import alone, at_work, block_lock, driver_lock, remove_block_locks, writer_lock
 
 
 @pytest.fixture(autouse=True)

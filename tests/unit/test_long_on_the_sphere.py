@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sweeplib import simulate
-from sweeplib.problem import Problem
+from sweeplib.networks.problem import Problem
 from tests.tiers import slow_but
 
 SHRINKS = Problem(gamma=0.2, p=1, k=1, d=20, Delta=0.1, activation="erf", a_star=0.2, spherical=True)

@@ -10,10 +10,10 @@ from scipy.special import erf
 
 from sweeplib import InputError, Overlaps, Problem, simulate
 from sweeplib.analysis.kit.problem_fields import with_plain_steps
-from sweeplib.dynamics.label_means import LabelMeans, mean_losses
-from sweeplib.maths.expectations import expectations
-from sweeplib.problem import Criterion
-from sweeplib.views import OverlapView
+from sweeplib.networks.dynamics.label_means import LabelMeans, mean_losses
+from sweeplib.networks.maths.expectations import expectations
+from sweeplib.networks.problem import Criterion
+from sweeplib.networks.views import OverlapView
 from tests.losses import FORCES, force, with_loss
 from tests.tiers import slow_among, slow_but
 

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.many_workers import OVERHEAD, simulated
-from sweeplib.execution.dispatch import MOST_BLOCKS
+from sweeplib.engine.execution.dispatch import MOST_BLOCKS
 
 
 def test_workers_are_busy_where_the_scheduler_costs_nothing() -> None:

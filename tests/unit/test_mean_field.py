@@ -9,18 +9,18 @@ from scipy.special import gammaln
 from scipy.stats import norm
 
 from sweeplib import DYNAMICS, InputError, Overlaps, Problem, simulate
-from sweeplib.dynamics.diagnostics import risk_bounds
-from sweeplib.dynamics.particle_dynamics import ParticleOptions
 from sweeplib.engine.status import Status
-from sweeplib.maths.activations import activation
-from sweeplib.maths.expectations import expectations
-from sweeplib.maths.expectations.system import System
-from sweeplib.maths.particles import rules
-from sweeplib.maths.particles.inputs import Label, Levels, accuracy, inputs, kinks
-from sweeplib.maths.particles.smoothing import Means, fill_means, fill_smoothed, means, smoothing
-from sweeplib.numerics.compiled import specialised
-from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.driver import replicas_of
+from sweeplib.networks.dynamics.diagnostics import risk_bounds
+from sweeplib.networks.dynamics.particle_dynamics import ParticleOptions
+from sweeplib.networks.maths.activations import activation
+from sweeplib.networks.maths.expectations import expectations
+from sweeplib.networks.maths.expectations.system import System
+from sweeplib.networks.maths.particles import rules
+from sweeplib.networks.maths.particles.inputs import Label, Levels, accuracy, inputs, kinks
+from sweeplib.networks.maths.particles.smoothing import Means, fill_means, fill_smoothed, means, smoothing
+from sweeplib.networks.numerics.compiled import specialised
+from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.simulation.driver import replicas_of
 from tests.tiers import slow_but
 
 DIMENSIONS = (2, 3, 10, 400, math.inf)

@@ -13,24 +13,24 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
-from sweeplib.design.design import Design, Run
-from sweeplib.design.grid import Axis, Grid
+from sweeplib.engine.design.design import Design, Run
+from sweeplib.engine.design.grid import Axis, Grid
+from sweeplib.engine.execution import work
+from sweeplib.engine.execution.live import news
+from sweeplib.engine.execution.live.case_map import CaseMap, cell_labels, cell_widths
+from sweeplib.engine.execution.live.headline import _mean, _median, _unless_lost
+from sweeplib.engine.execution.live.news import RunBeginning, SweepNews, changed
+from sweeplib.engine.execution.live.picture import COLOURS, _colours, _over, kinds
+from sweeplib.engine.execution.live.teller import Teller, teller_of
+from sweeplib.engine.execution.live.text import answers, failures, heading, legend, paces, plain
+from sweeplib.engine.execution.progress import RunProgress
+from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.status import Status
-from sweeplib.execution import work
-from sweeplib.execution.live import news
-from sweeplib.execution.live.case_map import CaseMap, cell_labels, cell_widths
-from sweeplib.execution.live.headline import _mean, _median, _unless_lost
-from sweeplib.execution.live.news import RunBeginning, SweepNews, changed
-from sweeplib.execution.live.picture import COLOURS, _colours, _over, kinds
-from sweeplib.execution.live.teller import Teller, teller_of
-from sweeplib.execution.live.text import answers, failures, heading, legend, paces, plain
-from sweeplib.execution.progress import RunProgress
-from sweeplib.execution.run import run_sweep
-from sweeplib.storage.dataset.finalise import dataset_in_memory
-from sweeplib.storage.records.files import append_line, appended_lines
-from sweeplib.storage.records.jobs import job, jobs
-from sweeplib.storage.store.inventory import inventory
-from sweeplib.storage.store.run_store import RunStore
+from sweeplib.engine.storage.dataset.finalise import dataset_in_memory
+from sweeplib.engine.storage.records.files import append_line, appended_lines
+from sweeplib.engine.storage.records.jobs import job, jobs
+from sweeplib.engine.storage.store.inventory import inventory
+from sweeplib.engine.storage.store.run_store import RunStore
 from tests.faults.sweeps import troubled_sweep
 from tests.in_process import InProcess
 

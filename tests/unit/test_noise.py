@@ -10,13 +10,13 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from sweeplib import InputError, Overlaps, Problem, simulate
-from sweeplib.dynamics.replicas import Replicas
-from sweeplib.kernels.disturbed_drifts import disturbed_drifts
-from sweeplib.maths.expectations import expectations
-from sweeplib.maths.expectations.system import System, empty_drifts
-from sweeplib.maths.mean_gradients import mean_slopes
-from sweeplib.problem import problem_expectations
-from sweeplib.simulation import Case, Recording, run_cases
+from sweeplib.networks.dynamics.replicas import Replicas
+from sweeplib.networks.kernels.disturbed_drifts import disturbed_drifts
+from sweeplib.networks.maths.expectations import expectations
+from sweeplib.networks.maths.expectations.system import System, empty_drifts
+from sweeplib.networks.maths.mean_gradients import mean_slopes
+from sweeplib.networks.problem import problem_expectations
+from sweeplib.networks.simulation import Case, Recording, run_cases
 from tests.losses import with_loss
 from tests.numpy_sgd import SHOWN, factor_at, takes_the_steps_of_numpy
 from tests.tiers import slow_but

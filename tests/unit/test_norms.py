@@ -5,9 +5,9 @@ import pytest
 
 from sweeplib import OBSERVABLES, InputError, Problem, simulate
 from sweeplib.analysis import ANALYSES
-from sweeplib.figures import FIGURES
-from sweeplib.maths.expectations import expectations
-from sweeplib.views import QUANTILES, OverlapView, ParticleView
+from sweeplib.networks.maths.expectations import expectations
+from sweeplib.networks.views import QUANTILES, OverlapView, ParticleView
+from sweeplib.pictures.figures import FIGURES
 from tests.datasets import norms_dataset, sweep_dataset
 
 quantiles, distance, density = OBSERVABLES["norm_quantiles"], ANALYSES["norm_distance"], FIGURES["norm_density"]

@@ -5,11 +5,11 @@ import math
 import numpy as np
 
 from sweeplib import Problem
-from sweeplib.kernels.numbers import COUNT, REAL, Numbers, numbers_of_rows
-from sweeplib.numerics.compiled import specialised
-from sweeplib.problem.base_parameters import CORE, CORE_DEFAULTS
-from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.driver import replicas_of
+from sweeplib.networks.kernels.numbers import COUNT, REAL, Numbers, numbers_of_rows
+from sweeplib.networks.numerics.compiled import specialised
+from sweeplib.networks.problem.base_parameters import CORE, CORE_DEFAULTS
+from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.simulation.driver import replicas_of
 
 COMMON = {"k": 1, "activation": "square"}
 PROBLEMS = (

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from scipy.integrate import DOP853, solve_ivp
 
-from sweeplib import DYNAMICS, Overlaps, Problem, simulate, theory
+from sweeplib import DYNAMICS, Overlaps, Problem, simulate
 from sweeplib.engine.status import Status
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.kernels import overlap_flow
-from sweeplib.maths.expectations import expectations
-from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.driver import replicas_of
+from sweeplib.networks import theory
+from sweeplib.networks.kernels import overlap_flow
+from sweeplib.networks.maths.expectations import expectations
+from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.simulation.driver import replicas_of
 from tests import plain
 
 RETRIEVAL = Problem(gamma=0.05, p=1, k=1, d=3000, Delta=0.5, activation="square", spherical=True)

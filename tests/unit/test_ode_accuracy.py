@@ -13,10 +13,10 @@ from scipy.integrate import LSODA, solve_ivp
 
 from sweeplib import DYNAMICS, Overlaps, Problem, simulate
 from sweeplib.engine.status import Status
-from sweeplib.maths.expectations import expectations
-from sweeplib.maths.expectations.system import System
-from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.driver import replicas_of
+from sweeplib.networks.maths.expectations import expectations
+from sweeplib.networks.maths.expectations.system import System
+from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.simulation.driver import replicas_of
 from tests.tiers import slow_among, slow_but
 
 LEARNED = Overlaps(

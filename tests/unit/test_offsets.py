@@ -8,12 +8,12 @@ import pytest
 from scipy.special import erf
 
 from sweeplib import DYNAMICS, InputError, Problem, simulate
-from sweeplib.dynamics.sgd import population_with
-from sweeplib.maths.activations import activation
-from sweeplib.maths.offsets import OffsetRisks
-from sweeplib.numerics.random import normals, random_words, stream_key
-from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.driver import replicas_of, samples_key
+from sweeplib.networks.dynamics.sgd import population_with
+from sweeplib.networks.maths.activations import activation
+from sweeplib.networks.maths.offsets import OffsetRisks
+from sweeplib.networks.numerics.random import normals, random_words, stream_key
+from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.simulation.driver import replicas_of, samples_key
 from tests.tiers import slow_but
 
 RAMP = "piecewise(-0.5, -0.7, 1, 1.5)"
@@ -128,7 +128,7 @@ def test_the_risk_is_a_mean_over_samples(fields):
     x = rng.standard_normal((n, problem.d))
     labels = np.zeros(n)
     if problem.k:
-        from sweeplib.kernels.labels import labels as of_target
+        from sweeplib.networks.kernels.labels import labels as of_target
 
         labels = of_target(problem.target, problem.teacher, (x @ W_star.T / np.sqrt(problem.d)).T, a_star[0])
     else:

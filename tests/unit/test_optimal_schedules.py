@@ -8,16 +8,16 @@ from scipy.optimize import brentq
 
 from sweeplib import InputError, Problem, simulate
 from sweeplib.config import load
-from sweeplib.dynamics import optimal_schedule
-from sweeplib.dynamics.optimal_schedule import RiskAtEnd
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.language import OptimalSchedule, schedule
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.dataset.folder import open_dataset
 from sweeplib.errors import SweeplibError
-from sweeplib.execution.run import run_sweep
-from sweeplib.language import OptimalSchedule, schedule
-from sweeplib.maths.overlaps import Overlaps
-from sweeplib.simulation import Case, Recording, run_cases
-from sweeplib.simulation.driver import replicas_of
-from sweeplib.storage.dataset.finalise import finalise
-from sweeplib.storage.dataset.folder import open_dataset
+from sweeplib.networks.dynamics import optimal_schedule
+from sweeplib.networks.dynamics.optimal_schedule import RiskAtEnd
+from sweeplib.networks.maths.overlaps import Overlaps
+from sweeplib.networks.simulation import Case, Recording, run_cases
+from sweeplib.networks.simulation.driver import replicas_of
 from tests.in_process import InProcess
 from tests.tiers import slow_among, slow_but
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from sweeplib.cli import app
+from sweeplib.commands.cli import app
+from sweeplib.engine.storage.records.config_files import ORIGIN, check_origin, record_origin
 from sweeplib.errors import InputError
-from sweeplib.storage.records.config_files import ORIGIN, check_origin, record_origin
 
 TEXT = "name: scan\ngrid: {gamma: [0.1]}\n"
 OTHER = TEXT.replace("0.1", "0.2")

@@ -8,23 +8,23 @@ from typing import Any
 
 import pytest
 
-from sweeplib.code.plugins import load_plugins
-from sweeplib.design.design import Design, Run
-from sweeplib.design.grid import Axis, Grid
+from sweeplib.engine.code.plugins import load_plugins
+from sweeplib.engine.design.design import Design, Run
+from sweeplib.engine.design.grid import Axis, Grid
+from sweeplib.engine.execution import plan, row_copies, run, work
+from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.status import Status
-from sweeplib.execution import plan, row_copies, run, work
-from sweeplib.execution.run import run_sweep
-from sweeplib.simulation import Recording, cases
-from sweeplib.storage.dataset.finalise import finalise
-from sweeplib.storage.dataset.versions import name_of
-from sweeplib.storage.records.files import read_json, read_lines
-from sweeplib.storage.store import run_store
-from sweeplib.storage.store.inventory import inventory
-from sweeplib.storage.store.journal import journal, taken_from
-from sweeplib.storage.store.layout import Layout
-from sweeplib.storage.store.layout_files import read_metadata, write_metadata
-from sweeplib.storage.store.other_stores import COMPUTE_ALL, other_cases
-from sweeplib.storage.store.run_store import RunStore
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.dataset.versions import name_of
+from sweeplib.engine.storage.records.files import read_json, read_lines
+from sweeplib.engine.storage.store import run_store
+from sweeplib.engine.storage.store.inventory import inventory
+from sweeplib.engine.storage.store.journal import journal, taken_from
+from sweeplib.engine.storage.store.layout import Layout
+from sweeplib.engine.storage.store.layout_files import read_metadata, write_metadata
+from sweeplib.engine.storage.store.other_stores import COMPUTE_ALL, other_cases
+from sweeplib.engine.storage.store.run_store import RunStore
+from sweeplib.networks.simulation import Recording, cases
 from tests.in_process import Here, computed
 from tests.tiers import slow_but
 

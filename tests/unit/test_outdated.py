@@ -8,10 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 import sweeplib
-from sweeplib.cli import app
-from sweeplib.code import sources
-from sweeplib.storage.records.artefacts import outdated_names, stale_outputs
-from sweeplib.storage.records.files import read_json, write_json
+from sweeplib.commands.cli import app
+from sweeplib.engine.code import sources
+from sweeplib.engine.storage.records.artefacts import outdated_names, stale_outputs
+from sweeplib.engine.storage.records.files import read_json, write_json
 from tests.faults.sweeps import files
 from tests.in_process import InProcess
 
@@ -27,16 +27,16 @@ CONTENT = {
 
 
 EDITS = {
-    "sweeplib/storage/dataset/finalise.py": {"dataset.done.json"},
+    "sweeplib/engine/storage/dataset/finalise.py": {"dataset.done.json"},
     "sweeplib/analysis/exit_times.py": {"analysis/exit_times.done.json"},
     "sweeplib/analysis/kit/passages.py": {
         "analysis/exit_times.done.json",
         "figures/exited_fraction.png",
         "report/index.html",
     },
-    "sweeplib/figures/scaling.py": {"figures/exited_fraction.png", "report/index.html"},
-    "sweeplib/report/page.html.j2": {"report/index.html"},
-    "sweeplib/upkeep/prune.py": set(),
+    "sweeplib/pictures/figures/scaling.py": {"figures/exited_fraction.png", "report/index.html"},
+    "sweeplib/pictures/report/page.html.j2": {"report/index.html"},
+    "sweeplib/commands/upkeep/prune.py": set(),
 }
 """What is made again after an edit of a file of the library, as its imports say."""
 

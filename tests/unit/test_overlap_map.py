@@ -9,10 +9,10 @@ from scipy.special import erf
 
 from sweeplib import Overlaps, Problem, simulate
 from sweeplib.engine.status import Status
-from sweeplib.maths.expectations.system import System
-from sweeplib.maths.mean_gradients import mean_gradient_products
-from sweeplib.maths.overlaps import lower_factors
-from sweeplib.problem import target
+from sweeplib.networks.maths.expectations.system import System
+from sweeplib.networks.maths.mean_gradients import mean_gradient_products
+from sweeplib.networks.maths.overlaps import lower_factors
+from sweeplib.networks.problem import target
 
 SHOWN = ("overlap_Q", "overlap_M", "second_layer")
 FUNCTIONS = {

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeplib.errors import InputError
-from sweeplib.maths.overlaps import Overlaps, are_dependent, teacher_factors
-from sweeplib.problem import Problem
-from sweeplib.problem.weights import drawn_weights, weights_of_overlaps
+from sweeplib.networks.maths.overlaps import Overlaps, are_dependent, teacher_factors
+from sweeplib.networks.problem import Problem
+from sweeplib.networks.problem.weights import drawn_weights, weights_of_overlaps
 
 shapes = st.tuples(st.integers(1, 5), st.integers(1, 4), st.integers(4, 12), st.integers(0, 2**31))
 

@@ -12,7 +12,7 @@ from packaging.version import Version
 
 from hatch_build import Addresses
 from sweeplib import __version__
-from sweeplib.strict_yaml import document
+from sweeplib.engine.files.strict_yaml import document
 
 ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())

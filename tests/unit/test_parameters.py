@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from sweeplib.code.plugins import load_plugins
+from sweeplib.commands.starter import write_new
 from sweeplib.config import load
 from sweeplib.config.catalogue import catalogue, explanation
 from sweeplib.config.reference import json_schema, key_table
+from sweeplib.engine.code.plugins import load_plugins
+from sweeplib.engine.execution import work
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.dataset.folder import open_dataset
 from sweeplib.errors import InputError
-from sweeplib.execution import work
-from sweeplib.execution.run import run_sweep
-from sweeplib.front.starter import write_new
-from sweeplib.problem import DEFAULTS, PARAMETERS, Problem
-from sweeplib.problem.base_parameters import CORE
-from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.labels import LABELS, label
-from sweeplib.storage.dataset.finalise import finalise
-from sweeplib.storage.dataset.folder import open_dataset
+from sweeplib.networks.problem import DEFAULTS, PARAMETERS, Problem
+from sweeplib.networks.problem.base_parameters import CORE
+from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.simulation.labels import LABELS, label
 from tests.in_process import Here, computed
 from tests.plugged import nothing_left
 from tests.tiers import slow_but

@@ -16,9 +16,9 @@ from matplotlib.lines import Line2D
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.contracts.datasets import giant_steps_dataset, regime_dataset
-from sweeplib.figures import FIGURES
-from sweeplib.figures.kit.points import Level, Points
-from sweeplib.report.plots import interactive_plot
+from sweeplib.pictures.figures import FIGURES
+from sweeplib.pictures.figures.kit.points import Level, Points
+from sweeplib.pictures.report.plots import interactive_plot
 from tests.datasets import sweep_dataset, units_dataset, with_outcome
 
 close = partial(np.testing.assert_allclose, rtol=1e-7, atol=1e-9)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from sweeplib import InputError, Problem, simulate
-from sweeplib.maths.activations import activation
-from sweeplib.maths.activations.activation import lipschitz
-from sweeplib.maths.expectations import expectations, hinges, relu
-from sweeplib.problem import problem_expectations
+from sweeplib.networks.maths.activations import activation
+from sweeplib.networks.maths.activations.activation import lipschitz
+from sweeplib.networks.maths.expectations import expectations, hinges, relu
+from sweeplib.networks.problem import problem_expectations
 from tests.plain import plain
 from tests.tiers import slow_but
 

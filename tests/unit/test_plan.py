@@ -11,25 +11,25 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from sweeplib.cli import app
-from sweeplib.code.plugins import load_plugins
+from sweeplib.commands.cli import app
 from sweeplib.config import load
-from sweeplib.design.design import Design, Run
-from sweeplib.dynamics import DYNAMICS
-from sweeplib.execution import calibration
-from sweeplib.execution.block_size import block_size, even
-from sweeplib.execution.calibration import Calibration, Pilot
-from sweeplib.execution.child import DiedError
-from sweeplib.execution.plan import DynamicsPlan, LayoutPlan, Plan, write_plan
-from sweeplib.execution.run import run_sweep
-from sweeplib.kernels.lanes import LANES, group_width
+from sweeplib.engine.code.plugins import load_plugins
+from sweeplib.engine.design.design import Design, Run
+from sweeplib.engine.execution import calibration
+from sweeplib.engine.execution.block_size import block_size, even
+from sweeplib.engine.execution.calibration import Calibration, Pilot
+from sweeplib.engine.execution.child import DiedError
+from sweeplib.engine.execution.plan import DynamicsPlan, LayoutPlan, Plan, write_plan
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.process.troubles import Trouble
+from sweeplib.engine.storage.records.files import read_json, write_json
+from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.networks import pilots
+from sweeplib.networks.dynamics import DYNAMICS
+from sweeplib.networks.kernels.lanes import LANES, group_width
 from sweeplib.networks.pilots import measured, shortened
-from sweeplib.problem import Problem
-from sweeplib.process.troubles import Trouble
-from sweeplib.simulation import Case, Recording, run_cases
-from sweeplib.storage.records.files import read_json, write_json
-from sweeplib.storage.store.run_store import RunStore
+from sweeplib.networks.problem import Problem
+from sweeplib.networks.simulation import Case, Recording, run_cases
 from tests.faults.sweeps import troubled_sweep
 from tests.faults.troubled import HANGS, KILLS
 from tests.in_process import InProcess
@@ -38,7 +38,7 @@ from tests.plugged import nothing_left
 WAITS = """
 import os, time
 from pathlib import Path
-from sweeplib.dynamics.dynamics import DYNAMICS
+from sweeplib.networks.dynamics.dynamics import DYNAMICS
 from tests.faults.troubled import Calm
 for name in ("first", "later"):
     class Waits(Calm):

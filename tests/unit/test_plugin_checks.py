@@ -13,19 +13,19 @@ import pytest
 from click.testing import CliRunner
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.cli import app
-from sweeplib.cli_start import KINDS
+from sweeplib.commands.cli import app
+from sweeplib.commands.cli_start import KINDS
+from sweeplib.commands.starter import FUNCTION, PLUGINS, TEMPLATES
 from sweeplib.config import load
 from sweeplib.config.catalogue import KINDS as LISTED
 from sweeplib.contracts import observables as levels
 from sweeplib.contracts.check import LeftOutError
 from sweeplib.contracts.outcomes import CONTRACTS, Outcome, all_outcomes
-from sweeplib.execution.run import run_sweep
-from sweeplib.figures import FIGURES
-from sweeplib.front.starter import FUNCTION, PLUGINS, TEMPLATES
-from sweeplib.registry import REGISTRIES
-from sweeplib.storage.dataset.finalise import finalise
-from sweeplib.storage.dataset.folder import open_dataset
+from sweeplib.engine.base.registry import REGISTRIES
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.dataset.folder import open_dataset
+from sweeplib.pictures.figures import FIGURES
 from tests.in_process import InProcess
 from tests.plugged import DRAWN, nothing_left, written
 from tests.tiers import slow_among

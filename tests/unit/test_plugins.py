@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.code import plugins, sources
-from sweeplib.code.plugins import STAGES, import_plugins, load_plugins, plugins_digest
-from sweeplib.code.sources import modules_digest, user_files
-from sweeplib.code.user_code import located
+from sweeplib.engine.code import plugins, sources
+from sweeplib.engine.code.plugins import STAGES, import_plugins, load_plugins, plugins_digest
+from sweeplib.engine.code.sources import modules_digest, user_files
+from sweeplib.engine.code.user_code import located
+from sweeplib.engine.execution.calibration import Calibration, Pilot
 from sweeplib.errors import InputError
-from sweeplib.execution.calibration import Calibration, Pilot
-from sweeplib.figures import FIGURES
-from sweeplib.maths.activations import ACTIVATIONS
-from sweeplib.problem import Problem
-from sweeplib.simulation import Case, Recording
+from sweeplib.networks.maths.activations import ACTIVATIONS
+from sweeplib.networks.problem import Problem
+from sweeplib.networks.simulation import Case, Recording
+from sweeplib.pictures.figures import FIGURES
 from tests.plugged import ACTIVATION, activation, nothing_left, written
 
 ANALYSIS = """
@@ -26,7 +26,7 @@ from sweeplib.analysis import ANALYSES, Analysis
 ANALYSES.register("{name}", Analysis("{name}", lambda ds: ds, "The dataset"))
 """
 FIGURE = """
-from sweeplib.figures import FIGURES, Figure
+from sweeplib.pictures.figures import FIGURES, Figure
 
 FIGURES.register("{name}", Figure("{name}", lambda ds, analyses: None, "A figure."))
 """
@@ -101,7 +101,7 @@ def test_a_file_with_the_name_of_a_module_of_python_is_refused_where_it_is_impor
         ("def (:\n", "SyntaxError: invalid syntax (broken.py, line 1)"),
         (FIGURE.format(name="risk_curves"), "'risk_curves' is registered twice (broken.py, line 4)"),
         (
-            "from sweeplib.figures import FIGURES\nFIGURES.register('none', None)\n",
+            "from sweeplib.pictures.figures import FIGURES\nFIGURES.register('none', None)\n",
             "figure 'none': nothing to register, got None (broken.py, line 2)",
         ),
         (
@@ -241,7 +241,7 @@ def test_the_digest_follows_the_files_beside_a_plugin_wherever_they_lie(tmp_path
 
 
 MAKER = """
-from sweeplib.maths.activations import ACTIVATIONS, Activation
+from sweeplib.networks.maths.activations import ACTIVATIONS, Activation
 
 def registered(name, scale):
     ACTIVATIONS.register(name, Activation(name, "x", lambda field: scale * field, lambda field: scale, 1))

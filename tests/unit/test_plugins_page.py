@@ -8,17 +8,17 @@ import pytest
 
 from sweeplib import Problem, simulate
 from sweeplib.analysis import ANALYSES
-from sweeplib.code.plugins import load_plugins
 from sweeplib.config import load
 from sweeplib.contracts.outcomes import all_outcomes, outcomes
+from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.errors import InputError
-from sweeplib.figures import FIGURES
-from sweeplib.maths.activations import ACTIVATIONS
-from sweeplib.observables import OBSERVABLES
-from sweeplib.problem import problem_expectations
-from sweeplib.simulation import Case
-from sweeplib.simulation.driver import replicas_of
-from sweeplib.views import OverlapView
+from sweeplib.networks.maths.activations import ACTIVATIONS
+from sweeplib.networks.observables import OBSERVABLES
+from sweeplib.networks.problem import problem_expectations
+from sweeplib.networks.simulation import Case
+from sweeplib.networks.simulation.driver import replicas_of
+from sweeplib.networks.views import OverlapView
+from sweeplib.pictures.figures import FIGURES
 from tests.datasets import sweep_dataset
 from tests.plugged import nothing_left
 

@@ -11,20 +11,20 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
+from sweeplib.commands.starter import write_new
+from sweeplib.commands.upkeep.cases import chosen_case
 from sweeplib.config import from_mapping, load
 from sweeplib.config.catalogue import explanation
 from sweeplib.config.values import plain
-from sweeplib.design.design import Design
+from sweeplib.engine.design.design import Design
+from sweeplib.engine.execution import work
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.errors import InputError
-from sweeplib.execution import work
-from sweeplib.execution.run import run_sweep
-from sweeplib.figures.figure import requested
-from sweeplib.figures.kit.facets import by_columns
-from sweeplib.figures.kit.style import dynamics_look
-from sweeplib.front.starter import write_new
-from sweeplib.storage.dataset.finalise import finalise
-from sweeplib.storage.dataset.outline import outline_of
-from sweeplib.upkeep.cases import chosen_case
+from sweeplib.pictures.figures.figure import requested
+from sweeplib.pictures.figures.kit.facets import by_columns
+from sweeplib.pictures.figures.kit.style import dynamics_look
 from tests.in_process import Here, computed
 
 PROBLEM = {"p": 2, "k": 1, "d": 50, "Delta": 0.0, "activation": "erf"}

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
-from sweeplib.maths.overlaps import Overlaps
-from sweeplib.problem import Problem
-from sweeplib.simulation import simulate
-from sweeplib.theory.potentials import external_potential, first_variation, pair_potential
+from sweeplib.networks.maths.overlaps import Overlaps
+from sweeplib.networks.problem import Problem
+from sweeplib.networks.simulation import simulate
+from sweeplib.networks.theory.potentials import external_potential, first_variation, pair_potential
 
 d, N, k = 12, 5, 2
 pytestmark = pytest.mark.slow  # rules of four pairs of activations are compiled

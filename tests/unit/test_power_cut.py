@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sweeplib.design.design import Design, Run
-from sweeplib.design.grid import Axis, Grid
-from sweeplib.simulation import Recording
-from sweeplib.storage.dataset.folder import GroupWriter, written_dataset
-from sweeplib.storage.records import files as records_files
-from sweeplib.storage.records.files import write_files, write_json
-from sweeplib.storage.store.inventory import inventory
-from sweeplib.storage.store.layout import Layout
-from sweeplib.storage.store.run_store import RunStore
+from sweeplib.engine.design.design import Design, Run
+from sweeplib.engine.design.grid import Axis, Grid
+from sweeplib.engine.storage.dataset.folder import GroupWriter, written_dataset
+from sweeplib.engine.storage.records import files as records_files
+from sweeplib.engine.storage.records.files import write_files, write_json
+from sweeplib.engine.storage.store.inventory import inventory
+from sweeplib.engine.storage.store.layout import Layout
+from sweeplib.engine.storage.store.run_store import RunStore
+from sweeplib.networks.simulation import Recording
 
 FIXED = {"p": 2, "k": 1, "d": 50, "Delta": 0.0, "activation": "square"}
 

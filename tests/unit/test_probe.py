@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from distributed import Client
 
-from sweeplib.design.design import Run
+from sweeplib.engine.design.design import Run
+from sweeplib.engine.execution import probe, work
+from sweeplib.engine.execution.probe import Probe, Probes
+from sweeplib.engine.execution.run import run_sweep
 from sweeplib.errors import SweeplibError
-from sweeplib.execution import probe, work
-from sweeplib.execution.probe import Probe, Probes
-from sweeplib.execution.run import run_sweep
-from sweeplib.simulation import Case
+from sweeplib.networks.simulation import Case
 from tests.faults.sweeps import journal, troubled_sweep
 from tests.in_process import InProcess
 

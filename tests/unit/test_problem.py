@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweeplib.errors import InputError
-from sweeplib.problem import Problem
+from sweeplib.networks.problem import Problem
 
 GOOD = {"gamma": 0.1, "p": 2, "k": 1, "d": 50, "Delta": 0.5, "activation": "square"}
 

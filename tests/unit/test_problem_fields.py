@@ -5,8 +5,8 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis.kit.problem_fields import KNOWN, with_plain_steps
-from sweeplib.problem.base_parameters import CORE
-from sweeplib.problem.parameters import PARAMETERS
+from sweeplib.networks.problem.base_parameters import CORE
+from sweeplib.networks.problem.parameters import PARAMETERS
 
 
 @pytest.mark.parametrize("name", sorted(set(CORE) - KNOWN))

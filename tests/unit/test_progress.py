@@ -8,10 +8,10 @@ import nbclient
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from sweeplib.execution import progress
-from sweeplib.execution.block_size import BLOCK_OVERHEAD
-from sweeplib.execution.blocks import Block, BlockReport
-from sweeplib.execution.progress import RunProgress, Steps, shown_progress
+from sweeplib.engine.execution import progress
+from sweeplib.engine.execution.block_size import BLOCK_OVERHEAD
+from sweeplib.engine.execution.blocks import Block, BlockReport
+from sweeplib.engine.execution.progress import RunProgress, Steps, shown_progress
 
 
 class Clock:
@@ -151,7 +151,7 @@ def test_a_long_step_on_a_terminal_shows_its_time(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setattr("sweeplib.execution.progress.SECONDS_BETWEEN_SIGNS", 0.05)
+    monkeypatch.setattr("sweeplib.engine.execution.progress.SECONDS_BETWEEN_SIGNS", 0.05)
     steps = Steps("tiny")
     with steps.step("measuring"):
         time.sleep(0.12)
@@ -172,8 +172,8 @@ def test_steps_without_a_name_are_silent(capsys: pytest.CaptureFixture[str]) -> 
 BAR = """\
 import sys
 {before}
-from sweeplib.execution.blocks import Block, BlockReport
-from sweeplib.execution.progress import shown_progress
+from sweeplib.engine.execution.blocks import Block, BlockReport
+from sweeplib.engine.execution.progress import shown_progress
 block = Block("", "ode", "", 0, range(1), 1.0)
 with shown_progress("tiny", 3, [block] * 2) as shown:
     shown.advance(block, BlockReport(dict(), 1, 1.0))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sweeplib import __version__
-from sweeplib.storage.records import provenance
+from sweeplib.engine.storage.records import provenance
 
 GIT = ["git", "-c", "user.name=me", "-c", "user.email=me@lab.example", "-c", "commit.gpgsign=false"]
 

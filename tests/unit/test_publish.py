@@ -14,12 +14,12 @@ import xarray as xr
 from click.testing import CliRunner
 from fsspec.implementations.memory import MemoryFileSystem
 
-from sweeplib.cli import app
+from sweeplib.commands.cli import app
+from sweeplib.engine.storage.records import publish
+from sweeplib.engine.storage.records.files import DAMAGED, LOST
+from sweeplib.engine.storage.records.manifest import manifest_of, written_manifest
+from sweeplib.engine.storage.records.publish import MARKER, PublishAddress, checked_address
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.storage.records import publish
-from sweeplib.storage.records.files import DAMAGED, LOST
-from sweeplib.storage.records.manifest import manifest_of, written_manifest
-from sweeplib.storage.records.publish import MARKER, PublishAddress, checked_address
 
 CONFIG = """\
 name: sent

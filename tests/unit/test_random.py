@@ -8,8 +8,8 @@ from scipy import stats
 
 from sweeplib.engine.seeds import checked_seed
 from sweeplib.errors import InputError
-from sweeplib.numerics.compiled import specialised
-from sweeplib.numerics.random import (
+from sweeplib.networks.numerics.compiled import specialised
+from sweeplib.networks.numerics.random import (
     chi_square,
     fill_normals,
     make_fours,

@@ -8,15 +8,15 @@ import pytest
 from click.testing import CliRunner
 from scipy import stats
 
-from sweeplib.cli import app
+from sweeplib.commands.cli import app
 from sweeplib.config import from_mapping
-from sweeplib.design.axis import Axis
-from sweeplib.dynamics import DYNAMICS
+from sweeplib.engine.design.axis import Axis
+from sweeplib.engine.storage import open_dataset
 from sweeplib.errors import InputError
-from sweeplib.problem import Problem
-from sweeplib.problem.weights import drawn_second_layer
-from sweeplib.simulation import simulate
-from sweeplib.storage import open_dataset
+from sweeplib.networks.dynamics import DYNAMICS
+from sweeplib.networks.problem import Problem
+from sweeplib.networks.problem.weights import drawn_second_layer
+from sweeplib.networks.simulation import simulate
 
 FIELDS: dict[str, Any] = {"p": 4, "k": 1, "d": 30, "gamma": 0.2, "Delta": 0.0, "activation": "erf"}
 

@@ -13,13 +13,13 @@ from zarr.storage import MemoryStore
 
 import sweeplib
 import sweeplib.accessor
-from sweeplib.design.design import Design, Run
-from sweeplib.design.grid import Axis, Grid
-from sweeplib.execution.run import run_sweep
-from sweeplib.language import Expression
-from sweeplib.simulation import Recording
-from sweeplib.storage.dataset import folder as storage
-from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.engine.design.design import Design, Run
+from sweeplib.engine.design.grid import Axis, Grid
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.language import Expression
+from sweeplib.engine.storage.dataset import folder as storage
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.networks.simulation import Recording
 from tests.in_process import InProcess
 from tests.tiers import slow_among, slow_but
 

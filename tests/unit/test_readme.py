@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import sweeplib
+from sweeplib.engine.storage.records.provenance import version
+from sweeplib.engine.storage.records.readme import OWN, write_readme
 from sweeplib.errors import InputError
-from sweeplib.storage.records.provenance import version
-from sweeplib.storage.records.readme import OWN, write_readme
 from tests.in_process import InProcess
 
 CONTENT = {

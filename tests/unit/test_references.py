@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from sweeplib import figures
-from sweeplib.cli import app
+from sweeplib.commands.cli import app
 from sweeplib.config import load
-from sweeplib.data.published import known_references, reference, references_digest
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.files.published import known_references, reference, references_digest
+from sweeplib.engine.storage.records.config_files import write_complete_config
 from sweeplib.errors import InputError
-from sweeplib.execution.run import run_sweep
-from sweeplib.figures.kit.style import DIM
-from sweeplib.storage.records.config_files import write_complete_config
+from sweeplib.pictures import figures
+from sweeplib.pictures.figures.kit.style import DIM
 from tests.datasets import sweep_dataset
 from tests.in_process import InProcess
 
@@ -63,7 +63,7 @@ def test_a_sweep_draws_them_beside_its_runs(project, monkeypatch):
         stem.touch()
         return {stem: b""}
 
-    monkeypatch.setattr("sweeplib.figures.kit.style.save", kept)
+    monkeypatch.setattr("sweeplib.pictures.figures.kit.style.save", kept)
     path = config(project, "phase_retrieval_floors, own.csv")
     results = ["--results", str(project / "results")]
     run_sweep(replace(load(path), cluster=InProcess(block_size=8)), project / "results" / "sweep", progress=False)

@@ -11,31 +11,38 @@ from typing import Any
 import pytest
 
 import sweeplib
+from sweeplib.engine.files.regular_files import (
+    IrregularFileError,
+    file_bytes,
+    file_text,
+    open_bytes,
+    open_text,
+    open_to_append,
+)
+from sweeplib.engine.storage.records.files import DamageError, append_line, read_json
 from sweeplib.errors import InputError
-from sweeplib.regular_files import IrregularFileError, file_bytes, file_text, open_bytes, open_text, open_to_append
-from sweeplib.storage.records.files import DamageError, append_line, read_json
 from tests.irregular import IRREGULAR, put
 
 ROOT = Path(sweeplib.__file__).parent
 OPENERS = {"open", "read_text", "read_bytes", "fdopen", "read_csv", "read_parquet", "loadtxt", "memmap", "fromfile"}
 """Names of functions and methods that open a file which is named."""
 OTHERS = {
-    "regular_files.py": {"open": 5},  # the readers themselves
+    "engine/files/regular_files.py": {"open": 5},  # the readers themselves
     "config/__init__.py": {"open": 1},  # what a command is given may be a pipe
     "config/points.py": {"read_csv": 1, "read_parquet": 1},  # of a file that is open
-    "numerics/compiled.py": {"read_bytes": 1},  # sources of functions that are loaded
-    "numerics/packed_arguments.py": {"read_text": 1},
-    "storage/records/files.py": {"open": 1},  # of a folder, to wait for the disk
-    "storage/records/file_system.py": {"open": 3},  # trials in a folder of its own
-    "storage/records/locks.py": {"open": 1},  # which never waits, as it reads and writes
-    "storage/records/holders.py": {"open": 1},  # which never waits, for the time of a file
-    "process/command.py": {"open": 1},  # the null device
-    "process/interrupts.py": {"open": 1, "fdopen": 1},
-    "process/forks.py": {"open": 1},
-    "front/sweep.py": {"open": 1},
-    "execution/blocks.py": {"open": 1},
-    "front/starter.py": {"open": 1},  # new files
-    "storage/store/identity_file.py": {"open": 1},
+    "networks/numerics/compiled.py": {"read_bytes": 1},  # sources of functions that are loaded
+    "networks/numerics/packed_arguments.py": {"read_text": 1},
+    "engine/storage/records/files.py": {"open": 1},  # of a folder, to wait for the disk
+    "engine/storage/records/file_system.py": {"open": 3},  # trials in a folder of its own
+    "engine/storage/records/locks.py": {"open": 1},  # which never waits, as it reads and writes
+    "engine/storage/records/holders.py": {"open": 1},  # which never waits, for the time of a file
+    "engine/process/command.py": {"open": 1},  # the null device
+    "engine/process/interrupts.py": {"open": 1, "fdopen": 1},
+    "engine/process/forks.py": {"open": 1},
+    "commands/sweep.py": {"open": 1},
+    "engine/execution/blocks.py": {"open": 1},
+    "commands/starter.py": {"open": 1},  # new files
+    "engine/storage/store/identity_file.py": {"open": 1},
 }
 """What of these the library has elsewhere, by file."""
 NOT_OF_FILES = {"webbrowser.open", "block.open", "self.open", "sweeplib.open", "np.open"}

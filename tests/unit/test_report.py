@@ -8,15 +8,15 @@ import pytest
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.config import from_mapping
-from sweeplib.figures import INTERACTIVE
-from sweeplib.report.failures import MOST, outcomes
-from sweeplib.report.optima import optima_table
-from sweeplib.report.overview import axes, overview, provenance
-from sweeplib.report.plots import interactive_plot
-from sweeplib.report.runs import Journal
-from sweeplib.report.tables import analysis_tables
-from sweeplib.report.write import _unbroken, case_counts, page
-from sweeplib.storage.records.files import write_json
+from sweeplib.engine.storage.records.files import write_json
+from sweeplib.pictures.figures import INTERACTIVE
+from sweeplib.pictures.report.failures import MOST, outcomes
+from sweeplib.pictures.report.optima import optima_table
+from sweeplib.pictures.report.overview import axes, overview, provenance
+from sweeplib.pictures.report.plots import interactive_plot
+from sweeplib.pictures.report.runs import Journal
+from sweeplib.pictures.report.tables import analysis_tables
+from sweeplib.pictures.report.write import _unbroken, case_counts, page
 from tests.datasets import sweep_dataset
 
 CONFIG = "name: '<script>alert(1)</script>'"

@@ -9,11 +9,11 @@ from click.testing import CliRunner
 from matplotlib.figure import Figure as Drawing
 
 import sweeplib
-from sweeplib.cli import app
-from sweeplib.figures.kit.common_ranges import share_ranges
-from sweeplib.report.comparison import labels
-from sweeplib.report.side_by_side import Value, beside, differences, headline_tables, ratio_of
-from sweeplib.storage.records.files import write_json
+from sweeplib.commands.cli import app
+from sweeplib.engine.storage.records.files import write_json
+from sweeplib.pictures.figures.kit.common_ranges import share_ranges
+from sweeplib.pictures.report.comparison import labels
+from sweeplib.pictures.report.side_by_side import Value, beside, differences, headline_tables, ratio_of
 from tests.compared import finished_pair
 
 

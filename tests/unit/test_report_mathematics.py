@@ -5,12 +5,12 @@ import re
 import pytest
 import xarray as xr
 
-from sweeplib.figures.kit.labels import axis_label, wrapped_label
-from sweeplib.figures.kit.typeset import expression_latex, expression_text, name_text
-from sweeplib.observables import OBSERVABLES
-from sweeplib.problem import PARAMETERS
-from sweeplib.report.mathematics import COMMANDS, html_label, mathml, plain, plain_label, value_text
-from sweeplib.simulation.labels import LABELS
+from sweeplib.networks.observables import OBSERVABLES
+from sweeplib.networks.problem import PARAMETERS
+from sweeplib.networks.simulation.labels import LABELS
+from sweeplib.pictures.figures.kit.labels import axis_label, wrapped_label
+from sweeplib.pictures.figures.kit.typeset import expression_latex, expression_text, name_text
+from sweeplib.pictures.report.mathematics import COMMANDS, html_label, mathml, plain, plain_label, value_text
 
 SYMBOLS = [symbol for _, symbol in LABELS.values()] + [known.symbol for known in PARAMETERS.values()]
 

@@ -9,18 +9,18 @@ import xarray as xr
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.problem_fields import with_constants
+from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.errors import InputError
-from sweeplib.figures import FIGURES, INTERACTIVE, Interactive
-from sweeplib.figures.kit import scales
-from sweeplib.figures.kit.points import Curve, Level, Points
-from sweeplib.report import choices, plots, tables
-from sweeplib.report.contents import different
-from sweeplib.report.looks import dynamics_looks, sequence
-from sweeplib.report.plots import interactive_plot
-from sweeplib.report.runs import run_counts
-from sweeplib.report.scales import is_logarithmic
-from sweeplib.report.tables import analysis_tables
-from sweeplib.storage.dataset.outline import outline_of
+from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Interactive
+from sweeplib.pictures.figures.kit import scales
+from sweeplib.pictures.figures.kit.points import Curve, Level, Points
+from sweeplib.pictures.report import choices, plots, tables
+from sweeplib.pictures.report.contents import different
+from sweeplib.pictures.report.looks import dynamics_looks, sequence
+from sweeplib.pictures.report.plots import interactive_plot
+from sweeplib.pictures.report.runs import run_counts
+from sweeplib.pictures.report.scales import is_logarithmic
+from sweeplib.pictures.report.tables import analysis_tables
 from tests.datasets import FLAGS, sweep_dataset
 
 REGIMES = ["plateau", "bad_learning", "no_ode"]

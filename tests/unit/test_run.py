@@ -9,17 +9,17 @@ import pytest
 import xarray as xr
 from distributed import Client
 
-from sweeplib.design.design import Design, Run
-from sweeplib.design.grid import Axis, Grid
+from sweeplib.engine.design.design import Design, Run
+from sweeplib.engine.design.grid import Axis, Grid
+from sweeplib.engine.execution import work
+from sweeplib.engine.execution.blocks import Block, BlockReport
+from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.status import Status
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.records.files import read_json, write_json
+from sweeplib.engine.storage.records.locks import driver_lock
 from sweeplib.errors import BusyError
-from sweeplib.execution import work
-from sweeplib.execution.blocks import Block, BlockReport
-from sweeplib.execution.run import run_sweep
-from sweeplib.simulation import Recording
-from sweeplib.storage.dataset.finalise import finalise
-from sweeplib.storage.records.files import read_json, write_json
-from sweeplib.storage.records.locks import driver_lock
+from sweeplib.networks.simulation import Recording
 from tests.in_process import InProcess
 
 SEEDS = 6
@@ -66,7 +66,7 @@ def test_a_run_with_nothing_to_do_starts_no_cluster(
 def test_one_dynamics_under_another_driver_leaves_all_alone(
     sweep: Design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sweeplib.storage.records.holders.Holder.is_orphan", False)
+    monkeypatch.setattr("sweeplib.engine.storage.records.holders.Holder.is_orphan", False)
     with driver_lock(tmp_path, "sgd_chain"), pytest.raises(BusyError, match=r"process .* runs sgd_chain here"):
         run_sweep(sweep, tmp_path, progress=False)
     assert not (tmp_path / "runs.zarr").exists()

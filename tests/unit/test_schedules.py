@@ -9,12 +9,12 @@ from scipy import stats
 from scipy.integrate import solve_ivp
 
 from sweeplib import InputError, Problem, simulate
-from sweeplib.language import Expression, schedule
-from sweeplib.numerics.compiled import call_by_address, over_arrays
-from sweeplib.numerics.random import normals
-from sweeplib.problem import problem_expectations
-from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.driver import replicas_of, samples_key
+from sweeplib.engine.language import Expression, schedule
+from sweeplib.networks.numerics.compiled import call_by_address, over_arrays
+from sweeplib.networks.numerics.random import normals
+from sweeplib.networks.problem import problem_expectations
+from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.simulation.driver import replicas_of, samples_key
 from tests.tiers import slow_among, slow_but
 
 COMMITTEE = Problem(gamma=0.5, p=2, k=2, d=40, Delta=0.1, activation="erf")

@@ -6,11 +6,11 @@ import numba
 import numpy as np
 import pytest
 
-from sweeplib.dynamics.particle_rules import particle_rule
-from sweeplib.kernels.overlap_flow import rule
-from sweeplib.numerics.compiled import pointer, specialised
-from sweeplib.numerics.integrators.dop853 import Equations
-from sweeplib.numerics.packed_arguments import PACKED, packed, unpacker
+from sweeplib.networks.dynamics.particle_rules import particle_rule
+from sweeplib.networks.kernels.overlap_flow import rule
+from sweeplib.networks.numerics.compiled import pointer, specialised
+from sweeplib.networks.numerics.integrators.dop853 import Equations
+from sweeplib.networks.numerics.packed_arguments import PACKED, packed, unpacker
 
 
 class Inner(NamedTuple):

@@ -5,7 +5,7 @@ import pytest
 
 from sweeplib import Problem, simulate
 from sweeplib.engine.status import Status
-from sweeplib.kernels.weights import BLOCK
+from sweeplib.networks.kernels.weights import BLOCK
 
 RETRIEVAL = Problem(gamma=0.1, p=1, k=1, d=20, Delta=0.0, activation="square", spherical=True, m0=0.3)
 UNSTABLE = Problem(gamma=0.5, p=3, k=2, d=20, Delta=0.0, activation="he3")

@@ -9,8 +9,8 @@ import xarray as xr
 import sweeplib
 from sweeplib import InputError, Overlaps, Problem
 from sweeplib.engine.status import Status
-from sweeplib.simulation import Case, Recording, run_cases
-from sweeplib.views import OverlapView
+from sweeplib.networks.simulation import Case, Recording, run_cases
+from sweeplib.networks.views import OverlapView
 
 RETRIEVAL = Problem(gamma=0.08, p=1, k=1, d=200, Delta=0.1, activation="square", spherical=True)
 COMMITTEE = Problem(gamma=0.5, p=2, k=2, d=50, Delta=0.1, activation="erf")
@@ -160,7 +160,7 @@ def test_a_run_past_its_time_is_given_up():
 @pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain", "sde", "ode"])
 def test_a_run_past_its_time_ends_where_it_came(dynamics, monkeypatch):
     """Its exit is censored at its end, in steps and in time, and it has a value at every time that it reached."""
-    monkeypatch.setattr("sweeplib.numerics.integrators.integration.STEPS_A_ROUND", 3)
+    monkeypatch.setattr("sweeplib.networks.numerics.integrators.integration.STEPS_A_ROUND", 3)
     problems = [
         Problem(gamma=gamma, p=1, k=1, d=200, Delta=0.5, activation="square", spherical=True) for gamma in (0.08, 1e-3)
     ]

@@ -8,10 +8,10 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.optimize import minimize
 
-from sweeplib import theory
-from sweeplib.maths.expectations import expectations
-from sweeplib.problem import Problem
-from sweeplib.simulation import simulate
+from sweeplib.networks import theory
+from sweeplib.networks.maths.expectations import expectations
+from sweeplib.networks.problem import Problem
+from sweeplib.networks.simulation import simulate
 
 Vector = np.ndarray
 

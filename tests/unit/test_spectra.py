@@ -10,19 +10,19 @@ from scipy.special import erf
 from sweeplib import InputError, Problem, simulate
 from sweeplib.analysis import ANALYSES
 from sweeplib.config import from_mapping
-from sweeplib.dynamics import DYNAMICS
-from sweeplib.execution.run import run_sweep
-from sweeplib.figures import FIGURES
-from sweeplib.maths.overlaps import lower_factors
-from sweeplib.numerics.random import normals
-from sweeplib.observables import OBSERVABLES
-from sweeplib.report.plots import interactive_plot
-from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.driver import replicas_of, samples_key
-from sweeplib.storage.dataset.finalise import finalise
-from sweeplib.storage.dataset.folder import open_dataset
-from sweeplib.storage.dataset.outline import planned_outline
-from sweeplib.views import OverlapView
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.dataset.folder import open_dataset
+from sweeplib.engine.storage.dataset.outline import planned_outline
+from sweeplib.networks.dynamics import DYNAMICS
+from sweeplib.networks.maths.overlaps import lower_factors
+from sweeplib.networks.numerics.random import normals
+from sweeplib.networks.observables import OBSERVABLES
+from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.simulation.driver import replicas_of, samples_key
+from sweeplib.networks.views import OverlapView
+from sweeplib.pictures.figures import FIGURES
+from sweeplib.pictures.report.plots import interactive_plot
 from tests.in_process import InProcess
 from tests.tiers import slow_among
 

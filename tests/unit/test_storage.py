@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sweeplib.code.plugins import load_plugins
+from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.engine.status import Status
+from sweeplib.engine.storage.store.layout import Layout, cost_class, layout_name
+from sweeplib.engine.storage.store.run_store import RunStore
+from sweeplib.networks.observables import OBSERVABLES
+from sweeplib.networks.problem import Problem
 from sweeplib.networks.rows import cases_of, index_of, shared_fields
-from sweeplib.observables import OBSERVABLES
-from sweeplib.problem import Problem
-from sweeplib.simulation import Case, Cases, Recording, case_work
-from sweeplib.storage.store.layout import Layout, cost_class, layout_name
-from sweeplib.storage.store.run_store import RunStore
+from sweeplib.networks.simulation import Case, Cases, Recording, case_work
 
 load_plugins(["tests.faults.troubled"])
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from xarray.namedarray import pycompat
 
+from sweeplib.engine.base.late_modules import prepare_xarray
+from sweeplib.engine.storage.dataset import folder as dataset_files
+from sweeplib.engine.storage.dataset.folder import chunks_of, open_dataset, write_dataset
 from sweeplib.errors import InputError
-from sweeplib.late_modules import prepare_xarray
-from sweeplib.storage.dataset import folder as dataset_files
-from sweeplib.storage.dataset.folder import chunks_of, open_dataset, write_dataset
 
 
 @pytest.fixture

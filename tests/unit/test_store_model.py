@@ -30,18 +30,18 @@ from hypothesis.stateful import (
 )
 
 import sweeplib
+from sweeplib.commands.upkeep.prune import delete_stale, stale
+from sweeplib.commands.upkeep.retry import retry
+from sweeplib.commands.upkeep.verify import Verification, verify
 from sweeplib.config import load
-from sweeplib.design.design import Design
+from sweeplib.engine.design.design import Design
+from sweeplib.engine.execution import work
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.storage.dataset import folder
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.store import identity_file, layout
+from sweeplib.engine.storage.store.other_stores import COMPUTE_ALL
 from sweeplib.errors import SweeplibError
-from sweeplib.execution import work
-from sweeplib.execution.run import run_sweep
-from sweeplib.storage.dataset import folder
-from sweeplib.storage.dataset.finalise import finalise
-from sweeplib.storage.store import identity_file, layout
-from sweeplib.storage.store.other_stores import COMPUTE_ALL
-from sweeplib.upkeep.prune import delete_stale, stale
-from sweeplib.upkeep.retry import retry
-from sweeplib.upkeep.verify import Verification, verify
 from tests.faults.troubled import DIVERGES, TROUBLED_SEED
 from tests.in_process import Here, computed
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from sweeplib.cli import app
+from sweeplib.commands.cli import app
 from sweeplib.config import load
-from sweeplib.owners import BY_ALL, BY_GROUP, is_private, others_in, private_folder
-from sweeplib.storage.records.config_files import record_origin, write_complete_config
-from sweeplib.storage.records.files import write_json
+from sweeplib.engine.files.owners import BY_ALL, BY_GROUP, is_private, others_in, private_folder
+from sweeplib.engine.storage.records.config_files import record_origin, write_complete_config
+from sweeplib.engine.storage.records.files import write_json
 from tests.plugged import nothing_left
 
 NOBODY = 65534

@@ -8,7 +8,7 @@ from threading import Thread
 
 import pytest
 
-from sweeplib.code.syntax import expression_tree, syntax_tree
+from sweeplib.engine.code.syntax import expression_tree, syntax_tree
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sweeplib.table import Column, Reading, Table
+from sweeplib.engine.base.table import Column, Reading, Table
 
 VALUES = st.sampled_from([0, -0.0, 0.0, 1, 1.0, True, None, "a", "1", 2.5, (1.0, 1.0), 2**60])
 NUMBERS = st.floats(-1e3, 1e3) | st.integers(-5, 5)

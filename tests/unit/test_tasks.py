@@ -11,11 +11,11 @@ from scipy.special import erf
 from sweeplib import InputError, Overlaps, Problem, simulate
 from sweeplib.contracts import tasks as contract
 from sweeplib.contracts.check import checks_of
-from sweeplib.kernels.replay import tasks_of
-from sweeplib.numerics.random import normals
-from sweeplib.problem import TASKS
-from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.driver import replicas_of, samples_key
+from sweeplib.networks.kernels.replay import tasks_of
+from sweeplib.networks.numerics.random import normals
+from sweeplib.networks.problem import TASKS
+from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.simulation.driver import replicas_of, samples_key
 from tests.tiers import slow_but
 
 

@@ -6,10 +6,10 @@ import xarray as xr
 from scipy.integrate import quad, solve_ivp
 from scipy.optimize import minimize_scalar
 
-from sweeplib import theory
-from sweeplib.data.published import reference
-from sweeplib.maths.expectations import expectations
-from sweeplib.theory.exit_times import mean_log_growth, noise_variance
+from sweeplib.engine.files.published import reference
+from sweeplib.networks import theory
+from sweeplib.networks.maths.expectations import expectations
+from sweeplib.networks.theory.exit_times import mean_log_growth, noise_variance
 from tests import plain
 from tests.tiers import slow_but
 

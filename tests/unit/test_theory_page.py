@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sweeplib import analysis, theory
+from sweeplib import analysis
+from sweeplib.networks import theory
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "theory.md").read_text()
@@ -14,7 +15,7 @@ MAP = (ROOT / "docs" / "architecture.md").read_text()
 
 @pytest.mark.parametrize("page", [PAGE, MAP], ids=["theory", "architecture"])
 def test_every_file_it_names_exists(page):
-    """Files of rooms, such as `kernels/chain.py`; what stands for any name is in capitals."""
+    """Files of rooms, such as `networks/kernels/chain.py`; what stands for any name is in capitals."""
     rooms = "|".join(path.name for path in (ROOT / "sweeplib").iterdir() if path.is_dir())
     named = {name for name in re.findall(rf"`((?:{rooms})/[\w/]+\.py)`", page) if not re.search("[A-Z]", name)}
     assert len(named) > 20

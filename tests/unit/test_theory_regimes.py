@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from sweeplib.data.published import reference
-from sweeplib.theory import (
+from sweeplib.engine.files.published import reference
+from sweeplib.networks.theory import (
     coupling_exponent,
     deviation_exponent,
     excess_risk_exponent,
@@ -13,7 +13,7 @@ from sweeplib.theory import (
     regime,
     steps_exponent,
 )
-from sweeplib.theory.regimes import BOUNDARIES, REGIMES
+from sweeplib.networks.theory.regimes import BOUNDARIES, REGIMES
 
 S = np.linspace(-1.0, 1.5, 1001)
 

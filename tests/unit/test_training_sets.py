@@ -16,17 +16,17 @@ from scipy.special import erf
 from scipy.stats import chisquare, ks_2samp
 
 from sweeplib import InputError, Problem, simulate
-from sweeplib.cli import app
+from sweeplib.commands.cli import app
 from sweeplib.config import load
-from sweeplib.dynamics import DYNAMICS
-from sweeplib.execution.clusters import CLUSTERS
-from sweeplib.kernels.training_set import TrainingSet, choose
-from sweeplib.numerics.compiled import specialised
-from sweeplib.numerics.random import normals, stream_key
-from sweeplib.simulation import Case, Recording, run_cases
-from sweeplib.simulation.driver import replicas_of, samples_key
-from sweeplib.storage.dataset.finalise import finalise
-from sweeplib.storage.dataset.folder import open_dataset
+from sweeplib.engine.execution.clusters import CLUSTERS
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.dataset.folder import open_dataset
+from sweeplib.networks.dynamics import DYNAMICS
+from sweeplib.networks.kernels.training_set import TrainingSet, choose
+from sweeplib.networks.numerics.compiled import specialised
+from sweeplib.networks.numerics.random import normals, stream_key
+from sweeplib.networks.simulation import Case, Recording, run_cases
+from sweeplib.networks.simulation.driver import replicas_of, samples_key
 from tests.in_process import InProcess
 from tests.plugged import nothing_left
 from tests.tiers import slow_among

@@ -10,11 +10,11 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from sweeplib.cli import app
+from sweeplib.commands.cli import app
+from sweeplib.engine.process.command import command
+from sweeplib.engine.process.messages import Messages
+from sweeplib.engine.process.troubles import TRACEBACK, in_one_line
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.process.command import command
-from sweeplib.process.messages import Messages
-from sweeplib.process.troubles import TRACEBACK, in_one_line
 
 CONFIG = """\
 problem: {p: 1, k: 1, Delta: 0, activation: square, spherical: true, d: 50, gamma: 0.1}
@@ -97,7 +97,7 @@ def test_a_damaged_plan_is_named(content: bytes, tmp_path: Path) -> None:
 
 
 def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sweeplib.storage.records.files import write_text
+    from sweeplib.engine.storage.records.files import write_text
 
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -11,15 +11,15 @@ import xarray as xr
 
 from sweeplib import InputError, Problem, simulate
 from sweeplib.config import load
-from sweeplib.dynamics.sgd import Sgd, SgdOptions
-from sweeplib.execution.run import run_sweep
-from sweeplib.maths.activations import activation
-from sweeplib.maths.expectations.classes import ClassExpectations, field_means
-from sweeplib.numerics.random import normals, random_words, stream_key
-from sweeplib.problem.weights import drawn_weights
-from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.driver import replicas_of, samples_key
-from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.networks.dynamics.sgd import Sgd, SgdOptions
+from sweeplib.networks.maths.activations import activation
+from sweeplib.networks.maths.expectations.classes import ClassExpectations, field_means
+from sweeplib.networks.numerics.random import normals, random_words, stream_key
+from sweeplib.networks.problem.weights import drawn_weights
+from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.simulation.driver import replicas_of, samples_key
 from tests.in_process import InProcess
 from tests.tiers import slow_but
 

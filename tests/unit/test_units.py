@@ -9,10 +9,10 @@ from sweeplib import InputError, Problem, simulate
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.unit_distance import root_mean_square, wasserstein
 from sweeplib.contracts.views import overlap_view
-from sweeplib.figures import FIGURES
-from sweeplib.observables import OBSERVABLES
-from sweeplib.report.plots import interactive_plot
-from sweeplib.views import QUANTILES, OverlapView
+from sweeplib.networks.observables import OBSERVABLES
+from sweeplib.networks.views import QUANTILES, OverlapView
+from sweeplib.pictures.figures import FIGURES
+from sweeplib.pictures.report.plots import interactive_plot
 from tests.datasets import units_dataset
 
 distance, measure = ANALYSES["unit_distance"], ANALYSES["unit_measure"]

@@ -9,8 +9,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from sweeplib import InputError, Overlaps, Problem, simulate
-from sweeplib.maths.mean_gradients import mean_slopes
-from sweeplib.problem import problem_expectations
+from sweeplib.networks.maths.mean_gradients import mean_slopes
+from sweeplib.networks.problem import problem_expectations
 from tests.losses import with_loss
 from tests.numpy_sgd import SHOWN, takes_the_steps_of_numpy
 from tests.tiers import slow_among, slow_but

@@ -16,15 +16,15 @@ import xarray as xr
 from zarr.core.buffer import default_buffer_prototype
 
 import sweeplib
+from sweeplib.commands.upkeep.other_files import OtherFiles
+from sweeplib.engine.storage.dataset.folder import GroupWriter, open_dataset, write_dataset, written_dataset
+from sweeplib.engine.storage.dataset.stores import LinkingStore
+from sweeplib.engine.storage.dataset.versions import replacement
+from sweeplib.engine.storage.records.artefacts import made_from, stale_outputs
+from sweeplib.engine.storage.records.files import DamageError, exchange, partial, write_text
+from sweeplib.engine.storage.records.locks import writer_lock
+from sweeplib.engine.storage.records.manifest import MANIFEST, UNLISTED, entry_of, examination, manifest_of
 from sweeplib.errors import InputError
-from sweeplib.storage.dataset.folder import GroupWriter, open_dataset, write_dataset, written_dataset
-from sweeplib.storage.dataset.stores import LinkingStore
-from sweeplib.storage.dataset.versions import replacement
-from sweeplib.storage.records.artefacts import made_from, stale_outputs
-from sweeplib.storage.records.files import DamageError, exchange, partial, write_text
-from sweeplib.storage.records.locks import writer_lock
-from sweeplib.storage.records.manifest import MANIFEST, UNLISTED, entry_of, examination, manifest_of
-from sweeplib.upkeep.other_files import OtherFiles
 from tests.faults.sweeps import files
 
 SWEEP = sweeplib.Sweep(
@@ -37,8 +37,8 @@ SWEEP = sweeplib.Sweep(
 WRITER = """
 import sys
 from pathlib import Path
-from sweeplib.storage.dataset.folder import write_dataset
-from sweeplib.storage.records.locks import writer_lock
+from sweeplib.engine.storage.dataset.folder import write_dataset
+from sweeplib.engine.storage.records.locks import writer_lock
 from tests.unit.test_versions import numbered, written
 
 path = Path(sys.argv[1])
@@ -55,7 +55,7 @@ import sys
 from pathlib import Path
 
 from sweeplib.config import load
-from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.dataset.finalise import finalise
 
 config = Path(sys.argv[1])
 sweeps = [load(config, [f"seeds=[{first}, {first + 1}]"]) for first in (0, 2, 4)]
@@ -114,7 +114,7 @@ def test_a_lazy_reader_keeps_its_version_and_two_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchanged: bool
 ) -> None:
     if not exchanged:  # a file system or a system that cannot exchange two names
-        monkeypatch.setattr("sweeplib.storage.records.files.ctypes.CDLL", lambda *_, **__: object())
+        monkeypatch.setattr("sweeplib.engine.storage.records.files.ctypes.CDLL", lambda *_, **__: object())
     path = written(tmp_path / "dataset.zarr", 1)
     first = sweeplib.open(path)
     sent = pickle.loads(pickle.dumps(first))
@@ -228,7 +228,7 @@ def test_a_copy_is_read_once_and_believed(tmp_path: Path, monkeypatch: pytest.Mo
     os.utime(manifest.path, (later - 100, later - 100))
     assert manifest.is_unchanged(remember=False) and manifest.path.stat().st_mtime == later - 100
     os.utime(manifest.path, (later + 1, later + 1))
-    monkeypatch.setattr("sweeplib.storage.records.manifest.file_bytes", None)
+    monkeypatch.setattr("sweeplib.engine.storage.records.manifest.file_bytes", None)
     assert manifest.is_unchanged(remember=False)
 
 

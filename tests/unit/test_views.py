@@ -11,15 +11,15 @@ from sweeplib.analysis.kit.information import information_exponents, largest_exp
 from sweeplib.analysis.kit.overlaps import open_with_overlaps
 from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds, exit_theory_holds, floor_theory_holds
 from sweeplib.analysis.kit.problem_fields import one_pass_committee
-from sweeplib.code.plugins import load_plugins
 from sweeplib.config import load
-from sweeplib.dynamics import DYNAMICS, ONE_PASS, Dynamics, OverlapDynamics
-from sweeplib.execution.run import run_sweep
-from sweeplib.observables import OBSERVABLES, Observable
-from sweeplib.simulation import Case, Recording
-from sweeplib.storage.dataset.finalise import finalise
-from sweeplib.storage.dataset.outline import outline_of, planned_outline
-from sweeplib.views import OverlapView, ParticleView
+from sweeplib.engine.code.plugins import load_plugins
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.dataset.outline import outline_of, planned_outline
+from sweeplib.networks.dynamics import DYNAMICS, ONE_PASS, Dynamics, OverlapDynamics
+from sweeplib.networks.observables import OBSERVABLES, Observable
+from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.views import OverlapView, ParticleView
 from tests.datasets import sweep_dataset
 from tests.in_process import InProcess
 from tests.plugged import nothing_left, written
@@ -28,7 +28,7 @@ OWN = Path(__file__).parents[1] / "workflow" / "own"
 PROBLEM = Problem(gamma=0.1, p=2, k=1, d=30, Delta=0.0, activation="square")
 DUST = """
 from particles import Cloud
-from sweeplib.dynamics import DYNAMICS
+from sweeplib.networks.dynamics import DYNAMICS
 
 
 class Dust(Cloud):
@@ -83,7 +83,7 @@ def test_a_dynamics_that_does_not_say_what_it_acts_on_is_refused(attributes, sai
 
 
 def test_a_plugin_that_does_not_say_it_is_refused_in_one_line(tmp_path):
-    text = "from sweeplib.dynamics import DYNAMICS, OverlapDynamics\n\nDYNAMICS.register('mute', OverlapDynamics)\n"
+    text = "from sweeplib.plugins import DYNAMICS, OverlapDynamics\n\nDYNAMICS.register('mute', OverlapDynamics)\n"
     with pytest.raises(InputError) as caught, nothing_left():
         load_plugins([written(tmp_path / "mute.py", text)])
     assert "dynamics 'mute' must name the fields of a problem that it acts on" in str(caught.value)
@@ -122,7 +122,7 @@ def test_dynamics_of_other_numbers_of_particles_share_a_dataset(plugins):
     assert there.sel(dynamics="dust").values.tolist() == [4, 6]
     assert there.sel(dynamics="cloud").values.tolist() == [3, 3]
     assert ds.student_norm.notnull().all()
-    assert planned_outline(sweep, overlaps=True).variables == outline_of(ds).variables
+    assert planned_outline(sweep, groups=True).variables == outline_of(ds).variables
 
 
 def test_an_observable_of_other_dimensions_in_two_dynamics_is_refused(tmp_path, monkeypatch):

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from sweeplib.cli import app
-from sweeplib.storage.records.jobs import jobs
+from sweeplib.commands.cli import app
+from sweeplib.engine.storage.records.jobs import jobs
 
 ROOT = Path(__file__).parents[2]
 TEXT = """
@@ -25,7 +25,7 @@ times: [0, 1]
 RUNNING = """
 import time
 from pathlib import Path
-from sweeplib.storage.records.jobs import job, tell
+from sweeplib.engine.storage.records.jobs import job, tell
 
 directory = Path("results/watched")
 """
@@ -106,7 +106,7 @@ def test_it_tells_that_a_stage_failed(end: str, directory: Path, started: list[s
 def test_stages_that_snakemake_runs_by_itself_end_when_none_follows(
     directory: Path, started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sweeplib.front.watch.SECONDS_BETWEEN_STAGES", 1.0)
+    monkeypatch.setattr("sweeplib.commands.watch.SECONDS_BETWEEN_STAGES", 1.0)
     started.append(running(directory, BY_HAND, seconds=4.0))
     began = time.monotonic()
     assert watched(status=0)[0] == "watched: ended\n"

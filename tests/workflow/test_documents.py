@@ -11,7 +11,7 @@ import xarray as xr
 
 from sweeplib.config import from_mapping
 from sweeplib.config.options import cluster_settings
-from sweeplib.strict_yaml import document
+from sweeplib.engine.files.strict_yaml import document
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -55,8 +55,8 @@ NOT_RUN = {
     "answers:": "a part of a config: tests/unit/test_answers*.py have whole ones",
     "sweep = sweeplib.Sweep(...,": "a call with its other arguments left out",
     "openssl": "needs the command openssl; tests/contracts/test_clusters.py has schedulers with TLS",
-    "from sweeplib.front.snakemake": "a Snakefile, which tests/workflow/test_modules.py runs",
-    "FLOOR = Curve(": "an excerpt of sweeplib/figures/scaling.py",
+    "from sweeplib.commands.snakemake": "a Snakefile, which tests/workflow/test_modules.py runs",
+    "FLOOR = Curve(": "an excerpt of sweeplib/pictures/figures/scaling.py",
     "snakemake --profile": "as in test_workflow.py",
     "scan: dashboard": "what a longer sweep says: one of seconds runs without a cluster",
     "docker": "needs Docker and the network",

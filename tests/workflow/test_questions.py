@@ -22,9 +22,9 @@ import xarray as xr
 from matplotlib.figure import Figure as Drawing
 
 from sweeplib.analysis import ANALYSES, Analysis
-from sweeplib.analysis.kit.labels import labelled
-from sweeplib.figures import FIGURES, Figure
-from sweeplib.maths.activations import ACTIVATIONS, Activation
+from sweeplib.statistics.labelled import labelled
+from sweeplib.pictures.figures import FIGURES, Figure
+from sweeplib.networks.maths.activations import ACTIVATIONS, Activation
 
 
 def value(x):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeplib.front.screen import LONG_STEP
+from sweeplib.commands.screen import LONG_STEP
 from tests.faults.commands import SWEEP, SWEEPLIB
 from tests.workflow.terminals import ESCAPE, Shown, on_a_terminal
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeplib import stages
+from sweeplib.commands import stages
 
 ROOT = Path(__file__).parents[2]
 RULES = sorted((ROOT / "workflow/rules").glob("*.smk"))
@@ -28,7 +28,7 @@ def test_a_container_runs_stages_by_its_own_python() -> None:
     words = ["sh", "-c", stages.call("plan").replace("{{", "{").replace("}}", "}") + " results/it"]
     environment = {"PATH": "/usr/bin:/bin", stages.PYTHON: "echo"}
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout == "-P -m sweeplib.process.job sweeplib.stages:plan results/it\n"
+    assert done.stdout == "-P -m sweeplib.engine.process.job sweeplib.commands.stages:plan results/it\n"
     assert shlex.quote(sys.executable) in stages.call("plan")
 
 
@@ -36,7 +36,7 @@ def test_a_container_runs_stages_by_its_own_python() -> None:
 def test_rules_call_the_library(rules: Path) -> None:
     text = rules.read_text()
     assert "run:" not in text and "script:" not in text
-    calls = re.findall(r'^    shell:\n        sweeplib\.stages\.call\("(\w+)"\)', text, flags=re.MULTILINE)
+    calls = re.findall(r'^    shell:\n        sweeplib\.commands\.stages\.call\("(\w+)"\)', text, flags=re.MULTILINE)
     assert len(re.findall("^rule ", text, flags=re.MULTILINE)) == text.count("shell:") == len(calls)
     assert all(callable(getattr(stages, call)) for call in calls)
     assert len(text.splitlines()) <= 32

@@ -38,10 +38,10 @@ def test_it_has_the_workflow_and_nothing_generated(unpacked: Path) -> None:
     suffixes = {path.suffix for path in unpacked.rglob("*") if path.is_file()}
     assert not suffixes & {".pyc", ".nbi", ".nbc", ".zarr"}
     assert (unpacked / "sweeplib" / "py.typed").exists()
-    for template in (ROOT / "sweeplib" / "front" / "templates").iterdir():
+    for template in (ROOT / "sweeplib" / "commands" / "templates").iterdir():
         assert (unpacked / template.relative_to(ROOT)).read_bytes() == template.read_bytes()
     commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    telling = "from sweeplib.storage.records.provenance import git_commit; print(git_commit())"
+    telling = "from sweeplib.engine.storage.records.provenance import git_commit; print(git_commit())"
     told = subprocess.run([sys.executable, "-c", telling], cwd=unpacked, env=os.environ | {"PYTHONPATH": str(unpacked)},
                           capture_output=True, text=True, check=True).stdout.strip()  # fmt: skip
     assert told.removesuffix("-dirty") == (commit.stdout.strip() or "None")
@@ -69,7 +69,7 @@ def test_two_builds_of_a_release_are_the_same_to_the_bit(tmp_path: Path, monkeyp
     assert sorted(built["one"]) == [f"sweeplib-{__version__}-py3-none-any.whl", f"sweeplib-{__version__}.tar.gz"]
     with zipfile.ZipFile(tmp_path / "one" / "dist" / f"sweeplib-{__version__}-py3-none-any.whl") as wheel:
         wheel.extractall(tmp_path / "site")
-    telling = "from sweeplib.storage.records.provenance import version; print(version())"
+    telling = "from sweeplib.engine.storage.records.provenance import version; print(version())"
     command, path = [sys.executable, "-P", "-c", telling], {"PYTHONPATH": str(tmp_path / "site")}
     told = subprocess.run(command, cwd=tmp_path, env=os.environ | path, capture_output=True, text=True, check=True)
     assert told.stdout.strip() == __version__
@@ -89,7 +89,7 @@ def test_it_has_types_for_programs_that_use_it(unpacked: Path, tmp_path: Path) -
     command = [sys.executable, "-m", "mypy", "--follow-imports=silent", "--ignore-missing-imports", str(program)]
     environment = os.environ | {"MYPYPATH": str(unpacked)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert "sweeplib.problem.problem.Problem" in done.stdout, done.stdout
+    assert "sweeplib.networks.problem.problem.Problem" in done.stdout, done.stdout
     assert done.stdout.count('Revealed type is "Any"') == 0
 
 

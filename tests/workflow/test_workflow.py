@@ -18,8 +18,8 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis.kit.overlaps import open_with_overlaps
-from sweeplib.figures.write import REPRODUCE
-from sweeplib.storage.records.jobs import jobs
+from sweeplib.engine.storage.records.jobs import jobs
+from sweeplib.pictures.figures.write import REPRODUCE
 from tests.faults.sweeps import files
 from tests.tiers import slow_but
 from tests.workflow.project import Project
@@ -30,7 +30,7 @@ EVERYTHING = DOWNSTREAM | {"plan", "simulate", "finalise"}
 LAST = 4.0  # the last recording time
 HOLD = """
 import pathlib, sys
-from sweeplib.storage.records.locks import part_lock
+from sweeplib.engine.storage.records.locks import part_lock
 with part_lock(pathlib.Path(sys.argv[1]), sys.argv[2]):
     print("held", flush=True)
     sys.stdin.read()
@@ -284,15 +284,15 @@ def test_a_sweep_whose_profile_asks_for_less_has_not_succeeded(finished: Project
 
 
 MODULES = {
-    "figures/write": DOWNSTREAM,  # the plugin's analysis is in the file of its figure
-    "report/tables": ALWAYS,
+    "pictures/figures/write": DOWNSTREAM,  # the plugin's analysis is in the file of its figure
+    "pictures/report/tables": ALWAYS,
     "analysis/exit_times": ALWAYS | {"analyse"},
-    "figures/risk_curves": set(),
-    "maths/activations/__init__": EVERYTHING,
+    "pictures/figures/risk_curves": set(),
+    "networks/maths/activations/__init__": EVERYTHING,
 }
 
 
-@pytest.mark.parametrize("module", slow_but(MODULES, "maths/activations/__init__"))
+@pytest.mark.parametrize("module", slow_but(MODULES, "networks/maths/activations/__init__"))
 def test_an_edit_of_a_module_reruns_the_stages_that_import_it(finished: Project, module: str) -> None:
     finished.append(f"sweeplib/{module}.py", "EDITED = True")
     assert set(finished.planned()) == MODULES[module]
@@ -333,9 +333,9 @@ def test_edits_that_change_no_result_and_a_new_plan_rerun_nothing(finished: Proj
     assert (finished.results / "plan.json").exists()
     finished.edit("desk/tiny.yaml", "workers: 1", "workers: 2")
     finished.edit("desk/tiny.yaml", "name: tiny", "name: tiny # a comment")
-    finished.append("sweeplib/dynamics/__init__.py", "# a comment")
+    finished.append("sweeplib/networks/dynamics/__init__.py", "# a comment")
     finished.append("desk/own/constants.py", "# a comment")
-    finished.append("sweeplib/cli.py", "EDITED = True")
+    finished.append("sweeplib/commands/cli.py", "EDITED = True")
     assert finished.planned() == {}
 
 

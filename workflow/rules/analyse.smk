@@ -15,4 +15,4 @@ rule analyse:
     message:
         f"{sweep.name}: analysis {{wildcards.name}}"
     shell:
-        sweeplib.stages.call("analyse") + " {params.directory:q} {wildcards.name}"
+        sweeplib.commands.stages.call("analyse") + " {params.directory:q} {wildcards.name}"

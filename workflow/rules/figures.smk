@@ -2,7 +2,7 @@ rule figure:
     input:
         made_again,
         f"{directory}/dataset.done.json",
-        lambda wildcards: sweeplib.stages.analysis_markers(sweep, directory, wildcards.name),
+        lambda wildcards: sweeplib.commands.stages.analysis_markers(sweep, directory, wildcards.name),
     output:
         f"{directory}/figures/{{name}}.pdf",
         report(
@@ -19,8 +19,8 @@ rule figure:
         **modest,
     params:
         directory=subpath(output[0], ancestor=2),
-        caption=lambda wildcards: sweeplib.stages.caption(sweep, wildcards.name),
+        caption=lambda wildcards: sweeplib.commands.stages.caption(sweep, wildcards.name),
     message:
         f"{sweep.name}: figure {{wildcards.name}}"
     shell:
-        sweeplib.stages.call("figure") + " {params.directory:q} {wildcards.name}"
+        sweeplib.commands.stages.call("figure") + " {params.directory:q} {wildcards.name}"

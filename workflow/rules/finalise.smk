@@ -14,4 +14,4 @@ rule finalise:
     message:
         f"{sweep.name}: dataset"
     shell:
-        sweeplib.stages.call("finalise") + " {params.directory:q}"
+        sweeplib.commands.stages.call("finalise") + " {params.directory:q}"

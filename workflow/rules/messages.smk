@@ -3,9 +3,9 @@ import logging
 
 import snakemake.persistence
 
-import sweeplib.process.messages
+import sweeplib.engine.process.messages
 
-sweeplib.process.messages.install(logging.getLogger("snakemake.logging"))
+sweeplib.engine.process.messages.install(logging.getLogger("snakemake.logging"))
 shell.prefix("trap '' INT; ")  # Ctrl-C reaches all processes; jobs ignore it, and Snakemake ends them
 # Else Snakemake would import pandas to record parameters, which are never of pandas. Its releases name the class differently.
 for persistence in vars(snakemake.persistence).values():
@@ -14,4 +14,4 @@ for persistence in vars(snakemake.persistence).values():
 
 
 onsuccess:
-    sweeplib.stages.ended(sweep, directory)
+    sweeplib.commands.stages.ended(sweep, directory)

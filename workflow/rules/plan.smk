@@ -12,4 +12,4 @@ rule plan:
     message:
         f"{sweep.name}: plan"
     shell:
-        sweeplib.stages.call("plan") + " {params.directory:q}"
+        sweeplib.commands.stages.call("plan") + " {params.directory:q}"

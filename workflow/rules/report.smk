@@ -20,4 +20,4 @@ rule report:
     message:
         f"{sweep.name}: report"
     shell:
-        sweeplib.stages.call("report") + " {params.directory:q}"
+        sweeplib.commands.stages.call("report") + " {params.directory:q}"

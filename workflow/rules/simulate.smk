@@ -16,4 +16,4 @@ rule simulate:
     message:
         f"{sweep.name}: simulations"
     shell:
-        sweeplib.stages.call("simulate") + " {params.directory:q} {threads}"
+        sweeplib.commands.stages.call("simulate") + " {params.directory:q} {threads}"

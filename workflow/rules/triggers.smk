@@ -2,13 +2,13 @@
 import functools
 import pathlib
 
-import sweeplib.storage.records.artefacts
+import sweeplib.engine.storage.records.artefacts
 
 modest = {"mem_mb": 4000, "runtime": 120}  # resources of stages that do not simulate
 stale = functools.cache(
-    lambda **options: sweeplib.storage.records.artefacts.stale_outputs(pathlib.Path(directory), sweep, **options)
+    lambda **options: sweeplib.engine.storage.records.artefacts.stale_outputs(pathlib.Path(directory), sweep, **options)
 )
-begin = functools.cache(lambda: sweeplib.stages.begin(config["sweep"], sweep, directory))
+begin = functools.cache(lambda: sweeplib.commands.stages.begin(config["sweep"], sweep, directory))
 
 
 def made_again(wildcards):

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.analysis.kit.lost_runs import with_status
 from sweeplib.analysis.kit.parameter_rows import POINT, are_one_grid, as_rows
 from sweeplib.analysis.kit.problem_fields import constants, with_constants
+from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.errors import InputError
-from sweeplib.late_modules import xarray as xr
-from sweeplib.problem import PARAMETERS
-from sweeplib.simulation.labels import OF_RUNS
+from sweeplib.networks.problem import PARAMETERS
+from sweeplib.networks.simulation.labels import OF_RUNS
+from sweeplib.statistics.lost_runs import with_status
 
 RECORDED = ("time", "instant", "threshold", "quantile")
 """Axes along which a case without a value would be a run that ended early: all sweeps need the same values."""
@@ -120,7 +120,7 @@ def _rank(ds: xr.Dataset) -> xr.DataArray:
 
 def _values(ds: xr.Dataset, name: str, first: xr.Dataset, other: xr.Dataset) -> xr.DataArray:
     """Return a variable; NaN for an error or another diagnostic that one sweep has not recorded."""
-    from sweeplib.observables import OBSERVABLES
+    from sweeplib.networks.observables import OBSERVABLES
 
     if name in ds:
         return ds[name]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sweeplib.analysis.kit.labels import labelled, with_article
-from sweeplib.analysis.kit.lost_runs import has_diverged, has_run, unless_lost, values_of, with_status, without_value
+from sweeplib.analysis.kit.labels import with_article
 from sweeplib.analysis.kit.variables import over_time
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
-from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import Outline, outline_of
+from sweeplib.statistics.labelled import labelled
+from sweeplib.statistics.lost_runs import has_diverged, has_run, unless_lost, values_of, with_status, without_value
 
 ROUNDING = 1e-12
 """Differences below this fraction of the largest value at a point are rounding errors and are set to 0."""

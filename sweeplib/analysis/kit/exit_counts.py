@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.analysis.kit.lost_runs import STOPPED, with_status
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.analysis.kit.survival import medians
-from sweeplib.late_modules import xarray as xr
-from sweeplib.simulation.labels import time_text
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.networks.simulation.labels import time_text
+from sweeplib.statistics.lost_runs import STOPPED, with_status
+from sweeplib.statistics.survival import medians
 
 SHOWN = 4
 """The thresholds of a dynamics whose numbers are shown in a line."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sweeplib import theory
 from sweeplib.analysis.kit.phase_retrieval import exit_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.variables import is_stochastic
-from sweeplib.late_modules import xarray as xr
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.networks import theory
 
 
 def by_dynamics(data: xr.Dataset, noisy: xr.DataArray, ode: xr.DataArray, flow: xr.DataArray | float) -> xr.DataArray:

@@ -8,10 +8,10 @@ from functools import partial
 
 import numpy as np
 
-from sweeplib.analysis.kit.lost_runs import has_run_at
 from sweeplib.analysis.kit.variables import is_stochastic
-from sweeplib.late_modules import xarray as xr
-from sweeplib.simulation.labels import time_text
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.networks.simulation.labels import time_text
+from sweeplib.statistics.lost_runs import has_run_at
 
 MOST = 3
 """The number of points that are put into words at the end of a command."""

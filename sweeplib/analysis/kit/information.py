@@ -7,14 +7,14 @@ from itertools import product
 
 import numpy as np
 
-from sweeplib.analysis.kit.growth_laws import rate_exponent
-from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.problem_fields import TEACHER, field, one_pass_committee, same_at_all_d
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import SweeplibError
-from sweeplib.late_modules import xarray as xr
-from sweeplib.maths.activations import activation
-from sweeplib.maths.hermite import pair_information_exponent
-from sweeplib.storage.dataset.outline import Outline
+from sweeplib.networks.maths.activations import activation
+from sweeplib.networks.maths.hermite import pair_information_exponent
+from sweeplib.statistics.growth_laws import rate_exponent
+from sweeplib.statistics.labelled import labelled
 
 ON_THE_SPHERE = (1.0,)
 ANY_NORM = (0.7, 1.3)

@@ -1,40 +1,22 @@
-"""Labels of the arrays that an analysis makes, and the part of a dataset at labels of its axes."""
+"""Names of dynamics and labels of variables, and the part of a dataset at labels of its axes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from sweeplib.analysis.kit.variables import is_stochastic
-from sweeplib.late_modules import xarray as xr
+from sweeplib.engine.base.late_modules import xarray as xr
 
 if TYPE_CHECKING:
     Array = TypeVar("Array", xr.Dataset, xr.DataArray)
 
 
-def labelled(array: xr.DataArray, long_name: str, symbol: str = "", units: str = "1") -> xr.DataArray:
-    """Return the array with these labels and no other attributes."""
-    array = array.copy(deep=False)
-    array.attrs = {"long_name": long_name, "units": units} | ({"symbol": symbol} if symbol else {})
-    return array
-
-
-def with_bounds(
-    name: str, values: Iterable[xr.DataArray], long_name: str, symbol: str = "", units: str = "1"
-) -> dict[str, xr.DataArray]:
-    """Return an estimate, its lower and its upper bound, labelled: the variables NAME, NAME_low and NAME_high."""
-    ends = {"": "", "_low": ", lower bound", "_high": ", upper bound"}
-    return {
-        f"{name}{end}": labelled(value, f"{long_name}{words}", symbol, units)
-        for (end, words), value in zip(ends.items(), values, strict=True)
-    }
-
-
 def dynamics_label(name: str) -> str:
     """Return the name of a run in legends and labels: its dynamics, and the word that tells it from others."""
-    from sweeplib.dynamics import DYNAMICS
+    from sweeplib.networks.dynamics import DYNAMICS
 
     if name not in DYNAMICS:
         return name
@@ -80,8 +62,8 @@ def relabelled(ds: xr.Dataset) -> xr.Dataset:
 def _known_attributes(name: str) -> dict[str, Any]:
     """Return the attributes of a variable of a sweep's dataset, by its name."""
     from sweeplib.engine.status import STATUS_LABELS
-    from sweeplib.observables import OBSERVABLES
-    from sweeplib.simulation.labels import label
+    from sweeplib.networks.observables import OBSERVABLES
+    from sweeplib.networks.simulation.labels import label
 
     if name == "status":
         return dict(STATUS_LABELS)

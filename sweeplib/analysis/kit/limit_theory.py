@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sweeplib.analysis.kit.problem_fields import field, one_pass_committee
-from sweeplib.late_modules import xarray as xr
+from sweeplib.engine.base.late_modules import xarray as xr
 
 
 def limits_expected(ds: xr.Dataset, candidates: Sequence[str], most_spread: float, margin: float) -> xr.DataArray:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sweeplib.analysis.kit.variables import is_stochastic, require
+from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
-from sweeplib.simulation.labels import label
-from sweeplib.storage.dataset.outline import Outline
+from sweeplib.networks.simulation.labels import label
 
 
 def need_passages(ds: Outline) -> None:

@@ -16,8 +16,8 @@ import numpy as np
 import pydantic
 from pydantic import Field
 
+from sweeplib.engine.base.validation import Location, refusal
 from sweeplib.errors import InputError
-from sweeplib.validation import Location, refusal
 
 Part = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sweeplib.analysis.kit.labels import at_labels
-from sweeplib.late_modules import xarray as xr
+from sweeplib.engine.base.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    from sweeplib.storage.dataset.folder import Opened
+    from sweeplib.engine.storage.dataset.folder import Opened
 
 
 def open_with_overlaps(path: Path | Opened) -> xr.Dataset:
@@ -20,7 +20,7 @@ def open_with_overlaps(path: Path | Opened) -> xr.Dataset:
     those of `open_dataset`, and matrices of every shape are padded to the largest. Without such variables the result is
     that of `open_dataset`.
     """
-    from sweeplib.storage.dataset.folder import open_dataset, present_version, shapes_of
+    from sweeplib.engine.storage.dataset.folder import open_dataset, present_version, shapes_of
 
     version = path if isinstance(path, tuple) else present_version(path)
     ds = open_dataset(version)

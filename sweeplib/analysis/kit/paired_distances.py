@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from sweeplib.analysis.kit.lost_runs import has_diverged, has_run, unless_lost, without_value
-from sweeplib.late_modules import xarray as xr
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.statistics.lost_runs import has_diverged, has_run, unless_lost, without_value
 
 if TYPE_CHECKING:
     Distance = Callable[[xr.DataArray, xr.DataArray], xr.DataArray]

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.analysis.kit.lost_runs import has_run
+from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.errors import InputError
-from sweeplib.late_modules import xarray as xr
-from sweeplib.problem import PARAMETERS
+from sweeplib.networks.problem import PARAMETERS
+from sweeplib.statistics.lost_runs import has_run
 
 POINT = "point"
 OF_RUNS = ("dynamics", "seed")

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, STOPPED, has_run, too_many, with_status
 from sweeplib.analysis.kit.problem_fields import without_values
-from sweeplib.analysis.kit.survival import restricted_values
 from sweeplib.analysis.kit.variables import require
-from sweeplib.late_modules import xarray as xr
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.statistics.lost_runs import MOST_LOST, STOPPED, has_run, too_many, with_status
+from sweeplib.statistics.survival import restricted_values
 
 
 @dataclass(frozen=True)

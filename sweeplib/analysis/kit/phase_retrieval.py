@@ -1,4 +1,6 @@
-"""The hypotheses of the closed forms of phase retrieval (`sweeplib.theory`): for which problems of a dataset they hold.
+"""The hypotheses of the closed forms of phase retrieval: for which problems of a dataset they hold.
+
+The forms are in `sweeplib.networks.theory`.
 
 - All closed forms: a committee learned from one fresh sample a step, σ = σ* = λ², one teacher unit with ‖w*‖² = d,
   spherical students, a = a* = 1, a frozen second layer.
@@ -16,8 +18,8 @@ from __future__ import annotations
 import numpy as np
 
 from sweeplib.analysis.kit.problem_fields import field, one_pass_committee, ones
-from sweeplib.late_modules import xarray as xr
-from sweeplib.theory import student_alignment_rate
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.networks.theory import student_alignment_rate
 
 UNIT_TEACHERS = ("orthogonal", "sphere")
 """Laws of the teacher's weights whose rows have the norm √d. Norms of Gaussian rows scatter by the fraction 1/√(2d)."""

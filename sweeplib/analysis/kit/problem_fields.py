@@ -10,10 +10,10 @@ from functools import reduce
 from operator import and_
 from typing import Any
 
+from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.errors import InputError
-from sweeplib.late_modules import xarray as xr
-from sweeplib.problem import CONSTANT_RATE, DEFAULTS, PARAMETERS
-from sweeplib.problem.base_parameters import CORE
+from sweeplib.networks.problem import CONSTANT_RATE, DEFAULTS, PARAMETERS
+from sweeplib.networks.problem.base_parameters import CORE
 
 TEACHER = "teacher_student"
 """The data law that the theory is for."""
@@ -42,7 +42,7 @@ def field(ds: xr.Dataset, name: str, default: Any = None) -> xr.DataArray:
     The field is a coordinate or, if it is the same in all of the dataset, an attribute. It has no coordinates that are
     single values. InputError if it is neither and there is no default.
     """
-    from sweeplib.simulation.labels import label
+    from sweeplib.networks.simulation.labels import label
 
     if name in ds.coords:
         return (
@@ -74,7 +74,7 @@ def constants(ds: xr.Dataset) -> dict[str, Any]:
 
     Their values are the same at all points.
     """
-    from sweeplib.simulation.labels import explained_constants
+    from sweeplib.networks.simulation.labels import explained_constants
 
     names = dict.fromkeys([*PARAMETERS, *explained_constants(ds.attrs.get("fixed", ""))])
     return {name: ds.attrs[name] for name in names if name in ds.attrs}
@@ -130,7 +130,7 @@ def with_constants(ds: xr.Dataset) -> xr.Dataset:
 
     Dask arrays become arrays that are computed when they are read.
     """
-    from sweeplib.storage.dataset.folder import plain
+    from sweeplib.engine.storage.dataset.folder import plain
 
     ds = plain(ds)
     return ds.assign_coords({name: _coordinate(ds, name) for name in constants(ds) if name not in ds.variables})

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sweeplib.analysis.kit.labels import labelled
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.needs import need_dynamics, need_start, need_stochastic
 from sweeplib.analysis.kit.variables import is_stochastic, require
-from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import Outline
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline
+from sweeplib.statistics.labelled import labelled
+from sweeplib.statistics.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
 
 LIMITS = ("gradient_flow", "ode")
 

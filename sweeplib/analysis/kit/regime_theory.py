@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from sweeplib.analysis.kit.problem_fields import ROUNDING, field, one_pass_committee, same_at_all_d
-from sweeplib.late_modules import xarray as xr
-from sweeplib.theory.regimes import (
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.networks.theory.regimes import (
     coupling_exponent,
     deviation_exponent,
     excess_risk_exponent,

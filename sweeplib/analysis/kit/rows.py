@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.kit.labels import labelled
-from sweeplib.analysis.kit.lost_runs import status_codes
 from sweeplib.analysis.kit.problem_fields import constants, has_direction, with_constants
-from sweeplib.late_modules import xarray as xr
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.statistics.labelled import labelled
+from sweeplib.statistics.lost_runs import status_codes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
-from sweeplib.late_modules import xarray as xr
-from sweeplib.problem import PARAMETERS
-from sweeplib.storage.dataset.outline import Outline, outline_of
+from sweeplib.networks.problem import PARAMETERS
 
 SEVERAL = "several axes vary the learning rate"
 

@@ -8,13 +8,13 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.kit.lost_runs import has_diverged, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.variables import recorded
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
-from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import Outline, outline_of
+from sweeplib.statistics.lost_runs import has_diverged, has_run, unless_lost, values_of, without_value
 
 PASSAGES = {"exit_steps": "steps", "exit_samples": "steps", "exit_time": "time", "exited": "steps"}
 """The quantities of first passages, by what is read.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sweeplib.analysis.kit.problem_fields import field, ones, with_plain_steps
-from sweeplib.late_modules import xarray as xr
-from sweeplib.theory import least_network_risk
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.networks.theory import least_network_risk
 
 
 def least_risk(ds: xr.Dataset) -> xr.DataArray:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sweeplib.analysis.kit.lost_runs import values_of
 from sweeplib.analysis.kit.variables import require
-from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import Outline
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline
+from sweeplib.statistics.lost_runs import values_of
 
 OVERLAP, SELF_OVERLAP = "overlap_M", "self_overlap"
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sweeplib.analysis.kit.lost_runs import with_status
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
-from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import Outline, outline_of
+from sweeplib.statistics.lost_runs import with_status
 
 DECLARED_BY = {"exit_": "`thresholds`, such as [0.01]", "schedule_": "an optimal `schedule`, such as optimal(6)"}
 """What a sweep needs for variables that are no observables, by how their names begin."""
@@ -55,6 +55,6 @@ def stops_at_exits(ds: xr.Dataset) -> bool:
 
 def is_stochastic(dynamics: str) -> bool:
     """Return whether runs of the dynamics are noisy beyond their start; true for an unknown dynamics."""
-    from sweeplib.dynamics import DYNAMICS
+    from sweeplib.networks.dynamics import DYNAMICS
 
     return dynamics not in DYNAMICS or (DYNAMICS[dynamics].stochastic and not DYNAMICS[dynamics].sampled)

@@ -3,10 +3,10 @@
 import constants
 import numpy as np
 
-from sweeplib.arrays import Array
-from sweeplib.dynamics import DYNAMICS, ONE_PASS, OverlapDynamics
-from sweeplib.maths.activations import ACTIVATIONS, Activation
-from sweeplib.problem import Problem
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.dynamics import DYNAMICS, ONE_PASS, OverlapDynamics
+from sweeplib.networks.maths.activations import ACTIVATIONS, Activation
+from sweeplib.networks.problem import Problem
 
 
 def value(field):

@@ -1,7 +1,7 @@
 """A plugin for tests: an analysis, the figure and the interactive plot that show it."""
 
 from sweeplib.analysis import ANALYSES, Analysis
-from sweeplib.figures import FIGURES, INTERACTIVE, Figure, Interactive
+from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Figure, Interactive
 
 
 def last_overlap(ds):

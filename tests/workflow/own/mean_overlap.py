@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from sweeplib.observables import OBSERVABLES, Observable
-from sweeplib.views import OverlapView, ParticleView
+from sweeplib.networks.observables import OBSERVABLES, Observable
+from sweeplib.networks.views import OverlapView, ParticleView
 
 
 def of_units(now):

@@ -1,7 +1,7 @@
 """A plugin for tests: the target f* = (1/k) Σ λ*_r, which has no activation and no second layer."""
 
-from sweeplib.maths.expectations import expectations
-from sweeplib.problem import TARGETS, Target
+from sweeplib.networks.maths.expectations import expectations
+from sweeplib.networks.problem import TARGETS, Target
 
 
 def fill(lam_star, a_star, out):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from sweeplib.problem import STARTS, Start
-from sweeplib.problem.starts.start import rows_on_sphere
+from sweeplib.networks.problem import STARTS, Start
+from sweeplib.networks.problem.starts.start import rows_on_sphere
 
 
 def weights(problem, W_star, normals):

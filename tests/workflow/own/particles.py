@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import Field
 
-from sweeplib.arrays import Array
-from sweeplib.dynamics import DYNAMICS, Dynamics
-from sweeplib.dynamics.diagnostics import Diagnostic
-from sweeplib.dynamics.dynamics import NumericalOptions
-from sweeplib.dynamics.replicas import Replicas
-from sweeplib.problem import Problem
-from sweeplib.views import ParticleView, View
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.dynamics import DYNAMICS, Dynamics
+from sweeplib.networks.dynamics.diagnostics import Diagnostic
+from sweeplib.networks.dynamics.dynamics import NumericalOptions
+from sweeplib.networks.dynamics.replicas import Replicas
+from sweeplib.networks.problem import Problem
+from sweeplib.networks.views import ParticleView, View
 
 
 class CloudOptions(NumericalOptions):

@@ -1,0 +1,56 @@
+"""Proposer: what looks at the rows that there are, and asks for those that a question needs."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol
+
+from sweeplib.analysis.answers.answer import Answer
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.base.registry import Registry
+from sweeplib.engine.design.questions import Question
+from sweeplib.engine.storage.dataset.outline import Outline
+from sweeplib.errors import InputError
+
+
+class Proposer(Protocol):
+    """The proposer of one question.
+
+    It is told a whole dataset after each round, of which it keeps nothing but what it computed from the last: the same
+    dataset gives the same answers and requests, whatever came before.
+
+    example : an entry of `answers` that it takes.
+    """
+
+    example: ClassVar[Mapping[str, Any]]
+
+    def __init__(self, name: str, question: Question) -> None: ...
+
+    @classmethod
+    def takes(cls, question: Question) -> bool:
+        """Return whether it is made for a question."""
+
+    def check(self, outline: Outline, options: Mapping[str, Any]) -> None:
+        """Raise InputError, at its key, if the question does not fit the dataset of the sweep that is outlined."""
+
+    def tell(self, ds: "xr.Dataset", options: Mapping[str, Any]) -> list[Answer]:
+        """Return the answers at all points, with their requests, from a dataset, with the options of the analysis."""
+
+
+PROPOSERS: Registry[type[Proposer]] = Registry("proposer")
+
+
+def proposer_of(name: str, question: Question) -> Proposer:
+    """Return the proposer for a question: of those that take it a plugin's before one of sweeplib.
+
+    InputError, at its key, if none is made for it, or plugins have several.
+    """
+    taking = [proposer for proposer in PROPOSERS if PROPOSERS[proposer].takes(question)]
+    of_plugins = [proposer for proposer in taking if not PROPOSERS.origin(proposer).startswith("sweeplib.")]
+    if len(of_plugins) > 1:
+        problem = f"several proposers of plugins take it: {', '.join(of_plugins)}"
+        raise InputError(problem, key=f"answers.{name}", expected="one, by `plugins`")
+    for proposer in of_plugins or taking:
+        return PROPOSERS[proposer](name, question)
+    axes = ", ".join(question.bounds)
+    problem = f"nothing proposes values of {axes} for {question.of}, {question.variable}"
+    expected = "`refine: seeds`, or for `optimal_learning_rate`, `optimum` and `crossing` their axis with its bounds"
+    raise InputError(problem, key=f"answers.{name}.refine", expected=expected)

@@ -1,0 +1,232 @@
+"""Rounds: run the rows that there are, analyse them, let proposers ask for more, until the questions are answered.
+
+A budget in time is one of processor seconds, at the prices of the blocks that the sweep has computed.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sweeplib.analysis.answers.answer import Answer, State
+from sweeplib.analysis.answers.proposer import proposer_of
+from sweeplib.analysis.answers.shown import summary_line
+from sweeplib.analysis.answers.table import row_dims, seeds_asked, values_at
+from sweeplib.engine.base.budget import CASES
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.code.plugins import reason_in_user_code
+from sweeplib.engine.design.design import Design
+from sweeplib.engine.design.questions import Question, Row, with_rows
+from sweeplib.engine.execution.calibration import SECONDS_A_WORK_UNIT
+from sweeplib.engine.execution.clients import LastingCluster
+from sweeplib.engine.execution.run import DynamicsSummary, run_sweep
+from sweeplib.engine.process.terminal import clock_time
+from sweeplib.engine.storage.dataset.finalise import dataset_in_memory
+from sweeplib.engine.storage.records.files import read_lines
+from sweeplib.engine.storage.records.jobs import next_part, tell
+from sweeplib.engine.storage.records.rounds import Rounds, rounds_of
+from sweeplib.engine.storage.store.journal import journal
+from sweeplib.engine.storage.store.layout import cost_class
+from sweeplib.engine.storage.store.run_store import RunStore
+from sweeplib.errors import InputError, SweeplibError
+
+Say = Callable[[str], None]
+Seeds = Callable[[Row], int]
+Price = Callable[[Row], float]
+
+
+def run_rounds(
+    sweep: Design, directory: Path, *, say: Say = lambda _: None, progress: bool = True, **options: Any
+) -> dict[str, DynamicsSummary]:
+    """Run a sweep and its rounds; return the summaries of all of its rows.
+
+    Each round is recorded before its rows are computed, so that the same call goes on after a crash. `say` is told of
+    each round; the other options are those of `run_sweep`.
+    """
+    rounds, computed = rounds_of(sweep, directory), Counter[str]()
+    with LastingCluster() as lasting:
+        while True:
+            whole = with_rows(sweep, rounds.rows)
+            summaries = run_sweep(whole, directory, progress=progress, lasting=lasting, **options)
+            computed.update({name: summary.computed for name, summary in summaries.items()})
+            if not rounds.prices and any(math.isfinite(question.seconds) for question in sweep.questions.values()):
+                rounds = replace(rounds, prices=measured_prices(whole, directory))
+            if rounds.ended or not sweep.questions:
+                return {name: DynamicsSummary(last.cases, computed[name]) for name, last in summaries.items()}
+            rounds = decided(whole, rounds, dataset_in_memory(whole, directory)).write(directory)
+            say(summary_line(rounds))
+            next_part()
+            tell(news=summary_line(rounds))
+
+
+def decided(whole: Design, rounds: Rounds, ds: "xr.Dataset") -> Rounds:
+    """Return the rounds with the rows that the questions of a sweep need after those of `ds`, all of which are done."""
+    before, spent, seconds = _seeds_of_rows(ds, rounds), dict(rounds.spent), dict(rounds.seconds)
+    answers: list[Answer] = []
+    room = CASES - whole.size
+    for name, question in whole.questions.items():
+        chosen = [_with_new_rows(answer, before) for answer in _answers(whole, name, question, ds)]
+        most = room if question.budget is None else min(room, question.budget - spent.get(name, 0))
+        limit = (
+            f"the limit of {CASES:,} cases of a sweep"
+            if question.budget is None
+            else f"its budget of {question.budget:,} cases"
+        )
+        by_cases = Budget(most, limit, lambda _: len(whole.laws), before, lambda cases: f"{cases:,.0f}")
+        chosen = by_cases.affordable(chosen)
+        if math.isfinite(question.seconds):
+            price = price_of_rows(whole, [row for answer in chosen for row in answer.requests], rounds.prices)
+            limit = f"its budget of {clock_time(question.seconds)} of a processor"
+            by_time = Budget(question.seconds - seconds.get(name, 0.0), limit, price, before, clock_time)
+            chosen = by_time.affordable(chosen)
+            seconds[name] = seconds.get(name, 0.0) + sum(map(by_time.cost, chosen))
+        extra = int(sum(map(by_cases.cost, chosen)))
+        spent[name], room = spent.get(name, 0) + extra, room - extra
+        answers += chosen
+    rows = merged(row for answer in answers for row in answer.requests)
+    if len(whole.laws) > 1:
+        answers = [replace(answer, cases=len(whole.laws) * answer.cases) for answer in answers]
+    return rounds.with_round(rows, [answer.record() for answer in answers], spent, seconds)
+
+
+def _answers(sweep: Design, name: str, question: Question, ds: "xr.Dataset") -> list[Answer]:
+    """Return the answers of a question's proposer; InputError if a plugin's fails, or asks for what cannot be run."""
+    proposer = proposer_of(name, question)
+    try:
+        answers = proposer.tell(ds, question.options_in(sweep.analyses))
+    except Exception as error:
+        # an exception of our own proposers is a bug, of which the traceback is wanted
+        if isinstance(error, SweeplibError) or type(proposer).__module__.startswith("sweeplib."):
+            raise
+        problem = f"its proposer, {type(proposer).__name__}, fails: {reason_in_user_code(error)}"
+        raise InputError(problem, key=f"answers.{name}", expected="see `sweeplib test-plugin`") from error
+    columns = {axis: dict.fromkeys(ds[axis].values.tolist()) for axis in row_dims(ds)}
+    for row in (row for answer in answers for row in answer.requests):
+        _check_row(row, name, question, columns)
+    return answers
+
+
+def _check_row(row: Row, name: str, question: Question, columns: Mapping[str, dict[Any, None]]) -> None:
+    """Raise InputError for a row without a value of each axis, or with one that the question does not allow."""
+    problem, key = f"its proposer asks for a row at {dict(row.at)}", f"answers.{name}"
+    if set(row.at) != set(columns):
+        raise InputError(problem, key=key, expected=f"a value of each of {', '.join(columns)}")
+    for axis, value in row.at.items():
+        values = columns[axis]
+        low, high = question.bounds.get(axis, (next(iter(values)), next(reversed(values))))
+        may_grow = axis in question.bounds or axis in question.resolution
+        if value not in values and not (may_grow and low <= value <= high):
+            expected = f"{axis} from {low:g} to {high:g}" if may_grow else f"a value of {axis} in the grid"
+            raise InputError(problem, key=key, expected=expected)
+
+
+def _seeds_of_rows(ds: "xr.Dataset", rounds: Rounds) -> Seeds:
+    """Return a function that gives the number of seeds that a row has, or has been asked for: 0 for a new one."""
+    dims, counts = row_dims(ds), seeds_asked(ds).max("dynamics")
+    there, columns = values_at(counts, dims), [ds[dim].values.tolist() for dim in dims]
+    seeds = {
+        tuple(column[at] for column, at in zip(columns, index, strict=True)): count
+        for index, count in zip(np.argwhere(there > 0).tolist(), there[there > 0].tolist(), strict=True)
+    }
+    for row in (row for rows in rounds.rows for row in rows):
+        place = tuple(row.at[dim] for dim in dims)
+        seeds[place] = max(row.seeds, seeds.get(place, 0))
+    return lambda row: seeds.get(tuple(row.at[dim] for dim in dims), 0)
+
+
+def _with_new_rows(answer: Answer, before: Seeds) -> Answer:
+    """Return an answer with those of its requests that ask for more than there is; without any it is not given."""
+    new = tuple(row for row in answer.requests if row.seeds > before(row))
+    if len(new) == len(answer.requests) and (new or answer.state is not State.open):
+        return answer
+    if answer.state is State.open and not new:
+        return replace(answer, state=State.none, why=f"{answer.why}; no more seeds of it may be run", requests=())
+    return replace(answer, requests=new)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may be spent on the answers to a question, in words `limit`, where a seed of a row costs its `price`.
+
+    room : what is left of it; `in_words` says such a number in words.
+    """
+
+    room: float
+    limit: str
+    price: Price
+    before: Seeds
+    in_words: Callable[[float], str]
+
+    def cost(self, answer: Answer) -> float:
+        """Return what the requests of an answer cost."""
+        return sum(self.price(row) * (row.seeds - self.before(row)) for row in answer.requests)
+
+    def need(self, answer: Answer) -> float:
+        """Return an estimate of what an answer costs to its end, at the price of its requests."""
+        new = [(row, row.seeds - self.before(row)) for row in answer.requests]
+        now, seeds = sum(self.price(row) * count for row, count in new), sum(count for _, count in new)
+        return max(now, answer.cases * now / seeds if seeds and math.isfinite(answer.cases) else 0.0)
+
+    def affordable(self, answers: Sequence[Answer]) -> list[Answer]:
+        """Return the answers with the requests for which there is room, those that need least first.
+
+        Room is kept for all that an answer needs, so that as many as possible are given.
+        """
+        chosen, room = list(answers), self.room
+        needs = list(map(self.need, chosen))
+        for place in sorted(range(len(chosen)), key=needs.__getitem__):
+            if chosen[place].requests:
+                if needs[place] <= room:
+                    room -= needs[place]
+                else:
+                    free, now = self.in_words(max(room, 0)), self.in_words(self.cost(chosen[place]))
+                    why = f"{self.limit} does not suffice ({free} left, the next round takes {now})"
+                    chosen[place] = replace(chosen[place], why=f"{chosen[place].why}, and {why}", requests=())
+        return chosen
+
+
+def merged(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows with one for each point, with the most seeds that are asked for and all reasons."""
+    by_place: dict[tuple[Any, ...], Row] = {}
+    for row in rows:
+        place = tuple(sorted(row.at.items()))
+        if (other := by_place.setdefault(place, row)) is not row:
+            reason = other.reason if row.reason in other.reason.split("; ") else f"{other.reason}; {row.reason}"
+            by_place[place] = Row(row.at, max(row.seeds, other.seeds), reason)
+    return list(by_place.values())
+
+
+def measured_prices(sweep: Design, directory: Path) -> dict[str, float]:
+    """Return the seconds of a unit of work of each dynamics, in the blocks that were computed here.
+
+    Where none was, the nominal seconds.
+    """
+    return {dynamics: _seconds_a_unit(RunStore(directory, dynamics), directory) for dynamics in sweep.runs}
+
+
+def _seconds_a_unit(store: RunStore, directory: Path) -> float:
+    works = {name: layout.work for name, layout in store.layouts.items()}
+    lines = [line for line in read_lines(journal(directory, store.dynamics)) if sum(line["computed"].values())]
+    parts = [(line["seconds"], sum(line["computed"].values()) * works[line["block"].split("/")[0]]) for line in lines]
+    work = sum(work for _, work in parts)
+    return sum(seconds for seconds, _ in parts) / work if work else SECONDS_A_WORK_UNIT
+
+
+def price_of_rows(whole: Design, new: Iterable[Row], prices: Mapping[str, float]) -> Price:
+    """Return the seconds that a seed of each of the `new` rows takes in all dynamics that run there."""
+    sweep = with_rows(whole, [tuple(new)])
+    seconds: Counter[int] = Counter()
+    for dynamics, price in prices.items():
+        points = sweep.points(dynamics)
+        works = price * 4.0 ** cost_class(points.cases.works())
+        seconds.update(dict(zip((points.flat // len(sweep.seeds)).tolist(), works.tolist(), strict=True)))
+
+    def of(row: Row) -> float:
+        index = [axis.place_of[row.at[axis.name]] for axis in sweep.grid.axes]
+        return seconds[int(np.ravel_multi_index(index, sweep.grid.shape)) if index else 0]
+
+    return of

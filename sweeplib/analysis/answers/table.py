@@ -1,0 +1,95 @@
+"""What proposers read of datasets: the points at which a question is asked, and the seeds that rows have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.design.axis import places_in
+from sweeplib.engine.design.questions import Row
+from sweeplib.statistics.lost_runs import with_status
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def seeds_asked(ds: xr.Dataset) -> xr.DataArray:
+    """Return the number of runs of each row of each dynamics, whatever became of them."""
+    return (~with_status(ds, "missing")).sum("seed")
+
+
+def rows_asked(ds: xr.Dataset) -> Iterator[Row]:
+    """Yield each point of the grid that has runs, with the number of its seeds."""
+    counts, dims = seeds_asked(ds).max("dynamics"), row_dims(ds)
+    there = values_at(counts, dims)
+    for place in np.argwhere(there > 0).tolist():
+        at = {dim: value(ds, dim, index) for dim, index in zip(dims, place, strict=True)}
+        yield Row(at, int(there[tuple(place)]), "")
+
+
+class AskedRows:
+    """The rows of a dataset with the number of their seeds, read once."""
+
+    def __init__(self, ds: xr.Dataset) -> None:
+        counts = seeds_asked(ds)
+        self.dims, self._counts = [str(dim) for dim in counts.dims], np.asarray(counts.values)
+        self._columns = {dim: ds[dim].values.tolist() for dim in self.dims}
+        self._names = row_dims(ds)
+
+    def at(self, place: Mapping[str, int]) -> list[tuple[dict[str, Any], int]]:
+        """Return the rows with some indices, of any dynamics unless that is one of them, that have seeds."""
+        fixed = {dim: index for dim, index in place.items() if dim in self.dims}
+        counts = self._counts[tuple(fixed.get(dim, slice(None)) for dim in self.dims)]
+        free = [dim for dim in self.dims if dim not in fixed]
+        if "dynamics" in free:
+            counts = counts.max(axis=free.index("dynamics"))
+            free.remove("dynamics")
+        rows = []
+        for index in np.argwhere(counts > 0).tolist() if free else [[]] * int(counts > 0):
+            places = {**fixed, **dict(zip(free, index, strict=True))}
+            rows.append(({dim: self._columns[dim][places[dim]] for dim in self._names}, int(counts[tuple(index)])))
+        return rows
+
+
+def points(variable: xr.DataArray, at: Mapping[str, tuple[Any, ...]]) -> Iterator[dict[str, int]]:
+    """Yield the index, by dimension, of each point of a variable at which a question is asked."""
+    dims = [str(dim) for dim in variable.dims]
+    wanted = [_places(variable, dim, at.get(dim)) for dim in dims]
+    for place in np.ndindex(*map(len, wanted)):
+        yield {dim: wanted[number][index] for number, (dim, index) in enumerate(zip(dims, place, strict=True))}
+
+
+def _places(variable: xr.DataArray, dim: str, values: tuple[Any, ...] | None) -> list[int]:
+    if values is None:
+        return list(range(variable.sizes[dim]))
+    column = variable[dim].values.tolist()
+    return sorted(place for places in places_in(column, dim, values) for place in places)
+
+
+def named(variable: xr.DataArray, place: Mapping[str, int]) -> dict[str, Any]:
+    """Return the coordinates of a point, without those of which there is only one."""
+    return names_of(variable)(place)
+
+
+def names_of(variable: xr.DataArray) -> Callable[[Mapping[str, int]], dict[str, Any]]:
+    """Return `named` for many points of a variable."""
+    columns = {str(dim): variable[dim].values.tolist() for dim, size in variable.sizes.items() if size > 1}
+    return lambda place: {dim: columns[dim][index] for dim, index in place.items() if dim in columns}
+
+
+def value(ds: xr.Dataset | xr.DataArray, dim: str, index: int) -> Any:
+    """Return a coordinate of a dimension as a plain value."""
+    return ds[dim].values[index].item()
+
+
+def row_dims(ds: xr.Dataset) -> list[str]:
+    """Return the dimensions of the grid."""
+    return [str(dim) for dim in ds["status"].dims if dim not in ("dynamics", "seed")]
+
+
+def values_at(variable: xr.DataArray, dims: list[str]) -> NDArray[Any]:
+    """Return a variable as an array over some dimensions, in this order."""
+    return np.asarray(variable.transpose(*dims).values)

@@ -1,0 +1,1 @@
+"""Commands, the stages of a sweep, and what a user sees of them."""

@@ -1,0 +1,145 @@
+"""Whether a sweep is as its last complete run left it: then the same command has nothing to do.
+
+`journal/complete.json` has a digest of what the run was made from (the config, the overrides, the user's code, the
+library), digests of the sizes and times of all files of results and of the store, and what `summary`, `status` and
+`plan` show. It is compared without importing what a sweep needs. Where anything differs, Snakemake is asked, which
+knows what is to be done, and the commands look for themselves.
+"""
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from sweeplib.commands.snakemake import workflow_folder
+from sweeplib.engine.code.sources import package_digest
+from sweeplib.engine.files.regular_files import file_bytes, file_text
+from sweeplib.engine.storage.records.files import read_json, write_json
+from sweeplib.engine.storage.records.jobs import jobs
+from sweeplib.errors import SweeplibError
+
+COMPLETE = Path("journal", "complete.json")
+STORE = "runs.zarr"
+CHANGING = ("inventory", "jobs", "journal", "locks", STORE)
+"""The parts of a sweep's folder that are no results: records of runs, and the store from which results are made."""
+
+
+def complete_run(config: Path, overrides: Sequence[str], results: Path) -> dict[str, Any] | None:
+    """Return what the last complete run recorded if the same command has nothing to do, otherwise None."""
+    # a record that cannot be read, or says other things, is none: Snakemake decides
+    with suppress(OSError, SweeplibError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
+        if config.is_file():  # a pipe can be read once
+            directory = results / _name(config)
+            return _checked(directory, read_json(directory / COMPLETE) or {}, config, overrides)
+    return None
+
+
+def undisturbed_run(config: Path, overrides: Sequence[str], results: Path) -> dict[str, Any]:
+    """Return what the last complete run recorded if neither the store nor a job has changed since, otherwise {}.
+
+    Without overrides, `config` may be the folder of a sweep, for whatever config and overrides it was run.
+    """
+    if config.is_dir() and not overrides:
+        record = _complete_folder(config) or {}
+    else:
+        record = complete_run(config, overrides, results) or {}
+    if record and record.get("store") == _stats(record["directory"] / STORE):
+        busy = any(job.running or job.outcome for job in jobs(record["directory"]).values())
+        return {} if busy else record
+    return {}
+
+
+def _complete_folder(directory: Path) -> dict[str, Any] | None:
+    """Return what the last complete run in a folder recorded if it would have nothing to do now, otherwise None."""
+    with suppress(OSError, SweeplibError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
+        record = read_json(directory / COMPLETE) or {}
+        return _checked(directory, record, Path(record["config"]), record["overrides"])
+    return None
+
+
+def _checked(directory: Path, record: dict[str, Any], config: Path, overrides: Sequence[str]) -> dict[str, Any] | None:
+    """Return a record, with the directory, if it is that of a config and overrides and of what is there now."""
+    files = [Path(file) for file in record["files"]]
+    if record["made_from"] == made_from(config, overrides, files) and record["results"] == _results(directory):
+        return {**record, "directory": directory}
+    return None
+
+
+def record_complete_run(
+    directory: Path, config: Path, overrides: Sequence[str], files: Iterable[Path], begun: str, ending: dict[str, Any]
+) -> None:
+    """Record that all results are made, and what commands show of them, the `ending`.
+
+    Nothing is recorded if what they are made from is not what it was when the run had `begun`.
+    """
+    paths = list(map(str, files))
+    source = made_from(config, overrides, map(Path, paths))
+    if source == begun:
+        request = {"config": str(config.resolve()), "overrides": list(overrides), "files": paths, "made_from": source}
+        record = {"results": _results(directory), "store": _stats(directory / STORE)}
+        write_json(directory / COMPLETE, request | record | ending, durable=False)
+
+
+def record_plan(record_before: dict[str, Any], plan: dict[str, Any], answers: Sequence[str]) -> None:
+    """Add to what the last complete run recorded what the table of a plan shows that found nothing to do.
+
+    What is recorded of the sweep's folder is what `record_before` says, so that a change since then is noticed.
+    """
+    record = {name: value for name, value in record_before.items() if name != "directory"}
+    write_json(record_before["directory"] / COMPLETE, record | {"plan": plan, "answers": answers}, durable=False)
+
+
+def made_from(config: Path, overrides: Sequence[str], files: Iterable[Path]) -> str:
+    """Return a digest of a config, overrides, files of the user's code, the library, and where Python finds modules.
+
+    Left out of the latter are the folder of the command, which is not searched under `make`, and those of the files,
+    which are searched once plugins are loaded.
+    """
+    code = sorted(files)
+    not_always = {str(path.parent) for path in (Path(sys.executable), *code)}
+    searched = [folder for folder in sys.path if folder not in not_always]
+    request = [*overrides, sys.version, *searched, package_digest()]
+    digest = hashlib.blake2b(json.dumps(request).encode(), digest_size=16)
+    for path in (config.resolve(), *code, *_workflow()):
+        digest.update(f"{path}\0".encode() + file_bytes(path) + b"\0")
+    return digest.hexdigest()
+
+
+def is_changed(config: Path, overrides: Sequence[str], files: Iterable[Path], begun: str) -> bool:
+    """Return whether what a run is made from is not what it was when the run had `begun`, or is gone."""
+    with suppress(OSError):
+        return made_from(config, overrides, files) != begun
+    return True
+
+
+def _workflow() -> list[Path]:
+    """Return the files of the workflow."""
+    folder = workflow_folder()
+    return [folder / "Snakefile", folder / "workflow/Snakefile", *sorted((folder / "workflow").rglob("*.smk"))]
+
+
+def _results(directory: Path) -> str:
+    """Return a digest of all files of results."""
+    return _stats(directory, CHANGING)
+
+
+def _stats(directory: Path, without: Sequence[str] = ()) -> str:
+    """Return a digest of the names, sizes and times of all files below a directory, `without` some folders in it."""
+    digest = hashlib.blake2b(digest_size=16)
+    for folder, folders, files in os.walk(directory):
+        folders[:] = sorted(name for name in folders if folder != str(directory) or name not in without)
+        for name in sorted(files):
+            stat = Path(folder, name).lstat()
+            digest.update(f"{folder}/{name}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode())
+    return digest.hexdigest()
+
+
+def _name(config: Path) -> str:
+    """Return the name of a sweep by its file."""
+    from sweeplib.engine.files.strict_yaml import parsed
+
+    return str(parsed(file_text(config, "utf-8-sig"), config).get("name", config.stem))

@@ -1,0 +1,113 @@
+"""Lists for a reader: the sweeps in a folder of results, and the names that a config may use."""
+
+import textwrap
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.commands.status import state
+from sweeplib.engine.process.terminal import table
+from sweeplib.engine.storage.records.files import DamageError, read_json
+from sweeplib.engine.storage.records.jobs import ended_cases, jobs, planned_cases
+from sweeplib.errors import printable
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from sweeplib.config.catalogue import Entry
+
+MARKS = ("origin.json", "config.yaml", "plan.json")
+"""Files of which a sweep's folder has at least one."""
+NOTHING = {"missing": 1}
+"""The cases of a sweep without a plan."""
+
+
+def sweeps(results: Path) -> "Table | None":
+    """Return the sweeps in a folder of results: their state, finished cases and reports; None if there are none."""
+    rows = [
+        [
+            printable(record["sweep"]),
+            record["state"],
+            "-" if record["cases"] is None else f"{record['done']:,} of {record['cases']:,}",
+            record["report"] or "-",
+        ]
+        for record in sweep_records(results)
+    ]
+    return table(("sweep", "state", "cases", "report"), rows) if rows else None
+
+
+def sweep_records(results: Path) -> list[dict[str, Any]]:
+    """Return what `sweeps` shows as plain values: the numbers of a sweep without a plan are None."""
+    folders = [path for path in sorted(results.glob("*")) if any((path / mark).exists() for mark in MARKS)]
+    records = []
+    for folder in folders:
+        cases, page = _cases(folder), folder / "report" / "index.html"
+        total = sum(sum(counts.values()) for counts in cases)
+        record: dict[str, Any] = {"sweep": folder.name, "state": state(jobs(folder), cases or [NOTHING])}
+        record |= {"done": total - sum(counts["missing"] for counts in cases), "cases": total}
+        record |= {} if cases else {"done": None, "cases": None}
+        records.append(record | {"report": str(page) if page.exists() else None})
+    return records
+
+
+def name_records(entries: Iterable["Entry"]) -> list[dict[str, Any]]:
+    """Return the names of a kind as plain values: meaning and options, each with its default."""
+    return [
+        {
+            "name": entry.name,
+            "meaning": entry.meaning,
+            "options": [
+                {"name": option.name, "default": option.default, "meaning": option.meaning} for option in entry.options
+            ],
+        }
+        for entry in entries
+    ]
+
+
+def _cases(folder: Path) -> list[dict[str, int]]:
+    """Return the number of cases with each status by the markers of a planned sweep, for each dynamics.
+
+    Without a marker, as of a run that was interrupted, all rows of the store that have a result count as computed. All
+    cases of a plan or a run by an earlier version are computed again.
+    """
+    planned = read_json(folder / "plan.done.json") or {}
+    runs = []
+    for name, total in planned_cases(planned).items():
+        marker = read_json(folder / f"{name}.done.json")
+        is_of_rows = marker is None and "made_from" in planned
+        counts = {"computed": min(total, _computed(folder, name))} if is_of_rows else ended_cases(marker)
+        others = {status: count for status, count in counts.items() if status != "missing"}
+        runs.append(others | {"missing": max(0, total - sum(others.values()))})  # a later plan may be of a smaller grid
+    return runs
+
+
+def _computed(folder: Path, dynamics: str) -> int:
+    """Return the number of rows with a result in the store of a dynamics; 0 if the store is damaged."""
+    from sweeplib.engine.status import Status
+    from sweeplib.engine.storage.store.run_store import RunStore
+
+    try:
+        layouts = RunStore(folder, dynamics).layouts.values()
+        return sum(int((layout.status() != Status.missing).sum()) for layout in layouts)
+    except DamageError:
+        return 0
+
+
+def names(entries: Iterable["Entry"], width: int, *, options: bool) -> Iterator[str]:
+    """Yield lines of `width` columns about the names of a kind: meaning, and each of the `options` with its default."""
+    for entry in entries:
+        yield from _wrapped(f"{entry.name}: {entry.meaning}", width, "")
+        for option in entry.options if options else ():
+            meaning = f": {option.meaning}" if option.meaning else ""
+            yield from _wrapped(f"{option.name} = {option.default}{meaning}", width, "    ")
+
+
+def _wrapped(text: str, width: int, indent: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

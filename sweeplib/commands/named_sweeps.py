@@ -1,0 +1,193 @@
+"""Sweeps that a user names by their YAML file or by their folder of results, and their reports."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sweeplib.commands.listing import MARKS
+from sweeplib.engine.process.environment import caches_in
+from sweeplib.errors import InputError
+
+if TYPE_CHECKING:
+    from sweeplib.engine.design.design import Design
+    from sweeplib.pictures.report.comparison import ComparisonPage
+
+COMPLETE = "config.yaml"
+"""The complete config of the dataset in a sweep's folder."""
+LONGEST_NAME = 200
+"""Bytes of the name of a page that is named after its sweeps."""
+
+
+def named(path: Path, overrides: Sequence[str], results: Path) -> "tuple[Design, Path]":
+    """Return the sweep of a YAML file or of a folder of results, and its folder.
+
+    InputError if the folder is that of no sweep, or holds the results of another file's sweep.
+    """
+    from sweeplib.commands.sweep import loaded
+
+    if not path.is_dir():
+        return loaded(path, overrides, results)
+    directory = folder_of(path, overrides, results)
+    _refuse_without(directory / COMPLETE, directory)
+    return _of_folder(directory), directory
+
+
+def _of_folder(directory: Path) -> "Design":
+    """Return the sweep of the complete config in a folder; a line on standard error says whose code is executed for it.
+
+    InputError for plugins that may not be executed (`_refuse_plugins`).
+    """
+    from sweeplib.config import load
+    from sweeplib.engine.storage.records.rounds import with_rounds
+
+    if plugins := _refuse_plugins(directory):
+        sys.stderr.write(f"{directory}: executing its plugins, {', '.join(plugins)}\n")
+    return with_rounds(load(directory / COMPLETE), directory)
+
+
+def _refuse_plugins(directory: Path) -> tuple[str, ...]:
+    """Return the plugins of the sweep in a folder; InputError unless each may be executed because of the folder alone.
+
+    A folder may have been edited, be a copy, or be somebody else's: the sweep's own YAML file must name the plugin, and
+    nobody but this user and root may write that file, the folder's config, or what the plugin executes.
+    """
+    from sweeplib.engine.code.plugins import others_in_plugin
+    from sweeplib.engine.code.user_code import installed_plugins
+    from sweeplib.engine.files.owners import others_in
+    from sweeplib.engine.storage.records.config_files import origin_of
+
+    plugins = _plugins(directory / COMPLETE)
+    chosen = [plugin for plugin in plugins if plugin not in installed_plugins()]
+    origin = origin_of(directory) if chosen else None
+    allowed = _plugins(origin) if origin is not None else ()
+    for plugin in chosen:
+        if origin is None or plugin not in allowed:
+            where = origin.resolve() if origin else "which is not there"
+            problem = f"the sweep's own file, {where}, does not name this plugin"
+        else:
+            configs = (directory / COMPLETE, origin.resolve())
+            who = [f"{file}: {why}" for file in configs if (why := others_in(file)) is not None]
+            problem = who[0] if who else others_in_plugin(plugin) or ""
+        if problem:
+            expected = f"that file, or `{directory / COMPLETE} --results {directory.parent}`: its plugins are executed"
+            raise InputError(f"not executed: {problem}", file=directory, key="plugins", value=plugin, expected=expected)
+    return plugins
+
+
+def _plugins(config: Path) -> tuple[str, ...]:
+    """Return the plugins that a config names, and the file of its function, with absolute paths; none is executed."""
+    from sweeplib.config import content
+    from sweeplib.engine.code.user_code import located
+
+    keys = content(config)
+    names, function = keys.get("plugins"), keys.get("simulator")
+    files = [] if function is None else [str(function).partition(":")[0]]
+    return located([*map(str, names if isinstance(names, list) else ()), *files], config.parent)
+
+
+def recorded(path: Path, overrides: Sequence[str], results: Path) -> Path | None:
+    """Return the folder of a sweep of which records alone are read: its plugins are others', and nothing needs them.
+
+    None if there are no plugins, or if they may be executed. A line on standard error says why they are not.
+    """
+    from sweeplib.engine.storage.records.config_files import is_lasting
+
+    if not path.is_dir() and (
+        not is_lasting(path) or any(text.startswith(("plugins=", "simulator=")) for text in overrides)
+    ):
+        return None  # read once, or named by the caller
+    directory = folder_of(path, overrides, results)
+    try:
+        if path.is_dir():
+            _refuse_without(directory / COMPLETE, directory)
+            _refuse_plugins(directory)
+        else:
+            _refuse_others(path)
+    except InputError as error:
+        if error.key != "plugins":
+            raise
+        sys.stderr.write(f"{directory}: by its records alone; {error.key} {error.value}: {error.problem}\n")
+        return directory
+    return None
+
+
+def _refuse_others(config: Path) -> None:
+    """Raise InputError if others than this user and root may have written what a config's plugins execute."""
+    from sweeplib.engine.code.plugins import others_in_plugin
+
+    for plugin in _plugins(config):
+        if (why := others_in_plugin(plugin)) is not None:
+            raise InputError(f"not executed: {why}", key="plugins", value=plugin)
+
+
+def folder_of(path: Path, overrides: Sequence[str], results: Path) -> Path:
+    """Return the folder of the sweep of a YAML file or of a folder of results; nothing of the sweep is executed.
+
+    InputError for the folder of no sweep, and for one that holds the results of another file's sweep.
+    """
+    from sweeplib.commands.sweep import folder_of_file
+    from sweeplib.config import name_of
+
+    if not path.is_dir():
+        return folder_of_file(path, name_of(path, overrides), results)
+    if overrides:
+        raise InputError("a folder of results has its own config", key="--set", value=list(overrides), expected="none")
+    if not any((path / mark).exists() for mark in MARKS):
+        expected = "a sweep's folder, such as results/quickstart, or its YAML file"
+        raise InputError("no sweep in this folder", file=path, expected=expected)
+    return path
+
+
+def compared(paths: Sequence[Path], results: Path, output: Path | None) -> "tuple[ComparisonPage, Path]":
+    """Write the page that compares finished sweeps, named by files or folders; return it and its path.
+
+    The sweeps are those of the datasets in their folders, whatever their files say now. By default the page lies beside
+    the folder of the first sweep. InputError for a sweep that is given twice or has not finished.
+    """
+    from sweeplib.pictures.report.comparison import write_comparison
+
+    sweeps: list[tuple[Design, Path]] = []
+    for path in paths:
+        directory = named(path, (), results)[1]
+        if directory.resolve() in [other.resolve() for _, other in sweeps]:
+            raise InputError("the same sweep twice", value=str(path), expected="another one to compare it with")
+        sweeps.append((_finished(directory), directory))
+    target = output or _page([directory for _, directory in sweeps])
+    if target.is_dir():
+        raise InputError("a folder, where the page should be written", key="--output", value=str(target))
+    caches_in(target.parent)
+    return write_comparison(sweeps, target), target
+
+
+def _finished(directory: Path) -> "Design":
+    """Return the sweep of the dataset in a folder; InputError unless all of its stages have ended."""
+    from sweeplib.engine.storage.records.artefacts import refuse_outdated
+    from sweeplib.engine.storage.records.jobs import counts_when_done, jobs
+
+    for name in (COMPLETE, "dataset.done.json"):
+        _refuse_without(directory / name, directory)
+    if running := [job.name for job in jobs(directory).values() if job.running]:
+        raise InputError(f"the sweep still runs ({', '.join(running)})", file=directory, expected="one that has ended")
+    sweep = _of_folder(directory)
+    for name, cases in counts_when_done(directory, sweep.runs).items():
+        if missing := cases.get("missing", 0):
+            raise InputError(f"the sweep is not finished: {name} lacks {missing:,} cases", file=directory)
+    for name in sweep.analyses:
+        _refuse_without(directory / "analysis" / f"{name}.done.json", directory)
+    refuse_outdated(directory, sweep.analyses, sweep.figures)
+    return sweep
+
+
+def _refuse_without(path: Path, directory: Path) -> None:
+    if not path.is_file():
+        problem = f"the sweep is not finished: it has no {path.relative_to(directory)}"
+        raise InputError(problem, file=directory, expected="one whose `sweeplib sweep` has ended")
+
+
+def _page(directories: Sequence[Path]) -> Path:
+    names = [directory.resolve().name for directory in directories]
+    name = "_vs_".join(names)
+    if len(name.encode()) > LONGEST_NAME:
+        raise InputError("the names are too long for that of a file", value=name, expected="--output FILE.html")
+    return directories[0].resolve().parent / f"{name}.html"

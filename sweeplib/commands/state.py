@@ -1,0 +1,152 @@
+"""What a run of a sweep's stages does at present, read from the files of its jobs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.engine.process.terminal import clock_time
+from sweeplib.engine.storage.records.jobs import DIED, Job
+
+if TYPE_CHECKING:
+    from sweeplib.engine.design.design import Design
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of a sweep, as a reader sees it: its title and the names of its jobs."""
+
+    title: str
+    jobs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RunState:
+    """The stages of a sweep and the jobs that this run has started, at the time `now`, in seconds since 1970.
+
+    `over` is "ok" or "failed" when Snakemake has ended.
+    """
+
+    stages: tuple[Stage, ...]
+    jobs: Mapping[str, Job]
+    now: float
+    over: str = ""
+
+    def of(self, stage: Stage) -> list[Job]:
+        """Return the started jobs of a stage."""
+        return [self.jobs[name] for name in stage.jobs if name in self.jobs]
+
+    def running(self, stage: Stage) -> bool:
+        """Return whether a job of the stage runs."""
+        return not self.over and any(job.ended is None for job in self.of(stage))
+
+    def ended(self, stage: Stage) -> bool:
+        """Return whether all jobs of the stage have ended that were to run."""
+        started = self.of(stage)
+        return bool(started) and not self.running(stage) and (len(started) == len(stage.jobs) or self.passed(stage))
+
+    def passed(self, stage: Stage) -> bool:
+        """Return whether no further job of a stage will start: a later stage has begun, or the run has succeeded."""
+        later = self.stages[self.stages.index(stage) + 1 :]
+        return self.over == "ok" or any(map(self.of, later))
+
+    def problems(self, stage: Stage) -> list[str]:
+        """Return why jobs of the stage failed."""
+        return [_named(job, str(job.problem or DIED)) for job in self.of(stage) if self._failed(job)]
+
+    def _failed(self, job: Job) -> bool:
+        return job.problem is not None or bool(self.over and job.ended is None)
+
+    def seconds(self, stage: Stage) -> float:
+        """Return the time from the start of the stage's first job to now or the end of its last one."""
+        started = self.of(stage)
+        ends = [job.ended or self.now for job in started]
+        return max(ends) - min(job.started for job in started) if started else 0.0
+
+    def counts(self, stage: Stage) -> str:
+        """Return how much of a stage is done: cases, or its jobs if it has several; empty if neither can be told."""
+        started = self.of(stage)
+        if started and len(stage.jobs) > 1:
+            others = len(stage.jobs) - len(started)
+            done = f"{sum(job.ended is not None for job in started)} of {len(stage.jobs)}"
+            return f"{done}, {others} up to date" if others and self.passed(stage) else done
+        job = next((job for job in started if job.total), None)
+        if job is None:
+            return ""
+        return f"{job.done:,} of {job.total:,} cases, {_outcomes(job.cases)}"
+
+    def pace(self, stage: Stage) -> str:
+        """Return the rate of a stage that computes cases and the time left, as far as they can be told."""
+        job = next((job for job in self.of(stage) if job.total), None)
+        if job is None:
+            return ""
+        seconds_left = None if job.ended else job.remaining(self.now)
+        late = not job.done and seconds_left == 0.0  # the plan's estimate, without the start of the workers
+        parts = [
+            f"{job.share:.0%} of the work" if 0.0 < job.share < 1.0 else "",
+            f"{job.rate:,.1f} cases/s" if job.done else "",
+            "" if seconds_left is None or late else f"{clock_time(seconds_left)} left",
+        ]
+        return ", ".join(filter(None, parts))
+
+    def up_to_date(self, stage: Stage) -> bool:
+        """Return whether nothing of a stage was left to do."""
+        return not self.of(stage) and self.passed(stage)
+
+    def doing(self) -> str:
+        """Return the step that takes longest at present, such as a compilation, with its time; empty if none does."""
+        step, since = self.step()
+        return f"{step} ({clock_time(self.now - since)})" if step else ""
+
+    def step(self) -> tuple[str, float]:
+        """Return the step that takes longest at present and when it began; empty if none does."""
+        steps = [job for job in self.jobs.values() if job.ended is None and job.doing]
+        oldest = min(steps, key=lambda job: job.doing_since, default=None)
+        return (str(oldest.doing), oldest.doing_since) if oldest else ("", self.now)
+
+    def news(self) -> str:
+        """Return the last line of news of a running job, such as that its workers are lost."""
+        return next((job.news for job in reversed(list(self.jobs.values())) if job.ended is None and job.news), "")
+
+    def links(self) -> list[str]:
+        """Return the links to the dashboard of the running simulations, and to its page of the sweep."""
+        job = next((job for job in self.jobs.values() if job.dashboard and job.ended is None), None)
+        named = {"dashboard": job.dashboard, "this sweep": job.page} if job else {}
+        return [f"{name}: {link}" for name, link in named.items() if link]
+
+    @property
+    def plan(self) -> dict[str, Any] | None:
+        """Return the table of the cases that this run computes, None if it computes none or has not come to it."""
+        job = self.jobs.get("simulate")
+        return job.table if job and job.table else None
+
+
+def _outcomes(counts: Mapping[str, int]) -> str:
+    """Return the outcomes of cases in words; it takes imports to know of any but ok."""
+    if not any(count for status, count in counts.items() if status != "ok"):
+        return "0 failed"
+    from sweeplib.engine.status import outcomes
+
+    return outcomes(counts)
+
+
+def _named(job: Job, problem: str) -> str:
+    """Return the problem of a job, with its name if its stage has several jobs."""
+    _, dot, name = job.name.partition(".")
+    return f"{name}: {problem}" if dot else problem
+
+
+def stages(sweep: "Design") -> tuple[Stage, ...]:
+    """Return the stages of a sweep, in their order."""
+    all_stages = [
+        Stage("plan", ("plan",)),
+        Stage("simulations", ("simulate",)),
+        Stage("dataset", ("finalise",)),
+        Stage("analyses", _several("analyse", list(sweep.analyses))),
+        Stage("figures", _several("figure", list(sweep.figures))),
+        Stage("report", ("report",)),
+    ]
+    return tuple(stage for stage in all_stages if stage.jobs)
+
+
+def _several(kind: str, names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{kind}.{name}" for name in names)

@@ -1,0 +1,202 @@
+"""Verification of all files but the run store: artefacts by their manifests, records, configs, leftovers."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from sweeplib.commands.upkeep.finding import Finding, Remedy
+from sweeplib.commands.upkeep.stored_cases import StoredCases
+from sweeplib.engine.design.design import Design
+from sweeplib.engine.files.regular_files import file_bytes
+from sweeplib.engine.storage.dataset.outline import planned_outline
+from sweeplib.engine.storage.dataset.versions import leftovers, linked_version, name_of, present_folder, versions
+from sweeplib.engine.storage.records.artefacts import DATASET as DATASET_PATH
+from sweeplib.engine.storage.records.artefacts import Artefact, artefacts, is_of_config
+from sweeplib.engine.storage.records.attempts import IN_REPORT
+from sweeplib.engine.storage.records.config_files import ORIGIN, READ, is_as_written
+from sweeplib.engine.storage.records.files import DAMAGED, LOST, DamageError, intact_json, read_json
+from sweeplib.engine.storage.records.manifest import UNLISTED, examination, manifest_path
+from sweeplib.engine.storage.records.publish import PublishAddress
+from sweeplib.engine.storage.store.identity_file import identity_files, is_whole
+from sweeplib.errors import SweeplibError
+
+DATASET, ANALYSES, PUBLISHED, FILES = "dataset", "analyses", "published dataset", "other files"
+REPLACED = "another command's config: delete it, or repeat the command with its overrides"
+RECORDS = (
+    *(f"{name}.json" for name in ("origin", "plan", "answers", "published", "*.done", "analysis/*.done")),
+    *(f"failures/{kind}.*.json" for kind in ("analysis", "figure", *IN_REPORT)),
+    *(f"jobs/{name}.json" for name in ("sweep", "plan", "simulate", "finalise", "report", "analyse.*", "figure.*")),
+)
+"""The names of the JSON files that sweeplib writes, beside manifests."""
+
+
+class OtherFiles:
+    """The files in a sweep's `directory` beside the run store; `chunks` counts those that were read, by part."""
+
+    def __init__(self, sweep: Design, directory: Path, stored: Sequence[StoredCases]) -> None:
+        self.sweep, self.directory, self.stored = sweep, directory, stored
+        self.chunks = {DATASET: 0, ANALYSES: 0}
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield all that is damaged, lost or stale."""
+        dataset, *others = artefacts(self.sweep, self.directory)
+        yield from self._dataset(dataset)
+        yield from self._old_versions()
+        yield from self._published_objects()
+        for artefact in others:
+            yield from self._artefact(artefact)
+        yield from self._damaged_json()
+        for path in identity_files(self.directory):
+            if path.stem in {store.dynamics for store in self.stored} and not is_whole(path):
+                yield Finding(path, DAMAGED, Remedy.delete, FILES)
+        yield from self._changed_configs()
+        yield from self._leftovers()
+
+    def _artefact(self, artefact: Artefact) -> Iterator[Finding]:
+        """Yield the damaged and lost files of what a stage has made, if its output or its manifest is there."""
+        stage, of, path, record = artefact.stage, artefact.name, artefact.path, _stage_record(artefact.output)
+        section = {"finalise": DATASET, "analyse": ANALYSES}.get(stage, FILES)
+        if "failed" in record or not (artefact.output.exists() or manifest_path(path).exists()):
+            return
+        if path.suffix == ".zarr" and not path.exists():
+            yield Finding(path, LOST, Remedy.again, section, stage, of)
+            return
+        version = present_folder(path)
+        chunks, problems = examination(version)
+        if section in self.chunks:
+            self.chunks[section] += chunks
+        for name, problem in sorted(problems.items()):
+            file = manifest_path(version).parent / name
+            yield Finding(file, problem, Remedy.again, section, stage, of, words=self._chunk_in_words(version, name))
+        if not problems and "digest" in record and record["digest"] != name_of(version):
+            yield Finding(path, DAMAGED, Remedy.again, section, stage, of)
+
+    def _dataset(self, artefact: Artefact) -> Iterator[Finding]:
+        """Yield the findings about the dataset, also as the link that earlier versions wrote."""
+        path = artefact.path
+        if path.is_symlink() and linked_version(path) is None:
+            why = "delete the link, if it is not yours"
+            problem = f"a link to {str(path.readlink())!a}, which sweeplib did not make"
+            yield Finding(path, problem, Remedy.refused, DATASET, why=why)
+            return
+        findings = list(self._artefact(artefact))
+        if path.is_symlink() and not path.exists():
+            findings = [Finding(path, LOST, Remedy.again, DATASET, "finalise")]
+        yield from findings
+        if path.exists() and not findings and is_of_config(self.sweep, self.directory):
+            yield from self._missing_arrays(present_folder(path))
+
+    def _missing_arrays(self, dataset: Path) -> Iterator[Finding]:
+        """Yield the arrays that the config asks for and that were not written: an earlier sweeplib did not notice."""
+        for name in planned_outline(self.sweep).variables:
+            if not (dataset / name / "zarr.json").exists():
+                words = f"{name} of all cases"
+                yield Finding(dataset / name, LOST, Remedy.again, DATASET, "finalise", words=words)
+
+    def _chunk_in_words(self, version: Path, name: str) -> str:
+        """Return which cases a chunk of a dataset has, or of which array of an analysis it is."""
+        array, _, key = name.partition("/c/")
+        if not key or self.directory / "analysis" in version.parents:
+            return array if key else ""
+        axes: dict[str, Sequence[Any]] = {axis.name: axis.values for axis in self.sweep.grid.axes}
+        axes |= {"dynamics": list(self.sweep.laws), "seed": self.sweep.seeds}
+        at = [f"{dim}={axes[dim][at]}" for dim, at in _position(version / array, key) if at < len(axes.get(dim, ()))]
+        return f"{array} of {', '.join(at) if at else 'all cases'}"
+
+    def _old_versions(self) -> Iterator[Finding]:
+        """Yield a finding for each file that is damaged in a version of the dataset that is not the current one."""
+        path = self.directory / DATASET_PATH
+        for version in versions(path):
+            if version.name != linked_version(path):
+                chunks, problems = examination(version)
+                self.chunks[DATASET] += chunks
+                words = "in a version of the dataset that is not the current one"
+                for name, problem in sorted(problems.items()):
+                    if problem == UNLISTED:
+                        continue
+                    yield Finding(version / name, problem, Remedy.delete, DATASET, of=version.name, words=words)
+
+    def _published_objects(self) -> Iterator[Finding]:
+        """Yield the objects at the address of the sweep that are not as in its dataset."""
+        dataset, address = self.directory / DATASET_PATH, self.sweep.publish
+        if address is None or not dataset.exists():
+            return
+        try:
+            place = PublishAddress(address, self.sweep.name, self.directory)
+            version = intact_json(dataset.with_suffix(".done.json")).get("digest")
+            self.chunks[PUBLISHED], problems = place.examined(version)
+        except SweeplibError as error:
+            yield Finding(Path(), str(error), Remedy.refused, PUBLISHED, why="nothing is sent there", address=address)
+            return
+        for name, problem in problems.items():
+            yield Finding(Path(name), problem, Remedy.again, PUBLISHED, "publish", address=address)
+
+    def _damaged_json(self) -> Iterator[Finding]:
+        """Yield the damaged JSON files that have names of records of sweeplib."""
+        for path in sorted(path for pattern in RECORDS for path in self.directory.glob(pattern)):
+            if not path.name.startswith(".") and _is_damaged(path):
+                stage, of = self._stage_of_json(path)
+                section = of if stage == "simulate" else ANALYSES if stage == "analyse" else FILES
+                remedy = Remedy.cases if stage == "simulate" else Remedy.again if stage else Remedy.delete
+                yield Finding(path, DAMAGED, remedy, section, stage, of if section != of else "")
+
+    def _stage_of_json(self, path: Path) -> tuple[str, str]:
+        """Return the stage that makes a JSON file again, and of which name; "" if nothing needs it."""
+        folder, name = path.parent.name, path.name.split(".")[0]
+        if path.parent == self.directory:
+            if name in self.sweep.runs and path.name == f"{name}.done.json":
+                return "simulate", name
+            return {ORIGIN: "plan", "dataset.done.json": "finalise"}.get(path.name, ""), ""
+        kind, _, of = path.name.removesuffix(".json").partition(".") if folder == "failures" else (folder, "", name)
+        if kind == "analysis" and of in self.sweep.analyses:
+            return "analyse", of
+        if kind == "figure" and of in self.sweep.figures:
+            return "figure", of
+        return "report" if kind in IN_REPORT else "", ""
+
+    def _changed_configs(self) -> Iterator[Finding]:
+        for name, remedy in (("config.yaml", Remedy.again), (READ, Remedy.refused)):
+            path = self.directory / name
+            if path.exists() and not is_as_written(path):
+                problem = "damaged, or edited: it holds something else than was written"
+                yield Finding(path, problem, remedy, FILES, "plan", why=REPLACED)
+
+    def _leftovers(self) -> Iterator[Finding]:
+        """Yield temporary files of killed writers, and marks of blocks that were begun and are done."""
+        for path in leftovers(self.directory):
+            yield Finding(path, "stale, left by a writer that was killed", Remedy.delete, FILES)
+        for stored in self.stored:
+            for mark in sorted((self.directory / "locks" / stored.dynamics).glob("*/*.begun")):
+                layout = stored.store.layouts.get(mark.parent.name)
+                number = int(mark.stem) if mark.stem.isdigit() else -1
+                if layout is None or not 0 <= number < layout.n_blocks:
+                    continue
+                if number not in stored.damage.blocks(layout.name) and layout.status(layout.block(number)).all():
+                    problem = "stale, left by a worker that died; its block is done"
+                    yield Finding(mark, problem, Remedy.delete, FILES)
+
+
+def _stage_record(output: Path) -> dict[str, Any]:
+    """Return what a JSON file of a stage says; {} if it is no such file, or lost or damaged."""
+    return intact_json(output) if output.suffix == ".json" else {}
+
+
+def _is_damaged(path: Path) -> bool:
+    try:
+        read_json(path)
+    except DamageError:
+        return True
+    return False
+
+
+def _position(array: Path, key: str) -> list[tuple[str, int]]:
+    """Return where a chunk is, along the dimensions that have several chunks; [] if the metadata do not say it."""
+    try:
+        metadata = json.loads(file_bytes(array / "zarr.json"))
+        dims, sizes = metadata["dimension_names"], metadata["shape"]
+        chunks = metadata["chunk_grid"]["configuration"]["chunk_shape"]
+        parts = zip(dims, sizes, chunks, map(int, key.split("/")), strict=True)
+        return [(dim, at) for dim, size, chunk, at in parts if chunk == 1 < size]
+    except (OSError, ValueError, TypeError, KeyError):
+        return []

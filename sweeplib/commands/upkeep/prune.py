@@ -1,0 +1,191 @@
+"""Stale results: what is in a sweep's folder and is not used by its present config; deleted only if asked."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sweeplib.engine.design.design import Design
+from sweeplib.engine.process.terminal import bytes_text, counted
+from sweeplib.engine.storage.dataset.versions import leftovers, linked_version, versions
+from sweeplib.engine.storage.records.artefacts import DATASET, refuse_other_config
+from sweeplib.engine.storage.records.files import files_below, intact_json, remove_files
+from sweeplib.engine.storage.records.links import links_on_the_way
+from sweeplib.engine.storage.records.locks import alone
+from sweeplib.engine.storage.records.manifest import MANIFEST, has_manifest, is_own, manifest_at
+from sweeplib.engine.storage.store.identity_file import identity_files, is_of
+from sweeplib.engine.storage.store.inventory import inventory
+from sweeplib.engine.storage.store.layout import Layout, layout_folders
+from sweeplib.engine.storage.store.layout_files import is_of_layout
+from sweeplib.engine.storage.store.outcomes import outcomes_path, reasons_path
+from sweeplib.engine.storage.store.run_store import RunStore, records, stored_dynamics
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+EARLIER_RECORDS = (
+    "*.files.json",
+    *(f"{folder}/*.files.json" for folder in ("analysis", "figures", "report")),
+    "figures/*.source.json",
+)
+"""What manifests have replaced."""
+
+
+@dataclass(frozen=True)
+class Stale:
+    """Files of sweeplib that the config does not use: what they are, the number of cases that they hold (None: none).
+
+    layout, blocks : results that are parts of a layout which the config uses.
+    """
+
+    title: str
+    files: tuple[Path, ...]
+    cases: int | None = None
+    layout: Layout | None = None
+    blocks: tuple[int, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        """Return the size of the files."""
+        return sum(path.stat().st_size for path in self.files)
+
+    @property
+    def since(self) -> float:
+        """Return when a file of these was written last, in seconds since 1970."""
+        return max((path.stat().st_mtime for path in self.files), default=0.0)
+
+
+def stale(sweep: Design, directory: Path) -> list[Stale]:
+    """Return what the config of a sweep does not use, the runs first.
+
+    Only what a record says is sweeplib's own is listed, and nothing that is a link or lies behind one.
+    """
+    items: list[Stale] = []
+    for dynamics in sweep.runs:
+        store = RunStore(directory, dynamics)
+        cases = inventory(sweep, dynamics, store)
+        for number, layout in enumerate(store.layouts.values()):
+            items += _stale_in_layout(layout, cases.row[cases.layout == number])
+    items += [*_other_dynamics(sweep, directory), *_other_files(sweep, directory)]
+    items = [replace(item, files=tuple(file for file in item.files if _is_file(directory, file))) for item in items]
+    return [item for item in items if item.files]
+
+
+def _is_file(directory: Path, path: Path) -> bool:
+    """Return whether a path is a file in a directory, and neither a link nor behind one."""
+    return path.is_file() and not any(links_on_the_way(directory, path))
+
+
+def _stale_in_layout(layout: Layout, rows: np.ndarray) -> Iterator[Stale]:
+    """Yield a layout of which the config needs no row, or its blocks of which it needs none."""
+    done = layout.status() > 0
+    name = f"{layout.path.parent.name}/{layout.name}"
+    if not len(rows):
+        files = _own_files(layout.path, is_of_layout)
+        yield Stale(f"cases of other configs or of other code: {name}", files, int(done.sum()))
+        return
+    used = set((rows // layout.block_size).tolist())
+    blocks = [n for n in range(layout.n_blocks) if n not in used and done[layout.block(n)].any()]
+    if blocks:
+        files = tuple(file for number in blocks for file in layout.files(number))
+        cases = sum(int(done[layout.block(number)].sum()) for number in blocks)
+        title = f"cases of other configs or of other code: {len(blocks)} block{'s' * (len(blocks) > 1)} of {name}"
+        yield Stale(title, files, cases, layout, tuple(blocks))
+
+
+def _own_files(folder: Path, is_own: Callable[[str], bool]) -> tuple[Path, ...]:
+    return tuple(file for file in files_below(folder) if is_own(file.relative_to(folder).as_posix()))
+
+
+def _other_dynamics(sweep: Design, directory: Path) -> Iterator[Stale]:
+    """Yield the runs of dynamics that are not in the config."""
+    for name in stored_dynamics(directory):
+        if name not in sweep.runs:
+            folder = directory / "runs.zarr" / name
+            layouts = [file for path in layout_folders(folder) for file in _own_files(path, is_of_layout)]
+            cases = sum(int((status > 0).sum()) for status in RunStore(directory, name).statuses())
+            outcomes = reasons_path(directory, name), outcomes_path(directory, name)
+            files = (*layouts, folder / "zarr.json", *records(directory, name), *outcomes)
+            yield Stale(f"runs of {name}, which is not in the config", files, cases)
+
+
+def _other_files(sweep: Design, directory: Path) -> Iterator[Stale]:
+    """Yield versions, analyses, figures and descriptions of failures that are not those of the config; leftovers."""
+    dataset = directory / DATASET
+    for version in versions(dataset):
+        if version.name != linked_version(dataset) and dataset.exists():
+            title = f"the version of the dataset before the present one: {version.name}"
+            yield Stale(title, _own_files(version, is_own(version)))
+    for record in sorted((directory / "analysis").glob("*.done.json")):
+        name, path = record.name.removesuffix(".done.json"), Path(f"{record}".removesuffix(".done.json") + ".zarr")
+        if name not in sweep.analyses and intact_json(record):
+            files_of_analysis = _own_files(path, is_own(path)) if has_manifest(path) else ()
+            yield Stale(f"analysis {name}, which is not in the config", (*files_of_analysis, record))
+    for record in sorted((directory / "figures").glob(f"*.{MANIFEST}")):
+        name = record.name.removesuffix(f".{MANIFEST}")
+        if name not in sweep.figures and (manifest := manifest_at(record.with_name(name))).files:
+            files = manifest.files.keys() - dict(manifest.problems()).keys()
+            yield Stale(f"figure {name}, which is not in the config", (*map(record.with_name, sorted(files)), record))
+    replaced = [path for pattern in EARLIER_RECORDS for path in sorted(directory.glob(pattern)) if intact_json(path)]
+    yield Stale(f"{len(replaced)} records of an earlier version of sweeplib", tuple(replaced))
+    old = tuple(path for path in identity_files(directory) if not is_of(path, sweep))
+    yield Stale("identities of the cases of other configs, other code or removed dynamics", old)
+    cases = tuple(path for path in sorted((directory / "failures").glob("*.json")) if _is_of_a_case(path))
+    yield Stale(f"descriptions of {counted(len(cases))}, by an earlier version of sweeplib", cases)
+    failures = [path for path in sorted((directory / "failures").glob("*.*.json")) if not _is_current(path, sweep)]
+    others = tuple(filter(intact_json, failures))
+    yield Stale(f"descriptions of {len(others)} failures that are not of this config", others)
+    yield Stale("temporary files of writers that were killed", tuple(leftovers(directory)))
+
+
+def _is_of_a_case(path: Path) -> bool:
+    """Return whether a file is the description of a case that did not end ok, as earlier versions wrote one for each.
+
+    They were written as the checksum in it says; a file that somebody else put there has none.
+    """
+    is_named_so = re.fullmatch("[0-9a-f]{32}", path.stem) is not None
+    return is_named_so and {"problem", "seed", "status"} <= intact_json(path).keys()
+
+
+def _is_current(path: Path, sweep: Design) -> bool:
+    """Return whether a description of a failed attempt is of the config, or not of an analysis or a figure."""
+    kind, _, name = path.name.removesuffix(".json").partition(".")
+    names = {"analysis": sweep.analyses, "figure": sweep.figures}
+    return kind not in names or name in names[kind]
+
+
+def delete_stale(sweep: Design, directory: Path) -> list[Stale]:
+    """Delete what is stale, and return it.
+
+    BusyError while another process is at work in the directory; InputError if the results there are of another config.
+    """
+    with alone(directory, "deletes stale results"):
+        refuse_other_config(sweep, directory)
+        deleted = stale(sweep, directory)
+        for item in deleted:
+            if item.layout is not None:
+                item.layout.forget(item.blocks)
+                continue
+            remove_files(directory, item.files)
+    return deleted
+
+
+def table(results: Sequence[Stale]) -> "Table":
+    """Return what is stale as a table with the total size."""
+    from sweeplib.engine.process.terminal import table as text_table
+
+    rows = [
+        [
+            item.title,
+            "" if item.cases is None else f"{item.cases:,}",
+            bytes_text(item.bytes),
+            datetime.fromtimestamp(item.since).astimezone().strftime("%Y-%m-%d %H:%M"),
+        ]
+        for item in results
+    ]
+    caption = f"in all {bytes_text(sum(item.bytes for item in results))}"
+    return text_table(("stale", "cases", "size", "last written"), rows, caption=caption)

@@ -1,0 +1,78 @@
+"""Cases that the next run computes again: those with a status, those of damaged blocks, or one case by its name."""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from sweeplib.commands.upkeep.cases import chosen_case, is_case
+from sweeplib.engine.design.design import Design
+from sweeplib.engine.status import Status
+from sweeplib.engine.storage.records.locks import alone
+from sweeplib.engine.storage.store.examination import damaged_blocks
+from sweeplib.engine.storage.store.inventory import inventory
+from sweeplib.engine.storage.store.layout import Layout
+from sweeplib.engine.storage.store.outcomes import outcomes_path
+from sweeplib.engine.storage.store.run_store import RunStore
+from sweeplib.errors import InputError
+
+RETRIED = ("failed", "killed", "timeout", "diverged", "inaccurate")
+DAMAGED = "damaged"
+"""Used like a status: the cases of blocks of which a file in the run store is lost or damaged."""
+ALL = "all"
+
+
+def retry(sweep: Design, directory: Path, selection: Sequence[str]) -> dict[str, int]:
+    """Make cases missing, so that the next run computes them again; return their number by dynamics.
+
+    `what` names statuses, `all` of these (as does nothing), `damaged`, or one case. The done.json of their dynamics is
+    removed, so that a workflow runs it again. InputError for anything else; BusyError while another process is at
+    work in the directory.
+    """
+    names = [name for name in selection if not is_case(name)]
+    if len(names) < len(selection) > 1:
+        raise InputError("one case at a time", value=" ".join(selection), expected="one case, or statuses")
+    for name in names:
+        if name not in (*RETRIED, DAMAGED, ALL):
+            choices = (*RETRIED, ALL, DAMAGED)
+            expected = f"one of {', '.join(choices)}, an identity, or coordinates such as p=4,seed=3"
+            raise InputError("not a status to retry", value=name, choices=choices, expected=expected)
+    with alone(directory, "clears cases"):
+        if len(names) < len(selection):
+            reset = _reset_case(sweep, directory, selection[0])
+        else:
+            chosen = RETRIED if ALL in names or not names else names
+            reset = {dynamics: _reset(sweep, dynamics, directory, {*names, *chosen}) for dynamics in sweep.runs}
+        for dynamics in filter(reset.get, reset):
+            (directory / f"{dynamics}.done.json").unlink(missing_ok=True)
+            outcomes_path(directory, dynamics).unlink(missing_ok=True)
+    return reset
+
+
+def _reset_case(sweep: Design, directory: Path, name: str) -> dict[str, int]:
+    chosen = chosen_case(sweep, directory, name)
+    if chosen.layout is None or chosen.status is Status.missing:
+        return {chosen.store.dynamics: 0}
+    chosen.layout.reset(np.array([chosen.row]))
+    return {chosen.store.dynamics: 1}
+
+
+def _reset(sweep: Design, dynamics: str, directory: Path, names: Collection[str]) -> int:
+    """Reset the cases of a dynamics with some statuses, and those of damaged blocks if these are named."""
+    damaged = _forget_damaged(RunStore(directory, dynamics).layouts.values()) if DAMAGED in names else 0
+    statuses = [Status[name] for name in names if name in RETRIED]
+    if not statuses:
+        return damaged
+    store = RunStore(directory, dynamics)
+    wanted = inventory(sweep, dynamics, store)
+    chosen = np.isin(wanted.status, statuses)
+    for number, layout in enumerate(store.layouts.values()):
+        layout.reset(np.unique(wanted.row[chosen & (wanted.layout == number)]))
+    return damaged + len(np.unique(wanted.ids[chosen]))
+
+
+def _forget_damaged(layouts: Collection[Layout]) -> int:
+    """Delete the results of damaged blocks; return how many cases that are. DamageError if an index is damaged."""
+    for layout in layouts:
+        layout.check_index()
+    return sum(len(layout.forget(damaged_blocks(layout))) for layout in layouts)

@@ -1,1 +1,0 @@
-"""Published values and curves, and the reader of files of them."""

@@ -1,0 +1,1 @@
+"""Tables, registries, limits and other things that every room uses."""

@@ -1,0 +1,161 @@
+"""Axis: the values along one dimension of a grid, and the values of other names that vary with them."""
+
+import itertools
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from operator import itemgetter
+from typing import Any, NoReturn
+
+from sweeplib.engine.design.fields import field_values
+from sweeplib.engine.parameters import Parameters
+from sweeplib.engine.simulator import Simulator, networks
+from sweeplib.errors import InputError
+
+MAX_SHOWN = 8  # values of an axis in a message
+POINT = "point"
+"""The dimension of the rows of a table of points."""
+_SCALARS = int | float | str
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The values of the dimension `name`, and of the names `linked` to it, index by index, parameters of a simulator.
+
+    Values are checked, must differ, and numbers are sorted, so that a grid does not depend on the order in the file.
+    InputError, with the key `NAME[i]`, for a value that `name` cannot have or that is repeated.
+    """
+
+    name: str
+    values: tuple[Any, ...]
+    linked: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    simulator: Simulator = field(default_factory=networks, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        columns = {self.name: self.values, **self.linked}
+        columns = {name: _scalars(self.simulator.parameters, name, values) for name, values in columns.items()}
+        column = columns[self.name]
+        _refuse_repeats(self.name, column)
+        for name, values in columns.items():
+            if len(values) != len(column):
+                expected = f"{len(column)} values, as many as {self.name} has"
+                raise InputError("linked axes differ in length", key=name, value=list(values), expected=expected)
+        order = sorted(range(len(column)), key=column.__getitem__) if _are_numbers(column) else range(len(column))
+        columns = {name: tuple(values[place] for place in order) for name, values in columns.items()}
+        object.__setattr__(self, "values", columns.pop(self.name))
+        object.__setattr__(self, "linked", columns)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the dimension's name, then the names linked to it."""
+        return (self.name, *self.linked)
+
+    def column(self, name: str) -> tuple[Any, ...]:
+        """Return the values of the axis or of a name linked to it."""
+        return self.values if name == self.name else self.linked[name]
+
+    @cached_property
+    def place_of(self) -> dict[Any, int]:
+        """Return the index of each value."""
+        return {value: place for place, value in enumerate(self.values)}
+
+    def at(self, place: int) -> dict[str, Any]:
+        """Return the value of each of `names` at this index of the axis."""
+        return {self.name: self.values[place]} | {name: values[place] for name, values in self.linked.items()}
+
+    def places(self, name: str, wanted: Iterable[Any]) -> set[int]:
+        """Return the indices of the `wanted` values of `name`, numbers to 12 digits; InputError if one is missing."""
+        return set().union(*places_in(self.column(name), name, wanted))
+
+
+class TableAxis(Axis):
+    """The rows of a table of points, numbered from 0, with the values of all its names."""
+
+    def __init__(self, columns: Mapping[str, Sequence[Any]], simulator: Simulator | None = None) -> None:
+        rows = range(len(next(iter(columns.values()), ())))
+        linked = {name: tuple(column) for name, column in columns.items()}
+        super().__init__(POINT, tuple(rows), linked, simulator or networks())
+
+
+def places_in(column: Sequence[Any], name: str, wanted: Iterable[Any]) -> list[list[int]]:
+    """Return the indices of each value in the `column` of an axis, numbers to 12 digits; InputError if one has none."""
+    places: dict[Any, list[int]] = {}
+    for place, value in enumerate(column):
+        places.setdefault((isinstance(value, bool), value), []).append(place)
+    numbers = [value for value in places if _are_numbers(value[1:])]
+    numbers.sort(key=itemgetter(1))
+    return [
+        (places.get((isinstance(value, bool), value)) if isinstance(value, _SCALARS) else None)
+        or [place for near in _near(numbers, value) for place in places[near]]
+        or _refuse_absent(column, name, value)
+        for value in wanted
+    ]
+
+
+def _near(numbers: list[tuple[bool, Any]], value: Any) -> list[tuple[bool, Any]]:
+    """Return the sorted numbers that equal a number to 12 digits."""
+    if not _are_numbers([value]):
+        return []
+    first = bisect_left(numbers, value - 2e-12 * abs(value), key=itemgetter(1))
+    above = (numbers[place] for place in range(first, len(numbers)))
+    near = itertools.dropwhile(lambda other: other[1] < value and not _close(value, other[1]), above)
+    return list(itertools.takewhile(lambda other: _close(value, other[1]), near))
+
+
+def _refuse_absent(column: Sequence[Any], name: str, value: Any) -> NoReturn:
+    if not (_are_numbers(column) and _are_numbers([value])):
+        raise InputError(f"not a value of the axis {name}", key=name, value=value, choices=map(str, column))
+    nearest = min(column, key=lambda other: abs(other - value))
+    few = len(column) <= MAX_SHOWN
+    expected = "one of " + (", ".join(map(str, column)) if few else f"its {len(column)} values")
+    choices = (f"{nearest}",)
+    raise NearestError(f"not a value of the axis {name}", key=name, value=value, expected=expected, choices=choices)
+
+
+class NearestError(InputError):
+    """An InputError that suggests the nearest number instead of the most similar text."""
+
+    @property
+    def suggestion(self) -> str | None:
+        """Return the nearest value."""
+        return self.choices[0]
+
+
+def _scalars(parameters: Parameters, name: str, values: Iterable[Any]) -> tuple[Any, ...]:
+    """Return the values of an axis, checked for its name; all are floats if one is."""
+    values = tuple(values)
+    if not values:
+        raise InputError("an axis needs at least one value", key=name, value=[])
+    for place, value in enumerate(values):
+        if not isinstance(value, _SCALARS):
+            expected = "a number, a name or true/false"
+            raise InputError("not a value for an axis", key=f"{name}[{place}]", value=value, expected=expected)
+    checked = field_values(parameters, name, values)
+    if {str, int} <= {str if isinstance(value, str) else int for value in checked if value is not None}:
+        expected = "numbers alone, or names alone; other values in a second sweep"
+        raise InputError("an axis of numbers and names", key=name, value=list(checked), expected=expected)
+    try:
+        return tuple(map(float, checked)) if any(isinstance(value, float) for value in checked) else checked
+    except OverflowError:
+        raise InputError("beyond the range of numbers", key=name, value=list(checked)) from None
+
+
+def _refuse_repeats(name: str, values: tuple[Any, ...]) -> None:
+    earlier: set[Any] = set()
+    for place, value in enumerate(values):
+        if value in earlier:
+            raise InputError("value given twice", key=f"{name}[{place}]", value=value, expected="different values")
+        earlier.add(value)
+
+
+def _close(first: float, second: float) -> bool:
+    return math.isclose(first, second, rel_tol=1e-12)
+
+
+def _are_numbers(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)

@@ -1,0 +1,322 @@
+"""Design: a grid, seeds, the dynamics to run on them, and the analyses and figures of the results of a sweep."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.engine.base.budget import SEEDS
+from sweeplib.engine.base.table import Column, Table
+from sweeplib.engine.cases import Case, Cases
+from sweeplib.engine.code.plugins import load_plugins, plugin_files
+from sweeplib.engine.code.user_code import is_file, with_files
+from sweeplib.engine.design.choices import Choice, is_a_choice
+from sweeplib.engine.design.cluster import ClusterSettings
+from sweeplib.engine.design.fields import options_of
+from sweeplib.engine.design.grid import Grid
+from sweeplib.engine.design.places import Condition
+from sweeplib.engine.design.questions import Question, RowCounts
+from sweeplib.engine.files.published import references_digest
+from sweeplib.engine.language import Expression
+from sweeplib.engine.runs import kind_of
+from sweeplib.engine.seeds import checked_seed
+from sweeplib.engine.simulator import Simulator
+from sweeplib.errors import InputError, errors_at
+
+Options = tuple[tuple[str, Any], ...]
+
+
+def replica_counts(replicas: Expression | RowCounts, points: Table) -> NDArray[np.int64]:
+    """Return the values (n,) of the number of replicas of points; InputError unless they are whole numbers from 0."""
+
+    def counted(columns: Mapping[str, Sequence[Any]], count: int) -> list[int]:
+        values = _values_of(replicas, columns, count, "seeds")
+        at = next((at for at, value in enumerate(values) if value != value // 1 or not 0 <= value <= SEEDS), None)
+        if at is not None:
+            problem = f"not a number of seeds: {replicas} at {_values_at(replicas, columns, at)}"
+            raise InputError(problem, key="seeds", value=values[at], expected=f"a whole number from 0 to {SEEDS}")
+        return [int(value) for value in values]
+
+    return points.over(sorted(replicas.names), counted).array(np.int64)
+
+
+def _values_of(
+    expression: Expression | RowCounts, columns: Mapping[str, Sequence[Any]], count: int, key: str
+) -> list[Any]:
+    with errors_at(key):
+        return expression.evaluated(columns, count)
+
+
+def _values_at(expression: Expression | RowCounts, columns: Mapping[str, Sequence[Any]], at: int) -> str:
+    return ", ".join(f"{name}={columns[name][at]}" for name in sorted(expression.names))
+
+
+class RunPoints(NamedTuple):
+    """The n points of a run: the flat index (n,) of the first seed of each, its number (n,) of seeds, and its case."""
+
+    flat: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    cases: Cases
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of a dynamics, its numerical options, and where it runs; there may be several of a dynamics.
+
+    It runs at the values of axes, or seeds, in `where`, at those points at which `when` is true.
+
+    law : the name of several runs of one law, the cheapest of which runs at each point; the dataset has them as one.
+    """
+
+    dynamics: str
+    where: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    when: Expression | None = None
+    law: str | None = None
+
+
+@dataclass(frozen=True)
+class Design:
+    """A complete sweep: the content of a config file; `source` is its complete YAML.
+
+    `recording` and `clock`, the unit of the recording times at each point, are of its simulator; `replicas` is the
+    number of the first `seeds` that a point has, all of them if None. Rounds add rows until the `questions` are
+    answered. `pair_by` names the fields of a problem that distinguish random streams, all if None. `plugins` are the
+    user's modules, or absolute paths of files, and are imported here, the file of its `function` among them, which is
+    named `PATH:NAME` where a sweep calls one; `table` is the path of a table of points, `bases`
+    are the configs that the sweep's own starts from.
+    `source` has only the names of files, so that it does not depend on the folder.
+    The sweep runs on `cluster`, this machine if None. Its dataset is sent to the address `publish`, if there is one,
+    and names its `authors` and the `licence` under which they publish it.
+    """
+
+    name: str
+    grid: Grid
+    seeds: tuple[int, ...]
+    runs: Mapping[str, Run]
+    recording: Any
+    clock: Any = None
+    replicas: Expression | RowCounts | None = None
+    root_seed: int = 0
+    pair_by: tuple[str, ...] | None = None
+    analyses: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    figures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    questions: Mapping[str, Question] = field(default_factory=dict)
+    cluster: ClusterSettings | None = None
+    timeout: float | None = None
+    publish: str | None = None
+    authors: tuple[str, ...] = ()
+    licence: str | None = None
+    table: str | None = None
+    bases: tuple[Path, ...] = ()
+    plugins: tuple[str, ...] = ()
+    function: str | None = None
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        load_plugins(self.plugins)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return the number of values along the dimensions of the grid, then of seeds."""
+        return (*self.grid.shape, len(self.seeds))
+
+    @cached_property
+    def size(self) -> int:
+        """Return the number of cases of all dynamics."""
+        return sum(self.size_of(dynamics) for dynamics in self.runs)
+
+    def size_of(self, dynamics: str) -> int:
+        """Return the number of cases of one dynamics, without enumerating them."""
+        places = [place for place, _ in self.seeds_of(dynamics)]
+        if self.replicas is None:
+            return self.grid.size_where(self._where(dynamics), self.when(dynamics)) * len(places)
+        where, when = self._where(dynamics), self.when(dynamics)
+        batches = self.grid.batches(where, when, self.replicas.names)
+        return sum(int(np.searchsorted(places, self.counts(table)).sum()) for _, table in batches)
+
+    @property
+    def simulator(self) -> Simulator:
+        """Return what computes its cases."""
+        return self.grid.simulator
+
+    @cached_property
+    def laws(self) -> dict[str, tuple[str, ...]]:
+        """Return the runs by their name in the dataset, which has those of one law under its name."""
+        names: dict[str, tuple[str, ...]] = {}
+        for name, run in self.runs.items():
+            names[run.law or name] = (*names.get(run.law or name, ()), name)
+        return names
+
+    @cached_property
+    def choices(self) -> dict[str, NDArray[np.int8]]:
+        """What `Choice` knows of each point of the grid: a memory, filled as points are asked for."""
+        return {}
+
+    @property
+    def takes_the_cheapest(self) -> bool:
+        """Return whether the dataset has several runs as one, of which the cheapest ran."""
+        return len(self.laws) < len(self.runs)
+
+    def when(self, dynamics: str) -> Condition | None:
+        """Return the condition under which a run runs at a point."""
+        return Choice(self, dynamics) if is_a_choice(self, dynamics) else self._run(dynamics).when
+
+    def points_in(self, dynamics: str) -> int:
+        """Return the number of points in the part of the grid where a run may run."""
+        return self.grid.size_where(self._where(dynamics))
+
+    def most_cases_of(self, dynamics: str) -> int:
+        """Return the number of cases of one dynamics if its `when` were true everywhere."""
+        return self.points_in(dynamics) * len(self._run(dynamics).where.get("seed", self.seeds))
+
+    def points(self, dynamics: str) -> RunPoints:
+        """Return the points of the grid that one dynamics runs on, each with a case of seed 0."""
+        places, table = self.grid.points(self._where(dynamics), self.when(dynamics))
+        flat = np.ravel_multi_index((*places.T, np.zeros(len(places), np.int64)), self.shape)
+        return RunPoints(flat, self.counts(table), self.cases_at(dynamics, table, 0))
+
+    def cases_at(self, dynamics: str, points: Table, seed: int = 0) -> Cases:
+        """Return a case of one dynamics with this seed at each of some points."""
+        fields = {"dynamics": kind_of(dynamics), "recording": self.recording, "seed": seed}
+        fields |= {"root_seed": self.root_seed, "pair_by": self.pair_by}
+        columns = {name: points.constant(value) for name, value in fields.items()}
+        columns |= {"clock": self.clocks(points), "options": self._options(dynamics, points)}
+        return self.simulator.cases_at(points, columns)
+
+    def seeds_of(self, dynamics: str) -> list[tuple[int, int]]:
+        """Return the indices (among all seeds) and the values of the seeds that one dynamics runs on."""
+        wanted = self._run(dynamics).where.get("seed", self.seeds)
+        chosen, seeds = set(wanted), set(self.seeds)
+        missing = next((seed for seed in wanted if seed not in seeds), None)
+        if missing is not None:
+            expected = "some of the sweep's `seeds`"
+            raise InputError("not a seed of the sweep", key="seed", value=missing, expected=expected)
+        return [(place, checked_seed(seed)) for place, seed in enumerate(self.seeds) if seed in chosen]
+
+    def _options(self, dynamics: str, points: Table) -> Column:
+        """Return the numerical options of one run at points."""
+        fixed, names = self._run(dynamics).options, options_of(dynamics, points.columns)
+
+        def options(columns: Mapping[str, Sequence[Any]], count: int) -> list[Options]:
+            rows = zip(*columns.values(), strict=True) if names else [()] * count
+            return [tuple(sorted({**fixed, **dict(zip(names, row, strict=True))}.items())) for row in rows]
+
+        return points.over([f"{dynamics}.{name}" for name in names], options)
+
+    def clocks(self, points: Table) -> Column:
+        """Return the factors of the recording times at points; InputError unless they are positive."""
+        clock = self.clock
+        if clock is None:
+            return points.constant(1.0)
+        return points.over(sorted(self.names_of_clock), clock.lengths)
+
+    @property
+    def names_of_clock(self) -> frozenset[str]:
+        """Return the names of the grid on which the unit of the recording times depends."""
+        return frozenset() if self.clock is None else self.clock.names(self.grid.names)
+
+    @property
+    def time_attributes(self) -> dict[str, Any]:
+        """Return the attributes of the recording times, which say their unit."""
+        return self.simulator.label("time") if self.clock is None else self.clock.attributes()
+
+    def counts(self, points: Table) -> NDArray[np.int64]:
+        """Return the number (n,) of the first seeds that points have; InputError unless whole numbers from 0."""
+        return np.full(len(points), len(self.seeds)) if self.replicas is None else replica_counts(self.replicas, points)
+
+    def own_counts(self, points: Table) -> NDArray[np.int64]:
+        """Return the number (n,) of seeds that the config gives points, whatever rounds have added."""
+        counts = self.replicas
+        if not isinstance(counts, RowCounts):
+            return self.counts(points)
+        return np.full(len(points), counts.most) if counts.seeds is None else replica_counts(counts.seeds, points)
+
+    def cases(self, dynamics: str) -> Iterator[tuple[tuple[int, ...], Case]]:
+        """Yield the index over (dimensions of the grid, seed) and the case, in C order, of each case of a dynamics.
+
+        The cases of one point share its Problem.
+        """
+        seeds, points = self.seeds_of(dynamics), self.points(dynamics)
+        index = np.array(np.unravel_index(points.flat, self.shape)).T[:, :-1].tolist()
+        for at, count, case in zip(index, points.counts.tolist(), points.cases, strict=True):
+            for place, seed in seeds:
+                if place < count:
+                    yield (*at, place), replace(case, seed=seed)
+
+    def probed(self, dynamics: str) -> Cases:
+        """Return the first case of each probed point of a dynamics: see `Grid.probed`."""
+        wanted = self._run(dynamics).where.get("seed")
+        seed = checked_seed(self.seeds[0]) if wanted is None else self.seeds_of(dynamics)[0][1]
+        return self.cases_at(dynamics, self.grid.probed(self._where(dynamics), self.when(dynamics)), seed)
+
+    def numerics(self, dynamics: str) -> str:
+        """Return a hash of the identities of one dynamics' cases, at the probed points; a workflow reruns on a change.
+
+        It changes with everything that can change a number of a result, not with messages, labels or input checks.
+        """
+        digest = hashlib.blake2b(digest_size=16)
+        digest.update(self.probed(dynamics).identities().tobytes())
+        return digest.hexdigest()
+
+    def description(self, dynamics: str) -> str:
+        """Return a text of everything in the sweep on which the cases of one dynamics depend, and their order."""
+        grid, run = self.grid, self._run(dynamics)
+        derived = {name: expression.text for name, expression in grid.derived.items()}
+        when = self.when(dynamics)
+        chosen = (dict(run.where), dict(run.options), when and when.text)
+        replicas = self.seeds if self.replicas is None else (self.seeds, self.replicas.text)
+        whole = (
+            grid.axes,
+            dict(grid.fixed),
+            derived,
+            self.clock and self.clock.text,
+            replicas,
+            self.recording.key,
+            chosen,
+        )
+        return repr((dynamics, *whole, self.root_seed, self.pair_by))
+
+    def drawing(self, figure: str) -> dict[str, Any]:
+        """Return the options of a figure, with published values as a hash of their content: redraws depend on this."""
+        options = self.figures[figure]
+        files = options.get("reference")
+        return {**options, "reference": references_digest(files)} if isinstance(files, list) else dict(options)
+
+    def files(self) -> list[Path]:
+        """Return the user's files that the sweep is made from, beside its config."""
+        names = [name for name in self.user_names() if is_file(name) and name not in self.plugins]
+        return [*self.bases, *plugin_files(self.plugins), *map(Path, names)]
+
+    def with_files(self, convert: Callable[[list[str]], Iterable[str]]) -> dict[str, Any]:
+        """Return the keys of the sweep's config that name files of the user, with `convert` applied to the names."""
+        table = {} if self.table is None else {"points": self.table}
+        function = {} if self.function is None else {"simulator": self.function}
+        file = (self.function or "").partition(":")[0]
+        plugins = [plugin for plugin in self.plugins if plugin != file]
+        return with_files({"plugins": plugins, "figures": self.figures, **table, **function}, convert)
+
+    def user_names(self) -> list[str]:
+        """Return the names in the sweep's config that may be those of files of the user."""
+        names: list[str] = []
+
+        def collect(some: list[str]) -> list[str]:
+            names.extend(some)
+            return some
+
+        self.with_files(collect)
+        return names
+
+    def _run(self, dynamics: str) -> Run:
+        if dynamics not in self.runs:
+            raise InputError("the sweep does not run this dynamics", value=dynamics, choices=self.runs)
+        return self.runs[dynamics]
+
+    def _where(self, dynamics: str) -> dict[str, tuple[Any, ...]]:
+        """Return the part of the grid where a dynamics runs."""
+        return {name: values for name, values in self._run(dynamics).where.items() if name != "seed"}

@@ -1,0 +1,80 @@
+"""Valid values of the names of a grid: parameters, options of runs, and symbols, which are any numbers."""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Annotated, Any, get_args
+
+import pydantic
+
+from sweeplib.engine.base.validation import wanted
+from sweeplib.engine.parameters import Parameters
+from sweeplib.errors import InputError
+
+Symbol = int | Annotated[float, pydantic.Field(allow_inf_nan=False)]
+
+
+def field_value(parameters: Parameters, name: str, value: Any) -> Any:
+    """Return `value` in the type of a parameter or a symbol; InputError, with the name as key, if it is invalid."""
+    return _checked(parameters, name, (value,), key=name, indexed=False)[0]
+
+
+def field_values(parameters: Parameters, name: str, values: Sequence[Any]) -> tuple[Any, ...]:
+    """Return `values` in the type of a parameter or a symbol; InputError, with key `name[i]`, if one is invalid."""
+    return _checked(parameters, name, values, key=name, indexed=True)
+
+
+def options_of(run: str, names: Iterable[str]) -> list[str]:
+    """Return the options of a run that are among the names of a grid, such as `step` for `sde.step`."""
+    return [name.removeprefix(f"{run}.") for name in names if name.startswith(f"{run}.")]
+
+
+def _type(parameters: Parameters, name: str) -> Any:
+    """Return the type of the values of `name`; InputError for an option that a run does not have."""
+    kind = parameters.type_of(name)
+    return Symbol if kind is None else kind
+
+
+def _is_whole(kind: Any) -> bool:
+    """Return whether values of a type are counts, whole numbers."""
+    return int in (kind, *get_args(kind)) and kind is not Symbol
+
+
+def _checked(parameters: Parameters, name: str, values: Sequence[Any], key: str, indexed: bool) -> tuple[Any, ...]:
+    """Return values as a name can have them; InputError, with the key and the index, for the first that it cannot."""
+    kind = _type(parameters, name)
+    whole = _is_whole(kind)
+    prepared = values if set(map(type, values)) == {float} and not whole else [_for_type(x, whole) for x in values]
+    places = [f"{key}[{place}]" if indexed else key for place in range(len(values))]
+    try:
+        checked = _adapter(name, kind).validate_python(list(prepared), strict=True)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        place = int(first["loc"][0])
+        raise _refusal(parameters, name, values[place], first).within(prefix=places[place]) from None
+    return tuple(parameters.canonical(name, value, place) for value, place in zip(checked, places, strict=True))
+
+
+def _refusal(parameters: Parameters, name: str, value: Any, details: Any) -> InputError:
+    """Return the error for a value of a parameter, by what pydantic says of it."""
+    problem, kind = f"not a value of {name}", _type(parameters, name)
+    if (expected := parameters.expected(name)) is not None:
+        return InputError(problem, value=value, expected=expected)
+    if _is_whole(kind) and isinstance(value, float) and not value.is_integer():
+        return InputError(problem, value=value, expected="a whole number")
+    if kind is Symbol:
+        details = {**details, "type": "finite_number" if isinstance(value, float) else "float_type"}
+    return InputError(problem, value=value, **wanted(details))
+
+
+@cache
+def _adapter(name: str, kind: Any) -> Any:
+    """Return the pydantic adapter of lists of values of `name`, of the type `kind`."""
+    values: Any = list[kind]
+    return pydantic.TypeAdapter(values)
+
+
+def _for_type(value: Any, whole: bool) -> Any:
+    """Return 3 for 3.0 if a whole number is required, and a tuple for a list."""
+    if whole and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return tuple(value) if isinstance(value, list) else value

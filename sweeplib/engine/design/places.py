@@ -1,0 +1,67 @@
+"""Places: indices of points of a grid, and those that are checked of a large one."""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from sweeplib.engine.base.budget import PROBES
+
+BATCH = 4096
+"""The number of points that are looked at together."""
+
+
+@runtime_checkable
+class Condition(Protocol):
+    """An expression, or what else says at which points a run runs."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the grid on whose values it depends."""
+
+    @property
+    def text(self) -> str:
+        """What it is made from."""
+
+    def evaluated(self, columns: Mapping[str, Sequence[Any]], count: int) -> Sequence[Any]:
+        """Return the values at `count` points, with the values of the names in `columns`."""
+
+
+def some_places(positions: Sequence[Sequence[int]]) -> Iterator[np.ndarray]:
+    """Yield the indices (points, dims) with these positions along each axis, in C order, thousands at a time."""
+    lengths = tuple(map(len, positions))
+    for first in range(0, math.prod(lengths), BATCH):
+        numbers = np.arange(first, min(first + BATCH, math.prod(lengths)))
+        indices = np.unravel_index(numbers, lengths) if lengths else ()
+        yield at_positions(positions, np.array(indices, np.int64).reshape(-1, len(numbers)).T)
+
+
+def at_positions(positions: Sequence[Sequence[int]], indices: np.ndarray) -> np.ndarray:
+    """Return the positions (points, dims) along each axis that have these indices (points, dims)."""
+    places = np.empty_like(indices)
+    for axis, along in enumerate(positions):
+        places[:, axis] = np.array(along, np.int64)[indices[:, axis]]
+    return places
+
+
+def probe_places(lengths: Sequence[int], most: int) -> np.ndarray:
+    """Return the probes as an array (probes, dims)."""
+    places = list(probes(lengths, most))
+    return np.array(places, np.int64).reshape(len(places), len(lengths))
+
+
+def probes(lengths: Sequence[int], most: int = PROBES) -> Iterator[tuple[int, ...]]:
+    """Yield indices of points of a grid: all if at most `most`, otherwise its corners and `most` on its diagonal.
+
+    The diagonal meets each value of every axis that is no longer than `most`.
+    """
+    if math.prod(lengths) <= most:
+        yield from itertools.product(*map(range, lengths))
+        return
+    ends = [sorted({0, length - 1}) for length in lengths]
+    yield from itertools.islice(itertools.product(*ends), most)
+    longest = max(lengths)
+    for step in range(0, longest, math.ceil(longest / most)):
+        yield tuple(step % length for length in lengths)

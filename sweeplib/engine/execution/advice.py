@@ -1,0 +1,113 @@
+"""Advice of a plan: which dynamics takes most of the time, and which alternative was measured to be cheaper here."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sweeplib.engine.design.design import Design
+from sweeplib.engine.design.questions import RowCounts, without_rows
+from sweeplib.engine.execution.calibration import Calibration, Pilot
+from sweeplib.engine.execution.child import EndedError
+from sweeplib.engine.hints import Alternative
+from sweeplib.engine.runs import kind_of
+
+if TYPE_CHECKING:
+    from sweeplib.engine.execution.plan import DynamicsPlan
+
+ADVISED_SECONDS = 60.0
+"""CPU seconds below which a sweep gets no advice."""
+
+LEAST_SHARE, LEAST_FACTOR = 0.5, 2.0
+MEASURED_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The cost of a dynamics: its `share` of a sweep's time, and an alternative if there is one.
+
+    If the sweep has a run of a kind with which others are compared, the `yardstick`, a case takes `times` as long as
+    one of it. `instead` describes an alternative that is cheaper by the factor `cheaper`, and `where` it was measured.
+    """
+
+    dynamics: str
+    share: float
+    yardstick: str | None = None
+    times: float = 1.0
+    instead: str | None = None
+    cheaper: float = 1.0
+    where: str = ""
+
+    @property
+    def text(self) -> str:
+        """Return the advice as a sentence."""
+        beside = f", a case {_number(self.times)} times as long as one of {self.yardstick}" if self.yardstick else ""
+        says = f"{self.dynamics} takes {100 * self.share:.0f} % of the time{beside}"
+        if self.instead is None:
+            return says
+        return f"{says}: {self.where} {self.instead} {_number(self.cheaper)} times cheaper here"
+
+
+def advice(
+    plans: Mapping[str, "DynamicsPlan"], pilots: Mapping[str, Mapping[str, Pilot]], calibration: Calibration
+) -> Iterator[Advice]:
+    """Yield the advice for the parts of a plan, each with the pilots of its layouts; alternatives are measured."""
+    total = sum(plan.cpu_seconds for plan in plans.values())
+    for name, plan in plans.items():
+        if total >= ADVISED_SECONDS and plan.cpu_seconds >= LEAST_SHARE * total:
+            item = _with_alternative(_cost_share(name, plans, pilots[name], total), plan, pilots[name], calibration)
+            if item.instead or len(plans) > 1:
+                yield item
+
+
+def _cost_share(name: str, plans: Mapping[str, "DynamicsPlan"], pilots: Mapping[str, Pilot], total: float) -> Advice:
+    """Return the share of a dynamics and, if there is a yardstick for it, its cost relative to that."""
+    plan, hints = plans[name], next(iter(pilots.values())).cases[0].simulator.hints
+    share = Advice(name, plan.cpu_seconds / total)
+    yardsticks = (other for other in hints.yardsticks(kind_of(name)) if other in plans and plans[other].todo)
+    yardstick = next(yardsticks, None)
+    if yardstick is None:
+        return share
+    return replace(share, yardstick=yardstick, times=plan.seconds_a_case / plans[yardstick].seconds_a_case)
+
+
+def _with_alternative(
+    share: Advice, plan: "DynamicsPlan", pilots: Mapping[str, Pilot], calibration: Calibration
+) -> Advice:
+    """Return the advice with the cheapest alternative, if any, for the layout that takes most of the time."""
+    layout = max(plan.layouts, key=lambda name: plan.layouts[name].cpu_seconds)
+    first, seconds = pilots[layout].cases[0], plan.layouts[layout].seconds
+    hints = first.simulator.hints
+    for alternative in hints.alternatives(share.dynamics):
+        if other := _cost(alternative, pilots[layout], calibration):
+            cheaper = seconds / other
+            if cheaper > max(share.cheaper, LEAST_FACTOR):
+                instead, where = alternative.description(first), hints.where(pilots[layout].cases)
+                share = replace(share, instead=instead, cheaper=cheaper, where=where)
+    return share
+
+
+def _cost(alternative: Alternative, pilot: Pilot, calibration: Calibration) -> float | None:
+    """Return the seconds per case of an alternative; None if it does not apply to all cases or cannot be measured."""
+    cases = [other for case in pilot.cases if (other := alternative.case(case))]
+    if len(cases) < len(pilot.cases):
+        return None
+    instead = Pilot(f"{pilot.name} by {alternative.kind}", tuple(cases))
+    try:
+        calibration.compile(instead)
+        with calibration.steps.step(f"measuring {instead.title} instead of {pilot.dynamics}"):
+            return calibration.cost(instead, MEASURED_SECONDS)
+    except EndedError:
+        return None
+
+
+def _number(factor: float) -> str:
+    return f"{factor:.0f}" if factor >= 9.5 else f"{factor:.2g}"
+
+
+def round_lines(sweep: Design) -> tuple[str, ...]:
+    """Return a line about the cases of a sweep that its rounds have added; none without rounds."""
+    if not isinstance(sweep.replicas, RowCounts):
+        return ()
+    without, rounds = without_rows(sweep), len(sweep.replicas.rounds)
+    added = sum(sweep.size_of(name) - without.size_of(name) for name in sweep.runs)
+    return (f"{added:,} of the cases are those of rows that {rounds} round{'s' * (rounds != 1)} added",)

@@ -1,0 +1,325 @@
+"""The cost of a case on this machine, measured on a few real cases in a separate process.
+
+A case may kill its process, hang, or take all memory, in a pilot as in the run. Then the pilot is given up and its cost
+is extrapolated; the run identifies the case.
+"""
+
+import json
+import platform
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby, pairwise
+from pathlib import Path
+from threading import Thread, Timer
+from typing import Any
+
+import numpy as np
+
+from sweeplib.engine.cases import Case
+from sweeplib.engine.design.design import Design
+from sweeplib.engine.execution.child import (
+    Child,
+    DiedError,
+    EndedError,
+    Limits,
+    MemoryUpError,
+    TaskError,
+    TimeUpError,
+    lent,
+)
+from sweeplib.engine.execution.clusters.local import places
+from sweeplib.engine.execution.guard import GRACE
+from sweeplib.engine.execution.progress import Steps
+from sweeplib.engine.process.troubles import Trouble
+from sweeplib.engine.storage.records.artefacts import settings_digest
+from sweeplib.engine.storage.records.files import digest, intact_json
+from sweeplib.engine.storage.records.provenance import cpu_model
+from sweeplib.errors import SweeplibError
+
+PILOT_SECONDS = 1.5
+PILOT_CASES = 128
+MOST_PILOTS = 32
+"""The pilots of a kind that are measured: evenly spaced, with the costliest and the cheapest."""
+PAIR = 2
+"""The number of cases with which a kernel is compiled: arrays of a single case have another memory layout."""
+
+HELP_SECONDS = 1.0
+"""Seconds of compilation in one process after which others compile what is needed later."""
+
+LEAST_SECONDS = 0.1
+HANG_SECONDS = 10.0
+SETUP_SECONDS = 60.0
+LEAST_ENDED = 0.05
+"""The least part of their times after which cases are taken to end."""
+MOST_DEATHS = 3
+SECONDS_A_WORK_UNIT = 1e-10
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """Cases of one layout that represent it, the costliest first; `name` distinguishes it from the other pilots."""
+
+    name: str
+    cases: tuple[Case, ...]
+
+    @property
+    def dynamics(self) -> str:
+        """Return the name of the dynamics of the cases."""
+        return self.cases[0].dynamics
+
+    @property
+    def kind(self) -> tuple[Hashable, ...]:
+        """Return the properties that determine which machine code is needed."""
+        return self.cases[0].simulator.compiled(self.cases[0])
+
+    @property
+    def title(self) -> str:
+        """Return a description of the measured cases."""
+        return self.cases[0].simulator.title(self.cases[0])
+
+    @cached_property
+    def work_a_case(self) -> float:
+        """Return the nominal work of a case of the layout."""
+        return sum(map(self.cases[0].simulator.work, self.cases)) / len(self.cases)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds per case; `measured`, or between two that were, or extrapolated from other cases of the dynamics."""
+
+    seconds: float
+    measured: bool
+
+
+def warm_up(cases: Sequence[Case]) -> None:
+    """Compile what cases need, or load it: a task of the process that measures costs."""
+    cases[0].simulator.warm_up(cases)
+
+
+def measured(cases: Sequence[Case], limit: float, ended: float = 1.0) -> tuple[float, float]:
+    """Return the seconds of a case and after which part of its way it ends: a task of the process that measures."""
+    return cases[0].simulator.measured(cases, limit, ended)
+
+
+class Calibration:
+    """A process that measures costs; it starts with the first measurement, and most plans with more seeds need none.
+
+    A pilot is ended if it takes more than `memory` bytes, or `hang_seconds` longer than its measurement: ten seconds,
+    or the `timeout` of a case if that is less. The process imports `module` once, that of the simulator.
+    """
+
+    def __init__(
+        self,
+        plugins: Sequence[str] = (),
+        steps: Steps | None = None,
+        memory: int | None = None,
+        timeout: float | None = None,
+        module: str | None = None,
+    ) -> None:
+        self.plugins, self.module = tuple(plugins), module
+        self.steps, self.memory = steps or Steps(), memory
+        self.hang_seconds = HANG_SECONDS if timeout is None else min(HANG_SECONDS, timeout + GRACE)
+        self.setup_seconds = SETUP_SECONDS if timeout is None else self.hang_seconds
+        self._lent = ExitStack()
+        self._deaths = 0
+        self._seconds: dict[str, float] = {}
+        self._least: dict[str, float] = {}
+        self._ended: dict[str, float] = {}
+        self._compiled: set[tuple[Hashable, ...]] = set()
+        self._given_up: set[tuple[Hashable, ...]] = set()
+        self._beside = _Beside(self.plugins, module, Limits(self.setup_seconds, memory))
+
+    def __enter__(self) -> "Calibration":
+        """Return this object; the process starts with the first measurement."""
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        """Give the process back, for the next context; after an exception it ends, even while it computes."""
+        self._beside.end()
+        self._lent.__exit__(*raised)
+
+    @cached_property
+    def child(self) -> Child:
+        """Return the process, which may be one that is ready from an earlier context."""
+        return self._lent.enter_context(lent(self.plugins, self.module))
+
+    def costs(self, pilots: Iterable[Pilot]) -> dict[str, Cost]:
+        """Return the cost of a case by the pilot's name; measures for 1.5 s in total, and at least 0.1 s per pilot.
+
+        Of many pilots `MOST_PILOTS` are measured, and the costs of the others lie between theirs.
+        Compilation comes first and is not counted; it leaves the kernels in numba's cache, where the workers find them.
+        """
+        ordered = sorted(pilots, key=lambda pilot: (pilot.kind, pilot.work_a_case))
+        self._beside.waiting.extend([*{pilot.kind: pilot for pilot in ordered}.values()][1:])
+        seconds = PILOT_SECONDS / max(1, len({pilot.dynamics for pilot in ordered}))
+        for _, group in groupby(ordered, key=lambda pilot: pilot.dynamics):
+            some = list(group)
+            self._measure(some, max(LEAST_SECONDS, seconds / min(len(some), MOST_PILOTS)))
+        return _extrapolated(ordered, self._seconds, self._least)
+
+    def _measure(self, pilots: Sequence[Pilot], seconds: float) -> None:
+        """Measure the pilots of a dynamics, the cheapest first, until one exceeds its time."""
+        for _, group in groupby(pilots, key=lambda pilot: pilot.kind):
+            every = list(group)
+            some = [every[at] for at in spread(len(every))]
+            others = f" and {len(some) - 1} more" if len(some) > 1 else ""
+            try:
+                self.compile(some[0])
+                with self.steps.step(f"measuring {some[0].title}{others}"):
+                    for pilot in some:
+                        with suppress(DiedError, MemoryUpError):
+                            self._seconds[pilot.name] = self.cost(pilot, seconds)
+            except TimeUpError:
+                return
+            except EndedError:
+                continue
+            finally:
+                self._interpolate(every)
+
+    def _interpolate(self, pilots: Sequence[Pilot]) -> None:
+        """Set the costs of pilots between two that were measured: linear in the work of a case."""
+        for first, last in pairwise(spread(len(pilots))):
+            ends = [pilots[first], pilots[last]]
+            if all(end.name in self._seconds for end in ends):
+                work, seconds = [end.work_a_case for end in ends], [self._seconds[end.name] for end in ends]
+                for pilot in pilots[first + 1 : last]:
+                    self._seconds[pilot.name] = float(np.interp(pilot.work_a_case, work, seconds))
+
+    def compile(self, pilot: Pilot) -> None:
+        """Compile what a pilot needs in the process, unless that was done before. EndedError if the process ends."""
+        if pilot.kind not in self._compiled:
+            self._compiled.add(pilot.kind)
+            with self.steps.step(f"compiling {pilot.title}"):
+                self.result(pilot, self.setup_seconds, bool)  # its imports are no compilation
+                with self._beside.started():
+                    self.result(pilot, self.setup_seconds, warm_up, pilot.cases[:PAIR])
+
+    def cost(self, pilot: Pilot, seconds: float) -> float:
+        """Return the seconds per case of a pilot, measured for `seconds`; EndedError if the process ends.
+
+        In that case a line is written, and the next pilot is measured in a new process.
+        """
+        self.result(pilot, self.setup_seconds, warm_up, pilot.cases[:PAIR])
+        earlier = seconds, self._ended.get(pilot.dynamics, 1.0)
+        measurement, ended = self.result(pilot, 2.0 * seconds + self.hang_seconds, measured, pilot.cases, *earlier)
+        self._ended[pilot.dynamics] = max(ended, LEAST_ENDED)
+        return float(measurement)
+
+    def result(self, pilot: Pilot, seconds: float, task: Callable[..., Any], *args: Any) -> Any:
+        """Return the result of a task that may take `seconds`, not counting compilation.
+
+        If it takes longer, no other task of the pilot's kind is begun.
+        """
+        if self._deaths >= MOST_DEATHS:
+            raise DiedError(Trouble("too many processes died"))
+        if pilot.kind in self._given_up:
+            raise TimeUpError(Trouble("pilots of its kind take too long"))
+        try:
+            return self.child.call(task, *args, limits=Limits(seconds, self.memory))
+        except EndedError as error:
+            if isinstance(error, TimeUpError):
+                self._least[pilot.name] = seconds / len(pilot.cases)
+                self._given_up.add(pilot.kind)
+            else:
+                self._deaths += 1
+            self.steps.say(f"{pilot.title}: {error}; the cost of its cases is extrapolated")
+            raise
+
+
+class _Beside:
+    """Processes that compile what the `waiting` pilots need, the last first, while another compiles the first ones.
+
+    They put kernels into numba's cache, where whoever compiles the same kernel at the same time waits for it. Their
+    errors are not reported: each pilot is compiled again in the process that measures it.
+    """
+
+    def __init__(self, plugins: Sequence[str], module: str | None, limits: Limits) -> None:
+        self.waiting = deque[Pilot]()
+        self._plugins, self._module, self._limits = plugins, module, limits
+        self._children: list[Child] = []
+
+    @contextmanager
+    def started(self) -> Iterator[None]:
+        """Return a context that starts a process for each further processor, once, if it lasts longer than that."""
+        timer = Timer(HELP_SECONDS, self._start)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()
+
+    def _start(self) -> None:
+        for _ in range(0 if self._children else min(places() - 1, len(self.waiting))):
+            with suppress(OSError):
+                self._children.append(Child(self._plugins, self._module))
+                Thread(target=self._compile, args=(self._children[-1],), daemon=True).start()
+
+    def _compile(self, child: Child) -> None:
+        with suppress(IndexError, OSError, ValueError):  # none is left, or the process is ended
+            while True:
+                with suppress(TaskError, SweeplibError):
+                    child.call(warm_up, self.waiting.pop().cases[:PAIR], limits=self._limits)
+
+    def end(self) -> None:
+        """End the processes."""
+        self.waiting.clear()
+        for child in self._children:
+            child.close()
+
+
+def basis(sweep: Design) -> str:
+    """Return a digest of what the cost of a case depends on: the config without its seeds, the code, the machine."""
+    numerics = [sweep.numerics(name) for name in sweep.runs]
+    about = [settings_digest(sweep.source, "seeds"), *numerics, platform.node(), cpu_model()]
+    return digest(json.dumps(about).encode())
+
+
+def costs_in(plan: Mapping[str, Any]) -> dict[str, Cost]:
+    """Return the costs that the record of a plan says to be measured, by the name of their pilot."""
+    return {
+        f"{dynamics}/{name}": Cost(layout["seconds"], True)
+        for dynamics, record in plan["dynamics"].items()
+        for name, layout in record["layouts"].items()
+        if layout["measured"]
+    }
+
+
+def cases_in(plan: Mapping[str, Any]) -> dict[str, int | None]:
+    """Return the number of cases by dynamics of the record of a plan, None where it says none."""
+    return {name: record.get("cases") for name, record in plan["dynamics"].items()}
+
+
+def plan_on(path: Path, measured_on: str) -> Mapping[str, Any]:
+    """Return the record of the plan in a file, an empty one if it was measured on another basis or is damaged."""
+    plan = intact_json(path)  # a damaged one is written again
+    return plan if plan.get("measured_on") == measured_on else {"dynamics": {}}
+
+
+def spread(count: int, most: int = MOST_PILOTS) -> list[int]:
+    """Return the places of at most so many of some items, evenly spaced."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(int)).tolist()
+
+
+def _extrapolated(
+    pilots: Sequence[Pilot], measured: Mapping[str, float], least: Mapping[str, float]
+) -> dict[str, Cost]:
+    """Return the cost of a case of each pilot: measured, or its work at the rate of the costliest known pilot.
+
+    Rates are per dynamics. `least` has lower bounds of the cost of pilots that exceeded their time.
+    """
+    rates: dict[str, float] = {}
+    seconds = {**least, **measured}
+    for pilot in sorted(pilots, key=lambda pilot: pilot.work_a_case):
+        if pilot.name in seconds and pilot.work_a_case > 0.0:  # no work: a run of no step
+            rates[pilot.dynamics] = seconds[pilot.name] / pilot.work_a_case
+    return {
+        pilot.name: Cost(
+            seconds.get(pilot.name, pilot.work_a_case * rates.get(pilot.dynamics, SECONDS_A_WORK_UNIT)),
+            pilot.name in measured,
+        )
+        for pilot in pilots
+    }

@@ -1,0 +1,29 @@
+"""Workers as jobs of LSF."""
+
+from typing import Any, ClassVar, Literal
+
+from sweeplib.engine.design.cluster import CLUSTERS
+from sweeplib.engine.execution.clusters.job_queue import JobQueue, Word
+
+
+class Lsf(JobQueue):
+    """Workers as jobs of LSF (`bsub`), submitted as the sweep needs them.
+
+    queue : queue of the jobs; by default that of LSF.
+    project : project that pays for the jobs.
+    """
+
+    cluster_class: ClassVar[str] = "LSFCluster"
+    listing: ClassVar[tuple[str, ...]] = ("bjobs", "-noheader", "-o", "jobid")
+
+    kind: Literal["lsf"] = "lsf"
+    queue: Word | None = None
+    project: Word | None = None
+
+    def of_this_kind(self) -> dict[str, Any]:
+        """Return the queue, the project, and the walltime without its seconds, which LSF does not know."""
+        hours, minutes, _ = self.walltime.split(":")
+        return {"queue": self.queue, "project": self.project, "walltime": f"{hours}:{minutes}"}
+
+
+CLUSTERS.register("lsf", Lsf)

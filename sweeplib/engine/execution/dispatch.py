@@ -1,0 +1,327 @@
+"""Blocks run through Dask: a limited number of tasks at a time, as long as there are workers.
+
+A task is one block or, where blocks are short, several that follow each other.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from datetime import timedelta
+from itertools import count
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import uuid4
+
+from sweeplib.engine.execution.blocks import Block, BlockReport, run_block
+from sweeplib.engine.execution.machine import UnfitError
+from sweeplib.engine.execution.probe import Probe, Probes
+from sweeplib.errors import SweeplibError
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+MOST_TASKS, FEWEST_TASKS = 10_000, 200
+TASKS_A_WORKER = 4
+MOST_BLOCKS = 64
+"""How many blocks a task has at most."""
+TASK_SECONDS, SECONDS_A_WORKER = 0.5, 0.002
+"""Tasks of short blocks take the longer of the first, and of the second times the number of workers: the scheduler then
+has at most 500 tasks per second."""
+LAST_SECONDS = 0.1
+"""Towards the end of a sweep tasks have fewer blocks, so that all workers have some; no task takes less than this."""
+MOST_LOSSES = 2
+"""How often Dask may give up a block, each time after several lost workers: its cases kill at most one (`blocks`)."""
+STEADY_SECONDS = 30.0
+"""Seconds that workers must live to count as returned, unless a block is done earlier."""
+
+SECONDS_BETWEEN_LOOKS = 1.0
+SECONDS_BETWEEN_NEWS = 300.0
+
+Task = tuple[Block, ...]
+
+
+class TaskReport(NamedTuple):
+    """The reports of the first blocks of a task; of all, unless there is a `fault` of the machine of a `worker`."""
+
+    blocks: list[BlockReport]
+    worker: str = ""
+    fault: str = ""
+
+
+def dispatched(
+    client: "Client",
+    blocks: Iterable[Block],
+    say: Callable[[str], None] = lambda _: None,
+    patience: float = 60.0,
+    *,
+    expected: int | None = None,
+    problem: Callable[[], str | None] = lambda: None,
+    probe: Probe | None = None,
+    submitted: "Callable[[Mapping[str, Task]], None]" = lambda _: None,
+) -> Generator[tuple[Block, BlockReport], None, None]:
+    """Yield each block with its report, when it is done.
+
+    A block whose worker died is given to another worker, which computes it in a child process (`blocks`). Blocks of a
+    machine that cannot compute cases are given to others; its workers end, and if there are no others, the run.
+    SweeplibError if there is no worker for `patience` seconds, or a `problem` while there is none, or the scheduler is
+    lost; `say` gets a line earlier. An exception of a task ends the run: it is not caused by a case but by, say, the
+    disk or the version of sweeplib; so does a worker that fails the `probe`, which each is given once. `expected` is
+    the number of workers that may come; `submitted` gets new tasks by their keys. When the generator ends or is closed,
+    tasks that have not begun are taken back.
+    """
+    probes = Probes(client, probe, say) if probe is not None else None
+    running = _Running(client, _Workers(client, say, patience, problem, probes), say, submitted)
+    waiting = _Waiting(blocks)
+    try:
+        while running or waiting:
+            threads = max(1, expected or 0, running.workers.threads)
+            window = min(MOST_TASKS, max(FEWEST_TASKS, TASKS_A_WORKER * threads))
+            running.submit([waiting.task(threads) for _ in range(min(window - len(running), len(waiting))) if waiting])
+            for block, report in running.done():
+                waiting.measured(block, report)
+                yield block, report
+    finally:
+        running.take_back()
+
+
+def run_blocks(blocks: Task) -> TaskReport:
+    """Compute the missing cases of blocks one after the other; return their reports, up to a fault of the machine."""
+    from distributed import get_worker
+
+    reports: list[BlockReport] = []
+    for block in blocks:
+        try:
+            reports.append(run_block(block))
+        except UnfitError as error:
+            return TaskReport(reports, get_worker().address, str(error))
+    return TaskReport(reports)
+
+
+class _Waiting:
+    """The blocks that are not submitted yet, and the measured seconds per block of each layout."""
+
+    def __init__(self, blocks: Iterable[Block]) -> None:
+        self._blocks = deque(blocks)
+        self._seconds: dict[tuple[str, str], float] = {}
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def task(self, threads: int) -> Task:
+        """Return the blocks of the next task: one alone if nothing is known about its layout or it is suspect."""
+        longest = max(TASK_SECONDS, SECONDS_A_WORKER * threads)
+        seconds = self._expected()
+        share = max(1, len(self) // (2 * threads))
+        task = [self._blocks.popleft()]
+        while len(task) < MOST_BLOCKS and self._blocks and (len(task) < share or seconds < LAST_SECONDS):
+            seconds += self._expected()
+            if seconds > longest:
+                break
+            task.append(self._blocks.popleft())
+        return tuple(task)
+
+    def measured(self, block: Block, report: BlockReport) -> None:
+        """Take account of the time of a block; later blocks count more, because the first ones compile."""
+        if report.computed:
+            name = block.dynamics, block.layout
+            mean = self._seconds.get(name, report.seconds)
+            self._seconds[name] = mean + (report.seconds - mean) / 4
+
+    def _expected(self) -> float:
+        """Return the expected seconds of the next block, infinite if they are not known."""
+        block = self._blocks[0]
+        return float("inf") if block.suspect else self._seconds.get((block.dynamics, block.layout), float("inf"))
+
+
+class _Running:
+    """The tasks that are submitted and not done."""
+
+    def __init__(
+        self,
+        client: "Client",
+        workers: "_Workers",
+        say: Callable[[str], None],
+        submitted: Callable[[Mapping[str, Task]], None],
+    ) -> None:
+        self._client, self._say, self._submitted = client, say, submitted
+        self.workers = workers
+        self._run, self._numbers = uuid4().hex, count()
+        self._tasks: dict[str, Task] = {}
+        self._futures: dict[str, Future] = {}
+        self._losses: dict[Block, int] = {}
+        self._ready: SimpleQueue[Future] = SimpleQueue()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def submit(self, tasks: Sequence[Task]) -> None:
+        """Submit tasks, all at once."""
+        from distributed.client import ClosedClientError
+        from distributed.comm import CommClosedError
+
+        if not tasks:
+            return
+        keys = [self._key(task[0]) for task in tasks]
+        try:
+            futures: list[Future] = self._client.map(run_blocks, tasks, key=keys, pure=False)
+        except (ClosedClientError, CommClosedError):
+            raise self.workers.lost() from None
+        new = dict(zip(keys, tasks, strict=True))
+        self._tasks |= new
+        self._submitted(new)
+        self._futures |= dict(zip(keys, futures, strict=True))
+        for future in futures:
+            future.add_done_callback(self._ready.put)
+
+    def take_back(self) -> None:
+        """Release all tasks: the scheduler forgets those that no worker has begun.
+
+        Dask holds a future with a callback until it is done, so that nobody else would release it.
+        """
+        for future in self._futures.values():
+            future.release()
+        self._futures.clear()
+
+    def done(self) -> Iterator[tuple[Block, BlockReport]]:
+        """Yield the blocks of the tasks that are done; waits for the first."""
+        futures = [self._first()]
+        while not self._ready.empty():
+            futures.append(self._ready.get())
+        for future, reports in zip(futures, self._reports(futures), strict=True):
+            task, _ = self._tasks.pop(future.key), self._futures.pop(future.key)
+            if reports is None:
+                self._submit_again(task)
+                continue
+            if reports.blocks:
+                self.workers.are_back()
+            yield from zip(task, reports.blocks, strict=False)
+            if reports.fault:
+                self.workers.leave(reports.worker, reports.fault)
+                self.submit([(block,) for block in task[len(reports.blocks) :]])
+
+    def _key(self, block: Block) -> str:
+        """Return a new key of a task by its first block; Dask's dashboard groups keys by their part before a dash."""
+        return f"{block.dynamics}-{block.layout}/{block.number}-{self._run}-{next(self._numbers)}"
+
+    def _reports(self, futures: Sequence["Future"]) -> list[TaskReport | None]:
+        """Return the reports of tasks that have ended, None for one that was given up; all are asked for at once."""
+        from distributed import KilledWorker
+        from distributed.comm import CommClosedError
+
+        try:
+            return list(self._client.gather(futures))
+        except KilledWorker:
+            return [self._reports([future])[0] for future in futures] if len(futures) > 1 else [None]
+        except (asyncio.CancelledError, CancelledError, CommClosedError):
+            raise self.workers.lost() from None
+
+    def _submit_again(self, task: Task) -> None:
+        """Submit the blocks of a task that was given up, each alone. SweeplibError if one was given up too often."""
+        for block in task:
+            self._losses[block] = self._losses.get(block, 0) + 1
+            if self._losses[block] > MOST_LOSSES:
+                problem = f"workers die as soon as they are given a block, the last one {block.name}"
+                raise SweeplibError(f"{problem}; {self.workers.memory()}")
+        self.submit([(block,) for block in task])
+
+    def _first(self) -> "Future":
+        """Return the first task that ends; meanwhile look after the workers, and say if no block is done for long."""
+        last = time.monotonic()
+        while True:
+            try:
+                return self._ready.get(timeout=SECONDS_BETWEEN_LOOKS)
+            except Empty:
+                self.workers.look()
+            if time.monotonic() - last >= SECONDS_BETWEEN_NEWS:
+                last = time.monotonic()
+                remaining = sum(map(len, self._tasks.values()))
+                self._say(f"no block was done in the last {SECONDS_BETWEEN_NEWS:g} s; {remaining} blocks left")
+
+
+class _Workers:
+    """The workers of a scheduler, which may be lost for a while."""
+
+    def __init__(
+        self,
+        client: "Client",
+        say: Callable[[str], None],
+        patience: float,
+        problem: Callable[[], str | None],
+        probes: Probes | None,
+    ) -> None:
+        self._client, self._say, self._patience = client, say, patience
+        self._problem, self._probes = problem, probes
+        self._address = client.scheduler.address if client.scheduler else "an unknown address"
+        self._since: float | None = None
+        self._steady: float | None = None
+        self._threads, self._last_look = 0, float("-inf")
+
+    @property
+    def threads(self) -> int:
+        """The number of threads of the workers, asked for at most once in `SECONDS_BETWEEN_LOOKS`."""
+        if time.monotonic() - self._last_look > SECONDS_BETWEEN_LOOKS:
+            self._ask()
+        return self._threads
+
+    def memory(self) -> str:
+        """Return in words what memory the workers have, which they may lack; they are started again when they die."""
+        workers = self._client.scheduler_info()["workers"].values()
+        limits = sorted(worker["memory_limit"] for worker in workers if worker["memory_limit"])
+        has = f"they have {limits[0] / 10**6:.0f} MB of memory each" if limits else "their memory is not limited"
+        return f"{has}: give them more if it is that, as by `cluster.memory_limit`"
+
+    def are_back(self) -> None:
+        """Forget that there were no workers."""
+        self._since = None
+
+    def leave(self, worker: str, fault: str) -> None:
+        """Let the workers on the machine of one end, because of a fault of it. UnfitError if no other has workers."""
+        from distributed.comm import get_address_host
+
+        try:
+            workers = set(self._client.nthreads())
+            there = {other for other in workers if get_address_host(other) == get_address_host(worker)}
+            if workers <= there:
+                raise UnfitError(fault)
+            if there:  # a worker has several tasks
+                self._say(f"{fault}; its workers end, and others go on")
+                self._client.retire_workers(sorted(there))
+        except (TimeoutError, OSError, ValueError):
+            raise self.lost() from None
+
+    def look(self) -> None:
+        """Say when the last worker is lost. SweeplibError if no worker came for too long, or the scheduler is lost."""
+        workers, now = self._ask(), time.monotonic()
+        self._steady = (self._steady or now) if workers else None
+        if self._since is None:
+            if not workers:
+                self._since = now
+                self._say(f"no workers at {self._address}; waiting {timedelta(seconds=self._patience)} for one")
+        elif self._steady is not None and now - self._steady > STEADY_SECONDS:
+            self.are_back()
+        elif problem := self._problem():
+            raise SweeplibError(f"{problem}; finished cases are stored: run again")
+        elif now - self._since > self._patience:
+            waited = timedelta(seconds=self._patience)
+            problem = f"no workers at {self._address} for {waited}, or they die as they start"
+            raise SweeplibError(f"{problem}; finished cases are stored: run again once there are workers")
+
+    def _ask(self) -> int:
+        """Return the number of threads of the workers. SweeplibError if the scheduler is lost."""
+        try:
+            if self._client.status != "running":
+                raise self.lost()
+            workers = self._client.nthreads()
+        except (TimeoutError, OSError, ValueError):
+            raise self.lost() from None
+        if self._probes is not None:
+            self._probes.look(workers)
+        self._threads = sum(workers.values())
+        self._last_look = time.monotonic()
+        return self._threads
+
+    def lost(self) -> SweeplibError:
+        """Return the error that the scheduler cannot be reached any longer."""
+        return SweeplibError(f"the scheduler at {self._address} was lost; finished cases are stored: run again")

@@ -1,0 +1,127 @@
+"""Guarded computation of cases: one that raises, kills its process, hangs or takes all memory harms no other case.
+
+In the process of the worker, exceptions of a case are caught. Suspect cases are computed in a child process, a group at
+a time, and one by one if the group ends the process.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from sweeplib.engine.cases import Case
+from sweeplib.engine.execution.child import DiedError, Limits, RaisedError, TaskError, lent
+from sweeplib.engine.execution.machine import unfit
+from sweeplib.engine.process.troubles import Trouble
+from sweeplib.engine.records import Begun, Records
+from sweeplib.engine.simulator import home_of
+from sweeplib.engine.status import Excess, Status
+
+GRACE = 1.0
+"""Seconds by which cases may exceed their time limit before their process is ended."""
+SLOWER = 3.0
+"""The factor by which cases may exceed their expected time before they are suspected to hang."""
+
+Explained = Callable[[Case, Status, Trouble | Excess], None]
+Compute = Callable[[Sequence[Case]], Records]
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """Limits of cases: `timeout` seconds each (None: no limit), and `memory` bytes of their process.
+
+    `expected` are the measured seconds per case, None if they were not measured.
+    """
+
+    timeout: float | None = None
+    expected: float | None = None
+    memory: int | None = None
+
+    def timeout_of(self, cases: Sequence[Case]) -> float | None:
+        """Return the mean limit in seconds per case; a few cases take as long as a full group of lanes."""
+        if self.timeout is None:
+            return None
+        return self.timeout * max(1.0, _lanes(cases)[1] / len(cases))
+
+    def seconds(self, cases: Sequence[Case]) -> float | None:
+        """Return the seconds after which one of some cases that are computed together is suspected to hang."""
+        timeout = self.timeout_of(cases)
+        if timeout is None:
+            return None
+        count = max(len(cases), _lanes(cases)[1])
+        likely = np.inf if self.expected is None else timeout + SLOWER * count * self.expected
+        return float(min(count * timeout, likely)) + GRACE
+
+
+def computed_here(
+    cases: Sequence[Case], allowance: Allowance, explained: Explained, begun: Begun | None = None
+) -> Records:
+    """Return the records of cases of one shape; `explained` is called for each that failed or is inaccurate.
+
+    All go on from where runs have `begun`; if they fail, each is computed from the start. UnfitError for a fault of the
+    machine.
+    """
+
+    def compute(some: Sequence[Case]) -> Records:
+        try:
+            return cases[0].simulator.run(some, timeout=allowance.timeout, begun=begun if some is cases else None)
+        except BaseException as error:  # includes SystemExit of a plugin; Ctrl-C only reaches the main thread
+            if fault := unfit(error):
+                raise fault from None
+            raise RaisedError(Trouble.from_exception(error)) from None
+
+    return _guarded(cases, compute, explained)
+
+
+def computed_apart(
+    cases: Sequence[Case], plugins: Sequence[str], allowance: Allowance, explained: Explained
+) -> Records:
+    """Return the records of cases of one shape, computed in a child process.
+
+    `explained` is called with the status killed for a case that ends its process. If the process was not ended because
+    of a limit, it must die twice of the same case. UnfitError for a fault of the machine.
+    """
+    width = _lanes(cases)[1]
+    groups = [cases[first : first + width] for first in range(0, len(cases), width)]
+    with lent(plugins, home_of(cases[0].simulator)) as child:
+
+        def compute(some: Sequence[Case]) -> Records:
+            run = partial(_run, timeout=allowance.timeout_of(some))
+            return child.call(run, some, limits=Limits(allowance.seconds(some), allowance.memory))
+
+        return Records.joined([_guarded(group, compute, explained) for group in groups])
+
+
+def _run(cases: Sequence[Case], timeout: float | None) -> Records:
+    """Return the records of cases, in a child process."""
+    return cases[0].simulator.run(cases, timeout=timeout)
+
+
+def _lanes(cases: Sequence[Case]) -> tuple[int, int]:
+    return cases[0].simulator.lanes(cases[0])
+
+
+def _guarded(cases: Sequence[Case], compute: Compute, explained: Explained) -> Records:
+    """Return the records of cases; each case is computed alone if the group raises or ends its process."""
+    outcome = _tried(cases, compute)
+    if isinstance(outcome, DiedError) and len(cases) == 1:
+        outcome = _tried(cases, compute)
+    if isinstance(outcome, Records):
+        for place, excess in outcome.excess.items():
+            explained(cases[place], Status.inaccurate, excess)
+        for place, trouble in outcome.raised.items():
+            explained(cases[place], Status.failed, trouble)
+        return outcome
+    if len(cases) > 1:
+        return Records.joined([_guarded([case], compute, explained) for case in cases])
+    status = Status.failed if isinstance(outcome, RaisedError) else Status.killed
+    explained(cases[0], status, outcome.trouble)
+    return Records(data={}, status=np.array([status], np.uint8))
+
+
+def _tried(cases: Sequence[Case], compute: Compute) -> Records | TaskError:
+    try:
+        return compute(cases)
+    except TaskError as error:
+        return error

@@ -1,0 +1,203 @@
+"""Horizons in a plan: what is left of runs that go on, and by which one runs exit that do not by the present one."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sweeplib.engine.cases import Case
+from sweeplib.engine.execution.calibration import Calibration, Pilot, spread
+from sweeplib.engine.execution.child import TaskError, TimeUpError
+from sweeplib.engine.hints import Hints
+from sweeplib.engine.status import Status
+from sweeplib.engine.storage.store.inventory import Inventory
+from sweeplib.engine.storage.store.other_stores import OtherCases
+from sweeplib.engine.storage.store.run_store import RunStore
+
+SAMPLE, BLOCKS, SECONDS = 32, 16, 1.0
+"""The cases that are tried, the stored blocks of a layout that are read for them, and the seconds of each trial."""
+DOUBLINGS, FEW = 5, 0.05
+"""Of the horizon, until only a few of the cases have not exited."""
+
+PILOTS, STORED = "pilots", "of these"
+"""What the cases of a trial are called after their number."""
+
+Unexited = tuple[tuple[Case, ...], float]
+Unit = Mapping[str, Any]
+"""The attributes of recording times that say their unit."""
+
+
+def unexited(store: RunStore, wanted: Inventory) -> Unexited:
+    """Return a sample of the stored cases that did not make all exits, and their part of those that were looked at."""
+    late, total = list[Case](), 0
+    for number, layout in enumerate(store.layouts.values()):
+        rows = np.unique(wanted.row[(wanted.layout == number) & (wanted.status == Status.ok)])
+        passage = layout.simulator.hints.passage(layout.cases(slice(1))[0]) if len(rows) else None
+        if passage is not None:
+            blocks = np.unique(rows // layout.block_size)
+            for block in blocks[spread(len(blocks), BLOCKS)].tolist():
+                inside = rows[rows // layout.block_size == block] - block * layout.block_size
+                here = inside[np.isnan(layout.block_data(passage, block)[inside]).any(axis=1)]
+                total += len(inside)
+                late += layout.cases(block * layout.block_size + here) if len(here) else []
+    return tuple(late[at] for at in spread(len(late), SAMPLE)), len(late) / max(1, total)
+
+
+def shares(store: RunStore, others: OtherCases) -> dict[str, float]:
+    """Return the part of the times of the cases to do that is left, by layout, where some go on from earlier runs."""
+    wanted, begun = others.wanted, others.begun
+    if begun is None:
+        return {}
+    last = np.array([source.recording.end for source in begun.sources] + [0.0])  # -1: not begun
+    progress = last[begun.source] / wanted.sweep.recording.end
+    places = {
+        name: np.flatnonzero((wanted.layout == number) & (wanted.status == Status.missing))
+        for number, name in enumerate(store.layouts)
+    }
+    for name, new in wanted.new.items():
+        places[name] = np.concatenate([places.get(name, new[:0]), new])
+    return {name: 1.0 - float(progress[those].mean()) for name, those in places.items() if len(those)}
+
+
+@dataclass(frozen=True)
+class HorizonTrial:
+    """What `tried` says of `count` cases: `late` do not exit by the horizon, `remaining` not by `factor` times it.
+
+    cases : what they are called in a sentence after their number.
+    where : the values of a late case by which it differs from the others, ready for a sentence.
+    slow, diverged : the numbers of those that take too long to tell, and of those that diverge before an exit.
+    """
+
+    cases: str
+    count: int
+    late: int
+    remaining: int
+    factor: int
+    where: str
+    slow: int = 0
+    diverged: int = 0
+
+    def line(self, who: str, horizon: float, unit: Unit, hints: Hints) -> str:
+        """Return a sentence about those `who` do not exit by the horizon, a recording time in a unit."""
+        later = self.factor * horizon
+        end = f"; of {self.count} {self.cases} {self.remaining} do not by {hints.end_in_words(later, unit)} either"
+        end = f"; nearly all do by `horizon={later:g}`" if self.remaining <= FEW * self.count and not self.slow else end
+        others = {"take too long to tell": self.slow, "diverge": self.diverged} if self.cases == PILOTS else {}
+        more = "".join(f"; {number} more {end}" for end, number in others.items() if number)
+        by = f"by the horizon {hints.end_in_words(horizon, unit)}"
+        return f"{who} not exit {by}{self.where}{end if self.factor > 1 else ''}{more}"
+
+
+def horizon_lines(
+    dynamics: str,
+    missing: Sequence[Case],
+    stored: Unexited,
+    calibration: Calibration,
+    earlier: HorizonTrial | None = None,
+    unit: Unit = MappingProxyType({}),
+) -> tuple[list[str], HorizonTrial | None]:
+    """Return a line about missing cases without an exit by the horizon, one about stored cases, and the trial.
+
+    An `earlier` trial, of cases that differ in their seeds alone, makes another one superfluous; then stored cases, of
+    which there are more, tell how many do not exit.
+    """
+    (sample, fraction), lines, trial = stored, [], earlier
+    if missing and (earlier is None or not sample):
+        pilots = [missing[at] for at in spread(len(missing), SAMPLE)]
+        is_of_pilots = earlier is not None and earlier.cases == PILOTS
+        trial = earlier if is_of_pilots else _trial(dynamics, pilots, PILOTS, calibration)
+        if trial and trial.late:
+            who = f"{dynamics}: {trial.late} of {trial.count} pilots do"
+            lines.append(trial.line(who, missing[0].recording.end, unit, missing[0].simulator.hints))
+        elif trial:
+            horizon = missing[0].simulator.hints.end_in_words(missing[0].recording.end, unit)
+            by = f"whether they exit by the horizon {horizon}"
+            others = {f"take too long to tell {by}": trial.slow, "diverge before an exit": trial.diverged}
+            parts = [f"{number} of {trial.count} pilots {end}" for end, number in others.items() if number]
+            lines += [f"{dynamics}: {'; '.join(parts)}"] if parts else []
+    if sample:
+        late = earlier if earlier and earlier.late else _trial(dynamics, sample, STORED, calibration)
+        share = f"{100 * fraction:.{3 if fraction > 0.995 else 2}g} % of the stored runs did"
+        any_trial = late or HorizonTrial(STORED, len(sample), 0, 0, 1, "")
+        end, hints = sample[0].recording.end, sample[0].simulator.hints
+        lines.append(any_trial.line(f"{dynamics}: {share}", end, unit, hints))
+        trial = late or trial
+    return lines, trial
+
+
+def trials_in(plan: Mapping[str, Any]) -> dict[str, HorizonTrial | None]:
+    """Return the trials in the record of a plan, by dynamics."""
+    return {name: record and HorizonTrial(**record) for name, record in plan.get("horizons", {}).items()}
+
+
+def _trial(dynamics: str, cases: Sequence[Case], called: str, calibration: Calibration) -> HorizonTrial | None:
+    """Return the trial of cases in the process of a calibration; None without thresholds, or if it fails."""
+    hints = cases[0].simulator.hints
+    if hints.passage(cases[0]) is None or hints.to_passage(cases[0], 1) is None:
+        return None
+    pilot, count = Pilot(f"{dynamics}/horizon", tuple(cases)), len(cases)
+    try:
+        calibration.compile(pilot)
+        first, remaining, factor = calibration.result(pilot, calibration.setup_seconds, tried, cases)
+        where = _values(cases, first.late[0]) if first.late else ""
+        return HorizonTrial(called, count, len(first.late), remaining, factor, where, first.slow, first.diverged)
+    except TimeUpError:
+        return HorizonTrial(called, count, 0, 0, 1, "", count)
+    except TaskError:
+        return None
+
+
+class Outcome(NamedTuple):
+    """Which of some cases do not make all exits, for how many there is no time to tell, and how many diverge."""
+
+    late: list[int]
+    slow: int
+    diverged: int
+
+
+def tried(cases: Sequence[Case]) -> tuple[Outcome, int, int]:
+    """Return the outcome of cases by their horizon, and how many that are late are so by how many times the horizon.
+
+    The horizon is doubled until they are few or there is no more time.
+    """
+    deadline, factor = time.monotonic() + SECONDS, 1
+    first = _outcome(cases, range(len(cases)), factor, deadline)
+    remaining, never = first.late, 0
+    while len(remaining) > FEW * len(cases) and factor < 2**DOUBLINGS and time.monotonic() < deadline:
+        later = _outcome(cases, remaining, 2 * factor, deadline)
+        if later.slow:
+            break
+        remaining, never, factor = later.late, never + later.diverged, 2 * factor
+    return first, len(remaining) + never, factor
+
+
+def _outcome(cases: Sequence[Case], places: Sequence[int], factor: int, deadline: float) -> Outcome:
+    """Return the outcome of some cases by so many times their horizon; the cheapest are tried first."""
+    late, slow, diverged, waiting = list[int](), 0, 0, len(places)
+    by_shape = sorted(places, key=lambda at: repr(cases[at].shape))
+    groups = [list(group) for _, group in groupby(by_shape, key=lambda at: repr(cases[at].shape))]
+    simulator = cases[0].simulator
+    hints, passage = simulator.hints, simulator.hints.passage(cases[0])
+    assert passage is not None  # by `_trial`
+    for some in sorted(groups, key=lambda group: simulator.work(cases[group[0]])):
+        seconds = max(0.0, deadline - time.monotonic()) / waiting
+        records = simulator.run([hints.to_passage(cases[at], factor) for at in some], timeout=seconds)
+        no_exit = np.isnan(records.data[passage]).any(axis=1)
+        waiting -= len(some)
+        slow += int((records.status == Status.timeout).sum())
+        diverged += int((no_exit & (records.status == Status.diverged)).sum())
+        late += [some[at] for at in np.flatnonzero(no_exit & (records.status == Status.ok))]
+    return Outcome(sorted(late), slow, diverged)
+
+
+def _values(cases: Sequence[Case], at: int) -> str:
+    """Return the values of a case by which it differs from others: ', for example at p = 4, d = 1000'."""
+    parameters = [case.simulator.hints.values(case) for case in cases]
+    names = [name for name in parameters[at] if len({repr(values.get(name)) for values in parameters}) > 1]
+    values = {name: parameters[at][name] for name in names}
+    text = ", ".join(f"{name} = {v:.4g}" if isinstance(v, float) else f"{name} = {v}" for name, v in values.items())
+    return f", for example at {text}" if names else ""

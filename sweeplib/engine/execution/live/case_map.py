@@ -1,0 +1,102 @@
+"""The cases of a dynamics, counted by status in the cells of a map over the axes of the grid."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeplib.engine.status import Status
+
+if TYPE_CHECKING:
+    from sweeplib.engine.execution.blocks import Block, BlockReport
+    from sweeplib.engine.storage.store.inventory import Inventory
+    from sweeplib.engine.storage.store.layout import Layout
+
+MOST_CELLS = 20_000
+"""The largest number of cells of a map; with more points than that, a cell holds several of them."""
+
+
+def cell_widths(lengths: Sequence[int]) -> tuple[int, ...]:
+    """Return how many values of each axis a cell holds: of the longest axes more, until there are few enough cells."""
+    widths = [1] * len(lengths)
+    while math.prod(cells := map_shape(lengths, widths)) > MOST_CELLS:
+        widths[max(range(len(lengths)), key=cells.__getitem__)] *= 2
+    return tuple(widths)
+
+
+def map_shape(lengths: Sequence[int], widths: Sequence[int]) -> tuple[int, ...]:
+    """Return the number of cells along each axis."""
+    return tuple(-(-length // width) for length, width in zip(lengths, widths, strict=True))
+
+
+class CaseMap:
+    """The cells of the cases that a sweep needs of a dynamics; all seeds of a point are in one cell.
+
+    before (cells, status) : the number of cases before the run. A case that stands for several points is in one cell.
+    """
+
+    def __init__(self, wanted: "Inventory", layouts: Mapping[str, "Layout"]) -> None:
+        self._wanted, self._lengths = wanted, wanted.sweep.grid.shape
+        self._widths = cell_widths(self._lengths)
+        self._points: dict[str, np.ndarray] = {}
+        self._sizes = {name: layout.block_size for name, layout in layouts.items()}
+        self.before = np.zeros((math.prod(map_shape(self._lengths, self._widths)), len(Status)), np.int64)
+        for number, name in enumerate(layouts):
+            here = np.flatnonzero(wanted.layout == number)
+            rows, first = np.unique(wanted.row[here], return_index=True)
+            points = wanted.flat[here[first]] // len(wanted.sweep.seeds)
+            self._points[name] = np.zeros(int(rows.max(initial=-1)) + 1, np.int64)
+            self._points[name][rows] = points
+            np.add.at(self.before, (self._cells(points), wanted.status[here[first]]), 1)
+
+    def cells(self, block: "Block") -> np.ndarray:
+        """Return the cells of the cases of a block."""
+        return self._cells(self._points_of(block))
+
+    def _points_of(self, block: "Block") -> np.ndarray:
+        first = block.number * self._sizes[block.layout]
+        return self._points[block.layout][first + np.asarray(block.positions)]
+
+    def _cells(self, points: np.ndarray) -> np.ndarray:
+        """Return the cells of points, by their flat indices over the grid."""
+        if not self._lengths:
+            return np.zeros(len(points), np.int64)
+        places = np.unravel_index(points, self._lengths)
+        cells = [place // width for place, width in zip(places, self._widths, strict=True)]
+        return np.ravel_multi_index(cells, map_shape(self._lengths, self._widths))
+
+    def along(self, block: "Block", axis: str, at: Mapping[str, int]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the places along an axis, and the positions, of a block's cases at the given places of other axes."""
+        dims, points = self._wanted.sweep.grid.dims, self._points_of(block)
+        places = dict(zip(dims, np.unravel_index(points, self._lengths), strict=True))
+        chosen = np.ones(len(points), bool)
+        for name, place in at.items():
+            chosen &= places[name] == place
+        return places[axis][chosen], np.asarray(block.positions)[chosen]
+
+    def coordinates(self, identity: str) -> str:
+        """Return the swept values and the seed of a case, by its identity in hexadecimal digits, in words."""
+        places = np.flatnonzero(self._wanted.ids == np.bytes_(bytes.fromhex(identity)))[:1]
+        names = [name for axis in self._wanted.sweep.grid.axes for name in axis.names]
+        columns = [(name, self._wanted.column(name, places)) for name in (*names, "seed")]
+        return ", ".join(f"{name} = {in_words(column[0])}" for name, column in columns if len(column))
+
+    def changes(self, block: "Block", report: "BlockReport") -> tuple[np.ndarray, np.ndarray]:
+        """Return the cell and the status of each case of a block that is done."""
+        status = np.full(max(block.positions) + 1, Status.ok, np.uint8)
+        for name, runs in report.not_ok.items():
+            for first, last in runs:
+                status[first : last + 1] = Status[name]
+        return self.cells(block), status[np.asarray(block.positions)]
+
+
+def in_words(value: Any) -> str:
+    """Return a value of an axis as text."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def cell_labels(values: Sequence[Any], width: int) -> list[str]:
+    """Return the value of each cell along an axis, the first and the last one if it holds several."""
+    cells = [values[first : first + width] for first in range(0, len(values), width)]
+    return [" to ".join(in_words(value) for value in dict.fromkeys((cell[0], cell[-1]))) for cell in cells]

@@ -1,0 +1,174 @@
+"""The curves of the results so far, drawn as points with their intervals."""
+
+import math
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import WIDE, wide
+
+COLOURS = ("#2f6fb0", "#d1720c", "#2a8a5f", "#8a4fa3", "#8c5a3c", "#b03a6b", "#5d6670", "#7d8420")
+MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "hex", "star", "plus")
+HEIGHT, ROW = 400, 24
+"""Pixels: of a figure, and what each further row of its legend adds."""
+LINE, SWATCH, MOST_COLUMNS = 40, 4, 4
+"""The letters in a row of the legend that fits a telephone, those that a swatch takes, and the most names in a row."""
+MOST_DECADES = 4
+"""An axis over more decades has ticks at powers of ten alone."""
+MOST_BARS = 100
+"""Curves with more points have their intervals as a band."""
+
+
+@dataclass(frozen=True)
+class ResultCurve:
+    """A curve over an axis: at each `x` the value `y` of so many `runs`, and its 95 % interval, NaN if it has none."""
+
+    x: list[float]
+    y: list[float]
+    low: list[float]
+    high: list[float]
+    runs: list[int]
+
+
+@dataclass(frozen=True)
+class ResultCurves:
+    """Curves `of` names, which have a `meaning`; `y` is drawn over `x`, `at` some values of the other axes.
+
+    log_x : whether the axis x is logarithmic; the axis y is, if its values range over more than `decade`.
+    """
+
+    x: str
+    y: str
+    at: str
+    meaning: str = "dynamics"
+    of: dict[str, ResultCurve] = field(default_factory=dict)
+    log_x: bool = False
+    decade: float = WIDE
+
+
+class Graph:
+    """A figure of Bokeh with the curves; another takes its place where an axis becomes logarithmic."""
+
+    def __init__(self, style: str) -> None:
+        from bokeh.layouts import column
+        from bokeh.models import Div
+
+        self._title = Div(stylesheets=[style], sizing_mode="stretch_width")
+        self.root = column(self._title, visible=False, sizing_mode="stretch_width")
+        self._kind: object = None
+        self._sources: list[Any] = []
+
+    def draw(self, curves: ResultCurves | None, note: str = "") -> None:
+        """Draw curves, below what is said of them; nothing if there are none."""
+        from bokeh.models import ColumnDataSource
+
+        self.root.visible = curves is not None
+        if curves is None:
+            return
+        logarithmic = _log_ticks(curves)
+        many = [len(curve.x) > MOST_BARS for curve in curves.of.values()]
+        kind = curves.x, curves.y, curves.meaning, tuple(curves.of), str(logarithmic), any(many)
+        at = f", at {escape(curves.at)}" * bool(curves.at)
+        self._title.text = (
+            f"<h2>{escape(curves.y)}{at}</h2><p>{'Bands' if any(many) else 'Bars'}: 95 % intervals. {escape(note)}</p>"
+        )
+        columns = _points(curves), _lines(curves), _bands(curves) if any(many) else {"xs": [], "ys": [], "colour": []}
+        if kind == self._kind:
+            for source, data in zip(self._sources, columns, strict=True):
+                source.data = data
+            return
+        self._kind, self._sources = kind, [ColumnDataSource(data) for data in columns]
+        self.root.children = [self._title, self._figure(curves, *logarithmic, many=any(many))]
+
+    def _figure(self, curves: ResultCurves, log_x: list[float], log_y: list[float], *, many: bool) -> Any:
+        """Return a figure of Bokeh with points, intervals and lines; an axis with ticks is logarithmic."""
+        from bokeh.models import FixedTicker, HoverTool, NoOverlap, PrintfTickFormatter
+        from bokeh.plotting import figure
+
+        beside = min(MOST_COLUMNS, max(1, LINE // (max(map(len, curves.of), default=0) + SWATCH)))
+        plot = figure(
+            height=HEIGHT + ROW * ((len(curves.of) - 1) // beside),
+            sizing_mode="stretch_width",
+            x_axis_type="log" if log_x else "linear",
+            y_axis_type="log" if log_y else "linear",
+            x_axis_label=curves.x,
+            y_axis_label=curves.y,
+            tools=[],
+            toolbar_location=None,
+        )
+        tips = [
+            (curves.meaning, "@name"),
+            (curves.x, "@x"),
+            ("value", "@y"),
+            ("95 % interval", "@low to @high"),
+            ("runs", "@runs"),
+        ]
+        for axis, ticks in ((plot.xaxis, log_x), (plot.yaxis, log_y)):
+            if ticks:
+                axis.ticker, axis.formatter = FixedTicker(ticks=ticks), PrintfTickFormatter(format="%g")
+                axis.major_label_policy = NoOverlap()
+        points, lines, bands = self._sources
+        looks = {"size": 3 if many else 7, "color": "colour", "marker": "marker", "legend_group": "name"}
+        plot.patches("xs", "ys", source=bands, color="colour", alpha=0.2, line_width=0)
+        plot.multi_line("xs", "ys", source=lines, color="colour", alpha=0.5)
+        if not many:
+            plot.segment("x", "low", "x", "high", source=points, color="colour")
+        markers = plot.scatter("x", "y", source=points, **looks)
+        plot.add_tools(HoverTool(renderers=[markers], tooltips=tips))
+        legend = plot.legend[0]
+        legend.title, legend.title_standoff, legend.orientation = curves.meaning, 2, "horizontal"
+        legend.ncols = beside
+        legend.location, legend.visible = "top_left", bool(curves.meaning)
+        plot.add_layout(legend, "above")
+        return plot
+
+
+def _points(curves: ResultCurves) -> dict[str, Any]:
+    """Return the columns of all points; numbers are arrays, which are sent as they are in memory."""
+    columns: dict[str, Any] = {name: _joined(curves, name) for name in ("x", "y", "low", "high", "runs")}
+    for name, looks in (("name", tuple(curves.of)), ("colour", COLOURS), ("marker", MARKERS)):
+        columns[name] = [looks[at % len(looks)] for at, curve in enumerate(curves.of.values()) for _ in curve.x]
+    return columns
+
+
+def _joined(curves: ResultCurves, name: str) -> np.ndarray:
+    return np.array([value for curve in curves.of.values() for value in getattr(curve, name)], float)
+
+
+def _lines(curves: ResultCurves) -> dict[str, list[Any]]:
+    lines = [(np.array(curve.x, float), np.array(curve.y, float)) for curve in curves.of.values()]
+    return {"xs": [x for x, _ in lines], "ys": [y for _, y in lines], "colour": _colours(curves)}
+
+
+def _bands(curves: ResultCurves) -> dict[str, list[Any]]:
+    """Return the outlines of the bands, each over the points that have an interval."""
+    outlines = []
+    for curve in curves.of.values():
+        x, low, high = (np.array(column, float) for column in (curve.x, curve.low, curve.high))
+        finite = np.isfinite(low) & np.isfinite(high)
+        there, back = np.flatnonzero(finite), np.flatnonzero(finite)[::-1]
+        outlines.append((np.append(x[there], x[back]), np.append(low[there], high[back])))
+    return {"xs": [x for x, _ in outlines], "ys": [y for _, y in outlines], "colour": _colours(curves)}
+
+
+def _colours(curves: ResultCurves) -> list[str]:
+    return [COLOURS[at % len(COLOURS)] for at in range(len(curves.of))]
+
+
+def _log_ticks(curves: ResultCurves) -> tuple[list[float], list[float]]:
+    """Return the ticks of both axes where they are logarithmic, otherwise none."""
+    columns = curves.of.values()
+    x, y = (np.array([value for curve in columns for value in getattr(curve, axis)], float) for axis in "xy")
+    return _ticks(x) if curves.log_x else [], _ticks(y) if wide(y, curves.decade) else []
+
+
+def _ticks(values: np.ndarray) -> list[float]:
+    """Return the ticks of a logarithmic axis of values; of many decades one each."""
+    positive = values[np.isfinite(values) & (values > 0)]
+    if not positive.size:
+        return []
+    first, last = (math.floor(math.log10(end)) for end in (positive.min(), positive.max()))
+    digits = (1, 2, 5) if last - first < MOST_DECADES else (1,)
+    return [float(f"{digit}e{power}") for power in range(first - 1, last + 2) for digit in digits]

@@ -1,0 +1,147 @@
+"""A curve for each dynamics of the results so far, with intervals, read from the blocks as they are done."""
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import logarithmic
+from sweeplib.engine.base.late_modules import scipy
+from sweeplib.engine.execution.live.case_map import CaseMap, in_words
+from sweeplib.engine.execution.live.graph import ResultCurve, ResultCurves
+from sweeplib.engine.hints import Headline
+from sweeplib.engine.status import Status
+from sweeplib.engine.storage.records.files import DamageError
+
+if TYPE_CHECKING:
+    from sweeplib.engine.design.axis import Axis
+    from sweeplib.engine.execution.blocks import Block
+    from sweeplib.engine.execution.work import Workload
+    from sweeplib.engine.storage.store.layout import Layout
+
+SECONDS_TO_READ, SECONDS_AT_THE_END = 0.02, 0.5
+"""How long blocks are read for one news, and for the last one."""
+Statistic = Callable[[np.ndarray], tuple[float, float, float, int]]
+OUTSIDE = 0.025
+"""The probability on each side of an interval."""
+MOST_LOST = 0.02
+"""There is no value where more than this part of the runs is lost, as in the analyses."""
+
+
+class HeadlineCurves:
+    """The curves of a run over one axis: what its simulator says stands for a run, its median or its mean.
+
+    It is the longest axis of numbers; each other axis has its middle value. Without such an axis there are no curves.
+    """
+
+    def __init__(self, work: "Workload", maps: dict[str, CaseMap]) -> None:
+        axes = work.sweep.grid.axes
+        numbers = [axis for axis in axes if len(axis) > 1 and all(_is_number(value) for value in axis.values)]
+        self._axis: Axis | None = max(numbers, key=len, default=None)
+        self._maps = maps
+        self._middle = {axis.name: len(axis) // 2 for axis in axes if axis is not self._axis}
+        self._at = ", ".join(f"{axis.name} = {in_words(axis.values[self._middle[axis.name]])}"
+                             for axis in axes if axis is not self._axis and len(axis) > 1)  # fmt: skip
+        self._recording = work.sweep.recording
+        self._headline: Headline | None = None
+        self._values: dict[str, dict[int, list[np.ndarray]]] = {}
+        self._waiting: deque[Block] = deque()
+
+    def add(self, block: "Block") -> None:
+        """Take note of a block that is done."""
+        if self._axis is not None:
+            self._waiting.append(block)
+
+    def curves(self, *, ended: bool) -> ResultCurves | None:
+        """Read blocks for a while, and return the curves; None without any value."""
+        until = time.monotonic() + (SECONDS_AT_THE_END if ended else SECONDS_TO_READ)
+        while self._waiting and time.monotonic() < until:
+            self._read(self._waiting.popleft())
+        if self._axis is None or self._headline is None or not self._values:
+            return None
+        by_name = {name: self._curve(self._values[name], self._axis) for name in self._maps if name in self._values}
+        log_x = logarithmic(np.array(self._axis.values, float))
+        return ResultCurves(self._axis.name, self._headline.title, self._at, of=by_name, log_x=log_x)
+
+    def _read(self, block: "Block") -> None:
+        """Take the values of a block that is done, of those of its cases that are at the middle of the other axes."""
+        assert self._axis is not None
+        places, positions = self._maps[block.dynamics].along(block, self._axis.name, self._middle)
+        if not len(places):
+            return
+        try:
+            layout = block.open()
+            values = self._values_of(layout, block.number)
+            status = layout.status(layout.block(block.number))[positions]
+        except (DamageError, OSError):  # a file system that does not show it here yet
+            return
+        if values is None:
+            return
+        values = values[positions]
+        results, ended = self._values.setdefault(block.dynamics, {}), status != Status.missing
+        for place in np.unique(places[ended]).tolist():
+            results.setdefault(place, []).append(values[ended & (places == place)])
+
+    def _values_of(self, layout: "Layout", number: int) -> np.ndarray | None:
+        """Return the values of the rows of a block; None if it has none.
+
+        They are infinite for a run that did not exit or diverged, NaN for one that is lost: it failed, or was stopped.
+        """
+        headline = layout.simulator.hints.headline(self._recording, layout.variables)
+        if headline is None:
+            return None
+        self._headline = headline
+        last, status = _last(layout.block_data(headline.variable, number)), layout.status(layout.block(number))
+        if headline.is_passage:
+            return np.where(np.isnan(last) & np.isin(status, (Status.ok, Status.diverged)), np.inf, last)
+        return np.where(status == Status.diverged, np.inf, last)
+
+    def _curve(self, values: dict[int, list[np.ndarray]], axis: "Axis") -> ResultCurve:
+        statistic = _median if self._headline is not None and self._headline.is_passage else _mean
+        columns = [(axis.values[place], *_unless_lost(statistic, values[place])) for place in sorted(values)]
+        finite = [column for column in columns if math.isfinite(column[1])]
+        return ResultCurve(*map(list, zip(*finite, strict=True))) if finite else ResultCurve([], [], [], [], [])
+
+
+def _last(values: np.ndarray) -> np.ndarray:
+    """Return the last value of each run, of values (n,) themselves."""
+    return values.reshape(len(values), -1)[:, -1]
+
+
+def _unless_lost(statistic: Statistic, parts: list[np.ndarray]) -> tuple[float, float, float, int]:
+    """Return a statistic with its interval and the number of runs; NaN if too many runs are lost."""
+    values = np.concatenate(parts)
+    finished = values[~np.isnan(values)]
+    if len(values) - len(finished) > MOST_LOST * len(values):
+        return math.nan, math.nan, math.nan, len(finished)
+    return statistic(finished)
+
+
+def _median(values: np.ndarray) -> tuple[float, float, float, int]:
+    """Return the median, its interval between two order statistics, and the number of values; infinite ones count.
+
+    The interval from the (l+1)th smallest to the (l+1)th largest of n values misses the median with the probability
+    2 P(B <= l), B binomial of n trials of probability 1/2.
+    """
+    ordered, n = np.sort(values), len(values)
+    rank = math.floor(scipy.special.bdtrik(OUTSIDE, n, 0.5)) if n > 5 else -1
+    rank -= rank >= 0 and scipy.special.bdtr(rank, n, 0.5) > OUTSIDE
+    ends = (ordered[rank], ordered[n - 1 - rank]) if rank >= 0 else (math.nan, math.nan)
+    middle = ordered[(n - 1) // 2 : n // 2 + 1]
+    return float(middle.mean()), float(ends[0]), float(ends[1]), n
+
+
+def _mean(values: np.ndarray) -> tuple[float, float, float, int]:
+    """Return the mean, its interval by Student's t if there are three values, and their number."""
+    mean, n = float(values.mean()), len(values)
+    if n < 3 or not math.isfinite(mean):
+        return mean, math.nan, math.nan, n
+    half = float(scipy.special.stdtrit(n - 1, 1 - OUTSIDE) * values.std(ddof=1) / math.sqrt(n))
+    return mean, mean - half, mean + half, n
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,49 @@
+"""Metrics of running sweeps for Prometheus, on the scheduler's own page `/metrics`, beside those of Dask."""
+
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import REGISTRY
+from prometheus_client.core import GaugeMetricFamily
+
+if TYPE_CHECKING:
+    from sweeplib.engine.execution.live.news import SweepNews
+
+
+class _Collected:
+    """The news of all schedulers of this process: Prometheus takes the metrics of one name from one place alone."""
+
+    def __init__(self) -> None:
+        self._plugins: list[SweepNews] = []
+        self._lock = threading.Lock()
+
+    def add(self, plugin: "SweepNews") -> None:
+        """Add the metrics of a scheduler."""
+        with self._lock:
+            if not self._plugins:
+                REGISTRY.register(self)
+            self._plugins.append(plugin)
+
+    def remove(self, plugin: "SweepNews") -> None:
+        """Remove the metrics of a scheduler."""
+        with self._lock:
+            self._plugins.remove(plugin)
+            if not self._plugins:
+                REGISTRY.unregister(self)
+
+    def collect(self) -> Iterator[Any]:
+        """Yield the metrics of all sweeps."""
+        cases = GaugeMetricFamily("sweeplib_cases", "Cases of the present run of a sweep", labels=["sweep", "outcome"])
+        rate = GaugeMetricFamily("sweeplib_cases_per_second", "Mean rate of the present run", labels=["sweep"])
+        remaining = GaugeMetricFamily("sweeplib_seconds_left", "Estimated time left", labels=["sweep"])
+        runs = [run for plugin in list(self._plugins) for run in list(plugin.runs.values())]
+        for sweep, totals in {run.begun.sweep: run.news.totals for run in runs if run.news}.items():
+            for outcome, count in totals["cases"].items():
+                cases.add_metric([sweep, outcome], count)
+            rate.add_metric([sweep], totals["rate"])
+            remaining.add_metric([sweep], totals["seconds_left"])
+        yield from (cases, rate, remaining)
+
+
+COLLECTED = _Collected()

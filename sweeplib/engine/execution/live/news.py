@@ -1,0 +1,160 @@
+"""What a driver tells a scheduler of its run, and what the scheduler knows of the runs on it."""
+
+import pickle
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from distributed.diagnostics.plugin import SchedulerPlugin
+
+from sweeplib.engine.status import Status
+
+if TYPE_CHECKING:
+    from distributed import Scheduler
+
+    from sweeplib.engine.execution.live.graph import ResultCurves
+
+OPERATION = "sweeplib_news"
+"""The name of the scheduler's handler of news."""
+MOST_RUNS = 20
+"""The number of runs that a scheduler knows, the last ones."""
+
+
+@dataclass(frozen=True)
+class MapAxis:
+    """An axis of the maps of a sweep: its name, and the value or values of each cell along it."""
+
+    name: str
+    labels: list[str]
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How a dynamics goes: cases done of all, cases per second, and the seconds of a processor that are left."""
+
+    done: int
+    total: int
+    rate: float
+    remaining: float
+
+
+@dataclass(frozen=True)
+class RunBeginning:
+    """The first news of a run: what is known before any case is done.
+
+    maps : by dynamics, the number of cases (cells, status) with each status, the cells over the axes in C order.
+    """
+
+    run: str
+    client: str
+    sweep: str
+    results: str
+    axes: list[MapAxis]
+    maps: dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class News:
+    """News of a run since those before.
+
+    changes : by dynamics, places in the raveled map, and the number of cases that came there.
+    tasks : by the key of a new task, the cells of each dynamics that it computes.
+    totals : numbers of cases of the run by outcome, its rate and the seconds left.
+    failures : kinds of failures, each with its dynamics, status, message, number of cases, and a first case.
+    headline : curves of the results so far, None if there are none; `answers` are those after the last round.
+    """
+
+    run: str
+    changes: dict[str, tuple[np.ndarray, np.ndarray]]
+    tasks: dict[str, dict[str, np.ndarray]]
+    totals: dict[str, Any]
+    paces: dict[str, Pace]
+    failures: list[dict[str, Any]]
+    headline: "ResultCurves | None" = None
+    answers: list[Mapping[str, Any]] = field(default_factory=list)
+    ended: bool = False
+
+
+class KnownRun:
+    """A run as the scheduler knows it; `version` grows with each news."""
+
+    def __init__(self, begun: RunBeginning) -> None:
+        self.begun, self.maps = begun, {name: counts.copy() for name, counts in begun.maps.items()}
+        self.news: News | None = None
+        self.tasks: dict[str, dict[str, np.ndarray]] = {}
+        self.version, self.heard, self.lost = 0, time.time(), False
+
+    def take(self, news: News) -> None:
+        """Take news into account."""
+        for name, (places, counts) in news.changes.items():
+            self.maps[name].ravel()[places] += counts
+        self.news, self.heard, self.version = news, time.time(), self.version + 1
+        self.tasks |= news.tasks
+
+    def running(self, scheduler: "Scheduler") -> dict[str, np.ndarray]:
+        """Return by dynamics the cells of the tasks that workers have now; forget tasks that the scheduler forgot."""
+        self.tasks = {key: cells for key, cells in self.tasks.items() if key in scheduler.tasks}
+        keys = [task.key for worker in scheduler.workers.values() for task in worker.processing]
+        cells_by_name: dict[str, list[np.ndarray]] = {}
+        for key in keys:
+            for name, cells in self.tasks.get(key, {}).items():
+                cells_by_name.setdefault(name, []).append(cells)
+        return {name: np.unique(np.concatenate(cells)) for name, cells in cells_by_name.items()}
+
+
+class SweepNews(SchedulerPlugin):
+    """Keeps the last runs of sweeps on a scheduler, for the page of its dashboard and for Prometheus."""
+
+    name = "sweeplib-news"
+    idempotent = True
+
+    def __init__(self) -> None:
+        self.runs: dict[str, KnownRun] = {}
+        self.page = False
+
+    async def start(self, scheduler: "Scheduler") -> None:
+        """Let the scheduler take news, and show them."""
+        scheduler.handlers[OPERATION] = self.take
+        if find_spec("bokeh") is not None:
+            from sweeplib.engine.execution.live.page import add_page
+
+            self.page = add_page(scheduler, self)
+        if find_spec("prometheus_client") is not None:
+            from sweeplib.engine.execution.live.metrics import COLLECTED
+
+            COLLECTED.add(self)
+
+    async def close(self) -> None:
+        """Remove the metrics."""
+        if find_spec("prometheus_client") is not None:
+            from sweeplib.engine.execution.live.metrics import COLLECTED
+
+            COLLECTED.remove(self)
+
+    def take(self, pickled: bytes) -> bool:
+        """Take news of a run; return whether there is a page that shows them."""
+        news = pickle.loads(pickled)  # of a client, whose tasks Dask reads in the same way
+        if isinstance(news, RunBeginning):
+            same = [key for key, run in self.runs.items() if run.begun.results == news.results]
+            for key in [*same, *list(self.runs)[: max(0, len(self.runs) - len(same) + 1 - MOST_RUNS)]]:
+                self.runs.pop(key, None)
+            self.runs[news.run] = KnownRun(news)
+        elif news.run in self.runs:
+            self.runs[news.run].take(news)
+        return self.page
+
+    def remove_client(self, scheduler: "Scheduler", client: str) -> None:
+        """Note that the driver of a run has left."""
+        for run in self.runs.values():
+            if run.begun.client == client:
+                run.lost, run.version = True, run.version + 1
+
+
+def changed(cells: np.ndarray, status: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places in a raveled map that change where cases have ended, and by how much."""
+    places = cells.astype(np.int64) * len(Status)
+    changes, counts = np.unique(np.concatenate([places + status, places]), return_counts=True)
+    return changes, np.where(changes % len(Status) == Status.missing, -counts, counts)

@@ -1,0 +1,179 @@
+"""The driver's side of the page: it tells the scheduler of its run, at most once a second."""
+
+import pickle
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import numpy as np
+
+from sweeplib.engine.execution.live.case_map import CaseMap, cell_labels, cell_widths
+from sweeplib.engine.execution.live.headline import HeadlineCurves
+from sweeplib.engine.execution.live.news import OPERATION, MapAxis, News, Pace, RunBeginning, SweepNews, changed
+from sweeplib.engine.execution.progress import Forecast, RunProgress
+from sweeplib.engine.status import OUTCOMES, failed
+from sweeplib.engine.storage.records.files import appended_lines
+from sweeplib.engine.storage.records.rounds import rounds_of
+from sweeplib.engine.storage.store.outcomes import reason_in_words, reasons_path
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from sweeplib.engine.execution.blocks import Block, BlockReport
+    from sweeplib.engine.execution.dispatch import Task
+    from sweeplib.engine.execution.work import Workload
+
+SECONDS_BETWEEN_NEWS = 1.0
+REST = 50
+"""The driver rests so many times as long as the last news took: they take 2 % of its time at most."""
+MOST_READ = 1_000_000
+"""Bytes of reasons that are read for one news."""
+LONGEST_MESSAGE = 1000
+MOST_FAILURES = 50
+"""Kinds of failures that are told; the table of outcomes has all."""
+
+
+class Silent:
+    """Tells nothing, of a run whose scheduler cannot show it. `page` is whether there is a page that shows it."""
+
+    page = False
+
+    def submitted(self, tasks: "Mapping[str, Task]") -> None:
+        """Take note of new tasks."""
+
+    def done(self, block: "Block", report: "BlockReport") -> None:
+        """Take note of a block that is done."""
+
+    def tell(self, progress: RunProgress, *, ended: bool = False) -> None:
+        """Tell the scheduler what is new."""
+
+
+def teller_of(client: "Client", work: "Workload", say: Callable[[str], None]) -> Silent:
+    """Return what tells a client's scheduler of a run; `say` gets a line if that cannot be told."""
+    try:
+        client.register_plugin(SweepNews())
+        return Teller(client, work, say)
+    except Exception as error:  # that of a scheduler without sweeplib can be of any type
+        say(f"the scheduler cannot show the sweep: {_in_a_line(error)}")
+        return Silent()
+
+
+class Teller(Silent):
+    """Tells a scheduler of a run, until it no longer takes news."""
+
+    def __init__(self, client: "Client", work: "Workload", say: Callable[[str], None]) -> None:
+        self._client, self._say, self._run = client, say, uuid4().hex
+        self._maps, self._reasons = work.maps(), _Reasons(work)
+        self._headline = HeadlineCurves(work, self._maps)
+        rounds = rounds_of(work.sweep, work.directory) if work.sweep.questions else None
+        self._answers = list(rounds.answers) if rounds else []
+        self._tasks: dict[str, Task] = {}
+        self._ended: list[tuple[Block, BlockReport]] = []
+        self._next, self._lost = float("-inf"), False
+        grid = work.sweep.grid
+        widths = cell_widths(grid.shape)
+        axes = [
+            MapAxis(axis.name, cell_labels(axis.values, width)) for axis, width in zip(grid.axes, widths, strict=True)
+        ]
+        maps = {name: case_map.before for name, case_map in self._maps.items()}
+        self.page = self._send(
+            RunBeginning(self._run, client.id, work.sweep.name, str(work.directory.resolve()), axes, maps)
+        )
+
+    def submitted(self, tasks: "Mapping[str, Task]") -> None:
+        """Take note of new tasks."""
+        self._tasks |= tasks
+
+    def done(self, block: "Block", report: "BlockReport") -> None:
+        """Take note of a block that is done."""
+        self._ended.append((block, report))
+
+    def tell(self, progress: RunProgress, *, ended: bool = False) -> None:
+        """Tell the scheduler what is new, unless the last news are new; always at the end."""
+        started = time.monotonic()
+        if self._lost or (started < self._next and not ended):
+            return
+        try:
+            self._send(self._news(progress, ended=ended))
+        except Exception as error:  # the run itself says if the scheduler is lost
+            self._lost = True
+            self._say(f"the scheduler no longer shows the sweep: {_in_a_line(error)}")
+            return
+        now = time.monotonic()
+        self._next = now + max(SECONDS_BETWEEN_NEWS, REST * (now - started))
+
+    def _send(self, news: RunBeginning | News) -> bool:
+        return bool(self._client.sync(getattr(self._client.scheduler, OPERATION), pickled=pickle.dumps(news)))
+
+    def _news(self, progress: RunProgress, *, ended: bool) -> News:
+        """Return what is new since the last news."""
+        tasks, self._tasks = self._tasks, {}
+        done, self._ended = self._ended, []
+        for block, _ in done:
+            self._headline.add(block)
+        return News(
+            self._run,
+            {name: self._changes(name, done) for name in self._maps},
+            {key: self._cells(task) for key, task in tasks.items()},
+            _totals(progress),
+            {name: _pace(progress.forecasts[name]) for name in self._maps},
+            self._reasons.rows(self._maps),
+            self._headline.curves(ended=ended),
+            answers=self._answers,
+            ended=ended,
+        )
+
+    def _changes(self, name: str, done: "Sequence[tuple[Block, BlockReport]]") -> tuple[np.ndarray, np.ndarray]:
+        changes = [self._maps[name].changes(block, report) for block, report in done if block.dynamics == name]
+        empty = np.empty(0, np.int64), np.empty(0, np.uint8)
+        cells, status = (np.concatenate(parts) for parts in zip(empty, *changes, strict=True))
+        return changed(cells, status)
+
+    def _cells(self, task: "Task") -> dict[str, np.ndarray]:
+        by_dynamics: dict[str, list[np.ndarray]] = {}
+        for block in task:
+            by_dynamics.setdefault(block.dynamics, []).append(self._maps[block.dynamics].cells(block))
+        return {name: np.unique(np.concatenate(cells)) for name, cells in by_dynamics.items()}
+
+
+class _Reasons:
+    """Why cases of a run failed or became inaccurate, read from the files of reasons as far as they have grown."""
+
+    def __init__(self, work: "Workload") -> None:
+        self._paths = {name: reasons_path(work.directory, name) for name in work.dynamics}
+        self._ends = {name: path.stat().st_size if path.exists() else 0 for name, path in self._paths.items()}
+        self._counts = Counter[tuple[str, str, str]]()
+        self._first: dict[tuple[str, str, str], str] = {}
+
+    def rows(self, maps: Mapping[str, CaseMap]) -> list[dict[str, Any]]:
+        """Return the kinds of failures, the most frequent ones first, each with its first case."""
+        for name, path in self._paths.items():
+            lines, self._ends[name] = appended_lines(path, self._ends[name], MOST_READ)
+            for line in lines:
+                kind = name, str(line["status"]), reason_in_words(line)[:LONGEST_MESSAGE]
+                self._counts[kind] += len(line["cases"])
+                if kind not in self._first and len(self._first) < MOST_FAILURES:
+                    self._first[kind] = maps[name].coordinates(line["cases"][0])
+        names = ("dynamics", "status", "message")
+        kinds = [(kind, count) for kind, count in self._counts.most_common() if kind in self._first]
+        return [
+            dict(zip(names, kind, strict=True)) | {"cases": count, "first": self._first[kind]} for kind, count in kinds
+        ]
+
+
+def _pace(forecast: Forecast) -> Pace:
+    """Return the pace of a dynamics; the time left is not known (NaN) before a block is done if costs are guessed."""
+    is_known = forecast.measured or forecast.done
+    return Pace(forecast.done, forecast.total, forecast.rate(), forecast.seconds_left() if is_known else float("nan"))
+
+
+def _totals(progress: RunProgress) -> dict[str, Any]:
+    counts = {status.name: progress.cases[status.name] for status in OUTCOMES} | {"failed": failed(progress.cases)}
+    cases = {"ok": progress.done - sum(counts.values())} | counts | {"left": progress.total - progress.done}
+    return {"cases": cases, "rate": progress.rate(), "seconds_left": progress.seconds_left()}
+
+
+def _in_a_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

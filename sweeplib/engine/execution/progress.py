@@ -1,0 +1,255 @@
+"""Progress of a run: a line for each step, then a bar on a terminal, or a line every few seconds elsewhere.
+
+The same is told to other processes (`storage.jobs`).
+"""
+
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.engine.status import outcomes
+from sweeplib.engine.storage.records.jobs import tell
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
+
+    from sweeplib.engine.execution.blocks import Block, BlockReport
+
+SECONDS_BETWEEN_LINES = 5.0
+SECONDS_BETWEEN_SIGNS = 4.0
+"""The interval at which a terminal shows how long a step has lasted."""
+PLANNED_PACE, PLANNED_COST = 0.1, 0.05
+"""The parts of the work after which its measured pace, and the measured costs of cases, count as much as the plan's."""
+
+
+class Steps:
+    """Lines on standard error about the steps of a command, each written when its step begins, then its time.
+
+    On a terminal, a long step shows every few seconds how long it has lasted. Silent without a name.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        self.name = name
+        self._open, self._lock = False, threading.Lock()
+
+    @contextmanager
+    def step(self, doing: str) -> Iterator[None]:
+        """Report a step that lasts as long as the context."""
+        started, ended = time.monotonic(), threading.Event()
+        signs = threading.Thread(target=self._show_time, args=(doing, started, ended), daemon=True)
+        self._write(f"{self.name}: {doing} ...", opens=True)
+        tell(doing=doing)
+        if self.name is not None and sys.stderr.isatty():
+            signs.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            if signs.is_alive():
+                signs.join()
+            tell(doing=None)
+            self._write_time(doing, f"{time.monotonic() - started:.1f} s\n", opens=False)
+
+    def say(self, news: str) -> None:
+        """Write a line of news."""
+        self._write(("\n" if self._open else "") + f"{self.name}: {news}\n", opens=False)
+
+    def _show_time(self, doing: str, started: float, ended: threading.Event) -> None:
+        """Write every few seconds how long a step has lasted, until it has ended."""
+        while not ended.wait(SECONDS_BETWEEN_SIGNS):
+            self._write_time(doing, f"{time.monotonic() - started:.0f} s ...", opens=True)
+
+    def _write_time(self, doing: str, time_so_far: str, *, opens: bool) -> None:
+        """Write a time into the line of the step, or into a new line if there was news."""
+        self._write((" " if self._open else f"{self.name}: {doing}: ") + time_so_far, opens=opens)
+
+    def _write(self, text: str, *, opens: bool) -> None:
+        """Write text; `opens` says whether its line goes on."""
+        with self._lock:
+            self._open = opens
+            if self.name is not None:
+                sys.stderr.write(text)
+                sys.stderr.flush()
+
+
+class Forecast:
+    """The seconds of processors that some blocks take, those of one dynamics: as planned, corrected by what they took.
+
+    At first those to do take what the plan says, then more and more its seconds times the ratio by which finished ones
+    differ from it. `done` of `total` cases are done; the costs of all were `measured`, or some are guessed.
+    """
+
+    def __init__(self, blocks: "Sequence[Block]") -> None:
+        self.planned = sum(block.seconds for block in blocks)
+        self.done, self.total = 0, sum(len(block.positions) for block in blocks)
+        self.measured = all(block.measured for block in blocks)
+        self.seconds, self._over, self._expected = 0.0, 0.0, 0.0
+        self._weight = PLANNED_COST * self.planned if self.measured else 0.0
+        self._first, self._last = float("inf"), float("-inf")
+
+    def add(self, block: "Block", report: "BlockReport") -> None:
+        """Take account of a block that is done."""
+        computed = sum(report.computed.values())
+        self._over += block.seconds
+        if computed:
+            self._expected += block.seconds * computed / (computed + report.stored)
+            self.seconds += report.seconds
+        self.done += len(block.positions)
+        self._last = time.monotonic()
+        self._first = min(self._first, self._last - report.seconds)
+
+    def rate(self) -> float:
+        """Return the mean number of cases per second while blocks were computed."""
+        return self.done / max(self._last - self._first, 1e-9) if self.done else 0.0
+
+    def seconds_left(self) -> float:
+        """Return the seconds that are left."""
+        planned = max(0.0, self.planned - self._over)
+        if not self._expected:
+            return planned
+        return float(planned * (self.seconds / self._expected) ** (self._expected / (self._expected + self._weight)))
+
+
+class RunProgress:
+    """Counts of the cases that are done, and of the work: this base class shows nothing.
+
+    Cases differ in cost: the work of cases is the seconds of a processor that their `blocks` take. The pace of the work
+    is at first that of so many `workers`, then more and more what it was so far.
+    """
+
+    def __init__(self, total: int = 0, blocks: "Sequence[Block]" = (), workers: int = 0) -> None:
+        self.total, self.workers = total, workers
+        names = dict.fromkeys(block.dynamics for block in blocks)
+        self.forecasts = {name: Forecast([block for block in blocks if block.dynamics == name]) for name in names}
+        self.done, self.cases = 0, Counter[str]()
+        self.started = time.monotonic()
+        tell(total=total)
+
+    def advance(self, block: "Block", report: "BlockReport") -> None:
+        """Count the cases of a block that were found done and those that were computed, by status."""
+        self.forecasts[block.dynamics].add(block, report)
+        self.cases.update(report.computed)
+        self.done += report.stored + sum(report.computed.values())
+        totals = {"done": self.done, "cases": dict(self.cases), "share": self.share()}
+        tell(force=self.done >= self.total, **totals, rate=self.rate(), seconds_left=self.seconds_left())
+
+    def say(self, news: str) -> None:
+        """Write a line of news."""
+
+    def share(self) -> float:
+        """Return the part of the work that is done, at most .99 before the last case is."""
+        if self.done >= self.total:
+            return 1.0
+        seconds = sum(forecast.seconds for forecast in self.forecasts.values())
+        return min(0.99, seconds / max(seconds + self._work(), 1e-9))
+
+    def rate(self) -> float:
+        """Return the mean number of cases per second."""
+        return self.done / max(time.monotonic() - self.started, 1e-9)
+
+    def seconds_left(self) -> float:
+        """Return the estimated remaining seconds."""
+        if self.done >= self.total:
+            return 0.0
+        planned = sum(forecast.planned for forecast in self.forecasts.values())
+        computed = sum(forecast.seconds for forecast in self.forecasts.values())
+        before = PLANNED_PACE * planned
+        seconds = time.monotonic() - self.started + (before / self.workers if self.workers else 0.0)
+        return self._work() * seconds / max(computed + (before if self.workers else 0.0), 1e-9)
+
+    def _work(self) -> float:
+        """Return the seconds of processors that are left."""
+        return sum(forecast.seconds_left() for forecast in self.forecasts.values())
+
+
+class ProgressLines(RunProgress):
+    """Progress as plain lines on standard error, one every few seconds."""
+
+    def __init__(self, name: str, total: int, blocks: "Sequence[Block]", workers: int) -> None:
+        super().__init__(total, blocks, workers)
+        self.name, self._last_line = name, self.started
+
+    def advance(self, block: "Block", report: "BlockReport") -> None:
+        """Count, and write a line if the last one is old or this is the end."""
+        before = self.done
+        super().advance(block, report)
+        now = time.monotonic()
+        if self.done > before and (self.done >= self.total or now - self._last_line >= SECONDS_BETWEEN_LINES):
+            self._last_line = now
+            counts = f"{self.done}/{self.total} cases, {outcomes(self.cases)}"
+            pace = f"{self.share():.0%} of the work, {self.rate():.1f} cases/s, {self.seconds_left():.0f} s left"
+            self.say(f"{counts}, {pace}")
+
+    def say(self, news: str) -> None:
+        """Write a line."""
+        sys.stderr.write(f"{self.name}: {news}\n")
+        sys.stderr.flush()
+
+
+@contextmanager
+def shown_progress(
+    name: str, total: int, blocks: "Sequence[Block]", workers: int = 0, *, show: bool = True
+) -> Iterator[RunProgress]:
+    """Yield progress over `total` cases in blocks on some workers (0: not known), silent unless `show`.
+
+    It is a bar on a terminal or in a notebook, lines elsewhere.
+    """
+    if not show:
+        yield RunProgress(total, blocks, workers)
+    elif sys.stderr.isatty() or _in_notebook():
+        with _bar(name, total, blocks, workers) as bar:
+            yield bar
+    else:
+        yield ProgressLines(name, total, blocks, workers)
+
+
+def _in_notebook() -> bool:
+    """Whether the cells of a notebook can show a bar, for which rich needs ipywidgets."""
+    if "IPython" not in sys.modules or find_spec("ipywidgets") is None:
+        return False
+    from rich.console import Console
+
+    return Console().is_jupyter
+
+
+@contextmanager
+def _bar(name: str, total: int, blocks: "Sequence[Block]", workers: int) -> Iterator[RunProgress]:
+    """Yield progress as a bar of rich on standard error."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+    from rich.progress import Progress as RichProgress
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[counts]}"),
+        TextColumn("{task.fields[rate]:.1f} cases/s"),
+        TextColumn("{task.fields[left]}"),
+    )
+    with RichProgress(*columns, console=Console(stderr=True)) as rich:
+        task = rich.add_task(name, total=1.0, counts=f"0/{total} cases", rate=0.0, left="")
+        yield _Bar(rich, task, total, blocks, workers)
+        rich.refresh()  # in a notebook, rich does not draw the last state by itself
+
+
+class _Bar(RunProgress):
+    def __init__(self, rich: "RichProgress", task: "TaskID", *of: Any) -> None:
+        super().__init__(*of)
+        self.rich, self.task = rich, task
+
+    def advance(self, block: "Block", report: "BlockReport") -> None:
+        super().advance(block, report)
+        counts = f"{self.done}/{self.total} cases, {outcomes(self.cases)}"
+        time_left = f"{timedelta(seconds=round(self.seconds_left()))} left"
+        self.rich.update(self.task, completed=self.share(), counts=counts, rate=self.rate(), left=time_left)
+
+    def say(self, news: str) -> None:
+        self.rich.console.print(news)

@@ -1,0 +1,180 @@
+"""The blocks of a run, computed by a cluster, or by processes of this machine if they are done before it starts."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, NamedTuple
+
+from sweeplib.engine.design.cluster import MEMORY_SHARE
+from sweeplib.engine.design.design import Design
+from sweeplib.engine.execution.blocks import Block, BlockReport, run_block_apart
+from sweeplib.engine.execution.child import Child, EndedError, Limits, lent
+from sweeplib.engine.execution.clients import PERFORMANCE, LastingCluster, connected, performance_kept
+from sweeplib.engine.execution.clusters import cluster_of
+from sweeplib.engine.execution.clusters.dashboard import dashboard_link, page_link
+from sweeplib.engine.execution.dispatch import dispatched
+from sweeplib.engine.execution.live.case_map import CaseMap
+from sweeplib.engine.execution.probe import Probe
+from sweeplib.engine.execution.progress import RunProgress, Steps, shown_progress
+from sweeplib.engine.simulator import home_of
+from sweeplib.engine.storage.records.jobs import tell
+from sweeplib.errors import SweeplibError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+MOMENT = 1.0
+"""Seconds in which blocks may be listed without a word."""
+SECONDS_A_PROCESS = 0.25
+"""Work for which another process is worth while."""
+
+
+class Workload(NamedTuple):
+    """The missing cases of a sweep: the dynamics that have some, their number, and how to list their blocks.
+
+    `blocks` adds new cases to the store and returns the blocks, the costliest first; it is called once. `maps` returns
+    the map of the cases of each dynamics, after that.
+    """
+
+    sweep: Design
+    directory: Path
+    dynamics: tuple[str, ...]
+    cases: int
+    blocks: Callable[[], list[Block]]
+    maps: Callable[[], dict[str, CaseMap]]
+
+
+def by_processes(work: Workload, seconds: float, workers: int | None, *, show: bool) -> None:
+    """Compute all blocks in at most so many processes of this machine: `seconds` of work, too little for a cluster."""
+    cluster = cluster_of(work.sweep)
+    with ThreadPoolExecutor(1) as beside:
+        blocks = _listed(beside.submit(work.blocks), work, show=show)
+    processes = min(1 + int(seconds / SECONDS_A_PROCESS), cluster.expected_workers(workers) or 1)
+    with _progress(work, blocks, processes, show=show) as progress:
+        progress.say(f"no cluster is started for {seconds:.1f} s of work")
+        memory, module = cluster.worker_memory(workers), home_of(work.sweep.simulator)
+        for block, report in computed_by_processes(blocks, processes, memory, module):
+            progress.advance(block, report)
+
+
+def by_cluster(
+    work: Workload, on: "Client | int | None", *, show: bool, lasting: "LastingCluster | None" = None
+) -> None:
+    """Compute all blocks on a client's cluster, or on the sweep's with so many workers, which may be a lasting one.
+
+    The blocks are listed while the cluster starts.
+    """
+    from sweeplib.engine.execution.live.teller import teller_of
+
+    cluster = cluster_of(work.sweep).in_results(work.directory)
+    with ThreadPoolExecutor(1) as beside:
+        listing = beside.submit(work.blocks)
+        expected = cluster.expected_workers(on) if isinstance(on, int | None) else None
+        tell(doing="starting the workers")
+        start = connected if lasting is None else lasting.connected
+        with start(cluster, on) if isinstance(on, int | None) else nullcontext(on) as client:
+            blocks = _listed(listing, work, show=show)
+            performance = work.directory / PERFORMANCE if cluster.performance_report else None
+            sharing = _workers(blocks, client, expected)
+            with performance_kept(client, performance), _progress(work, blocks, sharing, show=show) as progress:
+                teller = teller_of(client, work, partial(_say, progress))
+                link = dashboard_link(client)
+                page = page_link(link) if link and teller.page else None
+                tell(dashboard=link, page=page, doing=None)
+                progress.say(f"dashboard: {link or 'none'}")
+                if page:
+                    progress.say(f"this sweep: {page}")
+                done = dispatched(
+                    client,
+                    blocks,
+                    partial(_say, progress),
+                    cluster.wait_for_workers,
+                    expected=expected,
+                    problem=cluster.problem,
+                    probe=_probe(work),
+                    submitted=teller.submitted,
+                )
+                with closing(done):
+                    for block, report in done:
+                        progress.advance(block, report)
+                        teller.done(block, report)
+                        teller.tell(progress)
+                teller.tell(progress, ended=True)
+
+
+def _listed(listing: "Future[list[Block]]", work: Workload, *, show: bool) -> list[Block]:
+    """Return the blocks once they are listed; a line says so if that takes a while, as it does for many shapes."""
+    wait([listing], MOMENT)
+    steps = Steps(work.sweep.name if show else None)
+    with nullcontext() if listing.done() else steps.step("adding the new cases to the store"):
+        return listing.result()
+
+
+def _workers(blocks: list[Block], client: "Client", expected: int | None) -> int:
+    """Return the number of workers that share the work; 0 if it is not known, or if costs of cases are guessed."""
+    if not all(block.measured for block in blocks):
+        return 0
+    return sum(client.nthreads().values()) if expected is None else expected
+
+
+def _progress(work: Workload, blocks: list[Block], workers: int, *, show: bool) -> AbstractContextManager[RunProgress]:
+    """Return a context with the progress of the cases of blocks, which some workers share."""
+    return shown_progress(work.sweep.name, work.cases, blocks, workers, show=show)
+
+
+def _probe(work: Workload) -> Probe:
+    """Return what workers are asked: the folder of the runs, the plugins, and the identity of a case per dynamics."""
+    cases = [case for name in work.dynamics for case in work.sweep.probed(name)[:1]]
+    folder = work.directory.resolve() / "runs.zarr"
+    return Probe.of(str(folder), work.sweep.plugins, ((case, case.identity()) for case in cases))
+
+
+def _say(progress: RunProgress, news: str) -> None:
+    tell(news=news)
+    progress.say(news)
+
+
+MOST_DEATHS = 3
+"""How many processes a block may end: from the second on its cases run one by one, in processes of their own."""
+
+
+def computed_by_processes(
+    blocks: Sequence[Block], workers: int, memory: int, module: str
+) -> Iterator[tuple[Block, BlockReport]]:
+    """Yield each block with its report as it is done; `workers` processes may take `memory` bytes each.
+
+    The processes import a module before their first block, that of the simulator.
+
+    A block that ends its process is computed again (`blocks`). SweeplibError if it ends `MOST_DEATHS` processes.
+    """
+    idle: SimpleQueue[Child] = SimpleQueue()
+    limits = Limits(memory=int(MEMORY_SHARE * memory))
+    with ExitStack() as stack:
+        for _ in range(min(workers, len(blocks))):
+            idle.put(stack.enter_context(lent(blocks[0].plugins, module)))
+        pool = ThreadPoolExecutor(workers)
+        stack.callback(pool.shutdown, wait=False, cancel_futures=True)
+        running = {pool.submit(_report, block, idle, limits): block for block in blocks}
+        for future in as_completed(running):
+            yield running[future], future.result()
+
+
+def _report(block: Block, idle: "SimpleQueue[Child]", limits: Limits) -> BlockReport:
+    """Return the report of a block that an idle process computes, or after its death another one."""
+    child, problem = idle.get(), ""
+    try:
+        for _ in range(MOST_DEATHS):
+            try:
+                report: BlockReport | SweeplibError = child.call(run_block_apart, block, limits.memory, limits=limits)
+            except EndedError as error:
+                problem = str(error)
+            else:
+                if isinstance(report, SweeplibError):
+                    raise report
+                return report
+        raise SweeplibError(f"block {block.name} ends each process that computes it: {problem}")
+    finally:
+        idle.put(child)

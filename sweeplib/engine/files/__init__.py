@@ -1,0 +1,1 @@
+"""How files are opened, read and trusted."""

@@ -1,0 +1,366 @@
+"""A process that has imported the library, and forks: the stages of one `sweeplib sweep` need not import it again.
+
+`fork_server` starts it and puts its address into the environment, where the jobs of the workflow find it
+(`process.job`), and what needs a process for cases (`fork_of`). It imports modules of the library and nothing of the
+user's, so that each fork reads the config and the plugins as they are. It has one thread, and answers only processes
+of the sweep that started it. It may leave some imports to a fork, which answers the tasks that need them. Where it is
+missing or has died, processes import for themselves.
+"""
+
+import atexit
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+import psutil
+
+from sweeplib.engine.process.children import descendants, end, with_descendants
+from sweeplib.engine.process.job import ADDRESS, MOST_BYTES, number, request_connection
+
+SECONDS_TO_ASK = 1.0
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+"""The environment variables that limit a process to one thread; libraries read them as they are imported."""
+
+WAIT = ""
+"""An item in a list of imports: those before it are done before a request is answered, those after it once one came."""
+APART, MEANWHILE = "-", "+"
+"""Items: a fork imports what is between "-NAME" and MEANWHILE, while this process goes on with what follows. The fork
+answers requests for the tasks that have this name (`process.job.PROCESSES`), which wait until it has done that:
+otherwise each of them would import the same in its own fork."""
+
+Task = Callable[[], Any]
+_askers: dict[int, socket.socket] = {}
+"""In a fork, the connection to the process that asked for it; by process number, because a plugin may fork again."""
+_exit = os._exit  # stages replace the other, to notice a plugin that calls it
+
+
+@contextmanager
+def fork_server(imports: Sequence[str]) -> Iterator[None]:
+    """Return a context with a process that imports modules, the first ones first; it ends with the context.
+
+    An item of `imports` may be a function to call, "module:function", or WAIT. There is no process where a socket or a
+    process cannot be made.
+    """
+    with ExitStack() as stack:
+        with suppress(OSError, AttributeError):  # a system without such sockets
+            address = str(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sweeplib-")), "forks"))
+            with ExitStack() as sockets:
+                paths = [address, *(address + name for name in _names_apart(imports))]
+                listening = [sockets.enter_context(_listening(path)) for path in paths]
+                stack.callback(_end, _start_server(listening, imports))
+            os.environ[ADDRESS] = address
+            stack.callback(os.environ.pop, ADDRESS, None)
+        yield
+
+
+def fork_of(task: str, *descriptors: int) -> "Fork | None":
+    """Call `task`, "module:function", with the numbers of copies of open files, in a fork; return the fork.
+
+    None if there is nobody to ask. The fork has a session of its own, and no streams.
+    """
+    connection = request_connection(task, None, descriptors)
+    if connection is not None:
+        with connection, suppress(OSError):  # it has ended already
+            pid = number(connection)
+            return None if pid is None else Fork(pid)
+    return None
+
+
+class Fork:
+    """A fork, which is no child of this process, with the methods of a process that `Child` needs."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid, self._descriptor = pid, os.pidfd_open(pid)
+
+    def kill(self) -> None:
+        """End the fork, if it has not ended."""
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
+
+    def wait(self) -> None:
+        """Wait for the end of the fork; its exit status is not known here."""
+        select.select([self._descriptor], [], [])
+
+    def __del__(self) -> None:
+        """Close the descriptor of the fork."""
+        os.close(self._descriptor)
+
+
+def _names_apart(imports: Sequence[str]) -> list[str]:
+    """Return the items that begin what is left to a fork."""
+    return [item for item in imports if item.startswith(APART)]
+
+
+def _listening(path: str) -> socket.socket:
+    """Return a socket that listens at a path."""
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    server.bind(path)
+    server.listen(64)
+    return server
+
+
+def _start_server(listening: Sequence[socket.socket], imports: Sequence[str]) -> "subprocess.Popen[bytes]":
+    """Start the process that imports and forks; it ends when its standard input is closed."""
+    descriptors = [server.fileno() for server in listening]
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", __name__, ",".join(map(str, descriptors)), *imports],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=descriptors,
+        env=os.environ | dict.fromkeys(ONE_THREAD, "1"),
+        process_group=0,  # Ctrl-C on a terminal does not reach it
+    )
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End a process and its forks, also while it imports."""
+    with process:
+        end(with_descendants(process.pid))
+
+
+class _Request(NamedTuple):
+    """What to call in a fork, in which folder and environment; without `arguments` in a session of its own."""
+
+    task: str
+    arguments: Sequence[str] | None
+    folder: str
+    environment: dict[str, str]
+
+
+class _Forks:
+    """The requests that arrive on sockets, and the forks that answer them."""
+
+    def __init__(self, listening: Sequence[socket.socket], imports: Sequence[str]) -> None:
+        self._listening, self._imports, self._sweep = [listening[0]], list(imports), os.getppid()
+        self._apart = dict(zip(_names_apart(imports), listening[1:], strict=True))  # nobody listens to them yet
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # a handler that does nothing: only signals with one write to the wakeup descriptor
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self._without_forks()
+
+    def _without_forks(self) -> None:
+        """See to it that the ends of this process's forks are noticed; it has none yet."""
+        self._connections: dict[int, socket.socket] = {}
+        self._ended, self._wake = socket.socketpair()
+        # Python writes there within a signal, which must not wait
+        self._wake.setblocking(False)
+        signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
+
+    def task(self) -> Task | None:
+        """Import, and fork for each request; return in each fork what it has to do, and None once the sweep ends."""
+        while True:
+            waits = self._imports[:1] == [WAIT]
+            wait = 0.0 if self._imports and not waits else None
+            listening = self._listening if waits or WAIT not in self._imports else []
+            awaited = [*self._apart.values()] if waits else []
+            sources: list[int | socket.socket] = [0, self._ended, *listening, *awaited]
+            ready, _, _ = select.select(sources, [], [], wait)
+            # standard input ends with the sweep, whatever has ended that
+            if 0 in ready and not os.read(0, 1):
+                end(descendants())
+                return None
+            if self._ended in ready:
+                self._ended.recv(MOST_BYTES)
+                self._report()
+            requests = [source for source in listening if source in ready]
+            if waits and (requests or any(source in ready for source in awaited)):
+                self._imports.pop(0)
+            if requests:
+                if (task := self._answer(requests[0])) is not None:
+                    return task
+            elif wait == 0.0:
+                self._go_on(self._imports.pop(0))
+
+    def _go_on(self, item: str) -> None:
+        """Import an item or, if it says so, leave the rest and the requests that need it to a fork."""
+        if (server := self._apart.pop(item, None)) is not None:
+            try:
+                self._leave_some(server)
+            except OSError:  # no room for a process: this one goes on
+                self._listening.append(server)
+        else:
+            self._import(item)
+
+    def _leave_some(self, server: socket.socket) -> None:
+        """Fork; the fork imports the next items, and answers what arrives at the socket `server` once it has them."""
+        gc.freeze()
+        end = self._imports.index(MEANWHILE)
+        if os.fork():
+            del self._imports[: end + 1]
+            server.close()
+            return
+        del self._imports[end:]
+        self._close()
+        self._listening, self._apart = [], {}
+        self._without_forks()
+        while self._imports and not select.select([0], [], [], 0.0)[0]:
+            self._import(self._imports.pop(0))
+        self._listening = [server]
+
+    def _close(self) -> None:
+        """Close, in a fork, what the process that forks listens to."""
+        sockets = (self._ended, self._wake, *self._listening, *self._apart.values(), *self._connections.values())
+        for server in sockets:
+            server.close()
+
+    def _import(self, item: str) -> None:
+        with suppress(Exception):  # the stage that needs the module reports the error
+            function(item)() if ":" in item else importlib.import_module(item)
+
+    def _report(self) -> None:
+        """Send the exit statuses of the forks that have ended to those who wait for them."""
+        with suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                if connection := self._connections.pop(ended[0], None):
+                    with connection, suppress(OSError):
+                        connection.send(struct.pack("i", _exit_status(ended[1])))
+
+    def _answer(self, listening: socket.socket) -> Task | None:
+        """Fork for the next request and return the task in the fork. On an error, the request has no answer."""
+        connection, _ = listening.accept()
+        connection.settimeout(SECONDS_TO_ASK)
+        descriptors: list[int] = []
+        pid = -1
+        with suppress(OSError, ValueError):
+            content, descriptors, _, _ = socket.recv_fds(connection, MOST_BYTES, 3)
+            request = _Request(*json.loads(content))
+            if _asks_for_sweep(connection, self._sweep):
+                pid = os.fork()
+        if not pid:
+            return self._fork_task(request, descriptors, connection)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        if pid > 0 and request.arguments is not None:
+            self._connections[pid] = connection
+        else:
+            connection.close()
+        return None
+
+    def _fork_task(self, request: "_Request", descriptors: Sequence[int], connection: socket.socket) -> Task:
+        """Take the folder and environment of the process that asked, answer it and return the task; end on an error."""
+        try:
+            gc.freeze()  # what was imported is not searched for garbage, now or at the end
+            gc.enable()
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            self._close()
+            os.chdir(request.folder)
+            os.environ.clear()
+            os.environ.update(request.environment)
+            connection.send(b"+")
+            if request.arguments is None:
+                return _apart(request.task, descriptors, connection)
+            return _job(request.task, request.arguments, descriptors, connection)
+        except BaseException:
+            _exit(1)
+
+
+def _asks_for_sweep(connection: socket.socket, sweep: int) -> bool:
+    """Return whether the process at the other end is the sweep, whose number is given, or one that it started.
+
+    A job that a batch system runs elsewhere is not.
+    """
+    pid, _, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    with suppress(psutil.Error):
+        return sweep in {pid, *(parent.pid for parent in psutil.Process(pid).parents())}
+    return False
+
+
+def _job(task: str, arguments: Sequence[str], descriptors: Sequence[int], connection: socket.socket) -> Task:
+    """Return the call of a task with the streams of a process, with which this one ends."""
+    for stream, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, stream)
+        os.close(descriptor)
+    connection.settimeout(None)
+    _askers[os.getpid()] = connection
+
+    def wait() -> None:
+        connection.recv(1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    # the end of the process that asked closes the connection
+    threading.Thread(target=wait, daemon=True, name="asker").start()
+    return lambda: function(task)(*arguments)
+
+
+def _apart(task: str, descriptors: Sequence[int], connection: socket.socket) -> Task:
+    """Return the call of a task with open files, in a session of its own without streams."""
+    connection.send(struct.pack("i", os.getpid()))
+    connection.close()
+    os.setsid()
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nowhere, stream)
+    return lambda: function(task)(*descriptors)
+
+
+def function(task: str) -> Callable[..., Any]:
+    """Return the function that `task`, "module:function", names."""
+    module, _, name = task.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def tell_status(status: int) -> None:
+    """Send the exit status with which this process is about to end to the process that asked for it, if it is a fork.
+
+    The process that forked it sends it too, unless it has died.
+    """
+    if connection := _askers.get(os.getpid()):
+        with suppress(OSError):
+            connection.send(struct.pack("i", status))
+
+
+def _exit_status(wait_status: int) -> int:
+    """Return the exit status by which a shell reports how a process ended."""
+    code = os.waitstatus_to_exitcode(wait_status)
+    return code if code >= 0 else 128 - code  # as a shell does for a process that a signal ended
+
+
+def _ended_by(task: Task) -> NoReturn:
+    """Run a task as a program, and end this process without freeing what the forks share, which would copy it first."""
+    status = 0
+    try:
+        task()
+    except SystemExit as end:
+        from sweeplib.engine.process.interrupts import exit_status
+
+        status = exit_status(end)
+        if isinstance(end.code, str):
+            sys.stderr.write(f"{end.code}\n")
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        status = 1
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, as multiprocessing does in its forks
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    tell_status(status)
+    _exit(status)
+
+
+def serve(descriptors: str, *imports: str) -> NoReturn:
+    """Run the process that `fork_server` starts; `descriptors` are the numbers of its listening sockets."""
+    gc.disable()  # imports leave no garbage, and a fifth of their time went into looking for it
+    with ExitStack() as stack:
+        listening = [stack.enter_context(socket.socket(fileno=int(text))) for text in descriptors.split(",")]
+        task = _Forks(listening, imports).task()
+    _ended_by(task or (lambda: None))
+
+
+if __name__ == "__main__":
+    importlib.import_module("sweeplib.engine.process.forks").serve(*sys.argv[1:])  # others import it under this name

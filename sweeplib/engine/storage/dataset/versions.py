@@ -1,0 +1,144 @@
+"""Versions of a dataset: `dataset.zarr` is a folder that is replaced in one step by the next version.
+
+A version is known by the digest of its files. The one before the present is kept in `datasets/`, where readers
+that had opened it go on. Files of others in the folder stay in it. Up to version 0.2 `dataset.zarr` was a link into
+`datasets/`, which is read as well.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from glob import escape
+from pathlib import Path
+
+from sweeplib.engine.files.regular_files import file_bytes
+from sweeplib.engine.storage.records.files import exchange, files_below, is_partial, partial, remove_own, sync
+from sweeplib.engine.storage.records.manifest import MANIFEST, has_manifest, is_own, manifest_at
+from sweeplib.errors import InputError
+
+FOLDER = "datasets"
+_VERSION = re.compile(r"[0-9a-f]{32}\.zarr")
+
+
+@contextmanager
+def replacement(path: Path, *, keep: bool = False) -> Iterator[Path]:
+    """Yield a folder to write a dataset in; on success it becomes `path`, on failure it is removed.
+
+    The version before is kept in `datasets/` if `keep`, else removed. A version with the content of the present one
+    changes at most its manifest. InputError for a foreign link or a file. Only for a writer that holds the lock of
+    `path`.
+    """
+    _refuse_foreign(path)
+    for leftover in path.parent.glob(f".{escape(path.name)}.*.partial"):
+        if is_partial(leftover):
+            _dissolve(leftover, path)
+    new = partial(path)
+    try:
+        yield new
+        sync(*new.rglob("*"), new)
+        _refuse_foreign(path)
+        if path.is_symlink() or name_of(path) != name_of(new) or not manifest_at(path).is_whole():
+            _replace(path, new, keep=keep)
+        elif file_bytes(new / MANIFEST) != file_bytes(path / MANIFEST):
+            (new / MANIFEST).replace(path / MANIFEST)  # the same files, made from something else
+            sync(path)
+    finally:
+        _dissolve(new, path)
+
+
+def _replace(path: Path, new: Path, *, keep: bool) -> None:
+    """Put `new` in place of `path`; what was there is then at `new`, or in `datasets/` if it is to be kept."""
+    name = present_folder(path).name
+    if os.path.lexists(path):
+        exchange(new, path)
+    else:
+        new.rename(path)
+    sync(path.parent)
+    if keep and not new.is_symlink() and (before := manifest_at(new)).files and before.is_whole():
+        name = f"{name_of(new)}.zarr"
+        _move_others(new, path, is_own(new))
+        (path.parent / FOLDER).mkdir(exist_ok=True)
+        with suppress(OSError):  # it is there already
+            new.rename(path.parent / FOLDER / name)
+            sync(path.parent / FOLDER)
+            sync(path.parent)
+    for other in versions(path) if keep else ():
+        if other.name != name:
+            _dissolve(other, path)
+
+
+def _dissolve(old: Path, path: Path) -> None:
+    """Remove a version that nobody needs; files of others in it move to their places in the present one."""
+    if old.is_symlink():
+        old.unlink()
+    elif old.exists():
+        is_of_old = is_own(old)
+        _move_others(old, path, is_of_old)
+        remove_own(old, is_of_old)
+
+
+def _move_others(old: Path, path: Path, is_of_old: Callable[[str], bool]) -> None:
+    """Move the files that are not a version's own to their places in the present one, where nothing is there."""
+    for file in list(files_below(old)):
+        name = file.relative_to(old).as_posix()
+        if not is_of_old(name) and not os.path.lexists(path / name) and path.is_dir():
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            file.rename(path / name)
+
+
+def name_of(version: Path) -> str:
+    """Return the name of a version, the digest of its files; "" without an intact manifest."""
+    manifest = manifest_at(version)
+    return manifest.digest if manifest.files else ""
+
+
+def versions(path: Path) -> list[Path]:
+    """Return the versions of a dataset in `datasets/`, the last written first; each has a manifest."""
+    folders = [folder for folder in (path.parent / FOLDER).glob("*.zarr") if _VERSION.fullmatch(folder.name)]
+    datasets = [folder for folder in folders if not folder.is_symlink() and has_manifest(folder)]
+    return sorted(datasets, key=lambda folder: -(folder / "zarr.json").stat().st_mtime_ns)
+
+
+def version_folders(path: Path, name: str) -> Iterator[Path]:
+    """Yield the folders in which a version of a dataset may be that is not the present one any more."""
+    version = path.parent / FOLDER / f"{name}.zarr"
+    yield version
+    yield from (folder for folder in path.parent.glob(f".{escape(path.name)}.*.partial") if name_of(folder) == name)
+    yield version  # to which a temporary folder was renamed meanwhile
+
+
+def present_folder(path: Path) -> Path:
+    """Return the folder that has a dataset: a link is followed, and a version kept serves while `path` is exchanged."""
+    if path.is_symlink():
+        return path.resolve()
+    return path if path.exists() else next(iter(versions(path)), path)
+
+
+def leftovers(directory: Path) -> Iterator[Path]:
+    """Yield the temporary files of killed writers below a directory. Only while nobody writes."""
+    for path in files_below(directory):
+        parts = path.relative_to(directory).parts
+        place = next((number for number, name in enumerate(parts, 1) if is_partial(Path(name))), None)
+        if place is not None:
+            folder = directory.joinpath(*parts[:place])
+            if folder == path or is_own(folder)(path.relative_to(folder).as_posix()):
+                yield path
+
+
+def _refuse_foreign(path: Path) -> None:
+    problem = None
+    if path.is_symlink() and linked_version(path) is None:
+        problem = f"is a link to {path.readlink()}, which sweeplib did not make"
+    elif path.exists() and not path.is_dir():
+        problem = "is a file, which sweeplib did not make"
+    if problem:
+        raise InputError(problem, file=path, expected="another name or place for it: the dataset is written here")
+
+
+def linked_version(path: Path) -> str | None:
+    """Return the name of the version to which a link leads; None if it is no link to a version."""
+    if not path.is_symlink():
+        return None
+    folder, _, name = os.fspath(path.readlink()).rpartition("/")
+    return name if folder == FOLDER and _VERSION.fullmatch(name) else None

@@ -1,0 +1,111 @@
+"""The configs of a results folder: the complete one that is written there, and its origin, the config file of the user.
+
+The origin detects two sweeps with the same name. A sweep that is described in Python has none; it is refused where
+there is one. The file may change, grow, be renamed, and move together with its results. It is refused only if a second
+file exists at the same time, has the same sweep name, and has other content.
+"""
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.engine.code.user_code import seen_from
+from sweeplib.engine.files.regular_files import file_bytes, file_text
+from sweeplib.engine.files.strict_yaml import parsed, written
+from sweeplib.engine.storage.records.files import digest, read_json, write_json, write_text
+from sweeplib.errors import InputError
+
+if TYPE_CHECKING:
+    from sweeplib.engine.design.design import Design
+
+ORIGIN = "origin.json"
+"""The file with the path of the origin."""
+READ = "command.yaml"
+"""The file in a sweep's folder with its complete config as the command that runs it has read it, with overrides."""
+_SEAL = "\n# checksum of the lines above: "
+"""The beginning of the last line of a complete config."""
+
+
+def write_complete_config(sweep: "Design", directory: Path, name: str = "config.yaml") -> Path:
+    """Write the `complete_config` of a sweep into its directory; return its path."""
+    return write_text(directory / name, complete_config(sweep, directory))
+
+
+def complete_config(sweep: "Design", directory: Path) -> str:
+    """Return the text of a config that loads the same sweep from a file in a directory.
+
+    The paths of plugins and published values are relative to it, so that a project can be moved or copied with its
+    results.
+    """
+    text = sweep.source
+    if sweep.user_names():
+        text = written(parsed(text) | sweep.with_files(partial(seen_from, folder=directory)))
+    text = text.rstrip("\n")
+    return text + _SEAL + digest(text.encode()) + "\n"
+
+
+def is_as_written(path: Path) -> bool:
+    """Return whether a complete config has the content that was written, by the checksum in its last line."""
+    text, _, checksum = file_bytes(path).rpartition(_SEAL.encode())
+    return checksum == f"{digest(text)}\n".encode()
+
+
+def check_origin(config: Path, directory: Path) -> None:
+    """Raise InputError if a sweep's directory holds the results of another config file with the same sweep name."""
+    if not is_lasting(config):
+        refuse_other_origin(directory)
+        return
+    other = origin_of(directory)
+    if other is None or _is_own(config, directory):
+        return
+    if other.samefile(config) or file_bytes(other) == file_bytes(config):
+        return
+    problem = f"{directory} has the results of {other.resolve()}, whose sweep is also called {directory.name!r}"
+    expected = f"another `name`, another --results, or no file {directory / ORIGIN} (then this file takes over)"
+    raise InputError(problem, file=config, expected=expected)
+
+
+def refuse_other_origin(directory: Path) -> None:
+    """Raise InputError if a directory has the results of a config file that still exists and has the sweep's name."""
+    other = origin_of(directory)
+    if other is not None:
+        problem = f"{directory} has the results of {other.resolve()}"
+        expected = "this file (in Python `Sweep.from_yaml`), another `name`, or another folder of results"
+        raise InputError(problem, key="name", value=directory.name, expected=expected)
+
+
+def is_lasting(config: Path) -> bool:
+    """Return whether a config can be read again, by other processes: not /dev/stdin, the pipe of <(...), or a FIFO."""
+    return not config.absolute().is_relative_to("/dev") and (config.is_file() or not config.exists())
+
+
+def record_origin(config: Path, directory: Path) -> None:
+    """Record a sweep's config file in its directory, relative to the directory because both may be moved.
+
+    A copy does not take the place of the file that is recorded, as long as that is there and has the sweep's name.
+    """
+    if is_lasting(config) and not _is_own(config, directory) and origin_of(directory) is None:
+        write_json(directory / ORIGIN, {"config": os.path.relpath(config.resolve(), directory.resolve())})
+
+
+def _is_own(config: Path, directory: Path) -> bool:
+    """Return whether the config is a complete config that was written beside the results."""
+    return config.resolve().parent == directory.resolve()
+
+
+def origin_of(directory: Path) -> Path | None:
+    """Return the recorded config file of a sweep's directory; None if it is gone or describes another sweep now."""
+    content: dict[str, Any] = read_json(directory / ORIGIN) or {}
+    config = content.get("config")
+    path = directory.resolve() / config if isinstance(config, str) else None
+    return path if path is not None and path.is_file() and _describes(path, directory.name) else None
+
+
+def _describes(config: Path, name: str) -> bool:
+    """Return whether a file describes the sweep with this name, or may do so, as one that is being edited."""
+    try:
+        content = parsed(file_text(config, "utf-8-sig"))
+    except (OSError, ValueError):
+        return True
+    return isinstance(content, dict) and str(content.get("name", config.stem)) == name

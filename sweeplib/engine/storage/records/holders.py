@@ -1,0 +1,208 @@
+"""Who holds a lock of a sweep's folder: records beside the lock, for those who find it held.
+
+The kernel keeps the locks and releases those of processes that die. Where the file system keeps them on one host only,
+the records of other hosts' processes count, as long as these give signs of life.
+"""
+
+import json
+import os
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, get_type_hints
+from uuid import uuid4
+
+import psutil
+
+from sweeplib.engine.files.regular_files import file_bytes
+from sweeplib.engine.process import place
+from sweeplib.engine.process.terminal import harmless
+from sweeplib.errors import BusyError
+
+BEAT = 2.0
+"""Seconds between two signs of life."""
+SILENCE = 5 * BEAT
+"""Seconds without a sign of life after which the process of another kernel counts as dead, if its lock is free."""
+ENDING = ".holder.json"
+NEW = rf"[0-9a-f]{{32}}{re.escape(ENDING)}"
+"""What matches the name of a new record."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A process that holds a lock, and what it `does`; `alone` if nobody else may hold the lock, else with others."""
+
+    lock: str
+    does: str
+    alone: bool
+    pid: int
+    parent: int
+    host: str
+    kernel: str
+    numbers: str
+    user: str
+    command: str
+    since: float
+
+    @property
+    def name(self) -> str:
+        """Return who it is, in words."""
+        return f"process {self.pid} of {self.user} on {self.host}"
+
+    @property
+    def is_dead(self) -> bool:
+        """Return whether it is a process that this one would see, and does not."""
+        return place.sees(self.host, self.numbers) and not psutil.pid_exists(self.pid)
+
+    @property
+    def is_orphan(self) -> bool:
+        """Return whether it runs among the processes seen here, and has lost the parent that started it."""
+        if not place.sees(self.host, self.numbers):
+            return False
+        try:
+            return bool(psutil.Process(self.pid).ppid() != self.parent)
+        except psutil.NoSuchProcess:
+            return True
+
+    @property
+    def words(self) -> str:
+        """Return whose command does what, since when, on which host."""
+        day = "%H:%M" if time.localtime(self.since)[:3] == time.localtime()[:3] else "%Y-%m-%d %H:%M"
+        since = time.strftime(day, time.localtime(self.since))
+        return f"{self.name} {self.does} here since {since}" + (f" (`{self.command}`)" if self.command else "")
+
+
+def refusal(directory: Path, holder: Holder | None) -> BusyError:
+    """Return the error, one line, for a command that needs a lock of a sweep's `directory` which another one holds."""
+    problem = "another process is at work here" if holder is None else holder.words
+    end = "" if holder is None else f" (`kill {holder.pid}` on {holder.host})"
+    expected = f"one command at a time: wait for it (`sweeplib watch {directory}` shows a sweep), or end it{end}"
+    return BusyError(f"{directory}: {problem}; expected {expected}")
+
+
+@contextmanager
+def recorded(path: Path, lock: str, does: str, *, alone: bool, beats: bool = False) -> Iterator[Path]:
+    """A context in which a file says that this process holds a lock; if it `beats`, the file is touched regularly.
+
+    It is written in one piece, not beside and renamed: a process that is killed meanwhile leaves no other file.
+    """
+    whose = place.kernel(), place.numbers(), place.user(), place.typed(), time.time()
+    this = Holder(lock, does, alone, os.getpid(), os.getppid(), socket.gethostname(), *whose)
+    path.write_bytes(json.dumps(asdict(this)).encode())
+    if beats:
+        _beating.add(path)
+        _start_to_beat()
+    try:
+        yield path
+    finally:
+        _beating.discard(path)
+        path.unlink(missing_ok=True)
+
+
+def new_record(folder: Path) -> Path:
+    """Return a new name for the record of a lock that several processes may hold."""
+    return folder / f"{uuid4().hex}{ENDING}"
+
+
+def holder(path: Path) -> Holder | None:
+    """Return the process that a file describes; None if there is none, or it is no such record."""
+    with suppress(OSError, ValueError, TypeError, KeyError, OverflowError):
+        record = json.loads(file_bytes(path)) if path.is_file() else {}
+        who = Holder(**{name: _value(kind, record[name]) for name, kind in get_type_hints(Holder).items()})
+        time.localtime(who.since)  # what others wrote may be no time
+        return who
+    return None
+
+
+def _value(kind: type, value: object) -> Any:
+    """Return a value of some kind; a text in one line, with which a terminal can do nothing but show it."""
+    return " ".join(harmless(str(value)).split()) if kind is str else kind(value)
+
+
+def records(folder: Path, lock: str) -> dict[Path, Holder]:
+    """Return the records in a folder of those that hold a lock, or held it when they died."""
+    holders = {path: holder(path) for path in sorted(folder.glob(f"*{ENDING}"))}
+    return {path: who for path, who in holders.items() if who is not None and who.lock == lock}
+
+
+def other_holder(folder: Path, lock: str) -> Holder | None:
+    """Return one of the processes that hold a lock, as far as they are known."""
+    return next((who for who in records(folder, lock).values() if not who.is_dead), None)
+
+
+def living_elsewhere(record: Path, lock: str, *, alone: bool) -> Holder | None:
+    """Return a process of another kernel that lives and has a lock which this process has too; None if there is none.
+
+    There is one only where locks hold on one host alone. It waits for signs of life of those whose last one is recent,
+    by the clock of the file system; a process that has ended since, or was killed, gives none.
+    """
+    now = _last_sign(record) or 0.0
+    others = {path: who for path, who in records(record.parent, lock).items() if who.kernel != place.kernel()}
+    signs = {path: _last_sign(path) for path, who in others.items() if alone or who.alone}
+    waiting = {path: sign for path, sign in signs.items() if sign is not None and now - sign < SILENCE}
+    end = time.monotonic() + SILENCE
+    while waiting and time.monotonic() < end:
+        time.sleep(BEAT / 4)
+        for path, before in list(waiting.items()):
+            sign = _last_sign(path)
+            if sign is None:
+                del waiting[path]
+            elif sign != before:
+                return others[path]
+    return None
+
+
+def remove_dead(record: Path, is_free: Callable[[str], bool]) -> None:
+    """Remove the records of other processes that had locks which are free now, and what is left of unfinished ones."""
+    for path in record.parent.glob(f"*{ENDING}"):
+        who = holder(path)
+        is_ours = who is not None or re.fullmatch(NEW, path.name)
+        if path != record and is_ours and path.is_file() and is_free(who.lock if who else ""):
+            path.unlink(missing_ok=True)
+
+
+def _last_sign(path: Path) -> float | None:
+    """Return when a file was touched last; it is opened, for which a network file system asks the server."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        return os.fstat(descriptor).st_mtime
+    finally:
+        os.close(descriptor)
+
+
+_beating: set[Path] = set()
+"""The records that this process touches regularly."""
+_starting = threading.Lock()
+_threads: list[threading.Thread] = []
+
+
+def _forget_beats() -> None:
+    """Forget, in a fork, the records of the process that forked it."""
+    _beating.clear()
+    _threads.clear()
+
+
+os.register_at_fork(after_in_child=_forget_beats)
+
+
+def _start_to_beat() -> None:
+    with _starting, suppress(RuntimeError):  # no further thread may run
+        if not _threads:
+            _threads.append(threading.Thread(target=_beat, daemon=True, name="signs of life"))
+            _threads[0].start()
+
+
+def _beat() -> None:
+    while True:
+        time.sleep(BEAT)
+        for path in list(_beating):
+            with suppress(OSError):
+                os.utime(path)

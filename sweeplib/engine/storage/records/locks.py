@@ -1,0 +1,228 @@
+"""Locks: who deletes excludes every writer. The system releases a lock when its holder dies, on any machine.
+
+A command that runs all stages has the lock of the sweep, before it writes anything; one that does a part by itself
+shares it. A process that writes into a sweep's folder is `at_work` there, with others. One that deletes what others may
+need, or reads what must not change meanwhile, is `alone`: it makes its list and deletes under the one lock. Below that,
+each dynamics has one driver, each block and each other part of the results one writer.
+"""
+
+import fcntl
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+
+from sweeplib.engine.process.children import environment
+from sweeplib.engine.process.troubles import LACKING
+from sweeplib.engine.storage.records.file_system import LOCKS, lack_of
+from sweeplib.engine.storage.records.files import remove_empty
+from sweeplib.engine.storage.records.holders import (
+    Holder,
+    holder,
+    living_elsewhere,
+    new_record,
+    other_holder,
+    recorded,
+    refusal,
+    remove_dead,
+)
+from sweeplib.engine.storage.records.links import refuse_linked_places, refuse_links
+
+PATIENCE = 0.5
+"""Seconds after which a lock counts as held."""
+BETWEEN_TRIES = 0.05  # seconds
+FOLDER, SWEEP = "folder", "sweep"
+LOCKED = "SWEEPLIB_LOCKED"
+"""The environment variable with the folder whose sweep a command runs, for what that command starts."""
+
+
+@contextmanager
+def sweep_lock(directory: Path, does: str = "runs all stages") -> Iterator[None]:
+    """A context in which this process, with those that it starts, is the only one that runs the sweep in `directory`.
+
+    BusyError that names another process which does, or which runs a part of it by itself, on any host.
+    """
+    with _named_lock(directory, SWEEP, does, alone=True) as record:
+        with _file_lock(_lock_path(directory, FOLDER), fcntl.LOCK_EX, 0.0) as nobody_works:
+            remove_dead(record, lambda lock: nobody_works or lock == SWEEP)
+        with environment(LOCKED, str(directory.resolve())):
+            yield
+
+
+@contextmanager
+def part_lock(directory: Path, does: str, *, writes: bool = True) -> Iterator[None]:
+    """A context in which no process runs all stages of the sweep in `directory`; BusyError that names one that does.
+
+    In what such a process has started it does nothing.
+    """
+    if is_locked_above(directory):
+        yield
+    else:
+        with _named_lock(directory, SWEEP, does, alone=False, writes=writes):
+            yield
+
+
+def is_locked_above(directory: Path) -> bool:
+    """Return whether this process was started by a command that runs the sweep in `directory`."""
+    return os.environ.get(LOCKED) == str(directory.resolve())
+
+
+@contextmanager
+def at_work(directory: Path, does: str) -> Iterator[None]:
+    """A context in which no process deletes anything in a sweep's `directory`; BusyError that names one that does."""
+    with _named_lock(directory, FOLDER, does, alone=False):
+        yield
+
+
+@contextmanager
+def alone(directory: Path, does: str, *, writes: bool = True) -> Iterator[None]:
+    """A context in which no other process is at work in a sweep's `directory`; BusyError that names one that is.
+
+    InputError for a link in the place of a folder into which it `writes`.
+    """
+    of_sweep = part_lock(directory, does, writes=writes)
+    with of_sweep, _named_lock(directory, FOLDER, does, alone=True, writes=writes) as record:
+        remove_dead(record, lambda lock: lock != SWEEP)
+        yield
+
+
+@contextmanager
+def _named_lock(directory: Path, name: str, does: str, *, alone: bool, writes: bool = True) -> Iterator[Path]:
+    """Hold a lock of a folder, alone or with others, and yield the record of that; BusyError that names a process."""
+    if writes:
+        refuse_linked_places(directory)
+    refuse_links(directory, directory / "locks")
+    lock, is_of_sweep = _lock_path(directory, name), name == SWEEP
+    with ExitStack() as held:
+        try:
+            is_held = held.enter_context(_file_lock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH, PATIENCE))
+        except OSError as error:
+            raise (lack_of(directory, LOCKS, error) if error.errno in LACKING else error) from None
+        if not is_held:
+            raise refusal(directory, other_holder(lock.parent, name))
+        with recorded(new_record(lock.parent), name, does, alone=alone, beats=is_of_sweep) as record:
+            if is_of_sweep and (other := living_elsewhere(record, name, alone=alone)):
+                raise refusal(directory, other)
+            yield record
+
+
+@contextmanager
+def writer_lock(directory: Path, name: str) -> Iterator[None]:
+    """A context in which this process alone writes a part of the results, such as `dataset.zarr`; waits for others."""
+    with at_work(directory, f"writes {name}"), _file_lock(_lock_path(directory, name), fcntl.LOCK_EX):
+        yield
+
+
+@contextmanager
+def driver_lock(directory: Path, dynamics: str) -> Iterator[None]:
+    """A context that holds the driver lock of a dynamics in `directory`; BusyError that names another holder.
+
+    A holder whose parent (for example Snakemake) was killed is doing the same work: the call prints a line on standard
+    error and waits for it. So it does in what a command started that has the lock of the sweep: nobody else works then.
+    InputError for a link in the place of a layout of the dynamics or of one of its arrays.
+    """
+    record, does = directory / "locks" / f"{dynamics}.holder.json", f"runs {dynamics}"
+    reported = False
+    store = directory / "runs.zarr" / dynamics
+    refuse_links(directory, store, *store.glob("*/*"))
+    with at_work(directory, does):
+        while True:
+            with _file_lock(_lock_path(directory, dynamics), fcntl.LOCK_EX, PATIENCE) as is_held:
+                if is_held:
+                    with recorded(record, dynamics, does, alone=True):
+                        yield
+                    return
+            who = holder(record)
+            if not is_locked_above(directory) and (who is None or not who.is_orphan):
+                raise refusal(directory, who)
+            if not reported and who is not None:
+                _say_who_is_awaited(directory, who)
+                reported = True
+
+
+def _say_who_is_awaited(directory: Path, who: Holder) -> None:
+    sys.stderr.write(f"{directory}: waiting for {who.name}, which still {who.does} although its command has ended\n")
+    sys.stderr.flush()
+
+
+def free_writer(directory: Path, name: str) -> AbstractContextManager[bool]:
+    """Return a context with the lock of a part of the results or of a dynamics, and whether no other process has it."""
+    return _file_lock(_lock_path(directory, name), fcntl.LOCK_EX, 0.0)
+
+
+class BlockMark:
+    """Whether a process began a block `before` and died; a file next to the lock records this."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.before = path.exists()
+
+    @contextmanager
+    def now(self) -> Iterator[None]:
+        """A context that marks the block as begun; the mark remains only if the process dies within."""
+        self._path.touch()
+        try:
+            yield
+        finally:
+            self._path.unlink(missing_ok=True)
+
+
+@contextmanager
+def block_lock(directory: Path, name: str) -> Iterator[BlockMark]:
+    """A context that holds the write lock of block `name`; yields a `BlockMark`.
+
+    Waits for a writer of an earlier driver: two writers in one chunk lose data. Waits for one that deletes, too.
+    """
+    lock = _lock_path(directory, name)
+    with _file_lock(_lock_path(directory, FOLDER), fcntl.LOCK_SH), _file_lock(lock, fcntl.LOCK_EX):
+        yield BlockMark(lock.with_suffix(".begun"))
+
+
+def remove_block_locks(directory: Path, dynamics: str) -> None:
+    """Remove the locks and the marks of the blocks of a dynamics, but for those that a worker holds."""
+    folder = directory / "locks" / dynamics
+    for lock in list(folder.glob("*/*.lock")):
+        with _file_lock(lock, fcntl.LOCK_EX, 0.0) as is_held:
+            if is_held:
+                lock.with_suffix(".begun").unlink(missing_ok=True)
+                lock.unlink(missing_ok=True)
+    remove_empty(folder)
+
+
+def _lock_path(directory: Path, name: str) -> Path:
+    path = directory / "locks" / f"{name}.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+@contextmanager
+def _file_lock(path: Path, kind: int, patience: float | None = None) -> Iterator[bool]:
+    """Hold a lock, and yield True; yield False if another process holds it for longer than the `patience`."""
+    descriptor = _lock_descriptor(path, kind, None if patience is None else time.monotonic() + patience)
+    try:
+        yield descriptor is not None
+    finally:
+        if descriptor is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+            os.close(descriptor)
+
+
+def _lock_descriptor(path: Path, kind: int, until: float | None) -> int | None:
+    """Return the descriptor of a locked file, None if it is not free `until` some time; the file may be replaced."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            if path.exists() and os.path.samestat(os.fstat(descriptor), path.stat()):
+                return descriptor
+        except BlockingIOError:
+            if until is not None and time.monotonic() >= until:
+                os.close(descriptor)
+                return None
+            time.sleep(BETWEEN_TRIES)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)

@@ -1,0 +1,248 @@
+"""The manifest of an artefact: the files that its writer meant to write, what it was made from, and by which code.
+
+An artefact is a folder of zarr (the dataset, an analysis) with `manifest.json` in it, so that a copy can be checked
+too, or files of one name (a figure, the report) with `<name>.manifest.json` beside them.
+
+    {"files": {"risk/c/0": [size, digest, checksum], ...}, "made_from": {"dataset": ..., "options": ..., "code": ...}}
+
+Sizes and digests are those of what was handed to the store, never of what a listing of the folder shows: a file that
+was lost while it was written is noticed. The checksum, in the last bytes of a chunk, lets a reader know the chunk at a
+tenth of the cost. A file that no manifest names is not sweeplib's: it is neither damage nor ever deleted. The digest of
+all files names the artefact's version; `<name>.done.json`, which a workflow tracks, has it too: what is made from an
+artefact depends on its content, not on what that was made from.
+
+Everything that asks whether an artefact is whole, up to date, published or used compares manifests. When it was made is
+the time of the manifest, the last file that is written; a file with a later time is read before it is believed.
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sweeplib.engine.files.regular_files import file_bytes
+from sweeplib.engine.storage.records.files import (
+    DAMAGED,
+    LOST,
+    DamageError,
+    damaged,
+    digest,
+    is_below,
+    is_chunk,
+    is_intact,
+    is_partial,
+    lost,
+    read_json,
+    write_json,
+)
+
+MANIFEST = "manifest.json"
+EARLIER = "contents.json"
+"""What a dataset of an earlier version of sweeplib has in place of a manifest; it is not compared with that."""
+UNLISTED = "there is none, as beside all results of an earlier version of sweeplib"
+"""The problem of a manifest that was never written."""
+Entry = list[int | str]
+"""The size and the digest of a file, and of a chunk also the checksum in its last bytes."""
+_OF_ZARR = re.compile(r"(.+/)?(zarr\.json|c(/\d+)*)")
+_BEGUN_BY_ZARR = re.compile(r"(.+/)?(zarr|c(/\d+)*)\.[0-9a-f]{32}\.partial")
+"""Zarr's names for files that it is writing; they remain if the writer is killed."""
+_LINE = re.compile(rb'"([^"]+)": (\[\d+, "[0-9a-f]{32}"(?:, \d+)?\])')
+
+
+def entry_of(name: str, content: bytes) -> Entry:
+    """Return what a manifest says of a file with this content."""
+    entry: Entry = [len(content), digest(content)]
+    return [*entry, int.from_bytes(content[-4:], "little")] if is_chunk(name) else entry
+
+
+def digest_of(digests: Mapping[str, str]) -> str:
+    """Return the digest of files that have these digests."""
+    return digest("".join(f"{name}\0{content}\0" for name, content in sorted(digests.items())).encode())
+
+
+def is_like(entry: Entry, name: str, content: bytes) -> bool:
+    """Return whether a file is the one of an entry: a chunk by its checksum, another file by its digest."""
+    if not is_chunk(name):
+        return entry_of(name, content) == entry
+    return [len(content), int.from_bytes(content[-4:], "little")] == [entry[0], entry[-1]] and is_intact(content)
+
+
+def manifest_path(artefact: Path) -> Path:
+    """Return the path of the manifest of an artefact, which is named by its folder, or by its files without suffix."""
+    is_folder = artefact.suffix == ".zarr" or artefact.is_dir()
+    return artefact / MANIFEST if is_folder else artefact.with_name(f"{artefact.name}.{MANIFEST}")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The manifest of an artefact at a `path`: the entries of its files, by their names in the folder."""
+
+    path: Path
+    files: Mapping[str, Entry]
+    made_from: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the files."""
+        return self.path.parent
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of all files, which names the version of the artefact."""
+        return digest_of({name: str(entry[1]) for name, entry in self.files.items()})
+
+    def write(self) -> "Manifest":
+        """Write the manifest, after its files; return it. DamageError if a file is not as it was meant to be."""
+        content = {"files": dict(self.files), "made_from": dict(self.made_from)}
+        write_json(self.path, content, indent=None)
+        self.check("it changed while it was written: repeat the command")
+        return self
+
+    def check(self, remedy: str) -> None:
+        """Raise DamageError for the first file that is not as it was meant to be."""
+        for name, problem in self.problems():
+            raise (lost if problem == LOST else damaged)(self.folder / name, remedy)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Yield the names of the files that are lost or damaged, with the problem; every file is read."""
+        for name, entry in self.files.items():
+            if (content := _content(self.folder / name)) is None:
+                yield name, LOST
+            elif entry_of(name, content) != entry:
+                yield name, DAMAGED
+
+    def is_whole(self) -> bool:
+        """Return whether every file has the content that was meant to be written."""
+        return next(self.problems(), None) is None
+
+    def check_sizes(self, remedy: str) -> None:
+        """Raise DamageError, naming the file, if one is lost, has another size, or is metadata that changed."""
+        for name, (size, content, *_) in self.files.items():
+            file = self.folder / name
+            if not file.exists():
+                raise lost(file, remedy)
+            if file.stat().st_size != size or not (is_chunk(name) or digest(file_bytes(file)) == content):
+                raise damaged(file, remedy)
+
+    def is_unchanged(self, *, remember: bool) -> bool:
+        """Return whether all files are as they were written; those are read that are not older than the manifest.
+
+        With `remember` the manifest gets the present time if they are, so that files of a copy are read once.
+        """
+        since, later = self.path.stat().st_mtime_ns, {}
+        for name, entry in self.files.items():
+            try:
+                stat = (self.folder / name).stat()
+            except OSError:
+                return False
+            if stat.st_size != entry[0]:
+                return False
+            if stat.st_mtime_ns >= since:
+                later[name] = entry
+        same = Manifest(self.path, later).is_whole()
+        if later and same and remember:
+            with suppress(OSError):  # a read-only directory
+                os.utime(self.path)
+        return same
+
+    def differs(self, now: Mapping[str, Any]) -> bool:
+        """Return whether an entry of what the artefact was made from is not what it would be now."""
+        plain = json.loads(json.dumps(dict(now), default=str))
+        return any(self.made_from.get(name) != value for name, value in plain.items())
+
+
+def manifest_of(artefact: Path) -> Manifest | None:
+    """Return the manifest of an artefact; None if it has none, DamageError if any bit of it has changed."""
+    content = read_json(path := manifest_path(artefact))
+    return None if content is None else Manifest(path, _own_entries(content["files"]), content["made_from"])
+
+
+def has_manifest(folder: Path) -> bool:
+    """Return whether a folder of zarr has a manifest, or what an earlier version of sweeplib wrote in its place."""
+    return any((folder / name).exists() for name in (MANIFEST, EARLIER))
+
+
+def _is_earlier(path: Path) -> bool:
+    """Return whether an earlier version of sweeplib, which wrote other records, wrote the artefact of this manifest."""
+    return path.with_name(EARLIER if path.name == MANIFEST else path.name.replace(MANIFEST, "files.json")).exists()
+
+
+def manifest_at(artefact: Path) -> Manifest:
+    """Return the manifest of an artefact; without files if it has none or a damaged one."""
+    with suppress(DamageError):
+        if (manifest := manifest_of(artefact)) is not None:
+            return manifest
+    return Manifest(manifest_path(artefact), {})
+
+
+def written_manifest(artefact: Path, contents: Mapping[str, bytes], made_from: Mapping[str, Any]) -> Manifest:
+    """Write the manifest of an artefact whose files have these contents; return it."""
+    entries = {name: entry_of(name, content) for name, content in contents.items()}
+    return Manifest(manifest_path(artefact), entries, made_from).write()
+
+
+def examination(artefact: Path) -> tuple[int, dict[str, str]]:
+    """Return the number of chunks that were read in an artefact, and the problem of each file that has one, by name.
+
+    A damaged manifest is one of these. What can be read of it serves for the others; of a file that it does not name
+    any more, only a chunk has a checksum of its own.
+    """
+    path, problems = manifest_path(artefact), dict[str, str]()
+    try:
+        manifest = manifest_of(artefact)
+        problems |= {path.name: UNLISTED if _is_earlier(path) else LOST} if manifest is None else {}
+    except DamageError:
+        manifest, problems[path.name] = None, DAMAGED
+    if manifest is None:
+        manifest = Manifest(path, _readable(path))
+        for name in _names_of_zarr(path.parent) if path.name == MANIFEST else ():
+            if name in manifest.files:
+                continue
+            if not is_intact(file_bytes(path.parent / name)) if is_chunk(name) else manifest.files:
+                problems[name] = DAMAGED
+    problems |= dict(manifest.problems())
+    return sum(map(is_chunk, manifest.files)), problems
+
+
+def _readable(path: Path) -> dict[str, Entry]:
+    """Return the entries of files that are there, as far as a damaged manifest can be read."""
+    lines = _LINE.findall(_content(path) or b"")
+    entries: dict[str, Entry] = {name.decode("latin-1"): json.loads(entry) for name, entry in lines}
+    return {name: entry for name, entry in _own_entries(entries).items() if (path.parent / name).is_file()}
+
+
+def _names_of_zarr(folder: Path) -> Iterator[str]:
+    """Yield the names of the files in a folder of zarr, without its manifest."""
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and _OF_ZARR.fullmatch(name):
+            yield name
+
+
+def is_own(dataset: Path) -> Callable[[str], bool]:
+    """Return whether a path below a dataset's folder is a file of the dataset: those in its manifest.
+
+    Without one, of a writer that was killed or of another one, those that have the names of zarr.
+    """
+    files = manifest_at(dataset).files
+    return {*files, MANIFEST}.__contains__ if files else is_name_of_zarr
+
+
+def is_name_of_zarr(name: str) -> bool:
+    """Return whether a file of a dataset may have this path below its folder."""
+    names = (_OF_ZARR, _BEGUN_BY_ZARR)
+    return name in (MANIFEST, EARLIER) or is_partial(Path(name)) or any(pattern.fullmatch(name) for pattern in names)
+
+
+def _own_entries(entries: Mapping[str, Entry]) -> dict[str, Entry]:
+    return {name: entry for name, entry in entries.items() if is_below(name)}
+
+
+def _content(path: Path) -> bytes | None:
+    """Return the content of a file, None if there is none."""
+    return file_bytes(path) if path.is_file() else None

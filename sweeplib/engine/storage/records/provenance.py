@@ -1,0 +1,89 @@
+"""The origin of a result: versions of libraries, the git commit, the processor."""
+
+import importlib.metadata
+import platform
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import sweeplib
+from sweeplib.engine.files.regular_files import file_text
+
+PACKAGE = Path(__file__).resolve().parents[3]
+CREDITS = "creator_name", "license"
+"""The attributes that name authors and licence, if the config does; the names are those of ACDD, a convention."""
+LIBRARIES = ("numpy", "scipy", "numba", "xarray", "zarr", "dask", "distributed")
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the libraries that a result depends on."""
+    packages = {"sweeplib": version(), "python": platform.python_version()}
+    return packages | {name: _version(name) for name in LIBRARIES}
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
+
+
+@cache
+def version() -> str:
+    """Return the version of sweeplib that runs: a release's, or with the commit: `0.3.0`, `0.3.0+1a2b3c4d5e.dirty`."""
+    commit, is_release = _checkout()
+    if is_release:
+        return sweeplib.__version__
+    number, _, dirty = (commit or "unknown").partition("-")
+    return f"{sweeplib.__version__}+{number[:10]}{dirty and f'.{dirty}'}"
+
+
+def git_commit() -> str | None:
+    """Return the commit of sweeplib's own checkout, with "-dirty" if files differ.
+
+    Outside a checkout it is that of which the installed wheel was built, None if it was built elsewhere.
+    """
+    return _checkout()[0]
+
+
+@cache
+def _checkout() -> tuple[str | None, bool]:
+    """Return the commit, and whether it is the one of the release, which the tag `v` with the version names."""
+    if _git("ls-files", "--error-unmatch", "__init__.py") is None:
+        built = PACKAGE / "commit.txt"
+        commit, *words = file_text(built).split() if built.exists() else [None]
+        return commit, "release" in words
+    commit = _git("rev-parse", "HEAD")
+    if _git("status", "--porcelain", "--untracked-files=no", "."):
+        return f"{commit}-dirty", False
+    return commit, f"v{sweeplib.__version__}" in (_git("tag", "--points-at", "HEAD") or "").split()
+
+
+def home_page() -> str:
+    """Return the address of the source of sweeplib, as the installed package has it; empty if it has none."""
+    try:
+        links = importlib.metadata.metadata("sweeplib").get_all("Project-URL") or []
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+    return next((link.partition(", ")[2] for link in links if link.startswith("Repository,")), "")
+
+
+def _git(*arguments: str) -> str | None:
+    try:
+        command = ["git", "-C", str(PACKAGE), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+@cache
+def cpu_model() -> str:
+    """Return the type of this machine's processor; another type may change the last bits of a result."""
+    try:
+        lines = file_text("/proc/cpuinfo").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())

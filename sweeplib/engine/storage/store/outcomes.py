@@ -1,0 +1,155 @@
+"""Cases that ended otherwise than ok: why, as their workers tell, and a table of them.
+
+`journal/<dynamics>.reasons.jsonl` has a line for all cases of a block that ended for the same reason: an exception, or
+a quantity above its bound. Diverged cases and those that were stopped at their time limit need none. A case may have
+several lines, of earlier attempts; the last one with its present status counts. `outcomes/<dynamics>.csv` has a line
+for each case, those with a reason first. It follows from the run store and the reasons, and is written at the end of a
+run.
+"""
+
+import csv
+import io
+import platform
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sweeplib.engine.files.regular_files import open_text
+from sweeplib.engine.process.troubles import Trouble
+from sweeplib.engine.status import FAILURES, Excess, Status
+from sweeplib.engine.storage.records.files import append_line, read_lines, write_text
+from sweeplib.engine.storage.records.provenance import versions
+from sweeplib.engine.storage.store.inventory import Inventory
+from sweeplib.engine.storage.store.run_store import RunStore, whole
+
+Reason = Trouble | Excess
+
+EXPLAINED = (*FAILURES, Status.inaccurate)
+"""The statuses of cases that have a reason."""
+SAID = ("time", "quantity", "value", "bound", "exception")
+"""What the table has of a reason."""
+
+
+def reasons_path(directory: Path, dynamics: str) -> Path:
+    """Return the path of the reasons of a dynamics."""
+    return directory / "journal" / f"{dynamics}.reasons.jsonl"
+
+
+def outcomes_path(directory: Path, dynamics: str) -> Path:
+    """Return the path of the table of the cases of a dynamics that ended otherwise than ok."""
+    return directory / "outcomes" / f"{dynamics}.csv"
+
+
+def append_reasons(directory: Path, dynamics: str, endings: Iterable[tuple[bytes, Status, Reason]]) -> None:
+    """Append why cases, by their identities, ended with their status; equal reasons are told once."""
+    cases: dict[tuple[Status, Reason], list[str]] = {}
+    for identity, status, reason in endings:
+        cases.setdefault((status, reason), []).append(identity.hex())
+    for (status, reason), ids in cases.items():
+        line: dict[str, Any] = {"status": status.name, "cases": ids}
+        if isinstance(reason, Trouble):
+            line |= {"exception": reason.exception, "traceback": reason.traceback}
+            line |= {"versions": versions(), "machine": platform.platform()}
+        else:
+            line |= reason._asdict()
+        append_line(reasons_path(directory, dynamics), line)
+
+
+def reasons(directory: Path, dynamics: str) -> dict[tuple[bytes, Status], dict[str, Any]]:
+    """Return the last reason why each case, by its identity, ended with a status, as its line in the journal has it."""
+    return {
+        (bytes.fromhex(identity), Status[line["status"]]): line
+        for line in read_lines(reasons_path(directory, dynamics))
+        for identity in line["cases"]
+    }
+
+
+def reason_in_words(line: Mapping[str, Any]) -> str:
+    """Return why a case ended as it did, from a line of the journal or of the table; empty if that has no reason."""
+    if line.get("quantity"):
+        return str(Excess(float(line["time"]), line["quantity"], float(line["value"]), float(line["bound"])))
+    return str(line.get("exception", ""))
+
+
+def cases_without_reason(directory: Path, wanted: Inventory) -> list[bytes]:
+    """Return the identities of the cases that should have a reason and have none."""
+    here = np.isin(wanted.status, EXPLAINED)
+    if not here.any():
+        return []
+    explained, pairs = reasons(directory, wanted.dynamics), zip(wanted.ids[here], wanted.status[here], strict=True)
+    return sorted(
+        {bytes(identity) for identity, status in pairs if (whole(identity), Status(int(status))) not in explained}
+    )
+
+
+def write_outcomes(store: RunStore, wanted: Inventory) -> None:
+    """Write the table of the cases in a store that ended otherwise than ok; remove it if all ended ok."""
+    path = outcomes_path(store.directory, store.dynamics)
+    if text := outcomes_table(store, wanted):
+        write_text(path, text, durable=False)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def outcomes_table(store: RunStore, wanted: Inventory) -> str:
+    """Return the table of the cases that ended otherwise than ok as CSV, empty if there are none."""
+    places = np.flatnonzero(wanted.status > Status.ok)
+    if not len(places):
+        return ""
+    places = places[np.argsort(~np.isin(wanted.status[places], EXPLAINED), kind="stable")]
+    names, text = (*wanted.sweep.grid.names, "seed"), io.StringIO()
+    columns = [wanted.column(name, places).tolist() for name in names]
+    ends = np.where(np.isnan(last := _ends(store, wanted, places)), "", last.astype(object)).T.tolist()
+    written = csv.writer(text, lineterminator="\n")
+    written.writerow(["identity", "status", *names, *_end_names(store), *SAID])
+    for identity, status, coordinates, end, reason in zip(
+        wanted.ids[places].tolist(),
+        wanted.status[places].tolist(),
+        zip(*columns, strict=True),
+        ends,
+        _reason_cells(store.directory, wanted, places),
+        strict=True,
+    ):
+        written.writerow([whole(identity).hex(), Status(status).name, *coordinates, *end, *reason])
+    return text.getvalue()
+
+
+def first_outcomes(directory: Path, dynamics: str, most: int) -> list[dict[str, str]]:
+    """Return the first lines of the table of a dynamics; none if there is no table."""
+    path = outcomes_path(directory, dynamics)
+    if not path.exists():
+        return []
+    with open_text(path, newline="") as lines:
+        return list(islice(csv.DictReader(lines), most))
+
+
+def _ends(store: RunStore, wanted: Inventory, places: np.ndarray) -> np.ndarray:
+    """Return how far the cases at some places came: the values (ends, n) of the variables that say it."""
+    names = _end_names(store)
+    ends, row = np.full((len(names), len(places)), np.nan), wanted.row[places]
+    for number, layout in enumerate(store.layouts.values()):
+        here = np.flatnonzero(wanted.layout[places] == number)
+        block_of = row[here] // layout.block_size
+        for block in np.unique(block_of).tolist():
+            inside = here[block_of == block]
+            at = row[inside] - block * layout.block_size
+            for end, name in zip(ends, names, strict=True):
+                end[inside] = layout.block_data(name, block)[at]
+    return ends
+
+
+def _end_names(store: RunStore) -> tuple[str, ...]:
+    """Return the variables that say how far runs of a store came."""
+    return next((layout.simulator.ends for layout in store.layouts.values()), ())
+
+
+def _reason_cells(directory: Path, wanted: Inventory, places: np.ndarray) -> Iterator[list[Any]]:
+    """Yield what the table has of the reason of each case at some places."""
+    explained = np.isin(wanted.status[places], EXPLAINED).any()
+    lines = reasons(directory, wanted.dynamics) if explained else {}
+    for identity, status in zip(wanted.ids[places].tolist(), wanted.status[places].tolist(), strict=True):
+        line = lines.get((whole(identity), Status(status)), {})
+        yield [" ".join(cell.split()) if isinstance(cell := line.get(name, ""), str) else cell for name in SAID]

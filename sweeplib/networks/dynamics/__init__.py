@@ -1,0 +1,9 @@
+"""The dynamics, one per file: each advances replicas of one shape between recording times."""
+
+from sweeplib.engine.base.registry import import_modules
+from sweeplib.networks.dynamics.dynamics import DYNAMICS, ONE_PASS, Dynamics, OverlapDynamics
+from sweeplib.networks.dynamics.replicas import Replicas
+
+__all__ = ["DYNAMICS", "ONE_PASS", "Dynamics", "OverlapDynamics", "Replicas"]
+
+import_modules(__name__, __path__)

@@ -1,0 +1,77 @@
+"""The classical limit of one-pass SGD, γ/p → 0: the ODE without its variance term (arXiv 2302.05882, section 3)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.dynamics.diagnostics import LARGEST_UNDECIDED, Bound
+from sweeplib.networks.dynamics.dynamics import DYNAMICS, LOSS, UPDATE
+from sweeplib.networks.dynamics.integrated import IntegrationOptions
+from sweeplib.networks.dynamics.ode import Ode
+from sweeplib.networks.dynamics.replicas import Replicas
+from sweeplib.networks.problem import Problem
+from sweeplib.networks.views import OverlapView
+
+
+class GradientFlow(Ode):
+    """Gradient flow on the population risk: Ṁ = Ψ^M, Q̇ = Ψ^GF, ȧ = ε Ψ^a, in the time t = νγ/(pd).
+
+    With a schedule all three have the factor ξ(t). The label noise does not enter and is set to zero, also in the error
+    of the drifts.
+    """
+
+    name = "gradient_flow"
+    label = "gradient flow"
+    counts_steps = False
+    reads = Ode.reads - {"Delta", "noise_schedule", "batch_size"} - LOSS - UPDATE
+    Options = IntegrationOptions
+
+    def __init__(self, replicas: Replicas, options: IntegrationOptions) -> None:
+        without = {**replicas.parameters, "Delta": np.zeros(len(replicas))}
+        super().__init__(replace(replicas, parameters=without), options)
+        self._Delta = replicas.Delta
+        start = self._risks(*replicas.fields[:2], replicas.a)
+        self._highest = (1.0 + LARGEST_UNDECIDED) * start
+
+    def begin_phase(self, phase: int) -> None:
+        """Begin a phase as every ODE does, and forget the highest risks, which are those of another task."""
+        super().begin_phase(phase)
+        self._highest = np.full(len(self.replicas), np.inf)
+
+    def overlap_view(self, *overlaps: Any, **others: Any) -> OverlapView:
+        """The view of the given overlaps, with the label noise of the problem for observables."""
+        view = super().overlap_view(*overlaps, **others)
+        view.Delta = self._Delta
+        return view
+
+    def drift_errors(self, fields: tuple[Array, Array, Array], a: Array, times: Array) -> Array:
+        """The errors (n,) of all drifts but Ψ^Var."""
+        return self.replicas.drift_errors(fields, a, times, stretch=0.0)
+
+    def bounds(self) -> Sequence[Bound]:
+        """The bounds of the ODE, and that of a risk above an earlier one by no more than both errors.
+
+        The latter without decay, dropout and noise of inputs.
+        """
+        risk, highest = self._recorded_risks(), self._highest
+        self._highest = np.fmin(highest, risk + self.risk_error)
+        numbers = self.replicas.numbers
+        free = numbers.weight_decay + numbers.second_layer_decay + numbers.input_noise == 0.0
+        highest = np.where(free & (numbers.keep_probability == 1.0), highest, np.inf)
+        return *super().bounds(), Bound("risk - risk_error", risk - self.risk_error, highest)
+
+    @staticmethod
+    def work(problem: Problem, time: float) -> float:
+        """The work of the ODE, with drifts whose entries are sums over units."""
+        p, k = problem.p, problem.k * (1 if problem.input_noise == 0.0 else 2)
+        calls = 1 if problem.keep_probability == 1.0 else 1 + 2 * p + p * (p - 1) // 2
+        return (60.0 * time + 120.0) * (2000.0 + 10.0 * calls * p**2 * (p + k))
+
+    def _numbers(self) -> Any:
+        return self.replicas.numbers._replace(noise=np.zeros(len(self.replicas)))
+
+
+DYNAMICS.register("gradient_flow", GradientFlow)

@@ -1,0 +1,265 @@
+"""The mean loss and the classification error at given overlaps, of fresh labels.
+
+Both are integrals over fields (λ, λ*) ~ N(0, Ω) without closed form in general. The orthonormal coordinates are turned
+so that the first one, t, is along the gradient of Σ a_i λ_i, without label noise between it and that of Σ a*_r λ*_r.
+Lines along t have equally spaced nodes. The other coordinates are equally spaced too if there is one, else Sobol'
+points. Labels are averaged over their noise before.
+
+Lines are in batches, each a rule by itself: every other line in each direction, or another randomisation of Sobol'
+points and of the places of nodes. The error is three times the standard error by the scatter of the batches, and a
+third of the difference to every other node, as for kinks, of which the error is ∝ h²; that of roots (h⁴) and of smooth
+functions is less.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.engine.base.late_modules import scipy
+from sweeplib.networks.kernels.labels import labels
+from sweeplib.networks.kernels.losses import means_of
+from sweeplib.networks.maths.activations import activation
+from sweeplib.networks.maths.overlaps import lower_factors
+from sweeplib.networks.numerics.compiled import call_by_address, function_values, pointer
+from sweeplib.networks.numerics.low_discrepancy import low_discrepancy_normals
+from sweeplib.networks.problem import LOSSES, Criterion
+from sweeplib.networks.views import Estimate, OverlapView
+
+REACH, SPACING = 7.5, 0.1
+"""Where nodes on a line end, in standard deviations, and their distance."""
+OTHER_REACH, OTHER_SPACINGS = 7.0, (0.025, 0.25)
+"""Where lines over one or two other coordinates end, and their distance."""
+SHARP = 0.04
+"""The variance of label noise below which the labels' signs may jump between lines over two coordinates."""
+LEAST_SMOOTH = 1e-4
+"""The variance below which the odds of a label, given f*, jump between lines and nodes: of two fields, noise then is a
+coordinate."""
+BATCHES, BATCH = 8, 256
+"""Batches of lines over more coordinates, and their lines."""
+NODES = SPACING * (np.arange(-round(REACH / SPACING), round(REACH / SPACING)) + 0.37)
+"""The nodes of a line: none is zero, where a network of odd units is too."""
+SIGNS = (1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)
+"""Signs of f and f*: in the mean over all four, an output or a label of zero counts half on either side."""
+ROUNDING = 1e-12
+"""The least error, over the mean of absolute values."""
+
+
+class Lines(NamedTuple):
+    """The other coordinates (others, lines) of lines, their weights, batches, nodes (lines, nodes) and densities."""
+
+    others: Array
+    weight: Array
+    batch: NDArray[np.intp]
+    nodes: Array
+    density: Array
+
+
+@dataclass(frozen=True)
+class LabelMeans:
+    """Means over fresh labels of a target by a student's activation, with a loss and a teacher's activation."""
+
+    criterion: Criterion
+    student: str
+    target: str
+    teacher: str
+
+    def test_loss(self, now: OverlapView) -> Estimate:
+        """The mean loss E L(f, y) (n,)."""
+        mean = LOSSES[self.criterion.loss].mean
+        if mean is None or self.criterion.signs:
+            return mean_losses(self, now)
+        layers, errors, rule = (now.Q, now.M, now.P), np.zeros(len(now.a)), now.expectations
+
+        def risks(a: Array) -> Array:
+            losses = rule.risks(*layers, a, now.a_star)
+            errors[:] += rule.risk_errors(losses, *layers, a, now.a_star)
+            return losses
+
+        return Estimate(mean(risks, now.a, now.Delta), errors)
+
+    def classification_error(self, now: OverlapView) -> Estimate:
+        """P(y f < 0) + ½ P(f = 0) (n,); labels y = 0 of no noise are those of the limit Δ → 0, of either sign."""
+        return _joined([self._classification_error(now, i) for i in range(len(now.a))])
+
+    def mean_loss(self, now: OverlapView, i: int) -> Estimate:
+        """The mean loss of replica i, by a sum over nodes."""
+        lines = _lines(sum(now.M.shape[1:]) - 1, bool(now.Delta[i] < SHARP))
+        f, f_star = self._on_lines(now, i, lines, jumps=bool(now.Delta[i] == 0.0))
+        loss, numbers = np.empty(f.size), np.array(self.criterion.numbers, float)
+        mean = _mean_address(self.criterion.loss, self.criterion.signs)
+        call_by_address(mean, numbers, f_star.ravel(), f.ravel(), float(now.Delta[i]), loss)
+        terms = SPACING * loss.reshape(f.shape) * lines.density
+        least = ROUNDING * float(lines.weight @ np.abs(terms).sum(axis=1))
+        return _estimate(lines, terms.sum(axis=1), 2.0 * terms[:, ::2].sum(axis=1), least)
+
+    def _classification_error(self, now: OverlapView, i: int) -> Estimate:
+        Delta, others = float(now.Delta[i]), sum(now.M.shape[1:]) - 1
+        needs_line = others == 1 and 0.0 < Delta < LEAST_SMOOTH
+        lines = _lines(others + needs_line, Delta < SHARP)
+        f, f_star = self._on_lines(now, i, lines, jumps=needs_line or Delta == 0.0)
+        if needs_line:
+            f_star, Delta = f_star + math.sqrt(Delta) * lines.others[-1][:, None], 0.0
+        fine, coarse = (
+            _wrong(f[:, ::step], f_star[:, ::step], lines.density[:, ::step], step * SPACING, Delta) for step in (1, 2)
+        )
+        return _estimate(lines, fine, coarse, ROUNDING)
+
+    def _on_lines(self, now: OverlapView, i: int, lines: Lines, *, jumps: bool) -> tuple[Array, Array]:
+        """Return f and f* of replica i at nodes (lines, nodes), of which both vary if `jumps`; NaN if it diverged."""
+        (p, k), a, shape = now.M.shape[1:], now.a[i], lines.nodes.shape
+        if not (np.isfinite(now.Q[i]).all() and np.isfinite(now.M[i]).all() and np.isfinite(a).all()):
+            return np.full(shape, np.nan), np.full(shape, np.nan)
+        factor = lower_factors(now.Q[i], now.M[i], now.P[i])
+        along = a @ factor[k:]
+        if jumps:
+            along = _between(along, now.a_star[i] @ factor[:k])
+        turned = _turned(factor, along)
+        fields = (turned[:, 1:] @ lines.others[: p + k - 1])[:, :, None] + turned[:, :1, None] * lines.nodes
+        f, value = np.zeros(shape), activation(self.student).value
+        for unit in range(p):
+            f += a[unit] / p * function_values(value, fields[k + unit] + now.b[i, unit])
+        f_star = labels(self.target, self.teacher, fields[:k].reshape(k, -1), now.a_star[i])
+        return f, f_star.reshape(shape)
+
+
+def mean_losses(means: LabelMeans, now: OverlapView) -> Estimate:
+    """The mean losses (n,), by sums over nodes."""
+    return _joined([means.mean_loss(now, i) for i in range(len(now.a))])
+
+
+def _joined(estimates: list[Estimate]) -> Estimate:
+    return Estimate(*np.array(estimates).reshape(-1, 2).T)
+
+
+def _estimate(lines: Lines, fine: Array, coarse: Array, least: float) -> Estimate:
+    """The mean of values (lines,), with its error from its batches and the values by every other node."""
+    count = lines.batch.max() + 1
+    batches = count * np.bincount(lines.batch, lines.weight * fine)
+    scatter = 3.0 * batches.std(ddof=1) / math.sqrt(count)
+    return Estimate(lines.weight @ fine, scatter + abs(lines.weight @ (fine - coarse)) / 3.0 + least)
+
+
+@cache
+def _lines(others: int, sharp: bool) -> Lines:
+    """The lines for this number of other coordinates."""
+    if others == 1 or (others == 2 and not sharp):
+        spacing = OTHER_SPACINGS[others - 1]
+        most = round(OTHER_REACH / spacing)
+        place = np.array(list(product(range(-most, most + 1), repeat=others))).T
+        place = place[:, np.linalg.norm(place, axis=0) <= most]
+        z, shift = spacing * place, np.zeros((1, place.shape[1]))
+        # batches are the parities of the places: every other line in each direction
+        weight, batch = np.prod(spacing * _density(z), axis=0), 2 ** np.arange(others) @ (place % 2)
+    else:
+        points = [low_discrepancy_normals(0, 0, number, others + 1, BATCH) for number in range(BATCHES)]
+        *coordinates, last = np.concatenate(points, axis=1)
+        z, weight = np.array(coordinates), np.full(len(last), 1.0 / len(last))
+        batch, shift = np.arange(len(last)) // BATCH, scipy.special.ndtr(last)[None] - 0.5
+    nodes = NODES + SPACING * shift.T
+    return Lines(z, weight, batch, nodes, _density(nodes))
+
+
+def _density(t: Array) -> Array:
+    return np.asarray(np.exp(-0.5 * t**2) / math.sqrt(2.0 * math.pi))
+
+
+def _wrong(f: Array, f_star: Array, density: Array, spacing: float, Delta: float) -> Array:
+    """½ E[1 − sign f sign y] on lines (lines,), with signs of zero 0: hinges are zero for a part of the inputs."""
+    # the usual case, by one sum in place of four
+    if f.all() and f_star.all():
+        return _differ(f, f_star, density, spacing, Delta)
+    whole = spacing * density.sum(axis=1)
+    pairs = [(sign, other, _differ(sign * f, other * f_star, density, spacing, Delta)) for sign, other in SIGNS]
+    return np.asarray(sum(same if sign == other else whole - same for sign, other, same in pairs) / 4.0)
+
+
+def _differ(f: Array, f_star: Array, density: Array, spacing: float, Delta: float) -> Array:
+    """P(f > 0, y ≤ 0) + P(f ≤ 0, y > 0) on lines; π = P(y > 0) given λ*: E[π] + the mean of 1 − 2π where f > 0."""
+    if Delta == 0.0:
+        return _where_signs_differ(density, f, f_star, spacing)
+    plus = scipy.special.ndtr(f_star / math.sqrt(Delta))
+    where_positive = _where_positive((1.0 - 2.0 * plus) * density, f, spacing)
+    return np.asarray(spacing * (plus * density).sum(axis=1) + where_positive.sum(axis=1))
+
+
+def _between(of_f: Array, of_star: Array) -> Array:
+    """The direction (N,) between two, on whose lines the roots of f and of f* both are: f* has few along f alone."""
+    lengths = np.linalg.norm(of_f), np.linalg.norm(of_star)
+    if 0.0 in lengths:
+        return of_f
+    return np.asarray(of_f / lengths[0] + np.copysign(1.0, of_f @ of_star) * of_star / lengths[1])
+
+
+def _turned(factor: Array, along: Array) -> Array:
+    """The factor (N, N) of Ω, teacher rows first, in coordinates of which the first is in this direction."""
+    if not along.any():
+        return factor[:, ::-1]
+    basis = np.linalg.qr(np.column_stack([along, np.eye(len(factor))]))[0]
+    return np.asarray(factor @ basis)
+
+
+@cache
+def _mean_address(loss: str, signs: bool):  # type: ignore[no-untyped-def]
+    line = types.Array(types.float64, 1, "C")
+    signature = types.void(line, line, line, types.float64, line)
+    return pointer(_fill_means, signature, means=means_of(loss, signs))
+
+
+def _unbound(*_: object) -> tuple[float, float, float]:
+    raise NotImplementedError("bound by `_mean_address`")
+
+
+means = _unbound
+
+
+def _fill_means(numbers, f_star, f, Delta, out):  # type: ignore[no-untyped-def]
+    for n in range(out.shape[0]):
+        _, _, out[n] = means(numbers, f_star[n], f[n], Delta)
+
+
+def _where_signs_differ(F: Array, f: Array, g: Array, spacing: float) -> Array:
+    """The integrals (lines,) of F > 0 (lines, nodes) over where f g < 0, if each has at most one root in a cell."""
+    of_f, of_g, whole = (_where_positive(F, values, spacing) for values in (f, g, np.ones(f.shape)))
+    opposite = (np.diff(np.sign(f)) * np.diff(np.sign(g)) < 0.0)[:, 1:-1]
+    return np.asarray(np.where(opposite, whole - np.abs(whole - of_f - of_g), np.abs(of_f - of_g)).sum(axis=1))
+
+
+def _where_positive(F: Array, g: Array, spacing: float) -> Array:
+    """The integrals (lines, cells) of F (lines, nodes) over where g > 0; its edges are those of `_roots`."""
+    # the integral over the middle cell of the cubic through four nodes
+    cells = spacing / 24.0 * (13.0 * (F[:, 1:-2] + F[:, 2:-1]) - F[:, :-3] - F[:, 3:])
+    left, right = g[:, 1:-2] > 0.0, g[:, 2:-1] > 0.0
+    values = cells * (left & right)
+    line, cell = np.nonzero(left != right)
+    u = _roots(*(g[line, cell + n] for n in range(4)))
+    rise, bend, twist = _cubic(*(F[line, cell + n] for n in range(4)))
+    integral = spacing * u * (F[line, cell + 1] + u * (rise / 2.0 + u * (bend / 3.0 + u * twist / 4.0)))
+    values[line, cell] = np.where(left[line, cell], integral, cells[line, cell] - integral)
+    return np.asarray(values)
+
+
+def _roots(before: Array, first: Array, second: Array, after: Array) -> Array:
+    """The roots in [0, 1] of cubics by values at −1, 0, 1, 2, error O(h⁴); beside a 0 the ends of lines, O(h²)."""
+    u = first / (first - second)
+    with np.errstate(divide="ignore", invalid="ignore"):  # where a cubic is level, and where g is too short for a line
+        for _ in range(3):  # Newton's steps, from the root of a straight line
+            rise, bend, twist = _cubic(before, first, second, after)
+            step = (((twist * u + bend) * u + rise) * u + first) / ((3.0 * twist * u + 2.0 * bend) * u + rise)
+            u = np.where(np.isfinite(step), np.clip(u - step, 0.0, 1.0), u)
+        to_right, to_left = first / (before - first), 1.0 - second / (after - second)
+    u = np.where((second == 0.0) & (before > first), np.minimum(to_right, 1.0), u)
+    return np.where((first == 0.0) & (after > second), np.maximum(to_left, 0.0), u)
+
+
+def _cubic(before: Array, first: Array, second: Array, after: Array) -> tuple[Array, Array, Array]:
+    """The coefficients of u, u², u³ of the cubic through values at u = −1, 0, 1, 2."""
+    bend = (before + second) / 2.0 - first
+    twist = (after - before + 3.0 * (first - second)) / 6.0
+    return (second - before) / 2.0 - twist, bend, twist

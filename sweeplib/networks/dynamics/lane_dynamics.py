@@ -1,0 +1,120 @@
+"""Base of the dynamics with replicas in lanes: blocks of states and constants, and rounds of steps."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.dynamics.dynamics import NumericalOptions
+from sweeplib.networks.dynamics.step_dynamics import StepDynamics
+from sweeplib.networks.kernels.lanes import LANES, Functions, Progress
+from sweeplib.networks.kernels.schedules import rates
+from sweeplib.networks.problem import Problem
+
+STEPS_A_ROUND = 512
+"""Number of steps after which stopped replicas leave their lanes and the clock is read."""
+
+
+class LaneDynamics(StepDynamics):
+    """Replicas whose states are the columns of `state` (rows, n), advanced by the kernel `round`."""
+
+    replicas_at_once = 1024
+    lanes = LANES
+    round: Callable[..., None]
+    settings: Any
+    state: Array
+    called: Functions
+
+    def begin(self, state: Array, L_star: Array) -> None:
+        """Start from a block of states, with L* (n, k, k)."""
+        replicas = self.replicas
+        self._rates = rates(replicas.schedule, self.stride, replicas.noise_schedule)
+        self.state = np.ascontiguousarray(state)
+        self._constants = np.concatenate([rows(L_star), replicas.a_star.T, replicas.numbers])
+
+    def begin_phase(self, phase: int) -> None:
+        """Go on with the second layers of the task."""
+        super().begin_phase(phase)
+        k = self.replicas.k
+        self._constants[k * k : k * (k + 1)] = self.replicas.a_star.T
+        self.state[-self.replicas.p :] = self.a.T
+
+    def end_state(self) -> Array:
+        """The columns of `state`."""
+        return self.state.T
+
+    def go_on(self, earlier: Mapping[str, Array]) -> None:
+        """Go on from the states of runs that ended earlier."""
+        super().go_on(earlier)
+        self.state = np.ascontiguousarray(earlier["end_state"].T)
+
+    @classmethod
+    def finds_levels(cls, options: NumericalOptions) -> bool:
+        """All: its kernel calls the rule in place of the risk."""
+        return True
+
+    @classmethod
+    def state_size(cls, problem: Problem, options: NumericalOptions) -> int:
+        """The rows of `state`: p (p + k + 1) for one eigenvalue and one task; other runs do not go on."""
+        alone = not (problem.has_spectrum or problem.in_turn)
+        return problem.p * (problem.p + problem.k + 1) if alone else 0
+
+    def advance(self, to: int, deadline: float = np.inf) -> None:
+        """Run rounds of steps until every running replica is at recording time number `to`."""
+        self.share[:] = 0.0
+        until = np.ascontiguousarray(self.until[:, to])
+        progress = Progress(self.step, until, self.targets, self.exits, self.failed, *self._streams)
+        while (order := self.behind(to)).size:
+            called = self.settings, self.called, self._rates
+            self.round(order, self.steps_a_round, *called, self.state, self._constants, progress)
+            self.stop()
+            if self.clock() > deadline:
+                self.give_up()
+        self.observe(self.state if self.stride <= 1.0 else self._landed(to))
+
+    def _landed(self, to: int) -> Array:
+        """The states (rows, n) at recording time number `to`, where a part of the next step leads to some of them.
+
+        The part has the random numbers of the step, which is then taken as a whole: what is recorded changes no path.
+        """
+        between, state, step = self.between(to), self.state.copy(), self.step.copy()
+        self.share[between] = self.remainder[between, to]
+        no_exits = np.empty((len(step), 0)), np.empty((len(step), 0), np.int64)
+        progress = Progress(step, step + 1, *no_exits, self.failed, *self._streams)
+        # the part of a step is a setting, which all lanes of a call share
+        for share in np.unique(self.share[between]):
+            called = self.settings_of(float(share)), self.called, self._rates
+            self.round(between[self.share[between] == share], 1, *called, state, self._constants, progress)
+        self.stop()
+        self.share[~self.running] = 0.0
+        return state
+
+    @property
+    def _streams(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        return self.replicas.keys, self.replicas.seeds
+
+    def settings_of(self, share: float) -> Any:
+        """The settings of a step of a `share` of SGD steps; for dynamics whose steps are longer than one of SGD."""
+        raise NotImplementedError
+
+    @property
+    def steps_a_round(self) -> int:
+        """The number of steps of a round."""
+        return STEPS_A_ROUND
+
+    @abstractmethod
+    def observe(self, state: Array) -> None:
+        """Take Q, M and a from the states (rows, n) at a recording time."""
+
+
+def rows(array: Array) -> Array:
+    """An array (n, ...) as rows (..., n) of a block."""
+    return array.transpose(*range(1, array.ndim), 0).reshape(-1, len(array))
+
+
+def unrolled(block: Array, *shape: int) -> Array:
+    """Rows of a block as an array (n, *shape)."""
+    return np.ascontiguousarray(block.reshape(*shape, block.shape[-1]).transpose(-1, *range(len(shape))))

@@ -1,0 +1,77 @@
+"""The mean-field limits of wide students: p → ∞ (arXiv 2302.05882, section 5).
+
+Unit i has the overlaps m_i with the teacher's rows and the squared norm q_i beyond their span. `mean_field` averages
+the drifts over the directions that the units have in the other d − k dimensions, which stay independent and uniform:
+the cosines Ξ_ij of two units have the density ∝ (1 − Ξ²)^((d−k−3)/2), Ξ_ii = 1. It holds for p → ∞ at every d > k + 1.
+`mean_field_hd` is its limit d → ∞, in which Ξ_ij = 0: a flow of the measure of (m, q), without d.
+
+Given the teacher's fields and the length of the rest of the input, units with independent directions are independent,
+so a right-hand side costs p times the number of nodes of this law, for every activation and target.
+"""
+
+import math
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.errors import InputError
+from sweeplib.networks.dynamics.dynamics import DYNAMICS, NumericalOptions
+from sweeplib.networks.dynamics.particle_dynamics import ParticleDynamics, Start
+from sweeplib.networks.problem import Problem
+
+SINGULAR = 1e-12
+"""Eigenvalues of P, relative to the largest, below which a direction is not in the teacher's span."""
+
+
+class MeanField(ParticleDynamics):
+    """The limit p → ∞ at finite d: Ξ is averaged over the sphere of d − k dimensions."""
+
+    name = "mean_field"
+    label = "mean field"
+
+    def start_of(self, i: int) -> Start:
+        """The overlaps and norms of SGD's own weights, with u = L*⁺ m, P = L* L*ᵀ, and q the rest of the norm."""
+        m, norm = self.replicas.particles(i)
+        L_star = root(self.replicas.P[i])
+        u = np.linalg.pinv(L_star) @ m.T
+        return Start(u, np.maximum(norm - np.einsum("ri,ri->i", u, u), 0.0), L_star, self._dimension(i, L_star))
+
+    def _dimension(self, i: int, L_star: Array) -> float:
+        """The dimension of the rest of the input."""
+        return int(self.replicas.d[i]) - L_star.shape[1]
+
+    @classmethod
+    def check(cls, problem: Problem, options: NumericalOptions) -> None:
+        """Raise InputError where the rest of the input has less than two dimensions."""
+        super().check(problem, options)
+        if problem.d < problem.k + 2:
+            expected = f"at least k + 2 = {problem.k + 2}; `weight_flow` takes every d"
+            raise InputError("no mean field in so few dimensions", key="d", value=problem.d, expected=expected)
+
+
+class MeanFieldHighDimensional(MeanField):
+    """The limit p → ∞ and d → ∞: Ξ_ij = 0 for i ≠ j."""
+
+    name = "mean_field_hd"
+    label = "mean field, d → ∞"
+
+    def _dimension(self, i: int, L_star: Array) -> float:
+        return math.inf
+
+    @classmethod
+    def check(cls, problem: Problem, options: NumericalOptions) -> None:
+        """Raise InputError for inputs that are no mixture of isotropic Gaussians: every dimension will do."""
+        super(MeanField, cls).check(problem, options)
+
+
+def root(P: Array) -> Array:
+    """L* (k, κ) with L* L*ᵀ = P (k, k), κ the rank of P."""
+    if not P.size:
+        return P
+    values, vectors = np.linalg.eigh(P)
+    positive = values > SINGULAR * values[-1]
+    return vectors[:, positive] * np.sqrt(values[positive])
+
+
+DYNAMICS.register("mean_field", MeanField)
+DYNAMICS.register("mean_field_hd", MeanFieldHighDimensional)

@@ -1,0 +1,120 @@
+"""Nonlinear dynamics: units in the field of a measure of many others (arXiv 1804.06561, propagation of chaos).
+
+The p units start from SGD's own weights and move as those of `mean_field`, but in the field F of N ≥ p particles, of
+which they are p and the others are drawn from the same law. For N → ∞ the units are independent given the teacher, and
+F is that of the mean field ρ_t, not of their own empirical measure. The units of a student of width p stay near these,
+at a distance of order p^(−1/2): the noise of their own F. A finite N takes away the fraction p/N of its variance.
+"""
+
+import dataclasses
+
+import numpy as np
+from pydantic import Field
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.errors import InputError
+from sweeplib.networks.dynamics.dynamics import DYNAMICS, NumericalOptions
+from sweeplib.networks.dynamics.mean_field import MeanField
+from sweeplib.networks.dynamics.particle_dynamics import NoiseOptions
+from sweeplib.networks.dynamics.replicas import Replicas, Starts
+from sweeplib.networks.maths.overlaps import Overlaps
+from sweeplib.networks.problem import Problem
+from sweeplib.networks.views import NetworkView, View
+
+PARTICLES = 1024
+
+
+class NonlinearOptions(NoiseOptions):
+    """Options of the integration, of the equations, and of the measure.
+
+    particles : number N of particles of the measure, the p units among them.
+    """
+
+    particles: int = Field(default=PARTICLES, ge=1, le=1_000_000)
+
+
+@dataclasses.dataclass(frozen=True)
+class AmongOthers:
+    """The starts of replicas, with further particles from the same law.
+
+    units : number of units.
+    count : number of particles in all.
+    """
+
+    single: Starts
+    units: int
+    count: int
+
+    def weights(self, i: int) -> tuple[Array, Array]:
+        """W (p, d) and W* (k, d) of the units alone."""
+        return self.single.weights(i)
+
+    def overlaps(self, i: int) -> Overlaps:
+        """The overlaps of the units alone."""
+        return self.single.overlaps(i)
+
+    def block_overlaps(self, i: int, multiplicities: Array) -> tuple[Array, Array, Array]:
+        """The overlaps of blocks of inputs of the units alone."""
+        return self.single.block_overlaps(i, multiplicities)
+
+    def teacher_overlaps(self, i: int) -> Array:
+        """P (k, k) of replica i."""
+        return self.single.teacher_overlaps(i)
+
+    def particles(self, i: int, count: int | None) -> tuple[Array, Array]:
+        """Overlaps m (count, k) and squared norms q (count,); the units first."""
+        m, q = self.single.particles(i, None)
+        other_m, other_q = self.single.particles(i, self.count)
+        return np.concatenate([m, other_m[len(m) :]]), np.concatenate([q, other_q[len(q) :]])
+
+    def offsets(self, i: int, count: int) -> Array:
+        """Offsets b (count,); the units first."""
+        return np.concatenate([self.single.offsets(i, self.units), self.single.offsets(i, count)[self.units :]])
+
+
+class NonlinearDynamics(MeanField):
+    """The p units and N − p others at finite d; its risk is that of the measure of all."""
+
+    name = "nonlinear_dynamics"
+    label = "nonlinear dynamics"
+    Options = NonlinearOptions
+    replicas_at_once = 1
+
+    def __init__(self, replicas: Replicas, options: NonlinearOptions) -> None:
+        self._units, count = replicas.p, options.particles
+        among = dataclasses.replace(
+            replicas,
+            # T = γ/(p d) is that of the units: with N in place of p, γ is N/p times as large
+            parameters={**replicas.parameters, "gamma": replicas.gamma * (count / replicas.p)},
+            a=np.repeat(replicas.a[:, :1], count, axis=1),
+            starts=AmongOthers(replicas.starts, replicas.p, count),
+        )
+        super().__init__(among, options)
+
+    def look(self) -> list[tuple[Array, View]]:
+        """The p units now, with the risk of the measure."""
+        (weight, all_of_them), p = super().look()[0], self._units
+        assert isinstance(all_of_them, NetworkView)
+        units = {name: getattr(all_of_them, name)[:, :p] for name in ("m", "q", "a")}
+        units |= {} if all_of_them.b is None else {"b": all_of_them.b[:, :p]}
+        view = dataclasses.replace(all_of_them, **units, weight=np.full((len(weight), p), 1.0 / p))
+        return [(weight, view)]
+
+    @classmethod
+    def check(cls, problem: Problem, options: NumericalOptions) -> None:
+        """Raise InputError for fewer particles than units, and for units of different weight in the network."""
+        super().check(problem, options)
+        assert isinstance(options, NonlinearOptions)
+        if options.particles < problem.p:
+            expected = f"at least the p = {problem.p} units"
+            raise InputError("too few particles", key="particles", value=options.particles, expected=expected)
+        if isinstance(problem.a, str) or (isinstance(problem.a, tuple) and len(set(problem.a)) > 1):
+            raise InputError("no law for the other particles", key="a", value=problem.a, expected="one number")
+
+    @classmethod
+    def work(cls, problem: Problem, time: float) -> float:
+        """The work of the mean field for the particles that there are without another option."""
+        return super().work(dataclasses.replace(problem, p=max(problem.p, PARTICLES), a=1.0), time)
+
+
+DYNAMICS.register("nonlinear_dynamics", NonlinearDynamics)

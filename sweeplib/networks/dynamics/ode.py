@@ -1,0 +1,387 @@
+"""The deterministic limit of one-pass SGD for d → ∞ at fixed γ/p: the ODE of Saad and Solla (arXiv 2302.05882, eq. 7).
+
+Ṁ = Ψ^M(Ω) − λM, Q̇ = Ψ^GF(Ω) + (γ/(p n_b)) Ψ^Var(Ω) − 2λQ, ȧ = ε (Ψ^a(Ω) − λ_a a) in time t = νγ/(pd), with the
+decays λ and λ_a, projected for spherical students, with n_b fresh samples in a batch, for d → ∞ at fixed n_b and γ.
+With a schedule γ ξ(t) all three have the factor ξ, and γ in front of Ψ^Var is γ ξ; labels have the noise Δ χ(t). Steps
+with a factor h of c have h(|c|) c in place of c: 1/√B of AdaGrad-norm, Ḃ = tr Ψ^Var, and 1/(1 − β) of momentum, the
+limit at fixed β; drifts of normalised and clipped steps are sums over nodes. Tangent steps are projected ones.
+It is integrated twice: the solution at a tenth of the tolerance is recorded, and its difference to a companion solution
+at ten times the tolerance, with drifts by a finer rule where they have no closed form, estimates its error. With
+`finite_d`, the means of SGD at finite d are integrated instead, to first order in 1/d (`finite_size`).
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.errors import InputError, SweeplibError
+from sweeplib.networks.dynamics.block_equations import LIMIT_ERROR, limit_errors
+from sweeplib.networks.dynamics.diagnostics import (
+    LARGEST_UNDECIDED,
+    OF_RISK,
+    RISK_ERROR,
+    ROUNDING,
+    Bound,
+    Diagnostic,
+    risk_bounds,
+)
+from sweeplib.networks.dynamics.dynamics import DYNAMICS, ONE_PASS, STEPS, NumericalOptions, OverlapDynamics
+from sweeplib.networks.dynamics.finite_size import FINEST, MeanIntegration, MeanSystem
+from sweeplib.networks.dynamics.integrated import IntegratedDynamics, IntegrationOptions, passage_errors
+from sweeplib.networks.dynamics.ode_problems import refuse_at_finite_d, refuse_noisy_inputs, refuse_steps, refuse_widths
+from sweeplib.networks.dynamics.overlap_states import LOST, Overlaps, states_of
+from sweeplib.networks.dynamics.replicas import Replicas
+from sweeplib.networks.dynamics.step_moments import StepMoments
+from sweeplib.networks.kernels.disturbed_drifts import disturbed_address
+from sweeplib.networks.kernels.overlap_flow import Systems, inside_address
+from sweeplib.networks.kernels.schedules import rates
+from sweeplib.networks.maths.expectations import SLOW, Expectations
+from sweeplib.networks.maths.expectations.addresses import drifts_address, risk_address
+from sweeplib.networks.maths.overlaps import are_dependent, teacher_factors
+from sweeplib.networks.numerics.integrators.integration import Integration
+from sweeplib.networks.problem import UPDATES, Problem
+from sweeplib.networks.views import OverlapView, View
+
+SAFETY, COARSER = 0.1, 10.0
+"""Factors of the requested tolerance, for the recorded solution and its companion."""
+COARSEST = 1e-4
+"""The largest relative tolerance of a companion, unless more is requested; implicit steps can break Ω ≥ 0."""
+DEFAULT_RTOL, LARGEST_DEFAULT_RTOL, LEAST_BY_QUADRATURE = 1e-10, 1e-5, 1e-8
+TOLERATED = 100.0
+"""The tolerances, times the terms of a risk, that its error may have for no other reason: errors of steps add up."""
+MOMENTUM_ERROR = replace(
+    LIMIT_ERROR,
+    attrs={
+        **LIMIT_ERROR.attrs,
+        "symbol": r"\gamma/((1 - \beta)^2 p d)",
+        "comment": "time over which momentum keeps a gradient; a relative error",
+    },
+)
+LOST_OF_COMPANION, LARGEST_LOST = 1e-3, 1e-12
+"""The squared norm of a companion's lost unit over its tolerance, where it fails; the largest."""
+LEAST_RTOL = 5e-14
+"""The smallest relative tolerance above rounding."""
+
+
+class OdeOptions(IntegrationOptions):
+    """Options of the integration, and of the equations.
+
+    finite_d : integrate the mean overlaps and mean risk of SGD to first order in 1/d, instead of the limit d → ∞.
+    """
+
+    finite_d: bool = False
+
+
+class Ode(IntegratedDynamics, OverlapDynamics):
+    """The deterministic trajectory of the overlaps of each replica."""
+
+    name = "ode"
+    label = "ODE"
+    replicas_at_once = 256
+    cost_seconds = (3e-11, 0.0, 0.0)
+    reads = ONE_PASS | {"batch_size", "schedule", "tasks"} | STEPS
+    unaffected_by = frozenset({"times", "thresholds"})
+    takes_spectra = True
+    uses_drifts = True
+    Options: ClassVar[type[IntegrationOptions]] = OdeOptions
+    options: IntegrationOptions
+
+    def __init__(self, replicas: Replicas, options: IntegrationOptions) -> None:
+        super().__init__(replicas, options)
+        self._states = states_of(replicas)
+        self._finite_d = isinstance(options, OdeOptions) and options.finite_d
+        if self._finite_d and are_dependent(replicas.P).any():
+            expected = "independent teacher rows with finite_d; or `finite_d: false`"
+            raise InputError("no equations at finite d, as P is singular", key="initial", expected=expected)
+        self._rtol = self._tolerances()
+        equations = replicas.equations
+        self._finer = equations.finer or equations
+        self._solution, self._companion = self._integrations(self.replicas.targets)
+        self.risk_error = np.zeros(len(replicas))
+        self._exit_error = np.full(self.passages.shape, np.nan)
+        if replicas.thresholds.size:
+            self._finer_targets = replicas.targets_from(self._companion.levels(np.arange(len(replicas))))
+            self._falls = replicas.exit_values_at_start[:, None] - self._finer_targets
+
+    def _integrations(
+        self, targets: Array, *before: Integration | MeanIntegration
+    ) -> list[Integration | MeanIntegration]:
+        """The solution and its companion; from the ends of two others on, if these are given."""
+        coarse, atol = np.clip(COARSER * self._rtol, None, np.maximum(self._rtol, COARSEST)), self.options.atol
+        tolerances = (SAFETY * self._rtol, SAFETY * atol, targets), (coarse, COARSER * atol, targets[:, :0])
+        rules, starts = (self.replicas.equations, self._finer), before or (None, None)
+        parts = zip(rules, *zip(*tolerances, strict=True), (False, True), starts, strict=True)
+        return [self._integration(*group) for group in parts]
+
+    def begin_phase(self, phase: int) -> None:
+        """Integrate the equations of the task, from where the solutions came."""
+        super().begin_phase(phase)
+        self._states = states_of(self.replicas)
+        no_targets = np.empty((len(self.replicas), 0))
+        self._solution, self._companion = self._integrations(no_targets, self._solution, self._companion)
+
+    def _integration(
+        self,
+        needed: Expectations,
+        rtol: Array,
+        atol: float,
+        targets: Array,
+        trembling: bool,
+        before: Integration | None,
+    ) -> Integration | MeanIntegration:
+        """The replicas' solutions by a rule for the drifts, at the relative tolerances (n,), after others if given."""
+        replicas, states = self.replicas, self._states
+        equations = states.equations(self.systems(needed))
+        starts = states.starts() if before is None else states.starts_after(before.states)
+        ends, rtol = np.ascontiguousarray(replicas.times[:, -1]), np.maximum(rtol, LEAST_RTOL)
+        options: dict[str, Any] = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
+        most = self.options.max_steps
+        if not self._finite_d:
+            lost = min(max(LOST, LOST_OF_COMPANION * atol), LARGEST_LOST) if trembling else LOST
+            options |= {"longest": self.longest_step, "beyond": partial(states.without_lost_units, least=lost)}
+            return Integration(equations, starts, ends, **options, max_steps=most, after=before, trembling=trembling)
+        systems = [
+            MeanSystem(equations, i, StepMoments(replicas, i, trained=replicas.trains_second_layer), step_time)
+            for i, step_time in enumerate(replicas.step_time.tolist())
+        ]
+        return MeanIntegration(systems, starts, ends, **options, max_steps=most)
+
+    @property
+    def _adapts(self) -> bool:
+        """Whether steps have the factor 1/√B."""
+        return UPDATES[self.replicas.rule.update].memory is not None
+
+    @property
+    def _factor(self) -> float:
+        """The factor of c in steps of the weights; with momentum 1/(1 − β), the limit d → ∞ at fixed β."""
+        step, numbers = UPDATES[self.replicas.rule.update], self.replicas.rule.numbers
+        return 1.0 / (1.0 - numbers[0]) if step.has_velocities else 1.0
+
+    def _tolerances(self) -> Array:
+        """The relative tolerance (n,) of each replica."""
+        start, pair = self.replicas, self.replicas.equations
+        finest = FINEST / SAFETY if self._finite_d else DEFAULT_RTOL
+        if self.options.rtol is not None or pair.finer is None:
+            rtol = self.options.rtol or DEFAULT_RTOL
+            return np.full(len(start), max(rtol, finest) if self._finite_d else rtol)
+        errors = self.drift_errors(start.fields, start.a, np.zeros(len(start)))
+        return np.clip(errors, max(finest, LEAST_BY_QUADRATURE), LARGEST_DEFAULT_RTOL)
+
+    def _numbers(self) -> Any:
+        """The `Numbers` of the equations, whose noise is the factor (n,) of Ψ^Var."""
+        return self.replicas.numbers
+
+    def systems(self, needed: Expectations) -> Systems:
+        """The constants of the equations, by a rule for the drifts."""
+        replicas = self.replicas
+        P, a, a_star = map(np.ascontiguousarray, (replicas.fields[2], replicas.a, replicas.a_star))
+        rules = needed.pair, drifts_address(needed.drifts), risk_address(replicas.exit_rule or needed.risk)
+        projected = needed.pair.nodes.size and not self._finite_d
+        L_star = teacher_factors(P) if projected else P[:0]
+        _, xi, _, anneals, chi = rates(replicas.schedule, noise=replicas.noise_schedule)
+        end, layers = np.ascontiguousarray(replicas.times[:, -1]), (P, a, a_star)
+        kinds, numbers = (replicas.spherical, replicas.trains_second_layer), self._numbers()
+        schedules: Any = replicas.scheduled, xi, anneals, chi, end
+        others: Any = self._factor, self._adapts, replicas.is_disturbed, disturbed_address(replicas.is_disturbed)
+        return Systems(*kinds, numbers, *layers, *rules, L_star, inside_address(), *schedules, *others)
+
+    def advance(self, to: int, deadline: float = np.inf) -> None:
+        """Integrate each running replica to recording time number `to`."""
+
+        def late() -> bool:
+            return self.clock() > deadline
+
+        until, order = np.ascontiguousarray(self.replicas.times[:, to]), np.flatnonzero(self.running)
+        self._solution.advance(order, until, stops=self.replicas.stop_at_exit, late=late)
+        self._check_steps(order, until)
+        self._take_exits(late)
+        # the last exit has taken some companions to this time already
+        before = order[self._companion.times[order] < self._times[order]]
+        self._companion.advance(before, self._times, stops=False, late=late)
+        self.diverged |= self._solution.failed
+        unchecked = (self._companion.times < self._times) & ~self._companion.failed & ~self._companion.spent
+        behind = (self._times < until) | unchecked
+        self.timed_out |= self.running & behind & ~self.diverged & ~self.stopped_at_exit()
+        self.running &= ~behind & ~self.diverged
+        self._observe()
+
+    def _take_exits(self, late: Callable[[], bool]) -> None:
+        """Take the errors of the exits since the last time, in turn, by the levels of the companion there.
+
+        As for the risk they are at least a tenth of the tolerance, or rounding.
+        """
+        new = np.isnan(self._exit_error) & (self.passages <= self._times[:, None])
+        while (order := np.flatnonzero(new.any(axis=1))).size:
+            first = np.where(new, self.passages, np.inf)[order].argmin(axis=1)
+            until = self._times.copy()
+            until[order] = self.passages[order, first]
+            self._companion.advance(order, until, stops=False, late=late)
+            errors = self._level_errors(order, self._finer_targets[order, first])
+            missing = np.where(self._companion.failed[order], np.inf, np.nan)
+            errors = np.where(self._companion.times[order] == until[order], errors, missing)
+            errors = passage_errors(errors, self._falls[order, first], self._solution.passage_rates[order, first])
+            self._exit_error[order, first] = np.where(until[order] > 0.0, errors, 0.0)
+            new[order, first] = False
+
+    def _level_errors(self, order: NDArray[np.intp], targets: Array) -> Array:
+        """The errors of the levels of some solutions where these are at the targets, by the companion there."""
+        slow = SLOW if self.replicas.equations.finer else 1.0
+        least = np.maximum(SAFETY * self._rtol, ROUNDING)[order] * self.replicas.exit_terms[order]
+        of_forms = self._finer.form_errors(np.abs(targets), self.a[order], self.replicas.a_star[order])
+        return slow * np.abs(self._companion.levels(order) - targets) + least + of_forms
+
+    def _check_steps(self, order: NDArray[np.intp], until: Array) -> None:
+        spent = order[self._solution.spent[order] & (self._times < until)[order] & ~self._solution.failed[order]]
+        if spent.size:
+            raise SweeplibError(f"the ODE needs more than max_steps steps; it is at time {self._times[spent[0]]:.6g}")
+
+    def _observe(self) -> None:
+        """Take the overlaps from the states, with Q replaced by the nearest with Ω ≥ 0, and the error of the risk.
+
+        The error is the difference to the companion's risk. As the two may agree by chance, it is at least the
+        tolerance of the recorded solution, or rounding, times the terms of the risk.
+        """
+        if isinstance(self._solution, MeanIntegration):
+            self.Q, self.M, self.a = self._overlaps_of(self._solution)
+        else:
+            vars(self).update(self._states.values(self._solution.states))
+        Q, M, _ = self.fields
+        terms = self._risks(Q, np.zeros_like(M), self.a)
+        least = np.maximum(SAFETY * self._rtol, ROUNDING)
+        risk, other = self._recorded_risks(), self._risks_of(self._companion, self._finer)
+        slow = SLOW if self.replicas.equations.finer else 1.0
+        error = (
+            slow * np.abs(risk - other) + least * terms + self._finer.form_errors(risk, self.a, self.replicas.a_star)
+        )
+        # a companion that failed before says nothing of the error now
+        self.risk_error = np.where(self._companion.times == self._times, error, np.inf)
+        explained = np.maximum(1.0, TOLERATED * self._rtol / LARGEST_UNDECIDED) * terms
+        self._bounds = tuple(
+            bound for values in (risk, other) for bound in risk_bounds(values, self.risk_error, explained)
+        )
+
+    def _overlaps_of(self, path: Integration | MeanIntegration) -> Overlaps:
+        """The covariances Q and M of the fields, and a; at finite d as they are, since means need not have Ω ≥ 0."""
+        take = self._states.overlaps if isinstance(path, MeanIntegration) else self._states.fields
+        return take(path.states)
+
+    def _recorded_risks(self) -> Array:
+        if self._finite_d:
+            return self._risks_of(self._solution, self.replicas.expectations)
+        Q, M, _ = self.fields
+        return self._risks(Q, M, self.a)
+
+    def _risks_of(self, path: Integration | MeanIntegration, needed: Expectations) -> Array:
+        return path.risks if isinstance(path, MeanIntegration) else self._risks(*self._overlaps_of(path), needed)
+
+    def look(self) -> list[tuple[Array, View]]:
+        """The state or, with `finite_d`, the members of the ensembles of the replicas."""
+        if not isinstance(self._solution, MeanIntegration):
+            return super().look()
+        members, weights = self._solution.ensembles()
+        return [
+            (weight, self.overlap_view(*self._states.overlaps(member)))
+            for weight, member in zip(weights.T, members.swapaxes(0, 1), strict=True)
+        ]
+
+    def second_view(self) -> tuple[OverlapView, float]:
+        """The view of the companion."""
+        values = self._states.values(self._companion.states)
+        view = self.overlap_view(values["Q"], values["M"], values["a"], by_block=lambda: values.get("by_block"))
+        return view, SLOW if self.replicas.equations.finer else 1.0
+
+    @classmethod
+    def finds_levels(cls, options: NumericalOptions) -> bool:
+        """Whether it integrates the limit: of means at finite d the risk alone is known."""
+        return not (isinstance(options, OdeOptions) and options.finite_d)
+
+    @classmethod
+    def diagnostics(
+        cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
+    ) -> dict[str, Diagnostic]:
+        """The errors of the drifts and, where the risk or the test error is recorded, of the integrated risk."""
+        diagnostics = super().diagnostics(problem, options, observables)
+        if OF_RISK.intersection(observables):
+            comment = (
+                "difference to a solution at ten times the tolerance, by a finer rule of quadrature; at least a tenth "
+                "of the tolerance"
+            )
+            if isinstance(options, OdeOptions) and options.finite_d:
+                comment += "; without that of the expansion, whose terms of order 1/d^2 are left out"
+            diagnostics["risk_error"] = Diagnostic((), RISK_ERROR | {"comment": comment})
+        if problem.has_spectrum or UPDATES[problem.update].has_velocities:
+            diagnostics["limit_error"] = LIMIT_ERROR if problem.has_spectrum else MOMENTUM_ERROR
+        return diagnostics
+
+    def diagnosed(self) -> Mapping[str, Array]:
+        """The errors, with several eigenvalues or momentum also the relative one of the limit d → ∞."""
+        replicas, values = self.replicas, dict(super().diagnosed())
+        if replicas.has_spectrum or UPDATES[replicas.rule.update].has_velocities:
+            values["limit_error"] = self._factor**2 * limit_errors(replicas)
+        return values
+
+    def risk_errors(self) -> Array:
+        """The error (n,) of the present risk, of the integration and of the quadrature."""
+        return self.risk_error
+
+    def bounds(self) -> Sequence[Bound]:
+        """The bounds of the risk and of that of the companion.
+
+        An error below a hundred tolerances, or 1e-6, times the terms of the risk is explained. Where one solution has
+        blown up, the risk of the other is smaller than their difference.
+        """
+        return self._bounds
+
+    def _risks(self, Q: Array, M: Array, a: Array, needed: Expectations | None = None) -> Array:
+        return (needed or self.replicas.expectations).risks(Q, M, self.replicas.fields[2], a, self.replicas.a_star)
+
+    @property
+    def _times(self) -> Array:
+        return self._solution.times
+
+    @property
+    def evaluations(self) -> NDArray[np.int64]:
+        """The number of right-hand sides evaluated so far (n,)."""
+        return self._solution.evaluations + self._companion.evaluations
+
+    @property
+    def passages(self) -> Array:
+        """ODE times at which the targets were first reached (n, thresholds), inf where they were not."""
+        return self._solution.passages
+
+    @property
+    def exit_time_error(self) -> Array:
+        """The errors (n, thresholds) of the exit times, NaN where there is none."""
+        return np.where(np.isnan(self.exit_time), np.nan, self._exit_error)
+
+    @property
+    def end_time(self) -> Array:
+        """The last ODE time (n,): of the last record, exit or divergence."""
+        return self._times.copy()
+
+    @classmethod
+    def check(cls, problem: Problem, options: NumericalOptions) -> None:
+        """Raise InputError for a loss or a step without closed form of more than `MOST_FIELDS` fields.
+
+        And with `finite_d` for a schedule, another loss or step, and more teacher rows than dimensions.
+        """
+        refuse_steps(problem)
+        refuse_widths(problem)
+        refuse_noisy_inputs(problem)
+        if isinstance(options, OdeOptions) and options.finite_d:
+            refuse_at_finite_d(problem)
+
+    @staticmethod
+    def work(problem: Problem, time: float) -> float:
+        """Right-hand sides, twelve a step, five steps a unit of time, times the entries of their fourth moments."""
+        p, k = problem.p, problem.k * (1 if problem.input_noise == 0.0 else 2)
+        calls = 1 if problem.keep_probability == 1.0 else 1 + 2 * p + p * (p - 1) // 2
+        return (60.0 * time + 120.0) * (2000.0 + 10.0 * calls * p**2 * (p + k) ** 2)
+
+
+DYNAMICS.register("ode", Ode)

@@ -1,0 +1,275 @@
+"""The deterministic map of the overlaps by steps of SGD with fresh batches: the limit d → ∞ at fixed n_b/d and γ/d.
+
+A step of length T = γ/(pd) with n_b fresh samples has the mean
+
+    ΔM = T Ψ^M,    ΔQ = T Ψ^GF + T² [(d/n_b) Ψ^Var + (1 − 1/n_b) DΩDᵀ],    Δa = ε T Ψ^a,
+
+exact up to a relative error of order 1/d² for plain students, with Ψ^Var at Ω (1 + 2/d) and the products DΩDᵀ of the
+mean gradients, from pairs of different samples (`mean_gradients`). With decays, s = λ T, M is first multiplied by
+1 − s, Q by (1 − s)² and T Ψ^GF by 1 − s, and Ψ^a has −λ_a a beside it. Spherical students are divided by their norms
+after each step. Tangent steps, with g = diag G and norms 1, have Ψ^M − gM, G − gQ in place of G, of which Ψ^GF is the
+sum with its transpose, and DΩDᵀ − gGᵀ − Gg + gQg (`along_sphere`). With a schedule γ ξ(t), T has the factor ξ of the
+middle of the step. Every step starts from the mean of the one before. This neglects the fluctuations of the overlaps,
+of relative order 1/√min(n_b, d); they would change the means by the square of that.
+
+Where inputs have several eigenvalues, the overlaps of each block have such steps, with the slopes D of the mean
+gradients at the fields' Ω = Σ λ_b Ω_b and τ_b = λ_b d_b/d,
+
+    ΔM_b = T λ_b (DΩ_b)_*,    ΔQ_b = T λ_b [DΩ_b + transpose] + T² [(d/n_b) τ_b Ψ^Var + (1 − 1/n_b) λ_b² DΩ_bDᵀ],
+
+up to a relative error of order λ_max/d.
+
+For n_b → ∞ it is gradient descent on the population risk at a finite rate. For T → 0 at fixed γ/n_b its steps are
+those of the Euler method for the ODE: `ode` is then faster.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.errors import InputError
+from sweeplib.networks.dynamics.dynamics import DECAYS, DYNAMICS, ONE_PASS, UPDATE, NumericalOptions
+from sweeplib.networks.dynamics.replicas import Replicas
+from sweeplib.networks.dynamics.step_dynamics import StepDynamics
+from sweeplib.networks.kernels.lanes import OVERFLOW
+from sweeplib.networks.kernels.numbers import Numbers
+from sweeplib.networks.kernels.overlap_flow import ROUNDING
+from sweeplib.networks.kernels.schedules import rates
+from sweeplib.networks.maths.expectations import SLOW, Expectations
+from sweeplib.networks.maths.expectations.system import Drifts, System
+from sweeplib.networks.maths.mean_gradients import mean_gradient_products, mean_slopes, resolution_of
+from sweeplib.networks.maths.overlaps import blocks_on_sphere, nearest_covariances, on_sphere
+from sweeplib.networks.numerics.compiled import call_by_address
+from sweeplib.networks.problem import UPDATES, Problem, problem_expectations
+from sweeplib.networks.views import Blocks, OverlapView
+
+
+class OverlapMap(StepDynamics):
+    """Replicas of the map, all of which take a step at a time.
+
+    Where drifts are by quadrature, a companion (Q, M, a) takes the same steps by the finer rule, to estimate the error.
+    """
+
+    name = "overlap_map"
+    label = "overlap map"
+    replicas_at_once = 256
+    stochastic = False
+    uses_drifts = True
+    reads = ONE_PASS | {"batch_size", "schedule"} | DECAYS | UPDATE
+    unaffected_by = frozenset({"times", "thresholds"})
+    takes_spectra = True
+
+    def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
+        super().__init__(replicas, options)
+        self._finer = replicas.expectations.finer
+        Q, M = self._overlaps
+        self._companion = (Q.copy(), M.copy(), replicas.a.copy()) if self._finer else None
+        self._rates = rates(replicas.schedule, self.stride)
+        start = replicas.a, replicas.a_star, replicas.Delta
+        self._resolution = resolution_of(replicas.expectations, *replicas.fields, *start)
+
+    @property
+    def _overlaps(self) -> tuple[Array, Array]:
+        """The overlaps that steps change: Q and M, or those of each block of inputs."""
+        return (self.Q, self.M) if self.by_block is None else self.by_block
+
+    def _possible(self, Q: Array, M: Array) -> Array:
+        """Q, or those of blocks, replaced where Ω is indefinite by the nearest."""
+        if self.by_block is None:
+            return nearest_covariances(Q, M, self.replicas.P)
+        P = self.replicas.blocks.P
+        return np.stack([nearest_covariances(Q[:, b], M[:, b], P[:, b]) for b in range(Q.shape[1])], axis=1)
+
+    def advance(self, to: int, deadline: float = np.inf) -> None:
+        """Take steps until every running replica is at recording time number `to`."""
+        while (order := self.behind(to)).size:
+            self._take(order)
+            self.stop()
+            if self.clock() > deadline:
+                self.give_up()
+        Q, M = self._overlaps
+        Q = self._possible(Q, M)
+        if self.by_block is None:
+            self.Q = Q
+        else:
+            self.by_block, self.Q, self.M = (Q, M), Q.sum(axis=1), M.sum(axis=1)
+        if self._companion:
+            Q, M, a = self._companion
+            self._companion = self._possible(Q, M), M, a
+
+    def end_state(self) -> Array:
+        """Q, M and a, and those of the companion."""
+        parts = *self._overlaps, self.a, *(self._companion or ())
+        return np.concatenate([array.reshape(len(array), -1) for array in parts], axis=1)
+
+    def go_on(self, earlier: Mapping[str, Array]) -> None:
+        """Go on from the states of runs that ended earlier."""
+        super().go_on(earlier)
+        parts = *self._overlaps, self.a, *(self._companion or ())
+        ends = np.cumsum([array[0].size for array in parts])[:-1]
+        for array, values in zip(parts, np.split(earlier["end_state"], ends, axis=1), strict=True):
+            array[:] = values.reshape(array.shape)
+
+    @classmethod
+    def finds_levels(cls, options: NumericalOptions) -> bool:
+        """Whether its exits may be on other levels than the risk: always."""
+        return True
+
+    @classmethod
+    def state_size(cls, problem: Problem, options: NumericalOptions) -> int:
+        """The numbers of Q and M, or of those of each block of inputs, and of a, twice with a companion."""
+        size = len(problem.blocks[0]) * problem.p * (problem.p + problem.k) + problem.p
+        return size * (2 if problem_expectations(problem).finer else 1)
+
+    def second_view(self) -> tuple[OverlapView, float] | None:
+        """The view of the companion."""
+        if self._companion is None:
+            return None
+        Q, M, a = self._companion
+        of_all = (Q, M) if self.by_block is None else (Q.sum(axis=1), M.sum(axis=1))
+        return self.overlap_view(of_all[0], of_all[1], a, by_block=lambda: (Q, M)), SLOW
+
+    @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
+    def risk_errors(self) -> Array | None:
+        """The error (n,) of the present risk: its own, and its difference to that of the map by a finer rule."""
+        replicas = self.replicas
+        if self._finer is None or self._companion is None:
+            return super().risk_errors()
+        Q, M, a = self._companion
+        everyone = np.arange(len(replicas))
+        finer = self._finer.risks(*self._fields_of(everyone, Q, M), a, replicas.a_star)
+        usual = replicas.expectations.risks(*self._fields_of(everyone, *self._overlaps), self.a, replicas.a_star)
+        return self._judged(SLOW * np.abs(finer - usual))
+
+    @np.errstate(over="ignore", invalid="ignore")  # in runs that diverge
+    def _take(self, order: NDArray[np.intp]) -> None:
+        """Take a step of the replicas in `order`; note exits and divergences."""
+        state = *self._overlaps, self.a
+        T, rule = self._step_time(order), self.replicas.expectations
+        for old, values in zip(state, self._stepped(order, T, rule, state), strict=True):
+            old[order] = values
+        if self._companion and self._finer:
+            for old, values in zip(self._companion, self._stepped(order, T, self._finer, self._companion), strict=True):
+                old[order] = values
+        self.step[order] += 1
+        self._note(order)
+
+    def _stepped(
+        self, order: NDArray[np.intp], T: Array, rule: Expectations, state: tuple[Array, Array, Array]
+    ) -> tuple[Array, Array, Array]:
+        """Q, M and a of the replicas in `order` after a step of length T (n,) from a state of all, by a rule."""
+        replicas, (Q, M, a) = self.replicas, (array[order] for array in state)
+        fields, n_b = self._fields_of(order, Q, M), replicas.batch_size
+        drifts = self._drifts(order, rule, *fields, a)
+        long = T[:, None, None]
+        numbers = Numbers(*(values[order] for values in replicas.numbers))
+        force = drifts.a - numbers.second_layer_decay[:, None] * a
+        a = a + (numbers.second_layer_rate * T)[:, None] * force
+        if self.by_block is not None:
+            return *self._stepped_blocks(order, T, drifts, fields, Q, M), a
+        products = mean_gradient_products(drifts.M, drifts.GF, *fields, self._resolution[order])
+        noise = (replicas.d[order] / n_b)[:, None, None] * drifts.Var
+        square = (T * T)[:, None, None]
+        if UPDATES[replicas.rule.update].is_tangent:
+            slopes = mean_slopes(drifts.M, drifts.GF, *fields, self._resolution[order])
+            drifts, products = along_sphere(drifts, products, slopes, Q, M)
+        shrinkage = 1.0 - numbers.weight_decay[:, None, None] * long
+        M = shrinkage * M + long * drifts.M
+        Q = shrinkage**2 * Q + shrinkage * long * drifts.GF + square * (noise + (1.0 - 1.0 / n_b) * products)
+        if replicas.spherical:
+            Q, M = on_sphere(Q, M)
+        # the products above are symmetric to rounding only
+        return 0.5 * (Q + Q.transpose(0, 2, 1)), M, a
+
+    def _fields_of(self, order: NDArray[np.intp], Q: Array, M: Array) -> tuple[Array, Array, Array]:
+        """The covariances of the fields of the replicas in `order`, from their overlaps or those of their blocks."""
+        replicas = self.replicas
+        if self.by_block is None:
+            return Q, M, replicas.P[order]
+        return Blocks(replicas.eigenvalues[order], Q, M, replicas.blocks.P[order]).weighted()
+
+    def _stepped_blocks(
+        self, order: NDArray[np.intp], T: Array, drifts: Drifts, fields: tuple[Array, Array, Array], Q: Array, M: Array
+    ) -> tuple[Array, Array]:
+        """Q_b (n, L, p, p) and M_b (n, L, p, k) after a step of the replicas in `order`."""
+        replicas, n_b = self.replicas, self.replicas.batch_size
+        D, D_star = (array[:, None] for array in mean_slopes(drifts.M, drifts.GF, *fields, self._resolution[order]))
+        X, Y = D @ Q + D_star @ M.swapaxes(2, 3), D @ M + D_star @ replicas.blocks.P[order]
+        products = X @ D.swapaxes(2, 3) + Y @ D_star.swapaxes(2, 3)
+        long, values = T[:, None, None, None], replicas.eigenvalues[order][:, :, None, None]
+        noise = values * replicas.multiplicities[order][:, :, None, None] / n_b * drifts.Var[:, None]
+        shrinkage = 1.0 - replicas.numbers.weight_decay[order][:, None, None, None] * long
+        M = shrinkage * M + long * values * Y
+        Q = shrinkage**2 * Q + shrinkage * long * values * (X + X.swapaxes(2, 3))
+        Q += long**2 * (noise + (1.0 - 1.0 / n_b) * values**2 * products)
+        Q = 0.5 * (Q + Q.swapaxes(2, 3))
+        return blocks_on_sphere(Q, M) if replicas.spherical else (Q, M)
+
+    def _step_time(self, order: NDArray[np.intp]) -> Array:
+        """T of the next step of the replicas in `order`."""
+        T: Array = self.replicas.step_time[order]
+        if not self._rates.varying:
+            return T
+        times, factors = (self.step[order] + 0.5) * T, np.empty(len(order))
+        call_by_address(self._rates.rates, times, factors)
+        return T * factors
+
+    def _drifts(self, order: NDArray[np.intp], rule: Expectations, Q: Array, M: Array, P: Array, a: Array) -> Drifts:
+        """The drifts of the replicas in `order`, as the first axis."""
+        replicas = self.replicas
+        stretch = 1.0 + (2.0 / replicas.d[order] if self.by_block is None else np.zeros(len(order)))
+        parts = (Q, M, P, a, replicas.a_star[order], replicas.Delta[order], stretch)
+        lanes = System(*(np.moveaxis(array, 0, -1) for array in parts))
+        drifts = Drifts(*(np.moveaxis(drift, -1, 0) for drift in rule.drifts_of_many(lanes)))
+        most = np.sqrt(np.einsum("nii,nrr->nir", drifts.Var, P))
+        drifts.M[(M == 0.0) & (np.abs(drifts.M) <= ROUNDING * most)] = 0.0
+        return drifts
+
+    def _note(self, order: NDArray[np.intp]) -> None:
+        """Note the exits and the divergences of the last step of the replicas in `order`."""
+        state = *self._overlaps, self.a
+        largest = [np.abs(array[order]).reshape(len(order), -1).max(axis=1) for array in state]
+        bounded = (np.array(largest) < OVERFLOW).all(axis=0)
+        self.failed[order[~bounded]] = self.step[order[~bounded]]
+        waiting = order[bounded & (self.exits[order] < 0).any(axis=1)]
+        if waiting.size:
+            replicas = self.replicas
+            fields = self._fields_of(waiting, *(array[waiting] for array in self._overlaps))
+            levels = replicas.exit_values(*fields, self.a[waiting], replicas.a_star[waiting])
+            reached = levels[:, None] <= self.targets[waiting]
+            exits = reached & (self.exits[waiting] < 0)
+            self.exits[waiting] = np.where(exits, self.step[waiting, None], self.exits[waiting])
+
+    @classmethod
+    def check(cls, problem: Problem, options: NumericalOptions) -> None:
+        """Raise InputError too for steps that have another gradient, and for tangent ones of inputs with a spectrum."""
+        super().check(problem, options)
+        step = UPDATES[problem.update]
+        names = ", ".join(name for name, update in UPDATES.items() if update.is_plain or update.is_tangent)
+        if not (step.is_plain or step.is_tangent):
+            raise InputError("no overlap map", key="update", value=problem.update, expected=f"one of {names}")
+        if step.is_tangent and problem.has_spectrum:
+            expected = f"plain with inputs of {problem.data} in overlap_map"
+            raise InputError("no overlap map", key="update", value=problem.update, expected=expected)
+
+    @staticmethod
+    def work(problem: Problem, time: float) -> float:
+        """The number of steps times the entries of the fourth moments, and the factorisations."""
+        p, width = problem.p, problem.p + problem.k
+        return time / problem.step_time() * (50_000.0 + 10.0 * p**2 * width**2 + 60.0 * p**3)
+
+
+def along_sphere(
+    drifts: Drifts, products: Array, slopes: tuple[Array, Array], Q: Array, M: Array
+) -> tuple[Drifts, Array]:
+    """The drifts and products of steps along the sphere: each c_i x without its part along w_i, Q_ii = 1."""
+    G = slopes[0] @ Q + slopes[1] @ M.transpose(0, 2, 1)
+    along = np.einsum("nii->ni", G)[:, :, None]
+    X, crossed = G - along * Q, along * G.transpose(0, 2, 1)
+    products = products - crossed - crossed.transpose(0, 2, 1) + along * along.transpose(0, 2, 1) * Q
+    return drifts._replace(M=drifts.M - along * M, GF=X + X.transpose(0, 2, 1)), products
+
+
+DYNAMICS.register("overlap_map", OverlapMap)

@@ -1,0 +1,172 @@
+"""Flat states of the equations of the ODE: of overlaps, of those of blocks of inputs, and with the heads of tasks.
+
+Each kind of state has the equations that it belongs to, its start, and what it says about the student.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.dynamics.block_equations import block_equations, block_starts, blocks_of
+from sweeplib.networks.dynamics.replicas import Replicas
+from sweeplib.networks.kernels.overlap_flow import Systems, overlaps_of, pack, rule, work_space
+from sweeplib.networks.kernels.replay_flow import mixture_equations, with_heads
+from sweeplib.networks.maths.activations import activation
+from sweeplib.networks.maths.activations.activation import kink
+from sweeplib.networks.maths.overlaps import nearest_covariances, on_sphere
+from sweeplib.networks.numerics.integrators.dop853 import Equations
+from sweeplib.networks.problem import UPDATES
+from sweeplib.networks.views import Blocks
+
+LOST = 1e-18
+"""The squared norm of a lost unit relative to the largest: it counts for a part of 1e-9 in the network's output."""
+Overlaps = tuple[Array, Array, Array]
+"""Q (n, p, p), M (n, p, k) and a (n, p)."""
+
+
+class OverlapStates:
+    """States (n, size) of Q and M, of a where it is trained, and of the time or B of AdaGrad-norm if there is one."""
+
+    def __init__(self, replicas: Replicas) -> None:
+        self.replicas, self.trained = replicas, replicas.trains_second_layer
+
+    def equations(self, systems: Systems) -> Equations:
+        """The equations, with the constants of the replicas."""
+        return Equations(rule(), systems, work_space(self.replicas.p, self.replicas.k))
+
+    def starts(self) -> Array:
+        """The states at time zero."""
+        replicas, last = self.replicas, self.replicas.memory[:, 0] if self._timed else None
+        return pack(replicas.Q, replicas.M, replicas.a, replicas.spherical, self.trained, last)
+
+    def starts_after(self, states: Array) -> Array:
+        """The states at the start of a task, from those at the end of the one before; with the head of the task."""
+        states = states.copy()
+        if self.trained:
+            states[:, self._head_at(states)] = self.replicas.a
+        return states
+
+    def overlaps(self, states: Array) -> Overlaps:
+        """The overlaps in the states, which rounding and the integrator's error may leave without Ω ≥ 0."""
+        replicas = self.replicas
+        Q, M, others = overlaps_of(states, replicas.p, replicas.k, replicas.spherical)
+        return Q, M, (others[:, : replicas.p] if self.trained else replicas.a).copy()
+
+    def fields(self, states: Array) -> Overlaps:
+        """The covariances Q and M of the fields, with the nearest Q for which Ω ≥ 0; and a."""
+        Q, M, a = self.overlaps(states)
+        Q = nearest_covariances(Q, M, self.replicas.P)
+        return (*on_sphere(Q, M), a) if self.replicas.spherical else (Q, M, a)
+
+    def values(self, states: Array) -> dict[str, Any]:
+        """The values of the attributes of an `OverlapDynamics`, by their names."""
+        return dict(zip(("Q", "M", "a"), self.fields(states), strict=True))
+
+    def without_lost_units(self, i: int, state: Array, least: float = LOST) -> Array | None:
+        """The state of replica i with its lost units at zero, where σ' = 0 holds them; None if it has none.
+
+        least : the squared norm of a lost unit relative to the largest.
+
+        Units with a kinked activation feel a force of fixed size however small they are, so that some come to zero in
+        finite time. No integrator passes this point.
+        """
+        replicas = self.replicas
+        if replicas.spherical or kink(activation(replicas.activation)) == 0.0:
+            return None
+        (Q,), (M,), (others,) = overlaps_of(state[None], replicas.p, replicas.k, replicas.spherical)
+        a, norms = others[: replicas.p] if self.trained else replicas.a[i], np.diagonal(Q)
+        lost = (norms <= least * norms.max()) & ((norms != 0.0) | M.any(axis=1) | (np.abs(Q).sum(axis=1) > norms))
+        if not lost.any():
+            return None
+        Q[lost], Q[:, lost], M[lost] = 0.0, 0.0, 0.0
+        last = state[-1:] if self._timed else None
+        return pack(Q[None], M[None], a[None], replicas.spherical, self.trained, last)[0]
+
+    @property
+    def _timed(self) -> bool:
+        """Whether the last variable is the time, or B."""
+        return self.replicas.scheduled or UPDATES[self.replicas.rule.update].memory is not None
+
+    def _head_at(self, states: Array) -> slice:
+        """Where the states have the second layer that is trained."""
+        last = states.shape[1] - self.replicas.scheduled
+        return slice(last - self.replicas.p, last)
+
+
+class BlockStates(OverlapStates):
+    """States of the overlaps of blocks of inputs, of which each has an eigenvalue."""
+
+    def equations(self, systems: Systems) -> Equations:
+        """The equations of blocks."""
+        return block_equations(self.replicas, systems)
+
+    def starts(self) -> Array:
+        """The states at time zero."""
+        return block_starts(self.replicas)
+
+    def fields(self, states: Array) -> Overlaps:
+        """The covariances of the fields, of blocks with Ω_b ≥ 0; and a."""
+        replicas = self.replicas
+        Q, M, a = blocks_of(replicas, states)
+        return *Blocks(replicas.eigenvalues, Q, M, replicas.blocks.P).weighted()[:2], a
+
+    def values(self, states: Array) -> dict[str, Any]:
+        """The values of the attributes, with `by_block`; Q and M are sums over the blocks."""
+        Q, M, a = blocks_of(self.replicas, states)
+        return {"by_block": (Q, M), "Q": Q.sum(axis=1), "M": M.sum(axis=1), "a": a}
+
+    def without_lost_units(self, i: int, state: Array, least: float = LOST) -> Array | None:
+        """Return None: units with a kink need not come to zero in one block."""
+        return None
+
+
+class ReplayStates(OverlapStates):
+    """States with the second layers of all tasks that are sampled at once, where they are trained."""
+
+    def equations(self, systems: Systems) -> Equations:
+        """The mean of the equations of the tasks, by the shares of their samples."""
+        lessons, size = self._lessons, super().starts().shape[1]
+        a, a_star = lessons.layers(self.replicas.a)
+        return mixture_equations(systems, a, a_star, lessons.shares[:, lessons.phase], lessons.heads.shape[1], size)
+
+    def starts(self) -> Array:
+        """The states at time zero."""
+        states = super().starts()
+        return with_heads(states, self._head_at(states), self._lessons.heads) if self.trained else states
+
+    def starts_after(self, states: Array) -> Array:
+        """The states at the start of a task: those at the end of the one before."""
+        return states.copy()
+
+    def overlaps(self, states: Array) -> Overlaps:
+        """The overlaps in the states, with the second layer of the present task."""
+        if self.trained:
+            at = self._heads_at(states)
+            states = with_heads(states, at, self._heads(states)[:, self._lessons.head, None])
+        return super().overlaps(states)
+
+    def values(self, states: Array) -> dict[str, Any]:
+        """The values of the attributes, with the `heads` of all tasks."""
+        return super().values(states) | ({"heads": self._heads(states)} if self.trained else {})
+
+    def without_lost_units(self, i: int, state: Array, least: float = LOST) -> Array | None:
+        """Return None: other tasks train the unit."""
+        return None
+
+    @property
+    def _lessons(self) -> Any:
+        return self.replicas.replayed
+
+    def _heads(self, states: Array) -> Array:
+        return states[:, self._heads_at(states)].reshape(self._lessons.heads.shape)
+
+    def _heads_at(self, states: Array) -> slice:
+        last = self._head_at(states).stop
+        return slice(last - self._lessons.heads[0].size, last)
+
+
+def states_of(replicas: Replicas) -> OverlapStates:
+    """The states of the replicas."""
+    kind = BlockStates if replicas.has_spectrum else OverlapStates if replicas.replayed is None else ReplayStates
+    return kind(replicas)

@@ -1,0 +1,239 @@
+"""Rules of integration over inputs for the drifts and the risk of particles, with their errors."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.dynamics.diagnostics import ROUNDING
+from sweeplib.networks.kernels.numbers import COUNT, Numbers
+from sweeplib.networks.kernels.particle_flow import WHOLE_NOISE, Flow, Room, fill_slope, state_risk, unpack
+from sweeplib.networks.kernels.schedules import rates
+from sweeplib.networks.maths.activations import activation
+from sweeplib.networks.maths.particles.inputs import Inputs, Levels
+from sweeplib.networks.maths.particles.self_terms import self_means, self_rule
+from sweeplib.networks.maths.particles.smoothing import means, smoothing
+from sweeplib.networks.numerics.compiled import OneSignature
+from sweeplib.networks.numerics.integrators import dop853
+
+DRIFT_AIM, RISK_AIM, LEAST_RISK_AIM = (1e-5, 5e-4), (3e-3, 1e-2), (1e-10, 5e-7)
+"""The errors that finer rules are for, by grids of smooth functions and by others (`Accuracy.rough`): of drifts
+relative to the largest, of the risk relative to itself, and to its terms.
+"""
+ROUGH_ESTIMATE = 3.5
+"""The error of a rough rule over its difference to the next level: for errors ∝ n^(-3/2), 1/(1 - 1.25^(-3/2))."""
+FAR = 1e2
+"""A rule whose error is so many times what is aimed at is made finer by two levels at once."""
+MOST_NODES = 4e5, 3e4
+"""The number of nodes of g, ρ and ω together up to which rules are made finer, likewise."""
+TRUNCATION, BEYOND = 1.5e-10, 4e-12
+"""The errors of a risk by the end of rules at 7 standard deviations, relative to its terms and to the largest f*².
+
+The mean of g² has 1.3e-10 beyond; that of g^16, 1.4 times what 2.6e-12 inputs have with f* at the end. Gauss rules of
+polynomials have no end.
+"""
+TINY = np.finfo(float).tiny
+LEAST_DRIFT = 0.03
+"""Errors of drifts are relative to the largest one now, which counts as at least this part of the largest so far."""
+
+
+def room(p: int, dimensions: int, flow: Flow) -> Room:
+    """Work arrays for p particles with coordinates in this many dimensions."""
+    size = p * flow.omega.shape[1]
+    parts = [np.empty(p) for _ in range(4)]
+    return Room(
+        np.empty((dimensions, p)),
+        parts[0],
+        parts[1],
+        np.empty((dimensions, p)),
+        parts[2],
+        parts[3],
+        means(p, flow.smoothing),
+        self_means(p, flow.self_rule),
+        np.empty((4, p)),
+        np.empty(size),
+        np.empty(size),
+        np.empty(size),
+        np.empty((2, 1)),
+        np.empty(p),
+        np.zeros(2),
+    )
+
+
+@cache
+def particle_rule() -> dop853.EquationRule:
+    """`fill_slope` and `state_risk` for an integrator, compiled once for all activations."""
+    ones, line, square = np.ones(1), np.ones((2, 1)), activation("square")
+    self_terms = self_rule(square, [(1.0, 1.0, 0.0)], 3, offsets=False)
+    inputs = Inputs(np.ones((1, 1)), ones, ones, ones, ones)
+    rule = smoothing(square, 3, 1)
+    numbers, xi = Numbers(*[1.0] * COUNT), rates(None)[:2]
+    flow = Flow(False, False, True, False, 0, numbers, ones, inputs, rule, self_terms, line, *xi, 1.0)
+    return dop853.EquationRule(fill_slope, flow, room(1, 1, flow), state_risk)
+
+
+class Found(NamedTuple):
+    """A state with its drift and its risk."""
+
+    state: Array
+    slope: Array
+    risk: float
+
+
+class Rule:
+    """The right-hand side and the risk with one rule."""
+
+    def __init__(self, flow: Flow, p: int, dimensions: int) -> None:
+        self.flow, self._shape = flow, (dimensions, p)
+        self.equations = dop853.Equations(particle_rule(), flow, room(p, dimensions, flow))
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes of the input, g, ρ and ω."""
+        flow = self.flow
+        of_omega = flow.omega.shape[1] if flow.noise_kind == WHOLE_NOISE else 1
+        return len(flow.inputs.weight) * max(1, flow.smoothing.omega.shape[1], of_omega)
+
+    @property
+    def operations(self) -> float:
+        """Nominal operations of a right-hand side."""
+        return 20.0 * self._shape[1] * (self.nodes + self.flow.self_rule.line.shape[1])
+
+    def derivative(self, state: Array) -> Found:
+        """The time derivative and the risk of a state."""
+        slope, risk = np.empty_like(state), self.equations.work.risk
+        risk[0] = 1.0  # asks for the risk, in risk[1]
+        compiled(_slope)(self.equations.calls, state, slope)
+        risk[0] = 0.0
+        return Found(state, slope, float(risk[1]))
+
+    def risk(self, state: Array) -> float:
+        """The population risk of a state."""
+        return float(compiled(_risk)(self.equations.calls, state))
+
+    def particles(self, state: Array) -> tuple[Array, Array, Array]:
+        """The u (κ, p), with offsets as one more, q (p,) and a (p,) of a state."""
+        u, q, a = np.empty(self._shape), np.empty(self._shape[1]), np.empty(self._shape[1])
+        compiled(_unpack)(state, self.flow, u, q, a)
+        return u, q, a
+
+
+class Form(NamedTuple):
+    """The largest errors of the form that rules take for an activation and for its slope, and a bound of the slope."""
+
+    misfit: float = 0.0
+    slope_misfit: float = 0.0
+    lipschitz: float = 1.0
+
+
+class Rules:
+    """The rule in use, and the one finer by a level in everything. `flow_of` makes the constants of given levels.
+
+    The first has nodes of g of a given level. The errors of the `form` of the activation are beside those of the rules.
+    """
+
+    def __init__(
+        self, flow_of: Callable[[Levels], Flow], p: int, dimensions: int, level: int,
+        *, rough: bool, exact: bool, form: Form,
+    ) -> None:  # fmt: skip
+        self._flow_of, self._shape, self.rough, self._form = flow_of, (p, dimensions), rough, form
+        self._least = (ROUNDING, 0.0) if exact else (TRUNCATION, BEYOND)
+        self.largest = self.drift_error = self.risk_error = 0.0
+        self.drifts = np.zeros(0)
+        self.use(Levels(level))
+
+    def use(self, levels: Levels) -> None:
+        """Take the rules of these levels."""
+        self.levels = levels
+        self.rule, self.finer = self._rule(levels), self._rule(Levels(*(level + 1 for level in levels)))
+
+    def _rule(self, levels: Levels) -> Rule:
+        return Rule(self._flow_of(levels), *self._shape)
+
+    def errors(self, now: Found, finer: Rule | None = None) -> tuple[Array, float]:
+        """The errors of the drifts and the risk that were found at a state, by the finer rule."""
+        there, factor = (finer or self.finer).derivative(now.state), ROUGH_ESTIMATE if self.rough else 1.0
+        return factor * np.abs(there.slope - now.slope), factor * abs(there.risk - now.risk)
+
+    def form_errors(self, now: Found) -> tuple[float, float]:
+        """Bounds of the errors of drifts, and that of the risk, by what the form of the activation is off.
+
+        f is off by ε = ⟨|a|⟩ times the misfit, R by E|E| ε + ½ ε², and a_i E[σ'(λ_i) x E] for inputs x of unit variance
+        by |a_i| (slope misfit · |E| + |σ'| ε); norms move by twice as much times √q, second layers by E[σ E].
+        """
+        if not self._form.misfit:
+            return 0.0, 0.0
+        u, q, a = self.rule.particles(now.state)
+        displacement, off = np.sqrt(2.0 * abs(now.risk)), float(np.abs(a).mean()) * self._form.misfit
+        of_gradient = float(np.abs(a).max()) * (self._form.slope_misfit * displacement + self._form.lipschitz * off)
+        length = np.sqrt(max(1.0, float((u**2).sum(axis=0).max()), float(q.max())))
+        of_layer = self._form.misfit * displacement + self._form.lipschitz * length * off
+        return float(max(2.0 * length * of_gradient, of_layer)), float(displacement * off + 0.5 * off**2)
+
+    def relative(self, drifts: Array, now: Found) -> float:
+        """The largest of some errors of drifts, over the largest drift now, or the `LEAST_DRIFT`."""
+        largest = max(float(np.abs(now.slope).max(initial=0.0)), LEAST_DRIFT * self.largest, TINY)
+        return float(drifts.max(initial=0.0)) / largest
+
+    def rise(self, now: Found, errors: Array) -> float:
+        """How much higher the risk is where each variable is off by its error, against its drift."""
+        return abs(self.rule.risk(now.state - errors * np.sign(now.slope)) - now.risk)
+
+    def least_error(self, risk: float) -> float:
+        """The least error of a risk."""
+        of_terms, of_label = self._least
+        return max(of_terms * self.terms(risk), of_label * float(np.max(self.rule.flow.inputs.label**2)))
+
+    def terms(self, risk: float) -> float:
+        """E f*² + |R|, at least a third of ½ E f*² + ½ E f²."""
+        nodes = self.rule.flow.inputs
+        return float(nodes.weight @ nodes.label**2) + abs(risk)
+
+    def _excess(self, now: Found, time: float, finer: Rule | None = None) -> float:
+        """The larger of the errors of drifts and risk, each relative to what is aimed at."""
+        drifts, of_risk = self.errors(now, finer)
+        rough = self.rough
+        if finer is None:
+            self.drifts, self.drift_error = drifts, self.relative(drifts, now)
+        of_risk += 0.0 if rough else self.rise(now, time * drifts)
+        if finer is None:
+            self.risk_error = of_risk / max(abs(now.risk), TINY)
+        allowed = max(RISK_AIM[rough] * abs(now.risk), LEAST_RISK_AIM[rough] * self.terms(now.risk), TINY)
+        return max(self.relative(drifts, now) / DRIFT_AIM[rough], of_risk / allowed)
+
+    def refined(self, state: Array, time: float) -> bool:
+        """Take finer rules until the errors at a state are as aimed at, or cost too much; whether any was taken."""
+        before = self.levels
+        while True:
+            now = self.rule.derivative(state)
+            self.largest = max(self.largest, float(np.abs(now.slope).max(initial=0.0)))
+            if not self._excess(now, time) > 1.0:
+                break
+            finer = [self.levels._replace(**{name: level + 1}) for name, level in self.levels._asdict().items()]
+            parts = np.array([self._excess(now, time, self._rule(levels)) for levels in finer])
+            raised = parts > min(0.25, 0.5 * parts.max())
+            levels = Levels(*(np.array(self.levels) + raised + (raised & (parts > FAR))).tolist())
+            if not parts.max() > 0.0 or self._rule(levels).nodes > MOST_NODES[self.rough]:
+                break
+            self.use(levels)
+        return self.levels != before
+
+
+@cache
+def compiled(template: Callable[..., Any]) -> OneSignature:
+    """The template, compiled for the first arguments that it is called with."""
+    return OneSignature(template)
+
+
+def _slope(equations, state, out):  # type: ignore[no-untyped-def]
+    equations.slope_of(0, state, equations.arguments, out)
+
+
+def _risk(equations, state):  # type: ignore[no-untyped-def]
+    return equations.level_of(0, state, equations.arguments)
+
+
+def _unpack(state, flow, u, q, a):  # type: ignore[no-untyped-def]
+    unpack(state, flow, u, q, a)

@@ -1,0 +1,399 @@
+"""Replicas: the problems, starts and recording times of runs of one shape, independent of the dynamics."""
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.dynamics.diagnostics import ROUNDING
+from sweeplib.networks.dynamics.label_means import LabelMeans
+from sweeplib.networks.dynamics.second_layers import Regression, second_layers
+from sweeplib.networks.kernels.disturbed_drifts import disturbed_drifts
+from sweeplib.networks.kernels.loss_drifts import equations
+from sweeplib.networks.kernels.numbers import Numbers
+from sweeplib.networks.kernels.schedules import rates
+from sweeplib.networks.maths.expectations import Expectations, Risks
+from sweeplib.networks.maths.expectations.system import Drifts, System
+from sweeplib.networks.maths.overlaps import Overlaps
+from sweeplib.networks.numerics.compiled import call_by_address
+from sweeplib.networks.problem import UPDATES, Criterion, Rule
+from sweeplib.networks.problem.data import DATA
+from sweeplib.networks.problem.targets import target
+from sweeplib.networks.views import Blocks, ExitLevel, OverlapView
+
+# its square, 1e-300, is the LEAST χ of networks/kernels/schedules.py, and still a normal double
+FAINT = 1e-150
+"""The least √Δ of labels that are signs: where f* = 0 they are of either sign, as in the limit Δ → 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lessons:
+    """The tasks of n replicas, and where they are in them.
+
+    a_star (n, T, k) : second layers of the teacher.
+    order : the task of each phase.
+    heads (n, T, p) : second layers of the student at the start of the phase; (n, 1, p) if the tasks share one.
+    shares (n, phases, T) : shares of the tasks in the steps of each phase.
+    replays : whether steps may be of other tasks than the present one.
+    phase : the number of the phase.
+    """
+
+    a_star: Array
+    order: tuple[int, ...]
+    heads: Array
+    shares: Array
+    replays: bool
+    phase: int = 0
+
+    @property
+    def head(self) -> int:
+        """The number of the second layer that is trained."""
+        return min(self.order[self.phase], self.heads.shape[1] - 1)
+
+    def layers(self, a: Array, heads: Array | None = None) -> tuple[Array, Array]:
+        """The second layers (n, T, p) and (n, T, k) of student and teacher for each task, at a (n, p) now.
+
+        The other heads are those at the start of the phase unless they are given.
+        """
+        heads = (self.heads if heads is None else heads).copy()
+        heads[:, self.head] = a
+        return np.broadcast_to(heads, (*self.a_star.shape[:2], heads.shape[2])), self.a_star
+
+
+class Starts(Protocol):
+    """The initial states of replicas, computed on request."""
+
+    def weights(self, i: int) -> tuple[Array, Array]:
+        """W (p, d) and W* (k, d) of replica i."""
+        ...
+
+    def overlaps(self, i: int) -> Overlaps:
+        """The overlaps of replica i."""
+        ...
+
+    def block_overlaps(self, i: int, multiplicities: Array) -> tuple[Array, Array, Array]:
+        """Q (L, p, p), M (L, p, k) and P (L, k, k) of the blocks of inputs of replica i, of the sum of its overlaps."""
+        ...
+
+    def teacher_overlaps(self, i: int) -> Array:
+        """P (k, k) of replica i."""
+        ...
+
+    def particles(self, i: int, count: int | None) -> tuple[Array, Array]:
+        """Overlaps m (count, k) and squared norms q (count,) of units of replica i; p units if `count` is None."""
+        ...
+
+    def offsets(self, i: int, count: int) -> Array:
+        """Offsets b (count,) of units of replica i."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Replicas:
+    """n runs of problems that share p, k, functions, loss, step, geometry, batches, schedules, data law.
+
+    γ, Δ, d, seed and start may differ too. `target` is the target's name with the values of its parameters.
+
+    batch_size, repeats : samples of a batch, and steps that use it.
+    schedule, noise_schedule : formulas of the factors ξ(t) of the learning rate and χ(t) of Δ, None for constant ones.
+    parameters (n,) : the parameters of problems themselves that are real numbers, by name; `numbers` has them.
+    d (n,) : dimensions.
+    samples (n,) : sizes of the training sets; zero where samples are fresh, in all problems or in none.
+    epochs (n,) : whether batches are passes through the training set.
+    data : the data law.
+    law : its parameters (n,), by name; none if it has eigenvalues.
+    eigenvalues, multiplicities (n, L) : those of the inputs, one of all coordinates unless the law has others.
+    refit_keys (n,) uint64 : streams of the fresh samples to which observables fit the second layer.
+    a (n, p), a_star (n, k) : second layers at the start.
+    has_offsets : whether units have offsets, in all problems or in none.
+    starts : the initial states, as weights, overlaps or particles; only the requested form is computed.
+    keys, seeds (n,) uint64 : names of the streams of random numbers.
+    times (n, n_times) : ODE times at which to record.
+    thresholds (n_thresholds,) : exit thresholds.
+    stop_at_exit : whether a replica may end at its last exit.
+    levels (n,) : what the fall is of that exits are; their rules are the same.
+    lessons : the tasks, if there are several; a and a_star are those of the present one.
+    """
+
+    activation: str
+    teacher_activation: str
+    target: str
+    criterion: Criterion
+    rule: Rule
+    spherical: bool
+    batch_size: int
+    repeats: int
+    schedule: str | None
+    noise_schedule: str | None
+    parameters: Mapping[str, Array]
+    d: NDArray[np.int64]
+    samples: NDArray[np.int64]
+    epochs: NDArray[np.bool_]
+    data: str
+    law: Mapping[str, Array]
+    eigenvalues: Array
+    multiplicities: Array
+    refit_keys: NDArray[np.uint64]
+    a: Array
+    a_star: Array
+    has_offsets: bool
+    starts: Starts
+    keys: NDArray[np.uint64]
+    seeds: NDArray[np.uint64]
+    times: Array
+    thresholds: Array
+    stop_at_exit: bool
+    levels: Sequence[ExitLevel]
+    lessons: Lessons | None = None
+
+    def __len__(self) -> int:
+        return len(self.d)
+
+    @property
+    def replayed(self) -> Lessons | None:
+        """The tasks, if steps may be of other ones than the present."""
+        return self.lessons if self.lessons is not None and self.lessons.replays else None
+
+    @property
+    def scheduled(self) -> bool:
+        """Whether the rate or the noise depends on the time."""
+        return self.schedule is not None or self.noise_schedule is not None
+
+    @property
+    def trains_second_layer(self) -> bool:
+        """Whether the second layers are trained; replicas agree in this."""
+        return bool(self.numbers.second_layer_rate[0] > 0.0)
+
+    @property
+    def drops(self) -> bool:
+        """Whether steps leave out units."""
+        return bool((self.numbers.keep_probability < 1.0).any())
+
+    @property
+    def has_input_noise(self) -> bool:
+        """Whether the student's inputs have noise of their own."""
+        return bool((self.numbers.input_noise > 0.0).any())
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether steps leave out units, or inputs have noise."""
+        return self.drops or self.has_input_noise
+
+    @property
+    def gamma(self) -> Array:
+        """The learning rates (n,)."""
+        return self.parameters["gamma"]
+
+    @property
+    def Delta(self) -> Array:
+        """The label-noise variances (n,)."""
+        return self.parameters["Delta"]
+
+    @cached_property
+    def risk_terms(self) -> Array:
+        """The terms (n,) of the risks at the start: what these are where M = 0."""
+        Q, M, P = self.fields
+        return self.population.risks(Q, np.zeros_like(M), P, self.a, self.a_star)
+
+    @cached_property
+    def numbers(self) -> Any:
+        """The `Numbers` (n,) of the replicas, for kernels."""
+        noise = self.gamma / (self.p * self.batch_size)
+        numbers: dict[str, Array] = {"d": self.d.astype(float), "T": self.step_time}
+        least = FAINT if self.criterion.signs else 0.0
+        return Numbers(**self.parameters, **numbers, noise=noise, deviation=np.maximum(np.sqrt(self.Delta), least))
+
+    def numbers_of(self, i: int) -> Any:
+        """The `Numbers` of replica i."""
+        return Numbers(*(float(values[i]) for values in self.numbers))
+
+    @property
+    def memory(self) -> Array:
+        """The memory (n, 1) of the rule of the steps at the start; zero for rules without one."""
+        start = UPDATES[self.rule.update].memory
+        return np.full((len(self), 1), start(self.rule.numbers) if start else 0.0)
+
+    @property
+    def p(self) -> int:
+        """Student width."""
+        return int(self.a.shape[1])
+
+    @property
+    def k(self) -> int:
+        """Teacher width."""
+        return int(self.a_star.shape[1])
+
+    def at_phase(self, phase: int, a: Array, heads: Array | None) -> "Replicas":
+        """The replicas in another phase of their tasks, at the layers now; all that was computed of them stays."""
+        assert self.lessons is not None
+        now, then = self.lessons, copy.copy(self)
+        lessons = replace(now, heads=now.layers(a, heads)[0][:, : now.heads.shape[1]].copy(), phase=phase)
+        a_star = np.ascontiguousarray(now.a_star[:, now.order[phase]])
+        vars(then).update(lessons=lessons, a=lessons.heads[:, lessons.head].copy(), a_star=a_star)
+        return then
+
+    def weights(self, i: int) -> tuple[Array, Array]:
+        """The initial weights W (p, d), W* (k, d) of replica i."""
+        return self.starts.weights(i)
+
+    def overlaps(self, i: int) -> Overlaps:
+        """The initial overlaps Q (p, p), M (p, k), P (k, k) of replica i."""
+        return self.starts.overlaps(i)
+
+    def particles(self, i: int, count: int | None = None) -> tuple[Array, Array]:
+        """The overlaps m (count, k) with the teacher and the squared norms q (count,) of initial units of replica i.
+
+        With another `count` than p, units are drawn from the same law. No p x p array is computed.
+        """
+        return self.starts.particles(i, count)
+
+    def offsets(self) -> Array:
+        """The offsets b (n, p) at the start, zero without offsets."""
+        return np.array([self.starts.offsets(i, self.p) for i in range(len(self))])
+
+    @cached_property
+    def Q(self) -> Array:
+        """Initial overlaps of students (n, p, p)."""
+        return np.array([self.overlaps(i).Q for i in range(len(self))])
+
+    @cached_property
+    def M(self) -> Array:
+        """Initial overlaps of students and teachers (n, p, k)."""
+        return np.array([self.overlaps(i).M for i in range(len(self))])
+
+    @cached_property
+    def P(self) -> Array:
+        """Overlaps of teachers (n, k, k); no p x p array is computed."""
+        return np.array([self.starts.teacher_overlaps(i) for i in range(len(self))])
+
+    @cached_property
+    def expectations(self) -> Expectations:
+        """The Gaussian expectations of the target for the activations."""
+        return target(self.target).expectations(self.activation, self.teacher_activation)
+
+    @cached_property
+    def equations(self) -> Expectations:
+        """The Gaussian expectations, with the drifts of the loss and of the step."""
+        names = self.activation, self.target, self.teacher_activation
+        return equations(self.criterion, self.rule, self.expectations, self.p + self.k, *names)
+
+    @property
+    def exit_rule(self) -> Callable[..., None] | None:
+        """The rule of exits, in place of the risk; None for the risk."""
+        return self.levels[0].rule
+
+    def exit_values(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
+        """The values (n,) of the rule of exits."""
+        rule = self.expectations if self.exit_rule is None else replace(self.expectations, risk=self.exit_rule)
+        return rule.risks(Q, M, P, a, a_star)
+
+    @cached_property
+    def exit_values_at_start(self) -> Array:
+        """The values (n,) of the rule of exits at the start."""
+        return self.exit_values(*self.fields, self.a, self.a_star)
+
+    @property
+    def targets(self) -> Array:
+        """The values (n, n_thresholds) of the rule of exits at which the thresholds are reached; -inf for none.
+
+        A threshold has none where the fall to it is within the rounding of the value.
+        """
+        if not self.thresholds.size:  # the values of wide students take minutes
+            return np.empty((len(self), 0))
+        targets = self.targets_from(self.exit_values_at_start)
+        fall = self.exit_values_at_start[:, None] - targets  # 0 where they are reached at the start
+        return np.where((fall > 0.0) & (fall <= ROUNDING * self.exit_terms[:, None]), -np.inf, targets)
+
+    @cached_property
+    def exit_terms(self) -> Array:
+        """The terms (n,) of the values of the rule of exits: the larger of those at the start and where M = 0."""
+        Q, M, P = self.fields
+        return np.fmax(np.abs(self.exit_values_at_start), self.exit_values(Q, np.zeros_like(M), P, self.a, self.a_star))
+
+    def targets_from(self, values: Array) -> Array:
+        """The values (n, n_thresholds) of the rule of exits at which the thresholds are reached, from these (n,)."""
+        if not self.thresholds.size:
+            return np.empty((len(self), 0))
+        P, parts = self.fields[2], (1.0 - self.thresholds).tolist()
+        of_replicas = zip(self.levels, values.tolist(), P, self.a_star, strict=True)
+        return np.array([[level.target(x, share, *teacher) for share in parts] for level, x, *teacher in of_replicas])
+
+    def reached(self, targets: Array) -> NDArray[np.bool_]:
+        """Which of these targets (n, n_thresholds) are reached at the start."""
+        return self.exit_values_at_start[:, None] <= targets if targets.size else np.zeros(targets.shape, bool)
+
+    def drift_errors(
+        self, fields: tuple[Array, Array, Array], a: Array, times: Array, *, stretch: float = 1.0
+    ) -> Array:
+        """The errors (n,) of the drifts at covariances of fields and second layers (n, p) at ODE times (n,).
+
+        They are those with dropout, noise of inputs, and the label noise of these times; with `stretch` as a `System`.
+        """
+        keep, noise = self.numbers.keep_probability, self.numbers.input_noise
+
+        def disturbed(rule: Expectations, system: System, i: int) -> Drifts:
+            return disturbed_drifts(rule, system, keep[i], noise[i], with_variance=stretch != 0.0)
+
+        state, drifts_of = (*fields, a, self.a_star, self._noise_at(times)), disturbed if self.is_disturbed else None
+        return self.equations.drift_errors(*state, stretch=stretch, drifts_of=drifts_of)
+
+    def _noise_at(self, times: Array) -> Array:
+        """The label-noise variances Δ χ (n,) at these times."""
+        if self.noise_schedule is None:
+            return self.Delta
+        factors = np.empty(len(self))
+        call_by_address(rates(None, noise=self.noise_schedule).noise, np.ascontiguousarray(times), factors)
+        return self.Delta * factors
+
+    @property
+    def of_labels(self) -> LabelMeans:
+        """The means over fresh labels, as observables read them."""
+        return LabelMeans(self.criterion, self.activation, self.target, self.teacher_activation)
+
+    @cached_property
+    def population(self) -> Risks:
+        """The expectations over the inputs of the data law, as observables read them."""
+        return DATA[self.data].expectations(self.activation, self.expectations, **self.law)
+
+    @property
+    def has_spectrum(self) -> bool:
+        """Whether inputs have eigenvalues, so that the covariance of fields is not that of the overlaps."""
+        return DATA[self.data].has_spectrum
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The overlaps of the blocks of inputs at the start; one block without a spectrum."""
+        if not self.has_spectrum:
+            return Blocks(self.eigenvalues, self.Q[:, None], self.M[:, None], self.P[:, None])
+        overlaps = [self.starts.block_overlaps(i, sizes) for i, sizes in enumerate(self.multiplicities)]
+        return Blocks(self.eigenvalues, *(np.array(array) for array in zip(*overlaps, strict=True)))
+
+    @cached_property
+    def fields(self) -> tuple[Array, Array, Array]:
+        """The covariances Q, M, P of the fields at the start: the overlaps, weighted by eigenvalues."""
+        return self.blocks.weighted() if self.has_spectrum else (self.Q, self.M, self.P)
+
+    def law_numbers(self, i: int) -> Array:
+        """The numbers of the data law of replica i, for kernels."""
+        if self.has_spectrum:
+            return np.repeat(np.sqrt(self.eigenvalues[i]), self.multiplicities[i].astype(int))
+        return np.array(list(self.law_of(i).values()), float)
+
+    def law_of(self, i: int) -> dict[str, float]:
+        """The parameters of the data law of replica i, by name."""
+        return {name: float(values[i]) for name, values in self.law.items()}
+
+    def refitted(self, now: OverlapView, samples: NDArray[np.int64], ridge: Array) -> Array:
+        """The second layers (n, p) of ridge regressions on fresh samples, at the overlaps of a view of the replicas."""
+        regression = Regression(samples, ridge, self.refit_keys, self.seeds)
+        return second_layers(now, regression, self.activation, self.target, self.teacher_activation)
+
+    @cached_property
+    def step_time(self) -> Array:
+        """The ODE time γ/(p d) of one step, for each replica (n,)."""
+        return self.gamma / (self.p * self.d)

@@ -1,0 +1,231 @@
+"""One-pass SGD by the exact Markov chain of its overlaps, at a cost that does not depend on d.
+
+For fresh Gaussian samples the overlaps are a Markov chain. The state is the factor Ω = L Lᵀ, teacher rows first,
+L = [[L*, 0], [A, B]] with B lower triangular. In the frame of its rows a sample √d x has coordinates u* (k), w (p) and,
+out of their span, a component of length s, s² ~ χ²(d−p−k). The local fields are L (u*, w); with
+c_i = (γ/(pd)) a_i σ'(λ_i) E a step is A += c u*ᵀ and B ← a lower triangular factor of [B + c wᵀ, s c]. Projection
+divides rows by their norms. With momentum, A and B also have rows of the velocities, first, and the step adds c to both
+kinds of rows. M = A L*ᵀ and Q = A Aᵀ + B Bᵀ; neither is ever factorised, so units may align.
+
+With batches the components out of the span add a Wishart matrix (`kernels/chain_batches`). If a batch is used in
+several steps, a step of the dynamics is all of these (`kernels/chain_reuse`), and exits are found after its last use; a
+record between two uses takes the first of them from a copy of the state.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.errors import InputError
+from sweeplib.networks.dynamics.dynamics import DYNAMICS, STEPS, NumericalOptions
+from sweeplib.networks.dynamics.lane_dynamics import LaneDynamics, rows, unrolled
+from sweeplib.networks.dynamics.replicas import Replicas
+from sweeplib.networks.kernels.chain import Settings, chain_network, chain_prepare
+from sweeplib.networks.kernels.chain_batches import batch_step, batch_work
+from sweeplib.networks.kernels.chain_blocks import BlockSettings, block_network, block_step, block_work
+from sweeplib.networks.kernels.chain_reuse import reuse_step, reuse_work
+from sweeplib.networks.kernels.lanes import round_of
+from sweeplib.networks.kernels.replay import replay_step, replay_work
+from sweeplib.networks.maths.overlaps import split_factors, teacher_factors
+from sweeplib.networks.problem import UPDATES, Problem
+
+LARGEST_REUSED = 128
+"""The largest batch that is used several times: the chain keeps the Gram matrix of its samples, one per lane."""
+
+
+class SgdChain(LaneDynamics):
+    """Replicas of the overlap chain: the state is A, B and a."""
+
+    name = "sgd_chain"
+    label = "SGD (overlap chain)"
+    reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule", "tasks"} | STEPS
+    law_of = "sgd"
+    cost_seconds = (0.75e-10, 1.1e-8, 4e-9)
+    unaffected_by = frozenset({"times", "thresholds"})
+    takes_spectra = True
+
+    def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
+        super().__init__(replicas, options)
+        p, k = replicas.p, replicas.k
+        of_batch, decays = (replicas.batch_size, replicas.repeats), bool((replicas.numbers.weight_decay > 0.0).any())
+        self.called = self.functions()
+        self._rows = 2 * p if self.called.rule.has_velocities else p
+        remembers = UPDATES[replicas.rule.update].memory is not None
+        lessons = replicas.replayed
+        tasks = (0, 0) if lessons is None else (lessons.a_star.shape[1], lessons.heads.shape[1])
+        flags: Any = decays, self._rows, remembers, replicas.drops, replicas.has_input_noise, *tasks
+        self.settings = Settings(p, k, replicas.spherical, replicas.trains_second_layer, *of_batch, *flags)
+        if replicas.has_spectrum:
+            self.settings = block_settings(replicas)
+            self.round = round_of(block_work, prepare=chain_prepare, take_step=block_step, fill_network=block_network)
+            self.begin(block_states(replicas, self.settings), teacher_factors(replicas.fields[2]))
+            return
+        self.round = self._round()
+        self._L_star, A, B = split_factors(replicas.Q, replicas.M, replicas.P)
+        memory = [replicas.memory] if remembers else []
+        parts = [*with_velocities(A, B, self._rows - p), *memory, replicas.a]
+        self.begin(np.concatenate([*map(rows, parts), *self._rows_of_tasks()]), self._L_star)
+
+    def _rows_of_tasks(self) -> list[Array]:
+        """What stands behind the state where steps may be of several tasks: shares, and second layers."""
+        lessons = self.replicas.replayed
+        if lessons is None:
+            return []
+        return [rows(x) for x in (lessons.shares[:, lessons.phase].cumsum(axis=1), lessons.a_star, lessons.heads)]
+
+    def begin_phase(self, phase: int) -> None:
+        """Go on with the second layers of the task, or of the tasks among those of which steps may be."""
+        super().begin_phase(phase)
+        if tasks := self._rows_of_tasks():
+            of_tasks = np.concatenate(tasks)
+            self.state[-len(of_tasks) :] = of_tasks
+
+    def _round(self) -> Callable[..., None]:
+        """The kernel for steps with one fresh sample, with a fresh batch, or with a batch used in several steps."""
+        work, step = replay_work, replay_step
+        if self.replicas.repeats > 1:
+            work, step = reuse_work, reuse_step
+        elif self.replicas.batch_size > 1:
+            work, step = batch_work, batch_step
+        return round_of(work, prepare=chain_prepare, take_step=step, fill_network=chain_network)
+
+    @property
+    def steps_a_round(self) -> int:
+        """The number of steps of a round, smaller for large batches."""
+        most = super().steps_a_round
+        samples = self.replicas.batch_size * self.replicas.repeats * len(self.replicas)
+        return min(most, max(1, most * self.replicas_at_once // samples))
+
+    def settings_of(self, share: float) -> Settings:
+        """The settings of the first uses of a batch."""
+        settings: Settings = self.settings
+        return settings._replace(repeats=int(share))
+
+    def observe(self, state: Array) -> None:
+        """Take Q = A Aᵀ + B Bᵀ, M = A L*ᵀ and a from the states."""
+        if self.replicas.has_spectrum:
+            Q, M, self.a = block_overlaps_of(state, self.settings)
+            self.by_block = Q, M
+            self.Q, self.M = Q.sum(axis=1), M.sum(axis=1)
+            return
+        p, k, count = self.replicas.p, self.replicas.k, self._rows
+        A, B = unrolled(state[: count * k], count, k), unrolled(state[count * k : count * (k + count)], count, count)
+        A, B, self.a = A[:, -p:], B[:, -p:], unrolled(state[-p:], p)
+        if (lessons := self.replicas.replayed) is not None:
+            count = lessons.heads.shape[1]
+            self.heads = unrolled(state[-count * p :], count, p)
+            self.a = self.heads[:, lessons.head].copy()
+        with np.errstate(over="ignore", invalid="ignore"):  # in runs that diverged
+            self.M = A @ self._L_star.transpose(0, 2, 1)
+            self.Q = A @ A.transpose(0, 2, 1) + B @ B.transpose(0, 2, 1)
+
+    @classmethod
+    def state_size(cls, problem: Problem, options: NumericalOptions) -> int:
+        """The rows of `state`: with velocities A and B have 2p, and the memory of a rule is one more."""
+        step, goes_on = UPDATES[problem.update], super().state_size(problem, options) > 0
+        count = problem.p * (2 if step.has_velocities else 1)
+        return count * (problem.k + count) + (step.memory is not None) + problem.p if goes_on else 0
+
+    @staticmethod
+    def work(problem: Problem, time: float) -> float:
+        """The number of steps times the work of the draws, fields and rotations of all samples and uses of a batch."""
+        width = problem.p + problem.k + (problem.batch_size if problem.repeats > 1 else 0)
+        of_sample = 20.0 * (width + 3) + 8.0 * problem.p * width * problem.repeats
+        return time / problem.step_time() * problem.batch_size * of_sample * len(problem.blocks[0])
+
+    @classmethod
+    def check(cls, problem: Problem, options: NumericalOptions) -> None:
+        """Raise InputError too unless d ≥ p + k: a sample needs a component outside the span of the weights.
+
+        With momentum, of weights and velocities: d ≥ 2p + k. Batches are refused for inputs with several eigenvalues,
+        for updates that are not plain and for disturbed inputs, and large ones if they are used again.
+        """
+        super().check(problem, options)
+        step = UPDATES[problem.update]
+        least, words = (2 * problem.p, "2 p") if step.has_velocities else (problem.p, "p")
+        if not step.is_plain:
+            _refuse_batches(problem, f"the update {problem.update}")
+        for name in ("keep_probability", "input_noise"):
+            if name in problem.differing_names:
+                _refuse_batches(problem, f"a {name}")
+        if problem.has_spectrum:
+            _refuse_batches(problem, f"inputs of {problem.data}")
+            if not step.is_plain:
+                expected = f"plain with inputs of {problem.data} in sgd_chain (sgd has no such bound)"
+                raise InputError("no overlap chain", key="update", value=problem.update, expected=expected)
+        elif problem.d < least + problem.k:
+            expected = f"at least {words} + k = {least + problem.k} for sgd_chain (sgd has no such bound)"
+            raise InputError("no overlap chain", key="d", value=problem.d, expected=expected)
+        if problem.repeats > 1 and problem.batch_size > LARGEST_REUSED:
+            expected = f"at most {LARGEST_REUSED} with repeats > 1 in sgd_chain (sgd has no such bound)"
+            raise InputError(
+                "batch too large to be reused", key="batch_size", value=problem.batch_size, expected=expected
+            )
+
+
+def with_velocities(A: Array, B: Array, count: int) -> tuple[Array, Array]:
+    """A (n, p, k) and B (n, p, p) with so many rows of zero, those of velocities, and columns of B before theirs."""
+    before = (0, 0), (count, 0)
+    return np.pad(A, (*before, (0, 0))), np.pad(B, (*before, (count, 0)))
+
+
+def _refuse_batches(problem: Problem, of: str) -> None:
+    for name in ("batch_size", "repeats"):
+        if getattr(problem, name) > 1:
+            expected = f"1 with {of} in sgd_chain (sgd has no such bound)"
+            raise InputError("no overlap chain", key=name, value=getattr(problem, name), expected=expected)
+
+
+def block_settings(replicas: Replicas) -> BlockSettings:
+    """The settings of replicas whose blocks of inputs agree in all numbers of coordinates up to p + k."""
+    p, k, sizes = replicas.p, replicas.k, replicas.multiplicities[0].astype(int)
+    factored = sizes > p + k
+    coordinates = np.where(factored, k, sizes)
+    lengths = 2 + (k + p) * coordinates + p * p * factored
+    first_rows, first_draws = (np.cumsum([0, *counts]) for counts in (lengths, coordinates + p * factored))
+    decays = bool((replicas.numbers.weight_decay > 0.0).any())
+    flags = replicas.spherical, replicas.trains_second_layer, decays
+    return BlockSettings(p, k, *flags, coordinates, factored, first_rows, first_draws)
+
+
+def block_states(replicas: Replicas, settings: BlockSettings) -> Array:
+    """The states (rows, n) at the start."""
+    start, blocks = replicas.blocks, list[Array]()
+    columns = _few_columns(replicas, settings)
+    for b, factored in enumerate(settings.factored):
+        parts = split_factors(start.Q[:, b], start.M[:, b], start.P[:, b]) if factored else columns[b]
+        blocks += [np.sqrt(replicas.eigenvalues[:, b]), replicas.multiplicities[:, b] - settings.p - settings.k, *parts]
+    return np.concatenate([rows(array) for array in (*blocks, replicas.a)])
+
+
+def _few_columns(replicas: Replicas, settings: BlockSettings) -> dict[int, tuple[Array, Array]]:
+    """The weights W*_b (n, k, d_b) and W_b (n, p, d_b) over √d of the blocks without a factor, by their numbers."""
+    chosen = np.flatnonzero(~settings.factored)
+    if not chosen.size:
+        return {}
+    columns: dict[int, list[tuple[Array, Array]]] = {b: [] for b in chosen.tolist()}
+    for i, sizes in enumerate(replicas.multiplicities):
+        W, W_star = (weights / np.sqrt(replicas.d[i]) for weights in replicas.weights(i))
+        ends = np.cumsum([0, *sizes]).astype(int)
+        for b, parts in columns.items():
+            parts.append((W_star[:, ends[b] : ends[b + 1]], W[:, ends[b] : ends[b + 1]]))
+    return {b: (np.array([u for u, _ in parts]), np.array([v for _, v in parts])) for b, parts in columns.items()}
+
+
+def block_overlaps_of(state: Array, settings: BlockSettings) -> tuple[Array, Array, Array]:
+    """Q (n, L, p, p), M (n, L, p, k) and a (n, p) of states (rows, n)."""
+    p, k, Q, M = settings.p, settings.k, list[Array](), list[Array]()
+    for r, factored, first in zip(settings.coordinates, settings.factored, settings.rows, strict=False):
+        at = first + 2 + k * r
+        L_star, A = unrolled(state[first + 2 : at], k, r), unrolled(state[at : at + p * r], p, r)
+        Q.append(A @ A.transpose(0, 2, 1))
+        if factored:
+            B = np.tril(unrolled(state[at + p * r : at + p * (r + p)], p, p))
+            Q[-1] += B @ B.transpose(0, 2, 1)
+        M.append(A @ L_star.transpose(0, 2, 1))
+    return np.stack(Q, axis=1), np.stack(M, axis=1), unrolled(state[settings.rows[-1] :], p)
+
+
+DYNAMICS.register("sgd_chain", SgdChain)

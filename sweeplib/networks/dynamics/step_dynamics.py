@@ -1,0 +1,121 @@
+"""Base of the dynamics that take steps: step counts, exits at the resolution of a step, stopping."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.errors import InputError
+from sweeplib.networks.dynamics.dynamics import ONE_PASS, NumericalOptions, OverlapDynamics
+from sweeplib.networks.dynamics.replicas import Replicas
+from sweeplib.networks.kernels.functions import NO_DRIFTS, functions
+from sweeplib.networks.kernels.lanes import Functions
+from sweeplib.networks.problem import Problem
+
+
+class StepDynamics(OverlapDynamics):
+    """State of dynamics that take steps.
+
+    stride : number of SGD steps per step, those that use a batch, unless the dynamics has steps of its own.
+    step (n,) : number of the next step.
+    until, rest (n, n_times) : whole steps before the SGD step nearest to a recording time, and SGD steps between.
+    part (n,) : SGD steps between `step` and the state that is shown, which a part of the next step leads to.
+    exits (n, thresholds) : steps of the exits, negative before.
+    failed (n,) : step of a divergence, negative without one.
+    targets (n, thresholds) : risks, or levels, at which thresholds are reached.
+    """
+
+    reads = ONE_PASS
+
+    def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
+        super().__init__(replicas, options)
+        self.stride = self.step_length(replicas, options)
+        self.until, self.remainder = _landings(replicas.times / replicas.step_time[:, None], self.stride)
+        count = len(replicas)
+        self.step, self.share = np.zeros(count, dtype=np.int64), np.zeros(count)
+        self.failed = np.full(count, -1, dtype=np.int64)
+        self.targets = replicas.targets
+        # −1 for none: 0 is the exit of a run that starts below its target
+        self.exits = np.where(replicas.reached(self.targets), 0, -1)
+
+    @classmethod
+    def check(cls, problem: Problem, options: NumericalOptions) -> None:
+        """Raise InputError for a weight decay by which a step takes all weights away, or changes their sign."""
+        length = cls.step_length(problem, options) / problem.repeats
+        decay, T = problem.weight_decay, problem.step_time() * max(1.0, length)
+        if decay * T >= 1.0:
+            expected = f"less than {1.0 / T:g}: a step of the time {T:g} multiplies weights by 1 - {T:g} weight_decay"
+            raise InputError("a step leaves nothing of the weights", key="weight_decay", value=decay, expected=expected)
+
+    @staticmethod
+    def step_length(problem: Problem | Replicas, options: NumericalOptions) -> float:
+        """The number of steps that use a batch."""
+        return float(problem.repeats)
+
+    def functions(self, drifts: tuple[Callable[..., None], ...] = NO_DRIFTS) -> Functions:
+        """The addresses of the functions of activations and target that kernels call."""
+        replicas = self.replicas
+        forms = replicas.activation, replicas.target, replicas.teacher_activation
+        return functions(*forms, replicas.criterion, replicas.rule, drifts, replicas.exit_rule)
+
+    def stop(self) -> None:
+        """Stop the replicas that diverged, and those that made their last exit if they may stop there."""
+        self.diverged = self.failed >= 0
+        self.running &= ~self.diverged
+        if self.replicas.stop_at_exit:
+            self.running &= ~(self.exits >= 0).all(axis=1)
+
+    def go_on(self, earlier: Mapping[str, Array]) -> None:
+        """Take the steps, the exits and the error of the drifts of runs that ended earlier."""
+        self.step = _landings(earlier["end_steps"], self.stride)[0]
+        self._drift_error = earlier.get("drift_error", self._drift_error)
+        if self.exits.size:
+            steps = earlier["exit_steps"] / self.stride
+            self.exits = np.rint(np.where(np.isnan(steps), -1.0, steps)).astype(np.int64)
+
+    def behind(self, to: int) -> NDArray[np.intp]:
+        """The running replicas that have not reached recording time number `to`."""
+        return np.flatnonzero(self.running & (self.step < self.until[:, to]))
+
+    def give_up(self) -> None:
+        """Mark as timed out the running replicas that have not taken their last step."""
+        self.timed_out |= self.running & (self.step < self.until[:, -1])
+        self.running &= ~self.timed_out
+
+    def between(self, to: int) -> NDArray[np.intp]:
+        """The running replicas with a recording time number `to` between the present step and the next."""
+        return np.flatnonzero(self.running & (self.remainder[:, to] > 0.0))
+
+    def reached(self, to: int) -> NDArray[np.bool_]:
+        """Which replicas (n,) took all steps to recording time number `to`."""
+        return self.stride * self._own_steps() + self.share >= self.stride * self.until[:, to] + self.remainder[:, to]
+
+    @property
+    def exit_steps(self) -> Array:
+        """Steps after which each threshold was first reached (n, thresholds), NaN where it was not."""
+        return np.where(self.exits >= 0, self.stride * self.exits, np.nan)
+
+    @property
+    def end_steps(self) -> Array:
+        """Steps taken by each replica (n,): up to its last exit if it stopped there, or its divergence."""
+        return np.asarray(self.stride * self._own_steps() + self.share, dtype=np.float64)
+
+    def _own_steps(self) -> NDArray[np.int64]:
+        steps = np.where(self.diverged, self.failed, self.step)
+        if self.replicas.stop_at_exit:
+            out = (self.exits >= 0).all(axis=1)
+            # a replica goes on to the end of its round of steps, beyond its last exit
+            steps = np.where(out & ~self.diverged, self.exits.max(axis=1, initial=0), steps)
+        return steps
+
+
+def _landings(landings: Array, stride: float) -> tuple[NDArray[np.int64], Array]:
+    """Whole steps of so many SGD steps before the SGD steps nearest to `landings`, and the SGD steps that are left.
+
+    A step shorter than one of SGD has none left: the nearest one is taken.
+    """
+    if stride <= 1.0:
+        return np.rint(landings / stride).astype(np.int64), np.zeros(landings.shape)
+    whole = np.floor(np.rint(landings) / stride)
+    return whole.astype(np.int64), np.rint(landings) - stride * whole

@@ -1,0 +1,45 @@
+"""Gradient flow on the weights, ẇ_i = −p d ∇_i R in time t = νγ/(pd): the classical limit γ/p → 0 for small d.
+
+Its solutions are those of `gradient_flow`, whose overlaps have p² entries; this one has p d coordinates and integrates
+over all d coordinates of the input. Second layers follow ȧ_i = ε (E[σ(λ_i) E] − λ_a a_i), and weights have −λ w_i too.
+"""
+
+import numpy as np
+
+from sweeplib.errors import InputError
+from sweeplib.networks.dynamics.dynamics import DYNAMICS, NumericalOptions
+from sweeplib.networks.dynamics.particle_dynamics import ParticleDynamics, ParticleOptions, Start
+from sweeplib.networks.problem import Problem
+
+MOST_DIMENSIONS = 16
+"""With more, low-discrepancy points of the input give no drift to be relied on."""
+
+
+class WeightFlow(ParticleDynamics):
+    """The weights W (p, d), as particles without a rest of the input."""
+
+    name = "weight_flow"
+    label = "weight flow"
+    Options = ParticleOptions
+
+    def start_of(self, i: int) -> Start:
+        """The weights over √d."""
+        W, W_star = self.replicas.weights(i)
+        scale = np.sqrt(W.shape[1])
+        return Start(W.T / scale, np.zeros(len(W)), W_star / scale, 0)
+
+    @classmethod
+    def dimensions(cls, problem: Problem) -> int:
+        """All d of them."""
+        return problem.d
+
+    @classmethod
+    def check(cls, problem: Problem, options: NumericalOptions) -> None:
+        """Raise InputError for more dimensions than can be integrated over."""
+        super().check(problem, options)
+        if problem.d > MOST_DIMENSIONS:
+            expected = f"at most {MOST_DIMENSIONS}; `gradient_flow` follows the overlaps instead"
+            raise InputError("too many dimensions", key="d", value=problem.d, expected=expected)
+
+
+DYNAMICS.register("weight_flow", WeightFlow)

@@ -1,0 +1,235 @@
+"""Sums over the samples of a batch, for the overlap chain.
+
+Small batches have one replica per lane and one sample after the other. In large ones the lanes are samples of one
+replica, whose sums are inner products of rows of samples: a replica alone takes no longer than one of many.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.kernels.chain import Fields, displace
+from sweeplib.networks.kernels.lanes import (
+    Constants,
+    Stream,
+    allocating,
+    any_of,
+    constants_of,
+    draw_normals,
+    empty_stream,
+    filled_lanes,
+    group_width,
+    inner_product,
+    kernel,
+    loops,
+)
+from sweeplib.networks.kernels.local_fields import fields, fields_of_replica
+from sweeplib.networks.kernels.numbers import COUNT
+from sweeplib.networks.kernels.rotations import fill_rotations
+
+# decisions: The chain's factor F of CCᵀ is updated sample by sample
+LARGE = 32
+"""From this size on, the lanes are the samples of a batch."""
+
+
+class Sums(NamedTuple):
+    """Sums over the samples of a batch, for the replicas in lanes.
+
+    moves (p, k + p, lanes) : C (U*, W)ᵀ.
+    layer (p, lanes) : the sum of σ(λ) E.
+    factor (p, p, lanes) : lower triangular factor of CCᵀ.
+    overflow (lanes,) : whether an E is beyond OVERFLOW, or NaN.
+    """
+
+    moves: Array
+    layer: Array
+    factor: Array
+    overflow: Array
+
+
+class Samples(NamedTuple):
+    """Samples in lanes: a and the constants of the lane's replica, the name of its random numbers, and work arrays.
+
+    column (p, lanes) : the column of C of each sample.
+    overflow (lanes,) : whether E is beyond OVERFLOW, or NaN.
+    """
+
+    a: Array
+    constants: Constants
+    stream: Stream
+    z: Array
+    fields: Fields
+    column: Array
+    overflow: Array
+
+
+@allocating
+def empty_sums(p, k, lanes):  # type: ignore[no-untyped-def]
+    """Zero sums."""
+    overflow = np.zeros(lanes, np.bool_)
+    return Sums(np.zeros((p, k + p, lanes)), np.zeros((p, lanes)), np.zeros((p, p, lanes)), overflow)
+
+
+@kernel
+def begin_batches(stream, n_b, samples):  # type: ignore[no-untyped-def]
+    """Set `samples` to the first sample of each lane's batch: sample s of step ν is sample ν n_b + s of the stream."""
+    for lane in range(samples.step.shape[0]):
+        samples.key[lane], samples.seed[lane] = stream.key[lane], stream.seed[lane]
+        samples.step[lane] = stream.step[lane] * np.uint64(n_b)
+
+
+@allocating
+def empty_samples(p, k, lanes, a, constants, fields):  # type: ignore[no-untyped-def]
+    """Room for samples with these second layers, constants and fields."""
+    z = np.empty((4 * ((p + k + 4) // 4), lanes))
+    return Samples(a, constants, empty_stream(lanes), z, fields, np.empty((p, lanes)), np.zeros(lanes, np.bool_))
+
+
+@allocating
+def samples_of(settings, chain):  # type: ignore[no-untyped-def]
+    """Room for samples in lanes: those of a large batch of one replica, or one of each replica."""
+    p, k = settings.p, settings.k
+    if settings.batch_size < LARGE:
+        return empty_samples(p, k, chain.a.shape[1], chain.a, chain.constants, chain.fields)
+    lanes = group_width(settings.batch_size)
+    wide, rows = np.empty((4, p, lanes)), np.empty((3, lanes))
+    constants = constants_of(np.empty((k * (k + 1) + COUNT) * lanes), k)
+    fields = Fields(wide[0], np.empty((k, lanes)), wide[1], wide[2], rows[0], rows[1], rows[2])
+    return empty_samples(p, k, lanes, wide[3], constants, fields)
+
+
+@loops
+def absorb(factor, column, cosine, sine):  # type: ignore[no-untyped-def]
+    """Replace lower triangular factors (p, p, lanes) by those of [factor, column], by rotations; use up the column."""
+    p, _, lanes = factor.shape
+    for j in range(p):
+        fill_rotations(factor[j, j], column[j], column[j], cosine, sine)
+        for lane in range(lanes):
+            factor[j, j, lane] = column[j, lane]
+        for i in range(j + 1, p):
+            for lane in range(lanes):
+                left, right = factor[i, j, lane], column[i, lane]
+                factor[i, j, lane] = cosine[lane] * left + sine[lane] * right
+                column[i, lane] = cosine[lane] * right - sine[lane] * left
+
+
+@loops
+def absorb_block(factor, replica, columns):  # type: ignore[no-untyped-def]
+    """Replace a replica's factor (p, p, replicas) by that of [factor, columns], by reflections; use up the columns."""
+    p, lanes = columns.shape
+    for j in range(p):
+        head, row = factor[j, j, replica], columns[j]
+        norm = math.sqrt(head * head + inner_product(row, row))
+        if norm == 0.0:
+            continue
+        for i in range(j + 1, p):
+            entry, below = factor[i, j, replica], columns[i]
+            turned = (head * entry + inner_product(row, below)) / norm
+            # the reflection to −norm, whose column gets the other sign: as head ≥ 0, nothing cancels in head + norm
+            share = (entry + turned) / (head + norm)
+            for lane in range(lanes):
+                below[lane] -= share * row[lane]
+            factor[i, j, replica] = turned
+        factor[j, j, replica] = norm
+
+
+@kernel
+def clear(sums):  # type: ignore[no-untyped-def]
+    """Set the sums to zero."""
+    sums.moves[:], sums.layer[:], sums.factor[:] = 0.0, 0.0, 0.0
+    sums.overflow[:] = False
+
+
+@kernel
+def load(chain, replica, samples):  # type: ignore[no-untyped-def]
+    """Copy the second layer and the constants of a replica to all lanes of its samples."""
+    source, to, (width, lanes) = chain.constants.block, samples.constants.block, (chain.a.shape[1], samples.a.shape[1])
+    for i in range(samples.a.shape[0]):
+        samples.a[i, :] = chain.a[i, replica]
+    for row in range(source.shape[0] // width):
+        to[row * lanes : (row + 1) * lanes] = source[row * width + replica]
+    samples.fields.deviation[:] = chain.fields.deviation[replica]
+
+
+@kernel
+def fill_columns(settings, functions, samples, filled):  # type: ignore[no-untyped-def]
+    """From the fields of the samples, fill E, σ(λ) and the columns of C; E is zero from lane `filled` on."""
+    p, k = settings.p, settings.k
+    _, lam_star, _, c, E, deviation, _ = samples.fields
+    lanes, share, T = E.shape[0], 1.0 / settings.batch_size, samples.constants.numbers.T
+    functions.labels(lam_star, samples.constants.a_star, E)
+    for lane in range(lanes):
+        E[lane] += deviation[lane] * samples.z[k + p, lane]
+    displace(functions, samples.a, samples.fields, samples.overflow)
+    # these lanes have drawn samples beyond the end of the batch
+    for lane in range(filled, lanes):
+        E[lane], samples.overflow[lane] = 0.0, False
+    for i in range(p):
+        for lane in range(lanes):
+            samples.column[i, lane] = share * T[lane] * samples.a[i, lane] * E[lane] * c[i, lane]
+
+
+@kernel
+def add_to_replicas(settings, functions, chain, samples, sums):  # type: ignore[no-untyped-def]
+    """Draw a sample of each replica, and add it to the sums."""
+    lam, lam_star, value, _, E, _, _ = samples.fields
+    column, z, rotations = samples.column, samples.z, chain.rotations
+    p, width, lanes = sums.moves.shape
+    draw_normals(samples.stream.step, samples.stream.seed, samples.stream.key, z)
+    fields(chain.A, chain.B, chain.constants.L_star, z, lam, lam_star)
+    fill_columns(settings, functions, samples, lanes)
+    for lane in range(lanes):
+        sums.overflow[lane] |= samples.overflow[lane]
+    for i in range(p):
+        for s in range(width):
+            for lane in range(lanes):
+                sums.moves[i, s, lane] += column[i, lane] * z[s, lane]
+        if settings.trained:
+            for lane in range(lanes):
+                sums.layer[i, lane] += value[i, lane] * E[lane]
+    absorb(sums.factor, column, rotations.cosine, rotations.sine)
+
+
+@kernel
+def add_to_replica(settings, functions, chain, replica, samples, filled, sums):  # type: ignore[no-untyped-def]
+    """Draw a sample of the replica in each lane, and add the first `filled` of them to its sums."""
+    lam, lam_star, value, _, E, _, _ = samples.fields
+    column, z = samples.column, samples.z
+    p, width, _ = sums.moves.shape
+    draw_normals(samples.stream.step, samples.stream.seed, samples.stream.key, z)
+    fields_of_replica(chain.A, chain.B, replica, samples.constants.L_star, z, lam, lam_star)
+    fill_columns(settings, functions, samples, filled)
+    sums.overflow[replica] |= any_of(samples.overflow)
+    for i in range(p):
+        for s in range(width):
+            sums.moves[i, s, replica] += inner_product(column[i], z[s])
+        if settings.trained:
+            sums.layer[i, replica] += inner_product(value[i], E)
+    absorb_block(sums.factor, replica, column)
+
+
+@kernel
+def sum_batches(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
+    """Fill the sums over the batch of each replica."""
+    chain, samples, sums, n_b = work.chain, work.samples, work.sums, settings.batch_size
+    samples_stream, lanes = samples.stream, samples.stream.step.shape[0]
+    clear(sums)
+    if n_b < LARGE:
+        begin_batches(stream, n_b, samples_stream)
+        for _ in range(n_b):
+            add_to_replicas(settings, functions, chain, samples, sums)
+            for lane in range(lanes):
+                samples_stream.step[lane] += np.uint64(1)
+        return
+    # each copy in the padding would take as long as a batch
+    for replica in range(filled_lanes(broken)):
+        load(chain, replica, samples)
+        for lane in range(lanes):
+            samples_stream.key[lane], samples_stream.seed[lane] = stream.key[replica], stream.seed[replica]
+            samples_stream.step[lane] = stream.step[replica] * np.uint64(n_b) + np.uint64(lane)
+        for first in range(0, n_b, lanes):
+            add_to_replica(settings, functions, chain, replica, samples, min(lanes, n_b - first), sums)
+            for lane in range(lanes):
+                samples_stream.step[lane] += np.uint64(lanes)

@@ -1,0 +1,120 @@
+"""The steps of SGD on the weights of one replica with the mean gradient of a batch, used once or in several steps."""
+
+import math
+
+import numpy as np
+
+from sweeplib.networks.kernels.lanes import OVERFLOW, kernel, loops
+from sweeplib.networks.kernels.row_products import inner_product
+from sweeplib.networks.kernels.sample_blocks import BLOCK, draw_block
+from sweeplib.networks.kernels.schedules import label_deviation, step_time
+from sweeplib.networks.kernels.weights import (
+    DIVERGED,
+    GOING,
+    STOPPED,
+    displacement,
+    drop_units,
+    factor_of,
+    fill_moves,
+    fill_overlaps,
+    force,
+    is_waiting,
+    kept_part,
+    move_others,
+    note_exits,
+    room_of,
+)
+
+
+def batch_steps(count, step, batch_size, repeats, replica, rates, functions, exits):  # type: ignore[no-untyped-def]
+    """Take up to `count` rounds from number `step` on; return their number and the fate of the run.
+
+    A round is `repeats` steps with one batch, whose samples are drawn again for each of them. Sample s of round ν is
+    sample ν n_b + s of the stream: with n_b = 1 the samples are those of `sgd_steps`.
+    """
+    room, moves, layer_moves = room_of(replica), np.empty(replica.W.shape), np.empty((3, len(replica.a)))
+    clock = np.empty((2, 1))
+    for step_number in range(count):
+        T, first = step_time(step + step_number, replica.numbers.T, rates, clock), (step + step_number) * batch_size
+        if rates.anneals:
+            room.deviation[:] = label_deviation(step + step_number, replica.numbers, rates, clock)
+        for _ in range(repeats):
+            if not take_step(first, batch_size, T, replica, functions, moves, layer_moves, room):
+                return step_number, DIVERGED
+        if is_waiting(exits):
+            fill_overlaps(replica, exits)
+            if note_exits(replica, exits, functions, step + step_number + 1, room):
+                return step_number + 1, STOPPED
+    return count, GOING
+
+
+@loops
+def take_step(first, batch_size, T, replica, functions, moves, layer_moves, room):  # type: ignore[no-untyped-def]
+    """Take a step at the rate of T with the samples from number `first` on; return False if it diverged.
+
+    `moves` (p, d) and `layer_moves` (3, p), of a, of b and of Σ c_i λ_i, are work arrays.
+    """
+    p, d = replica.W.shape
+    share, root, numbers = 1.0 / batch_size, 1.0 / math.sqrt(d), replica.numbers
+    moves[:], layer_moves[:] = 0.0, 0.0
+    for done in range(0, batch_size, BLOCK):
+        filled = min(BLOCK, batch_size - done)
+        draw_block(filled, first + done, replica, functions, 0, room)
+        for s in range(filled):
+            for i in range(p):
+                room.lam[i] = root * room.along[s, i]
+            layer = replica.a
+            if numbers.keep_probability < 1.0:
+                drop_units(replica, first + done + s, room)
+                layer = room.layer
+            E = displacement(replica, layer, room.label[s], functions, room)
+            if not abs(E) < OVERFLOW:
+                return False
+            if not functions.is_plain:
+                E = force(functions.force, functions.numbers, E, room.label[s], room.sample)
+            fill_moves(replica, layer, share * E, T, functions, room)
+            for i in range(p):
+                layer_moves[0, i] += share * E * numbers.second_layer_rate * T * room.value[i]
+                layer_moves[1, i] += numbers.offset_rate * room.c[i]
+                if functions.rule.is_tangent:
+                    layer_moves[2, i] += room.c[i] * room.lam[i]
+                for j in range(d):
+                    moves[i, j] += room.c[i] / root * room.normals[0, s, j]
+    move_others(replica, T, layer_moves)
+    if functions.rule.rescales or functions.rule.has_velocities:
+        apply_rule(replica, functions.rule, T, moves, room.sample)
+    for i in range(p):
+        square, shrinkage = 0.0, kept_of_row(replica, functions.rule, T, layer_moves[2, i])
+        for j in range(d):
+            replica.W[i, j] = shrinkage * replica.W[i, j] + moves[i, j]
+            square += replica.W[i, j] * replica.W[i, j]
+        if replica.spherical:
+            for j in range(d):
+                replica.W[i, j] /= math.sqrt(square / d)
+    return True
+
+
+@kernel
+def kept_of_row(replica, rule, T, along):  # type: ignore[no-untyped-def]
+    """The factor of a row in a step, beside its move; `along` is Σ c_i λ_i, which a tangent step leaves out."""
+    shrinkage = kept_part(replica.numbers, T)
+    return shrinkage - along if rule.is_tangent else shrinkage
+
+
+@loops
+def apply_rule(replica, rule, T, moves, sample):  # type: ignore[no-untyped-def]
+    """Replace the moves (p, d) of plain steps by those of the rule; `sample` is a work array (2, 1)."""
+    p, d = moves.shape
+    if rule.rescales:
+        square = 0.0
+        for i in range(p):
+            square += inner_product(moves[i], moves[i])
+        factor = factor_of(rule, square / (T * d) ** 2 if T > 0.0 else 0.0, T, replica.memory, sample)
+        for i in range(p):
+            for j in range(d):
+                moves[i, j] *= factor
+    if rule.has_velocities:
+        for i in range(p):
+            for j in range(d):
+                moves[i, j] += rule.momentum * replica.velocities[i, j]
+                replica.velocities[i, j] = moves[i, j]

@@ -1,0 +1,215 @@
+"""The right-hand side of the overlaps' ODE for inputs with several eigenvalues, on a flat state, compiled.
+
+The state is, for each block of inputs, the upper triangle of Q_b row by row and M_b; then a where the second layer is
+trained; with a schedule the last variable is the time. Spherical students have their diagonals in it too.
+"""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.kernels.overlap_flow import (
+    ROUNDING,
+    Systems,
+    Work,
+    example,
+    factors_now,
+    finish_slope,
+    needs_variance,
+    network_risk,
+    pack,
+    unpack,
+    work_space,
+)
+from sweeplib.networks.maths.expectations.system import System
+from sweeplib.networks.numerics.binding import bound
+from sweeplib.networks.numerics.compiled import inlined, pointer
+from sweeplib.networks.numerics.integrators.dop853 import EquationRule
+
+
+class BlockSystems(NamedTuple):
+    """The constants of n systems: those of their fields, and of blocks of inputs.
+
+    eigenvalues, parts (n, L) : λ_b, and τ_b = λ_b d_b/d; P (n, L, k, k) : P_b; inverse (n, k, k) : P⁺ of the fields.
+    resolution (n,) : relative error of drifts; gradients : address of `fill_gradients`.
+    """
+
+    fields: Systems
+    eigenvalues: Array
+    parts: Array
+    P: Array
+    inverse: Array
+    resolution: Array
+    gradients: Any
+
+
+class BlockWork(NamedTuple):
+    """Work arrays of a system: of its fields, Q_b (L, p, p), M_b (L, p, k), D (p, p), D* (p, k), and Q̇_b (L, p, p)."""
+
+    fields: Work
+    Q: Array
+    M: Array
+    D: Array
+    D_star: Array
+    flow: Array
+
+
+def block_work_space(L: int, p: int, k: int) -> BlockWork:
+    """Work arrays for systems of this shape."""
+    blocks = np.empty((L, p, p)), np.empty((L, p, k))
+    return BlockWork(work_space(p, k), *blocks, np.empty((p, p)), np.empty((p, k)), np.empty((L, p, p)))
+
+
+@cache
+def block_rule() -> EquationRule:
+    """`fill_slope` and `state_risk` for an integrator."""
+    many = np.ones((1, 1)), np.ones((1, 1)), np.ones((1, 1, 1, 1)), np.ones((1, 1, 1)), np.ones(1)
+    systems, named = BlockSystems(example(), *many, gradients_address()), {"unpacked": inlined(unpack_fields)}
+    filled, level = (bound(template, **named) for template in (fill_block_slope, block_risk))
+    return EquationRule(filled, systems, block_work_space(1, 1, 1), level)
+
+
+@cache
+def gradients_address() -> Any:
+    """`fill_gradients` as an argument of compiled code."""
+    matrix, number = numba.types.Array(numba.types.float64, 2, "C"), numba.types.float64
+    return pointer(fill_gradients, numba.void(*[matrix] * 5, number, matrix, matrix))
+
+
+def fill_gradients(Q, M, drift_GF, drift_M, inverse, least, D, D_star):  # type: ignore[no-untyped-def]
+    """Fill the mean slopes D (p, p) and D* (p, k), E[c_i x] = Σ_j D_ij w_j/d + Σ_r D*_ir w*_r/d (`mean_gradients`)."""
+    outside, along = Q - M @ inverse @ M.T, drift_M @ inverse @ M.T
+    # numba's eigh raises an exception for NaN
+    if not np.isfinite(outside).all():
+        D[:], D_star[:] = np.nan, np.nan
+        return
+    variances, axes = np.linalg.eigh(outside)
+    variances = np.maximum(variances, 0.0)
+    moments = axes.T @ (drift_GF - along - along.T) @ axes
+    floor = least * np.diag(Q).max()
+    for i in range(len(variances)):
+        for j in range(len(variances)):
+            total = variances[i] + variances[j]
+            # a direction without variance has no slope that matters; here it would be an error over a rounding error
+            moments[i, j] = moments[i, j] / total if total > floor else 0.0
+    D[:] = axes @ moments @ axes.T
+    D_star[:] = (drift_M - D @ M) @ inverse
+
+
+def pack_blocks(Q: Array, M: Array, a: Array, trained: bool, scheduled: bool) -> Array:
+    """The flat states (n, size) at time zero of Q_b (n, L, p, p), M_b (n, L, p, k) and a (n, p)."""
+    n, (p, k) = len(Q), M.shape[2:]
+    of_blocks = pack(Q.reshape(-1, p, p), M.reshape(-1, p, k), a, False, False).reshape(n, -1)
+    return np.concatenate([of_blocks, *([a] if trained else []), *([np.zeros((n, 1))] if scheduled else [])], axis=1)
+
+
+def project(Q: Array, M: Array, shrink: Array) -> None:
+    """Divide rows of all blocks by their norms: otherwise errors of these grow like e^{−∫Φ_ii dt}; `shrink` is work."""
+    blocks, p, k = M.shape
+    for j in range(p):
+        square = 0.0
+        for b in range(blocks):
+            square += Q[b, j, j]
+        shrink[j] = 1.0 / np.sqrt(square)
+    for b in range(blocks):
+        for j in range(p):
+            for l in range(p):  # noqa: E741
+                Q[b, j, l] *= shrink[j] * shrink[l]
+            for r in range(k):
+                M[b, j, r] *= shrink[j]
+
+
+_unpack, _project = inlined(unpack), inlined(project)
+
+
+def unpack_fields(i: int, state: Array, systems: BlockSystems, work: BlockWork) -> None:
+    """Fill the overlaps of blocks, on the sphere if rows are, the covariances of fields and a."""
+    fields, (blocks, p, k) = work.fields, work.M.shape
+    for j in range(p):
+        # what stays if the second layer is not trained: then the state has none
+        fields.a[j] = systems.fields.a[i, j]
+    fields.Q[:], fields.M[:] = 0.0, 0.0
+    for b in range(blocks):
+        first = b * (p * (p + 1) // 2 + p * k)
+        _unpack(state[first:], False, systems.fields.trained and b == blocks - 1, work.Q[b], work.M[b], fields.a)
+    if systems.fields.spherical:
+        _project(work.Q, work.M, work.D[0])
+    for b in range(blocks):
+        for j in range(p):
+            for l in range(p):  # noqa: E741
+                fields.Q[j, l] += systems.eigenvalues[i, b] * work.Q[b, j, l]
+            for r in range(k):
+                fields.M[j, r] += systems.eigenvalues[i, b] * work.M[b, j, r]
+    if len(systems.fields.L_star) > 0:
+        systems.fields.inside(fields.Q, fields.M, systems.fields.L_star[i], False)
+
+
+def _unbound(*_: Any) -> None:
+    raise NotImplementedError("bound by `block_rule`")
+
+
+unpacked = _unbound
+
+
+def fill_block_slope(i: int, state: Array, systems: BlockSystems, work: BlockWork, slope: Array) -> None:
+    """The time derivative: Ṁ_b = λ_b (DΩ_b)_* − λM_b, Q̇_b = λ_b [DΩ_b + transpose] + (γ/p) τ_b Ψ^Var − 2λQ_b.
+
+    All drifts are those of the covariance of fields. With a schedule and on the sphere as in `overlap_flow.fill_slope`;
+    Φ is the sum of all Q̇_b, so that rows of all blocks are divided by the same norm.
+    """
+    unpacked(i, state, systems, work)
+    fields, D, D_star, flow = systems.fields, work.D, work.D_star, work.flow
+    Q, M, a, drifts, _, clock = work.fields
+    numbers, (L, p, k) = fields.numbers, work.M.shape
+    rate, chi = factors_now(i, state, fields, clock)
+    Delta, with_variance = numbers.Delta[i] * chi, needs_variance(numbers.noise[i], False, M)
+    stretch = 1.0 if with_variance else 0.0
+    fields.drifts(System(Q, M, fields.P[i], a, fields.a_star[i], Delta, stretch, fields.pair, None), drifts)
+    if not with_variance:
+        drifts.Var[:] = 0.0
+    for j in range(p):
+        for r in range(k):
+            if M[j, r] == 0.0 and abs(drifts.M[j, r]) <= ROUNDING * np.sqrt(drifts.Var[j, j] * fields.P[i, r, r]):
+                drifts.M[j, r] = 0.0
+    systems.gradients(Q, M, drifts.GF, drifts.M, systems.inverse[i], systems.resolution[i], D, D_star)
+    pull = np.zeros(p)
+    for b in range(L):
+        for j in range(p):
+            for l in range(p):  # noqa: E741
+                total = 0.0
+                for m in range(p):
+                    total += D[j, m] * work.Q[b, m, l] + D[l, m] * work.Q[b, m, j]
+                for r in range(k):
+                    total += D_star[j, r] * work.M[b, l, r] + D_star[l, r] * work.M[b, j, r]
+                noise = rate * numbers.noise[i] * systems.parts[i, b] * drifts.Var[j, l]
+                flow[b, j, l] = (
+                    systems.eigenvalues[i, b] * total + noise - 2.0 * numbers.weight_decay[i] * work.Q[b, j, l]
+                )
+            if fields.spherical:
+                pull[j] += 0.5 * flow[b, j, j]
+    at = 0
+    for b in range(L):
+        for j in range(p):
+            for l in range(j, p):  # noqa: E741
+                slope[at] = flow[b, j, l] - work.Q[b, j, l] * (pull[j] + pull[l])
+                at += 1
+        for j in range(p):
+            for r in range(k):
+                total = 0.0
+                for m in range(p):
+                    total += D[j, m] * work.M[b, m, r]
+                for s in range(k):
+                    total += D_star[j, s] * systems.P[i, b, s, r]
+                decay = numbers.weight_decay[i] + pull[j]
+                slope[at] = systems.eigenvalues[i, b] * total - decay * work.M[b, j, r]
+                at += 1
+    finish_slope(i, at, rate, fields, work.fields, slope)
+
+
+def block_risk(i: int, state: Array, systems: BlockSystems, work: BlockWork) -> float:
+    """The population risk of the state."""
+    unpacked(i, state, systems, work)
+    return float(network_risk(i, systems.fields, work.fields))

@@ -1,0 +1,393 @@
+"""The step of the overlap chain, for a group of replicas in vector lanes.
+
+The rows of a block of states are the entries of A (p, k), B (p, p), the memory of a rule that has one, and a (p,).
+With momentum A and B have 2p rows, those of the velocities first: a step adds them to those of the weights, and B stays
+lower triangular.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.kernels.chain_steps import fill_squared_length, move_by_velocities, rescale, turn_along_sphere
+from sweeplib.networks.kernels.disturbances import disturb_fields, drop_units, take_units_back
+from sweeplib.networks.kernels.lanes import (
+    OVERFLOW,
+    Constants,
+    Network,
+    add_mean,
+    allocating,
+    constants_of,
+    draw_normals,
+    fill_teacher_overlaps,
+    kernel,
+    loops,
+)
+from sweeplib.networks.kernels.local_fields import fields
+from sweeplib.networks.kernels.rotations import Rotations, refactor
+from sweeplib.networks.numerics.random import attempt_words, chi_square, chi_square_proposal, gamma_constants
+
+
+class Settings(NamedTuple):
+    """The settings of a run: widths, geometry, whether the second layer is trained, batches, whether weights decay.
+
+    Also the number of rows of A and B, p or 2p, whether the rule of the steps has a memory, whether steps leave out
+    units, whether inputs have noise, and the numbers of tasks and of second layers among which steps choose, zero if
+    they do not.
+    """
+
+    p: int
+    k: int
+    spherical: bool
+    trained: bool
+    batch_size: int
+    repeats: int
+    decays: bool
+    rows: int
+    remembers: bool
+    drops: bool
+    has_input_noise: bool
+    tasks: int
+    heads: int
+
+
+class Length(NamedTuple):
+    """The length s (lanes,) of a sample's component outside the span of the weights, s² ~ χ²(degrees).
+
+    Also the constants of the sampler of χ², and room for it.
+    """
+
+    s: Array
+    degrees: Array
+    scale: Array
+    width: Array
+    sure: Array
+    four: Array
+
+
+class Fields(NamedTuple):
+    """λ, σ(λ) and c (p, lanes), λ* (k, lanes), E or the force, √Δ and the label (lanes,)."""
+
+    lam: Array
+    lam_star: Array
+    value: Array
+    c: Array
+    E: Array
+    deviation: Array
+    label: Array
+
+
+class Disturbed(NamedTuple):
+    """Work arrays of dropout and noise of inputs, without rows if there is none.
+
+    b_i/π and a_i (p, lanes), ξ* (k or more, lanes) and the names of its streams (lanes,).
+    """
+
+    masks: Array
+    layer: Array
+    xi: Array
+    key: Any
+
+
+class Chain(NamedTuple):
+    """The data of a group: the state A, B, a, the constants, and work arrays of a step.
+
+    memory (lanes,) : that of the rule of the steps, zero without one.
+    z (k + rows + 2, lanes) : normals of a sample; first u* and w, then those of the label and of its length.
+    push (rows, lanes) : what a sample adds to the rows, c for each of the weights and of the velocities.
+    """
+
+    A: Array
+    B: Array
+    a: Array
+    memory: Array
+    constants: Constants
+    z: Array
+    push: Array
+    length: Length
+    fields: Fields
+    rotations: Rotations
+    network: Network
+    disturbed: Disturbed
+
+
+@allocating
+def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
+    """The data of a group, from its flat blocks of state and constants."""
+    p, k, count = settings.p, settings.k, settings.rows
+    remembered = 1 if settings.remembers else 0
+    lanes = state.shape[0] // (count * k + count * count + remembered + p)
+    ends = count * k * lanes, (count * k + count * count) * lanes
+    memory = state[ends[1] : ends[1] + lanes] if settings.remembers else np.zeros(lanes)
+    fixed = constants_of(constants, k)
+    d, rows = fixed.numbers.d, np.empty((10, lanes))
+    # k + rows + 2 normals, in whole draws of four
+    z, sure, four = np.empty((4 * ((count + k + 5) // 4), lanes)), np.empty(lanes, np.bool_), np.empty((4, 1))
+    length = Length(rows[0], rows[1], rows[2], rows[3], sure, four)
+    for lane in range(lanes):
+        length.degrees[lane] = d[lane] - count - k
+        length.scale[lane], length.width[lane] = gamma_constants(length.degrees[lane])
+    wide, teacher, push = np.empty((2, p, lanes)), np.empty((k, lanes)), np.empty((count, lanes))
+    Q, M, P = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.empty((k, k, lanes))
+    a = state[ends[1] + remembered * lanes :].reshape((p, lanes))
+    network = Network(Q, M, P, a, fixed.a_star, np.empty(lanes), np.empty(lanes), np.zeros(1, np.bool_))
+    fill_teacher_overlaps(fixed.L_star, network.P)
+    return Chain(
+        state[: ends[0]].reshape((count, k, lanes)),
+        state[ends[0] : ends[1]].reshape((count, count, lanes)),
+        a,
+        memory,
+        fixed,
+        z,
+        push,
+        length,
+        Fields(wide[0], teacher, wide[1], push[:p], rows[4], fixed.numbers.deviation, rows[9]),
+        Rotations(rows[5], rows[6], rows[7], rows[8]),
+        network,
+        disturbed_work(settings, lanes),
+    )
+
+
+@allocating
+def disturbed_work(settings, lanes):  # type: ignore[no-untyped-def]
+    """Work arrays of dropout and noise of inputs."""
+    masks = np.empty((2, settings.p if settings.drops else 0, lanes))
+    xi = np.empty((4 * ((settings.k + 3) // 4) if settings.has_input_noise else 0, lanes))
+    return Disturbed(masks[0], masks[1], xi, np.empty(lanes, np.uint64))
+
+
+@kernel
+def chain_prepare(settings, functions, work, broken):  # type: ignore[no-untyped-def]
+    """Do nothing: the chain needs no preparation."""
+
+
+@loops
+def draw_length(stream, length, normal):  # type: ignore[no-untyped-def]
+    """Fill s from a normal number (lanes,) and the stream of each lane."""
+    step, seed, key = stream.step, stream.seed, stream.key
+    degrees, sure, out = length.degrees, length.sure, length.s
+    lanes = out.shape[0]
+    certain = True
+    for lane in range(lanes):
+        word, _, _, _ = attempt_words(step[lane], seed[lane], key[lane])
+        square, accepted = chi_square_proposal(length.scale[lane], length.width[lane], normal[lane], word)
+        # with fewer degrees the draw has another factor, which `chi_square` knows
+        sure[lane] = accepted & (degrees[lane] >= 2.0)
+        # NaN of a proposal below zero, which is never sure and is replaced below
+        out[lane] = math.sqrt(square)
+    for lane in range(lanes):
+        certain &= sure[lane]
+    if not certain:
+        for lane in range(lanes):
+            if not sure[lane]:
+                square = chi_square(degrees[lane], normal[lane], step[lane], seed[lane], key[lane], length.four)
+                out[lane] = math.sqrt(square)
+
+
+@allocating
+def lengths_of_S(length, count):  # type: ignore[no-untyped-def]
+    """The degrees, scales and widths (3, count, lanes) of the first S_jj² ~ χ²(m − j) of Bartlett's matrix."""
+    lengths = np.empty((3, count, length.degrees.shape[0]))
+    for j in range(count):
+        for lane in range(lengths.shape[2]):
+            lengths[0, j, lane] = max(length.degrees[lane] - j, 0.0)
+            lengths[1, j, lane], lengths[2, j, lane] = gamma_constants(lengths[0, j, lane])
+    return lengths
+
+
+@kernel
+def project(A, B, norm):  # type: ignore[no-untyped-def]
+    """Divide each student row of (A, B) by its norm."""
+    p, k, lanes = A.shape
+    for i in range(p):
+        for lane in range(lanes):
+            norm[lane] = B[i, 0, lane] * B[i, 0, lane]
+        for j in range(1, i + 1):
+            for lane in range(lanes):
+                norm[lane] += B[i, j, lane] * B[i, j, lane]
+        for s in range(k):
+            for lane in range(lanes):
+                norm[lane] += A[i, s, lane] * A[i, s, lane]
+        for lane in range(lanes):
+            norm[lane] = 1.0 / math.sqrt(norm[lane])
+        for s in range(k):
+            for lane in range(lanes):
+                A[i, s, lane] *= norm[lane]
+        for j in range(i + 1):
+            for lane in range(lanes):
+                B[i, j, lane] *= norm[lane]
+
+
+@kernel
+def add_products(x, y, count, out):  # type: ignore[no-untyped-def]
+    """Add Σ_s x_s y_s, over the first rows of both, to out."""
+    lanes = out.shape[0]
+    # two rows a pass: `out` is read and written half as often
+    for s in range(0, count - 1, 2):
+        for lane in range(lanes):
+            out[lane] += x[s, lane] * y[s, lane] + x[s + 1, lane] * y[s + 1, lane]
+    if count % 2:
+        for lane in range(lanes):
+            out[lane] += x[count - 1, lane] * y[count - 1, lane]
+
+
+@loops
+def fill_overlaps(A, B, L_star, Q, M):  # type: ignore[no-untyped-def]
+    """Fill Q = A Aᵀ + B Bᵀ and M = A L*ᵀ for the last rows of A and B."""
+    first, p, k, lanes = A.shape[0] - M.shape[0], M.shape[0], A.shape[1], A.shape[2]
+    Q[:], M[:] = 0.0, 0.0
+    for i in range(p):
+        for j in range(i + 1):
+            add_products(B[first + i], B[first + j], first + j + 1, Q[i, j])
+            add_products(A[first + i], A[first + j], k, Q[i, j])
+            for lane in range(lanes):
+                Q[j, i, lane] = Q[i, j, lane]
+        for r in range(k):
+            add_products(A[first + i], L_star[r], r + 1, M[i, r])
+
+
+@kernel
+def chain_network(work):  # type: ignore[no-untyped-def]
+    """Fill Q and M of the network of each lane from the factor (A, B) of the chain."""
+    chain = work.chain
+    fill_overlaps(chain.A, chain.B, chain.constants.L_star, chain.network.Q, chain.network.M)
+
+
+@kernel
+def needs_slack(settings, lipschitz, network):  # type: ignore[no-untyped-def]
+    """Whether a target is pending and the change of f is bounded by that of the weights; if only the first, no slack.
+
+    There is no bound if no Lipschitz constant is known, or if the second layer is trained.
+    """
+    bounded = lipschitz < np.inf and not settings.trained
+    if network.waiting[0] and not bounded:
+        network.slack[:] = 0.0
+    return network.waiting[0] and bounded
+
+
+@kernel
+def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
+    """Subtract from the slack a bound of the change of f: (L/p) Σ_i |a_i c_i| |x| √d, twice that on the sphere.
+
+    A projection moves a row by no more than the step did.
+    """
+    a, c, z, slack = work.a, work.fields.c, work.z, work.network.slack
+    if not needs_slack(settings, lipschitz, work.network):
+        return
+    p, lanes = c.shape
+    factor = (2.0 if settings.spherical else 1.0) * lipschitz / p
+    # the rotations of the step come later: until then their arrays are free
+    square, moved = work.rotations.cosine, work.rotations.sine
+    fill_squared_length(z, work.length.s, settings.rows + settings.k, square)
+    moved[:] = 0.0
+    for i in range(p):
+        for lane in range(lanes):
+            moved[lane] += abs(a[i, lane] * c[i, lane])
+    for lane in range(lanes):
+        slack[lane] -= factor * moved[lane] * math.sqrt(square[lane])
+
+
+@kernel
+def decay(settings, lipschitz, work):  # type: ignore[no-untyped-def]
+    """Multiply [A, B] by 1 − λ T; subtract a bound of the change of f from the slack: (L/p) Σ_i |a_i| λ T ‖[A, B]_i‖.
+
+    The bound is twice that on the sphere, as in `shorten_slack`.
+    """
+    if not settings.decays:
+        return
+    A, B, numbers, rate, norm = work.A, work.B, work.constants.numbers, work.rotations.cosine, work.rotations.sine
+    p, k, lanes = A.shape
+    bounded = needs_slack(settings, lipschitz, work.network)
+    for lane in range(lanes):
+        rate[lane] = numbers.weight_decay[lane] * numbers.T[lane]
+    for i in range(p):
+        if bounded:
+            norm[:] = 0.0
+            add_products(A[i], A[i], k, norm)
+            add_products(B[i], B[i], i + 1, norm)
+            factor = (2.0 if settings.spherical else 1.0) * lipschitz / p
+            for lane in range(lanes):
+                work.network.slack[lane] -= factor * rate[lane] * abs(work.a[i, lane]) * math.sqrt(norm[lane])
+        for s in range(k):
+            for lane in range(lanes):
+                A[i, s, lane] *= 1.0 - rate[lane]
+        for j in range(i + 1):
+            for lane in range(lanes):
+                B[i, j, lane] *= 1.0 - rate[lane]
+
+
+@kernel
+def displace(functions, a, fields, broken):  # type: ignore[no-untyped-def]
+    """Replace the labels in E by y − f, or the force; fill σ(λ), c with σ'(λ); set `broken` where y − f overflows."""
+    lam, _, value, c, E, _, label = fields
+    p, lanes = lam.shape
+    if not functions.is_plain:
+        for lane in range(lanes):
+            label[lane] = E[lane]
+    functions.value(lam.reshape(p * lanes), value.reshape(p * lanes))
+    add_mean(-1.0 / p, a, value, E)
+    for lane in range(lanes):
+        # not `>=`, which is false for NaN
+        broken[lane] |= not abs(E[lane]) < OVERFLOW
+    if not functions.is_plain:
+        functions.force(functions.numbers, E, label)
+    functions.slope(lam.reshape(p * lanes), c.reshape(p * lanes))
+
+
+@kernel
+def train_second_layer(a, fields, numbers):  # type: ignore[no-untyped-def]
+    """Add ε T [σ(λ) E − λ_a a] to a."""
+    _, _, value, _, E, _, _ = fields
+    p, lanes = a.shape
+    for i in range(p):
+        for lane in range(lanes):
+            force = value[i, lane] * E[lane] - numbers.second_layer_decay[lane] * a[i, lane]
+            a[i, lane] += numbers.second_layer_rate[lane] * numbers.T[lane] * force
+
+
+@kernel
+def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
+    """A step: A += c u*ᵀ, B a factor of [B + c wᵀ, s c], a += ε T [σ(λ) E − λ_a a]; project.
+
+    Here c_i = T a_i σ'(λ_i) E, with the factor of the rule. A and B decay first. With dropout a_i and σ(λ_i) have the
+    factors b_i/π; with noise of inputs all but the label is by those with noise.
+    """
+    p, k, rows, rule = settings.p, settings.k, settings.rows, functions.rule
+    A, a, constants, numbers, z, push = work.A, work.a, work.constants, work.constants.numbers, work.z, work.push
+    lam, lam_star, _, c, E, deviation, _ = work.fields
+    lanes = E.shape[0]
+    draw_normals(stream.step, stream.seed, stream.key, z)
+    draw_length(stream, work.length, z[k + rows + 1])
+    fields(A, work.B, constants.L_star, z, lam, lam_star)
+    if settings.has_input_noise:
+        disturb_fields(stream, k, work)
+    functions.labels(lam_star, constants.a_star, E)
+    for lane in range(lanes):
+        E[lane] += deviation[lane] * z[k + rows, lane]
+    if settings.drops:
+        drop_units(stream, work)
+    displace(functions, a, work.fields, broken)
+    for i in range(p):
+        for lane in range(lanes):
+            c[i, lane] *= numbers.T[lane] * a[i, lane] * E[lane]
+    if settings.drops:
+        take_units_back(work)
+    decay(settings, functions.lipschitz, work)
+    if rule.rescales:
+        rescale(settings, rule, work)
+    if rule.has_velocities:
+        move_by_velocities(work, rule.momentum)
+    if rule.is_tangent:
+        turn_along_sphere(work)
+    for i in range(rows):
+        for s in range(k):
+            for lane in range(lanes):
+                A[i, s, lane] += push[i, lane] * z[s, lane]
+    if settings.trained:
+        train_second_layer(a, work.fields, numbers)
+    shorten_slack(settings, functions.lipschitz, work)
+    refactor(work.B, push, z[k : k + rows], work.length.s, work.rotations)
+    if settings.spherical:
+        project(A, work.B, work.rotations.cosine)

@@ -1,0 +1,174 @@
+"""The step of the overlap chain with a batch of fresh samples, for a group of replicas in vector lanes.
+
+With C = (T/n_b) [c¹ ... c^{n_b}], U* and W the coordinates of the samples in the span of the weights, and G (n_b, m)
+those out of it, m = d − p − k, a step is A += C U*ᵀ and B ← a factor of [B + C Wᵀ, C G]. The columns of C G are
+independent N(0, CCᵀ): C G = F N with F a factor of CCᵀ and N (p, m) of N(0, 1) entries, and N Nᵀ = S Sᵀ with Bartlett's
+lower triangular S, S_jj² ~ χ²(m − j), S_ij ~ N(0, 1) for j < i. Hence B ← a factor of [B + C Wᵀ, F S].
+
+Nothing is squared: F is updated by rotations with each sample, or by reflections with many. All ranks are covered. If
+n_b < p, the columns of F from n_b on are zero; if m < p, those of S from m on.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.kernels.batch_sums import (
+    Samples,
+    Sums,
+    absorb,
+    begin_batches,
+    empty_sums,
+    samples_of,
+    sum_batches,
+)
+from sweeplib.networks.kernels.chain import (
+    Chain,
+    Length,
+    chain_work,
+    decay,
+    draw_length,
+    lengths_of_S,
+    needs_slack,
+    project,
+)
+from sweeplib.networks.kernels.lanes import Network, Stream, allocating, draw_normals, empty_stream, kernel, loops
+
+
+class Outside(NamedTuple):
+    """What a step adds out of the span of the weights: `across` (p, p, lanes), F S, with S made of normals z.
+
+    degrees, scale, width (p, lanes) : of each S_jj², as in `Length`.
+    """
+
+    stream: Stream
+    z: Array
+    S: Array
+    across: Array
+    degrees: Array
+    scale: Array
+    width: Array
+
+
+class Batch(NamedTuple):
+    """The data of a group: the chain, samples in lanes, their sums for each replica, and what is out of the span."""
+
+    chain: Chain
+    samples: Samples
+    sums: Sums
+    outside: Outside
+    network: Network
+
+
+@allocating
+def batch_work(settings, state, constants):  # type: ignore[no-untyped-def]
+    """The data of a group, from its flat blocks of state and constants."""
+    p, k = settings.p, settings.k
+    chain = chain_work(settings, state, constants)
+    lanes = chain.B.shape[2]
+    sums, of_S = empty_sums(p, k, lanes), lengths_of_S(chain.length, p)
+    z = np.empty((4 * ((k + p + 1 + p * (p + 1) // 2 + 3) // 4), lanes))
+    S, across = np.zeros((p, p, lanes)), np.empty((p, p, lanes))
+    outside = Outside(empty_stream(lanes), z, S, across, of_S[0], of_S[1], of_S[2])
+    return Batch(chain, samples_of(settings, chain), sums, outside, chain.network)
+
+
+@loops
+def draw_outside(settings, stream, outside, length):  # type: ignore[no-untyped-def]
+    """Fill Bartlett's S, as far as the factor F has columns.
+
+    The normals continue those of the first sample; S_jj is drawn in the stream of sample j.
+    """
+    p, n_b = settings.p, settings.batch_size
+    samples, z, S, degrees = outside.stream, outside.z, outside.S, outside.degrees
+    lanes = degrees.shape[1]
+    begin_batches(stream, n_b, samples)
+    draw_normals(samples.step, samples.seed, samples.key, z)
+    row = p + settings.k + 1
+    for j in range(min(p, n_b)):
+        length_j = Length(S[j, j], degrees[j], outside.scale[j], outside.width[j], length.sure, length.four)
+        draw_length(samples, length_j, z[row])
+        row += 1
+        for i in range(j + 1, p):
+            for lane in range(lanes):
+                S[i, j, lane] = z[row, lane] if degrees[j, lane] > 0.0 else 0.0
+            row += 1
+        for lane in range(lanes):
+            samples.step[lane] += np.uint64(1)
+
+
+@kernel
+def multiply(F, S, out):  # type: ignore[no-untyped-def]
+    """Fill out with the product F S of lower triangular matrices."""
+    p, _, lanes = F.shape
+    for i in range(p):
+        for j in range(i + 1):
+            out[i, j, :] = 0.0
+            for l in range(j, i + 1):  # noqa: E741
+                for lane in range(lanes):
+                    out[i, j, lane] += F[i, l, lane] * S[l, j, lane]
+
+
+@kernel
+def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
+    """Subtract from the slack a bound of the change of f: (L/p) Σ_i |a_i| |Δw_i|/√d, twice that on the sphere."""
+    chain, moves, across, slack = work.chain, work.sums.moves, work.outside.across, work.network.slack
+    if not needs_slack(settings, lipschitz, work.network):
+        return
+    p, width, lanes = moves.shape
+    factor = (2.0 if settings.spherical else 1.0) * lipschitz / p
+    square = chain.rotations.tail
+    for i in range(p):
+        square[:] = 0.0
+        for s in range(width):
+            for lane in range(lanes):
+                square[lane] += moves[i, s, lane] * moves[i, s, lane]
+        for j in range(i + 1):
+            for lane in range(lanes):
+                square[lane] += across[i, j, lane] * across[i, j, lane]
+        for lane in range(lanes):
+            slack[lane] -= factor * abs(chain.a[i, lane]) * math.sqrt(square[lane])
+
+
+@kernel
+def batch_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
+    """A step: A += C U*ᵀ, B a factor of [B + C Wᵀ, F S], a += ε T [Σ σ(λ) E/n_b − λ_a a]; project.
+
+    A and B decay first.
+    """
+    p, k, n_b = settings.p, settings.k, settings.batch_size
+    chain, sums, outside = work.chain, work.sums, work.outside
+    A, B, numbers, rotations = chain.A, chain.B, chain.constants.numbers, chain.rotations
+    lanes = broken.shape[0]
+    sum_batches(settings, functions, stream, work, broken)
+    for lane in range(lanes):
+        broken[lane] |= sums.overflow[lane]
+    draw_outside(settings, stream, outside, chain.length)
+    multiply(sums.factor, outside.S, outside.across)
+    decay(settings, functions.lipschitz, chain)
+    shorten_slack(settings, functions.lipschitz, work)
+    for i in range(p):
+        for s in range(k):
+            for lane in range(lanes):
+                A[i, s, lane] += sums.moves[i, s, lane]
+        if settings.trained:
+            for lane in range(lanes):
+                force = sums.layer[i, lane] / n_b - numbers.second_layer_decay[lane] * chain.a[i, lane]
+                chain.a[i, lane] += numbers.second_layer_rate[lane] * numbers.T[lane] * force
+    for j in range(p):
+        column = chain.fields.c
+        for i in range(p):
+            for lane in range(lanes):
+                column[i, lane] = sums.moves[i, k + j, lane]
+                if i >= j:
+                    column[i, lane] += B[i, j, lane]
+        # F S is triangular: only the p columns of B + C Wᵀ are left to absorb
+        absorb(outside.across, column, rotations.cosine, rotations.sine)
+    for i in range(p):
+        for j in range(i + 1):
+            for lane in range(lanes):
+                B[i, j, lane] = outside.across[i, j, lane]
+    if settings.spherical:
+        project(A, B, rotations.cosine)

@@ -1,0 +1,311 @@
+"""The step of the overlap chain for inputs with several eigenvalues: a factor of the overlaps of each block of inputs.
+
+In block b, of d_b coordinates with the eigenvalue λ_b, the rows of the weights are [L*_b, 0; A_b, B_b], in coordinates
+u*_b and w_b of a sample; its component out of their span has the length s_b, s_b² ~ χ²(d_b − p − k). The fields are
+Σ_b √λ_b L_b (u*_b, w_b), and a step is A_b += √λ_b c u*_bᵀ and B_b ← a factor of [B_b + √λ_b c w_bᵀ, √λ_b s_b c]. In a
+block of d_b ≤ p + k coordinates these are u*_b, there is no B_b, and L*_b and A_b are the weights themselves.
+
+The rows of a block of states are, for each block of inputs, √λ_b, d_b − p − k, L*_b (k, r), A_b (p, r) and, with a
+factor, B_b (p, p); then a (p,). A step changes A_b, B_b and a alone.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.kernels.chain import (
+    Fields,
+    Length,
+    add_products,
+    displace,
+    draw_length,
+    needs_slack,
+    train_second_layer,
+)
+from sweeplib.networks.kernels.lanes import (
+    Constants,
+    Network,
+    Stream,
+    allocating,
+    constants_of,
+    draw_normals,
+    empty_stream,
+    kernel,
+    loops,
+)
+from sweeplib.networks.kernels.rotations import Rotations, refactor
+from sweeplib.networks.numerics.random import gamma_constants
+
+OTHER_KEY = np.uint64(0x9E3779B97F4A7C15)
+"""The keys of the lengths of the blocks differ by multiples of this."""
+
+
+class BlockSettings(NamedTuple):
+    """The settings of a run: widths, geometry, whether the second layer is trained, whether weights decay.
+
+    And of each block of inputs the number r of coordinates u*_b (L,), whether it has a factor B_b (L,), and the first
+    of its rows in the state and in the normals (L + 1,).
+    """
+
+    p: int
+    k: int
+    spherical: bool
+    trained: bool
+    decays: bool
+    coordinates: NDArray[np.int64]
+    factored: NDArray[np.bool_]
+    rows: NDArray[np.int64]
+    draws: NDArray[np.int64]
+
+
+class BlockChain(NamedTuple):
+    """The data of a group: the state, the constants, and work arrays of a step.
+
+    state (rows, lanes); z : normals of a sample, those of the blocks, of the label, and of the lengths; `block_stream`
+    draws a length; push, norm (p, lanes) : √λ_b c, and norms of rows; square (lanes,).
+    """
+
+    settings: Any
+    state: Array
+    a: Array
+    constants: Constants
+    z: Array
+    length: Length
+    block_stream: Stream
+    fields: Fields
+    rotations: Rotations
+    push: Array
+    norm: Array
+    square: Array
+    network: Network
+
+
+@allocating
+def block_work(settings, state, constants):  # type: ignore[no-untyped-def]
+    """The data of a group, from its flat blocks of state and constants."""
+    p, k = settings.p, settings.k
+    lanes = state.shape[0] // (settings.rows[-1] + p)
+    fixed, rows, wide = constants_of(constants, k), np.empty((11, lanes)), np.empty((5, p, lanes))
+    whole = state.reshape((settings.rows[-1] + p, lanes))
+    z = np.empty((4 * ((settings.draws[-1] + settings.factored.size + 4) // 4), lanes))
+    a, network_rows = whole[settings.rows[-1] :], np.empty((2, lanes))
+    Q, M, P = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.zeros((k, k, lanes))
+    network = Network(Q, M, P, a, fixed.a_star, network_rows[0], network_rows[1], np.zeros(1, np.bool_))
+    length = Length(rows[0], rows[1], rows[2], rows[3], np.empty(lanes, np.bool_), np.empty((4, 1)))
+    work = BlockChain(
+        settings,
+        whole,
+        a,
+        fixed,
+        z,
+        length,
+        empty_stream(lanes),
+        Fields(wide[0], np.empty((k, lanes)), wide[1], wide[2], rows[4], fixed.numbers.deviation, rows[9]),
+        Rotations(rows[5], rows[6], rows[7], rows[8]),
+        wide[3],
+        wide[4],
+        rows[10],
+        network,
+    )
+    fill_teacher(work)
+    return work
+
+
+@kernel
+def block_of(work, b):  # type: ignore[no-untyped-def]
+    """√λ_b (lanes,), the degrees of s_b² (lanes,), L*_b, A_b and B_b of a block; B_b has no rows without a factor."""
+    settings, state = work.settings, work.state
+    p, k, r, at, lanes = settings.p, settings.k, settings.coordinates[b], settings.rows[b], state.shape[1]
+    size = p if settings.factored[b] else 0
+    after = at + 2 + k * r
+    L_star = state[at + 2 : after].reshape((k, r, lanes))
+    A = state[after : after + p * r].reshape((p, r, lanes))
+    B = state[after + p * r : after + p * r + size * size].reshape((size, size, lanes))
+    return state[at], state[at + 1], L_star, A, B
+
+
+@loops
+def fill_teacher(work):  # type: ignore[no-untyped-def]
+    """Fill P = Σ_b λ_b L*_b L*_bᵀ, the covariance of the teacher's fields."""
+    P, square = work.network.P, work.square
+    for b in range(work.settings.factored.size):
+        root, _, L_star, _, _ = block_of(work, b)
+        for r in range(L_star.shape[0]):
+            for s in range(L_star.shape[0]):
+                square[:] = 0.0
+                add_products(L_star[r], L_star[s], L_star.shape[1], square)
+                for lane in range(square.shape[0]):
+                    P[r, s, lane] += root[lane] * root[lane] * square[lane]
+
+
+@loops
+def block_network(work):  # type: ignore[no-untyped-def]
+    """Fill the covariances of the fields, Q = Σ_b λ_b (A_b A_bᵀ + B_b B_bᵀ) and M = Σ_b λ_b A_b L*_bᵀ."""
+    Q, M, square = work.network.Q, work.network.M, work.square
+    Q[:], M[:] = 0.0, 0.0
+    for b in range(work.settings.factored.size):
+        root, _, L_star, A, B = block_of(work, b)
+        for i in range(A.shape[0]):
+            for j in range(i + 1):
+                square[:] = 0.0
+                add_products(A[i], A[j], A.shape[1], square)
+                if B.shape[0] > 0:
+                    add_products(B[i], B[j], j + 1, square)
+                for lane in range(square.shape[0]):
+                    Q[i, j, lane] += root[lane] * root[lane] * square[lane]
+                    Q[j, i, lane] = Q[i, j, lane]
+            for r in range(L_star.shape[0]):
+                square[:] = 0.0
+                add_products(A[i], L_star[r], A.shape[1], square)
+                for lane in range(square.shape[0]):
+                    M[i, r, lane] += root[lane] * root[lane] * square[lane]
+
+
+@loops
+def add_fields(root, rows, z, is_lower, out):  # type: ignore[no-untyped-def]
+    """Add √λ_b times the products of rows (n, r), or of a lower triangle, with coordinates z (r,) to out (n, lanes)."""
+    n, r, lanes = rows.shape
+    for i in range(n):
+        for s in range(min(r, i + 1) if is_lower else r):
+            for lane in range(lanes):
+                out[i, lane] += root[lane] * rows[i, s, lane] * z[s, lane]
+
+
+@loops
+def draw_outside(stream, work, b, degrees):  # type: ignore[no-untyped-def]
+    """Fill s_b, from the stream of the block and its normal."""
+    length, block_stream = work.length, work.block_stream
+    for lane in range(degrees.shape[0]):
+        block_stream.key[lane] = stream.key[lane] + np.uint64(b) * OTHER_KEY
+        block_stream.seed[lane], block_stream.step[lane] = stream.seed[lane], stream.step[lane]
+        length.degrees[lane] = degrees[lane]
+        length.scale[lane], length.width[lane] = gamma_constants(degrees[lane])
+    draw_length(block_stream, length, work.z[work.settings.draws[-1] + 1 + b])
+
+
+@loops
+def move_block(stream, work, b):  # type: ignore[no-untyped-def]
+    """Add √λ_b c times a sample to the rows of a block, and λ_b² times its squared length to `square`."""
+    settings, c, push, z, square = work.settings, work.fields.c, work.push, work.z, work.square
+    root, degrees, _, A, B = block_of(work, b)
+    p, r, lanes = A.shape
+    first = settings.draws[b]
+    for i in range(p):
+        for lane in range(lanes):
+            push[i, lane] = root[lane] * c[i, lane]
+        for s in range(r):
+            for lane in range(lanes):
+                A[i, s, lane] += push[i, lane] * z[first + s, lane]
+    for s in range(first, settings.draws[b + 1]):
+        for lane in range(lanes):
+            square[lane] += root[lane] ** 4 * z[s, lane] * z[s, lane]
+    if B.shape[0] > 0:
+        draw_outside(stream, work, b, degrees)
+        for lane in range(lanes):
+            square[lane] += root[lane] ** 4 * work.length.s[lane] * work.length.s[lane]
+        refactor(B, push, z[first + r : first + r + p], work.length.s, work.rotations)
+
+
+@loops
+def fill_norms(work, weighted):  # type: ignore[no-untyped-def]
+    """Fill the squared norms of the students' rows, over d; or, `weighted`, the variances of their fields."""
+    norm, square = work.norm, work.square
+    norm[:] = 0.0
+    for b in range(work.settings.factored.size):
+        root, _, _, A, B = block_of(work, b)
+        for i in range(A.shape[0]):
+            square[:] = 0.0
+            add_products(A[i], A[i], A.shape[1], square)
+            if B.shape[0] > 0:
+                add_products(B[i], B[i], i + 1, square)
+            for lane in range(square.shape[0]):
+                norm[i, lane] += square[lane] * (root[lane] * root[lane] if weighted else 1.0)
+
+
+@loops
+def multiply_rows(work):  # type: ignore[no-untyped-def]
+    """Multiply the students' rows by the factors in `norm`."""
+    for b in range(work.settings.factored.size):
+        _, _, _, A, B = block_of(work, b)
+        for i in range(A.shape[0]):
+            for lane in range(work.norm.shape[1]):
+                for s in range(A.shape[1]):
+                    A[i, s, lane] *= work.norm[i, lane]
+                for j in range(B.shape[1]):
+                    B[i, j, lane] *= work.norm[i, lane]
+
+
+@loops
+def decay_blocks(settings, work):  # type: ignore[no-untyped-def]
+    """Multiply A_b and B_b by 1 − λ T."""
+    numbers = work.constants.numbers
+    for i in range(settings.p):
+        for lane in range(work.norm.shape[1]):
+            work.norm[i, lane] = 1.0 - numbers.weight_decay[lane] * numbers.T[lane]
+    multiply_rows(work)
+
+
+@loops
+def project_blocks(work):  # type: ignore[no-untyped-def]
+    """Divide the students' rows by their norms."""
+    fill_norms(work, False)
+    for i in range(work.norm.shape[0]):
+        for lane in range(work.norm.shape[1]):
+            work.norm[i, lane] = 1.0 / math.sqrt(work.norm[i, lane])
+    multiply_rows(work)
+
+
+@loops
+def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
+    """Subtract from the slack a bound of the change of f in the norm of L²: (L/p) Σ_i |a_i c_i| √(Σ_b λ_b² |x_b|² d).
+
+    There is none on the sphere, where a projection changes fields by more, nor with decay.
+    """
+    a, c, slack, moved = work.a, work.fields.c, work.network.slack, work.rotations.sine
+    if settings.spherical or settings.decays:
+        slack[:] = 0.0
+        return
+    if not needs_slack(settings, lipschitz, work.network):
+        return
+    moved[:] = 0.0
+    for i in range(settings.p):
+        for lane in range(slack.shape[0]):
+            moved[lane] += abs(a[i, lane] * c[i, lane])
+    for lane in range(slack.shape[0]):
+        slack[lane] -= lipschitz / settings.p * moved[lane] * math.sqrt(work.square[lane])
+
+
+@kernel
+def block_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
+    """A step of all blocks: A_b += √λ_b c u*_bᵀ, B_b a factor, a += ε T [σ(λ) E − λ_a a]; project. Rows decay first."""
+    p, a, numbers, z = settings.p, work.a, work.constants.numbers, work.z
+    lam, lam_star, _, c, E, deviation, _ = work.fields
+    lanes, label = E.shape[0], settings.draws[-1]
+    draw_normals(stream.step, stream.seed, stream.key, z)
+    lam[:], lam_star[:] = 0.0, 0.0
+    for b in range(settings.factored.size):
+        root, _, L_star, A, B = block_of(work, b)
+        first, r = settings.draws[b], settings.coordinates[b]
+        add_fields(root, L_star, z[first : first + r], settings.factored[b], lam_star)
+        add_fields(root, A, z[first : first + r], False, lam)
+        add_fields(root, B, z[first + r : settings.draws[b + 1]], True, lam)
+    functions.labels(lam_star, work.constants.a_star, E)
+    for lane in range(lanes):
+        E[lane] += deviation[lane] * z[label, lane]
+    displace(functions, a, work.fields, broken)
+    if settings.decays:
+        decay_blocks(settings, work)
+    for i in range(p):
+        for lane in range(lanes):
+            c[i, lane] *= numbers.T[lane] * a[i, lane] * E[lane]
+    if settings.trained:
+        train_second_layer(a, work.fields, numbers)
+    work.square[:] = 0.0
+    for b in range(settings.factored.size):
+        move_block(stream, work, b)
+    shorten_slack(settings, functions.lipschitz, work)
+    if settings.spherical:
+        project_blocks(work)

@@ -1,0 +1,67 @@
+"""What the rule of the steps makes of a step of the overlap chain."""
+
+from sweeplib.networks.kernels.lanes import kernel
+
+
+@kernel
+def fill_squared_length(z, outside, count, square):  # type: ignore[no-untyped-def]
+    """Fill d ‖x‖² of a sample of so many coordinates z and the length `outside`."""
+    for lane in range(square.shape[0]):
+        square[lane] = outside[lane] * outside[lane]
+    for row in range(count):
+        for lane in range(square.shape[0]):
+            square[lane] += z[row, lane] * z[row, lane]
+
+
+@kernel
+def rescale(settings, rule, work):  # type: ignore[no-untyped-def]
+    """Multiply c by the factors of gradients with ‖g‖² = ‖x‖² Σ c_i²/T²."""
+    c, numbers, square, total = work.fields.c, work.constants.numbers, work.rotations.cosine, work.rotations.sine
+    p, lanes = c.shape
+    fill_squared_length(work.z, work.length.s, settings.rows + settings.k, square)
+    total[:] = 0.0
+    for i in range(p):
+        for lane in range(lanes):
+            total[lane] += c[i, lane] * c[i, lane]
+    for lane in range(lanes):
+        T = numbers.T[lane]
+        square[lane] *= total[lane] / (numbers.d[lane] * T * T) if T > 0.0 else 0.0
+    rule.factor(rule.numbers, numbers.T, square, work.memory)
+    for i in range(p):
+        for lane in range(lanes):
+            c[i, lane] *= square[lane]
+
+
+@kernel
+def move_by_velocities(work, momentum):  # type: ignore[no-untyped-def]
+    """Multiply the velocities by β, add them to the weights, and repeat c for both: v ← β v, w ← w + v.
+
+    No bound of the change of f is known.
+    """
+    A, B, push, (p, lanes) = work.A, work.B, work.push, work.fields.c.shape
+    for i in range(p):
+        for s in range(A.shape[1]):
+            for lane in range(lanes):
+                A[i, s, lane] *= momentum
+                A[p + i, s, lane] += A[i, s, lane]
+        for j in range(i + 1):
+            for lane in range(lanes):
+                B[i, j, lane] *= momentum
+                B[p + i, j, lane] += B[i, j, lane]
+        for lane in range(lanes):
+            push[p + i, lane] = push[i, lane]
+    work.network.slack[:] = 0.0
+
+
+@kernel
+def turn_along_sphere(work):  # type: ignore[no-untyped-def]
+    """Multiply row i by 1 − c_i λ_i: with c_i x added, it moves by the part of c_i x orthogonal to w_i."""
+    A, B, lam, c = work.A, work.B, work.fields.lam, work.fields.c
+    p, k, lanes = A.shape
+    for i in range(p):
+        for s in range(k):
+            for lane in range(lanes):
+                A[i, s, lane] *= 1.0 - c[i, lane] * lam[i, lane]
+        for j in range(i + 1):
+            for lane in range(lanes):
+                B[i, j, lane] *= 1.0 - c[i, lane] * lam[i, lane]

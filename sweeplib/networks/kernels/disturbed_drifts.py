@@ -1,0 +1,135 @@
+"""The drifts of the overlaps with dropout and noise of the student's inputs, by the rule for those without.
+
+Dropout: drifts are means of those at the second layer D_l a_l over D_l = b_l/π, independent numbers of the mean 1 and
+the variance r = (1 − π)/π. With b_i = 1 unit i has D_i = 1/π = 1 + r, and all others count on average: Ψ^M_ir/D_i,
+E[c_i λ_i]/D_i and Ψ^a_i are linear in D. As E[σ'_i σ_i λ_j] = Q_ij E[σ'_i σ_i λ_i]/Q_ii, the change of E[c_i λ_i] gives
+those of E[c_i λ_j]. W_ij = Ψ^Var_ij/(D_i D_j) is quadratic in D: it is taken at D_i = D_j = 1/π, and the mean over each
+other D_l adds r times half the second derivative by it.
+
+Noise of inputs: fields of the student are those of x + √ϱ ξ, of the covariance (1 + ϱ) Q. Rows of the teacher count
+twice, with fields of x, which give the label, and with fields of x + √ϱ ξ, along which the student moves.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from sweeplib.networks.maths.expectations import Expectations
+from sweeplib.networks.maths.expectations.addresses import DRIFTS, drifts_address, drifts_type, owned, system_type
+from sweeplib.networks.maths.expectations.system import Drifts, System, drifts_room, empty_drifts
+from sweeplib.networks.numerics.compiled import OneSignature, inlined, pointer
+
+
+def disturbed_drifts(
+    needed: Expectations, system: System, keep: float, noise: float, *, with_variance: bool = True
+) -> Drifts:
+    """The drifts of one system with dropout and noise of inputs, by the rule for those without."""
+    out = empty_drifts(*system.M.shape)
+    rules = disturbed_address(is_called=True), drifts_address(needed.drifts)
+    _calls()(*rules, float(keep), float(noise), with_variance, owned(system._replace(pair=needed.pair)), out)
+    return out
+
+
+@cache
+def _calls() -> OneSignature:
+    return OneSignature(_call)
+
+
+def _call(address, rule, keep, noise, with_variance, system, out):  # type: ignore[no-untyped-def]
+    address(rule, keep, noise, with_variance, system, out)
+
+
+@cache
+def disturbed_address(is_called: bool) -> Any:
+    """The address of `disturbed`; that of a function which is soon compiled, unless it `is_called`."""
+    number, rule = types.float64, types.FunctionType(DRIFTS)
+    signature = types.void(rule, number, number, types.boolean, system_type(0), drifts_type(0))
+    return pointer(disturbed if is_called else undisturbed, signature)
+
+
+def undisturbed(rule: Any, keep: float, noise: float, with_variance: bool, system: System, out: Drifts) -> None:
+    """Do nothing, in place of `disturbed`."""
+
+
+@inlined
+def with_noisy_inputs(rule, noise, system, a, out):  # type: ignore[no-untyped-def]
+    """The drifts at another second layer, by the rule at a doubled teacher: fields of x, then of the student's inputs.
+
+    Of these a* is zero; the rule takes f* = (1/2k) Σ 2a*_r σ*(λ*_r).
+    """
+    Q, M, P, _, a_star, Delta, stretch, pair, others = system
+    if noise == 0.0:
+        rule(System(Q, M, P, a, a_star, Delta, stretch, pair, others), out)
+        return
+    (p, k), more = M.shape, 1.0 + noise
+    twice, both, layer = np.empty((p, 2 * k)), np.empty((2 * k, 2 * k)), np.zeros(2 * k)
+    for r in range(k):
+        layer[r] = 2.0 * a_star[r]
+        for i in range(p):
+            twice[i, r], twice[i, k + r] = M[i, r], more * M[i, r]
+        for s in range(k):
+            both[r, s] = both[r, k + s] = both[k + r, s] = P[r, s]
+            both[k + r, k + s] = more * P[r, s]
+    drifts = Drifts(np.empty((p, 2 * k)), out.GF, out.Var, out.a)
+    rule(System(more * Q, twice, both, a, layer, Delta, stretch, pair, others), drifts)
+    for i in range(p):
+        for r in range(k):
+            out.M[i, r] = drifts.M[i, k + r]
+        for j in range(p):
+            out.Var[i, j] *= more
+
+
+def disturbed(rule: Any, keep: float, noise: float, with_variance: bool, system: System, out: Drifts) -> None:
+    """The drifts by the address of a rule; Ψ^Var is that of dropout only `with_variance`.
+
+    Along D_l, W is known at 1, 2 and −1: with dropout the rule is called 1 + 2p + p(p − 1)/2 times.
+    """
+    Q, a = system.Q, system.a
+    p, k = system.M.shape
+    with_noisy_inputs(rule, noise, system, a, out)
+    if keep == 1.0:
+        return
+    r, layer, flow = (1.0 - keep) / keep, a.copy(), np.empty(p)
+    twice, other = drifts_room(p, k), drifts_room(p, k)
+    before, change = out.Var.copy(), np.zeros((p, p))
+    for l in range(p):  # noqa: E741
+        layer[l] = 2.0 * a[l]
+        with_noisy_inputs(rule, noise, system, layer, twice)
+        for s in range(k):
+            out.M[l, s] += r * (0.5 * twice.M[l, s] - out.M[l, s])
+        out.a[l] += r * (twice.a[l] - out.a[l])
+        flow[l] = 0.5 * r * (0.5 * twice.GF[l, l] - out.GF[l, l])
+        if with_variance:
+            layer[l] = -a[l]
+            with_noisy_inputs(rule, noise, system, layer, other)
+            add_change(l, r, before, twice.Var, other.Var, change)
+            for j in range(l):
+                layer[l], layer[j] = a[l] / keep, a[j] / keep
+                with_noisy_inputs(rule, noise, system, layer, twice)
+                change[l, j] += keep * keep * twice.Var[l, j] - before[l, j]
+                layer[j] = a[j]
+        layer[l] = a[l]
+    for i in range(p):
+        for j in range(i + 1):
+            share = 1.0 / keep if i == j else 1.0
+            out.Var[i, j] = out.Var[j, i] = share * (before[i, j] + change[i, j])
+            for unit in (i, j):
+                out.GF[i, j] += Q[i, j] / Q[unit, unit] * flow[unit] if Q[unit, unit] > 0.0 else 0.0
+            out.GF[j, i] = out.GF[i, j]
+
+
+@inlined
+def add_change(l, r, at_one, at_two, at_minus_one, change):  # type: ignore[no-untyped-def]  # noqa: E741
+    """Add what W changes by with D_l: to the mean over it, of pairs without l, or to D_l = 1/π = 1 + r, of (l, l)."""
+    for i in range(len(change)):
+        for j in range(i + 1):
+            count = (1 if i == l else 0) + (1 if j == l else 0)
+            up, down = at_two[i, j] * 0.5**count, at_minus_one[i, j] * (-1.0) ** count
+            # W(1 + h) = W(1) + s h + b h² is known at h = 1 and h = −2: this is b
+            bend = (up - at_one[i, j] - 0.5 * (at_one[i, j] - down)) / 3.0
+            if count == 0:
+                change[i, j] += r * bend
+            elif count == 2:
+                change[i, j] += r * (up - at_one[i, j]) + r * (r - 1.0) * bend

@@ -1,0 +1,39 @@
+"""The labels f*(λ*) of a target, and the inputs of a data law one sample after another, called by address."""
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.numerics.compiled import call_by_address, pointer
+from sweeplib.networks.numerics.random import random_words
+from sweeplib.networks.problem import DATA
+from sweeplib.networks.problem import target as target_of
+
+_FIELDS = types.Array(types.float64, 2, "C")
+_LABELS = types.void(_FIELDS, _FIELDS, types.Array(types.float64, 1, "C"))
+
+
+def labels_address(target: str, teacher: str) -> Any:
+    """The address of a target's function (λ* (k, n), a* (k, n), out (n,)) for teachers with this activation."""
+    return pointer(target_of(target).labels(teacher), _LABELS)
+
+
+def labels(target: str, teacher: str, lam_star: Array, a_star: Array) -> Array:
+    """The labels f* (n,) of the fields λ* (k, n) and one second layer a* (k,)."""
+    out = np.empty(lam_star.shape[1])
+    layers = np.repeat(a_star[:, None], len(out), axis=1)
+    call_by_address(labels_address(target, teacher), np.ascontiguousarray(lam_star), layers, out)
+    return out
+
+
+_NUMBERS = types.Array(types.float64, 1, "C")
+_INPUTS = types.float64(_NUMBERS, types.uint64, types.uint64, types.uint64, _NUMBERS)
+
+
+def inputs_address(data: str) -> Any:
+    """The address of a law's function (numbers, key, seed, number, x (d,)), which returns a part of the label."""
+    law = DATA[data].inputs
+    draws = {"random_words": random_words} if "random_words" in law.__code__.co_names else {}
+    return pointer(law, _INPUTS, **draws)

@@ -1,0 +1,58 @@
+"""The local fields of samples in vector lanes."""
+
+from sweeplib.networks.kernels.lanes import kernel
+
+
+@kernel
+def teacher_fields(L_star, z, lam_star):  # type: ignore[no-untyped-def]
+    """Fill λ* = L* u*, with u* the first k rows of z."""
+    k, lanes = lam_star.shape
+    for r in range(k):
+        for lane in range(lanes):
+            lam_star[r, lane] = L_star[r, 0, lane] * z[0, lane]
+        for s in range(1, r + 1):
+            for lane in range(lanes):
+                lam_star[r, lane] += L_star[r, s, lane] * z[s, lane]
+
+
+@kernel
+def fields(A, B, L_star, z, lam, lam_star):  # type: ignore[no-untyped-def]
+    """Fill λ* = L* u* and λ = A u* + B w for the last rows of A and B, with (u*, w) the first rows of z."""
+    teacher_fields(L_star, z, lam_star)
+    student_fields(A, B, z, lam)
+
+
+@kernel
+def student_fields(A, B, z, lam):  # type: ignore[no-untyped-def]
+    """Fill λ = A u* + B w."""
+    p, k, lanes = lam.shape[0], A.shape[1], A.shape[2]
+    first = A.shape[0] - p
+    for i in range(p):
+        for lane in range(lanes):
+            lam[i, lane] = B[first + i, 0, lane] * z[k, lane]
+        for s in range(k):
+            for lane in range(lanes):
+                lam[i, lane] += A[first + i, s, lane] * z[s, lane]
+        for j in range(1, first + i + 1):
+            for lane in range(lanes):
+                lam[i, lane] += B[first + i, j, lane] * z[k + j, lane]
+
+
+@kernel
+def fields_of_replica(A, B, replica, L_star, z, lam, lam_star):  # type: ignore[no-untyped-def]
+    """Fill λ* and λ of samples of one replica, whose A is (p, k, `replica`) and whose B is (p, p, `replica`)."""
+    p, k, _ = A.shape
+    lanes = lam.shape[1]
+    teacher_fields(L_star, z, lam_star)
+    for i in range(p):
+        entry = B[i, 0, replica]
+        for lane in range(lanes):
+            lam[i, lane] = entry * z[k, lane]
+        for s in range(k):
+            entry = A[i, s, replica]
+            for lane in range(lanes):
+                lam[i, lane] += entry * z[s, lane]
+        for j in range(1, i + 1):
+            entry = B[i, j, replica]
+            for lane in range(lanes):
+                lam[i, lane] += entry * z[k + j, lane]

@@ -1,0 +1,186 @@
+"""The drifts of the overlaps by any loss, and by steps with a factor: sums over equally spaced nodes of all fields.
+
+Ψ^M_ir = a_i E[σ'_i λ*_r g], Ψ^GF_ij = a_i E[σ'_i λ_j g] + (i ↔ j), Ψ^Var_ij = a_i a_j E[σ'_i σ'_j g²] and Ψ^a_i =
+E[σ_i g], where g and g² are averaged over the noise of the label first. With a factor h of the gradient all but Ψ^a
+have h g in place of g, averaged too, at given |c| = |g| √Σ (a_i σ'_i)². Nodes are those of a cubic grid in a ball of
+orthonormal coordinates, the teacher's first.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from sweeplib.networks.kernels.losses import means_of
+from sweeplib.networks.maths.activations import activation
+from sweeplib.networks.maths.expectations import Expectations
+from sweeplib.networks.maths.expectations.expectations import FINER, refined
+from sweeplib.networks.maths.expectations.system import Pair
+from sweeplib.networks.numerics.binding import bound
+from sweeplib.networks.numerics.compiled import in_loops, inlined
+from sweeplib.networks.problem import LOSSES, UPDATES, Criterion, Rule
+from sweeplib.networks.problem import target as target_of
+
+REACH = 7.5
+"""The radius of the ball, in standard deviations."""
+SPACINGS = {2: 0.2, 3: 0.3}
+"""The distance of the nodes by the number of fields; with more fields there are too many nodes."""
+SMOOTH = 0.25
+"""The deviation √Δ of labels below which nodes are closer, up to twice as close: means over labels are less smooth."""
+MOST_FIELDS = max(SPACINGS)
+
+
+def _unbound(*_: Any) -> Any:
+    raise NotImplementedError("bound by `equations`")
+
+
+value = slope = labels = means = rescale = _unbound
+
+
+def equations(
+    criterion: Criterion,
+    step: Rule,
+    needed: Expectations,
+    fields: int,
+    student: str,
+    target: str,
+    teacher: str,
+    *,
+    closed: bool = True,
+) -> Expectations:
+    """The expectations `needed` of a student and a target, with the drifts by the force of a loss and a step.
+
+    fields : their number p + k; the nodes of a finer rule are closer, and so are those of what is `needed`.
+    closed : whether drifts are by the closed form of the loss, if it has one.
+    """
+    drifts = LOSSES[criterion.loss].drifts
+    rescales = UPDATES[step.update].loss is not None
+    if closed and criterion.is_closed and drifts is not None and not rescales:
+        return drifts(needed)
+    means = _rescaled_means(step.update) if rescales else _plain_means(criterion.loss, criterion.signs)
+    rule = replace(needed, drifts=_rule(means, student, target, teacher), in_lanes=None)
+    spacing, numbers = SPACINGS[fields], np.array(step.numbers if rescales else criterion.numbers, float)
+
+    def pair(finer: float) -> Pair:
+        level = needed
+        for _ in FINER[: FINER.index(finer)]:
+            level = level.finer or level
+        return level.pair._replace(spacing=spacing / finer, loss=numbers)
+
+    return refined(rule, pair)
+
+
+@cache
+def _plain_means(loss: str, signs: bool) -> Callable[..., Any]:
+    """A compiled function (numbers (m,), √Σ (a_i σ'_i)², f*, f, Δ) that returns E g, E g again and E g²."""
+    return inlined(bound(_of_plain_steps, means=means_of(loss, signs)))
+
+
+@cache
+def _rescaled_means(step: str) -> Callable[..., Any]:
+    """A compiled function that returns E g, E h g and E h² g² by the factor h of a step, for the square loss."""
+    update = UPDATES[step]
+    assert update.loss is not None  # by `equations`
+    means = inlined(LOSSES[update.loss].means)
+    return inlined(bound(_of_rescaled_steps, means=means, rescale=inlined(update.factor)))
+
+
+def _of_plain_steps(numbers, size, f_star, f, Delta):  # type: ignore[no-untyped-def]
+    g, square, _ = means(numbers, f_star, f, Delta)
+    return g, g, square
+
+
+def _of_rescaled_steps(numbers, size, f_star, f, Delta):  # type: ignore[no-untyped-def]
+    r = f_star - f
+    if not size > 0.0:
+        return r, 0.0, 0.0
+    if Delta > 0.0:
+        first, second, _ = means(numbers, r * size, Delta * size * size)
+        return r, first / size, second / (size * size)
+    h, _ = rescale(numbers, 0.0, r * r * size * size, 0.0)
+    return r, h * r, h * h * r * r
+
+
+@cache
+def _rule(means: Callable[..., Any], student: str, target: str, teacher: str) -> Callable[..., None]:
+    form = activation(student)
+    functions = {"value": in_loops(form.value), "slope": in_loops(form.derivative), "means": means}
+    return bound(_drifts, **functions, labels=inlined(target_of(target).labels(teacher)), factor=inlined(_factor))
+
+
+def _factor(Q, M, P):  # type: ignore[no-untyped-def]
+    """A lower triangular factor of Ω, the teacher's fields first; fields without variance of their own have none."""
+    p, k = M.shape
+    L = np.zeros((k + p, k + p))
+    for i in range(k + p):
+        for j in range(i + 1):
+            remainder = P[i, j] if i < k else (Q[i - k, j - k] if j >= k else M[i - k, j])
+            for l in range(j):  # noqa: E741
+                remainder -= L[i, l] * L[j, l]
+            if i == j:
+                L[i, i] = math.sqrt(max(remainder, 0.0))
+            elif L[j, j] > 0.0:
+                L[i, j] = remainder / L[j, j]
+    return L
+
+
+factor: Any = _factor
+
+
+def _drifts(system, out):  # type: ignore[no-untyped-def]
+    """Fill `out` with the sums over the nodes; one or two orthonormal coordinates z are 0 where there are fewer fields.
+
+    The labels depend on the teacher's coordinates alone: with k = 1 they are computed once for each value of the first.
+    """
+    Q, M, P, a, a_star, Delta, _, pair, _ = system
+    p, k = M.shape
+    count, L, spacing = p + k, factor(Q, M, P), pair.spacing * min(max(math.sqrt(Delta) / SMOOTH, 0.5), 1.0)
+    lam, lam_star, f_star, layer = np.empty(p), np.empty((k, 1)), np.empty(1), np.empty((k, 1))
+    sigma, pull, G, z = np.empty(p), np.empty(p), np.zeros((p, p)), np.zeros(3)
+    for r in range(k):
+        layer[r, 0] = a_star[r]
+    for i in range(p):
+        out.a[i] = 0.0
+        for r in range(k):
+            out.M[i, r] = 0.0
+        for j in range(p):
+            out.Var[i, j] = 0.0
+    most = int(REACH / spacing)
+    ends = most, most if count > 1 else 0, most if count > 2 else 0
+    unit = (spacing / math.sqrt(2.0 * math.pi)) ** count
+    for first in range(-ends[0], ends[0] + 1):
+        z[0] = spacing * first
+        for second in range(-ends[1], ends[1] + 1):
+            z[1] = spacing * second
+            if k > 1 or second == -ends[1]:
+                for r in range(k):
+                    lam_star[r, 0] = L[r, 0] * z[0] + (L[r, 1] * z[1] if r > 0 else 0.0)
+                labels(lam_star, layer, f_star)
+            for third in range(-ends[2], ends[2] + 1):
+                z[2] = spacing * third
+                square = z[0] * z[0] + z[1] * z[1] + z[2] * z[2]
+                if square > REACH * REACH:
+                    continue
+                f = size = 0.0
+                for i in range(p):
+                    lam[i] = 0.0
+                    for j in range(k + i + 1):
+                        lam[i] += L[k + i, j] * z[j]
+                    sigma[i], pull[i] = value(lam[i]), a[i] * slope(lam[i])
+                    f += a[i] * sigma[i] / p
+                    size += pull[i] * pull[i]
+                g, pulled, squared = means(pair.loss, math.sqrt(size), f_star[0], f, Delta)
+                weight = unit * math.exp(-0.5 * square)
+                for i in range(p):
+                    out.a[i] += weight * g * sigma[i]
+                    for r in range(k):
+                        out.M[i, r] += weight * pulled * pull[i] * lam_star[r, 0]
+                    for j in range(p):
+                        G[i, j] += weight * pulled * pull[i] * lam[j]
+                        out.Var[i, j] += weight * squared * pull[i] * pull[j]
+    for i in range(p):
+        for j in range(p):
+            out.GF[i, j] = G[i, j] + G[j, i]

@@ -1,0 +1,93 @@
+"""The force of a loss by address, and its means over the noise of a label.
+
+Of labels that are signs, steps draw y = f* + √Δ z as always: the force takes sign(y) for y, and sign(y) − f for y − f.
+"""
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from numba import types
+
+from sweeplib.networks.numerics.binding import bound
+from sweeplib.networks.numerics.compiled import in_loops, inlined, pointer
+from sweeplib.networks.problem import LOSSES
+
+_LINE = types.Array(types.float64, 1, "C")
+# 1e-15 of the weight is beyond; equal steps of ¼ are exact to rounding for what is smooth
+REACH, SPACING = 8.0, 0.25
+"""Where equally spaced nodes over the noise of a label end, and their distance."""
+
+
+def _unbound(*_: Any) -> Any:
+    raise NotImplementedError("bound by `force_address` or `means_of`")
+
+
+force = value = means = _unbound
+
+
+@cache
+def force_address(loss: str, signs: bool) -> Any:
+    """The address of a function (numbers (m,), E (n,), y (n,)) that replaces displacements E by forces."""
+    template = _fill_force_of_signs if signs else _fill_force
+    return pointer(template, types.void(_LINE, _LINE, _LINE), force=in_loops(LOSSES[loss].force))
+
+
+def _fill_force(numbers, E, y):  # type: ignore[no-untyped-def]
+    for n in range(E.shape[0]):
+        E[n] = force(numbers, E[n], y[n])
+
+
+def _fill_force_of_signs(numbers, E, y):  # type: ignore[no-untyped-def]
+    for n in range(E.shape[0]):
+        # decisions: An output or a label of zero has either sign
+        sign = 1.0 if y[n] > 0.0 else -1.0
+        E[n] = force(numbers, E[n] + (sign - y[n]), sign)
+
+
+@cache
+def means_of(loss: str, signs: bool) -> Callable[..., Any]:
+    """A compiled function (numbers (m,), f*, f, Δ) that returns E g, E g² and E L over the noise of a label."""
+    law = LOSSES[loss]
+    functions = {"force": inlined(law.force), "value": inlined(law.value)}
+    if signs:
+        return inlined(bound(_means_of_signs, **functions))
+    over_noise = (
+        bound(_means_by_nodes, **functions) if law.means is None else bound(_closed_means, means=inlined(law.means))
+    )
+    return inlined(bound(_means, **functions, means=inlined(over_noise)))
+
+
+def _closed_means(numbers, f_star, f, Delta):  # type: ignore[no-untyped-def]
+    return means(numbers, f_star - f, Delta)
+
+
+def _means(numbers, f_star, f, Delta):  # type: ignore[no-untyped-def]
+    if Delta > 0.0:
+        return means(numbers, f_star, f, Delta)
+    g = force(numbers, f_star - f, f_star)
+    return g, g * g, value(numbers, f_star - f, f_star)
+
+
+def _means_by_nodes(numbers, f_star, f, Delta):  # type: ignore[no-untyped-def]
+    first = second = loss = 0.0
+    most = int(REACH / SPACING)
+    for n in range(-most, most + 1):
+        z = SPACING * n
+        weight, y = SPACING / math.sqrt(2.0 * math.pi) * math.exp(-0.5 * z * z), f_star + math.sqrt(Delta) * z
+        g = force(numbers, y - f, y)
+        first += weight * g
+        second += weight * g * g
+        loss += weight * value(numbers, y - f, y)
+    return first, second, loss
+
+
+def _means_of_signs(numbers, f_star, f, Delta):  # type: ignore[no-untyped-def]
+    if Delta > 0.0:
+        plus = 0.5 * math.erfc(-f_star / math.sqrt(2.0 * Delta))
+    else:
+        plus = 0.5 if f_star == 0.0 else (1.0 if f_star > 0.0 else 0.0)
+    above, below = force(numbers, 1.0 - f, 1.0), force(numbers, -1.0 - f, -1.0)
+    loss = plus * value(numbers, 1.0 - f, 1.0) + (1.0 - plus) * value(numbers, -1.0 - f, -1.0)
+    return plus * above + (1.0 - plus) * below, plus * above * above + (1.0 - plus) * below * below, loss

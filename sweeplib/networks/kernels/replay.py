@@ -1,0 +1,91 @@
+"""Steps of the overlap chain with fresh samples, of one task or of one drawn at random: the present or an earlier one.
+
+Where tasks are drawn, a step has the a* of its task and, with separate heads, the second layer of the task, which it
+trains. One kernel serves both kinds of runs.
+"""
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.kernels.chain import chain_step, chain_work
+from sweeplib.networks.kernels.lanes import allocating, kernel
+from sweeplib.networks.numerics.random import random_words, uniform
+
+_DRAW = np.uint64(2**32 - 1)
+"""The number of the draw of the task of a step, beyond those of its sample."""
+
+
+class Replay(NamedTuple):
+    """The chain of a group, and what stands behind its state.
+
+    That is, of each task, the end of its share (T, lanes), a* (T, k, lanes), and the heads (H, p, lanes); T and H are
+    zero where no task is drawn. `chosen` (lanes,) are the tasks of a step.
+    """
+
+    chain: Any
+    network: Any
+    ends: Array
+    a_star: Array
+    heads: Array
+    chosen: Any
+
+
+@numba.njit(error_model="numpy")
+def task_of(ends, step, seed, key):  # type: ignore[no-untyped-def]
+    """The task of a step, from the ends (T,) of the shares of tasks in [0, 1]."""
+    word, _, _, _ = random_words(_DRAW, step, seed, key)
+    number, task = uniform(word), 0
+    while task < ends.shape[0] - 1 and number > ends[task]:
+        task += 1
+    return task
+
+
+@numba.njit(error_model="numpy")
+def tasks_of(ends, first, count, seed, key):  # type: ignore[no-untyped-def]
+    """The tasks (count,) of steps from number `first` on."""
+    tasks = np.empty(count, np.int64)
+    for s in range(count):
+        tasks[s] = task_of(ends, np.uint64(first + s), seed, key)
+    return tasks
+
+
+@allocating
+def replay_work(settings, state, constants):  # type: ignore[no-untyped-def]
+    """The data of a group, from its flat blocks of state and constants."""
+    p, k, T, H, rows = settings.p, settings.k, settings.tasks, settings.heads, settings.rows
+    size = rows * (k + rows) + (1 if settings.remembers else 0) + p
+    lanes = state.shape[0] // (size + T + T * k + H * p)
+    chain = chain_work(settings, state[: size * lanes], constants)
+    first, second, third = size * lanes, (size + T) * lanes, (size + T + T * k) * lanes
+    ends = state[first:second].reshape((T, lanes))
+    layers = state[second:third].reshape((T, k, lanes)), state[third:].reshape((H, p, lanes))
+    return Replay(chain, chain.network, ends, layers[0], layers[1], np.empty(lanes, np.int64))
+
+
+@kernel
+def choose_tasks(settings, stream, work):  # type: ignore[no-untyped-def]
+    """Draw the task of each lane's step, and take its second layers."""
+    chain, chosen = work.chain, work.chosen
+    for lane in range(chosen.shape[0]):
+        task = task_of(work.ends[:, lane], stream.step[lane], stream.seed[lane], stream.key[lane])
+        chosen[lane] = task
+        for r in range(settings.k):
+            chain.constants.a_star[r, lane] = work.a_star[task, r, lane]
+        for i in range(settings.p):
+            chain.a[i, lane] = work.heads[min(task, settings.heads - 1), i, lane]
+
+
+@kernel
+def replay_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
+    """A step of the chain in each lane, with the second layers of its task."""
+    chain, chosen, draws = work.chain, work.chosen, settings.tasks > 0
+    if draws:
+        choose_tasks(settings, stream, work)
+    chain_step(settings, functions, stream, chain, broken)
+    if draws:
+        for lane in range(chosen.shape[0]):
+            for i in range(settings.p):
+                work.heads[min(chosen[lane], settings.heads - 1), i, lane] = chain.a[i, lane]

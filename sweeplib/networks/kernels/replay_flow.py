@@ -1,0 +1,95 @@
+"""The right-hand side of the overlaps' ODE with samples of several tasks: the mean of those of the tasks by shares.
+
+The state is that of `overlap_flow` with the second layers of all tasks in place of one, if there are several.
+"""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.kernels.overlap_flow import (
+    Systems,
+    Work,
+    chosen_systems,
+    example,
+    fill_slope,
+    unpack,
+    work_space,
+)
+from sweeplib.networks.numerics.binding import bound
+from sweeplib.networks.numerics.compiled import inlined
+from sweeplib.networks.numerics.integrators.dop853 import EquationRule, Equations
+
+
+class Mixture(NamedTuple):
+    """n systems of T tasks: the systems of all tasks, one after the other (n T,), their shares (n, T), and H heads."""
+
+    systems: Systems
+    shares: Array
+    heads: int
+
+
+class MixtureWork(NamedTuple):
+    """Work arrays: those of one system, and a state and a slope (size,) of it."""
+
+    task_work: Work
+    state: Array
+    slope: Array
+
+
+def _unbound(*_: Any) -> None:
+    raise NotImplementedError("bound by `mixture_rule`")
+
+
+of_task = _unbound
+
+
+def fill_mixture(i: int, state: Array, mixture: Mixture, work: MixtureWork, slope: Array) -> None:
+    """The sum of the slopes of the tasks times their shares; each trains its own head."""
+    state_of_task, count = work.state, mixture.shares.shape[1]
+    last = 1 if mixture.systems.scheduled else 0
+    p = len(work.task_work.a) if mixture.systems.trained else 0
+    first = len(state_of_task) - p - last
+    for v in range(len(slope)):
+        slope[v] = 0.0
+    for task in range(count):
+        share, head = mixture.shares[i, task], first + p * min(task, mixture.heads - 1)
+        if share == 0.0:
+            continue
+        for v in range(first):
+            state_of_task[v] = state[v]
+        for j in range(p):
+            state_of_task[first + j] = state[head + j]
+        if last:
+            state_of_task[first + p] = state[len(state) - 1]
+        of_task(i * count + task, state_of_task, mixture.systems, work.task_work, work.slope)
+        for v in range(first):
+            slope[v] += share * work.slope[v]
+        for j in range(p):
+            slope[head + j] += share * work.slope[first + j]
+    if last:
+        slope[len(slope) - 1] = 1.0
+
+
+@cache
+def mixture_rule() -> EquationRule:
+    """`fill_mixture` for an integrator, compiled once for all activations."""
+    slope_of_task = inlined(bound(fill_slope, unpacked=inlined(unpack)))
+    mixture, work = Mixture(example(), np.ones((1, 1)), 1), MixtureWork(work_space(1, 1), np.empty(2), np.empty(2))
+    return EquationRule(bound(fill_mixture, of_task=slope_of_task), mixture, work)
+
+
+def mixture_equations(systems: Systems, a: Array, a_star: Array, shares: Array, heads: int, size: int) -> Equations:
+    """The equations of n systems at a (n, T, p), a* (n, T, k), by shares (n, T); `size` is that of a state of one."""
+    (n, T, p), k = a.shape, a_star.shape[2]
+    layers: dict[str, Any] = {"a": a.reshape(n * T, p).copy(), "a_star": a_star.reshape(n * T, k).copy()}
+    tasks = chosen_systems(systems, np.repeat(np.arange(n), T))._replace(**layers)
+    work = MixtureWork(work_space(p, k), np.empty(size), np.empty(size))
+    return Equations(mixture_rule(), Mixture(tasks, np.ascontiguousarray(shares), heads), work)
+
+
+def with_heads(states: Array, at: slice, heads: Array) -> Array:
+    """Flat states (n, size) with other second layers (n, H, p) in place of those at some place."""
+    return np.concatenate([states[:, : at.start], heads.reshape(len(heads), -1), states[:, at.stop :]], axis=1)

@@ -1,0 +1,399 @@
+"""The Euler-Maruyama step of the overlaps' SDE, for a group of replicas in vector lanes.
+
+The rows of a block of states are the entries of Q (p, p), M (p, k) and a (p,).
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.kernels.factors import factorise
+from sweeplib.networks.kernels.lanes import (
+    OVERFLOW,
+    Constants,
+    Network,
+    add_mean,
+    allocating,
+    constants_of,
+    draw_normals,
+    fill_teacher_overlaps,
+    filled_lanes,
+    kernel,
+)
+from sweeplib.networks.kernels.local_fields import fields
+from sweeplib.networks.maths.expectations.system import Drifts, System
+
+LEAST_SQUARE = 0.25
+"""The least Q_ii by which a projection divides; a step of the SDE, unlike one of SGD, can make Q_ii negative."""
+LEAST_TIME = 1e-300
+"""In place of T = 0, the time of a step at the rate zero of a schedule."""
+
+
+class Settings(NamedTuple):
+    """The settings of a run of the SDE.
+
+    length : length of a step in SGD steps.
+    samples : number of fresh samples s in the noise T Σ_s η_s (X_s − E X) of a step. X_s is the mean increment of an
+        SGD step over T, given the fields of the sample.
+    share, spread : η_s = share + spread ξ_s, ξ_s ~ N(0, 1).
+    batch_size : number n_b of samples in the batch of an SGD step.
+    decays : whether weights or the second layer decay.
+    reflect : address of `reflect`, which allocates.
+    """
+
+    p: int
+    k: int
+    spherical: bool
+    trained: bool
+    length: float
+    samples: int
+    share: float
+    spread: float
+    batch_size: int
+    decays: bool
+    reflect: Any
+
+
+class Fields(NamedTuple):
+    """Normals z; λ, σ(λ), c (p, lanes); λ* (k, lanes); E, η, Σ η, the factor of c c in X_Q, y and 1/d (lanes,)."""
+
+    z: Array
+    lam: Array
+    lam_star: Array
+    value: Array
+    c: Array
+    E: Array
+    eta: Array
+    total: Array
+    square: Array
+    label: Array
+    per_dimension: Array
+
+
+class Pairs(NamedTuple):
+    """Sums over samples s of c_s u_sᵀ (p, k + p, lanes), and over pairs s ≠ s' of c_s c_s'ᵀ u_s·u_s' (p, p, lanes)."""
+
+    gradient: Array
+    products: Array
+    along: Array
+
+
+class Step(NamedTuple):
+    """The increments of a step: M (p, k), the lower triangle of Q (p, p), and a (p,)."""
+
+    M: Array
+    Q: Array
+    a: Array
+
+
+class Diffusion(NamedTuple):
+    """The data of a group: state and constants, the factor (A, B) of Ω, and work arrays of a step."""
+
+    a: Array
+    constants: Constants
+    A: Array
+    B: Array
+    indefinite: Array
+    system: System
+    drifts: Drifts
+    fields: Fields
+    pairs: Pairs
+    step: Step
+    network: Network
+
+
+@allocating
+def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
+    """The data of a group, from its flat blocks of state and constants."""
+    p, k = settings.p, settings.k
+    lanes = state.shape[0] // (p * p + p * k + p)
+    ends = p * p * lanes, (p * p + p * k) * lanes
+    Q, M = state[: ends[0]].reshape((p, p, lanes)), state[ends[0] : ends[1]].reshape((p, k, lanes))
+    a, fixed = state[ends[1] :].reshape((p, lanes)), constants_of(constants, k)
+    P, rows, wide = np.empty((k, k, lanes)), np.empty((9, lanes)), np.empty((4, p, lanes))
+    fill_teacher_overlaps(fixed.L_star, P)
+    stretch, numbers = rows[0], fixed.numbers
+    for lane in range(lanes):
+        stretch[lane] = 1.0 + 2.0 / numbers.d[lane]
+        rows[8, lane] = 1.0 / numbers.d[lane]
+    z = np.empty((4 * ((settings.samples * (p + k + 2) + 3) // 4), lanes))
+    matrices, teacher = np.zeros((3, p, p, lanes)), np.empty((k, lanes))
+    tall = np.zeros((2, p, k, lanes))
+    pairs = Pairs(np.empty((p, k + p, lanes)), np.empty((p, p, lanes)), np.empty((p, lanes)))
+    return Diffusion(
+        a,
+        fixed,
+        np.empty((p, k, lanes)),
+        np.zeros((p, p, lanes)),
+        np.empty(lanes, np.bool_),
+        System(Q, M, P, a, fixed.a_star, numbers.Delta, stretch, None, None),
+        Drifts(tall[0], matrices[0], matrices[1], wide[0]),
+        Fields(z, wide[1], teacher, wide[2], wide[3], rows[1], rows[2], rows[3], rows[4], rows[7], rows[8]),
+        pairs,
+        Step(tall[1], matrices[2], np.empty((p, lanes))),
+        Network(Q, M, P, a, fixed.a_star, rows[5], rows[6], np.zeros(1, np.bool_)),
+    )
+
+
+@kernel
+def sde_prepare(settings, functions, work, broken):  # type: ignore[no-untyped-def]
+    """Fill A and B by `factorise`; reflect lanes with indefinite Ω that are not `broken` before."""
+    Q, M, A, B, indefinite = work.system.Q, work.system.M, work.A, work.B, work.indefinite
+    L_star, spherical = work.constants.L_star, settings.spherical
+    lanes = Q.shape[2]
+    if factorise(Q, M, L_star, A, B, indefinite):
+        for lane in range(lanes):
+            if indefinite[lane] and not broken[lane]:
+                settings.reflect(Q, M, A, lane, spherical)
+        factorise(Q, M, L_star, A, B, indefinite)
+
+
+@kernel
+def with_functions(system, functions):  # type: ignore[no-untyped-def]
+    """The system with the functions of its activations, as the rules take it."""
+    Q, M, P, a, a_star, Delta, stretch, _, _ = system
+    return System(Q, M, P, a, a_star, Delta, stretch, functions.pair, functions.one_drifts)
+
+
+@kernel
+def project_drifts(system, T, drifts, step, inverse):  # type: ignore[no-untyped-def]
+    """Replace the drifts of (Q, M), Q_ii = 1, by those of a projected mean SGD step; divide the noise by its norms.
+
+    With n_i = √(1 + T Φ_ii), Ψ_ir becomes ((M_ir + T Ψ_ir)/n_i − M_ir)/T, and Φ_ij becomes
+    ((Q_ij + T Φ_ij)/(n_i n_j) − Q_ij)/T, so Φ_ii vanishes. `inverse` (p, lanes) is filled with 1/n_i.
+    """
+    Q, M, drift_Q, drift_M, step_Q, step_M = system.Q, system.M, drifts.GF, drifts.M, step.Q, step.M
+    p, k, lanes = M.shape
+    for i in range(p):
+        for lane in range(lanes):
+            square = max(1.0 + T[lane] * drift_Q[i, i, lane], LEAST_SQUARE)
+            inverse[i, lane] = 1.0 / math.sqrt(square)
+    for i in range(p):
+        for r in range(k):
+            for lane in range(lanes):
+                mean = (M[i, r, lane] + T[lane] * drift_M[i, r, lane]) * inverse[i, lane]
+                drift_M[i, r, lane] = (mean - M[i, r, lane]) / max(T[lane], LEAST_TIME)
+                step_M[i, r, lane] *= inverse[i, lane]
+        for j in range(i + 1):
+            for lane in range(lanes):
+                mean = (Q[i, j, lane] + T[lane] * drift_Q[i, j, lane]) * inverse[i, lane] * inverse[j, lane]
+                drift_Q[i, j, lane] = (mean - Q[i, j, lane]) / max(T[lane], LEAST_TIME)
+                step_Q[i, j, lane] *= inverse[i, lane] * inverse[j, lane]
+        for lane in range(lanes):
+            drift_Q[i, i, lane] = 0.0
+
+
+@kernel
+def project(Q, M, inverse):  # type: ignore[no-untyped-def]
+    """Divide rows of M, and rows and columns of Q, by the norms √Q_ii, with Q_ii at least LEAST_SQUARE."""
+    p, k, lanes = M.shape
+    for i in range(p):
+        for lane in range(lanes):
+            inverse[lane] = 1.0 / math.sqrt(max(Q[i, i, lane], LEAST_SQUARE))
+        for r in range(k):
+            for lane in range(lanes):
+                M[i, r, lane] *= inverse[lane]
+        for j in range(p):
+            for lane in range(lanes):
+                Q[i, j, lane] *= inverse[lane]
+                Q[j, i, lane] = Q[i, j, lane]
+        for lane in range(lanes):
+            Q[i, i, lane] = 1.0
+
+
+@kernel
+def add_drifts(time, factor, drifts, step):  # type: ignore[no-untyped-def]
+    """Add the drifts over `factor` times a time (lanes,) to a step."""
+    p, k, lanes = drifts.M.shape
+    for i in range(p):
+        for lane in range(lanes):
+            step.a[i, lane] += factor * time[lane] * drifts.a[i, lane]
+        for r in range(k):
+            for lane in range(lanes):
+                step.M[i, r, lane] += factor * time[lane] * drifts.M[i, r, lane]
+        for j in range(i + 1):
+            for lane in range(lanes):
+                step.Q[i, j, lane] += factor * time[lane] * drifts.GF[i, j, lane]
+
+
+@kernel
+def move(Q, M, step):  # type: ignore[no-untyped-def]
+    """Add a step to (Q, M); Q stays symmetric."""
+    p, k, lanes = M.shape
+    for i in range(p):
+        for r in range(k):
+            for lane in range(lanes):
+                M[i, r, lane] += step.M[i, r, lane]
+        for j in range(i + 1):
+            for lane in range(lanes):
+                Q[i, j, lane] += step.Q[i, j, lane]
+                Q[j, i, lane] = Q[i, j, lane]
+
+
+@kernel
+def sde_network(work):  # type: ignore[no-untyped-def]
+    """Do nothing: the overlaps are the state."""
+
+
+@kernel
+def draw_sample(u, settings, functions, work):  # type: ignore[no-untyped-def]
+    """Fill the fields of a fresh sample from normals u (k + p + 2, lanes): u*, w, one for the label, and ξ."""
+    p, k = settings.p, settings.k
+    constants, numbers = work.constants, work.constants.numbers
+    _, lam, lam_star, value, c, E, eta, total, square, label, per_dimension = work.fields
+    lanes = E.shape[0]
+    fields(work.A, work.B, constants.L_star, u, lam, lam_star)
+    functions.labels(lam_star, constants.a_star, E)
+    for lane in range(lanes):
+        E[lane] += numbers.deviation[lane] * u[k + p, lane]
+        eta[lane] = numbers.T[lane] * (settings.share + settings.spread * u[k + p + 1, lane])
+        total[lane] += eta[lane]
+        square[lane] = 0.0
+    for row in range(k + p):
+        for lane in range(lanes):
+            square[lane] += u[row, lane] * u[row, lane]
+    for lane in range(lanes):
+        # ‖x‖² given u, in the mean over what is out of the span: 1 + (|u|² − p − k)/d
+        square[lane] = numbers.noise[lane] * (1.0 + per_dimension[lane] * (square[lane] - (k + p)))
+    functions.value(lam.reshape(p * lanes), value.reshape(p * lanes))
+    if not functions.is_plain:
+        for lane in range(lanes):
+            label[lane] = E[lane]
+    add_mean(-1.0 / p, work.a, value, E)
+    if not functions.is_plain:
+        functions.force(functions.numbers, E, label)
+    functions.slope(lam.reshape(p * lanes), c.reshape(p * lanes))
+    for i in range(p):
+        for lane in range(lanes):
+            c[i, lane] *= work.a[i, lane] * E[lane]
+    if settings.decays:  # c x is added to weights that have decayed
+        for i in range(p):
+            for lane in range(lanes):
+                lam[i, lane] *= 1.0 - numbers.weight_decay[lane] * numbers.T[lane]
+
+
+@kernel
+def add_pairs(u, c, pairs):  # type: ignore[no-untyped-def]
+    """Add the pairs of a sample and the earlier ones: c_s c_s'ᵀ u_s·u_s' and its transpose."""
+    gradient, products, along = pairs
+    p, width, lanes = gradient.shape
+    along[:] = 0.0
+    for i in range(p):
+        for s in range(width):
+            for lane in range(lanes):
+                along[i, lane] += gradient[i, s, lane] * u[s, lane]
+                gradient[i, s, lane] += c[i, lane] * u[s, lane]
+    for i in range(p):
+        for j in range(i + 1):
+            for lane in range(lanes):
+                products[i, j, lane] += along[i, lane] * c[j, lane] + along[j, lane] * c[i, lane]
+
+
+@kernel
+def add_products_of_means(settings, T, pairs, drifts):  # type: ignore[no-untyped-def]
+    """Add T (1 − 1/n_b) E[c uᵀ] E[c uᵀ]ᵀ, estimated without bias from the pairs, to the drift of Q."""
+    p, _, lanes = pairs.gradient.shape
+    share = (1.0 - 1.0 / settings.batch_size) / (settings.samples * (settings.samples - 1))
+    for i in range(p):
+        for j in range(i + 1):
+            for lane in range(lanes):
+                drifts.GF[i, j, lane] += share * T[lane] * pairs.products[i, j, lane]
+
+
+@kernel
+def shorten_flow(numbers, drifts):  # type: ignore[no-untyped-def]
+    """Multiply Ψ^GF by 1 − λT, as the weights beside which c x is have decayed by the step."""
+    p, _, lanes = drifts.GF.shape
+    for i in range(p):
+        for j in range(i + 1):
+            for lane in range(lanes):
+                drifts.GF[i, j, lane] *= 1.0 - numbers.weight_decay[lane] * numbers.T[lane]
+
+
+@kernel
+def add_decay(work):  # type: ignore[no-untyped-def]
+    """Add the drifts of an SGD step by decay: −λ M, −(2 − λT) λ Q and −λ_a a."""
+    system, drifts, numbers = work.system, work.drifts, work.constants.numbers
+    p, k, lanes = drifts.M.shape
+    for i in range(p):
+        for lane in range(lanes):
+            drifts.a[i, lane] -= numbers.second_layer_decay[lane] * work.a[i, lane]
+        for r in range(k):
+            for lane in range(lanes):
+                drifts.M[i, r, lane] -= numbers.weight_decay[lane] * system.M[i, r, lane]
+        for j in range(i + 1):
+            for lane in range(lanes):
+                decay = numbers.weight_decay[lane]
+                drifts.GF[i, j, lane] -= (2.0 - decay * numbers.T[lane]) * decay * system.Q[i, j, lane]
+
+
+@kernel
+def add_noise(settings, work):  # type: ignore[no-untyped-def]
+    """Add η X of the sample to the step: X_M = c λ*, X_Q = c λ + λ c + (γ/(p n_b)) ‖x‖² c c, X_a = σ(λ) E."""
+    _, lam, lam_star, value, c, E, eta, _, square, _, _ = work.fields
+    step = work.step
+    p, k, lanes = step.M.shape
+    for i in range(p):
+        for r in range(k):
+            for lane in range(lanes):
+                step.M[i, r, lane] += eta[lane] * c[i, lane] * lam_star[r, lane]
+        for j in range(i + 1):
+            for lane in range(lanes):
+                linear = c[i, lane] * lam[j, lane] + c[j, lane] * lam[i, lane]
+                step.Q[i, j, lane] += eta[lane] * (linear + square[lane] * c[i, lane] * c[j, lane])
+        if settings.trained:
+            for lane in range(lanes):
+                step.a[i, lane] += eta[lane] * value[i, lane] * E[lane]
+
+
+@kernel
+def note_overflow(Q, a, broken):  # type: ignore[no-untyped-def]
+    """Set `broken` (lanes,) where a norm or a second layer is beyond OVERFLOW, or NaN."""
+    p, lanes = a.shape
+    for i in range(p):
+        for lane in range(lanes):
+            broken[lane] |= not ((abs(Q[i, i, lane]) < OVERFLOW) & (abs(a[i, lane]) < OVERFLOW))
+
+
+@kernel
+def sde_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
+    """A step: (Q, M) += Ψ Δt + T Σ_s η_s (X_s − Ψ), a += ε times the same; project."""
+    system, drifts, step, sample, numbers = work.system, work.drifts, work.step, work.fields, work.constants.numbers
+    p, _, lanes = step.M.shape
+    width = p + settings.k + 2
+    draw_normals(stream.step, stream.seed, stream.key, sample.z)
+    step.M[:], step.Q[:], step.a[:], sample.total[:] = 0.0, 0.0, 0.0, 0.0
+    if settings.batch_size > 1:
+        work.pairs.gradient[:], work.pairs.products[:] = 0.0, 0.0
+    for s in range(settings.samples):
+        draw_sample(sample.z[s * width : (s + 1) * width], settings, functions, work)
+        add_noise(settings, work)
+        if settings.batch_size > 1:
+            add_pairs(sample.z[s * width : (s + 1) * width], sample.c, work.pairs)
+    functions.drifts(filled_lanes(broken), with_functions(system, functions), drifts)
+    if settings.decays:
+        shorten_flow(numbers, drifts)
+    for i in range(p):
+        for j in range(i + 1):
+            for lane in range(lanes):
+                drifts.GF[i, j, lane] += numbers.noise[lane] * drifts.Var[i, j, lane]
+    add_drifts(sample.total, -1.0, drifts, step)
+    if settings.batch_size > 1:
+        add_products_of_means(settings, numbers.T, work.pairs, drifts)
+    if settings.decays:
+        add_decay(work)
+    if settings.spherical:
+        project_drifts(system, numbers.T, drifts, step, sample.c)
+    add_drifts(numbers.T, settings.length, drifts, step)
+    move(system.Q, system.M, step)
+    if settings.trained:
+        for i in range(p):
+            for lane in range(lanes):
+                work.a[i, lane] += numbers.second_layer_rate[lane] * step.a[i, lane]
+    note_overflow(system.Q, work.a, broken)
+    work.network.slack[:] = 0.0  # the noise has no bound
+    if settings.spherical:
+        project(system.Q, system.M, sample.square)
+    sde_prepare(settings, functions, work, broken)

@@ -1,0 +1,64 @@
+"""What a step makes of the gradient of the weights: its factor by address, and the rule for kernels."""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from sweeplib.networks.numerics.compiled import in_loops, pointer
+from sweeplib.networks.problem import UPDATES, Rule
+
+_LINE = types.Array(types.float64, 1, "C")
+
+
+class StepRule(NamedTuple):
+    """A rule for kernels.
+
+    rescales : whether the gradient has a factor.
+    factor : address of a function (numbers (m,), T (n,), square (n,), memory (n,)) that replaces squared norms of
+        gradients by factors, and updates memories.
+    numbers : the values of the rule's parameters.
+    momentum : β; zero without velocities.
+    has_velocities, is_tangent : as those of the `Update`.
+    """
+
+    rescales: bool
+    factor: Any
+    numbers: NDArray[np.float64]
+    momentum: float
+    has_velocities: bool
+    is_tangent: bool
+
+    @property
+    def moves_rows(self) -> bool:
+        """Whether steps depend on more of the rows of weights than the factors of their samples."""
+        return self.has_velocities or self.is_tangent
+
+
+@cache
+def step_rule(rule: Rule) -> StepRule:
+    """The rule for kernels; without a factor, its address is that of a factor that no kernel calls."""
+    step, numbers = UPDATES[rule.update], np.array(rule.numbers, float)
+    momentum = rule.numbers[0] if step.has_velocities else 0.0
+    factor = factor_address(rule.update if step.factor is not None else "normalised")
+    return StepRule(step.factor is not None, factor, numbers, momentum, step.has_velocities, step.is_tangent)
+
+
+@cache
+def factor_address(step: str) -> Any:
+    """The address of the function that fills the factors of a registered step."""
+    return pointer(_fill_factors, types.void(_LINE, _LINE, _LINE, _LINE), factor=in_loops(UPDATES[step].factor))
+
+
+def _unbound(*_: Any) -> Any:
+    raise NotImplementedError("bound by `factor_address`")
+
+
+factor = _unbound
+
+
+def _fill_factors(numbers, T, square, memory):  # type: ignore[no-untyped-def]
+    for n in range(square.shape[0]):
+        square[n], memory[n] = factor(numbers, T[n], square[n], memory[n])

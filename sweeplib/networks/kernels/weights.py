@@ -1,0 +1,393 @@
+"""The steps of SGD on the weights of one replica: one fresh sample per step, in blocks of steps."""
+
+import math
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.kernels.disturbances import fill_masks
+from sweeplib.networks.kernels.lanes import OVERFLOW
+from sweeplib.networks.kernels.row_products import inner_product
+from sweeplib.networks.kernels.sample_blocks import BLOCK, MULTIPLE, called_once, draw_block
+from sweeplib.networks.kernels.schedules import label_deviation, step_time
+from sweeplib.networks.numerics.inner_functions import FOR_KERNELS, OPTIMISED_APART
+
+SMALL = 1e-30
+"""The deferred factor of a row at which steps end: its inverse, which is in the stored row, would overflow."""
+MOST_GROWTH = 32.0
+"""The factor by which that of a projected row may grow before steps end: errors of its norm grow with the square."""
+
+GOING, DIVERGED, STOPPED = 0, 1, 2
+"""The fate of a run: it continues, has diverged, or stopped at its last exit."""
+
+_kernel = numba.njit(error_model="numpy", fastmath={"contract"}, _nrt=False, **FOR_KERNELS)
+_allocating = numba.njit(error_model="numpy", fastmath={"contract"}, **FOR_KERNELS)
+
+
+class Replica(NamedTuple):
+    """One run: its state and constants.
+
+    W (p, d), a (p,), b (p,) : the state.
+    W* (k, d), a* (k,), `Numbers`, geometry : the constants.
+    velocities (p, d), memory (1,) : of the rule of the steps; no velocities (0, 0) without momentum.
+    key, seed : the name of the stream of its samples.
+    inputs, law, law_key : the function of the data law, its parameters, and the name of a stream of its own.
+    """
+
+    W: Array
+    a: Array
+    b: Array
+    W_star: Array
+    a_star: Array
+    numbers: Any
+    spherical: bool
+    velocities: Array
+    memory: Array
+    key: Any
+    seed: Any
+    inputs: Any
+    law: Array
+    law_key: Any
+
+
+class Exits(NamedTuple):
+    """Exits of one run.
+
+    They are: targets of the risk (thresholds,); steps of the exits (thresholds,), negative before; whether to stop at
+    the last exit; the current overlaps Q (p, p, 1), M (p, k, 1), P (k, k, 1), used while a target is pending.
+    """
+
+    targets: Array
+    exits: NDArray[np.int64]
+    stop: bool
+    Q: Array
+    M: Array
+    P: Array
+
+
+class Room(NamedTuple):
+    """Work arrays of a block of steps.
+
+    Of the block and the one before: normals (2, BLOCK, padded).
+    Of the samples: factors of the updates (BLOCK, p), products with W (BLOCK, p) and W* (k, BLOCK), labels (BLOCK,),
+    the part of these that comes with the inputs (BLOCK,), products with each other (BLOCK, BLOCK).
+    √Δ of the samples (BLOCK,), and with noise of inputs ξ (padded,) and products of W* without it (k, BLOCK).
+    Of one step: E or the force, and the label (2, 1); λ, λ + b, σ, c (p,), and the factors by which projection shrinks
+    rows, in this step, in total, and the least of these totals; with dropout b_i/π and b_i a_i/π (p,).
+    """
+
+    normals: Array
+    factors: Array
+    along: Array
+    along_star: Array
+    a_star: Array
+    label: Array
+    shift: Array
+    gram: Array
+    deviation: Array
+    xi: Array
+    clean_star: Array
+    sample: Array
+    lam: Array
+    field: Array
+    value: Array
+    c: Array
+    masks: Array
+    layer: Array
+    shrink: Array
+    norm: Array
+    least_norm: Array
+    squared_norm: Array
+    risk: Array
+
+
+@_allocating
+def room_of(replica):  # type: ignore[no-untyped-def]
+    """Work arrays for the steps of a replica."""
+    p, d = replica.W.shape
+    k = replica.W_star.shape[0]
+    # ones, with which `norm`, `least_norm` and `squared_norm` begin
+    a_star, rows, padded = np.empty((k, BLOCK)), np.ones((10, p)), MULTIPLE * (d // MULTIPLE + 1)
+    for r in range(k):
+        a_star[r, :] = replica.a_star[r]
+    return Room(
+        # zeros, not empty: the first pass adds zero times the samples of a block before, where NaN would stay
+        np.zeros((2, BLOCK, padded)),
+        np.zeros((BLOCK, p)),
+        np.empty((BLOCK, p)),
+        np.empty((k, BLOCK)),
+        a_star,
+        np.empty(BLOCK),
+        np.empty(BLOCK),
+        np.empty((BLOCK, BLOCK)),
+        np.full(BLOCK, replica.numbers.deviation),
+        np.empty(padded if replica.numbers.input_noise > 0.0 else 0),
+        np.zeros((k, BLOCK)),
+        np.empty((2, 1)),
+        rows[0],
+        rows[1],
+        rows[2],
+        rows[3],
+        rows[4],
+        rows[5],
+        rows[6],
+        rows[7],
+        rows[8],
+        rows[9],
+        np.empty(1),
+    )
+
+
+@_kernel
+def drop_units(replica, number, room):  # type: ignore[no-untyped-def]
+    """Fill b_i/π and the second layer b_i a_i/π of sample `number`."""
+    fill_masks(replica.numbers.keep_probability, np.uint64(number), replica.seed, replica.key, room.masks)
+    for i in range(len(replica.a)):
+        room.layer[i] = room.masks[i] * replica.a[i]
+
+
+@_kernel
+def displacement(replica, layer, label, functions, room):  # type: ignore[no-untyped-def]
+    """Fill λ + b and σ(λ + b), and return E = label − (1/p) Σ a_i σ(λ_i + b_i) for this second layer a."""
+    for i in range(len(replica.b)):
+        room.field[i] = room.lam[i] + replica.b[i]
+    functions.value(room.field, room.value)
+    return label - inner_product(layer, room.value) / len(layer)
+
+
+@numba.njit(_nrt=False, error_model="numpy", **OPTIMISED_APART)
+def force(function, numbers, E, label, sample):  # type: ignore[no-untyped-def]
+    """The force −∂L/∂f of a sample with the displacement E; `sample` is a work array (2, 1)."""
+    sample[0, 0], sample[1, 0] = E, label
+    function(numbers, sample[0], sample[1])
+    return sample[0, 0]
+
+
+@_kernel
+def fill_moves(replica, layer, E, step_time, functions, room):  # type: ignore[no-untyped-def]
+    """Fill c_i = T a_i σ'(λ_i + b_i) E for this second layer a; with dropout σ has the factors b_i/π."""
+    functions.slope(room.field, room.c)
+    for i in range(len(room.c)):
+        room.c[i] *= step_time * E * layer[i]
+    if replica.numbers.keep_probability < 1.0:
+        for i in range(len(room.c)):
+            room.value[i] *= room.masks[i]
+
+
+@_kernel
+def rescale(replica, rule, square, T, room):  # type: ignore[no-untyped-def]
+    """Multiply c by the factor of a gradient with ‖g‖² = ‖x‖² Σ c_i²/T²; `square` is d ‖x‖² of the sample x."""
+    square *= inner_product(room.c, room.c) / (replica.W.shape[1] * T * T) if T > 0.0 else 0.0
+    factor = factor_of(rule, square, T, replica.memory, room.sample)
+    for i in range(len(room.c)):
+        room.c[i] *= factor
+
+
+@numba.njit(_nrt=False, error_model="numpy", **OPTIMISED_APART)
+def factor_of(rule, square, T, memory, sample):  # type: ignore[no-untyped-def]
+    """The factor of a gradient with this squared norm; `sample` is a work array (2, 1)."""
+    sample[0, 0], sample[1, 0] = square, T
+    rule.factor(rule.numbers, sample[1], sample[0], memory)
+    return sample[0, 0]
+
+
+@_kernel
+def train_others(replica, E, step_time, room):  # type: ignore[no-untyped-def]
+    """Add ε T [σ(λ_i + b_i) E − λ_a a_i] to a_i and β c_i to b_i."""
+    numbers = replica.numbers
+    if numbers.offset_rate > 0.0:
+        for i in range(len(replica.b)):
+            replica.b[i] += numbers.offset_rate * room.c[i]
+    if numbers.second_layer_rate > 0.0:
+        for i in range(len(replica.a)):
+            force = E * room.value[i] - numbers.second_layer_decay * replica.a[i]
+            replica.a[i] += numbers.second_layer_rate * step_time * force
+
+
+@_kernel
+def kept_part(numbers, T):  # type: ignore[no-untyped-def]
+    """The factor of the weights in a step, beside the gradient."""
+    return 1.0 - numbers.weight_decay * T
+
+
+@_kernel
+def move_others(replica, T, moves):  # type: ignore[no-untyped-def]
+    """Let a decay, and add the moves (2, p) to a and b."""
+    rate = replica.numbers.second_layer_rate
+    for i in range(len(replica.a)):
+        replica.a[i] *= 1.0 - rate * T * replica.numbers.second_layer_decay
+        replica.a[i] += moves[0, i]
+        replica.b[i] += moves[1, i]
+
+
+@_kernel
+def is_waiting(exits):  # type: ignore[no-untyped-def]
+    """Whether a target is pending."""
+    waiting = False
+    for t in range(exits.targets.shape[0]):
+        waiting |= exits.exits[t] < 0
+    return waiting
+
+
+@_kernel
+def note_exits(replica, exits, functions, step, room):  # type: ignore[no-untyped-def]
+    """Record a step as exit of the thresholds that the risk reaches; return whether the run stops."""
+    p, k = len(replica.a), len(replica.a_star)
+    second_layers = replica.a.reshape((p, 1)), replica.a_star.reshape((k, 1))
+    functions.risk(functions.pair, exits.Q, exits.M, exits.P, second_layers[0], second_layers[1], room.risk)
+    for t in range(exits.targets.shape[0]):
+        if exits.exits[t] < 0 and room.risk[0] <= exits.targets[t]:
+            exits.exits[t] = step
+    return exits.stop and not is_waiting(exits)
+
+
+@_kernel
+def fill_overlaps(replica, exits):  # type: ignore[no-untyped-def]
+    """Fill Q = WWᵀ/d and M = WW*ᵀ/d."""
+    W, W_star = replica.W, replica.W_star
+    p, d = W.shape
+    for i in range(p):
+        for j in range(i + 1):
+            exits.Q[i, j, 0] = inner_product(W[i], W[j]) / d
+            exits.Q[j, i, 0] = exits.Q[i, j, 0]
+        for r in range(len(W_star)):
+            exits.M[i, r, 0] = inner_product(W[i], W_star[r]) / d
+
+
+@_kernel
+def update_overlaps(exits, lam_star, square, shrinkage, room):  # type: ignore[no-untyped-def]
+    """Q and M after w_i ← `shrinkage` w_i + c_i x/√d, then shrink row i by its factor; `square` is ‖x‖²."""
+    Q, M, lam, c, shrink = exits.Q, exits.M, room.lam, room.c, room.shrink
+    for i in range(len(c)):
+        for j in range(len(c)):
+            change = shrinkage * (c[i] * lam[j] + c[j] * lam[i]) + c[i] * c[j] * square
+            Q[i, j, 0] = shrink[i] * shrink[j] * (shrinkage * shrinkage * Q[i, j, 0] + change)
+        for r in range(len(lam_star)):
+            M[i, r, 0] = shrink[i] * (shrinkage * M[i, r, 0] + c[i] * lam_star[r])
+
+
+@_kernel
+def shrink_rows(square, shrinkage, room):  # type: ignore[no-untyped-def]
+    """Project the rows after a step, which kept a part of them: update `norm`, and fill the factors of this step."""
+    lam, c = room.lam, room.c
+    for i in range(len(c)):
+        before = shrinkage * shrinkage * room.squared_norm[i]
+        room.shrink[i] = 1.0 / math.sqrt(before + 2.0 * shrinkage * c[i] * lam[i] + c[i] * c[i] * square)
+        room.squared_norm[i] = 1.0
+        room.norm[i] *= room.shrink[i]
+        room.least_norm[i] = min(room.least_norm[i], room.norm[i])
+
+
+@called_once
+def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ignore[no-untyped-def]
+    """Take step s of a block, number `step` of the run, at the rate of T; return the fate of the run."""
+    x, lam, factors, norm = room.normals[samples][s], room.lam, room.factors, room.norm
+    p, d = replica.W.shape
+    root, shrinkage = 1.0 / math.sqrt(d), kept_part(replica.numbers, T)
+    for t in range(s):
+        for i in range(p):
+            # what earlier steps of the block will have added to W
+            room.along[s, i] += factors[t, i] * room.gram[t, s]
+    for i in range(p):
+        lam[i] = norm[i] * root * room.along[s, i]
+    layer = replica.a
+    if replica.numbers.keep_probability < 1.0:
+        drop_units(replica, step, room)
+        layer = room.layer
+    E = displacement(replica, layer, room.label[s], functions, room)
+    # not `>=`, which is false for NaN
+    if not abs(E) < OVERFLOW:
+        return DIVERGED
+    if not functions.is_plain:
+        E = force(functions.force, functions.numbers, E, room.label[s], room.sample)
+    waiting = is_waiting(exits)
+    square = inner_product(x[:d], x[:d]) if replica.spherical or waiting or functions.rule.rescales else 0.0
+    fill_moves(replica, layer, E, T, functions, room)
+    if functions.rule.rescales:
+        rescale(replica, functions.rule, square, T, room)
+    for i in range(p):
+        norm[i] *= shrinkage
+        # the stored row is multiplied by `norm` at the end, and what is added to it now too
+        factors[s, i] = room.c[i] / (norm[i] * root)
+    train_others(replica, E, T, room)
+    if replica.spherical:
+        shrink_rows(square, shrinkage, room)
+    if waiting:
+        update_overlaps(exits, room.along_star[:, s], square, shrinkage, room)
+        if note_exits(replica, exits, functions, step + 1, room):
+            return STOPPED
+    return GOING
+
+
+@_kernel
+def fill_squared_norms(W, out):  # type: ignore[no-untyped-def]
+    """Fill the squared norms of rows over d."""
+    for i in range(len(out)):
+        out[i] = inner_product(W[i], W[i]) / W.shape[1]
+
+
+@_kernel
+def finish(replica, before, room):  # type: ignore[no-untyped-def]
+    """Apply the updates of the last block, and divide rows by their norms."""
+    W, factors = replica.W, room.factors
+    for i in range(W.shape[0]):
+        f0, f1, f2, f3 = factors[0, i], factors[1, i], factors[2, i], factors[3, i]
+        for j in range(W.shape[1]):
+            W[i, j] += (f0 * before[0, j] + f1 * before[1, j]) + (f2 * before[2, j] + f3 * before[3, j])
+            W[i, j] *= room.norm[i]
+
+
+@_kernel
+def must_finish(room):  # type: ignore[no-untyped-def]
+    """Whether the deferred factor of a row is SMALL, or has grown so much that the row has left the sphere a little."""
+    must = False
+    for i in range(room.norm.shape[0]):
+        must |= room.norm[i] < SMALL or room.norm[i] > MOST_GROWTH * room.least_norm[i]
+    return must
+
+
+@_kernel
+def project_rows(W, square):  # type: ignore[no-untyped-def]
+    """Divide rows by their norms; `square` (p,) is a work array."""
+    fill_squared_norms(W, square)
+    for i in range(W.shape[0]):
+        for j in range(W.shape[1]):
+            W[i, j] /= math.sqrt(square[i])
+
+
+def sgd_steps(count, step, replica, rates, functions, exits):  # type: ignore[no-untyped-def]
+    """Take up to `count` steps from number `step` on; return their number and the fate of the run.
+
+    W, a, Q, M and the exits change in place. Steps are taken in blocks. W and W* are multiplied with the samples of all
+    steps of a block; the products of these samples with each other account for the updates of the weights within the
+    block. The updates, `factors` times the samples of a block, are applied in the pass of the next block, so that W is
+    read and written once per block. Projection and decay are deferred too: `norm` holds a row's factor, which is
+    applied at the end. The steps end early where this `must_finish`; rows then are on the sphere, Q and M are not.
+    """
+    room, clock = room_of(replica), np.empty((2, 1))
+    if replica.spherical:
+        fill_squared_norms(replica.W, room.squared_norm)
+    done, fate, samples = 0, GOING, 0 * count  # functions would be compiled for the literal zero too
+    while done < count and fate == GOING:
+        fresh = min(BLOCK, count - done)
+        if rates.anneals:
+            for s in range(fresh):
+                room.deviation[s] = label_deviation(step + done + s, replica.numbers, rates, clock)
+        draw_block(fresh, step + done, replica, functions, samples, room)
+        for s in range(fresh):
+            T = step_time(step + done, replica.numbers.T, rates, clock)
+            fate = take_step(s, samples, step + done, T, replica, functions, exits, room)
+            if fate != DIVERGED:
+                done += 1
+            if fate != GOING:
+                break
+        samples = 1 - samples
+        if must_finish(room):
+            break
+    finish(replica, room.normals[1 - samples], room)
+    if replica.spherical and must_finish(room):
+        project_rows(replica.W, room.squared_norm)
+    return done, fate

@@ -1,0 +1,6 @@
+"""Formulas of several fields, such as `lam1 + lam1*lam2 + he3(lam3)`, and sums of ridge functions equal to them."""
+
+from sweeplib.networks.maths.formulas.formula import Formula, formula
+from sweeplib.networks.maths.formulas.ridges import Ridge, is_constant, ridges
+
+__all__ = ["Formula", "Ridge", "formula", "is_constant", "ridges"]

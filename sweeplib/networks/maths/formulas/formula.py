@@ -1,0 +1,339 @@
+"""Formulas of the fields lam1, lam2, ...: numbers, + - * /, powers, and registered activations of formulas.
+
+A formula is parsed as Python, and every part that is not one of these is refused with its position. No code of the text
+is run.
+"""
+
+import ast
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+from sweeplib.engine.language.arithmetic import FUNCTIONS
+from sweeplib.engine.language.reader import MOST_LEVELS, Reader
+from sweeplib.errors import InputError
+from sweeplib.networks.maths.activations import ACTIVATIONS, Activation, activation
+
+MOST_FIELDS = 16
+MAX_POWER = 12
+ALLOWED = "numbers, the fields lam1, lam2, ..., + - * / **, and activations of these, as in `lam1*lam2 + he3(lam3)`"
+
+
+class Formula:
+    """A function of the fields λ_1, ..., λ_k; `str` is its one spelling."""
+
+    binding = 3
+    """How tightly it binds in text: 0 sum, 1 product, 2 power, 3 anything else."""
+
+    @property
+    def parts(self) -> tuple["Formula", ...]:
+        """The formulas that it is made of."""
+        return ()
+
+    def written(self, *, latex: bool) -> str:
+        """The formula as LaTeX without dollars, or as its text."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.written(latex=False)
+
+    def source(self, functions: dict[str, str]) -> str:
+        """The formula as Python; `functions` collects the Python names of activations."""
+        raise NotImplementedError
+
+    @cached_property
+    def width(self) -> int:
+        """The number of the highest field."""
+        return max((node.width for node in self.parts), default=0)
+
+    @cached_property
+    def levels(self) -> int:
+        """The depth of its tree."""
+        return 1 + max((node.levels for node in self.parts), default=0)
+
+    def within(self, binding: int, *, latex: bool) -> str:
+        """The text of the formula as a part of one that binds so tightly."""
+        text = self.written(latex=latex)
+        return text if self.binding >= binding else f"({text})"
+
+    def walk(self) -> Iterator["Formula"]:
+        """Yield the formula and all formulas that it is made of."""
+        yield self
+        for node in self.parts:
+            yield from node.walk()
+
+
+@dataclass(frozen=True)
+class Number(Formula):
+    """A constant."""
+
+    value: float
+
+    @property
+    def binding(self) -> int:  # type: ignore[override]
+        """A negative number is like a product."""
+        return 3 if self.value >= 0.0 else 1
+
+    def written(self, *, latex: bool) -> str:
+        """Its shortest text."""
+        return repr(self.value).removesuffix(".0")
+
+    def source(self, functions: dict[str, str]) -> str:
+        """The number in parentheses."""
+        return f"({self.value!r})"
+
+
+@dataclass(frozen=True)
+class Field(Formula):
+    """The field of this number, counted from zero."""
+
+    index: int
+
+    @cached_property
+    def width(self) -> int:
+        """The number of the field, counted from one."""
+        return self.index + 1
+
+    def written(self, *, latex: bool) -> str:
+        """λ* with its number."""
+        return rf"\lambda^*_{{{self.width}}}" if latex else f"lam{self.width}"
+
+    def source(self, functions: dict[str, str]) -> str:
+        """The variable of the field."""
+        return str(self)
+
+
+@dataclass(frozen=True)
+class Sum(Formula):
+    """A sum."""
+
+    terms: tuple[Formula, ...]
+    binding = 0
+
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        """The terms."""
+        return self.terms
+
+    def written(self, *, latex: bool) -> str:
+        """The terms with their signs."""
+        return " + ".join(term.within(1, latex=latex) for term in self.terms).replace("+ -", "- ")
+
+    def source(self, functions: dict[str, str]) -> str:
+        """The sum in parentheses."""
+        return f"({' + '.join(term.source(functions) for term in self.terms)})"
+
+
+@dataclass(frozen=True)
+class Product(Formula):
+    """A product; a numerical factor comes first."""
+
+    factors: tuple[Formula, ...]
+    binding = 1
+
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        """The factors."""
+        return self.factors
+
+    def written(self, *, latex: bool) -> str:
+        """The factors, side by side in LaTeX."""
+        first, *others = self.factors
+        texts = [factor.within(2, latex=latex) for factor in others]
+        times = r"\," if latex else "*"
+        return "-" + times.join(texts) if first == Number(-1.0) else times.join([first.within(1, latex=latex), *texts])
+
+    def source(self, functions: dict[str, str]) -> str:
+        """The product in parentheses."""
+        return f"({' * '.join(factor.source(functions) for factor in self.factors)})"
+
+
+@dataclass(frozen=True)
+class Power(Formula):
+    """A formula to a whole power of at least two."""
+
+    base: Formula
+    exponent: int
+    binding = 2
+
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        """The base."""
+        return (self.base,)
+
+    def written(self, *, latex: bool) -> str:
+        """The base with its exponent, in parentheses in LaTeX."""
+        if latex:
+            return f"({self.base.written(latex=True)})^{{{self.exponent}}}"
+        return f"{self.base.within(3, latex=False)}**{self.exponent}"
+
+    def source(self, functions: dict[str, str]) -> str:
+        """The power, by a constant exponent."""
+        return f"({self.base.source(functions)} ** {self.exponent})"
+
+
+@dataclass(frozen=True)
+class Applied(Formula):
+    """An activation of a formula."""
+
+    name: str
+    argument: Formula
+
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        """The argument."""
+        return (self.argument,)
+
+    @property
+    def activation(self) -> Activation:
+        """The activation."""
+        return activation(self.name)
+
+    def written(self, *, latex: bool) -> str:
+        """The name, in LaTeX in upright letters; there a normalised Hermite polynomial is h with its order."""
+        number = self.name.removeprefix("he")
+        name = f"h_{{{number}}}" if number.isdigit() else rf"\mathrm{{{self.name}}}"
+        return f"{name if latex else self.name}({self.argument.written(latex=latex)})"
+
+    def source(self, functions: dict[str, str]) -> str:
+        """A call of a function."""
+        name = functions.setdefault(self.name, f"function_{len(functions)}")
+        return f"{name}({self.argument.source(functions)})"
+
+
+def added(terms: list[Formula]) -> Formula:
+    """The sum of terms, numbers taken together as the last term."""
+    flat = [operand for term in terms for operand in (term.terms if isinstance(term, Sum) else (term,))]
+    constant = math.fsum(operand.value for operand in flat if isinstance(operand, Number))
+    others = [operand for operand in flat if not isinstance(operand, Number)]
+    if constant != 0.0 or not others:
+        others.append(Number(constant))
+    return others[0] if len(others) == 1 else Sum(tuple(others))
+
+
+def multiplied(factors: list[Formula]) -> Formula:
+    """The product of factors, numbers taken together as the first factor."""
+    flat = [operand for factor in factors for operand in (factor.factors if isinstance(factor, Product) else (factor,))]
+    constant = math.prod(operand.value for operand in flat if isinstance(operand, Number))
+    others = [operand for operand in flat if not isinstance(operand, Number)]
+    if constant == 0.0 or not others:
+        return Number(constant)
+    if constant != 1.0:
+        others.insert(0, Number(constant))
+    return others[0] if len(others) == 1 else Product(tuple(others))
+
+
+def raised(base: Formula, exponent: int) -> Formula:
+    """The base to a whole power of at least zero."""
+    if exponent == 0:
+        return Number(1.0)
+    if isinstance(base, Number):
+        return Number(base.value**exponent)
+    return base if exponent == 1 else Power(base, exponent)
+
+
+@cache
+def formula(text: str) -> Formula:
+    """The formula of a text; InputError, with the position, for anything else."""
+    reader = _Reader(text)
+    try:
+        result = reader.read(reader.tree)
+    except RecursionError:
+        raise InputError("not a formula: too deep", value=text, expected=ALLOWED) from None
+    return result
+
+
+class _Reader(Reader):
+    """Turns a syntax tree into a formula."""
+
+    kind = "formula"
+    allowed = ALLOWED
+
+    def read(self, node: ast.expr) -> Formula:
+        """The formula of a tree; InputError for numbers that are not finite, and for too many levels."""
+        try:
+            result = self._read(node)
+        except ArithmeticError:
+            result = Number(math.nan)
+        if not all(math.isfinite(number.value) for number in (result, *result.parts) if isinstance(number, Number)):
+            raise self.refused(node, "not a finite number")
+        if result.levels > MOST_LEVELS:
+            raise self.refused(node, "too deep", f"at most {MOST_LEVELS} levels")
+        return result
+
+    def _read(self, node: ast.expr) -> Formula:
+        match node:
+            case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+                return Number(float(value))
+            case ast.Name(id=name):
+                return Field(self._field(node, name))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return multiplied([Number(-1.0), self.read(operand)])
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                return self.read(operand)
+            case ast.BinOp(left=left, op=operation, right=right):
+                return self._binary(node, self.read(left), operation, right)
+            case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS and name not in ACTIVATIONS:
+                self.check(node)
+                return Number(float(self.number(node)))
+            case ast.Call(func=function, args=[argument], keywords=[]):
+                return Applied(self._activation(function), self.read(argument))
+        raise self.refused(node, "not allowed in a formula")
+
+    def check_name(self, node: ast.Name) -> None:
+        """Raise InputError for a field in a function that is no activation."""
+        raise self.refused(node, "not a number", "numbers alone in a function that is not an activation")
+
+    def _binary(self, node: ast.expr, left: Formula, operation: ast.operator, right: ast.expr) -> Formula:
+        match operation:
+            case ast.Add():
+                return added([left, self.read(right)])
+            case ast.Sub():
+                return added([left, multiplied([Number(-1.0), self.read(right)])])
+            case ast.Mult():
+                return multiplied([left, self.read(right)])
+            case ast.Div():
+                return multiplied([left, Number(1.0 / self._divisor(right))])
+            case ast.Pow():
+                return self._power(left, right)
+        raise self.refused(node, "not allowed in a formula")
+
+    def _field(self, node: ast.expr, name: str) -> int:
+        number = name.removeprefix("lam")
+        if name.startswith("lam") and number.isascii() and number.isdigit() and 1 <= int(number) <= MOST_FIELDS:
+            return int(number) - 1
+        if name in ACTIVATIONS:
+            raise self.refused(node, "an activation needs an argument", f"as in `{name}(lam1)`")
+        expected = f"a field, lam1 to lam{MOST_FIELDS}, or an activation as in `erf(lam1)`"
+        raise self.refused(node, "unknown name", expected)
+
+    def _divisor(self, node: ast.expr) -> float:
+        divisor = self.read(node)
+        if not isinstance(divisor, Number) or divisor.value == 0.0:
+            raise self.refused(node, "not a divisor", "a number other than zero")
+        return divisor.value
+
+    def _power(self, base: Formula, node: ast.expr) -> Formula:
+        exponent = self.read(node)
+        if not isinstance(exponent, Number):
+            raise self.refused(node, "not an exponent", "a number")
+        if isinstance(base, Number):
+            value = base.value**exponent.value
+            if isinstance(value, complex):
+                raise self.refused(node, "not a real number", "a real power of a number")
+            return Number(value)
+        if exponent.value != int(exponent.value) or not 0 <= exponent.value <= MAX_POWER:
+            raise self.refused(node, "not an exponent", f"a whole number from 0 to {MAX_POWER}")
+        return raised(base, int(exponent.value))
+
+    def _activation(self, node: ast.expr) -> str:
+        name = ast.unparse(node)
+        try:
+            return activation(name).name
+        except InputError as error:
+            position = f" at character {node.col_offset + 1}"
+            choices = error.choices
+            raise InputError(
+                f"{error.problem}{position}", value=name, expected=error.expected, choices=choices
+            ) from None

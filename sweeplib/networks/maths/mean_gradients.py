@@ -1,0 +1,68 @@
+"""Products of the mean gradients of the student's units, from the drifts alone."""
+
+from typing import Any
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.maths.expectations import Expectations
+
+RESOLUTION = 1e-10
+"""Of drifts in closed form."""
+
+
+def resolution_of(expectations: Expectations, *state: Array) -> Array:
+    """The relative error (n,) of the drifts of n systems Q, M, P, a, a*, Δ, at least `RESOLUTION`."""
+    if expectations.finer is None:
+        return np.full(len(state[0]), RESOLUTION)
+    return np.fmax(RESOLUTION, expectations.drift_errors(*state))
+
+
+def mean_gradient_products(drift_M: Array, drift_GF: Array, Q: Array, M: Array, P: Array, resolution: Array) -> Array:
+    """The products d E[c_i x]·E[c_j x] (n, p, p) of n systems, c_i = a_i σ'(λ_i) E, as the Gram matrix DΩDᵀ.
+
+    By Stein's lemma E[c_i x] = Σ_m D_im w_m/d over all rows w_m, students and teachers, with D_im = E[∂c_i/∂λ_m]. With
+    the two blocks of D, Ψ^M = D_s M + D_t P and Ψ^GF = G + Gᵀ, G = D_s Q + D_t Mᵀ. D_s is symmetric: off the diagonal
+    it is −(a_i a_j/p) E[σ'_i σ'_j]. So, with Q⊥ = Q − M P⁻¹ Mᵀ,
+
+        D_s Q⊥ + Q⊥ D_s = Ψ^GF − Ψ^M P⁻¹ Mᵀ − M P⁻¹ Ψ^Mᵀ,    DΩDᵀ = D_s Q⊥ D_s + Ψ^M P⁻¹ Ψ^Mᵀ.
+
+    The left equation is solved in the eigenbasis of Q⊥, by division by the sums q_α + q_β of its eigenvalues. A sum of
+    zero does not matter, so Ω may be singular; sums below `resolution` (n,) of the largest Q_ii count as zero.
+    Systems with non-finite overlaps have NaN.
+
+    drift_M (n, p, k) is Ψ^M, drift_GF (n, p, p) is Ψ^GF; Q (n, p, p), M (n, p, k), P (n, k, k).
+    """
+    inverse, slopes, variances, axes, finite = _solved(drift_M, drift_GF, Q, M, P, resolution)
+    across = axes @ (slopes * np.sqrt(variances)[:, None, :])
+    return np.where(finite, _products(drift_M @ inverse, drift_M) + _products(across, across), np.nan)
+
+
+def mean_slopes(
+    drift_M: Array, drift_GF: Array, Q: Array, M: Array, P: Array, resolution: Array
+) -> tuple[Array, Array]:
+    """The two blocks D_s (n, p, p) and D_t (n, p, k) of D themselves; of the least norm where Ω is singular."""
+    inverse, slopes, _, axes, finite = _solved(drift_M, drift_GF, Q, M, P, resolution)
+    D = np.where(finite, axes @ slopes @ axes.transpose(0, 2, 1), np.nan)
+    return D, (drift_M - D @ M) @ inverse
+
+
+def _solved(
+    drift_M: Array, drift_GF: Array, Q: Array, M: Array, P: Array, resolution: Array
+) -> tuple[Array, Array, Array, Array, Any]:
+    """P⁺, D_s in the eigenbasis of Q⊥, its eigenvalues and vectors, and where overlaps are finite (n, 1, 1)."""
+    inverse: Any = np.linalg.pinv(P, hermitian=True)
+    inside, along = (_products(matrix @ inverse, M) for matrix in (M, drift_M))
+    outside = Q - inside
+    finite = np.isfinite(outside).all(axis=(1, 2), keepdims=True)
+    variances, axes = np.linalg.eigh(np.where(finite, outside, 0.0))
+    variances = np.maximum(variances, 0.0)
+    moments = axes.transpose(0, 2, 1) @ (drift_GF - along - along.transpose(0, 2, 1)) @ axes
+    sums = variances[:, :, None] + variances[:, None, :]
+    least = (resolution * np.einsum("nii->ni", Q).max(axis=1))[:, None, None]
+    slopes = np.where(sums > least, moments / np.where(sums > least, sums, 1.0), 0.0)
+    return inverse, slopes, variances, axes, finite
+
+
+def _products(first: Array, second: Array) -> Array:
+    return first @ second.transpose(0, 2, 1)

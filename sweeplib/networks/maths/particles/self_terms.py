@@ -1,0 +1,153 @@
+"""Means of a unit with itself: E[σ²], E[σσ'], E[σσ'λ]/E[λ²] and E[σ'² ‖x‖²], σ at λ + b, λ Gaussian in each class.
+
+Closed form for piecewise linear activations: on the piece from l to u, σ = α + βλ, with the moments T_n = E[λ^n 1(l <
+λ < u)]; an offset b shifts the pieces. Other activations by nodes, exactly for polynomials.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.maths.activations.activation import Activation, kink
+from sweeplib.networks.maths.particles import rules
+from sweeplib.networks.maths.particles.inputs import Classes, parity_of
+from sweeplib.networks.numerics.compiled import over_arrays, without_references
+from sweeplib.networks.numerics.elementary import error_function, exponential
+
+FAR, NEAR = 1e100, 1e-150
+"""A place beyond all fields, and the least standard deviation."""
+SMALLEST_NORM = 1e-20
+"""The least E[λ²] of which E[σσ'λ]/E[λ²] is computed; it multiplies numbers that are smaller below."""
+
+
+class SelfRule(NamedTuple):
+    """A rule for the means.
+
+    line (3, n) : nodes of fields of variance one, their weights, and these times E‖x‖² of the class; none for piecewise
+        linear activations.
+    value, slope : addresses of σ and σ' (x, out).
+    pieces (n, 4) : l, u, α and β of each piece.
+    classes (n, 2) : odds of each class, and the deviation of its inputs.
+    """
+
+    line: Array
+    value: Any
+    slope: Any
+    pieces: Array
+    classes: Array
+
+
+class SelfMeans(NamedTuple):
+    """Variances E[λ²] (p,) of p units over inputs of deviation one, offsets (p,), means (p,), and work arrays (p n,).
+
+    The means are E[σ²], E[σσ'λ]/E[λ²], E[σσ'] as `tilted`, and `steep`: E[σ'² ‖x‖²], with E‖x‖² of each class.
+    """
+
+    norm: Array
+    offset: Array
+    square: Array
+    mixed: Array
+    tilted: Array
+    steep: Array
+    x: Array
+    value: Array
+    slope: Array
+
+
+def self_rule(activation: Activation, classes: Classes, count: int, *, offsets: bool) -> SelfRule:
+    """The rule for an activation by so many nodes, with offsets or without, and the classes of a law of inputs."""
+    pieces, line = np.empty((0, 4)), np.empty((3, 0))
+    if activation.hinges is not None:
+        pieces = _pieces(*activation.hinges)
+    else:
+        polynomial = activation.hermite is not None
+        even, kinked = not offsets and parity_of(activation.name) != 0, not offsets and kink(activation) != 0.0
+        rule = rules.line(count, polynomial=polynomial, kinked=kinked, even=even)
+        line = np.concatenate(
+            [[deviation * rule[0], odds * rule[1], odds * deviation**2 * rule[1]] for odds, deviation, _ in classes],
+            axis=1,
+        )
+    odds = np.array([component[:2] for component in classes])
+    return SelfRule(line, over_arrays(activation.value), over_arrays(activation.derivative), pieces, odds)
+
+
+def self_means(p: int, rule: SelfRule) -> SelfMeans:
+    """Uninitialised means of p units."""
+    norm, square, mixed, tilted, steep = (np.empty(p) for _ in range(5))
+    x, value, slope = (np.empty(p * rule.line.shape[1]) for _ in range(3))
+    return SelfMeans(norm, np.zeros(p), square, mixed, tilted, steep, x, value, slope)
+
+
+def _pieces(offset: float, hinges: Sequence[tuple[float, float]]) -> Array:
+    """l, u, α and β of the pieces of offset + Σ jump (λ − knot)⁺."""
+    knots = [-FAR, *(knot for knot, _ in hinges), FAR]
+    pieces, constant, slope = [], offset, 0.0
+    for number, (low, high) in enumerate(itertools.pairwise(knots)):
+        if number:
+            knot, jump = hinges[number - 1]
+            constant, slope = constant - jump * knot, slope + jump
+        pieces.append((low, high, constant, slope))
+    return np.array(pieces)
+
+
+@without_references
+def fill_self_means(rule: SelfRule, means: SelfMeans, slopes: bool) -> None:
+    """Fill E[σ²] and, with `slopes` or at no more cost, the other means."""
+    norm, square, mixed, tilted, steep = means.norm, means.square, means.mixed, means.tilted, means.steep
+    for i in range(norm.shape[0]):
+        square[i], mixed[i], tilted[i], steep[i] = 0.0, 0.0, 0.0, 0.0
+    if rule.pieces.shape[0]:
+        for c in range(rule.classes.shape[0]):
+            for n in range(rule.pieces.shape[0]):
+                add_piece(rule.pieces[n], rule.classes[c, 0], rule.classes[c, 1], means)
+    else:
+        add_means_by_nodes(rule, means, slopes)
+    for i in range(norm.shape[0]):
+        mixed[i] = mixed[i] / norm[i] if norm[i] > SMALLEST_NORM else 0.0
+
+
+@without_references
+def add_piece(piece: Array, odds: float, deviation: float, means: SelfMeans) -> None:
+    """Add the means over one piece in one class."""
+    slope, norm, square, mixed, tilted = piece[3], means.norm, means.square, means.mixed, means.tilted
+    density = math.sqrt(0.5 / math.pi)
+    for i in range(norm.shape[0]):
+        # FAR over NEAR is finite: units of norm zero need no case of their own
+        s, b = max(deviation * math.sqrt(norm[i]), NEAR), means.offset[i]
+        low, high, constant = piece[0] - b, piece[1] - b, piece[2] + slope * b
+        left, right = low / s, high / s
+        first = 0.5 * (error_function(math.sqrt(0.5) * right) - error_function(math.sqrt(0.5) * left))
+        at_left, at_right = density * exponential(-0.5 * left * left), density * exponential(-0.5 * right * right)
+        second = s * (at_left - at_right)
+        third = s * s * first + s * (low * at_left - high * at_right)
+        square[i] += odds * (constant * constant * first + 2.0 * constant * slope * second + slope * slope * third)
+        mixed[i] += odds * (constant * slope * second + slope * slope * third)
+        tilted[i] += odds * (constant * slope * first + slope * slope * second)
+        means.steep[i] += odds * deviation * deviation * slope * slope * first
+
+
+@without_references
+def add_means_by_nodes(rule: SelfRule, means: SelfMeans, slopes: bool) -> None:
+    """Add the sums over the nodes of the rule to E[σ²] and, with `slopes`, to the other means."""
+    norm, offset, mixed, tilted, steep = means.norm, means.offset, means.mixed, means.tilted, means.steep
+    x, value, slope, p = means.x, means.value, means.slope, norm.shape[0]
+    for n in range(rule.line.shape[1]):
+        for i in range(p):
+            x[n * p + i] = offset[i] + math.sqrt(norm[i]) * rule.line[0, n]
+    rule.value(x, value)
+    for n in range(rule.line.shape[1]):
+        for i in range(p):
+            means.square[i] += rule.line[1, n] * value[n * p + i] * value[n * p + i]
+    if slopes:
+        rule.slope(x, slope)
+        for n in range(rule.line.shape[1]):
+            for i in range(p):
+                at = n * p + i
+                both = rule.line[1, n] * value[at] * slope[at]
+                mixed[i] += both * (x[at] - offset[i])
+                tilted[i] += both
+                steep[i] += rule.line[2, n] * slope[at] * slope[at]

@@ -1,0 +1,242 @@
+"""Many solutions of the overlaps' ODE at one tolerance, by whichever method each needs.
+
+All begin with the compiled explicit method (`explicit`). One that becomes stiff goes on with an implicit method, one
+that all but rests with the linearised flow (`stiff`).
+"""
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.numerics.compiled import OneSignature
+from sweeplib.networks.numerics.integrators import dop853, explicit, floors
+from sweeplib.networks.numerics.integrators.dop853 import Equations
+from sweeplib.networks.numerics.integrators.stiff import LinearFlow, StiffSolution, StiffSystem
+
+STEPS_A_ROUND = 200
+"""Steps of each solution after which the clock is looked at."""
+FEWEST_STEPS = 100
+"""The linearised flow is tried where it spares more steps than these, and one a variable."""
+MOST_VARIABLES = 2000
+"""Larger systems have no Jacobian: they go on with explicit steps, however many stability asks for."""
+
+
+@cache
+def _advance() -> OneSignature:
+    """`explicit.advance`, compiled once for all equations."""
+    return OneSignature(explicit.advance)
+
+
+@cache
+def _levels() -> OneSignature:
+    """The levels of states, compiled once for all equations."""
+    return OneSignature(_fill_levels)
+
+
+def _fill_levels(equations, order, states, out):  # type: ignore[no-untyped-def]
+    for place, i in enumerate(order):
+        out[place] = equations.level_of(i, states[i], equations.arguments)
+
+
+class Integration:
+    """n solutions from time zero on, each with its own tolerance.
+
+    `states` (n, size) and `times` (n,) are where they came; `failed` (n,) says which could take no further step. `ends`
+    (n,) are the last times that will be asked for, `targets` (n, T) the levels whose passages are noted. No step is
+    longer than `longest` (n,), if it is given. After `steps_a_round` steps of each the clock is looked at.
+    A solution that fails at a singular point goes on from what `beyond` returns for its number and state (size,), if
+    that is not None. Solutions `after` others begin at their times, with the steps that they may still take.
+    The tolerances of small variables follow their sizes; a `trembling` solution tells what rounding does (`floors`).
+    """
+
+    def __init__(
+        self,
+        equations: Equations,
+        states: Array,
+        ends: Array,
+        *,
+        rtol: Array,
+        atol: Array,
+        targets: Array,
+        max_steps: int,
+        longest: Array | None = None,
+        steps_a_round: int | None = None,
+        beyond: Callable[[int, Array], Array | None] = lambda _, state: None,
+        after: "Integration | None" = None,
+        trembling: bool = False,
+    ) -> None:
+        longest = np.full(len(states), np.inf) if longest is None else longest
+        self._steps_a_round, self._explicit = steps_a_round or STEPS_A_ROUND, states.shape[1] > MOST_VARIABLES
+        self._equations, self._rtol, self._targets = equations, rtol, targets
+        self._beyond = beyond
+        small = floors.relative_tolerances(rtol, atol), floors.tremor(states) if trembling else np.zeros(states.shape)
+        self._solutions = dop853.solutions(states, ends, longest, rtol, atol, *small, targets, max_steps)
+        self._stiff: dict[int, StiffSolution] = {}
+        self._flows: dict[int, LinearFlow] = {}
+        self._called: dict[int, StiffSystem] = {}
+        self._rounds, self._next_trial = np.zeros((2, len(states)), dtype=np.int64)
+        self.states, self.times = states.copy(), np.zeros(len(states))
+        if after is not None:
+            self._follow_on(after)
+
+    def _follow_on(self, other: "Integration") -> None:
+        """Begin where other solutions came."""
+        self.times[:] = self._solutions.time[:] = self._solutions.before[:] = other.times
+        self._solutions.failed[:], self._solutions.budget[:] = other.failed, other.steps_left
+
+    @property
+    def failed(self) -> NDArray[np.bool_]:
+        """Which solutions (n,) could take no further step."""
+        return self._solutions.failed
+
+    @property
+    def passages(self) -> Array:
+        """When each target was first reached (n, T), inf where it was not."""
+        return self._solutions.passages
+
+    @property
+    def hidden(self) -> NDArray[np.bool_]:
+        """Which solutions (n,) have a variable that began small and whose growth rounding hides."""
+        return self._solutions.hidden
+
+    @property
+    def passage_rates(self) -> Array:
+        """The time derivatives of the level at the passages (n, T)."""
+        return self._solutions.rates
+
+    @property
+    def passing(self) -> Array:
+        """The states at the passages (n, T, size)."""
+        return self._solutions.passing
+
+    def levels(self, order: NDArray[np.intp]) -> Array:
+        """The levels of the states of the solutions in `order`."""
+        values = np.empty(len(order))
+        _levels()(self._equations.calls, order, self.states, values)
+        return values
+
+    @property
+    def evaluations(self) -> NDArray[np.int64]:
+        """The right-hand sides taken (n,)."""
+        called = np.zeros(len(self.times), dtype=np.int64)
+        for i, system in self._called.items():
+            called[i] = system.evaluations
+        return self._solutions.evaluations + called
+
+    @property
+    def steps_left(self) -> NDArray[np.int64]:
+        """The steps that each solution (n,) may still take."""
+        return self._solutions.budget
+
+    @property
+    def spent(self) -> NDArray[np.bool_]:
+        """Which solutions (n,) may take no further step."""
+        return self.steps_left <= 0
+
+    def advance(self, order: NDArray[np.intp], until: Array, *, stops: bool, late: Callable[[], bool]) -> None:
+        """Bring the solutions in `order` to the times `until` (n,), or to failure, their last step, or their deadline.
+
+        One that `stops` goes no further than its last passage. `late` says that the time is up; it is asked often.
+        """
+        while (order := order[~self._round(order, until, stops=stops)]).size and not late():
+            for i in order.tolist() if not self._explicit else ():
+                self._linearise(i)
+
+    def _round(self, order: NDArray[np.intp], until: Array, *, stops: bool) -> NDArray[np.bool_]:
+        """Take some steps; say which of `order` came as far as they will."""
+        solutions = self._solutions
+        implicit = np.isin(order, [*self._stiff, *self._flows])
+        _advance()(
+            self._equations.calls,
+            order[~implicit],
+            until,
+            self._steps_a_round,
+            stops,
+            dop853.tableau(),
+            solutions,
+            self.states,
+            self.times,
+        )
+        if self._explicit:
+            solutions.stiff[:] = False
+        for i in order.tolist():
+            if i in self._flows:
+                self._follow(i, until[i])
+            elif i in self._stiff or (solutions.stiff[i] and solutions.time[i] < until[i]):
+                self._advance_stiff(i, until[i], stops=stops)
+        ends = np.minimum(until, solutions.passages.max(axis=1, initial=-np.inf)) if stops else until
+        return (self.times[order] >= ends[order]) | self.failed[order] | self.spent[order]
+
+    def _advance_stiff(self, i: int, until: float, *, stops: bool) -> None:
+        """Carry a stiff solution on by its implicit integrator to `until`, or the first exit if it `stops` there."""
+        solutions = self._solutions
+        if i not in self._stiff:
+            self._stiff[i] = self._implicit(i, solutions.time[i], solutions.state[i].copy())
+        solution, before = self._stiff[i], self._stiff[i].steps
+        solution.advance(until, min(self._steps_a_round, int(solutions.budget[i])), stops=stops)
+        solutions.budget[i] -= solution.steps - before
+        solutions.failed[i] = solution.failed
+        end = solutions.passages[i].max(initial=-np.inf) if stops and solutions.passages.shape[1] else np.inf
+        self.times[i] = min(solution.time, until, end)
+        self.states[i] = solution.at(self.times[i])
+        if solution.failed and (state := self._beyond(i, self.states[i])) is not None:
+            solutions.failed[i], self.states[i] = False, state
+            self._stiff[i] = self._implicit(i, self.times[i], state)
+
+    def _implicit(self, i: int, time: float, state: Array) -> StiffSolution:
+        """The implicit continuation of solution i from a state on."""
+        solutions = self._solutions
+        tolerances = self._rtol[i], solutions.floor[i].copy()
+        targets = self._targets[i], solutions.passages[i], solutions.rates[i], solutions.passing[i]
+        return StiffSolution(
+            self._system(i), time, state, solutions.end[i], *tolerances, *targets, solutions.longest[i]
+        )
+
+    def _system(self, i: int) -> StiffSystem:
+        if i not in self._called:
+            self._called[i] = StiffSystem(self._equations, i)
+        return self._called[i]
+
+    def _follow(self, i: int, until: float) -> None:
+        """Go on with the linearised flow; at its end, with a new one or by steps."""
+        flow = self._flows[i]
+        self.times[i] = min(until, flow.end)
+        self.states[i] = flow.at(self.times[i])
+        if self.times[i] < until:
+            del self._flows[i]
+            self._stiff[i] = self._implicit(i, self.times[i], self.states[i].copy())
+
+    def _linearise(self, i: int) -> None:
+        """Let the linearised flow carry on a solution that crawls, if it can for many of its steps.
+
+        A solution is tried when its last step moved all variables by less than their tolerances, and if that was in
+        vain again after twice as many rounds.
+        """
+        solutions, size = self._solutions, self.states.shape[1]
+        if i in self._flows:
+            return
+        if i in self._stiff:
+            time, state, step = self._stiff[i].time, self._stiff[i].state, self._stiff[i].step
+        else:
+            time, state, step = solutions.time[i], solutions.state[i].copy(), solutions.length[i]
+        if step == 0.0:  # an implicit method that has just begun: how far its steps reach is not known
+            return
+        self._rounds[i] += 1
+        tolerance, span = solutions.floor[i] + self._rtol[i] * np.abs(state), solutions.end[i] - time
+        moved = step * np.abs(self._system(i).slope(time, state))
+        spared = FEWEST_STEPS * max(step, np.spacing(time))  # never a flow without progress
+        if self._rounds[i] < self._next_trial[i] or span <= spared + size * step or (moved > tolerance).any():
+            return
+        self._next_trial[i] = 2 * self._rounds[i]
+        flow = LinearFlow(self._system(i), time, state)
+        ends = (solutions.end[i] if n == 0 else time + span / 10.0**n for n in range(7) if span > spared * 10**n)
+        if any(flow.reaches(end, tolerance) for end in ends) and not self._passes(i, flow):
+            self._flows[i], self._next_trial[i] = flow, 0
+
+    def _passes(self, i: int, flow: LinearFlow) -> bool:
+        """Whether the level comes to a target that waits until the end of the flow."""
+        waiting = self._targets[i][np.isinf(self._solutions.passages[i])]
+        return bool((self._system(i).level(flow.at(flow.end)) <= waiting).any())

@@ -1,0 +1,119 @@
+"""Arguments of functions with an address, sealed in an array: of one type for the callers, whatever they contain.
+
+A kernel that passes a NamedTuple on to a function by its address is compiled once for each class of it, with all its
+arrays written out at each call. Given an array of numbers instead, it is compiled once, in a third of the time.
+"""
+
+import hashlib
+import inspect
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import cgutils
+from numba.core.imputils import impl_ret_borrowed
+from numba.core.registry import cpu_target
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from sweeplib.networks.numerics.compiled import OneSignature
+
+Words = NDArray[np.int64]
+PACKED = numba.types.Array(numba.types.int64, 1, "C")
+"""The type of what `packed` returns."""
+
+
+def packed(value: Any, kind: numba.types.Type) -> Words:
+    """An array with the fields of a tuple of arrays, numbers, addresses and such tuples, of this numba type.
+
+    Arrays are not copied: what is written to them is seen, and they must live as long as the result is used. TypeError
+    for a value of another type, of which compiled code would take one field for another.
+    """
+    if (actual := numba.typeof(value)) != kind:
+        raise TypeError(f"expected a value of the type {kind}; got {actual}")
+    out = np.zeros(-(-_data_size(kind) // 8), np.int64)
+    _packer(kind)(value, out)
+    return out
+
+
+@cache
+def unpacker(kind: numba.types.Type) -> Any:
+    """A function for compiled code that returns the value of this numba type from an array of `packed`."""
+
+    def opened(context, where):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            value = context.unpack_value(
+                builder, kind, _address(context, builder, kind, signature.args[0], arguments[0])
+            )
+            return impl_ret_borrowed(context, builder, kind, _without_references(context, builder, kind, value))
+
+        return kind(where), generate
+
+    return _with_digest(intrinsic(opened), kind)
+
+
+@cache
+def _packer(kind: numba.types.Type) -> OneSignature:
+    return OneSignature(_pack, store=_store_intrinsic(kind))
+
+
+def _store_intrinsic(kind: numba.types.Type) -> Any:
+    def store(context, value, where):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            place = _address(context, builder, kind, signature.args[1], arguments[1])
+            context.pack_value(builder, kind, arguments[0], place)
+            return context.get_dummy_value()
+
+        return numba.types.none(kind, where), generate
+
+    return _with_digest(intrinsic(store), kind)
+
+
+def store(value, where):  # type: ignore[no-untyped-def]
+    """Unbound."""
+    raise NotImplementedError("bound by `packed`")
+
+
+def _pack(value, out):  # type: ignore[no-untyped-def]
+    store(value, out)
+
+
+@cache
+def _data_size(kind: numba.types.Type) -> int:
+    context = cpu_target.target_context
+    return context.get_abi_sizeof(context.get_data_type(kind))
+
+
+def _address(context, builder, kind, array_type, array):  # type: ignore[no-untyped-def]
+    """The data of an array, as the address of a value."""
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(data, context.get_data_type(kind).as_pointer())
+
+
+def _without_references(context, builder, kind, value):  # type: ignore[no-untyped-def]
+    """The value with arrays that nobody counts references to, so that counting them costs nothing."""
+    if isinstance(kind, numba.types.Array):
+        array = context.make_array(kind)(context, builder, value)
+        array.meminfo = cgutils.get_null_value(array.meminfo.type)
+        return array._getvalue()
+    if isinstance(kind, numba.types.BaseTuple):
+        for place, field in enumerate(kind.types):
+            inner = _without_references(context, builder, field, builder.extract_value(value, place))
+            value = builder.insert_value(value, inner, place)
+    return value
+
+
+def _with_digest(function: Any, kind: numba.types.Type) -> Any:
+    """The function with a digest of the type and of the files of its classes, on which cached machine code depends."""
+    words = [str(kind), *sorted(Path(inspect.getfile(kind_of_tuple)).read_text() for kind_of_tuple in _classes(kind))]
+    function.digest = hashlib.blake2b("\n".join(words).encode(), digest_size=8).hexdigest()
+    return function
+
+
+def _classes(kind: Any) -> set[Callable[..., Any]]:
+    """The classes of the NamedTuples in a type."""
+    classes = {kind.instance_class} if isinstance(kind, numba.types.BaseNamedTuple) else set()
+    return classes.union(*map(_classes, kind.types)) if isinstance(kind, numba.types.BaseTuple) else classes

@@ -1,0 +1,40 @@
+"""Cosine of each teacher row and the span of the students: the part of the row that training has found.
+
+‖Π w*_r‖/‖w*_r‖ = √((Mᵀ Q⁺ M)_rr/P_rr), where Π projects on the span of the student rows. Random students have √(p/d).
+"""
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.observables.observable import OBSERVABLES, Observable
+from sweeplib.networks.views import OverlapView
+
+ROUNDING = 1e-9
+"""Eigenvalues of Q below this fraction of the largest count as zero: students that agree span one direction."""
+
+SMALLEST = 1e-300
+"""Eigenvalues below this have no finite inverse."""
+
+
+def of_units(now: OverlapView) -> Array:
+    """The cosines (n, k); NaN for overlaps that are not finite."""
+    finite = np.isfinite(now.Q.sum(axis=(1, 2)) + now.M.sum(axis=(1, 2)))[:, None, None]
+    values, vectors = np.linalg.eigh(np.where(finite, now.Q, 0.0))
+    floor = np.maximum(ROUNDING * values[:, -1:], SMALLEST)
+    inverse = np.where(values > floor, 1.0 / np.maximum(values, floor), 0.0)
+    along = np.einsum("nij,nir->njr", vectors, np.where(finite, now.M, np.nan))
+    squares = np.einsum("nj,njr->nr", inverse, along**2) / np.einsum("nrr->nr", now.P)
+    # rounding takes the square of a cosine beyond one
+    return np.sqrt(np.minimum(squares, 1.0))
+
+
+OBSERVABLES.add(
+    Observable(
+        "subspace_cosine",
+        of_units,
+        ("teacher",),
+        "cosine of teacher direction and student subspace",
+        r"\cos\vartheta_r",
+        reads=frozenset(),
+    ),
+)

@@ -1,0 +1,35 @@
+"""Gaussian inputs x ~ N(0, I_d/d) and the labels of a target, y = f* + √Δ z."""
+
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.problem.data.data import DATA, Blocks, DataLaw
+
+if TYPE_CHECKING:
+    from sweeplib.networks.maths.expectations import Expectations
+    from sweeplib.networks.problem.problem import Problem
+
+
+def inputs(numbers: Array, key: Any, seed: Any, number: Any, x: Array) -> float:
+    """Leave the inputs as they are; no part of the label comes with them."""
+    return 0.0
+
+
+def expectations(activation: str, of_target: "Expectations") -> "Expectations":
+    """The expectations of the target."""
+    return of_target
+
+
+def classes() -> tuple[tuple[float, float, float], ...]:
+    """One Gaussian: its odds, √d times the standard deviation of its inputs, and what it adds to the label."""
+    return ((1.0, 1.0, 0.0),)
+
+
+def blocks(problem: "Problem") -> Blocks:
+    """One eigenvalue."""
+    return (1.0,), (problem.d,)
+
+
+DATA.add(
+    DataLaw("teacher_student", r"x \sim \mathcal{N}(0, I_d/d)", inputs, expectations, classes, blocks=blocks),
+)

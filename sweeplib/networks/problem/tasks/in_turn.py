@@ -1,0 +1,126 @@
+"""Tasks in turn: T teachers of k/T rows each, learned one after the other (arXiv 2107.04384, 2409.18061).
+
+Task τ is f*_τ = (T/k) Σ a*_r σ*(λ*_r), a sum over its rows. Row j of a task has the cosine v with row j of each other
+task; rows are orthogonal otherwise.
+"""
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from sweeplib.errors import InputError
+from sweeplib.networks.problem.parameters import DEFAULTS, Parameters, parameter
+from sweeplib.networks.problem.tasks.single import course as course_of_one
+from sweeplib.networks.problem.tasks.tasks import TASKS, Course, Tasks
+
+if TYPE_CHECKING:
+    from sweeplib.networks.problem.problem import Problem
+
+Time = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Number = Annotated[int, Field(ge=1)]
+
+
+class TurnParameters(Parameters):
+    """When, what, and how near the tasks are."""
+
+    switch_time: Time | tuple[Time, ...] = parameter(..., "time of the switch of tasks", r"t_{\mathrm{s}}", 2.0)
+    """ODE time at which the second task takes the place of the first, in the course `in_turn`; with more tasks their
+    times in increasing order. The step nearest to it is the first of the task."""
+    task_order: tuple[Number, ...] | None = parameter(None, "order of the tasks", "", [2, 1])
+    """numbers of the tasks in the order in which they are learned, one more than times of switches; by default each
+    task once: 1, 2, ... The k rows of the teacher are shared out equally among the tasks, in their order."""
+    task_overlap: Annotated[float, Field(ge=-1, le=1)] = parameter(0.0, "overlap of the tasks", "v", 0.5)
+    """cosine v of a row of the teacher of a task and the same row of the teacher of another task, for teachers with
+    orthogonal rows otherwise; 0 with another `teacher_start`."""
+    heads: Literal["shared", "separate"] = parameter("shared", "second layers of the student", "", "separate")
+    """`separate`: each task has a second layer of the student for itself, `a` at the start, and trained in steps of the
+    task alone."""
+    replay: Annotated[float, Field(ge=0, lt=1)] = parameter(0.0, "share of replayed steps", "r", 0.1)
+    """share r of the steps whose sample is of a task of an earlier phase, drawn at random at each step, each of these
+    tasks as often; needs one sample a step."""
+
+
+def order_of(problem: "Problem") -> tuple[int, ...]:
+    """The numbers of the tasks of the phases, from 1 on."""
+    return problem.task_order or tuple(range(1, len(_switches(problem)) + 2))
+
+
+def _switches(problem: "Problem") -> tuple[float, ...]:
+    times = problem.switch_time
+    return times if isinstance(times, tuple) else (times,)
+
+
+def course(problem: "Problem") -> Course:
+    """The tasks, with a* of their own rows times T, in place of 1/T of them."""
+    count, (a_star,) = max(order_of(problem)), course_of_one(problem).a_star
+    of_task = np.arange(problem.k) * count // problem.k
+    layers = (np.where(of_task == task, count * np.array(a_star), 0.0) for task in range(count))
+    tasks, order = tuple(tuple(layer.tolist()) for layer in layers), tuple(task - 1 for task in order_of(problem))
+    return Course(tasks, order, _switches(problem), problem.heads == "separate", problem.replay)
+
+
+def overlaps(problem: "Problem") -> NDArray[np.float64] | None:
+    """P (k, k), v for the same rows of different tasks; None for orthogonal rows."""
+    if problem.task_overlap == 0.0:
+        return None
+    rows = problem.k // max(order_of(problem))
+    same = np.arange(problem.k)[:, None] % rows == np.arange(problem.k) % rows
+    return np.where(np.eye(problem.k, dtype=bool), 1.0, np.where(same, problem.task_overlap, 0.0))
+
+
+def check(problem: "Problem") -> None:
+    """InputError unless the tasks share the rows out, in increasing times, of a committee and with fresh samples."""
+    times, order, key = _switches(problem), order_of(problem), "task_order"
+    if any(later <= earlier for earlier, later in pairwise(times)) or not times:
+        raise InputError("no order of tasks", key="switch_time", value=list(times), expected="increasing times")
+    if len(order) != len(times) + 1 or set(order) != set(range(1, max(order) + 1)):
+        expected = f"{len(times) + 1} numbers, one more than switch_time has, each of 1, 2, ... among them"
+        raise InputError("no order of tasks", key=key, value=list(order), expected=expected)
+    count = max(order)
+    if problem.k % count:
+        expected = f"a multiple of {count}, the number of tasks, whose teachers have equally many rows"
+        raise InputError("rows that cannot be shared out", key="k", value=problem.k, expected=expected)
+    _check_overlap(problem, count)
+    without = _WITHOUT | _WITHOUT_REPLAY if problem.replay else _WITHOUT
+    for key, expected in without.items():
+        if (value := getattr(problem, key)) != DEFAULTS[key]:
+            raise InputError("no tasks in turn", key=key, value=value, expected=f"{expected} with tasks in turn")
+
+
+_WITHOUT = {
+    "target": "committee, of whose rows each task has some,",
+    "repeats": "1, a fresh batch at each step,",
+    "samples": "null, fresh samples,",
+    "data": "teacher_student",
+    "loss": "square",
+    "labels": "real",
+    "update": "plain",
+    "noise_schedule": "null, constant noise,",
+    "offset_scale": "0, units without offsets,",
+    "offset_rate": "0, units without offsets,",
+}
+"""What fields have with tasks in turn."""
+_WITHOUT_REPLAY = {"batch_size": "1, without `replay`,"}
+"""What other fields have with replayed samples."""
+
+
+def _check_overlap(problem: "Problem", count: int) -> None:
+    """Raise InputError for a cosine between tasks that their number of rows cannot have."""
+    v = problem.task_overlap
+    if v == 0.0:
+        return
+    least = -1.0 / max(count - 1, 1)
+    if v < least - 1e-12:
+        raise InputError(
+            "no such rows", key="task_overlap", value=v, expected=f"at least {least:.6g} for {count} tasks"
+        )
+    for key in ("teacher_start", "teacher_block"):
+        if (value := getattr(problem, key)) != DEFAULTS[key]:
+            expected = f"{DEFAULTS[key] or 'null, rows with all coordinates,'} with a task_overlap"
+            raise InputError("no rows of a given overlap", key=key, value=value, expected=expected)
+
+
+TASKS.add(Tasks("in_turn", course, overlaps, parameters=TurnParameters, check=check))

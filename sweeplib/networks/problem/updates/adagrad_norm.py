@@ -1,0 +1,32 @@
+"""Steps of AdaGrad-norm: along the gradient over the root of the sum of all squared norms so far."""
+
+import math
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from sweeplib.networks.problem.parameters import Parameters, parameter
+from sweeplib.networks.problem.updates.update import UPDATES, Update
+
+
+class Start(Parameters):
+    """B_0."""
+
+    adagrad_start: Annotated[float, Field(gt=0, allow_inf_nan=False)] = parameter(
+        1.0, "sum of squared norms at the start", "B_0", 0.5
+    )
+    """B_0 > 0 of the update `adagrad_norm`: γ g/√B with B ← B + δt ‖g‖² before, δt = γ/(pd): others' b² is B/δt."""
+
+
+def factor(numbers: Any, T: float, square: float, memory: float) -> tuple[float, float]:
+    """1/√B with this gradient in B, and B."""
+    total = memory + T * square
+    return 1.0 / math.sqrt(total), total
+
+
+def memory(numbers: tuple[float, ...]) -> float:
+    """B_0."""
+    return numbers[0]
+
+
+UPDATES.add(Update("adagrad_norm", r"-\gamma g/\sqrt{B}", factor, memory, parameters=Start))

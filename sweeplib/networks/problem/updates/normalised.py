@@ -1,0 +1,17 @@
+"""Normalised steps, all of the length γ: along the gradient over its norm."""
+
+import math
+from typing import Any
+
+from sweeplib.networks.problem.updates.update import UPDATES, Update
+
+LEAST = 1e-300
+"""A smaller ‖g‖² counts as this."""
+
+
+def factor(numbers: Any, T: float, square: float, memory: float) -> tuple[float, float]:
+    """1/‖g‖; 0 without a gradient. Without a branch: loops over it are vectorised."""
+    return math.sqrt(square) / max(square, LEAST), memory
+
+
+UPDATES.add(Update("normalised", r"-\gamma g/\lVert g \rVert", factor, loss="absolute"))

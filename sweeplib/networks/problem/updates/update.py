@@ -1,0 +1,78 @@
+"""Update: what a step of the weights makes of their gradient g, where plain SGD takes w_i ← w_i − γ g_i."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sweeplib.engine.base.registry import Registry
+from sweeplib.errors import InputError
+from sweeplib.networks.problem.parameters import DEFAULTS, Part, declare_parameters_of
+
+if TYPE_CHECKING:
+    from sweeplib.networks.problem.problem import Problem
+
+Factor = Callable[[Any, float, float, float], tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Update(Part):
+    """A rule for steps of the weights; the second layer has plain steps.
+
+    With c_i = a_i σ'(λ_i) E the gradient of a step has the squared norm ‖g‖² = ‖x‖² Σ c_i²; with a batch, that of the
+    mean gradient.
+
+    label : LaTeX without dollars.
+    factor : function (numbers, T, square, memory) that returns the factor h of the gradient and the next memory, of the
+        time T of the step and ‖g‖² = `square`; plain Python that numba compiles. `numbers` has the parameters of the
+        rule in their order. Without a gradient it must return a finite h.
+    memory : function of the numbers that returns the memory at the start.
+    loss : name of the loss with `means` whose force at E = ±‖g‖, with the same numbers, is ±h ‖g‖; of rules without
+        memory. With it the ODE has sums over nodes for p + k ≤ 3.
+    has_velocities : whether steps are those of momentum, v_i ← β v_i − γ g_i, w_i ← w_i + v_i, β the first number.
+    is_tangent : whether steps are along the sphere, by the part of x orthogonal to w_i, before the projection.
+    """
+
+    name: str
+    label: str
+    factor: Factor | None = None
+    memory: Callable[[tuple[float, ...]], float] | None = None
+    loss: str | None = None
+    has_velocities: bool = False
+    is_tangent: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether steps are those of plain SGD."""
+        return self.factor is None and not self.has_velocities and not self.is_tangent
+
+    def refuse(self, problem: "Problem") -> None:
+        """Raise InputError too for what is not known beside the rule."""
+        super().refuse(problem)
+        if self.is_plain:
+            return
+        self._refuse_unless_default(problem, "offset_scale", "offset_rate")
+        if self.has_velocities or self.is_tangent:
+            self._refuse_unless_default(problem, "weight_decay")
+        if self.memory is not None:
+            self._refuse_unless_default(problem, "schedule", "noise_schedule")
+        if problem.spherical != self.is_tangent and (self.has_velocities or self.is_tangent):
+            self._refuse(problem, "spherical", "true: it is along the sphere" if self.is_tangent else "false")
+
+    def _refuse_unless_default(self, problem: "Problem", *names: str) -> None:
+        for name in names:
+            if name in problem.differing_names:
+                self._refuse(problem, name, f"{DEFAULTS[name]}, its default; or `update: plain`")
+
+    def _refuse(self, problem: "Problem", name: str, expected: str) -> None:
+        problem_of = f"no update {self.name} with this {name}"
+        raise InputError(problem_of, key=name, value=getattr(problem, name), expected=expected)
+
+
+class Rule(NamedTuple):
+    """An update by name, and the values of its parameters."""
+
+    update: str
+    numbers: tuple[float, ...]
+
+
+UPDATES: Registry[Update] = Registry("update", declare_parameters_of("update"))

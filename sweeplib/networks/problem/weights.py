@@ -1,0 +1,147 @@
+"""Initial weights of students and teachers, drawn from counter-based random streams.
+
+Every dynamics can thus start from the same weights.
+"""
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.errors import InputError
+from sweeplib.networks.maths.overlaps import Overlaps, teacher_factors
+from sweeplib.networks.numerics.random import normals, stream_key
+from sweeplib.networks.problem import STARTS, TASKS, Problem
+from sweeplib.networks.problem.starts.start import rows_on_sphere
+
+
+def drawn_weights(problem: Problem, *, root_seed: int, seed: int) -> tuple[Array, Array]:
+    """Weights W (p, d), W* (k, d) of replica `seed`, drawn from the problem's laws `start` and `teacher_start`."""
+    W_star = teacher_weights(problem, root_seed=root_seed, seed=seed)
+    law = problem.student_start
+
+    def of_replica(rows: int, columns: int) -> Array:
+        return _normals("student", law, rows, columns, root_seed, seed)
+
+    return STARTS[law].weights(problem, W_star, of_replica), W_star
+
+
+def teacher_weights(problem: Problem, *, root_seed: int, seed: int) -> Array:
+    """The teacher's weights W* (k, d) of replica `seed`.
+
+    Laws: `gaussian` has N(0, 1) entries; `sphere` has rows uniform on the sphere of radius √d; `orthogonal` has
+    uniformly random orthogonal rows of norm √d (k ≤ d). Rows in a block of the inputs have the law of its coordinates,
+    times √(d/d_b), and zeros elsewhere. Tasks may state the overlaps of orthogonal rows.
+    """
+    if problem.teacher_block is not None:
+        return _rows_in_blocks(problem, root_seed, seed)
+    rows = _normals("teacher", problem.teacher_start, problem.k, problem.d, root_seed, seed)
+    rows = _of_law(problem.teacher_start, rows)
+    P = teacher_overlaps(problem)
+    return rows if P is None else teacher_factors(P[None])[0] @ rows
+
+
+def teacher_overlaps(problem: Problem) -> Array | None:
+    """P (k, k) of the teacher's rows, where its tasks state it."""
+    return TASKS[problem.tasks].overlaps(problem)
+
+
+def _of_law(law: str, rows: Array) -> Array:
+    """Rows of a law of the teacher, from Gaussian ones."""
+    if len(rows) == 0 or law == "gaussian":
+        return rows
+    return rows_on_sphere(rows) if law == "sphere" else _orthogonal(rows)
+
+
+def _rows_in_blocks(problem: Problem, root_seed: int, seed: int) -> Array:
+    """The teacher's rows of replica `seed`, each in a block of the inputs."""
+    chosen, ends = problem.teacher_block, np.cumsum((0, *problem.blocks[1]))
+    of_row, W_star = np.broadcast_to(chosen, problem.k) - 1, np.zeros((problem.k, problem.d))
+    for block in np.unique(of_row):
+        rows, columns = np.flatnonzero(of_row == block), slice(ends[block], ends[block + 1])
+        size, role = int(problem.blocks[1][block]), f"teacher in block {block + 1}"
+        rows_of_block = _normals(role, problem.teacher_start, len(rows), size, root_seed, seed)
+        W_star[rows, columns] = np.sqrt(problem.d / size) * _of_law(problem.teacher_start, rows_of_block)
+    return W_star
+
+
+def drawn_overlaps(problem: Problem, W: Array, W_star: Array) -> Overlaps:
+    """The overlaps of drawn weights; those that the start or the teacher states are exact."""
+    Q = W @ W.T / problem.d
+    if STARTS[problem.student_start].on_sphere:
+        np.fill_diagonal(Q, 1.0)
+    return Overlaps(Q, drawn_M(problem, W, W_star), drawn_P(problem, W_star))
+
+
+def drawn_q(problem: Problem, W: Array) -> Array:
+    """The squared norms q (p,) over d of drawn weights; exactly 1 for rows on the sphere."""
+    if STARTS[problem.student_start].on_sphere:
+        return np.ones(problem.p)
+    return np.einsum("ij,ij->i", W, W) / problem.d
+
+
+def drawn_M(problem: Problem, W: Array, W_star: Array) -> Array:
+    """M (p, k) of drawn weights; where the start states an overlap, that one."""
+    stated = STARTS[problem.student_start].stated(problem)
+    return np.where(np.isnan(stated), W @ W_star.T / problem.d, stated)
+
+
+def drawn_P(problem: Problem, W_star: Array) -> Array:
+    """P (k, k) of drawn weights; exactly the identity for orthogonal rows, with diagonal 1 for rows on the sphere."""
+    if (stated := teacher_overlaps(problem)) is not None:
+        return stated
+    if problem.teacher_start == "orthogonal":
+        return np.eye(problem.k)
+    P = W_star @ W_star.T / problem.d
+    if problem.teacher_start == "sphere":
+        np.fill_diagonal(P, 1.0)
+    return P
+
+
+def drawn_offsets(problem: Problem, count: int, *, root_seed: int, seed: int) -> Array:
+    """Offsets b (count,) of the units of replica `seed` at the start: N(0, s_b²) numbers, zero without offsets.
+
+    Those of another number of units are other numbers.
+    """
+    if problem.offset_scale == 0.0:
+        return np.zeros(count)
+    return problem.offset_scale * normals(stream_key(root_seed, "offsets", count), seed, 0, count)
+
+
+def drawn_second_layer(problem: Problem, *, root_seed: int, seed: int) -> Array:
+    """The student's second layer a (p,) of replica `seed` at the start: as it is given, or drawn by its law.
+
+    It is the same for all problems of one width.
+    """
+    if not isinstance(problem.a, str):
+        return np.broadcast_to(problem.a, problem.p)
+    numbers = normals(stream_key(root_seed, "student layer", problem.a, problem.p), seed, 0, problem.p)
+    return numbers if problem.a == "normal" else np.sign(numbers)
+
+
+def weights_of_overlaps(overlaps: Overlaps, d: int, *, root_seed: int, seed: int) -> tuple[Array, Array]:
+    """Weights W (p, d), W* (k, d) that have these overlaps, in a uniformly random frame of R^d.
+
+    Raises InputError when d is smaller than the rank that the overlaps need.
+    """
+    width = overlaps.p + overlaps.k
+    values, vectors = np.linalg.eigh(overlaps.omega)
+    root = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1]
+    rank = int((values > 1e-12 * max(1.0, values[-1])).sum())  # smaller ones are rounding errors of eigh
+    if rank > d:
+        raise InputError("no weights have these overlaps", key="d", value=d, expected=f"at least their rank {rank}")
+    frame = _orthogonal(_normals("frame", "orthogonal", min(width, d), d, root_seed, seed))
+    rows = root[:, : min(width, d)] @ frame
+    return rows[: overlaps.p], rows[overlaps.p :]
+
+
+def _normals(role: str, law: str, rows: int, columns: int, root_seed: int, seed: int) -> Array:
+    """N(0, 1) numbers (rows, columns) of a replica for a role and a law."""
+    key = stream_key(root_seed, "weights", role, law, rows, columns)
+    return np.array([normals(key, seed, row, columns) for row in range(rows)]).reshape(rows, columns)
+
+
+def _orthogonal(rows: Array) -> Array:
+    """Uniformly random orthogonal rows of norm √d, from Gaussian ones (n, d)."""
+    if len(rows) == 1:
+        return rows_on_sphere(rows)
+    frame, upper = np.linalg.qr(rows.T)
+    return np.ascontiguousarray((frame * np.sign(np.diag(upper))).T) * np.sqrt(rows.shape[1])

@@ -1,0 +1,399 @@
+"""Case: one run, and its identity, which is equal for equal runs."""
+
+import hashlib
+import json
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import pydantic
+
+from sweeplib.engine import cases as engine
+from sweeplib.engine.base.budget import STEPS as MOST_STEPS
+from sweeplib.engine.base.validation import refusal
+from sweeplib.engine.language import schedule
+from sweeplib.engine.seeds import checked_seed
+from sweeplib.engine.simulator import Simulator, networks
+from sweeplib.errors import InputError
+from sweeplib.networks.dynamics import DYNAMICS
+from sweeplib.networks.dynamics.dynamics import NOISE, OFFSETS, NumericalOptions
+from sweeplib.networks.dynamics.step_dynamics import StepDynamics
+from sweeplib.networks.maths.activations import activation
+from sweeplib.networks.maths.activations.activation import bends_off_zero
+from sweeplib.networks.observables import OBSERVABLES, Observable
+from sweeplib.networks.problem import (
+    CORE,
+    DATA,
+    DEFAULTS,
+    PARAMETERS,
+    Problem,
+    parameters_of,
+    problem_expectations,
+    refuse_unread,
+)
+from sweeplib.networks.simulation.numerics_version import names_of, numerics_version
+from sweeplib.networks.simulation.recording import Recording
+from sweeplib.networks.simulation.variables import observable_of, stored_variables
+from sweeplib.networks.views import ExitLevel, View
+
+
+@dataclass(frozen=True)
+class Case(engine.Case):
+    """One run of one problem by one dynamics with one seed; a row of the run store.
+
+    clock : factor of the recording times.
+    options : numerical options of the dynamics, as pairs.
+    root_seed, pair_by : random numbers depend on the root seed, the seed and the problem, or only on its fields in
+        `pair_by`, if given: cases that agree in these share their samples. Cases with equal root seed, seed, p, k, d
+        and laws of start always share their initial conditions.
+    """
+
+    problem: Problem
+    dynamics: str
+    seed: int
+    recording: Recording
+    clock: float = 1.0
+    options: tuple[tuple[str, Any], ...] = ()
+    root_seed: int = 0
+    pair_by: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        checked_seed(self.seed)
+        unknown = next((name for name in self.pair_by or () if name not in (*PARAMETERS, "seed")), None)
+        if unknown is not None:
+            raise InputError("unknown problem field", key="pair_by", value=unknown, choices=PARAMETERS)
+
+    @property
+    def simulator(self) -> Simulator:
+        """What the engine knows of all cases of networks."""
+        return networks()
+
+    def check(self) -> None:
+        """Raise InputError if the dynamics, its options or its expectations do not apply to the problem.
+
+        Also if the problem sets a field that the dynamics does not read, if an observable does not support the view of
+        the dynamics or needs a field that the problem does not set, if it takes no step, or too many, or if the
+        schedule is negative or not finite at a time of the run.
+        """
+        for check in CHECKS:
+            check(self)
+        length = DYNAMICS[self.dynamics].step_length(self.problem, self.numerical_options())
+        self._check_steps(length)
+        if self.problem.optimal is not None:
+            self._check_ode()
+        elif self.problem.rates is not None:
+            self._check_schedule("schedule", self.problem.rates, length)
+        if self.problem.noise_factor is not None:
+            self._check_schedule("noise_schedule", self.problem.noise_factor, length)
+
+    def _check_observables(self) -> None:
+        for name in self.recording.measured:
+            observable_of(name, self.dynamics).refuse(self.problem)
+
+    def _check_dynamics(self) -> None:
+        DYNAMICS[self.dynamics].check(self.problem, self.numerical_options())
+
+    def _check_reads(self) -> None:
+        """Raise InputError for a value that neither the dynamics nor, of their own parameters, an observable reads."""
+        problem, observed = self.problem, parameters_of("observables")
+        recorded = {name: OBSERVABLES[name].acts_on for name in self.recording.measured}
+        refuse_unread(problem, observed, "observables", recorded)
+        others = sorted(DEFAULTS.keys() - observed, key=lambda name: (name != "data", name not in CORE, name))
+        reads = DYNAMICS[self.dynamics].reads_of(problem, self.numerical_options())
+        refuse_unread(problem, others, "dynamics", {self.dynamics: reads})
+
+    def _check_needs(self) -> None:
+        """Raise InputError for an observable that needs a field of the problem that is not set."""
+        for name in self.recording.observables:
+            for field in sorted(OBSERVABLES[name].needs):
+                if field not in self.problem.differing_names:
+                    expected = f"`{field}` in the problem, or an observable without a training set"
+                    raise InputError(f"{name} needs {field}", key="observables", value=name, expected=expected)
+
+    def _check_teacher(self) -> None:
+        """Raise InputError if an observable or a threshold needs a teacher that the data law does not have."""
+        law, view = DATA[self.problem.data], DYNAMICS[self.dynamics].view
+        if law.teacher:
+            return
+        if self.recording.thresholds:
+            value, expected = list(self.recording.thresholds), "[], no exits"
+            raise InputError(f"no exits of {law.name}", key="thresholds", value=value, expected=expected)
+        for name in self.recording.observables:
+            if needs_teacher(OBSERVABLES[name], view):
+                suited = (other for other, observable in OBSERVABLES.items() if observable.is_of(view))
+                expected = "one of " + ", ".join(
+                    other for other in suited if not needs_teacher(OBSERVABLES[other], view)
+                )
+                raise InputError(f"{law.name} has no teacher", key="observables", value=name, expected=expected)
+
+    def _check_offsets(self) -> None:
+        """Raise InputError for exits by the risk of overlaps, and for observables by drifts, of units with offsets."""
+        kind = DYNAMICS[self.dynamics]
+        if not self.problem.has_offsets:
+            return
+        if self.recording.thresholds and issubclass(kind, StepDynamics):
+            taking = (name for name, other in DYNAMICS.items() if other.reads > OFFSETS)
+            others = ", ".join(name for name in taking if not issubclass(DYNAMICS[name], StepDynamics))
+            value, expected = list(self.recording.thresholds), f"[], no exits; or a dynamics that finds them: {others}"
+            problem = f"{self.dynamics} finds no exits of units with offsets"
+            raise InputError(problem, key="thresholds", value=value, expected=expected)
+        self._refuse_drifts("units with offsets have no drifts of overlaps")
+
+    def _check_spectrum(self) -> None:
+        """Raise InputError for exits of a dynamics without the covariance of fields, and for observables by drifts."""
+        if not self.problem.has_spectrum:
+            return
+        self._refuse_drifts(f"no drifts of overlaps alone with inputs of {self.problem.data}")
+        if self.recording.thresholds and not DYNAMICS[self.dynamics].takes_spectra:
+            taking = ", ".join(name for name, kind in DYNAMICS.items() if kind.takes_spectra)
+            value, expected = list(self.recording.thresholds), f"[], no exits; or a dynamics that finds them: {taking}"
+            problem = f"{self.dynamics} finds no exits with inputs of {self.problem.data}"
+            raise InputError(problem, key="thresholds", value=value, expected=expected)
+
+    def _check_loss(self) -> None:
+        """Raise InputError for observables by the drifts of the square loss of real labels, with another criterion."""
+        if not self.problem.criterion.is_plain:
+            self._refuse_drifts(f"no drifts of the loss {self.problem.loss} of {self.problem.labels} labels")
+
+    def _check_disturbances(self) -> None:
+        """Raise InputError for observables by the drifts of students that see all of their units and inputs."""
+        if self.problem.is_disturbed:
+            self._refuse_drifts("no drifts of a student with dropout or noise of inputs")
+
+    def _check_tasks(self) -> None:
+        """Raise InputError for exits, and optimal schedules, of tasks in turn."""
+        if not self.problem.in_turn:
+            return
+        if self.recording.thresholds:
+            value, expected = list(self.recording.thresholds), "[], no exits; `risk_of_task` has the risks of all tasks"
+            raise InputError("no exits of tasks in turn", key="thresholds", value=value, expected=expected)
+        if self.problem.optimal is not None:
+            expected = "a schedule that is given, with tasks in turn"
+            raise InputError("no optimal schedule", key="schedule", value=self.problem.schedule, expected=expected)
+
+    def _check_level(self) -> None:
+        """Raise InputError for exits on another observable than the risk, if the dynamics or the problem has none."""
+        name = self.recording.exit_on
+        if name == "risk":
+            return
+        if not DYNAMICS[self.dynamics].finds_levels(self.numerical_options()):
+            others = ", ".join(other for other, kind in DYNAMICS.items() if kind.finds_levels(kind.Options()))
+            text, expected = f"{self.dynamics} finds exits of the risk alone", f"risk; or with other options: {others}"
+            raise InputError(text, key="exit_on", value=name, expected=expected)
+        level_of(self)
+
+    def _refuse_drifts(self, why: str) -> None:
+        """Raise InputError for a recorded observable that uses drifts."""
+        for name in self.recording.observables:
+            if OBSERVABLES[name].uses_drifts:
+                expected = "an observable that does not use the drifts of the overlaps"
+                raise InputError(why, key="observables", value=name, expected=expected)
+
+    def _check_drifts(self) -> None:
+        """Raise InputError if the dynamics or an observable uses drifts that the expectations do not resolve."""
+        if problem_expectations(self.problem).resolved:
+            return
+        why, units = "kinks off zero have no drifts", (self.problem.activation, self.problem.teacher)
+        self._refuse_drifts(why)
+        if DYNAMICS[self.dynamics].uses_drifts:
+            bent = [bends_off_zero(activation(name)) for name in units]
+            key = "activation" if bent[0] else "teacher_activation" if bent[1] else "target"
+            others = ", ".join(other for other in DYNAMICS if not DYNAMICS[other].uses_drifts)
+            expected = f"one without kinks off zero, or a dynamics that does not use drifts: {others}"
+            raise InputError(why, key=key, value=getattr(self.problem, key), expected=expected)
+
+    def _check_steps(self, length: float) -> None:
+        """Raise InputError if there are no steps, of `length` SGD steps each, or too many for an integer or a float."""
+        last, step = self.clock * self.recording.times[-1], length * self.problem.step_time()
+        steps = last / step if step > 0.0 else math.inf
+        takes_steps = issubclass(DYNAMICS[self.dynamics], StepDynamics)
+        most, limit_text = (MOST_STEPS, "2^62") if takes_steps else (1e308, "1e308")
+        if not steps <= most:
+            expected = f"at most {limit_text}: a smaller last time, or a larger gamma/(p d)"
+            raise InputError("more steps than can be counted", key="times", value=steps, expected=expected)
+        least = min(length, 1.0) * self.problem.step_time()
+        if takes_steps and last > 0.0 and not round(last / least):
+            expected = f"a last time above {0.5 * least / self.clock:.6g}, half of a step, or a smaller gamma/(p d)"
+            raise InputError("no step until then", key="times", value=self.recording.times[-1], expected=expected)
+        largest = DYNAMICS[self.dynamics].most_steps(self.problem, self.numerical_options())
+        if steps >= largest + 0.5:
+            expected = (
+                f"at most {largest:g} of {self.dynamics} with its options: a smaller last time, or a larger gamma/(p d)"
+            )
+            raise InputError("too many steps", key="times", value=round(steps), expected=expected)
+
+    def _check_schedule(self, key: str, text: str, length: float) -> None:
+        """Raise InputError if a schedule is negative or not finite at a time of the run.
+
+        Dynamics that take steps, of `length` SGD steps each, do not need it at time zero.
+        """
+        in_steps = issubclass(DYNAMICS[self.dynamics], StepDynamics)
+        first = 0.5 * length * self.problem.step_time() if in_steps else 0.0
+        last = max(first, self.clock * self.recording.times[-1])
+        refused = _refused_time(text, first, last)
+        if refused is None:
+            return
+        expected = "zero or more, and finite, at all times of the run"
+        if refused == 0.0 and _refused_time(later := schedule(text).at_later_times, first, last) is None:
+            or_sde = " or sde" if key == "schedule" else ""
+            expected = f"a schedule that is finite at time zero, such as `{later}`; or sgd, sgd_chain{or_sde}"
+        rate = "learning rate" if key == "schedule" else "label noise"
+        raise InputError(f"no {rate} at t = {refused:.6g}", key=key, value=text, expected=expected)
+
+    def of_ode(self) -> "Case":
+        """The case whose risk at the end an optimal schedule minimises: of the ODE at a constant rate."""
+        observed = {*parameters_of("observables"), "schedule"}
+        values = {name: value for name, value in self.problem.differing().items() if name not in observed}
+        last = self.clock * self.recording.times[-1]
+        return Case(Problem.unchecked(values), "ode", 0, Recording((last,)), root_seed=self.root_seed)
+
+    def _check_ode(self) -> None:
+        """Raise InputError if there is no ODE, or no time, for an optimal schedule."""
+        case = self.of_ode()
+        try:
+            case.check()
+            for name in sorted(NOISE & case.problem.differing_names):
+                value, default = getattr(case.problem, name), json.dumps(DEFAULTS[name])
+                expected = f"{default}, or a schedule that is given"
+                raise InputError("no derivatives by the rate", key=name, value=value, expected=expected)
+            if case.problem.has_spectrum:
+                expected = f"{DEFAULTS['data']}, or a schedule that is given"
+                raise InputError("no derivatives by the rate", key="data", value=case.problem.data, expected=expected)
+            if case.recording.times[-1] == 0.0:
+                raise InputError("no time passes", key="times", value=[0.0], expected="a last time above zero")
+        except InputError as error:
+            error.problem = f"{self.problem.schedule} minimises the risk of the ODE: {error.problem}"
+            raise
+
+    def numerical_options(self) -> NumericalOptions:
+        """The dynamics' options, the given ones checked, the others at their defaults."""
+        return numerical_options(self.dynamics, self.options)
+
+    @property
+    def shape(self) -> Hashable:
+        """Equal for cases that can be run in one batch."""
+        problem, spectrum = self.problem, self.problem.has_spectrum
+        functions = problem.activation, problem.teacher, problem.learned, problem.criterion, problem.data, problem.rates
+        sample = (problem.batch_size, problem.repeats, problem.samples is not None, problem.rule, problem.noise_factor)
+        kind = (problem.p, problem.k, problem.spherical, problem.trains_second_layer, problem.has_offsets, *sample)
+        sizes = DYNAMICS[self.dynamics].sizes(problem, self.numerical_options())
+        # of a block, beyond p + k coordinates, the number does not matter
+        blocks = tuple(min(size, problem.p + problem.k + 1) for size in problem.blocks[1]) if spectrum else ()
+        course = problem.course
+        tasks = (*course.order, course.own_heads, course.replay > 0.0) if problem.in_turn else ()
+        return (self.dynamics, self.options, self.recording, *kind, *functions, *sizes.items(), blocks, tasks)
+
+    def identity(self) -> bytes:
+        """16 bytes that are equal for two cases exactly if they have the same results (see `shared_digest`)."""
+        from sweeplib.networks.simulation.columns import Cases
+
+        return bytes(Cases.with_seeds(self, [self.seed]).identities().tobytes())
+
+
+CHECKS = (
+    Case._check_observables,
+    Case._check_reads,
+    Case._check_needs,
+    Case._check_teacher,
+    Case._check_offsets,
+    Case._check_spectrum,
+    Case._check_loss,
+    Case._check_disturbances,
+    Case._check_tasks,
+    Case._check_level,
+    Case._check_dynamics,
+    Case._check_drifts,
+)
+"""What is checked of a case, but for its steps and its schedule; each reads few fields."""
+
+
+def shared_digest(case: Case) -> tuple[bytes, frozenset[str]]:
+    """The digest of what a case shares with others of its problem's names, and the fields that are not read.
+
+    An identity contains the values that the driver takes from a case: the fields of its problem that the dynamics and
+    the observables read, with defaults for omitted ones, times, options, recorded variables, seeds. It also contains a
+    digest of the code that computes the results. It does not contain threads, blocks, paths or other cases. Fields
+    without a default may be unread; others have their default if they are not read.
+    """
+    problem = case.problem
+    names = *names_of(problem), str(problem.optimal)
+    values, digests = shared_values(case.dynamics, case.recording, case.options, case.root_seed, case.pair_by)
+    if names not in digests:
+        reads = DYNAMICS[case.dynamics].reads_of(problem, case.numerical_options())
+        reads = reads.union(*(OBSERVABLES[name].acts_on for name in case.recording.measured))
+        if problem.optimal is not None:
+            reads |= DYNAMICS["ode"].reads_of(problem, numerical_options("ode", ()))
+        forms = map(activation, (problem.activation, problem.teacher))
+        of_names = {
+            "defaults": {name: default for name, default in DEFAULTS.items() if name in reads},
+            "numerics": numerics_version(problem, case.dynamics, case.recording.measured),
+            "variables": {name: variable.dims for name, variable in stored_variables(case).items()},
+            "series": [(form.hermite, form.error_functions, form.hinges) for form in forms],
+        }
+        text = json.dumps(values | of_names, sort_keys=True)
+        digest = hashlib.blake2b(text.encode(), digest_size=32).digest()
+        digests[names] = digest, frozenset(PARAMETERS).difference(reads, DEFAULTS)
+    return digests[names]
+
+
+@lru_cache(maxsize=64)
+def shared_values(
+    dynamics: str,
+    recording: Recording,
+    options: tuple[tuple[str, Any], ...],
+    root_seed: int,
+    pair_by: tuple[str, ...] | None,
+) -> tuple[dict[str, Any], dict[tuple[str, ...], tuple[bytes, frozenset[str]]]]:
+    """What the digests of cases with these in common contain, and the known ones by the names of their problems."""
+    stochastic = DYNAMICS[dynamics].stochastic
+    values = {
+        "dynamics": dynamics,
+        "options": numerical_options(dynamics, options).model_dump(),
+        "recording": recording.of_results,
+        "root_seed": root_seed,
+        "pair_by": sorted(set(pair_by) - {"seed"}) if pair_by is not None and stochastic else None,
+    }
+    return values, {}
+
+
+def level_of(case: Case) -> ExitLevel:
+    """What the exits of a case are of; InputError for an observable that this problem has no level of."""
+    level = OBSERVABLES[case.recording.exit_on].level
+    assert level is not None  # by `Recording`
+    return level(case.problem)
+
+
+def needs_teacher(observable: Observable, view: type[View]) -> bool:
+    """Whether an observable needs a teacher, by itself or for a dimension."""
+    return observable.needs_teacher or not {"teacher", "teacher_2"}.isdisjoint(observable.dims_of(view))
+
+
+@lru_cache(maxsize=4096)
+def _refused_time(text: str, first: float, last: float) -> float | None:
+    """The first time at which a schedule is negative or not finite, of those that are looked at."""
+    return schedule(text).first_refused(first, last)
+
+
+def option_pairs(dynamics: str, options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """The options of a dynamics as pairs in alphabetical order; InputError for values that are no numbers or names."""
+    pairs = tuple(sorted(options.items()))
+    try:
+        hash(pairs)
+    except TypeError:
+        numerical_options.__wrapped__(dynamics, pairs)
+        raise
+    return pairs
+
+
+@lru_cache(maxsize=64)
+def numerical_options(dynamics: str, options: tuple[tuple[str, Any], ...]) -> NumericalOptions:
+    """The options of a dynamics, with defaults; InputError for unknown or invalid ones."""
+    kind = DYNAMICS[dynamics].Options
+    try:
+        return kind(**dict(options))
+    except pydantic.ValidationError as error:
+        options_known, unknown = kind.model_fields or ("none at all",), f"{dynamics} has no such option"
+        refused = refusal(error, wrong="not a valid option", unknown=unknown, choices=lambda _: options_known)
+        raise refused.within(prefix=dynamics) from None

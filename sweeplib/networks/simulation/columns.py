@@ -1,0 +1,139 @@
+"""Cases: a table whose rows are cases."""
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, overload
+
+import numpy as np
+
+from sweeplib.engine import cases as engine
+from sweeplib.engine.base.table import Column, Reading
+from sweeplib.errors import SweeplibError
+from sweeplib.networks.dynamics import DYNAMICS
+from sweeplib.networks.problem.columns import ProblemRow, Problems, column_property, columns_of
+from sweeplib.networks.problem.parameters import RESERVED
+from sweeplib.networks.simulation.cases import CHECKS, Case, level_of, shared_digest
+from sweeplib.networks.views import ExitLevel
+
+FIELDS = tuple(field.name for field in dataclasses.fields(Case) if field.name != "problem")
+"""The fields of a case that are columns beside those of its problem."""
+RESERVED.update(FIELDS)
+
+
+class CaseRow(Case):
+    """A case that reads its fields, and those of its problem, from the columns of a table."""
+
+    def __init__(self, read: Reading) -> None:
+        self.__dict__.update(read=read, problem=ProblemRow(read))
+
+
+for _name in FIELDS:
+    setattr(CaseRow, _name, column_property(_name))
+
+
+class Cases(Problems, engine.Cases):
+    """n cases as the columns of their problems and their own."""
+
+    others: ClassVar[frozenset[str]] = frozenset(FIELDS)
+
+    @classmethod
+    def of(cls, cases: Sequence[Case]) -> "Cases":
+        """Return some cases as columns."""
+        if isinstance(cases, Cases):
+            return cases
+        problems = list({id(case.problem): case.problem for case in cases}.values())
+        places = {id(problem): place for place, problem in enumerate(problems)}
+        place = np.array([places[id(case.problem)] for case in cases], np.int32)
+        columns = columns_of([problem.differing() for problem in problems], place)
+        return cls(columns | {name: _column([getattr(case, name) for case in cases]) for name in FIELDS}, len(cases))
+
+    @classmethod
+    def with_seeds(cls, case: Case, seeds: Sequence[int]) -> "Cases":
+        """Return copies of a case with these seeds."""
+        fields = {name: getattr(case, name) for name in FIELDS}
+        whole = cls.of_one_value(case.problem.differing() | fields, len(seeds))
+        return whole.replaced(seed=Column(list(seeds), np.arange(len(seeds))))
+
+    @overload
+    def __getitem__(self, at: int) -> Case: ...
+    @overload
+    def __getitem__(self, at: slice) -> "Cases": ...
+    def __getitem__(self, at: int | slice) -> "Case | Cases":
+        if isinstance(at, slice):
+            return self.at(at)
+        place = range(self._rows)[at]
+        case: Case = object.__new__(Case)
+        same, differing = self._fields
+        values = {name: column.value(place) for name, column in differing.items()}
+        case.__dict__.update(same, **values, problem=self.problem(place))
+        return case
+
+    @cached_property
+    def _fields(self) -> tuple[dict[str, Any], dict[str, Column]]:
+        """The fields that are the same in all cases, and the columns of the others, without those of problems."""
+        return self.parts(FIELDS)
+
+    def row(self, read: Reading) -> Any:
+        """Return a case that reads the columns."""
+        return CaseRow(read)
+
+    def levels(self) -> list[ExitLevel]:
+        """Return what the exits of cases of one shape are of, one for each."""
+        levels = self.column_of(level_of)
+        if len({level.rule for level in levels.values}) > 1:
+            on = self[0].recording.exit_on
+            raise SweeplibError(f"the level of {on} has another rule for problems that differ in numbers alone")
+        return levels.items()
+
+    def but_seeds(self) -> list[bytes]:
+        """Return 32 bytes for each case that identify it except for its seed."""
+        shared, ends = self.column_of(shared_digest), self.over(("student_start", "clock"), _ends).array(object)
+        unread_by_any = {unread for _, unread in shared.values}
+        texts = {unread: (np.array(self.each_text(unread), object) + ends).tolist() for unread in unread_by_any}
+        pairs, blake2b = shared.items(), hashlib.blake2b
+        if len(texts) == 1:
+            [lines] = texts.values()
+        else:
+            lines = [texts[unread][at] for at, (_, unread) in enumerate(pairs)]
+        lined = zip(pairs, lines, strict=True)
+        return [blake2b(digest + line.encode(), digest_size=32).digest() for (digest, _), line in lined]
+
+    def check(self) -> None:
+        """Raise InputError if a case is not valid, as `Case.check` does."""
+        for check in CHECKS:
+            self.column_of(check)
+        last = self.field("clock") * self.numbers(lambda case: case.recording.times[-1])
+        step, largest = self.numbers(_step), self.numbers(_most_steps)
+        with np.errstate(all="ignore"):
+            suspect = ~((last / step < largest) & (step > 0) & ((last > step) | (last == 0.0)))
+        for name in ("rates", "noise_factor"):
+            suspect |= self.column(name).array(object) != 0
+        some = self.at(np.flatnonzero(suspect))
+        for at in some.distinct(some.columns.keys() - {"seed"})[0].tolist():
+            some[at].check()
+
+
+def _column(items: Sequence[Any]) -> Column:
+    """Return objects, many of which may be the same one, as a column."""
+    objects = {id(item): item for item in items}
+    places = {key: place for place, key in enumerate(objects)}
+    values, codes = Column.of(objects.values())
+    return Column(values, codes[[places[id(item)] for item in items]])
+
+
+def _ends(columns: Mapping[str, Sequence[Any]], _: int) -> list[str]:
+    """Return what stands after the text of a problem in what identities are made from."""
+    return [f" {start} {clock!r}" for start, clock in zip(columns["student_start"], columns["clock"], strict=True)]
+
+
+def _step(case: Case) -> float:
+    """Return the ODE time of a step of the dynamics."""
+    length = DYNAMICS[case.dynamics].step_length(case.problem, case.numerical_options())
+    return length * case.problem.step_time()
+
+
+def _most_steps(case: Case) -> float:
+    """Return a number of steps that is not too large; cases with more are checked one by one."""
+    return min(DYNAMICS[case.dynamics].most_steps(case.problem, case.numerical_options()), 2.0**61)

@@ -1,0 +1,166 @@
+"""The initial states of cases, computed on request as weights, overlaps or particles."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.errors import InputError
+from sweeplib.networks.maths.overlaps import Overlaps, block_overlaps
+from sweeplib.networks.problem import STARTS, Problem
+from sweeplib.networks.problem.weights import (
+    drawn_M,
+    drawn_offsets,
+    drawn_overlaps,
+    drawn_P,
+    drawn_q,
+    drawn_weights,
+    teacher_overlaps,
+    teacher_weights,
+    weights_of_overlaps,
+)
+from sweeplib.networks.simulation.cases import Case
+
+Weights = tuple[Sequence[Sequence[float]] | Array, Sequence[Sequence[float]] | Array]
+Initial = Overlaps | Weights | None
+
+REMEMBERED_WIDTH = 128
+"""The largest student width for which initial overlaps are cached; many cases share their start."""
+
+
+class CaseStarts:
+    """The initial states of cases: `initial` or, without it, the random starts of their problems.
+
+    Raises InputError if `initial` does not fit a problem.
+    """
+
+    def __init__(self, cases: Sequence[Case], initial: Initial) -> None:
+        self._cases = cases
+        self._draws: dict[int, _Draw] = {}
+        self._initial: Overlaps | tuple[Array, Array] | None = None
+        if initial is not None:
+            self._initial = initial if isinstance(initial, Overlaps) else _arrays(initial)
+            for case in cases:
+                _check_fit(self._initial, case.problem)
+
+    def _draw_of(self, i: int) -> "_Draw":
+        if i not in self._draws:
+            self._draws[i] = _draw(self._cases[i])
+        return self._draws[i]
+
+    def weights(self, i: int) -> tuple[Array, Array]:
+        """W (p, d) and W* (k, d)."""
+        draw = self._draw_of(i)
+        if self._initial is None:
+            return drawn_weights(draw.problem, root_seed=draw.root_seed, seed=draw.seed)
+        if isinstance(self._initial, Overlaps):
+            return weights_of_overlaps(self._initial, draw.problem.d, root_seed=draw.root_seed, seed=draw.seed)
+        W, W_star = self._initial
+        return W.copy(), W_star.copy()
+
+    def overlaps(self, i: int) -> Overlaps:
+        """The overlaps of the weights."""
+        if isinstance(self._initial, Overlaps):
+            return self._initial
+        draw = self._draw_of(i)
+        if self._initial is not None:
+            return Overlaps.from_weights(*self._initial)
+        return _random_overlaps(draw) if draw.problem.p <= REMEMBERED_WIDTH else _overlaps(draw)
+
+    def block_overlaps(self, i: int, multiplicities: Array) -> tuple[Array, Array, Array]:
+        """The overlaps of the blocks of columns of the weights."""
+        W, W_star = self.weights(i)
+        return block_overlaps(W, W_star, multiplicities)
+
+    def teacher_overlaps(self, i: int) -> Array:
+        """P (k, k)."""
+        draw = self._draw_of(i)
+        if isinstance(self._initial, Overlaps) or draw.problem.p <= REMEMBERED_WIDTH:
+            return self.overlaps(i).P
+        if self._initial is None:
+            return drawn_P(draw.problem, teacher_weights(draw.problem, root_seed=draw.root_seed, seed=draw.seed))
+        _, W_star = self._initial
+        return W_star @ W_star.T / W_star.shape[1]
+
+    def particles(self, i: int, count: int | None) -> tuple[Array, Array]:
+        """The overlaps m (count, k) with the teacher and squared norms q (count,); drawn anew if count is not p."""
+        draw = self._draw_of(i)
+        problem = draw.problem
+        count = problem.p if count is None else count
+        other = count != problem.p
+        if other and self._initial is not None:
+            expected = f"{problem.p} units, as the problem has; the dynamics asks for {count}"
+            raise InputError("the start does not fit the dynamics", key="initial", expected=expected)
+        if isinstance(self._initial, Overlaps):
+            return self._initial.M.copy(), np.diag(self._initial.Q).copy()
+        if self._initial is not None:
+            W, W_star = self._initial
+            return W @ W_star.T / problem.d, np.einsum("ij,ij->i", W, W) / problem.d
+        if other:
+            problem = replace(problem, p=count, a=1.0)
+        W, W_star = drawn_weights(problem, root_seed=draw.root_seed, seed=draw.seed)
+        return drawn_M(problem, W, W_star), drawn_q(problem, W)
+
+    def offsets(self, i: int, count: int) -> Array:
+        """The offsets b (count,), which are those of the problem beside any `initial`."""
+        draw = self._draw_of(i)
+        return drawn_offsets(self._cases[i].problem, count, root_seed=draw.root_seed, seed=draw.seed)
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """A random start, a function of `key` alone; two with the same key are equal."""
+
+    key: tuple[Any, ...]
+    problem: Problem = field(compare=False)
+    root_seed: int = field(compare=False)
+    seed: int = field(compare=False)
+
+
+def _draw(case: Case) -> _Draw:
+    """Return the random start of a case, with a key that cases of the same start share."""
+    problem = case.problem
+    law = problem.student_start
+    values = tuple(getattr(problem, name) for name in sorted(STARTS[law].acts_on))
+    blocks = None if problem.teacher_block is None else (problem.teacher_block, problem.blocks[1])
+    widths, P = (problem.p, problem.k, problem.d), teacher_overlaps(problem)
+    stated = None if P is None else P.tobytes()
+    key = (law, values, problem.teacher_start, blocks, stated, *widths, case.root_seed, case.seed)
+    return _Draw(key, problem, case.root_seed, case.seed)
+
+
+def _overlaps(draw: _Draw) -> Overlaps:
+    return drawn_overlaps(draw.problem, *drawn_weights(draw.problem, root_seed=draw.root_seed, seed=draw.seed))
+
+
+_random_overlaps = lru_cache(maxsize=8192)(_overlaps)
+
+
+def _arrays(weights: Weights) -> tuple[Array, Array]:
+    W, W_star = (np.atleast_2d(np.array(matrix, dtype=float)) for matrix in weights)
+    for name, matrix in (("W", W), ("W_star", W_star)):
+        if matrix.ndim != 2 or not np.isfinite(matrix).all():
+            raise InputError("not weights", key=name, expected="a matrix of finite numbers")
+    return W, W_star
+
+
+def _check_fit(initial: Overlaps | tuple[Array, Array], problem: Problem) -> None:
+    """Raise InputError for a given start whose widths, dimensions or norms are not those of a problem."""
+    if isinstance(initial, Overlaps):
+        widths, squares = (initial.p, initial.k), np.diag(initial.Q)
+    else:
+        W, W_star = initial
+        if W.shape != (problem.p, problem.d):
+            expected = f"W of shape (p, d) = {(problem.p, problem.d)}"
+            raise InputError("the start does not fit the problem", key="initial", value=W.shape, expected=expected)
+        if W_star.shape[1] != problem.d:
+            raise InputError("shapes do not fit", key="W_star", value=W_star.shape, expected="as many columns as W")
+        widths, squares = (len(W), len(W_star)), np.einsum("ij,ij->i", W, W) / problem.d
+    if widths != (problem.p, problem.k):
+        expected = f"(p, k) = {(problem.p, problem.k)}"
+        raise InputError("the start does not fit the problem", key="initial", value=widths, expected=expected)
+    if problem.spherical and not np.allclose(squares, 1.0, rtol=0, atol=1e-9):
+        raise InputError("spherical students start on the sphere", key="initial", expected="Q_ii = 1")

@@ -1,0 +1,1 @@
+"""Pictures and pages: figures, the report, published values beside them."""

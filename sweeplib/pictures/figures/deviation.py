@@ -1,0 +1,141 @@
+"""The largest deviation from the ODE against γ/(pd), the ODE time of a step, with the fitted power law."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+from pydantic import Field
+
+from sweeplib.analysis.kit.headlines import interval_text
+from sweeplib.analysis.kit.problem_fields import step_time
+from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import outline_of
+from sweeplib.errors import InputError
+from sweeplib.pictures.figures.figure import FIGURES, Hue, Panel, Where
+from sweeplib.pictures.figures.kit.chart import ByName, Data, chart_figure
+from sweeplib.pictures.figures.kit.facets import MOST_HUES, arranged, free_axes
+from sweeplib.pictures.figures.kit.labels import MINUS, dynamics_order
+from sweeplib.pictures.figures.kit.points import Curve, Level, Points
+from sweeplib.pictures.figures.kit.style import INK, dynamics_look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CAPTION = (
+    "Mean over the seeds of the largest deviation of SGD from its ODE over the recorded times, paired by seed, with "
+    "its standard error, against the ODE time of a step; ∅ on the axis: no value. Solid: the power law fitted to all "
+    "points, with its exponent and 95 % interval. Dashed: slope 1/2 of the theoretical bound, shifted down."
+)
+SHIFT = 0.5
+DASHES = (0, (5, 2))
+ROW = 0.075
+"""The height of a line of text, as a fraction of that of the axes."""
+MEASURED = "_sup_deviation"
+FIT = ("exponent", "exponent_low", "exponent_high", "prefactor")
+
+Deviating = Annotated[
+    str,
+    Field(description="the observable whose deviation is drawn; `overlaps` is that of all overlap matrices."),
+]
+
+
+def deviation(
+    ds: Data,
+    analyses: ByName,
+    *,
+    where: Where = None,
+    panel: Panel = None,
+    hue: Hue = None,
+    observable: Deviating = "risk",
+) -> Points:
+    """Declare the mean largest deviation of `observable` (or of all `overlaps`) against γ/(pd).
+
+    All points of the fit are drawn, coloured by `hue`, by default d. Of the remaining axes, two become panels and
+    colours, the others are fixed at their middle value.
+    """
+    measured, fitted = (outline_of(analyses[name]) for name in ("deviation", "deviation_scaling"))
+    observables = [name.removesuffix(MEASURED) for name in measured.variables if name.endswith(MEASURED)]
+    if observable not in observables:
+        raise InputError("no deviation of it was measured", key="observable", value=observable, choices=observables)
+    names = dynamics_order(name for name in map(str, measured.axes["dynamics"]) if is_stochastic(name))
+    if not names:
+        raise InputError("no stochastic dynamics to draw", value=measured.axes["dynamics"], expected="sgd or sgd_chain")
+    along = measured.only(f"{observable}{MEASURED}")
+    over = free_axes(along, where).intersection(fitted.attrs["over"].split())
+    few = [dim for dim in ("d", "p", *sorted(over)) if dim in over and along.sizes[dim] <= MOST_HUES]
+    hue = hue or next((dim for dim in few if dim != panel), None)
+    split = arranged(along, {"dynamics", *over} - {hue, panel}, where, panel, hue)
+
+    def more(_: xr.Dataset, analyses: Mapping[str, xr.Dataset], data: xr.Dataset) -> xr.Dataset:
+        result = analyses["deviation_scaling"]
+        fits = {end: result[f"{observable}_{end}"].sel(variable="coupling", drop=True) for end in FIT}
+        return data.assign(fits).sel(dynamics=names)
+
+    laws = [Curve("fit", "fitted power", partial(_power, name=name), once=True) for name in names]
+    guide = Curve("guide", "slope 1/2", partial(_guide, name=names[0]), DASHES, once=True)
+    return Points(
+        x="step",
+        y="mean",
+        needs=("deviation",),
+        data=lambda ds, analyses: step_deviations(analyses["deviation"], observable),
+        hover=("gamma", "p"),
+        split=split,
+        levels=(Level("mean", (*laws, guide), log=True, marks=_exponents),),
+        more=more,
+        log_x=lambda _: True,
+    )
+
+
+def _fit(subset: xr.Dataset, name: str) -> xr.Dataset:
+    fits = subset[list(FIT)].sel(dynamics=name)
+    return fits.isel(dict.fromkeys(fits.dims, 0))
+
+
+def _power(subset: xr.Dataset, step: np.ndarray, name: str) -> np.ndarray:
+    fit, (low, high) = _fit(subset, name), _range(subset, name)
+    power = fit["prefactor"].item() * step ** fit["exponent"].item()
+    return np.where((step >= low) & (step <= high), power, np.nan)
+
+
+def _guide(subset: xr.Dataset, step: np.ndarray, name: str) -> np.ndarray:
+    low, high = _range(subset, name)
+    middle = np.sqrt(low * high)
+    line = SHIFT * _power(subset, np.array(middle), name) * np.sqrt(step / middle)
+    return np.where((step >= low) & (step <= high), line, np.nan)
+
+
+def _range(subset: xr.Dataset, name: str) -> tuple[float, float]:
+    """Return the least and the largest step at which a dynamics has a deviation, with room for rounding."""
+    step = subset["step"].where(subset["mean"].sel(dynamics=name) > 0.0)
+    return 0.999 * float(step.min()), 1.001 * float(step.max())
+
+
+def _exponents(axes: Axes, subset: xr.Dataset) -> None:
+    """Write the fitted exponents above the points, a line each."""
+    fits = {str(name): [_fit(subset, str(name))[key].item() for key in FIT] for name in subset["dynamics"].values}
+    finite = {name: fit for name, fit in fits.items() if np.isfinite(fit[0])}
+    bottom, top = axes.get_ylim()
+    axes.set_ylim(bottom, top * (top / bottom) ** (ROW * len(fits)))
+    for place, (name, (exponent, low, high, _)) in enumerate(finite.items()):
+        text = f"{exponent:.2f} {interval_text(f'{low:.2f}', f'{high:.2f}')}".replace("-", MINUS)
+        if several := len(finite) > 1:
+            mark = dynamics_look(name, list(fits), {"color": INK, "marker": "o"}) | {"transform": axes.transAxes}
+            axes.plot(0.04, 0.955 - ROW * place, scalex=False, scaley=False, **mark | {"gid": None})
+        line = text if several else f"exponent {text}"
+        axes.text(0.09 if several else 0.04, 0.98 - ROW * place, line, transform=axes.transAxes, va="top", fontsize=8)
+
+
+def step_deviations(result: xr.Dataset, observable: str) -> xr.Dataset:
+    """Return the mean largest deviations of an observable over the ODE time of a step."""
+    name = f"{observable}{MEASURED}"
+    step = step_time(result)
+    step.attrs = {"long_name": "ODE time of a step", "units": "1", "symbol": r"\gamma/(pd)"}
+    variables = {"mean": result[name], "mean_error": result[f"{name}_error"], "seeds_paired": result["seeds_paired"]}
+    return xr.Dataset(variables).assign_coords(step=step)
+
+
+FIGURES.add(chart_figure("deviation", deviation, CAPTION, ("deviation", "deviation_scaling")))

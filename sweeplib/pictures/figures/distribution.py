@@ -1,0 +1,124 @@
+"""The distribution of exits or of an observable over the seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from sweeplib.analysis.averages import numbered
+from sweeplib.analysis.kit.passages import passages
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline, outline_of
+from sweeplib.pictures.figures.figure import FIGURES, BandConfidence, Drawn, Hue, Panel, Where
+from sweeplib.pictures.figures.kit.chart import ByName, Data, chart_figure
+from sweeplib.pictures.figures.kit.facets import arranged
+from sweeplib.pictures.figures.kit.quantities import EXITS, at_last_time, recorded_quantity
+from sweeplib.pictures.figures.kit.runs import Runs
+from sweeplib.statistics.labelled import labelled
+from sweeplib.statistics.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
+from sweeplib.statistics.survival import survival_curve
+
+CAPTION = (
+    "Fraction of the runs with at most the value on the horizontal axis, with a band of 95 % by default for the first "
+    "dynamics. Exits are Kaplan-Meier curves, which end below 1 where runs did not exit. Points at which more than 2 % "
+    "of the runs have no value are left out."
+)
+MOST_RUNS = 12_000
+"""The number of runs of the interactive plot above which it has only the points of the figure."""
+
+
+def distribution(
+    ds: Data,
+    analyses: ByName,
+    *,
+    y: Drawn = None,
+    where: Where = None,
+    panel: Panel = None,
+    hue: Hue = None,
+    confidence: BandConfidence = 0.95,
+) -> Runs:
+    """Declare the distribution of exit_steps, exit_time or an observable at one time, by default the last.
+
+    Other axes are fixed at `where`, or at their middle value.
+    """
+    outline = outline_of(ds)
+    name = recorded_quantity(outline, y)
+    measured = outline.only(name)
+    split = arranged(measured, {"dynamics", "seed"}, at_last_time(measured, where, panel, hue), panel, hue)
+
+    def data(whole: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        sample = _sample(whole, name)
+        if "time" in sample.dims and "time" in split.at:
+            sample = sample.isel(time=split.at["time"])
+        sample = sample if sample["used"].size <= MOST_RUNS else split.selected(sample)
+        return _curves(sample, confidence, whole[name].attrs)
+
+    words = name if isinstance(ds, Outline) else ds[name].attrs.get("long_name", name)
+    return Runs(
+        x="value",
+        y="fraction",
+        data=data,
+        kind="curves",
+        xs=(),
+        ys=("fraction_left",),
+        steps=True,
+        title=f"Distribution of the {words} over the seeds",
+        split=split,
+        quantity=name,
+        sample=lambda whole: _sample(whole, name),
+        confidence=confidence,
+        label="fraction of runs\nwith at most this value",
+    )
+
+
+def _sample(ds: xr.Dataset, name: str) -> xr.Dataset:
+    """Return the value of each run, where it is `used`; for runs without an exit `value` is NaN and `end` their end."""
+    if name in EXITS:
+        sample = passages(ds, name.removeprefix("exit_"))
+        return xr.Dataset({"value": sample.exit.where(sample.used), "end": sample.end, "used": sample.used})
+    values, run = values_of(ds, name), has_run(ds)
+    values_kept = unless_lost(values, without_value(values, run), run, MOST_LOST)
+    values_kept = numbered(values_kept)
+    return xr.Dataset({"value": values_kept, "end": values_kept, "used": values_kept.notnull()})
+
+
+def _curves(sample: xr.Dataset, confidence: float, attrs: Mapping[str, Any]) -> xr.Dataset:
+    """Return the curve of each sample over `seed` along the axis `rank`: its values and the fractions up to them."""
+
+    def curve(values: np.ndarray, ends: np.ndarray, used: np.ndarray) -> np.ndarray:
+        result = np.full((4, values.size + 1), np.nan)
+        reached = used & np.isfinite(values)
+        if reached.any():
+            places, survival, low, high = survival_curve(values[reached], ends[used & ~reached], confidence)
+            result[:, 0] = places[0], 0.0, np.nan, np.nan
+            result[:, 1 : len(places) + 1] = places, 1.0 - survival, 1.0 - high, 1.0 - low
+        return result
+
+    result = xr.apply_ufunc(
+        curve,
+        sample["value"],
+        sample["end"],
+        sample["used"],
+        input_core_dims=[["seed"]] * 3,
+        output_core_dims=[["part", "rank"]],
+        vectorize=True,
+    )
+    value, fraction, low, high = (result.isel(part=row, drop=True) for row in range(4))
+    long_name = "fraction of runs with at most this value"
+    more = "fraction of runs with more than this value"
+    curves = {
+        "fraction": labelled(fraction, long_name),
+        "fraction_low": labelled(low, f"{long_name}, lower bound"),
+        "fraction_high": labelled(high, f"{long_name}, upper bound"),
+        "fraction_left": labelled(1.0 - fraction, more),
+        "fraction_left_low": labelled(1.0 - high, f"{more}, lower bound"),
+        "fraction_left_high": labelled(1.0 - low, f"{more}, upper bound"),
+        "value": labelled(value, attrs.get("long_name", "value"), attrs.get("symbol", "")),
+    }
+    rank = labelled(xr.DataArray(np.arange(value.sizes["rank"]), dims="rank"), "rank of the run")
+    return xr.Dataset(curves).assign_coords(rank=rank).assign_attrs(confidence=confidence)
+
+
+FIGURES.add(chart_figure("distribution", distribution, CAPTION))

@@ -1,0 +1,237 @@
+"""How far dynamics are from published values: the ratio to them, and χ² by the errors of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from sweeplib.analysis.kit.labels import dynamics_label
+from sweeplib.engine.base.arrays import geometric
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.design.axis import POINT
+from sweeplib.pictures.figures.kit.facets import numbered_parts
+from sweeplib.pictures.figures.kit.labels import dynamics_order, value_label
+from sweeplib.pictures.figures.kit.matching import CLOSE, agreement, standing_in
+from sweeplib.pictures.figures.kit.quantities import bounds
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sweeplib.engine.files.published import Reference, Value
+    from sweeplib.pictures.figures.kit.facets import Facets
+
+    Numbers = NDArray[np.float64]
+
+MATHEMATICS = r"$\chi^2/n$"
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far a dynamics is from the values of one file, over the `points` of `places` at which both are known.
+
+    ratio : the geometric mean of the ratios of the dynamics to the file; `least` and `greatest` are the ends of these
+        ratios. NaN where a number is not positive.
+    chi2 : the mean of (difference)²/(σ² + s²) over the points with errors, σ of the file and s of the dynamics; an
+        error that is not known counts as 0. NaN without any.
+    file : the place of the file in the option `reference`.
+    curve, label : where the same values are compared with several curves, which one it is: in words, for a picture.
+    """
+
+    file: int
+    source: str
+    dynamics: str
+    points: int
+    places: int
+    ratio: float
+    least: float
+    greatest: float
+    chi2: float
+    curve: str = ""
+    label: str = ""
+
+    @property
+    def text(self) -> str:
+        """The distance in words."""
+        at = f" at {self.curve}" if self.curve else ""
+        return (
+            f"{dynamics_label(self.dynamics)}{at} over {self.source}: {self._ratio} {self._count}{self._chi2('χ²/n')}"
+        )
+
+    @property
+    def entry(self) -> str:
+        """The two lines in a legend, below the source."""
+        at = f" at {self.label}" if self.label else ""
+        return f"{dynamics_label(self.dynamics)}{at} over it: {self._ratio}\n{self._count}{self._chi2(MATHEMATICS)}"
+
+    @property
+    def _ratio(self) -> str:
+        ends = f"({_number(self.least)} to {_number(self.greatest)})"
+        return f"ratio {_number(self.ratio)} {ends}" if np.isfinite(self.ratio) else "no ratio"
+
+    @property
+    def _count(self) -> str:
+        return f"at {self.points} of {self.places} points"
+
+    def _chi2(self, name: str) -> str:
+        digits = ".3g" if self.chi2 < 1000.0 else ".0f"
+        return f", {name} = {self.chi2:{digits}}" if np.isfinite(self.chi2) else ""
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}" if 0.1 <= value < 10.0 else f"{value:.3g}"
+
+
+class Curve(NamedTuple):
+    """Points in the order of x, with standard errors, NaN where unknown."""
+
+    x: Numbers
+    y: Numbers
+    error: Numbers
+
+    def at(self, x: Numbers) -> Curve:
+        """Return the values at some x, NaN outside of the points.
+
+        Between two neighbours they lie on a straight line, in the logarithm of y where both are positive, and in that
+        of x where it is positive and the points are evenly spaced on that scale.
+        """
+        right = np.clip(np.searchsorted(self.x, x), 1, max(len(self.x) - 1, 1))
+        left, right = right - 1, np.minimum(right, len(self.x) - 1)
+        left = np.where(np.isclose(self.x[right], x, rtol=CLOSE, atol=0.0), right, left)
+        right = np.where(np.isclose(self.x[left], x, rtol=CLOSE, atol=0.0), left, right)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            places = (self.x[left], self.x[right], x)
+            low, high, middle = _logarithms(*places) if geometric(np.unique(self.x)) else places
+            weight = np.where(left == right, 0.0, (middle - low) / (high - low))
+            inside = (left == right) & np.isclose(self.x[left], x, rtol=CLOSE, atol=0.0)
+            inside |= (left != right) & (weight >= 0.0) & (weight <= 1.0)
+            y, other = self.y[left], self.y[right]
+            logarithmic = (y > 0.0) & (other > 0.0)
+            between = np.where(logarithmic, np.exp((1.0 - weight) * np.log(y) + weight * np.log(other)), np.nan)
+            values = np.where(left == right, y, np.where(logarithmic, between, (1.0 - weight) * y + weight * other))
+        error = (1.0 - weight) * self.error[left] + weight * self.error[right]
+        return Curve(x, np.where(inside, values, np.nan), error)
+
+
+def _logarithms(low: Numbers, high: Numbers, middle: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """Return the logarithms of places where all three are positive."""
+    positive = (low > 0.0) & (high > 0.0) & (middle > 0.0)
+    low, high, middle = (
+        np.where(positive, np.log(np.where(positive, place, 1.0)), place) for place in (low, high, middle)
+    )
+    return low, high, middle
+
+
+class Pairs(NamedTuple):
+    """Values of a dynamics (y) and of a file (other) at the same places, NaN where one is unknown, and their errors."""
+
+    y: Numbers
+    error: Numbers
+    other: Numbers
+    other_error: Numbers
+
+
+def distances(
+    files: Sequence[Reference], x: str, y: str, data: xr.Dataset, split: Facets, dash: str | None
+) -> list[Distance]:
+    """Return the distance of each dynamics from each file, over all curves of a figure.
+
+    Values of points are compared where they are with a curve through the points of the dynamics, those of a curve at
+    the points of the dynamics. Bounds are no values. Where the same row of a file stands in several curves, these have
+    a distance each.
+    """
+    every = []
+    for place, file in enumerate(files):
+        for name in dynamics_order(data["dynamics"].values):
+            series = list(_compared(file, x, y, data.sel(dynamics=[name]), split, dash))
+            rows = [row for standing, _, _ in series for row in standing]
+            if len(rows) == len(set(rows)):
+                series = [(set(rows), xr.Dataset(), [pairs for _, _, group in series for pairs in group])]
+            for _, subset, pairs in series:
+                axes = [axis for axis in (split.panel, split.hue, dash) if axis is not None and axis in subset.coords]
+                words = ", ".join(f"{axis} = {_plain(subset[axis].item())}" for axis in axes)
+                label = ", ".join(value_label(subset[axis], data[axis]) for axis in axes)
+                every += [_distance(place, file.source, name, pairs, words, label)] if pairs else []
+    return [distance for distance in every if distance.points]
+
+
+def _plain(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _distance(place: int, source: str, name: str, parts: Sequence[Pairs], curve: str, label: str) -> Distance:
+    pairs = Pairs(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    both = np.isfinite(pairs.y) & np.isfinite(pairs.other)
+    y, error, other, other_error = (array[both] for array in pairs)
+    ratios = y / other if both.any() and (y > 0.0).all() and (other > 0.0).all() else np.full(1, np.nan)
+    variance = np.nan_to_num(error) ** 2 + np.nan_to_num(other_error) ** 2
+    certain = variance > 0.0
+    chi2 = float(np.mean((y - other)[certain] ** 2 / variance[certain])) if certain.any() else np.nan
+    mean = float(np.exp(np.mean(np.log(ratios))))
+    ends = float(ratios.min()), float(ratios.max())
+    return Distance(place, source, name, len(y), both.size, mean, *ends, chi2, curve, label)
+
+
+def _compared(
+    file: Reference, x: str, y: str, data: xr.Dataset, split: Facets, dash: str | None
+) -> Iterator[tuple[set[tuple[Value, ...]], xr.Dataset, list[Pairs]]]:
+    """Yield the rows of a file that stand in each curve of one dynamics, the curve, and what is compared."""
+    for _, _, coloured in split.series(data):
+        for _, subset in numbered_parts(coloured, dash):
+            rows = [row for row in standing_in(file, subset, x) if np.isfinite([float(row[x]), float(row[y])]).all()]
+            if rows:
+                yield {tuple(row.values()) for row in rows}, subset, _pairs(file, rows, x, y, subset)
+
+
+def _pairs(file: Reference, rows: Sequence[Mapping[str, Value]], x: str, y: str, subset: xr.Dataset) -> list[Pairs]:
+    measured = _measured(subset, x, y)
+    published = Curve(*(np.array([row.get(name, np.nan) for row in rows], float) for name in (x, y, f"{y}_error")))
+    others = [name for name in file.columns if name != x and name in subset.coords and subset[name].dims]
+    if POINT in subset[x].dims or {dim for name in others for dim in subset[name].dims} & {*subset[x].dims}:
+        return _at_equal_points(file, rows, x, subset, measured, published)
+    order = np.argsort(published.x, kind="stable")
+    if file.look == "curve":
+        curve = Curve(*(array[order] for array in published)).at(measured.x)
+        return [Pairs(measured.y, measured.error, curve.y, curve.error)]
+    finite = np.isfinite(measured.y)
+    if not finite.any():
+        return [Pairs(np.full(len(rows), np.nan), np.full(len(rows), np.nan), published.y, published.error)]
+    curve = Curve(*(array[finite] for array in measured)).at(published.x)
+    return [Pairs(curve.y, curve.error, published.y, published.error)]
+
+
+def _at_equal_points(
+    file: Reference, rows: Sequence[Mapping[str, Value]], x: str, subset: xr.Dataset, measured: Curve, published: Curve
+) -> list[Pairs]:
+    """Return each row of a file with the points whose parameters are all its own: between rows of a table are none."""
+    order = np.argsort(np.broadcast_to(subset[x].values, measured.x.shape).ravel(), kind="stable")
+    pairs = []
+    for place, row in enumerate(rows):
+        same = agreement(subset, {name: row[name] for name in file.columns if name in subset.coords})
+        chosen = np.broadcast_to(same.values.ravel(), measured.x.shape)[order]
+        count = int(chosen.sum())
+        others = (np.full(count, array[place]) for array in (published.y, published.error))
+        pairs.append(Pairs(measured.y[chosen], measured.error[chosen], *others))
+    return pairs
+
+
+def _measured(subset: xr.Dataset, x: str, y: str) -> Curve:
+    """Return the points of a dynamics in the order of x; a bound is no value."""
+    values = subset[y].where(subset[y].copy(data=~bounds(subset, y)))
+    arrays = xr.broadcast(subset[x].reset_coords(drop=True), values.reset_coords(drop=True), _errors(subset, y))
+    columns = [np.asarray(array.values, float).ravel() for array in arrays]
+    order = np.argsort(columns[0], kind="stable")
+    return Curve(*(column[order] for column in columns))
+
+
+def _errors(subset: xr.Dataset, y: str) -> xr.DataArray:
+    """Return standard errors: those of the analysis, or half of its intervals over the quantile of a normal law."""
+    if f"{y}_error" in subset:
+        return subset[f"{y}_error"].reset_coords(drop=True)
+    if f"{y}_low" in subset and "confidence" in subset.attrs:
+        width = (subset[f"{y}_high"] - subset[f"{y}_low"]).reset_coords(drop=True)
+        return 0.5 * width / NormalDist().inv_cdf(0.5 + 0.5 * float(subset.attrs["confidence"]))
+    return (subset[y] * np.nan).reset_coords(drop=True)

@@ -1,0 +1,203 @@
+"""Texts of a figure made to fit: long labels are broken into lines, overlapping tick labels are left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.pictures.figures.kit.style import keep_within_doubles
+
+if TYPE_CHECKING:
+    from matplotlib.axis import Axis, Tick
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import LayoutEngine
+    from matplotlib.text import Text
+    from matplotlib.transforms import Bbox
+
+APART = 2.0
+"""The least distance between tick labels, in points."""
+PASSES = 3
+"""The most layouts: labels in more lines make the axes smaller, whose labels may then need more lines."""
+INSIDE = 0.94
+"""The fraction of the width of axes that a text inside them may fill."""
+SMALLEST = 6.5
+"""The smallest font size of a legend and of titles, in points."""
+WORD = re.compile(r"(?:\$[^$]*\$|(?<=\w)\([^()$]*\)|[^\s$])+")
+"""A word: mathematics and the arguments of a name, as those of `piecewise(0.5, -2.5, 1.5, 7.5)`, hold together."""
+
+
+def renderer_of(figure: Figure) -> Any:
+    """Return the renderer that measures texts: Agg at the figure's own resolution."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    return FigureCanvasAgg(figure).get_renderer()
+
+
+def fitted(figure: Figure) -> Figure:
+    """Return the figure with a layout that keeps labels within their panels and tick labels apart when it is drawn.
+
+    A figure with another layout, or with margins of its own, keeps these. TypeError for anything but a figure.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    if not isinstance(figure, Figure):
+        raise TypeError(f"it returns {type(figure).__name__}; expected a matplotlib Figure")
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            keep_within_doubles(axis)
+    layout = figure.get_layout_engine()
+    if isinstance(layout, ConstrainedLayoutEngine) or (layout is None and not _has_margins(figure)):
+        figure.set_layout_engine(_fitting_layout())
+    return figure
+
+
+def _has_margins(figure: Figure) -> bool:
+    """Whether margins were set, for all panels or for a grid of them; matplotlib's own cut off long labels."""
+    from matplotlib.gridspec import SubplotParams
+
+    grids = [grid for axes in figure.axes if (grid := axes.get_gridspec()) is not None]
+    return vars(figure.subplotpars) != vars(SubplotParams()) or any(
+        getattr(grid, "locally_modified_subplot_params", list)() for grid in grids
+    )
+
+
+def _fitting_layout() -> LayoutEngine:
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    class FittingLayout(ConstrainedLayoutEngine):
+        """The constrained layout, with labels and tick labels that fit."""
+
+        def execute(self, fig: Figure) -> Any:
+            """Lay the figure out."""
+            renderer = renderer_of(fig)
+            for _ in range(PASSES):
+                super().execute(fig)
+                _shrink_titles(fig, renderer)
+                changed = [_broke(text, room, renderer) for text, room in _labels_with_room(fig)]
+                if not any(changed):
+                    break
+            for axes in fig.axes:
+                for axis in (axes.xaxis, axes.yaxis):
+                    _thin(axis, renderer)
+
+    return FittingLayout()
+
+
+def broken(text: str, room: float, length: Callable[[str], float]) -> str:
+    """Return the text in lines no longer than `room`, if possible; mathematics is not broken."""
+    lines = []
+    for paragraph in text.split("\n"):
+        line = ""
+        for word in chain.from_iterable(_pieces(word, room, length) for word in WORD.findall(paragraph)):
+            longer = f"{line} {word}".strip()
+            if line and length(longer) > room:
+                lines.append(line)
+                longer = word
+            line = longer
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _pieces(word: str, room: float, length: Callable[[str], float]) -> list[str]:
+    """Return the word, or its pieces if it is too long for a line: its arguments, or halves."""
+    if "$" in word or len(word) < 2 or length(word) <= room:
+        return [word]
+    if " " in word:
+        return [piece for argument in word.split() for piece in _pieces(argument, room, length)]
+    half = len(word) // 2
+    return _pieces(word[:half], room, length) + _pieces(word[half:], room, length)
+
+
+def _labels_with_room(figure: Figure) -> list[tuple[Text, float]]:
+    """Return titles and labels, each with its largest length."""
+    labels = [(text, figure.bbox.width) for text in figure.texts]
+    for axes in figure.axes:
+        width, height = axes.bbox.width, axes.bbox.height
+        labels += [(axes.title, width), (axes.xaxis.label, width), (axes.yaxis.label, height)]
+        labels += [(text, INSIDE * width) for text in axes.texts]
+    return [(text, room) for text, room in labels if text.get_text() and text.get_visible()]
+
+
+def _shrink_titles(figure: Figure, renderer: Any) -> None:
+    """Make the titles of panels smaller, all alike, if a word of theirs is longer than a line."""
+    titles = [(axes.title, axes.bbox.width) for axes in figure.axes if axes.title.get_text()]
+    parts = [room / max(_longest(title, renderer), 1.0) for title, room in titles]
+    if parts and min(parts) < 1.0:
+        size = max(SMALLEST, 0.97 * min(parts) * min(float(title.get_fontsize()) for title, _ in titles))
+        for title, _ in titles:
+            title.set_fontsize(size)
+
+
+def _longest(text: Text, renderer: Any) -> float:
+    """Return the length of the longest word of a text."""
+    content = text.get_text()
+    longest = 0.0
+    for word in WORD.findall(content):
+        text.set_text(word)
+        longest = max(longest, float(text.get_window_extent(renderer).width))
+    text.set_text(content)
+    return longest
+
+
+def _broke(text: Text, room: float, renderer: Any) -> bool:
+    """Break a text into lines if it is too long; return whether it was."""
+
+    def length(content: str) -> float:
+        text.set_text(content)
+        box = text.get_window_extent(renderer)
+        return float(box.height if text.get_rotation() == 90.0 else box.width)
+
+    content = text.get_text()
+    lines = broken(content, room, length) if length(content) > room else content
+    text.set_text(lines)
+    return lines != content
+
+
+def _thin(axis: Axis, renderer: Any) -> None:
+    """Leave out labels of major ticks, evenly, and of minor ticks, until no label overlaps another."""
+    labelled = {minor: _labels(axis, renderer, minor=minor) for minor in (False, True)}
+    majors = _apart(labelled[False], axis)
+    minors = [(place, box) for place, box in labelled[True] if not any(_near(box, other, axis) for _, other in majors)]
+    places = {False: [place for place, _ in majors], True: [place for place, _ in _apart(minors, axis)]}
+    for minor, labels in labelled.items():
+        if len(places[minor]) < len(labels):
+            _keep(axis, places[minor], minor=minor)
+
+
+def _labels(axis: Axis, renderer: Any, *, minor: bool) -> list[tuple[float, Bbox]]:
+    """Return the positions of the ticks with a visible label, and the boxes of these labels."""
+    ticks = [tick for tick in _ticks(axis, minor=minor) if tick.label1.get_visible() and tick.label1.get_text()]
+    return [(float(tick.get_loc()), tick.label1.get_window_extent(renderer)) for tick in ticks]
+
+
+def _ticks(axis: Axis, *, minor: bool) -> list[Tick]:
+    """Return the ticks within the axes, in ascending order."""
+    low, high = sorted(axis.get_view_interval())
+    slack = 1e-9 * (high - low)
+    ticks = axis.get_minor_ticks() if minor else axis.get_major_ticks()
+    visible = [tick for tick in ticks if low - slack <= tick.get_loc() <= high + slack]
+    return sorted(visible, key=lambda tick: float(tick.get_loc()))
+
+
+def _apart(labels: list[tuple[float, Bbox]], axis: Axis) -> list[tuple[float, Bbox]]:
+    """Return every label, or every second, third, ..., so that neighbours do not overlap."""
+    for step in range(1, len(labels)):
+        some = labels[::step]
+        if not any(_near(first, other, axis) for (_, first), (_, other) in pairwise(some)):
+            return some
+    return labels[:1]
+
+
+def _near(first: Bbox, second: Bbox, axis: Axis) -> bool:
+    apart = 0.5 * APART * axis.figure.dpi / 72.0
+    return bool(first.padded(apart).overlaps(second.padded(apart)))
+
+
+def _keep(axis: Axis, places: list[float], *, minor: bool) -> None:
+    """Fix the ticks at their positions, with labels only at `places`."""
+    ticks = _ticks(axis, minor=minor)
+    texts = [tick.label1.get_text() if tick.get_loc() in places else "" for tick in ticks]
+    axis.set_ticks([tick.get_loc() for tick in ticks], labels=texts, minor=minor)

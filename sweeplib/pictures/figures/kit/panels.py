@@ -1,0 +1,144 @@
+"""Panels side by side that share their axes, at the sizes of a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.pictures.figures.kit.labels import number, value_label
+from sweeplib.pictures.figures.kit.style import DIM, TEXT_WIDTH
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+    from sweeplib.pictures.figures.kit.facets import Facets
+
+MOST_IN_A_ROW = 5
+NOTE_HEIGHT = 0.22
+"""The height of a line of text above the panels, in inches."""
+
+
+@dataclass(frozen=True)
+class Panels:
+    """A drawing and its panels, row by row; each panel is a stack of axes, from the top."""
+
+    drawing: Drawing
+    stacks: list[list[Axes]]
+    columns: int
+
+    def title(self, panel: int, text: str) -> None:
+        """Write a title above a panel."""
+        self.stacks[panel][0].set_title(text)
+
+    def xlabel(self, text: str) -> None:
+        """Write the label of the horizontal axes below each column."""
+        for stack in self.stacks[-self.columns :]:
+            stack[-1].set_xlabel(text)
+
+    def ylabel(self, text: str, level: int = 0) -> None:
+        """Write the label of the vertical axes at one level of the stacks, left of each row of panels."""
+        for stack in self.stacks[:: self.columns]:
+            stack[level].set_ylabel(text)
+
+    def note(self, text: str) -> None:
+        """Write a line above all panels; the figure grows by its height."""
+        if text:
+            self.drawing.suptitle(text, fontsize="medium", color=DIM)
+            self.drawing.set_figheight(self.drawing.get_figheight() + NOTE_HEIGHT)
+
+
+def panel_grid(
+    count: int,
+    *,
+    width: float,
+    alone: float,
+    height: float,
+    stack: tuple[float, ...] = (1.0,),
+    share_x: bool = True,
+) -> Panels:
+    """Return a new drawing of `count` panels.
+
+    `width` is that of each of several panels, `alone` that of a single one, `height` that of a row, in inches; legends
+    and notes add their height. `stack` has the relative heights of the axes of a panel. Panels share the vertical axis
+    of each level and, with `share_x`, the horizontal axis.
+    """
+    from matplotlib.figure import Figure as Drawing
+
+    rows = -(-count // MOST_IN_A_ROW)
+    columns = -(-count // rows)
+    total = alone if count == 1 else min(TEXT_WIDTH, 1.0 + width * columns)
+    drawing = Drawing(figsize=(total, height * rows), layout="constrained")
+    grid = drawing.add_gridspec(rows * len(stack), columns, height_ratios=stack * rows)
+    stacks: list[list[Axes]] = [[] for _ in range(count)]
+    for row, level, column in product(range(rows), range(len(stack)), range(columns)):
+        panel = row * columns + column
+        if panel >= count:
+            continue
+        first = stacks[0][level] if panel else None
+        above = stacks[0] if share_x else stacks[panel]
+        place = grid[row * len(stack) + level, column]
+        axes = drawing.add_subplot(place, sharex=above[0] if above else None, sharey=first)
+        axes.tick_params(labelleft=column == 0, labelbottom=level == len(stack) - 1)
+        stacks[panel].append(axes)
+    return Panels(drawing, stacks, columns)
+
+
+def panels_of(
+    data: xr.Dataset,
+    split: Facets,
+    *,
+    width: float = 2.3,
+    alone: float = 3.8,
+    height: float = 2.7,
+    stack: tuple[float, ...] = (1.0,),
+    share_x: bool = True,
+    whole: xr.Dataset | None = None,
+) -> Panels:
+    """Return a new drawing with the panels of facets, their titles, and the values of the axes that are not drawn.
+
+    whole : the data before these values were selected, by whose other points a point of a table has its name.
+    """
+    parts = list(split.parts(data))
+    panels = panel_grid(len(parts), width=width, alone=alone, height=height, stack=stack, share_x=share_x)
+    for place, subset in parts:
+        if split.panel:
+            panels.title(place, title_of(subset, data, split.panel))
+    panels.note(note_of(data if whole is None else whole, split))
+    return panels
+
+
+def title_of(subset: xr.Dataset, data: xr.Dataset, panel: str) -> str:
+    """Return the title of a panel: its value, an ODE time as its number of steps."""
+    if panel == "time":
+        return _steps(subset) or value_label(subset[panel], data[panel], digits=2)
+    return value_label(subset[panel], data[panel])
+
+
+def note_of(data: xr.Dataset, split: Facets) -> str:
+    """Return the values along the axes that are not drawn; an ODE time as its number of steps, if that is one."""
+    if "time" not in split.titled or not (steps := _steps(data)):
+        return split.title(data)
+    others = replace(split, titled=tuple(dim for dim in split.titled if dim != "time")).title(data)
+    return f"{steps} {others}".strip()
+
+
+def _steps(data: xr.Dataset) -> str:
+    """Return 'after 3 steps' for data at one ODE time, "" if its number of steps varies or is not known."""
+    if "steps" not in data.coords or ("time" in data.coords and "clock" in data["time"].attrs):
+        return ""
+    steps = np.unique(data["steps"].values)
+    return f"after {number(steps[0])} step{'s' * bool(steps[0] != 1)}" if len(steps) == 1 else ""
+
+
+def mark_empty(panels: Panels) -> None:
+    """Write 'no value' in each panel without a curve, and remove its ticks if all panels are empty."""
+    empty = [stack[0] for stack in panels.stacks if not stack[0].lines]
+    for axes in empty:
+        axes.text(0.5, 0.5, "no value", transform=axes.transAxes, ha="center", va="center", color=DIM)
+        if len(empty) == len(panels.stacks):
+            axes.set(xticks=[], yticks=[])

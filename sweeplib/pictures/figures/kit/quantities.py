@@ -1,0 +1,204 @@
+"""Quantities that the general figures draw: variables of analyses, under the names that a config gives them.
+
+- `exit_steps`, `gamma_opt`, ...: a quantity that an analysis declares (`Analysis.quantities`).
+- `risk`, `overlap_M`, ...: a recorded observable, averaged over the seeds.
+- `ANALYSIS.VARIABLE`: any other variable in the outline of an analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeplib.analysis import ANALYSES
+from sweeplib.analysis.analysis import declared_quantities
+from sweeplib.analysis.kit.problem_fields import has_direction
+from sweeplib.analysis.kit.variables import is_stochastic, over_time, recorded
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline, outline_of
+from sweeplib.errors import InputError
+from sweeplib.pictures.figures.kit.labels import dynamics_order
+from sweeplib.pictures.figures.kit.scales import above_error
+from sweeplib.statistics.lost_runs import has_run_at
+
+if TYPE_CHECKING:
+    from sweeplib.pictures.figures.kit.chart import ByName, Data
+    from sweeplib.pictures.figures.kit.facets import Facets
+
+AVERAGES = "averages"
+EXITS = ("exit_time", "exit_steps")
+PREFERRED = "subspace_cosine"
+"""The observable that is drawn by default, if it is recorded."""
+NO_DEFAULT = frozenset({"block", "dynamics", "task", "teacher", "threshold", "time"})
+"""Axes that are not a horizontal axis unless they are asked for."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A variable of an analysis; the variable None is the first observable of the averages.
+
+    key : the option of the figure that names it.
+    name : the text of that option.
+    """
+
+    analysis: str
+    variable: str | None
+    key: str
+    name: str | None
+
+    def outline(self, ds: Data, analyses: ByName) -> tuple[Outline, str]:
+        """Return the outline of the variable and its name in the analysis; InputError if the analysis lacks it."""
+        outline = outline_of(analyses[self.analysis])
+        names = outline.attrs["averaged"].split() if self.analysis == AVERAGES else _variables(outline, outline_of(ds))
+        variable = (PREFERRED if PREFERRED in names else names[0]) if self.variable is None else self.variable
+        if variable not in names:
+            choices = names if self.name and "." in self.name else [*names, *declared_quantities()]
+            prefix = f"{self.analysis}." if self.name and "." in self.name else ""
+            named = [prefix + choice for choice in choices]
+            raise InputError("no such quantity", key=self.key, value=self.name, choices=named)
+        return outline.only(variable), variable
+
+
+def quantity(name: str | None, key: str = "y") -> Quantity:
+    """Return the quantity of this name, the value of the option `key`; InputError for an unknown analysis."""
+    if name is None:
+        return Quantity(AVERAGES, None, key, name)
+    analysis, dot, variable = name.rpartition(".")
+    if not dot:
+        analysis, variable = declared_quantities().get(name, (AVERAGES, name))
+    elif analysis not in ANALYSES:
+        raise InputError("no such analysis", key=key, value=analysis, choices=ANALYSES)
+    return Quantity(analysis, variable, key, name)
+
+
+def recorded_quantity(outline: Outline, name: str | None, *, over_time_only: bool = False) -> str:
+    """Return the recorded quantity of each run of this name: exit_time, exit_steps or an observable.
+
+    By default the exit time, else the first observable. InputError for one that is not recorded.
+    """
+    names = over_time(outline) if over_time_only else recorded(outline)
+    if not over_time_only:
+        names = [*(exit_ for exit_ in EXITS if exit_ in outline.variables), *names]
+    if not names:
+        expected = "one over time, such as risk" if over_time_only else "`thresholds`, or an observable over time"
+        raise InputError("no such quantity is recorded", key="observables", expected=expected)
+    if name is not None and name not in names:
+        problem = "not a recorded quantity of single runs, a number at each time"
+        raise InputError(problem, key="y", value=name, choices=names)
+    return name or names[0]
+
+
+def _variables(outline: Outline, ds: Outline) -> list[str]:
+    """Return the variables of an analysis, without those of the dataset and those that describe other variables."""
+    ends = ("_error", "_low", "_high")
+    return [
+        name
+        for name in outline.variables
+        if name not in ds.variables
+        and name not in outline.coordinates
+        and name not in outline.errors
+        and not any(name.endswith(end) and name.removesuffix(end) in outline.variables for end in ends)
+    ]
+
+
+def horizontal_axis(outline: Outline, x: str | None, chosen: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the coordinate `x` to draw against, and the axis along which it is drawn.
+
+    By default it is the longest axis of numbers that `chosen` (where, panel, hue, dash) does not use. A coordinate
+    along several axes is drawn along the time or else the longest of those that are not chosen. InputError for a name
+    that is no axis of numbers and no coordinate, and if there is none.
+    """
+    chosen_axes = {axis for option, axis in chosen.items() if option != "where"}
+    fixed = {axis for axis, values in (chosen.get("where") or {}).items() if not isinstance(values, list | tuple)}
+    fits = [name for name in _numeric_axes(outline) if name not in fixed]
+    if x is None:
+        candidates = [name for name in fits if name not in NO_DEFAULT | chosen_axes]
+        if not candidates:
+            raise InputError("no axis to draw against", expected="an axis of numbers in `grid`, of two values or more")
+        return (longest := max(candidates, key=outline.sizes.__getitem__)), longest
+    if x in fits:
+        return x, x
+    along = {name: dims for name in sorted(outline.coordinates) if (dims := _several(outline, name, fixed))}
+    if x not in along or x in outline.axes:
+        choices = [*fits, *(name for name in along if name not in outline.axes)]
+        raise InputError("no such axis of numbers", key="x", value=x, choices=choices)
+    free = [dim for dim in along[x] if dim not in chosen_axes]
+    if not free:
+        raise InputError("it varies along no free axis", key="x", value=x, expected="another panel, hue or dash")
+    return x, "time" if "time" in free else max(free, key=outline.sizes.__getitem__)
+
+
+def _several(outline: Outline, name: str, fixed: set[str]) -> list[str]:
+    """Return the axes of several values, not fixed, along which a coordinate of an outline varies."""
+    dims = outline.variables.get(name, ())
+    return [dim for dim in dims if outline.sizes.get(dim, 1) > 1 and dim not in fixed]
+
+
+def _numeric_axes(outline: Outline) -> list[str]:
+    """Return the axes of several values that are all numbers."""
+    return [
+        name
+        for name, values in outline.axes.items()
+        if len(values) > 1 and not any(isinstance(value, str | bool) for value in values)
+    ]
+
+
+def at_last_time(outline: Outline, where: Mapping[str, Any] | None, *axes: str | None) -> Mapping[str, Any] | None:
+    """Return `where` with the last time added, unless the time is among the `axes`, selected, or no axis."""
+    if "time" not in outline.axes or "time" in axes or "time" in (where or {}):
+        return where
+    return {**(where or {}), "time": outline.axes["time"][-1]}
+
+
+def at_chosen_time(result: xr.Dataset, split: Facets) -> xr.Dataset:
+    """Return an analysis at the one time that the facets select; unchanged if they select none or several."""
+    time = split.at.get("time")
+    return result.isel(time=time, drop=True) if isinstance(time, int) and "time" in result.dims else result
+
+
+def with_requests(result: xr.Dataset, variable: str, ds: xr.Dataset) -> xr.Dataset:
+    """Return an analysis with the variable `requested`: true where `variable` is a statistic of runs that were made.
+
+    It is false for directions that a teacher does not have. Values of `variable` on a logarithmic axis are above their
+    errors (`above_error`).
+    """
+    result = result.assign({variable: above_error(result[variable], ds)})
+    measured = result[variable]
+    reduced = has_run_at(measured, ds) & has_direction(measured, ds)
+    return result.assign(requested=reduced.broadcast_like(measured).transpose(*measured.dims))
+
+
+def shown_dynamics(data: xr.Dataset, name: str) -> list[str]:
+    """Return the dynamics with a value of the variable `name`, and stochastic ones that were run; these come first."""
+    values, run = data[name].notnull(), data["requested"]
+    return dynamics_order(
+        kind
+        for kind in data["dynamics"].values
+        if bool(values.sel(dynamics=kind).any()) or (is_stochastic(kind) and bool(run.sel(dynamics=kind).any()))
+    )
+
+
+def bounds(data: xr.Dataset, variable: str) -> np.ndarray:
+    """Whether each value of a variable is only a bound, by the variable that its attribute `bound` names."""
+    measured = data[variable]
+    name = measured.attrs.get("bound")
+    if name is None:
+        return np.zeros(measured.shape, dtype=bool)
+    return np.asarray(data[name].broadcast_like(measured).transpose(*measured.dims).values, dtype=bool)
+
+
+def interval(data: xr.Dataset, variable: str) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the lengths of the error bars below and above each value; None if the variable has no uncertainty.
+
+    NaN where an end of the interval is infinite.
+    """
+    middle = data[variable].values
+    if f"{variable}_low" in data:
+        low, high = (data[f"{variable}{end}"].values for end in ("_low", "_high"))
+        return middle - np.where(np.isinf(low), np.nan, low), np.where(np.isinf(high), np.nan, high) - middle
+    if f"{variable}_error" in data:
+        return (error := data[f"{variable}_error"].values), error
+    return None

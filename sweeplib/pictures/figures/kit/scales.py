@@ -1,0 +1,101 @@
+"""Whether an axis of a figure is logarithmic, by the rules of `arrays`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import FAR_APART, WIDE, geometric, logarithmic, wide
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.pictures.figures.kit.labels import axis_label
+from sweeplib.pictures.figures.kit.style import ENDS
+from sweeplib.statistics.labelled import labelled
+
+LOGARITHM_OF = "logarithm_of"
+MOST_TICKS = 8
+"""The most values of an axis of cells that have a tick each."""
+
+
+def is_log(axis: Literal["x", "y"], log_axes: Sequence[str] | None, by_values: bool) -> bool:
+    """Return whether an axis is logarithmic: if it is one of `log_axes`; if these are None, what the values ask for."""
+    return by_values if log_axes is None else axis in log_axes
+
+
+def above_error(
+    values: xr.DataArray, ds: xr.Dataset, ratio: float = WIDE, log_axes: Sequence[str] | None = None
+) -> xr.DataArray:
+    """Return a recorded quantity, or its means over seeds, for an axis y that is logarithmic above a range `ratio`.
+
+    It is NaN where it is not above the error that a dataset has of it, in the mean: there is no logarithm to read off.
+    With `log_axes` the axis is logarithmic if these contain "y".
+    """
+    if log_axes is not None and "y" not in log_axes:
+        return values
+    above = values
+    for error in ds.data_vars.values():
+        if error.attrs.get("error_of") == values.name:
+            mean = error.mean([dim for dim in error.dims if dim not in values.dims])
+            above = above.where(~(abs(values) <= mean))
+    return above if log_axes is not None or wide(above.values, ratio) else values
+
+
+def logarithmic_cells(places: np.ndarray) -> bool:
+    """Return whether an axis of cells around these values is logarithmic.
+
+    It is also where the cell of the least positive value would otherwise reach down to zero.
+    """
+    values = np.unique(places[np.isfinite(places)].astype(float))
+    reaches = len(values) > 1 and bool(0.0 < values[0] <= 0.5 * (values[1] - values[0]))
+    return reaches or logarithmic(values)
+
+
+def edges_of(values: np.ndarray, logarithmic: bool = False) -> np.ndarray:
+    """Return the (n + 1,) edges of cells around `n` ascending values: their middles, also on a logarithmic axis.
+
+    Edges beyond the doubles are the last ones.
+    """
+    places = np.log(values) if logarithmic else values
+    if len(places) == 1:
+        return np.array([places[0] - 0.5, places[0] + 0.5])
+    middles = 0.5 * places[1:] + 0.5 * places[:-1]
+    edges = np.concatenate([[2.0 * places[0] - middles[0]], middles, [2.0 * places[-1] - middles[-1]]])
+    return np.exp(np.clip(edges, *(np.log(10.0) * np.array(ENDS)))) if logarithmic else edges
+
+
+def logarithmic_along(places: xr.DataArray, dim: str) -> bool:
+    """Return whether the axis of curves along `dim` is logarithmic: for each of them, or for their range together."""
+    curves = places.transpose(..., dim).values.reshape(-1, places.sizes[dim])
+    return wide(places.values) or all(map(logarithmic, curves))
+
+
+def logarithmic_above_zero(places: np.ndarray) -> bool:
+    """Return whether the values of an axis are zero and others that are evenly spaced on a logarithmic scale."""
+    values = np.unique(places[np.isfinite(places)].astype(float))
+    return bool(values.size and values[0] == 0.0) and geometric(values)
+
+
+def logarithmic_time(times: xr.DataArray) -> bool:
+    """Return whether an axis of times, or of steps until them, is logarithmic.
+
+    It is, if the times are evenly spaced on that scale, or if some curves end much earlier than others.
+    """
+    ends = times.max("time")
+    return geometric(np.unique(times.values)) or wide(np.atleast_1d(ends.values), FAR_APART)
+
+
+def logarithm(quantity: xr.DataArray) -> xr.DataArray:
+    """Return the labelled logarithm to the base 10; NaN where the quantity is not positive.
+
+    Its attribute LOGARITHM_OF is the label of the quantity itself.
+    """
+    positive = quantity.where(quantity > 0.0)
+    logs = labelled(positive, f"log₁₀ of {quantity.attrs.get('long_name', quantity.name)}")
+    return logs.copy(data=np.log10(positive.values)).assign_attrs({LOGARITHM_OF: axis_label(quantity)})
+
+
+def few(places: np.ndarray, most: int = MOST_TICKS) -> list[float] | None:
+    """Return the values of an axis if they are so few, and of so few digits, that each may have a tick; else None."""
+    values = np.unique(places[np.isfinite(places)].astype(float)).tolist()
+    return values if len(values) <= most and all(float(f"{value:.3g}") == value for value in values) else None

@@ -1,0 +1,282 @@
+"""The style of all figures: colour-blind safe, distinguishable in grey by lightness, marker and dash."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.engine.storage.records.files import write_bytes
+from sweeplib.pictures.figures.kit.labels import MINUS, number, power_of_ten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, Locator
+
+COLOURS = ("#14365f", "#c8452b", "#e39b1f", "#2b9a93", "#8c5fb0", "#7fb8e6")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+DASHES: tuple[Any, ...] = ("solid", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
+"""The dashes of several dynamics, in their order."""
+THEORY_DASHES: dict[str, Any] = {"annealed": (0, (1, 1.2)), "quenched": (0, (5, 2)), "noise-corrected": "solid"}
+INK, DIM, FAINT, UNDECIDED = "#222222", "#5a5a5a", "#9a9a9a", "#c4c8ce"
+STYLE: dict[str, Any] = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "mathtext.fontset": "dejavusans",
+    "font.size": 8,
+    "axes.labelsize": 9,
+    "axes.titlesize": 9,
+    "legend.fontsize": 8,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": False,
+    "axes.formatter.useoffset": False,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 4.5,
+    "errorbar.capsize": 1.8,
+    "legend.frameon": False,
+    "figure.dpi": 150,
+    "savefig.dpi": 300,
+    "savefig.bbox": "standard",
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "sweeplib",
+}
+TEXT_WIDTH = 7.0
+"""The width in inches of the text of a two-column page."""
+
+
+BOUND: dict[str, Any] = {"linestyle": "none", "marker": "^", "markersize": 5, "markerfacecolor": "white"}
+"""The mark of a lower bound."""
+UNKNOWN: dict[str, Any] = {"linestyle": "none", "marker": r"$\varnothing$", "markersize": 6.0, "markeredgewidth": 0.2}
+"""The mark of a point that was run but has no value."""
+MULTIPLES = ((1.0, 2.0, 5.0), (1.0, 2.0, 3.0, 5.0, 7.0), (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0))
+FEWEST_TICKS = 3
+"""The least number of ticks of a logarithmic axis, and the multiples of powers of ten that are tried to reach it."""
+
+PLAIN = (0.999e-3, 0.999e5)
+"""Between these numbers an axis may have them written out, with some room for rounding errors."""
+
+ENDS, NEAR_ENDS = (-323.0, 308.25), 250.0
+"""The powers of ten of the least and the largest limit of a logarithmic axis, and the power that is near to them."""
+MOST_POWERS, STEPS, LEAST_POWER = 6, (1, 2, 5, 10, 20, 50, 100, 200), -307
+"""The most steps between ticks at powers of ten, the sizes of a step, and the least power of full precision."""
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Return a context in which matplotlib has this style and none of the user's settings."""
+    import matplotlib as mpl
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(STYLE)
+        yield
+
+
+def look(index: int) -> dict[str, Any]:
+    """Return the colour and marker of value number `index` of a hue, and the gid by which legends find it."""
+    return {
+        "color": COLOURS[index % len(COLOURS)],
+        "marker": MARKERS[index % len(MARKERS)],
+        "gid": f"hue-{index}",
+    }
+
+
+def line_look(index: int, *gids: str) -> dict[str, Any]:
+    """Return the colour of value number `index` of a hue, for a line that legends also list under `gids`."""
+    return {"color": COLOURS[index % len(COLOURS)], "gid": " ".join((f"hue-{index}", *gids))}
+
+
+CROSSES = (("x", 6.5), ("+", 8.0), ("1", 8.0), ("2", 8.0))
+"""Markers of deterministic dynamics, in their order, with their sizes."""
+HALVES = ("bottom", "left", "top", "right")
+"""The filled halves of the markers of stochastic dynamics from the third on."""
+
+
+def dynamics_look(name: str, names: list[str], looks: dict[str, Any]) -> dict[str, Any]:
+    """Return the marker of a dynamics: filled, open or half filled in the order of `names`, a cross if deterministic.
+
+    `names` lists stochastic dynamics first; `looks` has colour, marker and gid of the hue. A dynamics that is
+    shown alone has the filled marker. Crosses lie above other markers and are larger: where theory and SGD agree, both
+    are visible.
+    """
+    looks = looks | {"gid": f"{looks.get('gid', '')} dynamics-{name}".strip()}
+    if not is_stochastic(name) and len(names) > 1:
+        number = sum(not is_stochastic(other) for other in names[: names.index(name)])
+        marker, size = CROSSES[number % len(CROSSES)]
+        return looks | {"marker": marker, "markersize": size, "markeredgewidth": 0.9, "zorder": 5}
+    if names.index(name) == 0:
+        return looks | {"zorder": 4}
+    if names.index(name) == 1:
+        return looks | {"markerfacecolor": "white", "markersize": 6.2, "zorder": 3}
+    half = HALVES[(names.index(name) - 2) % len(HALVES)]
+    return looks | {"fillstyle": half, "markerfacecoloralt": "white", "markersize": 6.2, "zorder": 3}
+
+
+def mark_unknown(axes: Axes, where: np.ndarray, colour: str) -> None:
+    """Draw the mark of points without a value on the horizontal axis, at these places."""
+    mark = UNKNOWN | {"color": colour, "gid": "unknown", "transform": axes.get_xaxis_transform()}
+    if where.size:
+        axes.plot(where, np.full(where.size, 0.02), **mark)
+
+
+def set_log(axes: Axes, axis: Literal["x", "y"]) -> None:
+    """Make an axis logarithmic; curves begin at their first point with x > 0, error bars may reach below any height."""
+    if axis == "x":
+        axes.set_xscale("log", nonpositive="mask")
+    else:
+        axes.set_yscale("log")
+
+
+def plain_ticks(axis: Axis, multiples: tuple[float, ...] = (1.0, 2.0, 5.0)) -> None:
+    """Give a logarithmic axis ticks at these multiples of powers of ten, written out, or at more if these are too few.
+
+    A narrow one, on which there are no three of them, has evenly spaced ticks. Other axes, and those over more than
+    three decades, keep their ticks.
+    """
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+
+    if axis.get_scale() != "log":
+        return
+    keep_within_doubles(axis)
+    low, high = axis.get_view_interval()
+    if high > 1e3 * low:
+        return
+    locators: list[Locator] = [LogLocator(subs=subs) for subs in (multiples, *MULTIPLES)]
+    counts = [sum(low <= place <= high for place in locator.tick_values(low, high)) for locator in locators]
+    enough = (locator for locator, number in zip(locators, counts, strict=True) if number >= FEWEST_TICKS)
+    axis.set_major_locator(next(enough, MaxNLocator(4)))
+    axis.set_major_formatter(_one_notation(axis))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _one_notation(axis: Axis) -> FuncFormatter:
+    """Return the numbers at the ticks of an axis, all written out or, if one is small or large, as powers of ten."""
+    from matplotlib.ticker import FuncFormatter
+
+    def text(place: float, _: object) -> str:
+        low, high = axis.get_view_interval()
+        ticks = [tick for tick in axis.get_majorticklocs() if low <= tick <= high]
+        is_plain = not ticks or (min(ticks) > PLAIN[0] and max(ticks) < PLAIN[1])
+        return f"{place:.5g}" if is_plain else power_of_ten(place)
+
+    return FuncFormatter(text)
+
+
+def keep_within_doubles(axis: Axis) -> None:
+    """Give a logarithmic axis that comes near to the largest or the least double limits and ticks that are doubles.
+
+    Those of matplotlib overflow.
+    """
+    from matplotlib.ticker import FuncFormatter, NullLocator
+
+    if axis.get_scale() != "log":
+        return
+    name = _name(axis)
+    is_free = getattr(axis.axes, f"get_autoscale{name}_on")()
+    ends = _positive_range(axis) if is_free else axis.get_view_interval()
+    if min(ends) <= 0.0:
+        return
+    low, high = np.log10(ends)
+    if max(-low, high) < NEAR_ENDS:
+        return
+    margin = 0.05 * (high - low) if is_free else 0.0
+    limits = 10.0 ** np.clip([low - margin, high + margin], *ENDS)
+    getattr(axis.axes, f"set_autoscale{name}_on")(False)
+    getattr(axis.axes, f"set_{name}lim")(*limits)
+    if limits[1] / 1e3 > limits[0]:
+        axis.set_major_locator(_powers_of_ten(*limits))
+        axis.set_major_formatter(FuncFormatter(lambda place, _: number(place)))
+        axis.set_minor_locator(NullLocator())
+
+
+def _powers_of_ten(low: float, high: float) -> Locator:
+    """Return ticks at a few evenly spaced powers of ten between two positive numbers."""
+    from matplotlib.ticker import FixedLocator
+
+    first, last = max(int(np.ceil(np.log10(low))), LEAST_POWER), int(np.floor(np.log10(high)))
+    step = next(step for step in STEPS if last - first <= MOST_POWERS * step)
+    return FixedLocator([10.0**power for power in range(-(-first // step) * step, last + 1, step)])
+
+
+def _positive_range(axis: Axis) -> np.ndarray:
+    """Return the least positive and the largest number on an axis and those that share it; that of the view if none."""
+    name = _name(axis)
+    boxes = [axes.dataLim for axes in getattr(axis.axes, f"get_shared_{name}_axes")().get_siblings(axis.axes)]
+    low = min(getattr(box, f"minpos{name}") for box in boxes)
+    high = max(getattr(box, f"interval{name}")[1] for box in boxes)
+    return np.array((low, high) if 0.0 < low <= high < np.inf else axis.get_view_interval())
+
+
+def _name(axis: Axis) -> str:
+    return "x" if axis is axis.axes.xaxis else "y"
+
+
+def ticks_at(axis: Axis, places: list[float]) -> None:
+    """Give an axis ticks at these places alone, with their numbers written out."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    axis.set_major_locator(FixedLocator(places))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda place, _: number(place).replace("-", MINUS)))
+
+
+def save(figure: Figure, stem: Path) -> dict[Path, bytes]:
+    """Write the figure as PDF and as PNG at 300 dpi, laid out once reproducible to the byte; return the bytes."""
+    metadata = {".pdf": {"CreationDate": None, "Producer": None, "Creator": None}, ".png": {"Software": None}}
+    contents = {}
+    with styled(), _fonts_without_typesetting():
+        if (layout := figure.get_layout_engine()) is not None:
+            layout.execute(figure)
+            figure.set_layout_engine(None)  # with one, also with "none", matplotlib draws each format twice
+        for suffix, entries in metadata.items():
+            figure.savefig(file := io.BytesIO(), format=suffix[1:], metadata=entries)
+            contents[stem.with_name(stem.name + suffix)] = file.getvalue()
+    for path, content in contents.items():
+        write_bytes(path, content)
+    return contents
+
+
+@contextmanager
+def _fonts_without_typesetting() -> Iterator[None]:
+    """Return a context in which embedded fonts lack the tables by which text is set, which no PDF reader looks at.
+
+    To cut these to the letters of a figure takes longer than all else of its PDF. fontTools has a list of tables that
+    are left out; where it has another name, they stay.
+    """
+    from fontTools.subset import Options
+
+    before = getattr(Options, "_drop_tables_default", [])
+    Options._drop_tables_default = [*before, "GSUB", "GPOS"]
+    try:
+        yield
+    finally:
+        Options._drop_tables_default = before
+
+
+def prepare() -> None:
+    """Find the fonts and make what parses and writes text, which the first figure of a process does otherwise."""
+    from matplotlib.figure import Figure
+
+    with styled(), _fonts_without_typesetting():
+        figure = Figure()
+        figure.subplots().set_title("$x_0$")
+        for kind in ("pdf", "png"):
+            figure.savefig(io.BytesIO(), format=kind)

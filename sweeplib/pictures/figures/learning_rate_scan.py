@@ -1,0 +1,193 @@
+"""Mean exit steps against the learning rate, and the optimum of SGD compared to theory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from sweeplib.analysis.kit.problem_fields import field
+from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.engine.base.arrays import wide
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline, outline_of
+from sweeplib.networks import theory
+from sweeplib.pictures.figures.figure import FIGURES, Hue, Panel, Published, Theories, Where
+from sweeplib.pictures.figures.kit.against import theory_along
+from sweeplib.pictures.figures.kit.chart import ByName, Data, chart_figure
+from sweeplib.pictures.figures.kit.facets import Facets, arranged, used_dynamics
+from sweeplib.pictures.figures.kit.interactive import INTERACTIVE, Interactive
+from sweeplib.pictures.figures.kit.labels import plain_mean, symbol, value_label
+from sweeplib.pictures.figures.kit.legend import Entry
+from sweeplib.pictures.figures.kit.points import Curve, Level, Points
+from sweeplib.pictures.figures.kit.style import FAINT, INK, THEORY_DASHES, dynamics_look, look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CAPTION = (
+    "Mean number of steps to the exit against the learning rate, with the intervals of the means; open triangles: "
+    "lower bounds where some runs did not exit; ∅ on the axis: no value. Curves: the selected theories. "
+    "Below: the learning rate of least steps with its interval (an arrow where the interval reaches the end "
+    "of the scan; no mark if fewer than 5 learning rates have a mean over three runs or more), the optimum of annealed "
+    "and quenched theory (vertical line) and the noise-corrected optimum (bars)."
+)
+WIDE = 10.0
+"""The factor in learning rate above which its axis is logarithmic."""
+SCALES = {"d": "/d", "d log d": r"/(d\,\log d)", "1": ""}
+MARK: dict[str, Any] = {"marker": "|", "linestyle": "none", "markersize": 9}
+MARKS: tuple[Entry, ...] = (
+    (MARK | {"markeredgewidth": 0.8, "color": FAINT, "gid": "optimum"}, "optimum of theory"),
+    (MARK | {"markeredgewidth": 2.4, "color": INK, "alpha": 0.4, "gid": "corrected"}, "noise-corrected optimum"),
+)
+
+Scale = Annotated[Literal["d", "d log d", "1"], Field(description="the unit of the exit steps.")]
+
+
+def learning_rate_scan(
+    ds: Data,
+    analyses: ByName,
+    *,
+    where: Where = None,
+    panel: Panel = None,
+    hue: Hue = None,
+    scale: Scale = "d",
+    theories: Theories = ("quenched", "noise-corrected"),
+    reference: Published = (),
+) -> Points:
+    """Declare mean exit steps over `scale` against γ/γ_opt (γ if no theory applies), with the optima below.
+
+    `where` fixes axes at values; of the other axes, one becomes the panels and one the colours. Markers: filled for the
+    first stochastic dynamics, open for a second, crosses for deterministic ones.
+    """
+    exits, optima = analyses["exit_times"], analyses["optimal_learning_rate"]
+    along = outline_of(optima).attrs["along"]
+    split = arranged(exits, {"dynamics", along}, where, panel, hue, spare=False)
+    has_theory, marked, label, x_label = False, True, "", ""
+    if not isinstance(optima, Outline) and not isinstance(exits, Outline):
+        has_theory = bool(split.selected(optima["gamma_opt_theory"]).notnull().all())
+        marked = has_theory or bool(split.selected(optima["gamma_opt"]).notnull().any())
+        steps = plain_mean(exits["exit_steps_mean"]).attrs
+        label = f"{steps['long_name']}\n${steps['symbol']}{SCALES[scale]}$"
+        unit = optima["gamma_opt_theory"].attrs["symbol"]
+        x_label = f"{symbol(field(exits, 'gamma'))}/${unit}$" if has_theory else ""
+
+    def more(_: xr.Dataset, analyses: Mapping[str, xr.Dataset], data: xr.Dataset) -> xr.Dataset:
+        merged = data.merge(analyses["optimal_learning_rate"], compat="override", combine_attrs="override")
+        d, theory_optimum = field(merged, "d"), merged["gamma_opt_theory"]
+        unit = theory_optimum if has_theory else theory_optimum.copy(data=np.ones(theory_optimum.shape))
+        return merged.assign(gamma_unit=unit, step_unit={"d log d": d * np.log(d), "d": d, "1": 0.0 * d + 1.0}[scale])
+
+    def scan(axes: Axes, subset: xr.Dataset) -> None:
+        _optima(axes, subset, split)
+
+    line = Level(
+        "", height=(0.25 + 0.21 * _rows(outline_of(exits), split)) / 2.3, marks=scan, at_x=1.0 if has_theory else None
+    )
+    curves = tuple(_steps(kind) for kind in THEORY_DASHES if kind in theories) if has_theory else ()
+    return Points(
+        x="gamma",
+        y="exit_steps_mean",
+        needs=("exit_times", "optimal_learning_rate"),
+        hover=("exit_steps_median", "exited_fraction"),
+        theory="exit_steps_theory",
+        split=split,
+        levels=(
+            Level("exit_steps_mean", curves, over="step_unit", label=label, log=True, at_x=1.0 if has_theory else None),
+            *([line] if marked else []),
+        ),
+        more=more,
+        x_over="gamma_unit",
+        x_label=x_label,
+        log_x=lambda rates: wide(rates.values, WIDE),
+        joined=not has_theory,
+        published=reference,
+        entries=MARKS,
+        share_x=False,
+    )
+
+
+def _rows(outline: Outline, split: Facets) -> int:
+    """Return the number of colours of a figure."""
+    if split.hue is None:
+        return 1
+    places = split.at.get(split.hue, range(outline.sizes[split.hue]))
+    return 1 if isinstance(places, int) else len(places)
+
+
+def _steps(kind: str) -> Curve:
+    """Return the exit steps p d/γ times the exit time of a theory over their unit, as a curve.
+
+    NaN at learning rates at which the units of a student align: the exit times do not hold there.
+    """
+    time = theory_along(getattr(theory, kind.replace("-", "_") + "_exit_time"), "gamma", "gamma_unit")
+
+    def heights(series: xr.Dataset, gamma: np.ndarray) -> np.ndarray:
+        p, d = (float(field(series, name)) for name in ("p", "d"))
+        noisy = _stochastic(series) and bool(np.isfinite(series["gamma_opt_noise_corrected"]))
+        holds = noisy or kind != "noise-corrected"  # there it does not hold for the ODE, nor where noise alone exits
+        holds &= (p == 1) | (theory.student_alignment_rate(gamma, p) > 0.0)
+        return np.where(holds, time(series, gamma) * p * d / gamma / series["step_unit"].item(), np.nan)
+
+    return Curve(kind, f"{kind} theory", heights, THEORY_DASHES[kind])
+
+
+def _optima(below: Axes, subset: xr.Dataset, split: Facets) -> None:
+    """Draw the optima of a panel, a row a colour."""
+    rows = [series for _, series in split.colours(subset)]
+    for index, series in enumerate(rows):
+        _row(below, series, -index, look(index))
+    labels = [value_label(series[split.hue], subset[split.hue]) if split.hue else "optimum" for series in rows]
+    below.set_ylim(-len(rows) + 0.4, 0.6)
+    below.set_yticks([-index for index in range(len(rows))], labels)
+    below.tick_params(left=False)
+    below.spines["left"].set_visible(False)
+
+
+def _row(below: Axes, series: xr.Dataset, row: int, looks: dict[str, str]) -> None:
+    unit = series["gamma_unit"].item()
+    corrected = series["gamma_opt_noise_corrected"].item() / unit
+    if np.isfinite(corrected) and _stochastic(series):
+        bar = MARK | {"markersize": 13, "markeredgewidth": 2.4, "alpha": 0.4, "gid": "corrected"}
+        below.plot(corrected, row, color=looks["color"], zorder=1, **bar)
+    names = used_dynamics(series)
+    for place, name in enumerate(names):
+        dynamics = series.sel(dynamics=name)
+        best, low, high = (dynamics[f"gamma_opt{end}"].item() / unit for end in ("", "_low", "_high"))
+        y = row - 0.22 * (place - (len(names) - 1) / 2)
+        style = dynamics_look(name, names, looks) | {"markersize": 3.6}
+        edges = _edges(series["gamma"].values / unit, (low, best, high)) if dynamics["at_edge"] else {}
+        if best in edges:
+            style |= {"marker": "none"}
+        below.errorbar(best, y, xerr=[[best - low], [high - best]], elinewidth=0.9, **style)
+        for end, marker in edges.items():
+            arrow = {"marker": marker, "markersize": 4.5, "color": style["color"], "gid": style["gid"]}
+            below.plot(end, y, clip_on=False, zorder=4, **arrow)
+
+
+def _edges(scanned: np.ndarray, values: tuple[float, ...]) -> dict[float, str]:
+    """Return the numbers at an end of the scanned learning rates, each with an arrow marker that points beyond."""
+    middle = np.median(scanned)
+    return {x: "<" if x < middle else ">" for x in values if np.isclose(scanned, x, rtol=1e-9, atol=0.0).any()}
+
+
+def _stochastic(subset: xr.Dataset) -> bool:
+    return any(map(is_stochastic, used_dynamics(subset)))
+
+
+FIGURES.add(
+    chart_figure("learning_rate_scan", learning_rate_scan, CAPTION, ("exit_times", "optimal_learning_rate")),
+)
+INTERACTIVE.register(
+    "optimal_learning_rates",
+    Interactive(
+        x="d",
+        y="gamma_opt",
+        needs=("optimal_learning_rate",),
+        hover=("exit_steps_min", "at_edge"),
+        theory="gamma_opt_expected",
+        figure="learning_rate_scan",
+    ),
+)

@@ -1,0 +1,117 @@
+"""A quantity against an axis of the sweep, as curves with error bars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import Outline
+from sweeplib.errors import InputError
+from sweeplib.pictures.figures.figure import FIGURES, Dash, Drawn, Horizontal, Hue, LogAxes, Panel, Published, Where
+from sweeplib.pictures.figures.kit.chart import ByName, Data, chart_figure
+from sweeplib.pictures.figures.kit.facets import arranged
+from sweeplib.pictures.figures.kit.picture import DASHES
+from sweeplib.pictures.figures.kit.points import Points
+from sweeplib.pictures.figures.kit.quantities import at_last_time, horizontal_axis, quantity
+from sweeplib.pictures.figures.kit.scales import above_error
+
+CAPTION = (
+    "A quantity against an axis of the sweep or the steps; bars: the interval of the analysis, or the standard error "
+    "of a mean over the seeds. Open triangles: bounds, where not all runs exited or the value lies beyond "
+    "the scan. ∅ on the axis: points without a value, as more than 2 % of their runs have none or, on a logarithmic "
+    "axis, as it is not above its error."
+)
+
+Guide = Annotated[
+    Annotated[float, Field(allow_inf_nan=False)] | None,
+    Field(description="the slope of a line to compare with, on logarithmic axes."),
+]
+
+
+def line(
+    ds: Data,
+    analyses: ByName,
+    *,
+    y: Drawn = None,
+    x: Horizontal = None,
+    where: Where = None,
+    panel: Panel = None,
+    hue: Hue = None,
+    dash: Dash = None,
+    log_axes: LogAxes = None,
+    guide: Guide = None,
+    reference: Published = (),
+) -> Points:
+    """Declare `y` against `x`; `guide` is the slope of a line on logarithmic axes.
+
+    Axes that are not selected or drawn are fixed at their middle value, the time at the last one.
+    """
+    points = quantity_points(ds, analyses, y=y, x=x, where=where, panel=panel, hue=hue, dash=dash, log_axes=log_axes)
+    return replace(points, guide=guide, published=reference)
+
+
+def quantity_points(
+    ds: Data,
+    analyses: ByName,
+    *,
+    y: str | None,
+    x: str | None,
+    where: Mapping[str, Any] | None,
+    panel: str | None,
+    hue: str | None,
+    dash: str | None,
+    log_axes: Sequence[str] | None = None,
+) -> Points:
+    """Return the declaration of the quantity `y` against `x`, of an outline without what describes the quantity.
+
+    Other axes that are not selected or drawn are fixed at their middle value, the time at the last one. InputError for
+    an unknown quantity, and for axes that cannot be drawn.
+    """
+    wanted = quantity(y)
+    outline, variable = wanted.outline(ds, analyses)
+    if "dynamics" not in outline.sizes:
+        raise InputError("not a quantity of single dynamics", key="y", value=y, expected="another one, or a map")
+    choice = {"where": where, "panel": panel, "hue": hue, "dash": dash}
+    coordinate, along = horizontal_axis(outline, x, choice)
+    where = at_last_time(outline, where, along, panel, hue, dash)
+    axes = {"dynamics", along}
+    free = [dim for dim, size in outline.sizes.items() if size > 1 and dim not in axes]
+    if dash is not None and dash not in free:
+        raise InputError("no such axis to draw", key="dash", value=dash, choices=free)
+    split = arranged(outline, axes | ({dash} if dash else set()), where, panel, hue)
+    places = split.at.get(dash, range(outline.sizes[dash])) if dash else ()
+    if not isinstance(places, int) and len(places) > len(DASHES):
+        expected = f"at most {len(DASHES)} values; give `where` some of {dash}"
+        raise InputError(f"too many values of {dash}", key="dash", value=len(places), expected=expected)
+    analysis = analyses[wanted.analysis]
+    attrs = {} if isinstance(analysis, Outline) else analysis[variable].attrs
+
+    def data(whole: xr.Dataset, results: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        measured = results[wanted.analysis]
+        return measured.assign({variable: above_error(measured[variable], whole, log_axes=log_axes)})
+
+    return Points(
+        x=coordinate,
+        y=variable,
+        needs=(wanted.analysis,),
+        data=data,
+        hover=(attrs["bound"],) if "bound" in attrs else (),
+        theory=attrs.get("theory", attrs.get("fit")),
+        kind="curves" if along == "time" else "points",
+        split=split,
+        dash=dash,
+        joined=True,
+        log_axes=log_axes,
+    )
+
+
+def needed(*, y: str | None, **_: Any) -> tuple[str, ...]:
+    """Return the analysis of the quantity `y`."""
+    return (quantity(y).analysis,)
+
+
+FIGURES.add(chart_figure("line", line, CAPTION, needed))

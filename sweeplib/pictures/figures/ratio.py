@@ -1,0 +1,168 @@
+"""A quantity over its value at one point of an axis: curves that nearly coincide are distinguishable in their ratio."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from sweeplib.analysis.averages import numbered
+from sweeplib.analysis.kit.overlaps import with_overlaps
+from sweeplib.analysis.kit.passages import passages
+from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.design.axis import places_in
+from sweeplib.engine.storage.dataset.outline import Outline, outline_of
+from sweeplib.errors import InputError
+from sweeplib.pictures.figures.figure import FIGURES, Dash, Drawn, Horizontal, Hue, Panel, Where
+from sweeplib.pictures.figures.kit.chart import ByName, Data, chart_figure
+from sweeplib.pictures.figures.kit.labels import value_label
+from sweeplib.pictures.figures.kit.points import Level, Points
+from sweeplib.pictures.figures.kit.quantities import AVERAGES, bounds, interval, with_requests
+from sweeplib.pictures.figures.line import needed, quantity_points
+from sweeplib.statistics.labelled import labelled
+from sweeplib.statistics.lost_runs import MOST_LOST, has_diverged, has_run, unless_lost, values_of, without_value
+from sweeplib.statistics.seed_means import FEWEST_SEEDS
+
+CAPTION = (
+    "A quantity against an axis of the sweep or the steps, with its uncertainty, and below its ratio to the value "
+    "at one point, with the standard error, in which the correlation of runs with the same seed is included; for "
+    "quantities that are not means over the seeds, the two uncertainties are added as if independent. ∅ on the "
+    "axis: no value, as more than 2 % of the runs have none or, in a ratio, as one of the two is only a bound, "
+    "or, on a logarithmic axis, as the value is not above its error."
+)
+
+Compared = Annotated[
+    Mapping[str, Any] | None,
+    Field(
+        description="the point with whose value the others are compared, such as `{dynamics: ode}` or `{gamma: 0.1}`; "
+        "by default the first dynamics without noise."
+    ),
+]
+
+
+def ratio(
+    ds: Data,
+    analyses: ByName,
+    *,
+    to: Compared = None,
+    y: Drawn = None,
+    x: Horizontal = None,
+    where: Where = None,
+    panel: Panel = None,
+    hue: Hue = None,
+    dash: Dash = None,
+) -> Points:
+    """Declare `y` against `x`, and below it `y` over its value at `to`, such as `{dynamics: ode}`.
+
+    By default `to` is the first dynamics without noise.
+    """
+    points = quantity_points(ds, analyses, y=y, x=x, where=where, panel=panel, hue=hue, dash=dash)
+    (analysis,), along = points.needs, outline_of(analyses[points.needs[0]]).only(points.y)
+    point = _point(along, to)
+    if to is not None and points.x in to:
+        raise InputError("the axis that is drawn", key="to", value=points.x, expected="a point of another axis")
+
+    def data(whole: xr.Dataset, results: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        return results[analysis].assign(ratios(whole, results[analysis], analysis, points.y, point))
+
+    def more(whole: xr.Dataset, results: Mapping[str, xr.Dataset], dataset: xr.Dataset) -> xr.Dataset:
+        run = with_requests(results[analysis], points.y, whole)
+        compared = run["requested"] & run["requested"].isel(point, drop=True)
+        return dataset.assign({points.y: run[points.y], "ratio_requested": compared})
+
+    levels = Level(points.y), Level("ratio", at=1.0, height=1.0 / 1.5)
+    return replace(points, y="ratio", data=data, more=more, levels=levels, theory=None)
+
+
+def _point(outline: Outline, to: Mapping[str, Any] | None) -> dict[str, int]:
+    """Return the selection (for isel) of the point `to`; InputError for an unknown axis or value."""
+    if to is None:
+        quiet = [name for name in outline.axes["dynamics"] if not is_stochastic(name)]
+        if not quiet or len(outline.axes["dynamics"]) < 2:
+            expected = "the point with which the others are compared, such as {gamma: 0.1}"
+            raise InputError("nothing to compare with", key="to", expected=expected)
+        to = {"dynamics": quiet[0]}
+    if not to:
+        raise InputError("no point", key="to", value={}, expected="an axis and its value")
+    selection = {}
+    for axis, value in to.items():
+        if axis not in outline.axes:
+            choices = [name for name, size in outline.sizes.items() if size > 1]
+            raise InputError("no such axis", key=f"to.{axis}", value=axis, choices=choices)
+        try:
+            selection[axis] = places_in(outline.axes[axis], axis, [value])[0][0]
+        except InputError as error:
+            raise error.within(prefix="to") from None
+    return selection
+
+
+def ratios(
+    ds: xr.Dataset, result: xr.Dataset, analysis: str, variable: str, point: Mapping[str, int]
+) -> dict[str, xr.DataArray]:
+    """Return the variables ratio and ratio_error: a quantity over its value at a `point`.
+
+    The variance of the ratio r = a/b is r² (var a/a² + var b/b² − 2 cov(a, b)/(ab)). It is NaN where one of the two is
+    only a bound.
+    """
+    measured = result[variable]
+    above = measured.where(measured.copy(data=~bounds(result, variable)))
+    below = above.isel(point, drop=True)
+    value = above / below.where(below != 0.0)
+    relative = _relative_variance(ds, result, analysis, variable, point)
+    error = value.where(False) if relative is None else abs(value) * relative**0.5
+    reference = ", ".join(value_label(result[axis].isel({axis: place}), result[axis]) for axis, place in point.items())
+    made_ratio = {
+        "ratio": labelled(value, f"ratio to {reference}"),
+        "ratio_error": labelled(error, f"standard error of the ratio to {reference}"),
+    }
+    return {name: array.transpose(*above.dims) for name, array in made_ratio.items()}
+
+
+def _relative_variance(
+    ds: xr.Dataset, result: xr.Dataset, analysis: str, variable: str, point: Mapping[str, int]
+) -> xr.DataArray | None:
+    """Return the variance of log a/b; None without any uncertainty."""
+    runs = _runs(ds, result, analysis, variable)
+    if runs is None:
+        ends = [f"{variable}_{end}" for end in ("low", "high")] if f"{variable}_error" in result else []
+        bars = interval(result.drop_vars(ends, errors="ignore"), variable)
+        if bars is None:
+            return None
+        squared = (result[variable].copy(data=0.5 * (bars[0] + bars[1])) / result[variable]) ** 2
+        other = squared + squared.isel(point, drop=True)
+        return other.where(_elsewhere(result, point), 0.0)
+    relative = runs / runs.mean("seed")
+    difference = relative - relative.isel(point, drop=True)
+    both = difference.count("seed")
+    return difference.var("seed", ddof=1) / both.where(both >= FEWEST_SEEDS)
+
+
+def _elsewhere(result: xr.Dataset, point: Mapping[str, int]) -> xr.DataArray:
+    here = xr.DataArray(True)
+    for axis, place in point.items():
+        here = here & (xr.DataArray(np.arange(result.sizes[axis]), dims=axis) == place)
+    return ~here
+
+
+def _runs(ds: xr.Dataset, result: xr.Dataset, analysis: str, variable: str) -> xr.DataArray | None:
+    """Return the values of the runs, along `seed`, of which the quantity is the mean; None if it is no such mean.
+
+    Also None for an observable over units of a dataset that was not opened from files: its overlaps are not known.
+    """
+    if analysis == AVERAGES:
+        ds = ds if variable in ds else with_overlaps(ds)
+        if variable not in ds:
+            return None
+        values, run = numbered(values_of(ds, variable)), has_run(ds)
+        lost = result.attrs.get("max_lost", MOST_LOST)
+        return unless_lost(values, without_value(values, run), run, lost, has_diverged(ds))
+    if analysis == "exit_times" and variable in ("exit_steps_mean", "exit_time_mean"):
+        return passages(ds, "steps", result.attrs.get("max_lost", MOST_LOST)).restricted()
+    return None
+
+
+FIGURES.add(chart_figure("ratio", ratio, CAPTION, needed))

@@ -1,0 +1,341 @@
+"""Figures of a statistic of exits, optima or risks against a parameter, beside its theory; each is a few settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeplib.analysis.kit.headlines import interval_text
+from sweeplib.analysis.kit.needs import need_axis
+from sweeplib.analysis.kit.passages import passages
+from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds, exit_theory_holds
+from sweeplib.analysis.kit.problem_fields import field
+from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.storage.dataset.outline import outline_of
+from sweeplib.networks import theory
+from sweeplib.pictures.figures.figure import FIGURES, Hue, Panel, Published, Theories, Where
+from sweeplib.pictures.figures.kit.against import against, figure_against, theory_along
+from sweeplib.pictures.figures.kit.chart import ByName, Data, chart_figure
+from sweeplib.pictures.figures.kit.facets import measured_dynamics
+from sweeplib.pictures.figures.kit.labels import MINUS, dynamics_order
+from sweeplib.pictures.figures.kit.points import Curve, Level, Points
+from sweeplib.pictures.figures.kit.style import DIM, INK, THEORY_DASHES
+from sweeplib.statistics.growth_laws import growth
+from sweeplib.statistics.labelled import labelled
+from sweeplib.statistics.lost_runs import STOPPED, with_status
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+EXIT_TIMES, OPTIMA = ("exit_times",), ("optimal_learning_rate",)
+TICK: dict[str, Any] = {"color": INK, "markersize": 8, "markeredgewidth": 1.8, "linestyle": "none", "gid": "end"}
+UNIT = r"$\gamma$/$\gamma_{\mathrm{opt}}$"
+
+RISK_FLOOR = (
+    "Mean population risk over the last part of the runs against the learning rate, with standard errors over the "
+    "seeds; ∅ on the axis: no value. Solid: the floor γΔ/(1 − 6γ) of theory. Below: the ratio to theory."
+)
+FLOOR = Curve(
+    "theory",
+    r"theory, $\gamma\Delta/(1-6\gamma)$",
+    theory_along(theory.asymptotic_risk, "gamma", "risk_floor_theory"),
+    once="risk_floor_theory",
+)
+
+
+def _no_floor(axes: Axes, subset: xr.Dataset) -> None:
+    if not bool((subset["risk_floor_theory"] > 0.0).any()):
+        axes.text(0.5, 0.5, "no floor in theory", color=DIM, transform=axes.transAxes, ha="center", va="center")
+
+
+FIGURES.add(
+    figure_against(
+        "risk_floor",
+        RISK_FLOOR,
+        ("risk_floor",),
+        x="gamma",
+        y="risk_floor",
+        hover=("risk_drift",),
+        theory="risk_floor_theory",
+        levels=(
+            Level("risk_floor", (FLOOR,), log=True),
+            Level("risk_floor", over="risk_floor_theory", label="over theory", at=1.0, marks=_no_floor, height=1 / 2.2),
+        ),
+    )
+)
+
+OPTIMAL_LEARNING_RATE = (
+    "The learning rate of least mean exit steps against the student width, with intervals; an "
+    "open triangle at the end of an interval that extends beyond the scanned learning rates. Dashed: theory for d → ∞; "
+    "solid: theory with the noise of SGD at this d, up to the last width with an optimum. Below: the ratio to the "
+    "dashed line. ∅: no optimum, as fewer than 5 learning rates have a mean over three runs or more. Points of several "
+    "colours are shifted sideways."
+)
+INFINITE, CORRECTED, DASHED = r"theory, $d\to\infty$", "noise-corrected theory", THEORY_DASHES["quenched"]
+OPTIMUM = theory_along(theory.optimal_learning_rate, "p", "gamma_opt_theory")
+SHIFTED = theory_along(theory.noise_corrected_optimal_learning_rate, "p", "gamma_opt_theory")
+SHIFT = Curve("corrected", CORRECTED, lambda data, p: SHIFTED(data, p) / OPTIMUM(data, p))
+RATIO = "over theory, $d\\to\\infty$\n$\\hat\\gamma_{\\mathrm{opt}}$/$\\gamma_{\\mathrm{opt}}$"
+
+FIGURES.add(
+    figure_against(
+        "optimal_learning_rate",
+        OPTIMAL_LEARNING_RATE,
+        OPTIMA,
+        x="p",
+        y="gamma_opt",
+        panels="d",
+        hues="Delta",
+        hover=("gamma_opt_theory", "exit_steps_min", "at_edge"),
+        theory="gamma_opt_expected",
+        levels=(
+            Level(
+                "gamma_opt",
+                (Curve("limit", INFINITE, OPTIMUM, DASHED), Curve("corrected", CORRECTED, SHIFTED)),
+                log=True,
+                bound="high",
+            ),
+            Level("gamma_opt", (SHIFT,), over="gamma_opt_theory", label=RATIO, log=False, at=1.0, bound="high"),
+        ),
+        aside=True,
+        unknown="no optimum",
+    )
+)
+
+OVERPARAMETRISATION_GAIN = (
+    "The least mean exit steps of one student unit over those of p units, each at its own optimal learning rate, with "
+    "intervals; open triangles where an optimum may lie beyond the scanned learning rates, so "
+    "that the gain is a bound; ∅ on the axis: no value. Dashed: theory for d → ∞, with the limit (12 + Δ)/(2 + Δ), the "
+    "tick on the right; solid: theory with the noise of SGD at this d. Points of several colours are shifted sideways."
+)
+
+
+def _gains(_: xr.Dataset, __: Mapping[str, xr.Dataset], result: xr.Dataset) -> xr.Dataset:
+    """Return the gains of stochastic dynamics, of all if none of these has any, and their limit in theory, p → ∞."""
+    names = measured_dynamics(result, "gain")
+    widest = theory.overparametrisation_gain(np.inf, field(result, "Delta")).where(
+        result["gain_limit"].notnull().all("p")
+    )
+    return result.sel(dynamics=[name for name in names if is_stochastic(name)] or names).assign(widest=widest)
+
+
+FIGURES.add(
+    figure_against(
+        "overparametrisation_gain",
+        OVERPARAMETRISATION_GAIN,
+        ("overparametrisation_gain",),
+        x="p",
+        y="gain",
+        panels="d",
+        hues="Delta",
+        hover=("gain_limit", "gain_quenched", "at_edge"),
+        theory="gain_noise_corrected",
+        levels=(
+            Level(
+                "gain",
+                (
+                    Curve("limit", INFINITE, theory_along(theory.overparametrisation_gain, "p", "gain_limit"), DASHED),
+                    Curve("corrected", CORRECTED, "gain_noise_corrected"),
+                ),
+                log=True,
+                right="widest",
+            ),
+        ),
+        more=_gains,
+        aside=True,
+        entries=((TICK | {"marker": "_"}, r"$p\to\infty$: $(12+\Delta)/(2+\Delta)$"),),
+    )
+)
+
+EXIT_TIME_SCALING = (
+    "Mean exit time, in ODE time, against the input dimension, with the intervals of the means; points at which runs "
+    "did not exit are left out, and marked by ∅ on the axis. Curves: the selected theories, by default quenched "
+    "(dashed) and noise-corrected (solid); they are linear in the overlaps, and exact for small T at large T d."
+)
+
+
+def exit_time_scaling(
+    ds: Data,
+    analyses: ByName,
+    *,
+    where: Where = None,
+    panel: Panel = None,
+    hue: Hue = None,
+    theories: Theories = ("quenched", "noise-corrected"),
+    reference: Published = (),
+) -> Points:
+    """Declare the mean exit time against d with these theories."""
+    need_axis(outline_of(ds), "d")
+    formulas = [getattr(theory, f"{kind.replace('-', '_')}_exit_time") for kind in theories]
+    heights = [theory_along(formula, "d", "holds") for formula in formulas]
+    curves = [
+        Curve(kind, f"{kind} theory", of, THEORY_DASHES[kind]) for kind, of in zip(theories, heights, strict=True)
+    ]
+    return against(
+        ds,
+        analyses,
+        EXIT_TIMES,
+        {"where": where, "panel": panel, "hue": hue},
+        x="d",
+        y="exit_time_mean",
+        data=_unrestricted,
+        hover=("exit_time_median", "exited_fraction"),
+        theory="exit_time_theory",
+        levels=(Level("exit_time_mean", tuple(curves), log=False, from_zero=True),),
+        more=lambda ds, _, data: data.assign(holds=exit_theory_holds(ds)),
+        published=reference,
+    )
+
+
+def _unrestricted(_: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    """Return exit times without restricted means."""
+    exits = analyses["exit_times"]
+    mean = exits["exit_time_mean"]
+    return exits.assign(exit_time_mean=mean.where(~exits["restricted"]).assign_attrs(mean.attrs))
+
+
+FIGURES.add(chart_figure("exit_time_scaling", exit_time_scaling, EXIT_TIME_SCALING, EXIT_TIMES))
+
+EXITED_FRACTION = (
+    "Fraction of the runs that exited at the threshold T before the horizon, against the learning rate, with the "
+    "intervals where some runs exited and some did not. Ticks on top: the largest learning rate at which linear "
+    "theory learns, the smaller of twice the optimum and, for p > 1, p²/8; without a tick it lies beyond the axis. "
+    "Points of several colours at one learning rate are shifted sideways. Open triangles: lower bounds, where all runs "
+    "that did not exit were ended by their time limit, before the horizon. ∅ on the axis: no value."
+)
+
+
+def _fractions(ds: xr.Dataset, _: Mapping[str, xr.Dataset], result: xr.Dataset) -> xr.Dataset:
+    """Return fractions with the intervals inside (0, 1), the bounds for want of time, and the ends of linear theory."""
+    fraction, p, Delta = result["exited_fraction"], field(ds, "p"), field(ds, "Delta")
+    ends = ("exited_fraction_low", "exited_fraction_high")
+    bars = {end: result[end].where((fraction > 0.0) & (fraction < 1.0)) for end in ends}
+    censored = passages(ds, "steps").censored()
+    late = censored & with_status(ds, *STOPPED)
+    cut_short = late.any("seed") & ~(censored & ~late).any("seed") & (fraction < 1.0)
+    bound = labelled(cut_short, "bound").assign_attrs(reason="lower bound: runs were out of time")
+    unit = theory.optimal_learning_rate(p, Delta).where(escape_theory_holds(ds))
+    theories = {"unit": unit, "end": theory.learnable_range(p, Delta) / unit}
+    variables = {"cut_short": bound, "exited_fraction": fraction.assign_attrs(bound="cut_short")}
+    return result.assign(bars | variables | theories)
+
+
+FIGURES.add(
+    figure_against(
+        "exited_fraction",
+        EXITED_FRACTION,
+        EXIT_TIMES,
+        x="gamma",
+        y="exited_fraction",
+        panels="threshold",
+        hover=("exit_steps_median",),
+        levels=(Level("exited_fraction", log=False, limits=(-0.05, 1.05), bound="over", top="end"),),
+        more=_fractions,
+        x_over="unit",
+        x_label=UNIT,
+        joined=True,
+        aside=True,
+        entries=((TICK | {"marker": "|"}, "end of linear theory"),),
+    )
+)
+
+SAMPLE_COMPLEXITY = (
+    "Mean number of steps to the exit over the input dimension, with standard errors over the seeds; ∅ on the axis: "
+    "no value. Curves: the law that the information exponent κ of student and teacher predicts, fitted to the first "
+    "dynamics with three dimensions; drawn only where starts and learning rates scale as the law requires."
+)
+DASHES: dict[int, Any] = {1: (0, (1, 1.2)), 2: (0, (5, 2)), 3: "solid"}
+HIGHER: Any = (0, (6, 1.5, 1, 1.5))
+STEPS = r"\langle\nu_{\mathrm{ext}}\rangle/d"
+FORMULAS = {1: "a", 2: r"a+b\,\log d", 3: r"a+b\,d"}
+
+
+def sample_complexity(
+    ds: Data, analyses: ByName, *, where: Where = None, panel: Panel = None, hue: Hue = None, reference: Published = ()
+) -> Points:
+    """Declare n/d against d, with a curve for each law."""
+    laws = tuple(map(_law, range(1, 1 + max(map(int, outline_of(analyses["sample_complexity"]).axes["law"])))))
+    return against(
+        ds,
+        analyses,
+        ("sample_complexity",),
+        {"where": where, "panel": panel, "hue": hue},
+        x="d",
+        y="steps_over_d",
+        drawn_axes=("law",),
+        hover=("exponent", "information_exponent", "expected_law"),
+        levels=(Level("steps_over_d", laws, from_zero=True),),
+        published=reference,
+    )
+
+
+def _law(exponent: int) -> Curve:
+    def heights(series: xr.Dataset, d: np.ndarray) -> np.ndarray:
+        if series["expected_law"].item() != exponent:
+            return np.full(d.shape, np.nan)
+        fits = series.sel(law=exponent, dynamics=dynamics_order(series["dynamics"].values))
+        fit = fits.isel(dynamics=int(np.argmax(fits["law_offset"].notnull().values)))
+        curve = fit["law_offset"].item() + fit["law_amplitude"].item() * growth(exponent, d)
+        return np.where(curve > 0.0, curve, np.nan)
+
+    text = FORMULAS.get(exponent, rf"a+b\,d^{exponent - 2}")
+    label = rf"fit for $\kappa={exponent}$: ${STEPS}={text}$"
+    return Curve(f"law-{exponent}", label, heights, DASHES.get(exponent, HIGHER))
+
+
+FIGURES.add(chart_figure("sample_complexity", sample_complexity, SAMPLE_COMPLEXITY, ("sample_complexity",)))
+
+BATCH_TRADEOFF = (
+    "Mean numbers of steps and of fresh samples to the exit against the batch size, with standard errors over the "
+    "seeds. Lines: powers of the batch size fitted to the steps of the first dynamics, with their slope and interval, "
+    "over the batch sizes of the fit. Points with too many runs without an exit are left out, and marked by ∅."
+)
+NARROW = 0.05
+"""The width of an interval below which a slope is written with three digits."""
+
+
+def _fitted(series: xr.Dataset) -> xr.Dataset | None:
+    """Return the part of the first dynamics with steps, if a power was fitted to it."""
+    names = measured_dynamics(series, "steps")
+    first = series.sel(dynamics=names[0]) if names else None
+    return first if first is not None and np.isfinite(first["exponent"].item()) else None
+
+
+def _power(series: xr.Dataset, sizes: np.ndarray, name: str) -> np.ndarray:
+    first = _fitted(series)
+    if first is None:
+        return np.full(sizes.shape, np.nan)
+    used = first["batch_size"].where(first["steps"].notnull() & (first["batch_size"] <= series.attrs["largest_batch"]))
+    steps = first["prefactor"].item() * sizes ** first["exponent"].item()
+    repeats = float(series["repeats"]) if "repeats" in series.coords else 1.0
+    heights = steps if name == "steps" else steps * sizes / repeats
+    return np.where((sizes >= float(used.min())) & (sizes <= float(used.max())), heights, np.nan)
+
+
+def _slope(series: xr.Dataset) -> str:
+    first = _fitted(series)
+    if first is None:
+        return ""
+    exponent, low, high = (first[name].item() for name in ("exponent", "exponent_low", "exponent_high"))
+    digits = 2 if high - low > NARROW else 3
+    return f"slope {exponent:.{digits}f} {interval_text(f'{low:.{digits}f}', f'{high:.{digits}f}')}".replace("-", MINUS)
+
+
+FIGURES.add(
+    figure_against(
+        "batch_tradeoff",
+        BATCH_TRADEOFF,
+        ("batch_tradeoff",),
+        x="batch_size",
+        y="steps",
+        hover=("exponent",),
+        levels=tuple(
+            Level(name, (Curve("fit", "", partial(_power, name=name)),), log=True) for name in ("steps", "samples")
+        ),
+        hue_text=_slope,
+    )
+)

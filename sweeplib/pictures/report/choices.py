@@ -1,0 +1,160 @@
+"""What a reader may choose in an interactive plot: the quantities of both axes, the axis of the colours, seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from sweeplib.analysis.averages import numbered
+from sweeplib.analysis.kit.labels import at_labels
+from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.design.axis import POINT
+from sweeplib.pictures.figures.kit.interactive import Interactive, along
+from sweeplib.pictures.report.mathematics import plain_label
+from sweeplib.pictures.report.tables import DIGITS, heading
+from sweeplib.statistics.lost_runs import values_of
+
+MOST_RUNS = 150_000
+"""The largest number of values of single runs in one plot of the page."""
+DESCRIBING = ("_error", "_low", "_high")
+STATISTICS = ("_mean", "_median")
+RUN_DIGITS = 5
+
+
+def horizontal(data: xr.Dataset, declared: Interactive, dims: Sequence[str]) -> list[str]:
+    """Return the coordinates for the horizontal axis, the declared one first: numbers that vary along the axes."""
+    if declared.z or declared.xs is not None:
+        return list(dict.fromkeys([declared.x, *(declared.xs or ())]))
+    names = [str(name) for name in (*dims, *data.coords) if name not in ("seed", "dynamics")]
+    fits = [
+        name for name in names if _are_numbers(data[name]) and set(data[name].dims) <= set(dims) and data[name].ndim
+    ]
+    several = [name for name in fits if len(np.unique(data[name].values)) > 1]
+    return list(dict.fromkeys([declared.x, *several]))
+
+
+def vertical(data: xr.Dataset, declared: Interactive, dims: Sequence[str]) -> list[str]:
+    """Return the quantities for the vertical axis, the declared one first: numbers along the same axes."""
+    if declared.z or declared.ys is not None:
+        return list(dict.fromkeys([declared.y, *(declared.ys or ())]))
+    described = {str(data[name].attrs.get(key)) for name in data.data_vars for key in ("bound", "theory", "fit")}
+    fits = [
+        str(name)
+        for name, array in data.data_vars.items()
+        if _are_numbers(array)
+        and set(array.dims) == set(data[declared.y].dims)
+        and name not in described
+        and not str(name).endswith(DESCRIBING)
+        and not str(name).startswith("seeds_")
+    ]
+    return list(dict.fromkeys([declared.y, *fits]))
+
+
+def _are_numbers(array: xr.DataArray) -> bool:
+    return array.dtype.kind in "fiu" and "flag_meanings" not in array.attrs
+
+
+def columns_of(data: xr.Dataset, name: str) -> list[str]:
+    """Return a quantity and the variables that describe it: its uncertainty, its theory, whether it is a bound."""
+    attrs = data[name].attrs
+    more = [str(attrs[key]) for key in ("bound", "theory", "fit") if key in attrs]
+    wanted = [name, *(f"{name}{end}" for end in DESCRIBING), *more]
+    return [column for column in wanted if column in data.variables]
+
+
+def horizontal_choice(
+    data: xr.Dataset, name: str, declared: Interactive, is_log: Callable[[str, str], bool]
+) -> dict[str, Any]:
+    """Return what the page's script knows of a coordinate for the horizontal axis."""
+    axis = along(data, name)
+    same = axis == along(data, declared.x)
+    kind = declared.kind if same else "curves" if axis == "time" else "points"
+    label = plain_label(heading(data[name]))
+    joined = axis != POINT  # neighbours along x may be rows of other problems
+    return {"name": name, "label": label, "along": axis, "kind": kind, "joined": joined, "log": is_log(name, kind)}
+
+
+def vertical_choice(
+    data: xr.Dataset, name: str, held: set[str], declared: Interactive, is_log: Callable[[str, str], bool]
+) -> dict[str, Any]:
+    """Return what the page's script knows of a quantity for the vertical axis."""
+    attrs, ends = data[name].attrs, [f"{name}_low", f"{name}_high"]
+    theory = declared.theory if name == declared.y and declared.theory else attrs.get("theory", attrs.get("fit"))
+    return {
+        "name": name,
+        "label": plain_label(heading(data[name])),
+        "log": is_log(name, declared.kind),
+        "error": f"{name}_error" if f"{name}_error" in held else None,
+        "interval": ends if set(ends) <= held else None,
+        "theory": theory if theory in held else None,
+        "bound": bound if (bound := attrs.get("bound")) in held else None,
+    }
+
+
+def samples(
+    dataset: xr.Dataset, data: xr.Dataset, names: Sequence[str], dims: Sequence[str], mask: np.ndarray
+) -> tuple[dict[str, str], dict[str, list[list[float | None]]], list[str]]:
+    """Return the values of the single runs behind the quantities `names` at the `kept` points, if the page has room.
+
+    First the recorded variable of each quantity that has one, then for each such variable a list over the seeds for
+    each point, None where a run has no value, then notes about what was left out. Deterministic dynamics have none.
+    """
+    behind = {name: recorded for name in names if (recorded := _recorded_name(dataset, name, dims)) is not None}
+    values: dict[str, list[list[float | None]]] = {}
+    room, excess = MOST_RUNS, 0
+    noisy = _noisy(data, dims)[mask]
+    for name in dict.fromkeys(behind.values()):
+        number = int(noisy.sum()) * dataset.sizes["seed"]
+        if number > room:
+            excess = max(excess, number)
+            continue
+        room -= number
+        values[name] = _runs(dataset, data, name, dims, mask, noisy)
+    notes = [
+        f"The seeds of single points are not in this page: {excess:,} values are more than {MOST_RUNS:,}; "
+        "the stored data have all."
+    ] * bool(excess)
+    return {name: recorded for name, recorded in behind.items() if recorded in values}, values, notes
+
+
+def _recorded_name(dataset: xr.Dataset, name: str, dims: Sequence[str]) -> str | None:
+    """Return the recorded variable of single runs that a quantity summarises, None if there is none."""
+    if "seed" in dims:
+        return None
+    for end in ("", *STATISTICS):
+        stem = name.removesuffix(end)
+        if name.endswith(end) and stem in dataset.data_vars and "seed" in dataset[stem].dims:
+            return stem if set(map(str, dataset[stem].dims)) <= {*dims, "seed", "time"} else None
+    return None
+
+
+def _noisy(data: xr.Dataset, dims: Sequence[str]) -> np.ndarray:
+    """Return at every point whether its dynamics is stochastic."""
+    shape = [data.sizes[dim] for dim in dims]
+    if "dynamics" not in dims:
+        return np.ones(int(np.prod(shape)), dtype=bool)
+    noisy = np.array([is_stochastic(str(name)) for name in data["dynamics"].values])
+    place = list(dims).index("dynamics")
+    index = tuple(slice(None) if at == place else None for at in range(len(dims)))
+    return np.broadcast_to(noisy[index], shape).ravel()
+
+
+def _runs(
+    dataset: xr.Dataset, data: xr.Dataset, name: str, dims: Sequence[str], mask: np.ndarray, noisy: np.ndarray
+) -> list[list[float | None]]:
+    """Return the values (points, seeds) of the single runs behind a quantity; none at points that have no noise."""
+    recorded = numbered(values_of(dataset, name))
+    values = at_labels(recorded, {dim: data[dim].values for dim in dims if dim in recorded.dims and dim in data.coords})
+    if "time" in values.dims and "time" not in dims:
+        values = values.sel(time=data["time"].item()) if "time" in data.coords else values.isel(time=-1)
+    missing = [dim for dim in dims if dim not in values.dims]
+    whole = values.expand_dims({dim: data.sizes[dim] for dim in missing}).transpose(*dims, "seed")
+    rows = whole.values.reshape(-1, whole.sizes["seed"])[mask]
+    return [[_number(value) for value in row] if is_noisy else [] for row, is_noisy in zip(rows, noisy, strict=True)]
+
+
+def _number(value: float) -> float | None:
+    return float(f"{value:.{min(RUN_DIGITS, DIGITS)}g}") if np.isfinite(value) else None

@@ -1,0 +1,110 @@
+"""Contents of the report from a sweep's dataset and analyses: interactive plots and tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sweeplib.analysis.write import analysis_failure
+from sweeplib.engine.design.design import Design
+from sweeplib.engine.storage.dataset.folder import open_dataset
+from sweeplib.engine.storage.records.attempts import IN_REPORT, attempt_of, forget_attempts
+from sweeplib.pictures.figures import INTERACTIVE
+from sweeplib.pictures.figures.figure import first_entry, requested
+from sweeplib.pictures.report.optima import OptimaTable, optima_table
+from sweeplib.pictures.report.plots import Plot, interactive_plot
+from sweeplib.pictures.report.tables import PageTable, analysis_tables
+
+T = TypeVar("T")
+
+OPTIMA = "optimal_learning_rate"
+REPRODUCE = """\
+# in the folder of the sweep
+from sweeplib.config import load
+from sweeplib.pictures.report.contents import Contents
+
+Contents(load("config.yaml"), ".").{kind}({name!r})
+"""
+
+
+class Contents:
+    """The dataset in a sweep's directory, and its analyses without those that failed."""
+
+    def __init__(self, sweep: Design, directory: str | Path) -> None:
+        self.sweep, self.directory = sweep, Path(directory)
+        self.dataset = open_dataset(self.directory / "dataset.zarr")
+        self.analyses = {
+            name: open_dataset(self.directory / "analysis" / f"{name}.zarr").load()
+            for name in sweep.analyses
+            if analysis_failure(directory, name) is None
+        }
+
+    def content(self) -> dict[str, Any]:
+        """Return all plots, tables and the table of optima; failed ones are left out and described in `failures/`."""
+        for kind in IN_REPORT:
+            forget_attempts(self.directory, kind)
+        plots = [self._attempt("plot", name, self.plot) for name in self._plots()]
+        tables = [self._attempt("table", name, self.table) for name in self.analyses]
+        return {
+            "plots": different([plot for plot in plots if plot is not None]),
+            "tables": [table for parts in tables for table in parts or ()],
+            "optima": self._attempt("optima", OPTIMA, self.optima) if OPTIMA in self.analyses else None,
+        }
+
+    def plot(self, name: str) -> Plot:
+        """Return one interactive plot: that of an entry of `figures` with this name, or a registered one."""
+        if name in self._own_plots():
+            figure, options = requested(name, self.sweep.figures[name])
+            declared = figure.declared(self.dataset, self.analyses, **options)
+        else:
+            declared, entry = INTERACTIVE[name], first_entry(INTERACTIVE[name].figure, self.sweep.figures)
+            options = {} if entry is None else dict(self.sweep.figures[entry])
+        plot = interactive_plot(name, declared, self.dataset, self.analyses, options)
+        json.dumps(plot.json, allow_nan=False)
+        return plot
+
+    def table(self, name: str) -> list[PageTable]:
+        """Return the tables of one analysis."""
+        tables = analysis_tables(name, self.analyses[name], self.dataset)
+        json.dumps([table.json() for table in tables], allow_nan=False)
+        return tables
+
+    def optima(self, name: str) -> OptimaTable:
+        """Return the table of optimal learning rates, from the analysis `name`."""
+        return optima_table(self.analyses[name])
+
+    def _plots(self) -> list[str]:
+        """Return the names of the plots of the sweep: of its entries of `figures`, and registered ones that apply."""
+        names = self._own_plots()
+        return names + [name for name in INTERACTIVE if name not in names and self._shows(name)]
+
+    def _own_plots(self) -> list[str]:
+        """Return the entries of `figures` whose figure returns an interactive plot, and whose analyses are there."""
+        chosen = {name: requested(name, options) for name, options in self.sweep.figures.items()}
+        return [
+            name
+            for name, (figure, options) in chosen.items()
+            if figure.interactive is not None and set(figure.needed(options)) <= set(self.analyses)
+        ]
+
+    def _shows(self, name: str) -> bool:
+        """Return whether the sweep has the figure or the analyses of a registered interactive plot."""
+        declared = INTERACTIVE[name]
+        in_figures = first_entry(declared.figure, self.sweep.figures) is not None
+        wanted = in_figures if declared.figure else bool(declared.needs)
+        return wanted and set(declared.needs) <= set(self.analyses)
+
+    def _attempt(self, kind: str, name: str, make: Callable[[str], T]) -> T | None:
+        with attempt_of(self.directory, kind, name, REPRODUCE.format(kind=kind, name=name)):
+            return make(name)
+        return None  # type: ignore[unreachable]
+
+
+def different(plots: list[Plot]) -> list[Plot]:
+    """Return the plots without those that draw the same as an earlier one, such as optima against the only axis."""
+    different_plots: dict[Any, Plot] = {}
+    for plot in plots:
+        different_plots.setdefault(plot.picture or plot.name, plot)
+    return list(different_plots.values())

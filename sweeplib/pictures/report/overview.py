@@ -1,0 +1,125 @@
+"""Overview and provenance of a sweep as text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sweeplib.analysis.kit.problem_fields import with_constants
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.process.terminal import counted, duration
+from sweeplib.networks.problem import PARAMETERS
+from sweeplib.pictures.figures.kit.labels import NAMED, axis_label
+from sweeplib.pictures.report.mathematics import value_text
+from sweeplib.pictures.report.runs import Journal
+
+MOST_VALUES = 12
+
+
+@dataclass(frozen=True)
+class Overview:
+    """A sentence, the main numbers, the processor time by dynamics (None without a journal), the fixed fields."""
+
+    lead: str
+    facts: list[tuple[str, str]]
+    costs: list[str] | None
+    fixed: list[str]
+
+
+def overview(
+    dataset: xr.Dataset, counts: list[tuple[str, dict[str, int]]], journals: Iterable[Journal], about: str = ""
+) -> Overview:
+    """Return the overview of a sweep, from its dataset, its `case_counts` and the journals of its dynamics.
+
+    Its sentences have their mathematics between dollars.
+    """
+    axes = [str(dim) for dim in dataset["status"].dims if dim not in ("dynamics", "seed")]
+    several = [dim for dim in axes if dataset.sizes[dim] > 1]
+    varied = [f"{axis_label(dataset[dim])} ({dataset.sizes[dim]})" for dim in several]
+    total = sum(sum(cases.values()) for _, cases in counts)
+    fine = sum(cases["ok"] for _, cases in counts)
+    journals = list(journals)
+    seconds = [journal.seconds for journal in journals]
+    facts = [
+        ("cases", f"{total:,}"),
+        ("ended ok", f"{fine:,}" if fine < total else "all"),
+        ("dynamics", str(len(counts))),
+        ("seeds", str(dataset.sizes["seed"])),
+    ]
+    facts += [("processor time", duration(sum(seconds)))] * any(seconds)
+    costs = [duration(value) for value in seconds] if any(seconds) else None
+    of = f" of {about}" if about else ""
+    lead = f"A sweep{of} over {_listed(varied)}." if varied else f"One point{of}, swept over seeds."
+    return Overview(lead, facts, costs, _fixed(dataset.isel({dim: 0 for dim in axes if dim not in several})))
+
+
+def _listed(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _fixed(dataset: xr.Dataset) -> list[str]:
+    """Return the fields of the problem that have the same value everywhere, as text."""
+    with_coordinates = with_constants(dataset)
+    constant = [name for name in PARAMETERS if name in with_coordinates.coords and not with_coordinates[name].dims]
+    return [_constant(with_coordinates[name]) for name in constant]
+
+
+def _constant(coordinate: xr.DataArray) -> str:
+    """Return label and value of a constant, with mathematics between dollars."""
+    value = coordinate.item()
+    if coordinate.name in NAMED and isinstance(value, str):
+        return f"{axis_label(coordinate)} = {NAMED[str(coordinate.name)](value)}"
+    return f"{axis_label(coordinate)} = {value_text(value)}"
+
+
+def axes(dataset: xr.Dataset) -> list[dict[str, str]]:
+    """Return the name, size and shortened values of each axis of the dataset."""
+    rows = []
+    for name in dataset["status"].dims:
+        values = [value_text(value, str(name)) for value in dataset[name].values.tolist()]
+        texts = values if len(values) <= MOST_VALUES else [*values[:3], "…", *values[-1:]]
+        title, size = axis_label(dataset[name]), str(len(values))
+        rows.append({"name": str(name), "what": title, "size": size, "values": ", ".join(texts)})
+    return rows
+
+
+def provenance(
+    dataset: xr.Dataset, journals: Iterable[Journal], settings: Mapping[str, Any], directory: Path
+) -> list[tuple[str, str]]:
+    """Return the provenance of a dataset as (name, text) pairs; `settings` are settings such as the root seed."""
+    attrs = dataset.attrs
+    journals = list(journals)
+    pairs = [
+        ("Authors", attrs.get("creator_name")),
+        ("Licence of the results", attrs.get("license")),
+        ("Commit of sweeplib", attrs.get("git_commit")),
+        ("Packages", attrs.get("versions")),
+        ("Processors", attrs.get("processors")),
+        ("Workers", _workers(journals)),
+        ("Cases taken from other sweeps", _copies(journals)),
+        ("Digest of the numbers", attrs.get("digest")),
+        ("Dataset written", _written(directory / "dataset.done.json")),
+        *((key, str(value)) for key, value in settings.items()),
+    ]
+    return [(label, str(text)) for label, text in pairs if text]
+
+
+def _workers(journals: list[Journal]) -> str:
+    workers = {worker for journal in journals for worker in journal.workers}
+    hosts = {worker.partition(":")[0] for worker in workers}
+    return f"{counted(len(workers), 'process')} on {counted(len(hosts), 'machine')}" if workers else ""
+
+
+def _copies(journals: list[Journal]) -> str:
+    copies = sum((Counter(journal.copies) for journal in journals), Counter[str]())
+    return ", ".join(f"{count:,} of {name}" for name, count in sorted(copies.items()))
+
+
+def _written(path: Path) -> str:
+    if not path.exists():
+        return ""
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,0 +1,164 @@
+"""The summary of a sweep: the last lines of a command."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.analysis.kit.headlines import MOST, Headline
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.design.design import Design
+from sweeplib.engine.process.terminal import counted
+from sweeplib.engine.status import failed
+from sweeplib.engine.storage.records.artefacts import cases_made_from, is_of, outdated_names
+from sweeplib.engine.storage.records.attempts import IN_REPORT, failed_attempts
+from sweeplib.engine.storage.records.files import read_json
+from sweeplib.engine.storage.store.inventory import inventory
+from sweeplib.engine.storage.store.run_store import RunStore, recorded_counts
+from sweeplib.pictures.report.failures import cards
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MOST_SHOWN = 10
+RESULTS = {"dataset": "dataset.zarr", "report": "report/index.html"}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The lines for a reader, and whether a case, an analysis, a figure or a part of the report `failed`."""
+
+    text: str
+    failed: bool
+    directory: Path
+
+    def record(self) -> dict[str, Any]:
+        """Return the summary as plain values, with the paths of the results that exist."""
+        paths = {name: self.directory / path for name, path in RESULTS.items()}
+        existing = {name: str(path) if path.exists() else None for name, path in paths.items()}
+        return {"failed": self.failed, **existing, "lines": self.text.splitlines()}
+
+
+def summary(sweep: Design, directory: str | Path) -> Summary:
+    """Return the summary from the files in a sweep's directory: cases by status, headlines, paths, failures."""
+    directory = Path(directory)
+    unmade, counts = cards(sweep, directory), _counts(sweep, directory)
+    lines = [_cases(sweep.name, directory, counts), *exit_lines(directory), *answers(sweep, directory)]
+    lines += headline_lines(sweep, directory)
+    lines += [f"figure {name}: {line}" for name in sweep.figures for line in distance_lines(sweep, name, directory)]
+    lines += _paths(directory)
+    if old := outdated_names(directory, sweep.analyses, sweep.figures):
+        lines.append(f"of an earlier dataset, until `sweeplib sweep` makes them again: {', '.join(old)}, the report")
+    return Summary("\n".join([*lines, *_failures(unmade)]), bool(unmade or failed(counts)), directory)
+
+
+def summary_by_records(directory: Path) -> Summary:
+    """Return the summary of the sweep in a folder by its records alone: nothing of the sweep is executed."""
+    counts = sum((Counter(cases) for cases in recorded_counts(directory).values()), Counter[str]())
+    counts = Counter({status: count for status, count in counts.items() if count})
+    unmade = [card for kind in ("analysis", "figure", *IN_REPORT) for card in failed_attempts(directory, kind)]
+    lines = [_cases(directory.resolve().name, directory, counts), *undecided_lines(directory), *_paths(directory)]
+    return Summary("\n".join([*lines, *_failures(unmade)]), bool(unmade or failed(counts)), directory)
+
+
+def _paths(directory: Path) -> "Iterator[str]":
+    """Yield where the results are."""
+    for name, path in RESULTS.items():
+        yield f"{name}: {directory / path if (directory / path).exists() else 'not written yet'}"
+
+
+def answers(sweep: Design, directory: Path) -> list[str]:
+    """Return how far the questions of a sweep are from their precision; no lines without questions."""
+    if not sweep.questions:
+        return []
+    from sweeplib.analysis.answers.shown import answer_lines
+
+    return answer_lines(sweep, directory)
+
+
+def _counts(sweep: Design, directory: Path) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    now = cases_made_from(sweep)
+    for name in sweep.runs:
+        record = directory / f"{name}.done.json"
+        done = read_json(record) if is_of(record, now) else None  # else a run that goes on, or of another config
+        cases = done["cases"] if done else inventory(sweep, name, RunStore(directory, name)).counts()
+        counts.update({status: count for status, count in cases.items() if count})
+    return counts
+
+
+def _cases(name: str, directory: Path, counts: Counter[str]) -> str:
+    others = {status: count for status, count in sorted(counts.items()) if status != "ok"}
+    if not others:
+        return f"{name}: {'the one case' if counts['ok'] == 1 else 'all ' + counted(counts['ok'])} ended ok"
+    parts = ", ".join([f"{counts['ok']:,} ok", *(f"{count:,} {status}" for status, count in others.items())])
+    listed = "" if set(others) == {"missing"} else f"; {directory / 'outcomes'} lists them"
+    return f"{name}: {counted(counts.total())}: {parts}{listed}"
+
+
+def headline_lines(sweep: Design, directory: Path) -> list[str]:
+    """Return the headlines of the analyses that have some and did not fail, in lines for the end of a command."""
+    lines = [line for main in headlines(sweep, directory) for line in main.lines]
+    return [*undecided_lines(directory), *lines]
+
+
+def distance_lines(sweep: Design, name: str, directory: Path) -> list[str]:
+    """Return how far each dynamics is from the published values that a figure draws; no lines if it was not drawn."""
+    if not sweep.figures[name].get("reference") or not (directory / "dataset.zarr").exists():
+        return []
+    from sweeplib.engine.storage.dataset.folder import open_dataset
+    from sweeplib.pictures.figures.figure import requested
+
+    figure, options = requested(name, sweep.figures[name])
+    paths = {need: directory / "analysis" / f"{need}.zarr" for need in figure.needed(options)}
+    is_drawn = read_json(directory / "failures" / f"figure.{name}.json") is None
+    if not is_drawn or not all(path.exists() for path in paths.values()):
+        return []
+    analyses = {need: open_dataset(path).load() for need, path in paths.items()}
+    distances = figure.distances(open_dataset(directory / "dataset.zarr"), analyses, **options)
+    return [distance.text for distance in distances]
+
+
+def exit_lines(directory: Path) -> list[str]:
+    """Return how many runs of each dynamics exited by the horizon; no lines without thresholds or a dataset."""
+    from sweeplib.analysis.kit import exit_counts
+    from sweeplib.engine.storage.dataset.folder import open_dataset
+
+    dataset = directory / "dataset.zarr"
+    return exit_counts.exit_lines(open_dataset(dataset)) if dataset.exists() else []
+
+
+def undecided_lines(directory: Path) -> list[str]:
+    """Return how many runs end at or below the error of a quantity; no lines before there is a dataset."""
+    from sweeplib.analysis.kit.headlines import undecided_ends
+    from sweeplib.engine.storage.dataset.folder import open_dataset
+
+    dataset = directory / "dataset.zarr"
+    return undecided_ends(open_dataset(dataset)) if dataset.exists() else []
+
+
+def headlines(
+    sweep: Design,
+    directory: Path,
+    most: int = MOST,
+    words: "Callable[[xr.DataArray, xr.DataArray], str] | None" = None,
+) -> "Iterator[Headline]":
+    """Yield the headlines of the analyses that have some and did not fail, with at most `most` points in words."""
+    from sweeplib.analysis import ANALYSES
+    from sweeplib.analysis.kit.headlines import headline
+    from sweeplib.engine.storage.dataset.folder import open_dataset
+
+    dataset = directory / "dataset.zarr"
+    ds = open_dataset(dataset) if dataset.exists() else None
+    for name in sweep.analyses:
+        variable, path = ANALYSES[name].headline, directory / "analysis" / f"{name}.zarr"
+        if variable is not None and path.exists():
+            yield headline(open_dataset(path), variable, most, words, ds)
+
+
+def _failures(failed: list[dict[str, Any]]) -> list[str]:
+    if not failed:
+        return []
+    lines = [f"  {card['kind']} {card['name']}: {card['exception']}" for card in failed[:MOST_SHOWN]]
+    more = [f"  and {len(failed) - MOST_SHOWN} more"] * (len(failed) > MOST_SHOWN)
+    return ["failed, each with a card in the report; the same command tries again:", *lines, *more]

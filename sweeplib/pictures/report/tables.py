@@ -1,0 +1,151 @@
+"""Labelled datasets as tables of the page: a column per axis or variable, a row per point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sweeplib.analysis.kit.labels import dynamics_label
+from sweeplib.analysis.kit.rows import Rows, rows_of, spread
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.pictures.figures.kit.labels import axis_label
+from sweeplib.pictures.report.mathematics import html_label, plain_label, value_text
+
+DIGITS = 9
+MOST_CELLS = 150_000
+"""The largest number of cells in one table of the page: about a megabyte."""
+
+
+@dataclass(frozen=True)
+class PageColumn:
+    """A column: the `values` of the rows; with `levels`, the values are indices of levels, which `labels` name.
+
+    `html` is the label with mathematics, None if it has none.
+    """
+
+    name: str
+    label: str
+    values: list[Any]
+    levels: list[Any] | None = None
+    labels: list[str] | None = None
+    html: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """Return the object for the page's script."""
+        coded = {} if self.levels is None else {"levels": self.levels, "labels": self.labels}
+        markup = {} if self.html is None else {"html": self.html}
+        return {"name": self.name, "label": self.label, "values": self.values} | coded | markup
+
+
+@dataclass(frozen=True)
+class PageTable:
+    """Columns of equal length; without columns if there are too many `rows` for a page.
+
+    `constants` are values that all rows share, which only the CSV file has.
+    """
+
+    name: str
+    title: str
+    rows: int
+    columns: list[PageColumn] = field(default_factory=list)
+    constants: Mapping[str, Any] = field(default_factory=dict)
+
+    def json(self) -> dict[str, Any]:
+        """Return the object for the page's script."""
+        constants = {name: value if _is_finite(value) else str(value) for name, value in self.constants.items()}
+        columns = [column.json() for column in self.columns]
+        return {"name": self.name, "rows": self.rows, "columns": columns, "constants": constants}
+
+
+def _is_finite(value: Any) -> bool:
+    return not isinstance(value, float) or bool(np.isfinite(value))
+
+
+def analysis_tables(name: str, analysis: xr.Dataset, dataset: xr.Dataset) -> list[PageTable]:
+    """Return an analysis of a dataset as tables: the rows of `rows_of`, as in exported files."""
+    return [_table(rows, str(analysis.attrs.get("title", name))) for rows in rows_of(name, analysis, dataset)]
+
+
+def _table(rows: Rows, title: str) -> PageTable:
+    names = [*rows.parameters, *rows.variables, *rows.runs]
+    if rows.mask.size * (len(rows.dims) + len(names)) > MOST_CELLS:
+        return PageTable(rows.name, title, int(rows.mask.sum()))
+    held = columns(rows.data, rows.dims, names, rows.mask)
+    return PageTable(rows.name, title, int(rows.mask.sum()), held, rows.constants)
+
+
+def columns(
+    ds: xr.Dataset, dims: Sequence[str], names: Iterable[str], mask: np.ndarray | None = None
+) -> list[PageColumn]:
+    """Return the axes `dims` and the variables `names` as columns over the points in C order, for those in `mask`."""
+    return [*(_axis(ds, dim, dims, mask) for dim in dims), *(_variable(ds, name, dims, mask) for name in names)]
+
+
+def _axis(ds: xr.Dataset, dim: str, dims: Sequence[str], mask: np.ndarray | None) -> PageColumn:
+    places = xr.DataArray(np.arange(ds.sizes[dim]), dims=dim)
+    flat = spread(places, ds, dims)
+    codes = flat if mask is None else flat[mask]
+    label = heading(ds[dim])
+    levels = _levels(ds[dim], ds[dim].values.tolist())
+    return PageColumn(dim, plain_label(label), codes.tolist(), *levels, html=_html(label))
+
+
+def _variable(ds: xr.Dataset, name: str, dims: Sequence[str], mask: np.ndarray | None) -> PageColumn:
+    """Return a variable as a column: numbers, or the indices of its levels if these are names."""
+    array = ds[name]
+    flat = spread(array, ds, dims)
+    flat = flat if mask is None else flat[mask]
+    label = heading(array) if name in ds.coords else name_of(array)
+    if flat.dtype.kind in "UOTb" or "flag_meanings" in array.attrs:
+        levels, codes = np.unique(flat.astype("U") if flat.dtype.kind in "OT" else flat, return_inverse=True)
+        return PageColumn(name, plain_label(label), codes.tolist(), *_levels(array, levels.tolist()), html=_html(label))
+    numbers = flat.tolist() if flat.dtype.kind in "iu" else _rounded(flat)
+    return PageColumn(name, plain_label(label), numbers, html=_html(label))
+
+
+def runs_column(
+    ds: xr.Dataset, words: xr.DataArray, numbers: xr.DataArray, dims: Sequence[str], mask: np.ndarray
+) -> PageColumn:
+    """Return the numbers of runs at the points as a column whose text is their outcomes in `words`."""
+    texts, counts = (spread(array, ds, dims)[mask] for array in (words, numbers))
+    labels, first, codes = np.unique(texts, return_index=True, return_inverse=True)
+    return PageColumn("runs", "Runs", codes.tolist(), counts[first].tolist(), labels.tolist())
+
+
+def _html(label: str) -> str | None:
+    return str(html_label(label)) if "$" in label else None
+
+
+def heading(array: xr.DataArray) -> str:
+    """Return name, symbol and units of an array, with a capital letter and mathematics between dollars."""
+    return capital(axis_label(array))
+
+
+def name_of(array: xr.DataArray) -> str:
+    """Return the name of an array, and its units if it has any, with a capital letter."""
+    return capital(axis_label(array.assign_attrs(symbol="")))
+
+
+def capital(text: str) -> str:
+    """Return a label with a capital letter; names of parameters and Greek symbols stay as they are."""
+    is_symbol = "_" in text.split(maxsplit=1)[0] or not text[:1].isascii()
+    return text if is_symbol else text[:1].upper() + text[1:]
+
+
+def _levels(array: xr.DataArray, levels: list[Any]) -> tuple[list[Any], list[str]]:
+    """Return the levels of a column, as data and as labels."""
+    attrs = array.attrs
+    if "flag_meanings" in attrs:
+        meanings = dict(zip(attrs["flag_values"], attrs["flag_meanings"].split(), strict=True))
+        levels = [meanings[level] for level in levels]
+        return levels, [level.replace("_", " ") for level in levels]
+    name = str(array.name)
+    return levels, [dynamics_label(level) if name == "dynamics" else value_text(level, name) for level in levels]
+
+
+def _rounded(values: np.ndarray) -> list[float | None]:
+    """Return the numbers with DIGITS digits; None for infinite numbers and NaN, which JSON does not have."""
+    return [float(f"{number:.{DIGITS}g}") if np.isfinite(number) else None for number in values.tolist()]

@@ -1,0 +1,211 @@
+"""The report stage of a sweep."""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.engine.design.design import Design
+from sweeplib.engine.files.regular_files import file_bytes, file_text
+from sweeplib.engine.storage.records.jobs import counts_when_done
+from sweeplib.pictures.report.failures import cards, outcomes
+from sweeplib.pictures.report.mathematics import html_label
+from sweeplib.pictures.report.overview import axes, overview, provenance
+from sweeplib.pictures.report.runs import journals
+
+if TYPE_CHECKING:
+    import jinja2
+
+
+def write_report(sweep: Design, directory: str | Path) -> Path:
+    """Write report/index.html in a sweep's directory from the files of the other stages; return its path.
+
+    Failed analyses, figures, plots and tables have a card each that describes the failure.
+    """
+    from sweeplib.engine.code.plugins import load_plugins
+    from sweeplib.engine.storage.records.artefacts import PAGE, made_from
+    from sweeplib.engine.storage.records.files import write_text
+    from sweeplib.engine.storage.records.locks import writer_lock
+    from sweeplib.engine.storage.records.manifest import written_manifest
+
+    load_plugins(sweep.plugins)
+    directory = Path(directory)
+    with writer_lock(directory, "report"):
+        page, now = directory / PAGE, made_from(sweep, directory, "report")
+        html = _html(sweep, directory)
+        path = write_text(page.with_suffix(".html"), html)
+        written_manifest(page, {path.name: html.encode()}, now)
+    return path
+
+
+def _html(sweep: Design, directory: Path) -> str:
+    """Return the page of a sweep from all that is in its directory."""
+    from sweeplib.pictures.figures.kit.labels import value_label
+    from sweeplib.pictures.report.contents import Contents
+    from sweeplib.pictures.report.summary import answers, exit_lines, headlines, undecided_lines
+
+    contents = Contents(sweep, directory)
+    content, dataset = contents.content(), contents.dataset
+    counts, journal = case_counts(sweep, directory), journals(directory, sweep.runs)
+    failed, main = cards(sweep, directory), headlines(sweep, directory, words=value_label)
+    return page(
+        **content,
+        name=sweep.name,
+        config=sweep.source,
+        headlines=[
+            *answers(sweep, directory)[:1],
+            *(_unbroken(main_line.text) for main_line in main),
+            *exit_lines(directory),
+            *undecided_lines(directory),
+        ],
+        answers=_answers(sweep, directory),
+        overview=overview(dataset, counts, journal, sweep.simulator.about),
+        provenance=provenance(dataset, journal, settings(sweep), directory),
+        counts=counts,
+        axes=axes(dataset),
+        outcomes=outcomes(directory, counts_when_done(directory, sweep.runs)),
+        cards=failed,
+        figures=[_figure(sweep, name, directory, failed) for name in sweep.figures],
+        analyses=list(contents.analyses),
+    )
+
+
+def _unbroken(text: str) -> str:
+    """Return a text in which no line ends between a symbol and its value, or a number and its percent sign."""
+    return re.sub(r"\$ = (-?\d+(?:\.\d+)?)", r" = \1$", text).replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+def _answers(sweep: Design, directory: Path) -> dict[str, dict[str, Any]]:
+    """Return the tables of the answers, by caption."""
+    if not sweep.questions:
+        return {}
+    from sweeplib.analysis.answers.shown import tables
+
+    return tables(sweep, directory)
+
+
+def prepare() -> None:
+    """Read the templates, which the first page of a process does otherwise."""
+    for name in environment().list_templates(["j2"]):
+        environment().get_template(name)
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """Return the templates of the pages, which escape everything that is put into them."""
+    import jinja2
+
+    loader = jinja2.FileSystemLoader(Path(__file__).parent)
+    templates = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    templates.filters["math"] = html_label
+    templates.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    return templates
+
+
+def page(**contents: Any) -> str:
+    """Return the HTML page; everything in `contents` is escaped."""
+    from markupsafe import Markup
+
+    from sweeplib.pictures.figures.kit.style import COLOURS, FAINT, INK
+
+    beside = [plot for figure in contents["figures"] for plot in figure["plots"]]
+    scripts = [Markup(script) for script in _bokeh()] if any(plot.spec for plot in contents["plots"]) else []
+    missing = {
+        "no_plots": [card for card in contents["cards"] if card["kind"] == "plot"],
+        "no_tables": [card for card in contents["cards"] if card["kind"] in ("analysis", "table", "optima")],
+    }
+    looks = {"beside": beside, "scripts": scripts, "colour": COLOURS[0], "ink": INK, "faint": FAINT}
+    return environment().get_template("page.html.j2").render(**contents, **missing, **looks)
+
+
+def _bokeh() -> list[str]:
+    """Return BokehJS and its interface, once for all plots of the page; Bokeh itself is not imported."""
+    from importlib.util import find_spec
+
+    spec = find_spec("bokeh")
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError("bokeh, a dependency of sweeplib, is not installed", name="bokeh")
+    folder = Path(spec.origin).parent / "server" / "static" / "js"
+    texts = [file_text(folder / name) for name in ("bokeh.min.js", "bokeh-api.min.js")]
+    # browsers would look for the file that this comment names, beside the page
+    return [text.partition("//# sourceMappingURL")[0] for text in texts]
+
+
+def case_counts(sweep: Design, directory: Path) -> list[tuple[str, dict[str, int]]]:
+    """Return for each dynamics its label and the number of cases with each status that occurs in the sweep."""
+    from sweeplib.analysis.kit.labels import dynamics_label
+
+    counts = counts_when_done(directory, sweep.runs)
+    statuses = sorted(
+        {status for cases in counts.values() for status in cases} | {"ok"}, key=lambda name: (name != "ok", name)
+    )
+    return [
+        (dynamics_label(name), {status: cases.get(status, 0) for status in statuses}) for name, cases in counts.items()
+    ]
+
+
+def settings(sweep: Design) -> dict[str, Any]:
+    """Return the settings of a sweep that its dataset does not record, as text by name."""
+    seeds = sweep.seeds
+    consecutive = list(seeds) == list(range(seeds[0], seeds[0] + len(seeds)))
+    seed_text = f"{seeds[0]} to {seeds[-1]}" if consecutive and len(seeds) > 1 else ", ".join(map(str, seeds))
+    return {"Seeds": f"{seed_text}; root seed {sweep.root_seed}"}
+
+
+def _figure(sweep: Design, name: str, directory: Path, failed: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a figure for the page: its picture, or the reason why there is none."""
+    from sweeplib.networks.simulation.labels import exit_words
+    from sweeplib.pictures.figures import INTERACTIVE
+    from sweeplib.pictures.figures.figure import first_entry, requested
+    from sweeplib.pictures.figures.write import REPRODUCE
+    from sweeplib.pictures.report.summary import distance_lines
+
+    figure, _ = requested(name, sweep.figures[name])
+    distances = distance_lines(sweep, name, directory)
+    whose = exit_words(sweep.recording.of_runs.get("exit_on", "risk"))
+    exits = f" Exits are on another observable than the risk{whose}." if whose else ""
+    view = {
+        "name": name,
+        "title": name.replace("_", " ").capitalize(),
+        "caption": " ".join([_caption(sweep, figure.caption, exits), *_sentences(distances)]),
+        "plots": [name] * (figure.interactive is not None)
+        + [plot for plot in INTERACTIVE if first_entry(INTERACTIVE[plot].figure, sweep.figures) == name],
+        "problem": next(
+            (card["exception"] for card in failed if (card["kind"], card["name"]) == ("figure", name)), None
+        ),
+    }
+    if view["problem"] is None:
+        picture = file_bytes(directory / "figures" / f"{name}.png")
+        view["source"] = data_url("image/png", picture)
+        view["pdf"] = data_url("application/pdf", file_bytes(directory / "figures" / f"{name}.pdf"))
+        view["script"] = REPRODUCE.format(name=name)
+        # the first chunk of every PNG has the width and the height there
+        view["size"] = [pixels // 2 for pixels in struct.unpack(">II", picture[16:24])]
+    return view
+
+
+def _sentences(distances: list[str]) -> list[str]:
+    return [f"Distances from published values (ratio, its ends): {'; '.join(distances)}."] if distances else []
+
+
+def _caption(sweep: Design, caption: str, exits: str) -> str:
+    """Return a caption with what runs exit on, and the unit of recording times, where it speaks of these."""
+    return caption + (exits if "xit" in caption else "") + _unit(sweep, caption)
+
+
+def _unit(sweep: Design, caption: str) -> str:
+    """Return the sentence of a caption of times that says their unit; "" if it is ODE time."""
+    name = str(sweep.time_attributes["long_name"])
+    is_plain = sweep.clock is None or re.search(r"(?<!exit )times?\b", caption) is None
+    return "" if is_plain else f" Recording times are {name.removeprefix('time ')}."
+
+
+def data_url(kind: str, content: bytes) -> str:
+    """Return a file as a URL that contains it."""
+    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"

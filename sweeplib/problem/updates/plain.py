@@ -1,5 +1,0 @@
-"""Plain steps, of the gradient times the learning rate."""
-
-from sweeplib.problem.updates.update import UPDATES, Update
-
-UPDATES.add(Update(name="plain", label=r"-\gamma g"))

@@ -1,0 +1,73 @@
+"""Laws for the number of samples n needed in d dimensions: n/d is constant, ∝ log d or a power of d; the best fit."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+
+FEWEST_LAWS = 4
+
+
+class LawFit(NamedTuple):
+    """Least-squares fit of one law, offset + amplitude · g(d), to points with errors."""
+
+    offset: float = np.nan
+    amplitude: float = np.nan
+    chi2: float = np.nan
+
+
+def laws(largest: float) -> tuple[int, ...]:
+    """Return the information exponents whose laws are fitted if the largest expected exponent is `largest`."""
+    return tuple(range(1, max(FEWEST_LAWS, int(np.nan_to_num(largest))) + 1))
+
+
+def growth(exponent: int, d: Array) -> Array:
+    """Return g(d) of n/d for an information exponent κ (arXiv 2003.10409): 0, log d, d^(κ−2) for κ = 1, 2, ≥ 3.
+
+    For κ = 1, n/d is the offset alone. For κ ≥ 3 the law holds at learning rates γ ∝ d^−(κ−2)/2.
+    """
+    if exponent == 1:
+        return np.zeros_like(d)
+    return np.asarray(np.log(d) if exponent == 2 else d ** (exponent - 2.0))
+
+
+def rate_exponent(exponent: Array) -> Array:
+    """Return x such that the law of an information exponent κ holds for learning rates γ ∝ d^−x: 0, 0, (κ−2)/2.
+
+    From m ~ d^−½ on, the drift m^(κ−1) must exceed the damping γ m by the noise; then t ~ d^((κ−2)/2) and
+    n = t p d/γ ~ d^(κ−1).
+    """
+    return np.asarray(np.maximum(exponent - 2.0, 0.0) / 2.0)
+
+
+def law_fit(exponent: int, d: Array, values: Array, errors: Array) -> LawFit:
+    """Return the fit to n/d at three dimensions or more; the amplitude is not negative, and 0 for the constant law."""
+    if len(d) < 3:
+        return LawFit()
+    g = growth(exponent, d)
+    scale = max(g.max(), 1.0)
+    design = np.vstack([np.ones_like(d), g / scale]).T / errors[:, None]
+    solution = np.linalg.lstsq(design[:, : _parameters(exponent)], values / errors, rcond=None)[0]
+    offset, amplitude = solution[0], solution[1] / scale if exponent > 1 else 0.0
+    if amplitude < 0.0:
+        return law_fit(1, d, values, errors)
+    return LawFit(offset, amplitude, float(np.sum(((values - offset - amplitude * g) / errors) ** 2)))
+
+
+def best_law(fits: dict[int, LawFit], points: int) -> float:
+    """Return the information exponent whose law has the least χ²/c + 2 · (number of parameters); NaN if none is fitted.
+
+    c is the smallest χ² per degree of freedom of all laws, at least 1: if no law describes the points within their
+    errors, the errors are too small for a choice (QAIC, Lebreton et al. 1992, doi 10.2307/2937171).
+    """
+    fitted = {exponent: fit for exponent, fit in fits.items() if np.isfinite(fit.chi2)}
+    if not fitted:
+        return np.nan
+    excess = max(1.0, min(fit.chi2 / (points - _parameters(exponent)) for exponent, fit in fitted.items()))
+    scores = {exponent: fit.chi2 / excess + 2.0 * _parameters(exponent) for exponent, fit in fitted.items()}
+    return float(min(scores, key=scores.__getitem__))
+
+
+def _parameters(exponent: int) -> int:
+    return 1 if exponent == 1 else 2

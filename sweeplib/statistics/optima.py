@@ -1,0 +1,152 @@
+"""The optimum of means over the seeds along an axis: its place and its value, with intervals."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.engine.base.late_modules import scipy
+from sweeplib.statistics.bootstrap import PointErrors, linear_means, log_means_by_leaving_out, moments
+from sweeplib.statistics.smooth_curve import Crossing, SmoothCurve
+
+FEWEST = 5
+"""The least number of values of the axis: with fewer, any smooth curve may have its least value anywhere between."""
+
+
+class Optimum(NamedTuple):
+    """The place and the value of an optimum with their intervals; NaN with fewer than FEWEST values of the axis.
+
+    at_edge : the optimum or an end of its interval is at the first or the last value used; at_end : the optimum is.
+    used : how many values were.
+    """
+
+    at: float = np.nan
+    low: float = np.nan
+    high: float = np.nan
+    value: float = np.nan
+    value_low: float = np.nan
+    value_high: float = np.nan
+    at_edge: bool = False
+    at_end: bool = False
+    used: int = 0
+
+
+class LeastValue(NamedTuple):
+    """The least value of a curve, in the units of the curve, and its errors.
+
+    parts : those of the seeds (seed,) in its error. form : its standard error by the form of the curve.
+    """
+
+    value: float
+    parts: Array
+    form: float
+    freedom: float
+
+    @property
+    def error(self) -> float:
+        """Return the standard error of the value."""
+        return float(np.hypot(np.linalg.norm(self.parts), self.form))
+
+
+class MeanCurve:
+    """The curve through the means over the seeds of `values` (seed, n) at `x` (n,): NaN where there is no run.
+
+    Where all means are positive it is that of their logarithms. The `greatest` value is the least of the negative ones.
+    """
+
+    def __init__(self, values: Array, x: Array, *, greatest: bool = False) -> None:
+        _, means, _ = moments(values)
+        order = np.argsort(x)[np.isfinite(means[np.argsort(x)])]
+        self.of_logarithms = bool((means[order] > 0.0).all())
+        self.x, self.sign = x[order], -1.0 if greatest else 1.0
+        self._values = values[:, order]
+        self.points = (log_means_by_leaving_out if self.of_logarithms else linear_means)(self._values)
+
+    @property
+    def is_enough(self) -> bool:
+        """Return whether there are FEWEST values of the axis."""
+        return len(self.x) >= FEWEST
+
+    @cached_property
+    def linear(self) -> PointErrors:
+        """The means themselves, of any sign."""
+        return linear_means(self._values)
+
+    @cached_property
+    def hidden_variances(self) -> Array | None:
+        """Variances (n,) of fractions that runs do not show: equal outcomes do not make them certain (Agresti).
+
+        None unless all values are 0 or 1.
+        """
+        if not np.isin(self._values[self.points.present], (0.0, 1.0)).all():
+            return None
+        counts = self.linear.present.sum(axis=0)
+        # Agresti and Coull: two successes and two failures more than were seen
+        share = (self.linear.logs * counts + 2.0) / (counts + 4.0)
+        return np.maximum(share * (1.0 - share) / (counts + 4.0) - np.diag(self.linear.covariance), 0.0)
+
+    @property
+    def errors(self) -> Array:
+        """Return the standard errors (n,) of the means."""
+        hidden = self.hidden_variances
+        return np.asarray(np.sqrt(np.diag(self.linear.covariance) + (0.0 if hidden is None else hidden)))
+
+    @cached_property
+    def at_levels(self) -> SmoothCurve:
+        """The smooth curve of which crossings of a level are looked for: of fractions that of their logits."""
+        if self.hidden_variances is None:
+            return SmoothCurve(
+                self.x, self.points.values, self.points.parts, of_logarithms=self.of_logarithms, with_shared=True
+            )
+        counts = self.linear.present.sum(axis=0)
+        share = (self.linear.logs * counts + 0.5) / (counts + 1.0)
+        parts = self.linear.parts * np.sqrt(1.0 - 1.0 / counts) / (share * (1.0 - share))
+        # The variance of a logit by Gart and Zweifel (1967), finite where all or none of the runs passed.
+        variances = (1.0 / share + 1.0 / (1.0 - share)) / (counts + 1.0)
+        return SmoothCurve(
+            self.x, np.log(share / (1.0 - share)), parts, of_logarithms=False, with_shared=True,
+            variances=np.maximum(variances - np.sum(parts**2, axis=0), 0.0),
+        )  # fmt: skip
+
+    def crossings(self, level: float, confidence: float) -> list[Crossing]:
+        """Return the places at which the curve passes a level, with their intervals; none at a level of no sense."""
+        if self.hidden_variances is not None:
+            level = np.log(level / (1.0 - level)) if 0.0 < level < 1.0 else np.nan
+        elif self.of_logarithms:
+            level = np.log(level) if level > 0.0 else np.nan
+        return self.at_levels.crossings(level, confidence) if self.is_enough and np.isfinite(level) else []
+
+    @cached_property
+    def smooth(self) -> SmoothCurve:
+        """The smooth curve of which the least value is looked for."""
+        values = self.sign * self.points.values
+        return SmoothCurve(self.x, values, self.points.parts, of_logarithms=self.of_logarithms)
+
+    def optimum(self, confidence: float) -> Optimum:
+        """Return the optimum with its intervals."""
+        if not self.is_enough:
+            return Optimum(used=len(self.x))
+        at, low, high = self.smooth.minimum(confidence)
+        first, last = float(self.x[0]), float(self.x[-1])
+        at_end = bool(np.isclose((first, last), at, rtol=1e-9).any())
+        value, at_edge = self._interval(self.least(at), confidence), at_end or low < first or high > last
+        return Optimum(at, max(low, first), min(high, last), *value, at_edge, at_end, len(self.x))
+
+    def least(self, at: float) -> LeastValue:
+        """Return the value at the place of the least one, with its errors."""
+        tangent, parts = self.smooth.tangent(at), self.points.parts
+        weights = tangent.value_weights
+        freedom = max(1.0, min(self.smooth.freedom, float(self.points.freedom(weights[None])[0])))
+        return LeastValue(tangent.value, parts @ weights, tangent.value_form, freedom)
+
+    def _interval(self, least: LeastValue, confidence: float) -> tuple[float, float, float]:
+        """Return the value of an optimum with its interval; of positive ones that of `mean_interval`."""
+        half = least.error * float(scipy.special.stdtrit(least.freedom, 0.5 + 0.5 * confidence))
+        value = self.sign * least.value
+        if not self.of_logarithms:
+            return value, value - half, value + half
+        low, high = value - half, value + half * (1.0 + 2.0 * least.error)
+        return float(np.exp(value)), float(np.exp(low)), float(np.exp(high))

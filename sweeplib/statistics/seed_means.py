@@ -1,0 +1,65 @@
+"""Means over the seeds, with standard errors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sweeplib.engine.base.late_modules import scipy
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.statistics.labelled import labelled
+
+FEWEST_SEEDS = 3
+"""The least number of seeds with an error or an interval; of two seeds, intervals miss half of the time and more."""
+
+
+def standard_error(values: xr.DataArray) -> xr.DataArray:
+    """Return the standard error of the mean over `seed` of the values that are not NaN.
+
+    NaN for fewer than FEWEST_SEEDS values, and if one of them is infinite.
+    """
+    count = values.count("seed")
+    with np.errstate(invalid="ignore"):  # of infinite values
+        return values.std("seed", ddof=1) / np.sqrt(count.where(count >= FEWEST_SEEDS))
+
+
+def mean_and_error(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
+    """Return the mean over `seed` of the values that are not NaN, and its standard error."""
+    return values.mean("seed"), standard_error(values)
+
+
+def with_error(
+    name: str, values: xr.DataArray, long_name: str, symbol: str = "", *, error_symbol: str = "", units: str = "1"
+) -> dict[str, xr.DataArray]:
+    """Return the mean over `seed` and its standard error, labelled: the variables NAME and NAME_error."""
+    mean, error = mean_and_error(values)
+    return {
+        name: labelled(mean, long_name, symbol, units),
+        f"{name}_error": labelled(error, f"standard error of the {long_name}", error_symbol, units),
+    }
+
+
+def student_interval(
+    mean: xr.DataArray, error: xr.DataArray, count: xr.DataArray, confidence: float | xr.DataArray
+) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
+    """Return a mean over `count` values and the ends of its interval, by its standard error and Student's law."""
+    half = error * xr.apply_ufunc(scipy.special.stdtrit, (count - 1.0).clip(1.0), (1.0 + confidence) / 2.0)
+    return mean, mean - half, mean + half
+
+
+def normal_scores(t: xr.DataArray, freedom: xr.DataArray) -> xr.DataArray:
+    """Return the standard normal numbers that are exceeded as often as `t` by Student's t with `freedom` degrees.
+
+    Below a probability of 10⁻²⁵⁰ they are ±√(n log(1 + t²/n)), which is right to a few hundredths (Wallace 1959).
+    """
+
+    def scores(value: np.ndarray, n: np.ndarray) -> np.ndarray:
+        n = np.maximum(n, 1.0)
+        tail = np.asarray(scipy.special.stdtr(n, -abs(value)))
+        far = np.sqrt(n * np.log1p(value**2 / n))
+        with np.errstate(divide="ignore"):
+            return np.sign(value) * np.where(
+                tail > 1e-250, -scipy.special.ndtri(tail), np.where(np.isnan(value), np.nan, far)
+            )
+
+    result: xr.DataArray = xr.apply_ufunc(scores, t, freedom)
+    return result

@@ -1,0 +1,162 @@
+"""Kaplan-Meier statistics of first passages: of many samples at once, and the curve of one."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.engine.base.late_modules import scipy
+
+AT_ONCE = 2**20
+"""Runs that are in memory at a time."""
+HALF = 0.5 * (1.0 + 1e-12)
+"""A product of fractions that is ½ may be rounded to more."""
+
+
+class PassageSamples(NamedTuple):
+    """First passages of many cells, of which each has n runs in the order in which they were seen last (cells, n).
+
+    times : the exits where `exits`, otherwise the ends (inf: never exits); those that are not `used` come last.
+    at_risk : the number of used runs that were seen until then, at least 1.
+    """
+
+    times: Array
+    exits: NDArray[np.bool_]
+    used: NDArray[np.bool_]
+    at_risk: Array
+
+    @classmethod
+    def of(cls, exit_: Array, end: Array, used: NDArray[np.bool_]) -> "PassageSamples":
+        """Return the samples of first passages (..., n), NaN where there was none, and of the ends of the others."""
+        exit_, end, used = (values.reshape(-1, values.shape[-1]) for values in np.broadcast_arrays(exit_, end, used))
+        exits = used & np.isfinite(exit_)
+        times = np.where(exits, exit_, end)
+        # at equal times exits come first: a run that is censored then was still at risk
+        order = np.lexsort((~exits, times, ~used), axis=-1)
+        times, exits, used = (np.take_along_axis(values, order, -1) for values in (times, exits, used))
+        at_risk = used.sum(-1, keepdims=True) - np.arange(times.shape[-1], dtype=float)
+        return cls(times, exits, used, np.maximum(at_risk, 1.0))
+
+
+def medians(exit_: Array, end: Array, used: NDArray[np.bool_], confidence: float) -> tuple[Array, Array, Array]:
+    """Return the Kaplan-Meier median and its interval (median, low, high); NaN if the curve stays above ½.
+
+    Of cells with n runs each (..., n): `exit_` are the first passages, NaN where there was none, `end` the censoring
+    times of the others (inf: never). The interval contains the times at which the log-log band of the survival function
+    contains ½ (Brookmeyer and Crowley 1982, doi 10.2307/2530286); the curve and its band are those of
+    `survival_curve`.
+    """
+    statistics = _in_parts(lambda *cells: np.stack(_medians(PassageSamples.of(*cells), confidence)), exit_, end, used)
+    return statistics[0], statistics[1], statistics[2]
+
+
+def _medians(sample: PassageSamples, confidence: float) -> Sequence[Array]:
+    """Return the medians by the curves of the samples and their bands: the first times with at most a half left."""
+    ends, _, used, _ = sample
+    below = [used & _last_of_equal(sample) & (curve <= HALF) for curve in _curves(sample, confidence)]
+    first = [np.take_along_axis(ends, mask.argmax(1)[:, None], 1)[:, 0] for mask in below]
+    return [np.where(mask.any(1), times, np.nan) for mask, times in zip(below, first, strict=True)]
+
+
+def _last_of_equal(sample: PassageSamples) -> NDArray[np.bool_]:
+    """Return which runs (cells, n) are the last of those that were seen until the same time."""
+    times, _, used, _ = sample
+    last = np.append(times[:, 1:] > times[:, :-1], np.ones((len(times), 1), bool), axis=1)
+    last[:, :-1] |= used[:, :-1] & ~used[:, 1:]
+    return last
+
+
+def _curves(sample: PassageSamples, confidence: float) -> tuple[Array, Array, Array]:
+    """Return the Kaplan-Meier curves after each run (cells, n), and their log-log bands; NaN at 1 and 0."""
+    _, exits, _, at_risk = sample
+    with np.errstate(divide="ignore", invalid="ignore"):
+        curve: Array = np.cumprod(1.0 - exits / at_risk, axis=1, dtype=np.float64)
+        errors = np.sqrt(np.cumsum(np.where(exits, 1.0 / (at_risk * (at_risk - 1.0)), 0.0), axis=1)) / -np.log(curve)
+        width = np.exp(scipy.special.ndtri((1.0 + confidence) / 2.0) * errors)
+        inside = np.where(curve < 1.0, curve, np.nan)
+        return curve, inside**width, inside ** (1.0 / width)
+
+
+def _in_parts(function: Callable[..., Array], *cells: NDArray[Any]) -> Array:
+    """Return a function (k, cells) of cells (..., n) as (k, ...); some cells at a time, to take little memory."""
+    cells = tuple(np.broadcast_arrays(*cells))
+    shape, step = cells[0].shape[:-1], max(1, AT_ONCE // max(1, cells[0].shape[-1]))
+    rows = [values.reshape(-1, values.shape[-1]) for values in cells]
+    results = [function(*(array[at : at + step] for array in rows)) for at in range(0, max(1, len(rows[0])), step)]
+    return np.concatenate(results, axis=1).reshape(-1, *shape)
+
+
+def survival_curve(exits: Array, ends: Array, confidence: float) -> tuple[Array, Array, Array, Array]:
+    """Return the Kaplan-Meier curve: times, fraction not exited after each, its log-log band (low, high)."""
+    latest = max(exits.max(), np.max(ends, where=np.isfinite(ends), initial=0.0))
+    exit_, end = np.append(exits, np.full(len(ends), np.nan)), np.append(exits, np.minimum(ends, latest))
+    sample = PassageSamples.of(exit_, end, np.ones(len(exit_), bool))
+    last = _last_of_equal(sample)
+    curve, low, high = (row[last] for row in _curves(sample, confidence))
+    return sample.times[last], curve, low, high
+
+
+def fractions_exited(exit_: Array, end: Array, used: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Return the Kaplan-Meier fraction that exited by the last observed time, and the equivalent number of runs.
+
+    Of cells with n runs each (..., n), as `medians`. The equivalent number is that of
+    uncensored runs whose fraction has the same Greenwood variance (Rothman 1978, J. Chronic Dis. 31, 557); it is n if
+    all runs without an exit were observed up to the same time.
+    """
+    statistics = _in_parts(lambda *cells: np.stack(_fractions_exited(PassageSamples.of(*cells))), exit_, end, used)
+    return statistics[0], statistics[1]
+
+
+def _fractions_exited(sample: PassageSamples) -> tuple[Array, Array]:
+    """Return the fractions that exited and the equivalent numbers of runs (cells,) of `fractions_exited`.
+
+    Where no run is left the Greenwood variance is 0/0, and its limit is taken without the last factor of the product.
+    """
+    times, exits, used, at_risk = sample
+    any_used, any_exit = used.any(1), exits.any(1)
+    steps = 1.0 - exits / at_risk
+    surviving = np.prod(steps, axis=1)
+    latest = np.where(used & np.isfinite(times), times, -np.inf).max(1, initial=-np.inf)
+    watched = (used & (times >= latest[:, None])).sum(1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alone = 1.0 / np.prod(np.where(steps == 0.0, 1.0, steps), axis=1)
+        greenwood = np.where(exits, 1.0 / (at_risk * (at_risk - 1.0)), 0.0).sum(1)
+        partly = (1.0 - surviving) / (surviving * greenwood)
+    worth = np.where(~any_exit, watched, np.where(surviving == 0.0, alone, partly))
+    return np.where(any_used, 1.0 - surviving, np.nan), np.where(any_used, worth, np.nan)
+
+
+def restricted_values(observations: Array, reached: NDArray[np.bool_], horizon: float) -> Array:
+    """Return pseudo-values (n,) of the mean of min(first passage, horizon); NaN, for no run, stays NaN.
+
+    They are n θ − (n − 1) θ_(i), where θ is the area under the Kaplan-Meier curve to the horizon and θ_(i) that area
+    without run i. Their mean and standard error are those of θ (Andersen, Klein and Rosthøj 2003,
+    doi 10.1093/biomet/90.1.15). Without censoring before the horizon they are min(first passage, horizon).
+    """
+    valid = ~np.isnan(observations)
+    times, exits = np.minimum(observations[valid], horizon), reached[valid]
+    n = len(times)
+    values = np.full(len(observations), np.nan)
+    if n < 2 or (exits | (times >= horizon)).all():
+        values[valid] = times
+        return values
+    order = np.lexsort((~exits, times))
+    lengths, exits = np.diff(times[order], prepend=0.0), exits[order]
+    lengths = np.append(lengths, horizon - times[order[-1]])
+    at_risk = np.arange(n, 0.0, -1.0)
+    full_area = _area(lengths, 1.0 - exits / at_risk)
+    earlier = np.arange(n) < np.arange(n)[:, None]  # without run i, one run fewer is at risk at earlier times
+    factors = 1.0 - exits / (at_risk - earlier)
+    np.fill_diagonal(factors, 1.0)
+    pseudo = np.empty(n)
+    pseudo[order] = n * full_area - (n - 1) * _area(lengths, factors)
+    values[valid] = pseudo
+    return values
+
+
+def _area(lengths: Array, factors: Array) -> Array:
+    """Return the area below a curve that starts at 1 and is multiplied by `factors` (..., n), one after each length."""
+    curve = np.cumprod(factors, axis=-1)
+    return np.asarray(lengths[0] + curve @ lengths[1:])
