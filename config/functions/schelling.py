@@ -38,10 +38,12 @@ class Town(Model):
             Person(self, home, number % 2)
 
 
-Wish = Annotated[float, Field(ge=0, le=1, description="wanted part of one's own kind")]
+Wish = Annotated[float, Field(ge=0, le=1, description="wanted fraction of alike neighbours")]
 
 
-@simulator(alike=Result("1", label="neighbours of the own kind"), content=Result("1", label="people who would stay"))
+@simulator(
+    alike=Result("1", label="fraction of alike neighbours"), content=Result("1", label="fraction who would stay")
+)
 def schelling(seed: int, wish: Wish, size: int = 16, steps: int = 25):
     town = Town(seed, size, wish)
     for _ in range(steps):

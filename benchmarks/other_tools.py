@@ -1,0 +1,224 @@
+"""Tools for sweeps beside each other, on one function: python -m benchmarks.other_tools --python PYTHON [TOOL ...].
+
+Each tool runs a program of its own below, as its documentation would have it: 10⁴ calls of 1 ms on two workers, then
+again with ten seeds more, then from the start, killed in the middle and started again. PYTHON has the other tools.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+HERE = Path(__file__).parents[1]
+POINTS, SEEDS, MORE = 100, 100, 110
+FUNCTION = """
+import os, time
+import numpy as np
+
+def noisy(x, seed):
+    end = time.thread_time() + 0.001
+    while time.thread_time() < end:
+        pass
+    with open(os.environ["CALLS"], "ab", buffering=0) as file:
+        file.write(b".")
+    return x + np.random.default_rng(seed).standard_normal()
+"""
+"""The function: 1 ms of a processor, a mark in a file that counts calls, a random number."""
+PROGRAMS = {
+    "joblib": """
+import sys
+import pandas as pd
+from joblib import Memory, Parallel, delayed
+from work import noisy
+
+kept = Memory("kept", verbose=0).cache(noisy)
+cases = [(x, seed) for x in range(100) for seed in range(int(sys.argv[1]))]
+values = Parallel(n_jobs=2)(delayed(kept)(*case) for case in cases)
+table = pd.DataFrame(cases, columns=["x", "seed"]).assign(value=values)
+table.to_csv("table.csv")
+print(table.groupby("x").value.agg(["mean", "sem"]))
+""",
+    "xyzpy": """
+import sys
+import xyzpy
+from work import noisy
+
+harvester = xyzpy.Harvester(xyzpy.Runner(noisy, ["value"]), data_name="values.h5")
+combos = {"x": range(100), "seed": range(int(sys.argv[1]))}
+harvester.harvest_combos(combos, num_workers=2, missing_only=True, verbosity=0)
+value = harvester.full_ds.value
+print(value.mean("seed"), value.std("seed", ddof=1) / value.sizes["seed"] ** 0.5)
+""",
+    "xyzpy, Crop": """
+import sys
+import xyzpy
+from work import noisy
+
+harvester = xyzpy.Harvester(xyzpy.Runner(noisy, ["value"]), data_name="values.h5")
+combos = {"x": range(100), "seed": range(int(sys.argv[1]))}
+crop = harvester.Crop(name="crop", batchsize=100)
+if not crop.is_prepared():
+    crop.sow_combos(combos, verbosity=0)
+crop.grow_missing(num_workers=2, verbosity=0)
+value = crop.reap().value
+print(value.mean("seed"), value.std("seed", ddof=1) / value.sizes["seed"] ** 0.5)
+""",
+    "pipefunc": """
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pipefunc import Pipeline, pipefunc
+from work import noisy
+
+pipeline = Pipeline([pipefunc("value", mapspec="x[i], seed[j] -> value[i, j]")(noisy)])
+inputs = {"x": range(100), "seed": range(int(sys.argv[1]))}
+with ProcessPoolExecutor(2) as pool:
+    pipeline.map(inputs, run_folder="run", executor=pool, resume=True, show_progress=False)
+value = pipefunc.map.load_xarray_dataset("value", run_folder="run").value
+print(value.mean("seed"), value.std("seed", ddof=1) / value.sizes["seed"] ** 0.5)
+""",
+    "adaptive": """
+import sys
+from concurrent.futures import ProcessPoolExecutor
+import numpy as np
+from adaptive import AsyncRunner, SequenceLearner
+from work import noisy
+
+def called(case):
+    return noisy(*case)
+
+cases = [(x, seed) for seed in range(int(sys.argv[1])) for x in range(100)]
+learner = SequenceLearner(called, cases)
+learner.load("values.pickle")
+runner = AsyncRunner(learner, goal=SequenceLearner.done, executor=ProcessPoolExecutor(2))
+runner.start_periodic_saving({"fname": "values.pickle"}, interval=1)
+runner.ioloop.run_until_complete(runner.task)
+learner.save("values.pickle")
+value = np.reshape(learner.result(), (-1, 100))
+print(value.mean(0), value.std(0, ddof=1) / len(value) ** 0.5)
+""",
+    "xsweep": """
+import sys
+import xarray as xr
+from xsweep import sweep
+from work import noisy
+
+@sweep("loop(x, seed) -> value()", store="values.zarr", executor="process", max_workers=2)
+def called(x, seed):
+    return noisy(x, seed)
+
+if __name__ == "__main__":
+    value = called(xr.Dataset(coords={"x": range(100), "seed": range(int(sys.argv[1]))}))
+    print(value.mean("seed"), value.std("seed", ddof=1) / value.sizes["seed"] ** 0.5)
+""",
+    "sweeplib": """
+import sys
+from sweeplib import simulator, sweep
+from work import noisy
+
+@simulator(value="1")
+def called(seed: int, x: float):
+    return noisy(x, seed)
+
+if __name__ == "__main__":
+    ds = sweep(called, x=list(range(100)), seeds=int(sys.argv[1]), workers=2)
+    print(ds.sweep.averages().value)
+""",
+}
+"""A program of each tool, whose argument is the number of seeds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a program took: seconds by the clock, of processors, and calls of the function."""
+
+    clock: float
+    processor: float
+    calls: int
+
+
+def lines(program: str) -> int:
+    """Return the lines of a program that are not empty and import nothing."""
+    return sum(bool(line.strip()) and not line.startswith(("import", "from")) for line in program.splitlines())
+
+
+def started(python: str, folder: Path, seeds: int) -> subprocess.Popen[bytes]:
+    """Return the process of a program, which leads a session of its own."""
+    environment = os.environ | {"CALLS": str(folder / "calls"), "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(HERE)}
+    (folder / "calls").touch()
+    with (folder / "log").open("ab") as log:
+        return subprocess.Popen(
+            [python, "program.py", str(seeds)],
+            cwd=folder,
+            env=environment,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def calls(folder: Path) -> int:
+    """Return how often the function was called in a folder."""
+    return (folder / "calls").stat().st_size
+
+
+def cost(python: str, folder: Path, seeds: int) -> Cost:
+    """Return what a program takes from its start to its end, with the processes that it has waited for."""
+    before, start = calls(folder) if (folder / "calls").exists() else 0, time.perf_counter()
+    process = started(python, folder, seeds)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise click.ClickException((folder / "log").read_text()[-2000:])
+    return Cost(time.perf_counter() - start, usage.ru_utime + usage.ru_stime, calls(folder) - before)
+
+
+def kill_in_the_middle(python: str, folder: Path) -> None:
+    """Start a program and kill it, with all of its session, after half of its calls."""
+    process = started(python, folder, SEEDS)
+    while calls(folder) < POINTS * SEEDS // 2 and process.poll() is None:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    time.sleep(2)
+
+
+def folder_of(tool: str, parent: Path) -> Path:
+    """Return a new folder with the program of a tool and the function."""
+    folder = Path(tempfile.mkdtemp(dir=parent))
+    (folder / "work.py").write_text(FUNCTION)
+    (folder / "program.py").write_text(PROGRAMS[tool])
+    return folder
+
+
+@click.command()
+@click.argument("tools", nargs=-1)
+@click.option("--python", default=sys.executable, help="A Python that has the other tools.")
+def main(tools: Sequence[str], python: str) -> None:
+    """Print what each tool takes for the same calls."""
+    table = Table("tool", "lines", "10⁴ calls, s", "of processors", "10 seeds more", "calls", "after a kill", "calls made twice")
+    parent = Path(tempfile.mkdtemp())
+    for tool in tools or PROGRAMS:
+        here = sys.executable if tool == "sweeplib" else python
+        folder = folder_of(tool, parent)
+        first, more = cost(here, folder, SEEDS), cost(here, folder, MORE)
+        folder = folder_of(tool, parent)
+        kill_in_the_middle(here, folder)
+        resumed = cost(here, folder, SEEDS)
+        again = calls(folder) - POINTS * SEEDS
+        cells = [f"{first.clock:.1f}", f"{first.processor:.1f}", f"{more.clock:.1f}", f"{more.calls:,}"]
+        table.add_row(tool, str(lines(PROGRAMS[tool])), *cells, f"{resumed.clock:.1f}", f"{again:,}")
+        Console(width=160).print(table)
+    shutil.rmtree(parent)
+
+
+if __name__ == "__main__":
+    main()
