@@ -76,14 +76,16 @@ print(value.mean("seed"), value.std("seed", ddof=1) / value.sizes["seed"] ** 0.5
     "pipefunc": """
 import sys
 from concurrent.futures import ProcessPoolExecutor
+import numpy as np
 from pipefunc import Pipeline, pipefunc
+from pipefunc.map import load_xarray_dataset
 from work import noisy
 
 pipeline = Pipeline([pipefunc("value", mapspec="x[i], seed[j] -> value[i, j]")(noisy)])
-inputs = {"x": range(100), "seed": range(int(sys.argv[1]))}
+inputs = {"x": np.arange(100), "seed": np.arange(int(sys.argv[1]))}
 with ProcessPoolExecutor(2) as pool:
     pipeline.map(inputs, run_folder="run", executor=pool, resume=True, show_progress=False)
-value = pipefunc.map.load_xarray_dataset("value", run_folder="run").value
+value = load_xarray_dataset("value", run_folder="run").value
 print(value.mean("seed"), value.std("seed", ddof=1) / value.sizes["seed"] ** 0.5)
 """,
     "adaptive": """
@@ -204,7 +206,9 @@ def folder_of(tool: str, parent: Path) -> Path:
 @click.option("--python", default=sys.executable, help="A Python that has the other tools.")
 def main(tools: Sequence[str], python: str) -> None:
     """Print what each tool takes for the same calls."""
-    table = Table("tool", "lines", "10⁴ calls, s", "of processors", "10 seeds more", "calls", "after a kill", "calls made twice")
+    table = Table(
+        "tool", "lines", "10⁴ calls, s", "of processors", "10 seeds more, s", "calls", "after a kill, s", "made twice"
+    )
     parent = Path(tempfile.mkdtemp())
     for tool in tools or PROGRAMS:
         here = sys.executable if tool == "sweeplib" else python

@@ -3,7 +3,6 @@
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
@@ -15,21 +14,12 @@ from scipy.integrate import cumulative_simpson, simpson
 import sweeplib
 from sweeplib.config import load
 from sweeplib.engine.status import Status
-from sweeplib.functions.function import FUNCTIONS
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "config" / "functions"
 PAGE = (ROOT / "docs" / "gallery-functions.md").read_text(encoding="utf-8")
 NEEDS = {"schelling": "mesa", "perceptron": "sklearn"}
 """The packages of the extra `examples` that models need."""
-
-
-@pytest.fixture(autouse=True)
-def _forgotten() -> Iterator[None]:
-    before = {name: list(functions) for name, functions in FUNCTIONS.items()}
-    yield
-    FUNCTIONS.clear()
-    FUNCTIONS.update(before)
 
 
 def ran(name: str, results: Path, *overrides: str, folder: Path = FOLDER) -> xr.Dataset:
@@ -49,6 +39,15 @@ def standard_errors(values: xr.DataArray, law: object) -> xr.DataArray:
     return (values.mean("seed") - law) / (values.std("seed", ddof=1) / np.sqrt(values.sizes["seed"]))
 
 
+def test_the_files_of_the_tutorial_are_those_of_its_picture() -> None:
+    """The last of each name that stand on its page."""
+    page = (ROOT / "docs" / "tutorial-functions.md").read_text(encoding="utf-8")
+    blocks = dict(re.findall(r"^```\w+\n# (parking\.\w+)\n(.*?)^```", page, re.MULTILINE | re.DOTALL))
+    assert len(blocks) == 2
+    for name, text in blocks.items():
+        assert (ROOT / "config" / "tutorial" / name).read_text(encoding="utf-8") == text
+
+
 def test_the_page_shows_every_model_with_its_config_and_its_figure() -> None:
     for config in FOLDER.glob("*.yaml"):
         assert config.read_text(encoding="utf-8").count("\n") <= 20
@@ -58,7 +57,13 @@ def test_the_page_shows_every_model_with_its_config_and_its_figure() -> None:
     assert len(re.findall(r"images/\w+\.png", PAGE)) == len(list(FOLDER.glob("*.yaml"))) == 7
 
 
-@pytest.mark.parametrize("name", sorted({path.stem for path in FOLDER.glob("*.yaml")} - {"percolation"}))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in NEEDS else ())
+        for name in sorted({path.stem for path in FOLDER.glob("*.yaml")} - {"percolation"})
+    ],
+)
 def test_its_questions_and_figures_fit_it(name: str) -> None:
     if name in NEEDS:
         pytest.importorskip(NEEDS[name], reason=f'needs {NEEDS[name]}: pip install ".[examples]"')
@@ -80,9 +85,10 @@ def test_ising_is_that_of_all_states_of_a_small_lattice(tmp_path: Path) -> None:
             assert abs(standard_errors(ds[name].sel(T=T), exact)) < 4, (name, T)
 
 
+@pytest.mark.slow
 def test_copies_have_the_mean_and_the_variance_of_their_master_equation(tmp_path: Path) -> None:
     """With bursts of one copy those of Poisson's law; bursts of B in the end (1 + B)/2 times its variance."""
-    ds = ran("expression", tmp_path, "grid.burst=1,4", "times=0.5,6", "seeds=600")
+    ds = ran("expression", tmp_path, "grid.burst=1,4", "times=0.5,6", "seeds=150")
     t, mean = ds.time, 20.0
     expected = mean * (1 - np.exp(-t))
     variance = mean * (ds.burst * (1 - np.exp(-2 * t)) / 2 + (1 - np.exp(-t)) ** 2 / 2)
@@ -91,6 +97,7 @@ def test_copies_have_the_mean_and_the_variance_of_their_master_equation(tmp_path
     np.testing.assert_allclose(variance.sel(burst=1), expected)
 
 
+@pytest.mark.slow
 def test_a_particle_escapes_after_the_mean_time_of_its_backward_equation(tmp_path: Path) -> None:
     """∫ e^{V(y)/D} ∫ e^{−V(z)/D} dz dy/D over z < y, y from −1 to 1; the step of time may add 3 %."""
     x = np.linspace(-4, 1, 20_001)
@@ -103,12 +110,14 @@ def test_a_particle_escapes_after_the_mean_time_of_its_backward_equation(tmp_pat
         assert abs(standard_errors(times, exact)) < 4 + 0.03 * exact / (times.std() / np.sqrt(300))
 
 
+@pytest.mark.slow
 def test_a_perceptron_learns_and_its_mean_weights_better(tmp_path: Path) -> None:
     ds = ran("perceptron", tmp_path, "grid.n=8,64", "seeds=100")
     assert standard_errors(ds.error.sel(n=8) - ds.error.sel(n=64), 0).min() > 4
     assert standard_errors((ds.error.sel(weights="last") - ds.error.sel(weights="average")).mean("n"), 0) > 3
 
 
+@pytest.mark.slow
 def test_chance_costs_what_the_mean_arm_does_and_bounds_cost_less(tmp_path: Path) -> None:
     """The best of ten arms has the chance 10/11 on average, all of them ½."""
     ds = ran("bandit", tmp_path, "grid.explore=0.2,1", "seeds=150", "parameters.pulls=300")
@@ -116,6 +125,7 @@ def test_chance_costs_what_the_mean_arm_does_and_bounds_cost_less(tmp_path: Path
     assert ds.regret.sel(policy="ucb", explore=0.2).mean() < 60
 
 
+@pytest.mark.slow
 def test_a_mild_wish_divides_a_town(tmp_path: Path) -> None:
     """Where nobody wishes anything, neighbours are those of chance: of 230 people 114 are of one's own kind."""
     ds = ran("schelling", tmp_path, "grid.wish=0,0.4", "seeds=8", "parameters.steps=12")
@@ -124,6 +134,7 @@ def test_a_mild_wish_divides_a_town(tmp_path: Path) -> None:
     assert (ds.content.sel(wish=0) == 1).all() and ds.content.sel(wish=0.4).mean() > 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a compiler of C, cc")
 def test_a_program_in_c_percolates_as_all_lattices_of_seven_bonds_do(tmp_path: Path) -> None:
     """At the density ½ half of them do, at every size: the lattice is its own dual."""
