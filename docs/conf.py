@@ -47,7 +47,17 @@ html_copy_source = False
 html_show_sourcelink = False
 html_last_updated_fmt = None
 html_context = {"default_mode": "auto"}
-WITHOUT_SECTIONS = ("tutorial*", "theory", "gallery*", "performance", "comparison", "faq", "changes", "source/**")
+WITHOUT_SECTIONS = (
+    "tutorial*",
+    "theory",
+    "expectations",
+    "gallery*",
+    "performance",
+    "comparison",
+    "faq",
+    "changes",
+    "source/**",
+)
 html_sidebars: dict[str, list[str]] = {page: [] for page in WITHOUT_SECTIONS}
 html_show_sphinx = False
 html_theme_options = {

@@ -68,7 +68,7 @@ def extrapolation(
     limit (_low, _high): with `law: constant` that of the quantity over d^per; with `log` that of this over ln d, by a
     fit of A ln d + B; with `power` the exponent of d. Beside these terms there are corrections d^−x whose exponents are
     not known but for the least one, `correction`: the interval has in it the errors, the choice of the exponents, and
-    what corrections of the size that the points show may change (`kit/extrapolation.py`). It says nothing of slower
+    what corrections of the size that the points show may change (`sweeplib.statistics`). It says nothing of slower
     corrections, such as 1/ln d. Points along p, k and d have errors of their own, but for samples shared by `pair_by`.
     Along other axes runs with the same seed have the same start, for which intervals of observables and exits allow;
     those of what other analyses give do not.
@@ -106,7 +106,10 @@ def _numbers(limit: Limit) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _source(ds: Outline, of: str | None) -> tuple[str, str, str]:
-    """Return the name of a quantity, its analysis and its variable."""
+    """Return the name of a quantity, the analysis that has it and its variable there.
+
+    Without a name it is the mean of the exit steps, or else of the first recorded observable.
+    """
     if of is None:
         of = "exit_steps" if "exit_steps" in ds.variables else next(iter(averaged_observables(ds)), "risk")
     return of, *declared_quantities().get(of, (AVERAGES, of))

@@ -47,12 +47,12 @@ def with_questions(sweep: Design, config: SweepConfig | FunctionConfig, ds: Mapp
     return replace(sweep, questions=questions, analyses=analyses)
 
 
-def _options_to_add(question: Question, ds: Mapping[bool, Outline]) -> Mapping[str, Any]:
+def _options_to_add(question: Question, outlines: Mapping[bool, Outline]) -> Mapping[str, Any]:
     """Return the options with which the analysis of a question is added to a sweep: none if it applies without."""
     from sweeplib.analysis import ANALYSES
 
     with suppress(InputError):
-        ANALYSES[question.of].outlined(ds[False], {})
+        ANALYSES[question.of].outlined(outlines[False], {})
         return {}
     return question.options
 

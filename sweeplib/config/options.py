@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pydantic
 
 from sweeplib.engine.base.validation import Location, refusal
-from sweeplib.engine.runs import RUN_NAME
+from sweeplib.engine.run_names import RUN_NAME
 from sweeplib.errors import InputError, Refusals, errors_under
 
 if TYPE_CHECKING:

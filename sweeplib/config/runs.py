@@ -14,7 +14,7 @@ from sweeplib.engine.design.design import Design, Run
 from sweeplib.engine.design.fields import options_of
 from sweeplib.engine.design.grid import Grid
 from sweeplib.engine.language import Expression, is_symbol
-from sweeplib.engine.runs import kind_of
+from sweeplib.engine.run_names import kind_of
 from sweeplib.errors import InputError, errors_at, errors_under
 
 CHEAPEST = "cheapest"

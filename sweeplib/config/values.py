@@ -122,14 +122,16 @@ def _without_rounding(array: Any) -> Any:
 
 def _spacing_values(numbers: list[float], array: Any) -> list[Number] | None:
     """Return the values of the spacing that an array follows but for rounding, if there is one."""
-    tolerance = max(64 * _ROUNDING, np.finfo(array.dtype).eps) * np.abs(array).max()
     if not np.isfinite(array).all():
         return None
+    relative = max(64 * _ROUNDING, np.finfo(array.dtype).eps)
     even = linspace(numbers[0], numbers[-1], len(numbers))
-    if np.allclose(array, even, rtol=0.0, atol=tolerance):
+    if np.allclose(array, even, rtol=0.0, atol=relative * np.abs(array).max()):
         return even
-    geometric = geomspace(numbers[0], numbers[-1], len(numbers)) if min(numbers[0], numbers[-1]) > 0.0 else numbers
-    return geometric if np.allclose(array, geometric, rtol=tolerance / np.abs(array).max(), atol=0.0) else None
+    if min(numbers[0], numbers[-1]) <= 0.0:
+        return None
+    geometric = geomspace(numbers[0], numbers[-1], len(numbers))
+    return geometric if np.allclose(array, geometric, rtol=relative, atol=0.0) else None
 
 
 def count(spec: Any) -> int:

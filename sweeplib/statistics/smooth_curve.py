@@ -340,18 +340,6 @@ def prior_covariances(x: tuple[float, ...], logarithmic: bool) -> Array:
     )
 
 
-def errors_of_levels(parts: Array) -> tuple[Array, float]:
-    """Return the same with what all places share: it moves the place at which a level is passed."""
-    n, covariance = parts.shape[1], parts.T @ parts
-    spread = np.sqrt(np.diag(covariance))
-    if spread.max() <= TINY:
-        return np.zeros_like(covariance), CERTAIN
-    freedom = _freedom(parts, covariance)
-    pattern = _pattern(covariance, 0.0)
-    few = n / (n + freedom)
-    return (1.0 - few) * covariance + few * (pattern + np.diag(np.diag(covariance - pattern))), freedom
-
-
 def errors_of_differences(parts: Array) -> tuple[Array, float]:
     """Return a covariance (n, n) of full rank, from the parts (seeds, n) of errors, and its degrees of freedom.
 
@@ -368,6 +356,22 @@ def errors_of_differences(parts: Array) -> tuple[Array, float]:
     single = np.maximum(np.diag(covariance) - np.diag(pattern), 0.0) * counts * n / (n - 1.0)
     prior = POOLED_SEEDS * min(1.0, POOLED_SEEDS / freedom)
     return pattern + np.diag((prior * single.mean() + freedom * single) / ((prior + freedom) * counts)), freedom
+
+
+def errors_of_levels(parts: Array) -> tuple[Array, float]:
+    """Return a covariance (n, n) of full rank with what all places share, which moves where a level is passed.
+
+    It is that of the parts (seeds, n) of errors, shrunk towards one pattern and errors of single places the more, the
+    fewer its degrees of freedom are, which are returned too.
+    """
+    n, covariance = parts.shape[1], parts.T @ parts
+    spread = np.sqrt(np.diag(covariance))
+    if spread.max() <= TINY:
+        return np.zeros_like(covariance), CERTAIN
+    freedom = _freedom(parts, covariance)
+    pattern = _pattern(covariance, 0.0)
+    few = n / (n + freedom)
+    return (1.0 - few) * covariance + few * (pattern + np.diag(np.diag(covariance - pattern))), freedom
 
 
 def _freedom(parts: Array, covariance: Array) -> float:

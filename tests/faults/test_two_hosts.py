@@ -23,6 +23,7 @@ import pytest
 import xarray as xr
 
 from sweeplib.engine.storage.records.files import read_lines
+from sweeplib.engine.storage.records.jobs import SILENCE
 from tests.faults.commands import SWEEPLIB
 from tests.faults.sweeps import wait_until
 
@@ -50,6 +51,7 @@ COMMANDS = {
     "figures": [SWEEPLIB, "figures", "shared.yaml"],
     "prune": [SWEEPLIB, "prune", "shared.yaml", "--delete"],
     "verify": [SWEEPLIB, "verify", "shared.yaml", "--repair", "--sample", "0"],
+    "status": [SWEEPLIB, "status", "shared.yaml"],
 }
 DRIVERS = ("sweep", "snakemake", "run")
 BUSY = re.compile(r"results/shared: process \d+ of \w+ on (first|second) .* here since .*; expected one command at a ")
@@ -175,9 +177,13 @@ def send(command: "subprocess.Popen[bytes]", number: int) -> None:
 def test_a_lock_ends_with_its_holder_on_any_host(hosts: tuple[Host, Host]) -> None:
     one, other = hosts
     first = one.start("sweep", 8)
-    wait_until(lambda: is_locked(one.results), LONGEST)
+    wait_until(lambda: is_locked(one.results) and any(one.results.glob("shared/jobs/*.json")), LONGEST)
+    assert other.start("status").wait(LONGEST) == 0 and other.said.startswith("shared: running"), other.said
     send(first, signal.SIGKILL)
     first.wait()
+    for record in one.results.glob("shared/jobs/*.json"):
+        os.utime(record, (time.time() - 2 * SILENCE,) * 2)
+    assert other.start("status").wait(LONGEST) == 0 and other.said.startswith("shared: unfinished"), other.said
     assert other.start("sweep", 8).wait(LONGEST) == 0, other.said
     assert cases_in(one.results) == 16 and not computed_twice(one.results)
     assert not list((one.results / "shared" / "locks").glob("*.holder.json"))
@@ -219,7 +225,7 @@ def test_pairs_of_commands_on_two_hosts(pairs: int, tmp_path: Path) -> None:
     assert prepared.start("sweep", 4).wait(LONGEST) == 0, prepared.said
     longest = time.monotonic() - started
     for number in range(pairs):
-        names = rng.choice(DRIVERS), rng.choice(list(COMMANDS))
+        names = rng.choice(DRIVERS), rng.choice([name for name in COMMANDS if name != "status"])
         both = two_hosts(tmp_path / str(number))
         shutil.copytree(prepared.results, results := both[0].results)
         seeds = {

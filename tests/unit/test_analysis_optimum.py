@@ -122,10 +122,10 @@ def test_the_optimum_of_a_recorded_observable_leaves_out_rates_at_which_runs_div
     np.testing.assert_array_less([0.8, 1.2], found.optimum_high)
     np.testing.assert_allclose(found.best, 0.2 * np.exp(0.02), rtol=0.05)
     assert found.optimum.attrs["long_name"] == "learning rate of the least mean population risk"
-    passed = crossing(with_outcome(), of="risk", along="gamma", level=0.25).squeeze()
+    passed = crossing(with_outcome(), of="risk", along="gamma", level=0.27).squeeze()
     assert passed.crossings.values.tolist() == [2, 1]
     assert passed.unsettled.values.tolist() == [True, False]
-    assert passed.crossing_low[1] < 1.2 * 0.5 < passed.crossing_high[1]  # x + 1/x = 2.5
+    assert passed.crossing_low[1] < 1.2 * 0.4565 < passed.crossing_high[1]  # x + 1/x = 2.7 exp(-.02)
 
 
 def test_the_steps_of_exits_have_the_optimum_of_the_optimal_learning_rate():

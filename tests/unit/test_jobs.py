@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from sweeplib.commands.status import state
 from sweeplib.engine.execution.blocks import Block, BlockReport
 from sweeplib.engine.execution.progress import RunProgress, Steps
+from sweeplib.engine.storage.records import holders
 from sweeplib.engine.storage.records.files import write_json
-from sweeplib.engine.storage.records.jobs import DIED, INTERRUPTED, Job, job, jobs, tell
+from sweeplib.engine.storage.records.jobs import DIED, INTERRUPTED, SILENCE, Job, job, jobs, tell
 from sweeplib.engine.storage.records.locks import part_lock, sweep_lock
 from sweeplib.errors import BusyError, InputError
+from tests.faults.sweeps import wait_until
 
 
 def test_a_job_tells_its_step_and_its_cases_and_ends(tmp_path: Path) -> None:
@@ -96,6 +99,24 @@ def test_a_second_command_is_refused_and_leaves_what_the_first_tells(tmp_path: P
 
 def test_a_process_with_the_number_of_a_dead_one_is_another(tmp_path: Path) -> None:
     assert not Job("plan", pid=os.getpid(), host=os.uname().nodename, born=1.0).running
+
+
+def test_a_job_of_another_host_runs_while_it_gives_signs_of_life(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file of a job is touched; one that was killed there has ended, and a newer one takes its place."""
+    path = tmp_path / "jobs" / "simulate.json"
+    monkeypatch.setattr(holders, "BEAT", 0.05)
+    with job(tmp_path, "simulate"):
+        os.utime(path, (1.0, 1.0))
+        wait_until(lambda: path.stat().st_mtime > time.time() - 10, seconds=10)
+    write_json(path, {"name": "simulate", "pid": os.getpid(), "host": "elsewhere", "last_sign": time.time() + 1e9})
+    assert jobs(tmp_path)["simulate"].running
+    assert state(jobs(tmp_path), []) == "running"
+    os.utime(path, (time.time() - 2 * SILENCE,) * 2)
+    assert not jobs(tmp_path)["simulate"].running
+    assert jobs(tmp_path)["simulate"].outcome == DIED
+    assert state(jobs(tmp_path), []) == "unfinished"
 
 
 def test_jobs_of_earlier_runs_and_damaged_files_are_left_out(tmp_path: Path) -> None:

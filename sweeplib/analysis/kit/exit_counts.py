@@ -40,7 +40,7 @@ class ExitCount:
         return f"all {self.runs:,}" if self.exited == self.runs > 1 else f"{self.exited:,} of {self.runs:,}"
 
     @property
-    def more(self) -> str:
+    def details(self) -> str:
         """Return what follows the number: by when half of the runs exited, and how many could not."""
         half = [f"half by {self.median:.4g}"] if self.median is not None else []
         others = {"diverged before": self.diverged, "stopped early": self.stopped}
@@ -100,7 +100,7 @@ def _line(counts: list[ExitCount], by: str) -> str:
     """Return the line about a dynamics, from its counts at all thresholds."""
     first, *others = counts
     if not others:
-        return f"{first.dynamics}: {first.number} runs exited {by}{first.more}"
-    parts = [f"{count.number} at T = {count.threshold:g}{count.more}" for count in counts[:SHOWN]]
+        return f"{first.dynamics}: {first.number} runs exited {by}{first.details}"
+    parts = [f"{count.number} at T = {count.threshold:g}{count.details}" for count in counts[:SHOWN]]
     parts += [f"{len(counts) - SHOWN} more thresholds"] * (len(counts) > SHOWN)
     return f"{first.dynamics}: runs exited {by}: {'; '.join(parts)}"

@@ -114,7 +114,10 @@ def _other_dynamics(sweep: Design, directory: Path) -> Iterator[Stale]:
 
 
 def _other_files(sweep: Design, directory: Path) -> Iterator[Stale]:
-    """Yield versions, analyses, figures and descriptions of failures that are not those of the config; leftovers."""
+    """Yield versions, analyses, figures and descriptions of failures that are not those of the config; leftovers.
+
+    Some may have no files: the caller leaves these out.
+    """
     dataset = directory / DATASET
     for version in versions(dataset):
         if version.name != linked_version(dataset) and dataset.exists():

@@ -25,9 +25,9 @@ ALL = "all"
 def retry(sweep: Design, directory: Path, selection: Sequence[str]) -> dict[str, int]:
     """Make cases missing, so that the next run computes them again; return their number by dynamics.
 
-    `what` names statuses, `all` of these (as does nothing), `damaged`, or one case. The done.json of their dynamics is
-    removed, so that a workflow runs it again. InputError for anything else; BusyError while another process is at
-    work in the directory.
+    `selection` names statuses, `all` of these (as does nothing), `damaged`, or one case. The done.json of their
+    dynamics is removed, so that a workflow runs it again. InputError for anything else; BusyError while another
+    process is at work in the directory.
     """
     names = [name for name in selection if not is_case(name)]
     if len(names) < len(selection) > 1:

@@ -65,7 +65,7 @@ class Column(NamedTuple):
         return np.array([0 if value is None else value for value in self.listed()], dtype)[self.codes]
 
     def at(self, rows: Rows) -> "Column":
-        """Return the column of some rows, without the values that only others have if these are many."""
+        """Return the column of some rows; of many distinct values only those that these rows have are kept."""
         codes = self.codes[rows]
         if len(self.values) == 1:
             return Column(self.values, _zeros(len(codes)))

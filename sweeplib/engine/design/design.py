@@ -23,7 +23,7 @@ from sweeplib.engine.design.places import Condition
 from sweeplib.engine.design.questions import Question, RowCounts
 from sweeplib.engine.files.published import references_digest
 from sweeplib.engine.language import Expression
-from sweeplib.engine.runs import kind_of
+from sweeplib.engine.run_names import kind_of
 from sweeplib.engine.seeds import checked_seed
 from sweeplib.engine.simulator import Simulator
 from sweeplib.errors import InputError, errors_at

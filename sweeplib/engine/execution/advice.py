@@ -9,7 +9,7 @@ from sweeplib.engine.design.questions import RowCounts, without_rows
 from sweeplib.engine.execution.calibration import Calibration, Pilot
 from sweeplib.engine.execution.child import EndedError
 from sweeplib.engine.hints import Alternative
-from sweeplib.engine.runs import kind_of
+from sweeplib.engine.run_names import kind_of
 
 if TYPE_CHECKING:
     from sweeplib.engine.execution.plan import DynamicsPlan

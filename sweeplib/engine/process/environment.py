@@ -89,7 +89,7 @@ def caches_in(results: Path) -> None:
     temporary files, not of results: machine code is executed as it is read, and results may be those of others.
     Temporary files are in the folder of results if no other can be written. A line on standard error says so.
     """
-    is_lasting = _lasting_temporary_folder(results)
+    is_lasting = _system_temporary_folder(results)
     try:
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError:  # no home, and a user that this system does not know
@@ -119,9 +119,10 @@ def _keep_bytecode(folder: Path) -> None:
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
-def _lasting_temporary_folder(results: Path) -> bool:
+def _system_temporary_folder(results: Path) -> bool:
     """Return whether temporary files have a folder of the system, not one among a user's data; if none, set one."""
     try:
+        # the last folder that Python tries is the working one
         return Path(tempfile.gettempdir()) != Path.cwd()
     except FileNotFoundError:
         instead = results.absolute() / CACHES / "tmp"

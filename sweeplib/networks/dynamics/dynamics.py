@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.registry import Registry
-from sweeplib.engine.runs import kind_of
+from sweeplib.engine.run_names import kind_of
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.networks.dynamics.diagnostics import OF_RISK, RISK_ERROR, ROUNDING, Bound, Diagnostic, risk_bounds
 from sweeplib.networks.dynamics.replicas import Replicas

@@ -226,6 +226,7 @@ def _fill_means(numbers, f_star, f, Delta, out):  # type: ignore[no-untyped-def]
 
 def _where_signs_differ(F: Array, f: Array, g: Array, spacing: float) -> Array:
     """The integrals (lines,) of F > 0 (lines, nodes) over where f g < 0, if each has at most one root in a cell."""
+    # Over a cell in which both change signs in opposite directions, f > 0 and g > 0 overlap or leave a gap.
     of_f, of_g, whole = (_where_positive(F, values, spacing) for values in (f, g, np.ones(f.shape)))
     opposite = (np.diff(np.sign(f)) * np.diff(np.sign(g)) < 0.0)[:, 1:-1]
     return np.asarray(np.where(opposite, whole - np.abs(whole - of_f - of_g), np.abs(of_f - of_g)).sum(axis=1))

@@ -174,6 +174,7 @@ class RiskAtEnd:
     def _ends(self, rates: Array, accuracy: Accuracy, *, derivatives: bool) -> tuple[Array, NDArray[np.intp]]:
         """The states (m n, ...) at the last time, NaN where one blew up, and the replicas (m n,) that they are of."""
         knots = rates.shape[1]
+        # row m n + r is replica r with the rates of row m; derivatives by the knots follow the state
         among = np.tile(np.arange(len(self._replicas)), len(rates))
         states = np.zeros((len(among), self._size * (1 + knots * derivatives)))
         states[:, : self._size] = self._starts[among]

@@ -324,7 +324,7 @@ def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ig
 
 @_kernel
 def fill_squared_norms(W, out):  # type: ignore[no-untyped-def]
-    """Fill the squared norms of rows over d."""
+    """Fill |w_i|²/d of the rows w_i of W."""
     for i in range(len(out)):
         out[i] = inner_product(W[i], W[i]) / W.shape[1]
 

@@ -66,7 +66,7 @@ class _Compilations(event.Listener):
 
 
 def compilation_message(subject: str) -> AbstractContextManager[None]:
-    """A context that prints one line on stderr, which names `what`, if compilation takes longer than a second."""
+    """A context that prints one line on stderr, which names the subject, if compilation takes longer than a second."""
     listener: AbstractContextManager[None] = event.install_listener("numba:compile", _Compilations(subject))
     return listener
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sweeplib.engine.base.table import Column, Reading, Table
 from sweeplib.networks.problem.base_parameters import CORE
 from sweeplib.networks.problem.parameters import DEFAULTS, PARAMETERS, RESERVED
-from sweeplib.networks.problem.problem import RESOLVED, Problem, differs, in_order, pairs
+from sweeplib.networks.problem.problem import RESOLVED, Problem, changed_parameters, differs, in_order
 
 FOLLOWING = (
     *("teacher", "rates", "noise_factor", "student_start", "has_offsets", "trains_second_layer", "learned"),
@@ -36,7 +36,7 @@ class ProblemRow(Problem):
     def of_parts(self) -> tuple[tuple[str, Any], ...]:
         """The parameters of parts that differ from their defaults, as pairs."""
         read = self.__dict__["read"]
-        return pairs({name: read(name) for name in read.table.fields if name not in CORE})
+        return changed_parameters({name: read(name) for name in read.table.fields if name not in CORE})
 
     def __getattr__(self, name: str) -> Any:
         """A parameter of a part."""

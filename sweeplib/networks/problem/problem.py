@@ -46,7 +46,8 @@ class Problem(Core):
         core = {name: value for name, value in values.items() if name in CORE_DEFAULTS}
         others = dict(of_parts) | {name: value for name, value in values.items() if name not in CORE_DEFAULTS}
         try:
-            super().__init__(of_parts=pairs({name: _checked(name, value) for name, value in others.items()}), **core)
+            checked = {name: _checked(name, value) for name, value in others.items()}
+            super().__init__(of_parts=changed_parameters(checked), **core)
         except pydantic.ValidationError as error:
             raise _problem_error(error) from None
         self.__dict__.update(self.of_parts)
@@ -63,7 +64,7 @@ class Problem(Core):
         others = {name: value for name, value in values.items() if name not in CORE_DEFAULTS}
         problem.__dict__.update(CORE_DEFAULTS)
         problem.__dict__.update(values)
-        problem.__dict__["of_parts"] = pairs(others)
+        problem.__dict__["of_parts"] = changed_parameters(others)
         return problem
 
     def __getattr__(self, name: str) -> Any:
@@ -319,7 +320,7 @@ def _checked(name: str, value: Any) -> Any:
         raise _problem_error(error, name) from None
 
 
-def pairs(of_parts: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+def changed_parameters(of_parts: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     """The parameters of parts that differ from their defaults, with their values, in alphabetical order."""
     return (
         tuple(sorted((name, value) for name, value in of_parts.items() if value != DEFAULTS.get(name)))

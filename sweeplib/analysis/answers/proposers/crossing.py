@@ -2,6 +2,7 @@
 
 1. Rows without a mean get seeds; fewer than `FEWEST` rows get others in their widest gaps.
 2. While no row is on the other side of the level, rows are added beyond the end that is nearer to it, to the bounds.
+   So they are beyond an end that is not clearly on a side: the level may be passed there once more.
 3. Several crossings get seeds at the rows between them until there is one, or all of these rows are clearly on a side.
 4. The answer is the crossing of the analysis, with its interval, of all rows (`MeanCurve`).
 5. The gap in which it lies is narrowed to the interval, as long as it is wider than GAP times the wanted half width,
@@ -103,22 +104,26 @@ class CrossingLook:
         return sorted(x for x in rounded if self.bounds[0] <= x <= self.bounds[1] and x not in self.column.x)
 
     def _beyond(self) -> ScanFinding | None:
-        """Return a row beyond the nearer end if there is no crossing, or the interval of one ends beyond the rows."""
+        """Return a row beyond an end near which the level may be passed, as no or an open crossing or its mean says."""
         first, last = self.x[0], self.x[-1]
         is_open = [
             any(cross.low < first for cross in self.crossings),
             any(cross.high > last for cross in self.crossings),
         ]
-        if self.crossings and not any(is_open):
+        if self.crossings and not any(is_open) and self.is_clear[[0, -1]].all():
             return None
         nearer = [0, -1] if self.distance[0] <= self.distance[-1] else [-1, 0]
         for end in nearer:
-            if self.crossings and not is_open[end]:
+            if self.crossings and not is_open[end] and self.is_clear[end]:
                 continue
             bound, step = self.bounds[end], abs(self.x[end] - self.x[end + 1 if end == 0 else end - 1])
             place = max(bound, first - step) if end == 0 else min(bound, last + step)
             if new := [x for x in self._new(np.array([place]), step) if not first <= x <= last]:
                 return ScanFinding(f"the crossing may lie beyond {self.x[end]:.3g}", dict.fromkeys(new, FIRST))
+        if self.crossings and not any(is_open):
+            ends = np.isin(np.arange(len(self.x)), [0, len(self.x) - 1]) & ~self.is_clear
+            again = " and ".join(f"{x:.3g}" for x in self.x[ends])
+            return self._untold(f"the level is passed once more near {again}, at the end of the bounds", ends)
         return self._untold("the level is not passed between the bounds", np.ones(len(self.x), bool))
 
     def _several(self) -> ScanFinding | None:

@@ -45,8 +45,11 @@ BINS = 7
 """Rows in the range."""
 WIDEST_STEP, LEAST_STEP, NEAR = 0.7, 0.2, 1e-6
 """The distances in ln γ between the end of a scan and the next rate beyond it; below which a rate is at a bound."""
-MOSTLY, MOST_RATES = 4.0, 24
-"""The variance by the form of the curve, over that by seeds, from which on rates are added, while there are so few."""
+MOSTLY, HOPELESS, MOST_RATES = 4.0, 256.0, 24
+"""The variance by the form of the curve, over that by seeds, from which on rates are added, while there are so few.
+
+From the second on there is no answer if none can be added: seeds would not narrow the interval to its half.
+"""
 CUT_OFF = 0.002
 """The part of the runs of a row that may end without an exit: their means then are less than .1 % or so too small."""
 
@@ -288,30 +291,32 @@ class ScanLook:
                 "too few rates of the range are cut off neither by a bound nor by the horizon", state=State.none
             )
         if optimum.at_edge:
-            why, is_tried = "its interval is not closed between the ends of the rates", seeds.max() >= MOST_SEEDS
-            more = {} if is_tried else self._more([int(at) for at in np.flatnonzero(self.finite)])
-            return ScanFinding(why, more, State.none if is_tried else State.open)
+            why, has_most = "its interval is not closed between the ends of the rates", seeds.max() >= MOST_SEEDS
+            more = {} if has_most else self._more([int(at) for at in np.flatnonzero(self.finite)])
+            return ScanFinding(why, more, State.none if has_most else State.open)
         half = max(optimum.at - optimum.low, optimum.high - optimum.at)
         ratio = self.question.half_width(optimum.at) / half
         if ratio >= 1.0:
-            return ScanFinding("", {}, State.given, *optimum[:3], 0.0)
+            return ScanFinding("", {}, State.given, optimum.at, optimum.low, optimum.high, 0.0)
         tangent, covariance = curve.smooth.tangent(optimum.at), curve.points.covariance
         weights = tangent.slope_weights
+        # variances of the slope at the optimum: by the seeds, and by what the values leave open of the curve
         noise, form = float(weights @ covariance @ weights), tangent.slope_form**2
         if form > MOSTLY * noise:
             more = self._rates_near(optimum.at)
-            if more or form > MOSTLY**4 * noise:
+            if more or form > HOPELESS * noise:
                 why = "the form of the curve is to be told" if more else self._untold
-                return ScanFinding(why, more, State.open if more else State.none, *optimum[:3])
+                return ScanFinding(why, more, State.open if more else State.none, optimum.at, optimum.low, optimum.high)
         variation = np.sqrt(np.diag(covariance) * seeds)
-        price = curve.points.values if self.question.of == "optimal_learning_rate" else np.zeros_like(weights)
-        goals = neyman_goals(np.abs(weights) * variation, np.exp(price), seeds, ratio**-2)
+        # a run costs its steps, of which these are the logarithms; another quantity costs the same at all rates
+        log_cost = curve.points.values if self.question.of == "optimal_learning_rate" else np.zeros_like(weights)
+        goals = neyman_goals(np.abs(weights) * variation, np.exp(log_cost), seeds, ratio**-2)
         needed = float(np.maximum(goals - seeds, 0.0).sum())
         if goals.max() > SEEDS and seeds.max() >= MOST_SEEDS:
             why = f"a rate would need more than {SEEDS:,} seeds"
-            return ScanFinding(why, {}, State.none, *optimum[:3], needed)
+            return ScanFinding(why, {}, State.none, optimum.at, optimum.low, optimum.high, needed)
         more = dict(zip(map(float, self.column.x[self.finite]), next_totals(seeds, goals), strict=True))
-        return ScanFinding(WIDE, more, State.open, *optimum[:3], needed)
+        return ScanFinding(WIDE, more, State.open, optimum.at, optimum.low, optimum.high, needed)
 
     @property
     def _untold(self) -> str:

@@ -36,7 +36,7 @@ SETTINGS = {
     "distributed.admin.tick.interval": "200ms",
     # With Dask's 100 ms, the memory of workers is read 40 times a second: a sweep on two processors takes 2 % longer.
     "distributed.worker.memory.monitor-interval": "500ms",
-    "distributed.worker.preload": ["sweeplib.engine.execution.worker"],
+    "distributed.worker.preload": ["sweeplib.engine.execution.worker_imports"],
 }
 """Of Dask, for the cluster and its workers."""
 

@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -94,14 +94,22 @@ def recorded(path: Path, lock: str, does: str, *, alone: bool, beats: bool = Fal
     whose = place.kernel(), place.numbers(), place.user(), place.typed(), time.time()
     this = Holder(lock, does, alone, os.getpid(), os.getppid(), socket.gethostname(), *whose)
     path.write_bytes(json.dumps(asdict(this)).encode())
-    if beats:
-        _beating.add(path)
-        _start_to_beat()
+    with signs_of_life(path) if beats else nullcontext():
+        try:
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def signs_of_life(path: Path) -> Iterator[None]:
+    """A context in which a file is touched every `BEAT` seconds, if it is there."""
+    _beating.add(path)
+    _start_to_beat()
     try:
-        yield path
+        yield
     finally:
         _beating.discard(path)
-        path.unlink(missing_ok=True)
 
 
 def new_record(folder: Path) -> Path:
@@ -141,15 +149,15 @@ def living_elsewhere(record: Path, lock: str, *, alone: bool) -> Holder | None:
     There is one only where locks hold on one host alone. It waits for signs of life of those whose last one is recent,
     by the clock of the file system; a process that has ended since, or was killed, gives none.
     """
-    now = _last_sign(record) or 0.0
+    now = last_sign(record) or 0.0
     others = {path: who for path, who in records(record.parent, lock).items() if who.kernel != place.kernel()}
-    signs = {path: _last_sign(path) for path, who in others.items() if alone or who.alone}
+    signs = {path: last_sign(path) for path, who in others.items() if alone or who.alone}
     waiting = {path: sign for path, sign in signs.items() if sign is not None and now - sign < SILENCE}
     end = time.monotonic() + SILENCE
     while waiting and time.monotonic() < end:
         time.sleep(BEAT / 4)
         for path, before in list(waiting.items()):
-            sign = _last_sign(path)
+            sign = last_sign(path)
             if sign is None:
                 del waiting[path]
             elif sign != before:
@@ -166,7 +174,7 @@ def remove_dead(record: Path, is_free: Callable[[str], bool]) -> None:
             path.unlink(missing_ok=True)
 
 
-def _last_sign(path: Path) -> float | None:
+def last_sign(path: Path) -> float | None:
     """Return when a file was touched last; it is opened, for which a network file system asks the server."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)

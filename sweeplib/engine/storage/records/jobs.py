@@ -23,12 +23,15 @@ from sweeplib.engine.process import place
 from sweeplib.engine.process.terminal import harmless
 from sweeplib.engine.process.troubles import reason
 from sweeplib.engine.storage.records.files import DamageError, read_json, write_json
+from sweeplib.engine.storage.records.holders import last_sign, signs_of_life
 from sweeplib.engine.storage.records.locks import at_work
 
 WHOLE = "sweep"
 """The name of the job that runs all stages."""
 INTERRUPTED = "interrupted"
 DIED = "its process has ended without a word"
+SILENCE = 60.0
+"""Seconds without a sign of life after which a process on another host counts as dead: clocks of hosts differ less."""
 
 _records: list["_Record"] = []
 """The records of the jobs of this process, the innermost last."""
@@ -40,11 +43,11 @@ class Job:
 
     `doing` is a step that began at `doing_since`, such as a compilation. Of `total` cases `done` are done, at a `rate`
     per second, the `share` of the work; `cases` are the numbers of those that were computed, by status. `seconds_left`
-    is their estimate at the time of `last_news`. `page` is the link to the `dashboard`'s page of the sweep,
-    `table` what the table of the plan shows of the cases that the job computes, `at_the_end` what the command that runs
-    all stages says and records after the last one, `problem` why the job ended early. Once it has ended, `cpu_seconds`
-    and `memory` are what its process and those that it started took: the seconds of processors of all, and the most
-    bytes of one.
+    is their estimate at the time of `last_news`. The file was touched at `last_sign`. `page` is the link to the
+    `dashboard`'s page of the sweep, `table` what the table of the plan shows of the cases that the job computes,
+    `at_the_end` what the command that runs all stages says and records after the last one, `problem` why the job ended
+    early. Once it has ended, `cpu_seconds` and `memory` are what its process and those that it started took: the
+    seconds of processors of all, and the most bytes of one.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Job:
     page: str | None = None
     cpu_seconds: float = 0.0
     memory: int = 0
+    last_sign: float = 0.0
     table: dict[str, Any] = field(default_factory=dict)
     at_the_end: dict[str, Any] = field(default_factory=dict)
 
@@ -79,8 +83,10 @@ class Job:
 
     @property
     def running(self) -> bool:
-        """Return whether the job's process is alive; of another machine's process it is known only whether it ended."""
-        return self.ended is None and (not self.here or abs(_start_time(self.pid) - self.born) < 1.0)
+        """Return whether the job's process is alive: it is seen here, or gives signs of life on another machine."""
+        if self.ended is not None:
+            return False
+        return abs(_start_time(self.pid) - self.born) < 1.0 if self.here else time.time() - self.last_sign < SILENCE
 
     def seconds(self, now: float) -> float:
         """Return how long the job has taken so far."""
@@ -112,7 +118,8 @@ def job(directory: Path, name: str) -> Iterator[None]:
         record.tell(force=True)
         before = _cpu_seconds()
         try:
-            yield
+            with signs_of_life(record.path):
+                yield
         except BaseException as error:
             record.news["problem"] = _problem_of(error, directory)
             raise
@@ -222,8 +229,8 @@ def _job_in(path: Path) -> Job | None:
     """Return the job that a file describes; None if it is damaged, or of another version."""
     try:
         content = read_json(path) or {}
-        names = {field.name for field in fields(Job)} & content.keys()
+        names = {field.name for field in fields(Job)} & content.keys() - {"last_sign"}
         values: dict[str, Any] = {name: harmless(v) if isinstance(v := content[name], str) else v for name in names}
-        return Job(**values) if "name" in values else None
+        return Job(**values, last_sign=last_sign(path) or 0.0) if "name" in values else None
     except (DamageError, OSError):
         return None

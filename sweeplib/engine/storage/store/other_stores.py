@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.engine.cases import Recording
-from sweeplib.engine.runs import kind_of
+from sweeplib.engine.run_names import kind_of
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.store.inventory import Inventory, identities_of_cases
 from sweeplib.engine.storage.store.layout import Layout

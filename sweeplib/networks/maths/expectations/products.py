@@ -117,9 +117,9 @@ def rest_sums(
 
 @without_references
 def fill_hinge_means(u: Array, slope: float, across: float, knot: float, out: Array) -> None:
-    """Fill φ(u) E[(z − knot)⁺], φ(u) P(z > knot) and its derivative in `slope u` times the slope (3, n).
+    """Fill (3, n) with E[(z − knot)⁺], P(z > knot) and the derivative of the latter in u, where z = slope u + across v.
 
-    Here z = slope u + across v, given u.
+    u (n,) is given and v is standard normal. All three are multiplied by the density φ(u).
     """
     if across > 0.0:
         for q in range(len(u)):

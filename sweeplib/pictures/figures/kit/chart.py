@@ -76,6 +76,7 @@ def chart_figure(
 
     @wraps(declare)
     def declared(ds: Any, analyses: Mapping[str, Any], **options: Any) -> Chart:
+        """Return the chart of a dataset, after a check that the measurements of others fit its axes."""
         chart = declare(ds, analyses, **options)
         if chart.published:
             source = analyses[chart.needs[0]] if chart.needs else ds
