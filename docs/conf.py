@@ -48,10 +48,10 @@ html_show_sourcelink = False
 html_last_updated_fmt = None
 html_context = {"default_mode": "auto"}
 WITHOUT_SECTIONS = (
-    "tutorial",
+    "tutorial*",
     "theory",
     "expectations",
-    "gallery",
+    "gallery*",
     "performance",
     "comparison",
     "faq",

@@ -1,9 +1,10 @@
 """The pictures of the pages: which of them differ from what they were made from, and how they are drawn again.
 
 `make pictures` runs the configs of those that do, in build/pictures, and writes their PNG files, which carry the digest
-of what they were made from: the config but for what only says how it is run, the options of the figure and of the
-analyses that it draws, and the code of these, of the labels and of the style. Other code is left out, because most of
-its changes are no changes of a picture; who makes one that is draws all of them: `make pictures PICTURES=all`.
+of what they were made from: the config but for what only says how it is run, its function, the options of the figure
+and of the analyses that it draws, and the code of these, of the labels and of the style. Other code is left out,
+because most of its changes are no changes of a picture; who makes one that is draws all of them:
+`make pictures PICTURES=all`.
 """
 
 import io
@@ -31,6 +32,8 @@ IMAGES, RESULTS = ROOT / "docs" / "images", ROOT / "build" / "pictures"
 PICTURES: dict[str, dict[str, str]] = parsed((ROOT / "docs" / "pictures.yaml").read_text(encoding="utf-8"))
 KEY = "made from"
 """The name of the digest in the text of a PNG file."""
+SOURCES = (".py", ".c")
+"""The files of a function."""
 LOOKS = ("sweeplib.networks.simulation.labels", "sweeplib.pictures.figures.kit.style")
 """The modules of labels and style."""
 SHRINKING, COLOURS = 1.5, 128
@@ -45,12 +48,15 @@ def digest_of(picture: str) -> str:
     figure, options = requested(entry, figures[entry])
     needs = figure.needed(options)
     modules = [origin_of("figure", figure.name), *(origin_of("analysis", need) for need in needs), *LOOKS]
+    functions = sorted((ROOT / "config").glob(f"{config}.*")) if "simulator" in parsed(text) else []
     parts = {
         "settings": settings_digest(text),
         "options": figures[entry] | {"reference": references_digest(options.get("reference", []))},
         "analyses": {need: analyses.get(need, {}) for need in needs},
         "code": [digest(code(_file(module)).encode()) for module in modules],
     }
+    if files := [path for path in functions if path.suffix in SOURCES]:
+        parts["function"] = [digest(path.read_bytes()) for path in files]
     return digest(json.dumps(parts, sort_keys=True, default=str).encode())
 
 
@@ -92,7 +98,7 @@ def draw(names: Iterable[str]) -> None:
 def _write(name: str, made_from: str) -> None:
     """Write a picture from that of the report of its config, smaller and with its digest."""
     config, figure = (PICTURES[name][key] for key in ("config", "figure"))
-    with Image.open(RESULTS / config / "figures" / f"{figure}.png") as drawn:
+    with Image.open(RESULTS / Path(config).name / "figures" / f"{figure}.png") as drawn:
         size = tuple(round(length / SHRINKING) for length in drawn.size)
         picture = drawn.convert("RGB").resize(size, Image.Resampling.LANCZOS)
     text = PngInfo()

@@ -28,6 +28,7 @@ BLOCKS = [
 TESTED_ELSEWHERE = {"docs/how-to/plugins.md": "tests/unit/test_plugins_page.py runs all of its files"}
 IN_ORDER = [
     "docs/tutorial.md",
+    "docs/tutorial-functions.md",
     "docs/how-to/growing.md",
     "docs/how-to/reading.md",
     "docs/how-to/figures.md",
