@@ -73,6 +73,10 @@ class Simulator(ABC):
         """Return the names of the states of cases among checkpoints; none if it keeps no states."""
         return ()
 
+    def own_labels(self) -> Mapping[str, Mapping[str, str]]:
+        """Return the attributes that names have in a dataset which no code of the library says, such as units."""
+        return {}
+
     @abstractmethod
     def variables(self, case: Any) -> dict[str, Variable]:
         """Return what is stored of a case: the variables that it records, and `end_state` if runs go on from it."""

@@ -150,6 +150,10 @@ class FunctionSimulator(Simulator):
             returned = self.function.called(timeout, **random, **times, **values)
         return checked_results(self.function, returned, lengths_of(case))
 
+    def own_labels(self) -> Mapping[str, Mapping[str, str]]:
+        """Return the attributes of parameters and results, which the signature and the decorator say."""
+        return {name: dict(self.label(name)) for name in (*self.function.arguments, *self.function.results)}
+
     def variables(self, case: FunctionCase) -> dict[str, Variable]:
         """Return the results, with the lengths that they have for this case."""
         values = lengths_of(case)

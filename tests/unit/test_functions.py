@@ -148,6 +148,31 @@ def test_a_sweep_of_a_function_grows_and_an_edit_computes_it_again(written: Call
     assert len({original, codes["helper"], codes["default"]}) == 3
 
 
+LABELS = """
+import sweeplib, sys
+ds = sweeplib.Sweep.from_yaml(sys.argv[1], results="results").run(progress=False)
+print(ds.position.units, ds.path.long_name, ds.bias.long_name, ds.passed.attrs.get("units"))
+"""
+
+
+@pytest.mark.rest
+def test_an_edited_label_is_in_the_dataset_although_the_cases_stay(
+    written: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Units that are wrong without a word are worse than none."""
+    edited = WALK.replace('position="m", passed="1"', 'position="km", passed="s"').replace(
+        "path of the walk", "its path"
+    )
+    edited, said = edited.replace("drift of a step", "the drift"), []
+    for code in (WALK, edited, WALK):
+        config = written(code, "grid: {bias: [0.0, 0.5]}\nseeds: 2\nfigures: []")
+        command = [sys.executable, "-c", LABELS, str(config)]
+        said.append(subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout)
+    assert said == [first := "m path of the walk drift of a step None\n", "km its path the drift s\n", first]
+    computed = (tmp_path / "results" / "own" / "journal" / "walk.jsonl").read_text(encoding="utf-8")
+    assert computed.count('"computed"') == 1
+
+
 @pytest.mark.parametrize(
     ("what", "status", "says"),
     [

@@ -47,6 +47,7 @@ NOT_RUN = {
     "make test ": "would run these tests in themselves",
     "python3 -m venv": "installs packages from the network",
     "Snakefile, workflow/": "the list of folders",
+    "        you: a YAML file": "the drawing of the rooms",
     "git clone": "needs the network",
     ".venv/bin/sweeplib plan": "installed by `make`, and SLURM follows",
     "sbatch": "needs SLURM: tests/slurm/on_slurm.py",

@@ -230,4 +230,6 @@ def _is_shared(layout: Layout, name: str) -> bool:
 def _variable(layout: Layout, name: str) -> StoredVariable:
     array = layout.array(name)
     dims = tuple(layout.variables[name])
-    return StoredVariable(dims, array.dtype, array.fill_value, array.attrs.asdict())
+    # a label that was edited since the cases ran makes no new cases
+    labels = layout.simulator.own_labels().get(name, {})
+    return StoredVariable(dims, array.dtype, array.fill_value, {**array.attrs.asdict(), **labels})
