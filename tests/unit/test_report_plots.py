@@ -448,6 +448,14 @@ def test_the_distribution_is_that_of_the_figure(ds):
     assert [each["name"] for each in plot.spec["choice"]["y"]] == ["fraction", "fraction_left"]
 
 
+def test_the_distribution_of_equal_values_has_no_tick_that_is_no_number(ds):
+    """Its curves have fewer places than runs; the rest of them is NaN."""
+    ds["exit_steps"] = xr.full_like(ds.exit_steps, 3.0).assign_attrs(ds.exit_steps.attrs)
+    plot = figure_plot("distribution", ds, y="exit_steps")
+    assert plot.spec["ticks"]["x"] == [3.0]
+    json.dumps(plot.json, allow_nan=False)
+
+
 def test_trajectories_are_runs_with_the_median_of_all(ds):
     plot = figure_plot("trajectories", ds, y="risk", runs=3)
     assert set(values(plot.table, "seed")) == {0, 1, 2}

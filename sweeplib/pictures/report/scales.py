@@ -40,7 +40,7 @@ def ticks_of_cells(places: xr.DataArray) -> dict[str, Any] | None:
 
 def few_ticks(values: xr.DataArray) -> list[float] | None:
     """Return the values as ticks if there are few of them; otherwise None."""
-    distinct = np.unique(values.values)
+    distinct = np.unique(values.values[np.isfinite(values.values)])
     return distinct.tolist() if len(distinct) <= FEW_TICKS else None
 
 
