@@ -410,7 +410,10 @@ def test_an_example_is_a_valid_part_of_a_config(address: str) -> None:
     meaning, _, example = text.partition("\n\n")
     assert meaning.startswith(f"{address if address in KEYS else address.partition('.')[2]}: ")
     part = document(example).data
-    if address in FunctionSections.model_fields:
+    if (
+        address in FunctionSections.model_fields
+        or address in FunctionConfig.model_fields.keys() - SweepConfig.model_fields
+    ):
         FunctionConfig.model_validate({"simulator": "own.py", "name": "any", **part})
     else:
         SweepConfig.model_validate({"dynamics": ["ode"], "times": [0], "name": "any", **part})

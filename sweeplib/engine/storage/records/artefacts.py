@@ -78,7 +78,8 @@ def made_from(sweep: "Design", directory: Path, stage: str, name: str = "") -> d
     """Return what the artefact of a stage, an analysis or a figure by its name, is made from now."""
     if stage == "finalise":
         code = _code(sweep, "simulate", "sweeplib.engine.storage.dataset.finalise", home_of(sweep.simulator))
-        labels = {"labels": dict(own)} if (own := sweep.simulator.own_labels()) else {}
+        names = sweep.simulator.own_labels()
+        labels = {"labels": dict(names)} if names else {}
         return cases_made_from(sweep) | labels | {"code": code, "credits": [*sweep.authors, sweep.licence]}
     kinds = {entry: options.get("kind", entry) for entry, options in sweep.figures.items()}
     if stage == "analyse":
