@@ -254,7 +254,7 @@ print(json.dumps(said))
 def test_a_field_that_is_new_is_refused_by_every_dynamics(tmp_path: Path) -> None:
     """In a copy of the package with one more line, of which nothing else knows."""
     shutil.copytree(Path(sweeplib.__file__).parent, tmp_path / "sweeplib", ignore=shutil.ignore_patterns("*.nb?"))
-    file, last = tmp_path / "sweeplib" / "problem" / "base_parameters.py", "    of_parts: "
+    file, last = tmp_path / "sweeplib" / "networks" / "problem" / "base_parameters.py", "    of_parts: "
     text = file.read_text()
     assert text.count(last) == 1
     field = '    inertia: NotNegative = parameter(0.0, "inertia", "", 0.5)\n    """Inertia."""\n'
