@@ -3,10 +3,9 @@
 import time
 from collections.abc import Callable
 
-import numba
 import numpy as np
 
-from benchmarks.odes import committee
+from benchmarks.odes import called, committee
 from sweeplib.networks.maths.expectations.addresses import drifts_address
 from sweeplib.networks.maths.expectations.system import System, empty_drifts
 from sweeplib.networks.problem import Problem
@@ -21,13 +20,6 @@ PAIRS = (
 """Students, each with the activation of a teacher of two units or with a formula of its fields."""
 SECONDS = 0.3
 """Seconds for which a call is repeated."""
-
-
-@numba.njit(error_model="numpy")
-def _called(drifts, calls, system, out):  # type: ignore[no-untyped-def]
-    """Call the drifts from compiled code, as an integrator does."""
-    for _ in range(calls):
-        drifts(system, out)
 
 
 def seconds_of(work: Callable[[int], object]) -> float:
@@ -47,7 +39,7 @@ def seconds_of(work: Callable[[int], object]) -> float:
 
 def home(rule: Callable[..., object]) -> str:
     """Return the file in which a rule is, without its ending."""
-    return str(getattr(rule, "__module__", "")).rpartition(".")[2]
+    return rule.__module__.rpartition(".")[2]
 
 
 def row(student: str, teacher: str, p: int = 2, k: int = 2) -> list[str]:
@@ -68,7 +60,7 @@ def row(student: str, teacher: str, p: int = 2, k: int = 2) -> list[str]:
             break
         errors.append(float(rule.drift_errors(*one, np.array([1e-3]), stretch=stretch)[0]))
         system, out = System(Q, M, P, a, a_star, 1e-3, stretch, rule.pair), empty_drifts(p, k)
-        times.append(seconds_of(lambda calls, s=system, o=out: _called(drifts, calls, s, o)))
+        times.append(seconds_of(lambda calls, s=system, o=out: called(drifts, calls, s, o)))
     refused = ["refused"] * (3 - len(errors))
     cells += ["exact" if error == 0.0 else f"{error:.0e}" for error in errors] + refused
     return cells + [f"{float(f'{1e6 * seconds:.2g}'):,g}" for seconds in times] + refused

@@ -22,7 +22,7 @@ def committee(p: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @numba.njit(error_model="numpy")
-def _called(drifts, calls, system, out):  # type: ignore[no-untyped-def]
+def called(drifts, calls, system, out):  # type: ignore[no-untyped-def]
     """Call the drifts from compiled code, as an integrator does."""
     for _ in range(calls):
         drifts(system, out)
@@ -35,7 +35,7 @@ def right_hand_side(p: int, k: int, calls: int, activation: str = "erf") -> Work
     system, out = System(Q, M, P, np.ones(p), np.ones(k), 1e-3, 1.0, no_functions()), empty_drifts(p, k)
 
     def work() -> float:
-        _called(drifts, calls, system, out)
+        called(drifts, calls, system, out)
         return calls
 
     return work

@@ -138,3 +138,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next(place for place, start in enumerate(LONGEST_FIRST) if path.startswith(start))
 
     items.sort(key=place)
+
+
+@pytest.fixture
+def forgotten_functions() -> Iterator[None]:
+    """Functions and programs that a test declares are not there for the next one."""
+    from sweeplib.functions.function import FUNCTIONS
+
+    before = {name: list(functions) for name, functions in FUNCTIONS.items()}
+    yield
+    FUNCTIONS.clear()
+    FUNCTIONS.update(before)

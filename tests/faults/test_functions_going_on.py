@@ -1,9 +1,5 @@
 """Long cases of a function that are killed at random times go on from their last states, to the same bits."""
 
-import os
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -12,6 +8,7 @@ import pytest
 import xarray as xr
 
 import sweeplib
+from tests.faults.killed_functions import Process, run_with_kills, sleep_until
 
 FUNCTION = """
 import os
@@ -53,30 +50,15 @@ def test_the_bits_of_a_killed_sweep_of_long_cases_are_those_of_one_that_ran_thro
     """After each kill a case goes on from its last state: each loses at most what it did since then."""
     (tmp_path / "spins.py").write_text(FUNCTION, encoding="utf-8")
     (tmp_path / "spins.yaml").write_text(f"{CONFIG}cluster: {{workers: {workers}}}\n", encoding="utf-8")
-    rng, kills = np.random.default_rng(workers), 0
-    environment = {**os.environ, "PYTHONPATH": str(Path(sweeplib.__file__).parents[1])}
-    command = [sys.executable, "-m", "sweeplib", "sweep", "spins.yaml", "--results"]
-    for folder, most in (("whole", 0), ("killed", 4)):
-        steps = tmp_path / f"steps_{folder}"
-        environment["STEPS"] = str(steps)
-        while True:
-            process = subprocess.Popen(
-                [*command, folder], cwd=tmp_path, env=environment, start_new_session=True,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            )  # fmt: skip
-            kept = tmp_path / folder / "spins" / "checkpoints"
-            until = None
-            while kills < most and process.poll() is None and (until is None or time.monotonic() < until):
-                if until is None and kept.exists() and any(kept.iterdir()):
-                    until = time.monotonic() + rng.uniform(0.0, 2.0)
-                time.sleep(0.01)
-            if kills < most and process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-                kills += 1
-                continue
-            assert process.wait() == 0
-            break
+    rng, kept = np.random.default_rng(workers), tmp_path / "killed" / "spins" / "checkpoints"
+
+    def wait(process: Process) -> None:
+        sleep_until(lambda: kept.exists() and any(kept.iterdir()), process)
+        until = time.monotonic() + rng.uniform(0.0, 2.0)
+        sleep_until(lambda: time.monotonic() >= until, process)
+
+    run_with_kills("spins.yaml", "whole", tmp_path, 0, wait, STEPS=str(tmp_path / "steps_whole"))
+    kills = run_with_kills("spins.yaml", "killed", tmp_path, 4, wait, STEPS=str(tmp_path / "steps_killed"))
     whole, again = (sweeplib.open(tmp_path / folder / "spins").load() for folder in ("whole", "killed"))
     xr.testing.assert_identical(whole.drop_attrs(), again.drop_attrs())
     assert whole.m.values.tobytes() == again.m.values.tobytes()

@@ -1,10 +1,5 @@
 """A sweep of a function that is killed goes on to the same bits; calls that end their process harm no other."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +9,7 @@ import xarray as xr
 import sweeplib
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.store.outcomes import first_outcomes
+from tests.faults.killed_functions import Process, run_with_kills, sleep_until
 
 FUNCTION = """
 import os
@@ -44,29 +40,14 @@ def test_the_bits_of_a_killed_sweep_of_a_function_are_those_of_one_that_ran_thro
     """900 cases; no more than a block of each worker is computed again after each kill."""
     (tmp_path / "slow.py").write_text(FUNCTION, encoding="utf-8")
     (tmp_path / "slow.yaml").write_text(f"{CONFIG}root_seed: {root_seed}\n", encoding="utf-8")
-    rng, kills = np.random.default_rng(root_seed), 0
-    environment = {**os.environ, "PYTHONPATH": str(Path(sweeplib.__file__).parents[1])}
-    command = [sys.executable, "-m", "sweeplib", "sweep", "slow.yaml", "--results"]
-    for folder, killed in (("killed", True), ("whole", False)):
-        calls = tmp_path / f"calls_{folder}"
-        environment["CALLS"] = str(calls)
-        while True:
-            process = subprocess.Popen(
-                [*command, folder], cwd=tmp_path, env=environment, start_new_session=True,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            )  # fmt: skip
-            if killed and kills < 3:
-                begun = calls.stat().st_size if calls.exists() else 0
-                until = begun + int(rng.integers(40, 250))
-                while process.poll() is None and (not calls.exists() or calls.stat().st_size < until):
-                    time.sleep(0.01)
-            if killed and kills < 3 and process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-                kills += 1
-                continue
-            assert process.wait() == 0
-            break
+    rng, calls = np.random.default_rng(root_seed), tmp_path / "calls_killed"
+
+    def wait(process: Process) -> None:
+        until = (calls.stat().st_size if calls.exists() else 0) + int(rng.integers(40, 250))
+        sleep_until(lambda: calls.exists() and calls.stat().st_size >= until, process)
+
+    kills = run_with_kills("slow.yaml", "killed", tmp_path, 3, wait, CALLS=str(calls))
+    run_with_kills("slow.yaml", "whole", tmp_path, 0, wait, CALLS=str(tmp_path / "calls_whole"))
     whole, again = (sweeplib.open(tmp_path / folder / "slow").load() for folder in ("whole", "killed"))
     xr.testing.assert_identical(whole.drop_attrs(), again.drop_attrs())
     assert whole.attrs["digest"] == again.attrs["digest"]

@@ -23,7 +23,7 @@ import pytest
 import xarray as xr
 
 from sweeplib.engine.storage.records.files import read_lines
-from sweeplib.engine.storage.records.jobs import SILENCE
+from sweeplib.engine.storage.records.jobs import SILENCE_ELSEWHERE
 from tests.faults.commands import SWEEPLIB
 from tests.faults.sweeps import wait_until
 
@@ -182,7 +182,7 @@ def test_a_lock_ends_with_its_holder_on_any_host(hosts: tuple[Host, Host]) -> No
     send(first, signal.SIGKILL)
     first.wait()
     for record in one.results.glob("shared/jobs/*.json"):
-        os.utime(record, (time.time() - 2 * SILENCE,) * 2)
+        os.utime(record, (time.time() - 2 * SILENCE_ELSEWHERE,) * 2)
     assert other.start("status").wait(LONGEST) == 0 and other.said.startswith("shared: unfinished"), other.said
     assert other.start("sweep", 8).wait(LONGEST) == 0, other.said
     assert cases_in(one.results) == 16 and not computed_twice(one.results)

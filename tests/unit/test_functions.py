@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -71,13 +71,7 @@ def troubled(rng, what: str = "fine"):
 """
 
 
-@pytest.fixture(autouse=True)
-def _forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Functions that a test defines are not there for the next one."""
-    before = {name: list(functions) for name, functions in FUNCTIONS.items()}
-    yield
-    FUNCTIONS.clear()
-    FUNCTIONS.update(before)
+pytestmark = pytest.mark.usefixtures("forgotten_functions")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ from sweeplib.engine.files.strict_yaml import parsed
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.store.outcomes import first_outcomes
 from sweeplib.functions import program
-from sweeplib.functions.function import FUNCTIONS, registered
+from sweeplib.functions.function import registered
 
 MODEL = """
 import json, sys
@@ -36,13 +36,7 @@ GRID = "grid: {T: [0.5, 1], law: [normal, signs]}\nfigures: []\n"
 Written = Callable[..., Path]
 
 
-@pytest.fixture(autouse=True)
-def _forgotten() -> Iterator[None]:
-    """Programs that a test declares are not there for the next one."""
-    before = {name: list(functions) for name, functions in FUNCTIONS.items()}
-    yield
-    FUNCTIONS.clear()
-    FUNCTIONS.update(before)
+pytestmark = pytest.mark.usefixtures("forgotten_functions")
 
 
 @pytest.fixture

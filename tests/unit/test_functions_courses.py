@@ -15,7 +15,7 @@ from sweeplib.config import load
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
 from sweeplib.engine.storage.store.outcomes import first_outcomes
-from sweeplib.functions.function import FUNCTIONS, TimeUpError, registered
+from sweeplib.functions.function import TimeUpError, registered
 from sweeplib.functions.simulator import FunctionSimulator
 from sweeplib.functions.states import state_bytes, state_in
 
@@ -39,13 +39,7 @@ KEYS = "grid: {drift: [0, 0.5]}\nseeds: 2\nfigures: []\ntimes: {linspace: [0, 40
 Written = Callable[..., Path]
 
 
-@pytest.fixture(autouse=True)
-def _forgotten() -> Iterator[None]:
-    """Functions that a test defines are not there for the next one."""
-    before = {name: list(functions) for name, functions in FUNCTIONS.items()}
-    yield
-    FUNCTIONS.clear()
-    FUNCTIONS.update(before)
+pytestmark = pytest.mark.usefixtures("forgotten_functions")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from sweeplib.engine.execution.blocks import Block, BlockReport
 from sweeplib.engine.execution.progress import RunProgress, Steps
 from sweeplib.engine.storage.records import holders
 from sweeplib.engine.storage.records.files import write_json
-from sweeplib.engine.storage.records.jobs import DIED, INTERRUPTED, SILENCE, Job, job, jobs, tell
+from sweeplib.engine.storage.records.jobs import DIED, INTERRUPTED, SILENCE_ELSEWHERE, Job, job, jobs, tell
 from sweeplib.engine.storage.records.locks import part_lock, sweep_lock
 from sweeplib.errors import BusyError, InputError
 from tests.faults.sweeps import wait_until
@@ -113,7 +113,7 @@ def test_a_job_of_another_host_runs_while_it_gives_signs_of_life(
     write_json(path, {"name": "simulate", "pid": os.getpid(), "host": "elsewhere", "last_sign": time.time() + 1e9})
     assert jobs(tmp_path)["simulate"].running
     assert state(jobs(tmp_path), []) == "running"
-    os.utime(path, (time.time() - 2 * SILENCE,) * 2)
+    os.utime(path, (time.time() - 2 * SILENCE_ELSEWHERE,) * 2)
     assert not jobs(tmp_path)["simulate"].running
     assert jobs(tmp_path)["simulate"].outcome == DIED
     assert state(jobs(tmp_path), []) == "unfinished"

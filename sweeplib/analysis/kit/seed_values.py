@@ -42,14 +42,19 @@ CUT_OFF = 0.002
 class Curves(NamedTuple):
     """Values of runs, NaN for those that do not count, and the numbers on the axis along which they are compared.
 
-    Of exits there are `censored`, where too many runs did not exit, and `restricted`, the values to exit or horizon.
+    `censored` are the places at which too many runs did not exit, `restricted` the values of exits up to the horizon.
     """
 
     values: xr.DataArray
     x: xr.DataArray
     along: str
-    censored: xr.DataArray | None = None
-    restricted: xr.DataArray | None = None
+    censored: xr.DataArray
+    restricted: xr.DataArray
+
+    @classmethod
+    def complete(cls, values: xr.DataArray, x: xr.DataArray, along: str) -> Curves:
+        """Return curves of values that no horizon cuts off."""
+        return cls(values, x, along, xr.zeros_like(values.isel(seed=0, drop=True), dtype=bool), values)
 
 
 def curves_along(ds: xr.Dataset, of: str, along: str | None, time: float | None, max_lost: float) -> Curves:
@@ -63,7 +68,7 @@ def curves_along(ds: xr.Dataset, of: str, along: str | None, time: float | None,
         sample = passages(ds, PASSAGES[of], max_lost)
         x = ds[axis].astype(float)
         if of == "exited":
-            return Curves(sample.reached.astype(float).where(sample.used), x, axis)
+            return Curves.complete(sample.reached.astype(float).where(sample.used), x, axis)
         censored = sample.censored().sum("seed") > CUT_OFF * sample.used.sum("seed")
         restricted = sample.restricted() * (samples_of_a_step(ds) if of == "exit_samples" else 1.0)
         return Curves(restricted.where(~censored), x, axis, censored, restricted)
@@ -72,7 +77,7 @@ def curves_along(ds: xr.Dataset, of: str, along: str | None, time: float | None,
         values = values.sel(time=ds["time"].values[-1] if time is None else time, drop=True)
     lost = without_value(values, run)
     runs = unless_lost(values.where(run & ~lost), lost, run, max_lost, has_diverged(ds))
-    return Curves(runs, ds[axis].astype(float), axis)
+    return Curves.complete(runs, ds[axis].astype(float), axis)
 
 
 def axis_along(ds: Outline, of: str, along: str | None) -> str:

@@ -93,11 +93,8 @@ class AlongAxis(ABC):
     def runs(self, ds: xr.Dataset, options: Mapping[str, Any]) -> RateScan:
         """Return the values of single runs along the axis."""
         curves = curves_along(ds, *(options[name] for name in ("of", "along", "time", "max_lost")))
-        never = xr.zeros_like(curves.values.isel(seed=0, drop=True), dtype=bool)
-        censored = never if curves.censored is None else curves.censored
-        restricted = curves.values if curves.restricted is None else curves.restricted
         x = curves.x.broadcast_like(ds["status"].isel(seed=0, drop=True))
-        return RateScan(curves.values, x, censored, never, restricted)
+        return RateScan(curves.values, x, curves.censored, xr.zeros_like(curves.censored), curves.restricted)
 
     def check(self, outline: Outline, options: Mapping[str, Any]) -> None:
         """Raise InputError unless the analysis looks along the axis that may get values."""

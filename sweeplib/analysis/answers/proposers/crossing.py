@@ -121,7 +121,8 @@ class CrossingLook:
             if new := [x for x in self._new(np.array([place]), step) if not first <= x <= last]:
                 return ScanFinding(f"the crossing may lie beyond {self.x[end]:.3g}", dict.fromkeys(new, FIRST))
         if self.crossings and not any(is_open):
-            ends = np.isin(np.arange(len(self.x)), [0, len(self.x) - 1]) & ~self.is_clear
+            ends = ~self.is_clear
+            ends[1:-1] = False
             again = " and ".join(f"{x:.3g}" for x in self.x[ends])
             return self._untold(f"the level is passed once more near {again}, at the end of the bounds", ends)
         return self._untold("the level is not passed between the bounds", np.ones(len(self.x), bool))

@@ -30,7 +30,7 @@ WHOLE = "sweep"
 """The name of the job that runs all stages."""
 INTERRUPTED = "interrupted"
 DIED = "its process has ended without a word"
-SILENCE = 60.0
+SILENCE_ELSEWHERE = 60.0
 """Seconds without a sign of life after which a process on another host counts as dead: clocks of hosts differ less."""
 
 _records: list["_Record"] = []
@@ -86,7 +86,9 @@ class Job:
         """Return whether the job's process is alive: it is seen here, or gives signs of life on another machine."""
         if self.ended is not None:
             return False
-        return abs(_start_time(self.pid) - self.born) < 1.0 if self.here else time.time() - self.last_sign < SILENCE
+        if self.here:
+            return abs(_start_time(self.pid) - self.born) < 1.0
+        return time.time() - self.last_sign < SILENCE_ELSEWHERE
 
     def seconds(self, now: float) -> float:
         """Return how long the job has taken so far."""
