@@ -74,7 +74,7 @@ class Simulator(ABC):
         return ()
 
     def own_labels(self) -> Mapping[str, Mapping[str, str]]:
-        """Return the attributes that names have in a dataset which no code of the library says, such as units."""
+        """Return units and labels that the user's code gives to variables, by name; none if the library gives all."""
         return {}
 
     @abstractmethod

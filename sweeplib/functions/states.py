@@ -10,7 +10,7 @@ import numpy as np
 
 ALLOWED = "numbers, texts, arrays, generators of NumPy, and lists, tuples and dicts of them"
 TEXT = "text"
-"""The name of the array with what is no array."""
+"""The name of the array that has, as JSON, all of the state but its arrays."""
 
 
 def state_bytes(state: Any) -> bytes:

@@ -104,7 +104,7 @@ class MeanCurve:
         counts = self.linear.present.sum(axis=0)
         share = (self.linear.logs * counts + 0.5) / (counts + 1.0)
         parts = self.linear.parts * np.sqrt(1.0 - 1.0 / counts) / (share * (1.0 - share))
-        # The variance of a logit by Gart and Zweifel (1967), finite where all or none of the runs passed.
+        # The variance of a logit by Gart and Zweifel (1967) is finite where all runs passed, or none.
         variances = (1.0 / share + 1.0 / (1.0 - share)) / (counts + 1.0)
         return SmoothCurve(
             self.x, np.log(share / (1.0 - share)), parts, of_logarithms=False, with_shared=True,

@@ -26,7 +26,7 @@ class CheckpointFolder:
     keep_ends: bool = False
 
     def read(self, name: str) -> bytes | None:
-        """Return what is kept under a name; None if there is nothing, or any bit of it has changed."""
+        """Return what is kept under a name; None if there is nothing, or if a bit of it has changed since."""
         try:
             content = file_bytes(self._path(name))
         except OSError:
