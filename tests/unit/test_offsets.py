@@ -8,7 +8,7 @@ import pytest
 from scipy.special import erf
 
 from sweeplib import DYNAMICS, InputError, Problem, simulate
-from sweeplib.networks.dynamics.sgd import population_with
+from sweeplib.networks.dynamics.weight_dynamics import population_with
 from sweeplib.networks.maths.activations import activation
 from sweeplib.networks.maths.offsets import OffsetRisks
 from sweeplib.networks.numerics.random import normals, random_words, stream_key

@@ -22,6 +22,7 @@ from sweeplib.errors import InputError
 from sweeplib.networks.dynamics.dynamics import DYNAMICS, STEPS, NumericalOptions
 from sweeplib.networks.dynamics.lane_dynamics import LaneDynamics, rows, unrolled
 from sweeplib.networks.dynamics.replicas import Replicas
+from sweeplib.networks.dynamics.step_dynamics import functions_of
 from sweeplib.networks.kernels.chain import Settings, chain_network, chain_prepare
 from sweeplib.networks.kernels.chain_batches import batch_step, batch_work
 from sweeplib.networks.kernels.chain_blocks import BlockSettings, block_network, block_step, block_work
@@ -50,7 +51,7 @@ class SgdChain(LaneDynamics):
         super().__init__(replicas, options)
         p, k = replicas.p, replicas.k
         of_batch, decays = (replicas.batch_size, replicas.repeats), bool((replicas.numbers.weight_decay > 0.0).any())
-        self.called = self.functions()
+        self.called = functions_of(replicas)
         self._rows = 2 * p if self.called.rule.has_velocities else p
         remembers = UPDATES[replicas.rule.update].memory is not None
         lessons = replicas.replayed
