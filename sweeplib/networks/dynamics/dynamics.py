@@ -64,6 +64,8 @@ class Dynamics(ABC):
     """Whether a step of SGD takes some of its time; a limit of steps of no time counts none."""
     law_of: ClassVar[str | None] = None
     """The name of another dynamics if its results have the same law; the tests of dynamics compare both."""
+    samples_of: ClassVar[str | None] = None
+    """The name of another dynamics whose samples it has with the same seed; None for samples of its own."""
     states_exit_errors: ClassVar[bool] = False
     """Whether it has `exit_time_error`, `exit_steps_error` (n, thresholds), recorded with the exits."""
     cost_seconds: ClassVar[tuple[float, float, float]] = (1e-10, 0.0, 0.0)

@@ -81,7 +81,7 @@ class Sgd(WeightDynamics, StepDynamics):
             self.stop()
         if self.replicas.thresholds.size:
             for i in np.flatnonzero(self.running):
-                self.Q[i], self.M[i] = self._overlaps(int(i))
+                self.Q[i], self.M[i] = overlaps_of_weights(*self._weights[i])
 
     def _take(self, i: int, until: int) -> None:
         """Take some steps of replica i, the first with the uses of its batch that are left."""

@@ -3,6 +3,7 @@
 A training set is the first n = `samples` of the stream of a run. It is not stored in results.
 """
 
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -24,7 +25,7 @@ from sweeplib.networks.numerics.compiled import specialised
 from sweeplib.networks.numerics.random import stream_key
 from sweeplib.networks.problem import DATA, DEFAULTS, UPDATES, Problem
 from sweeplib.networks.problem.targets import target
-from sweeplib.networks.views import TrainingView, View
+from sweeplib.networks.views import OverlapView, TrainingView, View
 
 _OF_DIVERGED = np.errstate(over="ignore", invalid="ignore")
 """Only runs that diverged overflow here."""
@@ -97,46 +98,13 @@ class WeightDynamics(OverlapDynamics):
         variance = max(out.square[0] - (out.gradient**2).sum() / d, 0.0) / p**2
         return out.loss[0], variance
 
-    @_OF_DIVERGED
-    def _overlaps(self, i: int) -> tuple[Array, Array]:
-        return overlaps_of_weights(*self._weights[i])
-
-    @_OF_DIVERGED
-    def _block_overlaps(self, i: int) -> tuple[Array, Array]:
-        """Q (L, p, p) and M (L, p, k) of the blocks of inputs."""
-        W, W_star = (weights.astype(float) for weights in self._weights[i])
-        Q, M, _ = block_overlaps(W, W_star, self.replicas.multiplicities[i])
-        return Q, M
-
-    @_OF_DIVERGED
-    def _norms(self, i: int) -> Array:
-        """The diagonal of Q (p,)."""
-        W, _ = self._weights[i]
-        # summed in double precision, also where the weights are stored in single
-        return np.einsum("ij,ij->i", W, W, dtype=float) / W.shape[1]
-
-    @_OF_DIVERGED
-    def _teacher_overlaps(self, i: int) -> Array:
-        """M (p, k)."""
-        W, W_star = (weights.astype(float) for weights in self._weights[i])
-        return W @ W_star.T / W.shape[1]
-
     def look(self) -> list[tuple[Array, View]]:
         """The overlaps of the current weights, and means over training sets, each computed only if it is needed.
 
         Q is computed only if an observable needs more than its diagonal.
         """
-        count = range(len(self.replicas))
-        overlaps = self.overlap_view(
-            Q=lambda: np.array([self._overlaps(i)[0] for i in count]),
-            M=lambda: np.array([self._teacher_overlaps(i) for i in count]),
-            a=self.a,
-            q=lambda: np.array([self._norms(i) for i in count]),
-            by_block=lambda: map(np.array, zip(*(self._block_overlaps(i) for i in count), strict=True)),
-        )
-        if self.replicas.has_offsets:
-            overlaps.b = self._offsets.copy()
-            overlaps.expectations = population_with(self.replicas, overlaps.b)
+        count, overlaps = range(len(self.replicas)), self.weight_view(self._weights, self.a, self._offsets)
+        overlaps.companion = self.second_view
         view = TrainingView(
             overlaps,
             self.replicas.samples,
@@ -144,6 +112,29 @@ class WeightDynamics(OverlapDynamics):
             variance=lambda: np.array([self._training_means(i, with_gradient=True)[1] for i in count]),
         )
         return [(np.ones(len(self.replicas)), view)]
+
+    def weight_view(self, weights: Sequence[tuple[Array, Array]], a: Array, b: Array) -> OverlapView:
+        """The view of the overlaps of these weights W and W*, second layers a (n, p) and offsets b (n, p)."""
+        sizes = self.replicas.multiplicities
+
+        def blocks() -> Iterator[Array]:
+            each = (block_overlaps(W, W_star, size) for (W, W_star), size in zip(_double(weights), sizes, strict=True))
+            return map(np.array, zip(*(overlaps[:2] for overlaps in each), strict=True))
+
+        overlaps = self.overlap_view(
+            Q=lambda: np.array([overlaps_of_weights(*pair)[0] for pair in weights]),
+            M=_OF_DIVERGED(lambda: np.array([W @ W_star.T / W.shape[1] for W, W_star in _double(weights)])),
+            a=a,
+            # summed in double precision, also where the weights are stored in single
+            q=_OF_DIVERGED(
+                lambda: np.array([np.einsum("ij,ij->i", W, W, dtype=float) / W.shape[1] for W, _ in weights])
+            ),
+            by_block=_OF_DIVERGED(blocks),
+        )
+        if self.replicas.has_offsets:
+            overlaps.b = b.copy()
+            overlaps.expectations = population_with(self.replicas, overlaps.b)
+        return overlaps
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
@@ -163,10 +154,16 @@ class WeightDynamics(OverlapDynamics):
         return (size * p + 8 * k) * d + n * (size * d + 8 * (2 * k + 4))
 
 
+@_OF_DIVERGED
 def overlaps_of_weights(W: Array, W_star: Array) -> tuple[Array, Array]:
-    """Q (p, p) and M (p, k)."""
-    W, W_star = W.astype(float), W_star.astype(float)
+    """Return Q (p, p) and M (p, k)."""
+    [(W, W_star)] = _double([(W, W_star)])
     return W @ W.T / W.shape[1], W @ W_star.T / W.shape[1]
+
+
+def _double(weights: Sequence[tuple[Array, Array]]) -> Iterator[tuple[Array, Array]]:
+    """Return the weights in double precision, one pair after another."""
+    return ((W.astype(float), W_star.astype(float)) for W, W_star in weights)
 
 
 def population_with(replicas: Replicas, b: Array) -> OffsetRisks:
@@ -195,3 +192,13 @@ def _check_offsets(problem: Problem) -> None:
     if problem.k > MOST_FIELDS or any(map(kinks, forms)):
         expected = f"a committee, or a formula of at most {MOST_FIELDS} fields without kinks; mean_field takes this one"
         raise InputError("no risk of units with offsets", key="target", value=problem.target, expected=expected)
+
+
+def refuse_partial_batches(problem: Problem, name: str) -> None:
+    """Raise InputError unless every step takes all samples of a training set, for a dynamics of this name."""
+    if problem.samples is None:
+        expected = f"a number, the same as `batch_size`: {name} reuses a data set of n = α d samples"
+        raise InputError("no data set", key="samples", value=None, expected=expected)
+    if problem.batch_size != problem.samples:
+        expected = f"{problem.samples}, as `samples`: a step of {name} takes the whole data set"
+        raise InputError("no full batch", key="batch_size", value=problem.batch_size, expected=expected)
