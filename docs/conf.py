@@ -51,6 +51,8 @@ WITHOUT_SECTIONS = (
     "tutorial*",
     "theory",
     "expectations",
+    "numerics",
+    "statistics",
     "gallery*",
     "performance",
     "comparison",
