@@ -44,7 +44,7 @@ def sentences(page: str) -> list[str]:
     page = re.sub(r"^```.*?^```$", "\n", page, flags=re.MULTILINE | re.DOTALL)
     page = re.sub(r"^(?:    \S|\||#|!\[).*$", "\n", page, flags=re.MULTILINE)
     paragraphs = re.split(r"\n\s*\n|\n(?=\s*(?:-|\d+\.) )", page)
-    return [each for paragraph in paragraphs for each in re.split(r"(?<=[.!?])[\"*)]*\s+(?=`|\W?[A-ZΑ-Ω])", paragraph)]
+    return [each for paragraph in paragraphs for each in re.split(r"(?<=[.!?])[\"*)]*\s+(?=`|\W?[A-Z])", paragraph)]
 
 
 def test_sentences_are_those_of_the_text() -> None:
