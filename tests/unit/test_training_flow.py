@@ -120,7 +120,9 @@ def test_dmft_with_short_steps_is_its_limit_of_many_dimensions() -> None:
         limit = (2.0 * near[item] - far[item]).mean("seed")
         error = flow[item].std("seed", ddof=1) / np.sqrt(len(seeds))
         assert bool((np.abs(flow[item].mean("seed") - limit) < 4.0 * error).all()), item
-        if item == "training_risk":  # the population risk hardly changes with the steps, and later terms of second order count
+        if (
+            item == "training_risk"
+        ):  # the population risk hardly changes with the steps, and later terms of second order count
             of_sgd, of_dmft = (sgd[item] - flow[item]).mean("seed"), near[item].mean("seed") - limit
             assert float(np.abs(of_sgd - of_dmft)[0]) < 0.2 * float(np.abs(of_sgd)[0])
     population = mean_risks("gradient_flow", 0.25, fields, ("risk",))
