@@ -141,13 +141,13 @@ class SgdChain(LaneDynamics):
         """Raise InputError too unless d ≥ p + k: a sample needs a component outside the span of the weights.
 
         With momentum, of weights and velocities: d ≥ 2p + k. Batches are refused for inputs with several eigenvalues,
-        for updates that are not plain and for disturbed inputs, and large ones if they are used again.
+        momentum and disturbed inputs. Used again they are refused for all updates that are not plain, and if large.
         """
         super().check(problem, options)
         step = UPDATES[problem.update]
         least, words = (2 * problem.p, "2 p") if step.has_velocities else (problem.p, "p")
         if not step.is_plain:
-            _refuse_batches(problem, f"the update {problem.update}")
+            _refuse_batches(problem, f"the update {problem.update}", *([] if step.has_velocities else ["repeats"]))
         for name in ("keep_probability", "input_noise"):
             if name in problem.differing_names:
                 _refuse_batches(problem, f"a {name}")
@@ -172,8 +172,8 @@ def with_velocities(A: Array, B: Array, count: int) -> tuple[Array, Array]:
     return np.pad(A, (*before, (0, 0))), np.pad(B, (*before, (count, 0)))
 
 
-def _refuse_batches(problem: Problem, of: str) -> None:
-    for name in ("batch_size", "repeats"):
+def _refuse_batches(problem: Problem, of: str, *names: str) -> None:
+    for name in names or ("batch_size", "repeats"):
         if getattr(problem, name) > 1:
             expected = f"1 with {of} in sgd_chain (sgd has no such bound)"
             raise InputError("no overlap chain", key=name, value=getattr(problem, name), expected=expected)
