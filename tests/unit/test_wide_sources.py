@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
-from sweeplib import Problem, simulate
+from sweeplib import Overlaps, Problem, simulate
 from sweeplib.networks.maths.expectations import expectations
 from sweeplib.networks.theory.potentials import first_variation
 
@@ -98,3 +98,19 @@ def test_what_samples_add_to_the_drift_is_a_martingale() -> None:
     excess = (total**2).sum(axis=2) - squares
     assert (np.abs(excess.mean(axis=0)) < 4 * excess.std(axis=0) / np.sqrt(runs)).all()
     assert (excess.std(axis=0) / np.sqrt(runs) < 0.05 * squares.mean(axis=0)).all()
+
+
+@pytest.mark.slow
+def test_the_variance_of_steps_counts_as_their_length_times_the_dimension() -> None:
+    """sup |R(ODE) − R(gradient flow)| ∝ γ/p = εD, ε = γ/(pd): twice for twice the length or the dimension at one ε."""
+    p, times = 4, np.linspace(0.0, 4.0, 9)
+    start = Overlaps(np.eye(p) + 0.1, np.full((p, 1), 0.2), np.eye(1))
+
+    def apart(epsilon: float, d: int) -> float:
+        problem = Problem(p=p, k=1, d=d, gamma=epsilon * p * d, Delta=0.0, activation="erf")
+        runs = [simulate(problem, name, times=times, initial=start).risk.values for name in ("ode", "gradient_flow")]
+        return float(np.abs(runs[0] - runs[1]).max())
+
+    once = apart(1e-4, 100)
+    assert apart(2e-4, 100) == pytest.approx(2 * once, rel=0.02)
+    assert apart(1e-4, 200) == pytest.approx(2 * once, rel=0.02)
