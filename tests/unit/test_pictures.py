@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -36,12 +36,10 @@ def test_every_picture_has_a_config_and_a_page() -> None:
 
 def test_every_drawing_has_a_page_and_says_what_it_shows() -> None:
     """A title and a description, for who cannot see it, and a ground of its own, for pages that are dark."""
-    shown = {
-        name for page in PAGES for name in re.findall(r"!\[[^\]]+\]\(\S*images/(\w+)\.svg\)", page.read_text("utf-8"))
-    }
+    shown = {name for page in PAGES for name in re.findall(r"!\[[^\]]+\]\(\S*images/(\w+)\.svg\)", page.read_text())}
     assert shown == {path.stem for path in IMAGES.glob("*.svg")}
     for path in IMAGES.glob("*.svg"):
-        drawing = ElementTree.fromstring(path.read_text(encoding="utf-8"))
+        drawing = ET.fromstring(path.read_text(encoding="utf-8"))
         names = [re.sub("{.*}", "", part.tag) for part in drawing]
         ground = next(part for part, name in zip(drawing, names, strict=True) if name == "rect")
         assert names[:2] == ["title", "desc"]
