@@ -189,15 +189,15 @@ class OverlapMap(StepDynamics):
         self, order: NDArray[np.intp], T: Array, rule: Expectations, state: tuple[Array, ...]
     ) -> tuple[Array, ...]:
         """The state of the replicas in `order` after a step of length T (n,) from a state of all, by a rule."""
-        replicas, (Q, M, a, *kept) = self.replicas, (array[order] for array in state)
+        replicas, (Q, M, a, *of_rule) = self.replicas, (array[order] for array in state)
         fields = self._fields_of(order, Q, M)
         drifts = self._drifts(order, rule, *fields, a)
         numbers = Numbers(*(values[order] for values in replicas.numbers))
         force = drifts.a - numbers.second_layer_decay[:, None] * a
         a = a + (numbers.second_layer_rate * T)[:, None] * force
         step = self._step_of_all if self.by_block is None else self._step_of_blocks
-        Q, M, *kept = step(order, T, drifts, fields, Q, M, *kept)
-        return Q, M, a, *kept
+        Q, M, *of_rule = step(order, T, drifts, fields, Q, M, *of_rule)
+        return Q, M, a, *of_rule
 
     def _step_of_all(
         self,
@@ -207,7 +207,7 @@ class OverlapMap(StepDynamics):
         fields: tuple[Array, Array, Array],
         Q: Array,
         M: Array,
-        *kept: Array,
+        *of_rule: Array,
     ) -> tuple[Array, ...]:
         """Q, M and what the rule keeps after a step of the replicas in `order`."""
         replicas, n_b, step = self.replicas, self.replicas.batch_size, UPDATES[self.replicas.rule.update]
@@ -219,30 +219,30 @@ class OverlapMap(StepDynamics):
             drifts, products = along_sphere(drifts, products, slopes, Q, M)
         square = noise + (1.0 - 1.0 / n_b) * products
         shrinkage = 1.0 - replicas.numbers.weight_decay[order][:, None, None] * T[:, None, None]
-        T, *rest = self._rescaled(order, T, square, *kept)
+        T, *then = self._rescaled(order, T, square, *of_rule)
         long = T[:, None, None]
         if step.has_velocities:
             D, D_star = mean_slopes(drifts.M, drifts.GF, *fields, resolution)
             of_weights = long * drifts.M, long * (D @ Q + D_star @ M.swapaxes(1, 2))
-            turns = long * (D @ kept[1] + D_star @ kept[0].swapaxes(1, 2))
+            turns = long * (D @ of_rule[1] + D_star @ of_rule[0].swapaxes(1, 2))
             beta = replicas.rule.numbers[0]
-            Q, M, *rest = with_velocities(Q, M, Velocities(*kept), beta, of_weights, turns, long**2 * square)
+            Q, M, *then = with_velocities(Q, M, Velocities(*of_rule), beta, of_weights, turns, long**2 * square)
         else:
             M = shrinkage * M + long * drifts.M
             Q = shrinkage**2 * Q + shrinkage * long * drifts.GF + (T * T)[:, None, None] * square
         if replicas.spherical:
             Q, M = on_sphere(Q, M)
         # the products above are symmetric to rounding only
-        return 0.5 * (Q + Q.transpose(0, 2, 1)), M, *rest
+        return 0.5 * (Q + Q.transpose(0, 2, 1)), M, *then
 
-    def _rescaled(self, order: NDArray[np.intp], T: Array, square: Array, *kept: Array) -> tuple[Array, ...]:
+    def _rescaled(self, order: NDArray[np.intp], T: Array, square: Array, *of_rule: Array) -> tuple[Array, ...]:
         """T (n,) times the factors of gradients with the products `square`/d (n, p, p), and what the rule keeps."""
         rule = self.replicas.rule
         if UPDATES[rule.update].factor is None:
-            return T, *kept
+            return T, *of_rule
         norms = np.trace(square, axis1=1, axis2=2) / self.replicas.d[order]
-        times, memory = rescaled_times(rule, T, norms, kept[0] if kept else np.zeros(len(T)))
-        return times, *([memory] if kept else [])
+        times, memory = rescaled_times(rule, T, norms, of_rule[0] if of_rule else np.zeros(len(T)))
+        return times, *([memory] if of_rule else [])
 
     def _fields_of(self, order: NDArray[np.intp], Q: Array, M: Array) -> tuple[Array, Array, Array]:
         """The covariances of the fields of the replicas in `order`, from their overlaps or those of their blocks."""
@@ -259,7 +259,7 @@ class OverlapMap(StepDynamics):
         fields: tuple[Array, Array, Array],
         Q: Array,
         M: Array,
-        *kept: Array,
+        *of_rule: Array,
     ) -> tuple[Array, ...]:
         """Q_b (n, L, p, p), M_b (n, L, p, k) and what the rule keeps after a step of the replicas in `order`."""
         replicas, n_b = self.replicas, self.replicas.batch_size
@@ -270,19 +270,19 @@ class OverlapMap(StepDynamics):
         noise = values * replicas.multiplicities[order][:, :, None, None] / n_b * drifts.Var[:, None]
         square = noise + (1.0 - 1.0 / n_b) * values**2 * products
         shrinkage = 1.0 - replicas.numbers.weight_decay[order][:, None, None, None] * T[:, None, None, None]
-        T, *rest = self._rescaled(order, T, square.sum(axis=1), *kept)
+        T, *then = self._rescaled(order, T, square.sum(axis=1), *of_rule)
         long = T[:, None, None, None]
         if UPDATES[replicas.rule.update].has_velocities:
-            turns = long * values * (D @ kept[1] + D_star @ kept[0].swapaxes(2, 3))
+            turns = long * values * (D @ of_rule[1] + D_star @ of_rule[0].swapaxes(2, 3))
             of_weights = long * values * Y, long * values * X
             beta = replicas.rule.numbers[0]
-            Q, M, *rest = with_velocities(Q, M, Velocities(*kept), beta, of_weights, turns, long**2 * square)
+            Q, M, *then = with_velocities(Q, M, Velocities(*of_rule), beta, of_weights, turns, long**2 * square)
         else:
             M = shrinkage * M + long * values * Y
             Q = shrinkage**2 * Q + shrinkage * long * values * (X + X.swapaxes(2, 3))
             Q += long**2 * square
         Q = 0.5 * (Q + Q.swapaxes(2, 3))
-        return *(blocks_on_sphere(Q, M) if replicas.spherical else (Q, M)), *rest
+        return *(blocks_on_sphere(Q, M) if replicas.spherical else (Q, M)), *then
 
     def _step_time(self, order: NDArray[np.intp]) -> Array:
         """T of the next step of the replicas in `order`."""

@@ -118,8 +118,9 @@ class WeightDynamics(OverlapDynamics):
         sizes = self.replicas.multiplicities
 
         def blocks() -> Iterator[Array]:
-            each = (block_overlaps(W, W_star, size) for (W, W_star), size in zip(_double(weights), sizes, strict=True))
-            return map(np.array, zip(*(overlaps[:2] for overlaps in each), strict=True))
+            pairs = zip(_double(weights), sizes, strict=True)
+            parts = (block_overlaps(W, W_star, size)[:2] for (W, W_star), size in pairs)
+            return map(np.array, zip(*parts, strict=True))
 
         overlaps = self.overlap_view(
             Q=lambda: np.array([overlaps_of_weights(*pair)[0] for pair in weights]),
