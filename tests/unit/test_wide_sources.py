@@ -114,3 +114,14 @@ def test_the_variance_of_steps_counts_as_their_length_times_the_dimension() -> N
     once = apart(1e-4, 100)
     assert apart(2e-4, 100) == pytest.approx(2 * once, rel=0.02)
     assert apart(1e-4, 200) == pytest.approx(2 * once, rel=0.02)
+
+
+@pytest.mark.slow
+def test_squares_start_above_the_limit_by_the_squares_of_their_cosines() -> None:
+    """R − R(HDMF) = Σ_(i≠j) (Q⊥_ij² + 2 m_i m_j Q⊥_ij)/p², of the mean (1 − 1/p)(d − k)/d²; four standard errors."""
+    p, d, seeds = 4, 10, 200
+    problem = Problem(p=p, k=1, d=d, gamma=1.0, Delta=0.0, activation="square", teacher_start="orthogonal")
+    runs = [simulate(problem, name, times=[0.0], seeds=range(seeds)).risk for name in ("sgd_chain", "mean_field_hd")]
+    excess = (runs[0] - runs[1]).values.ravel()
+    assert abs(excess.mean() - (1 - 1 / p) * (d - 1) / d**2) < 4 * excess.std() / np.sqrt(seeds)
+    assert excess.std() / np.sqrt(seeds) < 0.01
