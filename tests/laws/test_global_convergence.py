@@ -1,4 +1,4 @@
-"""Gradient flow of 2-homogeneous networks: where the start has all directions it learns, with one sign of a it cannot."""
+"""Gradient flow of 2-homogeneous networks: from all directions it learns, from one sign of a it cannot."""
 
 import numpy as np
 import pytest

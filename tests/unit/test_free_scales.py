@@ -85,9 +85,7 @@ def test_one_free_unit_has_the_largest_rate_of_the_sphere():
 @pytest.mark.slow
 @pytest.mark.parametrize("gamma", [0.05, 0.14])
 def test_the_ode_with_free_norms_grows_by_the_factor(gamma):
-    problem = sweeplib.Problem(
-        p=1, k=1, d=10**6, gamma=gamma, Delta=0.0, activation="square", start="sphere", m0=1e-4
-    )
+    problem = sweeplib.Problem(p=1, k=1, d=10**6, gamma=gamma, Delta=0.0, activation="square", start="sphere", m0=1e-4)
     run = sweeplib.simulate(problem, "ode", times=[0.0, 1.8], observables=["overlap_M", "overlap_Q"])
     M, Q = (run[name].isel(time=-1).item() for name in ("overlap_M", "overlap_Q"))
     growth = M / np.sqrt(Q) / 1e-4

@@ -2,10 +2,10 @@
 
 The scale relaxes before anything is learned, at M = 0 and Q = q I, from a = q = 1. g = γ/p, s = 1 + 2/p, r = 1 + 4/p.
 
-*Standard SGD*, free norms, a = 1: q̇ = 4q [1 − s q + g (3 + Δ − 2s q + s r q²)] = 4q g s r (q − q₁)(q − q₂). From 1 < q₂
-the norms come to rest at q₁, and the overlaps grow at the rate 6 − 2s q₁.
+*Standard SGD*, free norms, a = 1: q̇ = 4q [1 − s q + g (3 + Δ − 2s q + s r q²)] = 4q g s r (q − q₁)(q − q₂). If 1 < q₂
+they come to rest at q₁, and the overlaps grow at the rate 6 − 2s q₁.
 
-*On the sphere, the second layer trained*, at any rate ε > 0: ȧ = ε (1 − s a). At rest, a = 1/s, the overlaps grow at the
+*On the sphere, the second layer trained*, at any rate ε > 0: ȧ = ε (1 − s a). At rest, a = 1/s, overlaps grow at the
 rate (4/s)[1 − (g/(2s))(1 + Δ + r/s)]. With both fixed q = a = 1 for ever (`learning_rates`).
 """
 
@@ -59,7 +59,7 @@ def free_optimal_learning_rate(p: Real, Delta: Real) -> Real:
 def free_maximal_learning_rate(p: Real, Delta: Real) -> Real:
     """The learning rate from which on norms that start at 1 grow without bound.
 
-    There q₁ and q₂ meet, if they do so above the start, (4c(3 + Δ) − 4) g² + 4(c − 1) g = 1; else q₂ is the start itself,
+    There q₁ and q₂ meet, if they do so above the start, (4c(3 + Δ) − 4) g² + 4(c − 1) g = 1; else q₂ is the start,
     g (2 + Δ + 2/p + 8/p²) = 2/p. One unit has the 2/(12 + Δ) of the sphere, up to Δ = 4.
     """
     ratio = _ratio(p)
@@ -72,7 +72,7 @@ def free_maximal_learning_rate(p: Real, Delta: Real) -> Real:
 
 @labelled(r"\omega_M^{\mathrm{trained}}", "escape rate with a trained second layer")
 def trained_escape_rate(gamma: Real, p: Real, Delta: Real) -> Real:
-    """ω = (4/s)[1 − (γ/(2ps))(1 + Δ + r/s)]: ṁ_j = ω m_j on the sphere once the second layer is at a = 1/s = p/(p + 2)."""
+    """ω = (4/s)[1 − (γ/(2ps))(1 + Δ + r/s)]: ṁ_j = ω m_j on the sphere once a has come to rest at 1/s = p/(p + 2)."""
     scale = 1.0 + 2.0 / p
     return 4.0 / scale * (1.0 - 0.5 * gamma / (p * scale) * (1.0 + Delta + _ratio(p)))
 
