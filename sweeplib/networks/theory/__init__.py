@@ -14,6 +14,15 @@ from sweeplib.networks.theory.exit_times import (
     quenched_exit_time,
     quenched_survival,
 )
+from sweeplib.networks.theory.free_scales import (
+    free_escape_rate,
+    free_growth_factor,
+    free_maximal_learning_rate,
+    free_norm,
+    free_optimal_learning_rate,
+    trained_escape_rate,
+    trained_optimal_learning_rate,
+)
 from sweeplib.networks.theory.learning_rates import (
     escape_rate,
     learnable_range,
@@ -52,6 +61,11 @@ __all__ = [
     "excess_risk_exponent",
     "first_passage_exit_time",
     "fixed_point_overlap",
+    "free_escape_rate",
+    "free_growth_factor",
+    "free_maximal_learning_rate",
+    "free_norm",
+    "free_optimal_learning_rate",
     "learnable_range",
     "least_network_risk",
     "maximal_learning_rate",
@@ -70,4 +84,6 @@ __all__ = [
     "spherical_noise_variance",
     "steps_exponent",
     "student_alignment_rate",
+    "trained_escape_rate",
+    "trained_optimal_learning_rate",
 ]
