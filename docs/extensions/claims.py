@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
+GALLERY = NOTEBOOKS.parent / "gallery.md"
 SOURCES = (
     "dimensionless-odes",
     "escaping-mediocrity",
@@ -48,9 +49,33 @@ def page() -> str:
     titles = [(NOTEBOOKS / f"{notebook}.md").read_text(encoding="utf-8") for notebook in SOURCES]
     heads = [re.search(r"^# (.*)$", text, re.MULTILINE)[1] for text in titles]  # type: ignore[index]
     parts = (
-        f"## {head}\n\n[The notebook]({name}.md)\n\n{section(name)}" for head, name in zip(heads, SOURCES, strict=True)
+        f"## {head}\n\n[The notebook]({name}.md)\n\n{with_links(section(name), name)}"
+        for head, name in zip(heads, SOURCES, strict=True)
     )
     return "\n\n".join(parts) + "\n"
+
+
+def with_links(table: str, notebook: str) -> str:
+    """Return a table in which "above" is a link to its notebook, and configs have one to their figures."""
+    figures = figures_of_configs()
+
+    def linked(match: re.Match[str]) -> str:
+        anchor = figures.get(match[1])
+        return f"{match[0]} ([figure](../gallery.md#{anchor}))" if anchor else match[0]
+
+    table = re.sub(r"\| above(?=[; ])", f"| [above]({notebook}.md)", table)
+    return re.sub(r"`config/(\w+)\.yaml`", linked, table)
+
+
+def figures_of_configs() -> dict[str, str]:
+    """Return the anchor of the section of the gallery that shows each config."""
+    heads = re.findall(r"^## (.*`config/.*)$", GALLERY.read_text(encoding="utf-8"), re.MULTILINE)
+    return {name: anchor_of(head) for head in heads for name in re.findall(r"config/(\w+)\.yaml", head)}
+
+
+def anchor_of(heading: str) -> str:
+    """Return the anchor that MyST gives to a heading, as GitHub does."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def fill(app: Sphinx, docname: str, text: list[str]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.extensions.claims import MARK, SOURCES, Claim, claims_of, page
+from docs.extensions.claims import MARK, NOTEBOOKS, SOURCES, Claim, claims_of, figures_of_configs, page
 
 ROOT = Path(__file__).parents[2]
 CLAIMS = [claim for notebook in SOURCES for claim in claims_of(notebook)]
@@ -34,3 +34,13 @@ def test_what_a_row_names_exists(claim: Claim) -> None:
 def test_the_page_of_the_claims_has_all_tables() -> None:
     assert (ROOT / "docs" / "notebooks" / "claims.md").read_text(encoding="utf-8").count(MARK) == 1
     assert all(f"| {claim.name} |" in page() for claim in CLAIMS)
+
+
+def test_configs_and_cells_of_claims_are_links() -> None:
+    """Their anchors are those that other pages use."""
+    text, anchors = page(), figures_of_configs()
+    notebook = (NOTEBOOKS / "dimension-free-limits.md").read_text(encoding="utf-8")
+    elsewhere = set(re.findall(r"\.\./gallery\.md#([^)]+)\)", notebook))
+    assert len(elsewhere & set(anchors.values())) > 5
+    assert "| above" not in text
+    assert "`config/classical.yaml` ([figure](../gallery.md#configclassicalyaml-" in text
