@@ -51,7 +51,7 @@ def test_risk_is_that_of_the_overlaps_recorded(dynamics):
 
 
 def test_all_dynamics_start_alike():
-    reused = {"dmft": dataclasses.replace(COMMITTEE, samples=100, batch_size=100)}
+    reused = dict.fromkeys(("dmft", "training_flow"), dataclasses.replace(COMMITTEE, samples=100, batch_size=100))
     starts = [
         sweeplib.simulate(
             reused.get(name, COMMITTEE), name, times=[0.0], seeds=range(3), observables=["overlap_Q", "overlap_M"]

@@ -23,7 +23,7 @@ VARIANTS = {
     "offsets": {"offset_scale": 0.5, "offset_rate": 1.0, "activation": "tanh", "teacher_activation": "tanh", "k": 1},
     "logistic": {"loss": "logistic", "labels": "sign", "activation": "tanh"},
     "spectrum": {"data": "power_law", "exponent": 1.2},
-    "underdetermined": {"samples": 10, "batch_size": 10},
+    "underdetermined": {"samples": 10, "batch_size": 10, "weight_decay": 0.3, "second_layer_rate": 1.0},
 }
 
 

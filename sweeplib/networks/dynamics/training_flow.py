@@ -223,8 +223,8 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
     @staticmethod
     def work(problem: Problem, time: float) -> float:
         """Right-hand sides of two solutions, twelve a step, five steps a unit of time, of all samples and weights."""
-        assert problem.samples is not None
-        return 2.0 * (60.0 * time + 120.0) * problem.samples * problem.d * (4.0 * problem.p + 4.0)
+        samples = problem.samples or 0  # None is refused by `check`
+        return 2.0 * (60.0 * time + 120.0) * samples * problem.d * (4.0 * problem.p + 4.0)
 
 
 def _risks(view: OverlapView) -> Array:
