@@ -120,13 +120,12 @@ def test_dmft_with_short_steps_is_its_limit_of_many_dimensions() -> None:
         limit = (2.0 * near[item] - far[item]).mean("seed")
         error = flow[item].std("seed", ddof=1) / np.sqrt(len(seeds))
         assert bool((np.abs(flow[item].mean("seed") - limit) < 4.0 * error).all()), item
-        if (
-            item == "training_risk"
-        ):  # the population risk hardly changes with the steps, and later terms of second order count
-            of_sgd, of_dmft = (sgd[item] - flow[item]).mean("seed"), near[item].mean("seed") - limit
-            assert float(np.abs(of_sgd - of_dmft)[0]) < 0.2 * float(np.abs(of_sgd)[0])
+    of_sgd, of_dmft = (sgd - flow).training_risk.mean("seed"), near.training_risk.mean("seed") - limit
+    # at the first time, where terms of second order do not count yet
+    assert float(np.abs(of_sgd - of_dmft)[0]) < 0.2 * float(np.abs(of_sgd)[0])
     population = mean_risks("gradient_flow", 0.25, fields, ("risk",))
-    assert float(((flow.risk - population.risk).mean("seed") / (flow.risk.std("seed") / 3.0)).min()) > 5.0
+    apart = (flow.risk - population.risk).isel(time=-1)
+    assert float(apart.mean()) > 10.0 * float(apart.std() / np.sqrt(len(seeds))), "a training set is not the population"
 
 
 def test_exits_are_off_by_no_more_than_they_say() -> None:
