@@ -8,9 +8,12 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "extensions")]
 
 from pygments.lexers.python import PythonLexer  # noqa: E402
+from sphinx.application import Sphinx  # noqa: E402
+from sphinx.environment import BuildEnvironment  # noqa: E402
 from sphinx.highlighting import lexers  # noqa: E402
 
 from sweeplib import __version__  # noqa: E402
+from sweeplib.engine.storage.records.provenance import version as version_and_commit  # noqa: E402
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 REPOSITORY = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
@@ -51,17 +54,23 @@ WITHOUT_SECTIONS = (
     "tutorial*",
     "theory",
     "expectations",
+    "numerics",
+    "statistics",
     "gallery*",
     "performance",
     "comparison",
     "faq",
     "changes",
+    "cite",
     "source/**",
 )
+DEVELOPERS = ("architecture", "decisions", "style")
+"""Pages that the search leaves out."""
 html_sidebars: dict[str, list[str]] = {page: [] for page in WITHOUT_SECTIONS}
 html_show_sphinx = False
 html_theme_options = {
-    "header_links_before_dropdown": 6,
+    "announcement": f"This site documents sweeplib {version_and_commit()}.",
+    "header_links_before_dropdown": 8,
     "navigation_depth": 2,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],
@@ -71,3 +80,14 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
     "icon_links": [{"name": "Source", "url": REPOSITORY, "icon": "fa-solid fa-code-branch"}] if REPOSITORY else [],
 }
+
+
+def leave_out(_app: Sphinx, env: BuildEnvironment) -> None:
+    """Leave the pages of developers out of the search."""
+    for page in DEVELOPERS:
+        env.metadata[page]["nosearch"] = ""
+
+
+def setup(app: Sphinx) -> None:
+    """Do so when all pages are read."""
+    app.connect("env-updated", leave_out)

@@ -98,8 +98,8 @@ class SourceLinks(SphinxPostTransform):
         return self._address(tests()[text], text) if text in tests() else None
 
     def _of_part(self, text: str, node: nodes.Node) -> str | None:
-        """Return the address of an analysis, an observable or a dynamics that the table of equations names."""
-        if self.env.docname != "theory" or not isinstance(node.parent.parent, nodes.entry):
+        """Return the address of an analysis, an observable or a dynamics that a table of theory or statistics names."""
+        if self.env.docname not in ("theory", "statistics") or not isinstance(node.parent.parent, nodes.entry):
             return None
         file = next((file for folder in PARTS if (file := ROOT / "sweeplib" / folder / f"{text}.py").is_file()), None)
         return self._address(file) if file else None

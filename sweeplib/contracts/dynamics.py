@@ -274,7 +274,8 @@ def pairs(name: str, field: str) -> Iterator[tuple[Problem, Problem]]:
         changed: dict[str, Any] = dict.fromkeys(("batch_size", "samples") if is_full_batch else (field,), value)
         changed |= {"switch_time": 0.2} if field == "tasks" else {}
         try:
-            other = replace(CHANGED_OF["contrast"], d=first.d) if field == "data" else replace(first, **changed)
+            sizes = {size: getattr(first, size) for size in ("d", "batch_size", "samples")}
+            other = replace(CHANGED_OF["contrast"], **sizes) if field == "data" else replace(first, **changed)
             pair = first, readable(name, other, *names)
             for problem in pair:
                 _case(name, problem, _unmoved(name, pair, field)).check()

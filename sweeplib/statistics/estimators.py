@@ -157,7 +157,7 @@ def ends_of_mean(
 
     The hull of Student's interval and of Hall's, which allows for the skewness (J. Roy. Statist. Soc. B 54, 221, 1992),
     with TAIL of the probability beyond each end; of positive values also of m exp(−t s), m exp(t s (1 + 2s)) with the
-    relative standard error s, as a few of them show too little of a long tail. Coverage: docs/theory.md.
+    relative standard error s, as a few of them show too little of a long tail. Coverage: docs/statistics.md.
     """
     # .9825 for a confidence of .95
     # decisions: The mean of anything has one interval

@@ -21,7 +21,7 @@ from tests.tiers import slow_among
 COSTLY = ("deviation_scaling", "deviation_sum", "law_agreement", "overparametrisation_gain")
 """Analyses that take longest, each of which has tests of its own."""
 
-THEORY = Path(__file__).parents[2] / "docs" / "theory.md"
+STATISTICS = Path(__file__).parents[2] / "docs" / "statistics.md"
 MEAN, MEDIAN, FRACTION = "mean exit steps", "median exit steps", "fraction that exited or learned"
 ROWS = {
     "averages": {"risk": "an observable"},
@@ -51,7 +51,7 @@ ROWS = {
     "sample_complexity": {"exponent": "exponent of the exit steps in d"},
     "time_exponent": dict.fromkeys(("time_exponent", "exponent_change"), "exponent in time"),
 }
-"""The row of the table of coverage (docs/theory.md) of each interval that an analysis returns."""
+"""The row of the table of coverage (docs/statistics.md) of each interval that an analysis returns."""
 
 
 WITH_QUANTITIES = [name for name in ANALYSES if ANALYSES[name].quantities]
@@ -104,7 +104,7 @@ def test_intervals_have_a_row_in_the_table_of_their_coverage(name):
     if name.startswith("deviation_"):
         intervals = {each[each.rindex("exponent") :] for each in intervals}
     assert intervals == set(ROWS.get(name, {}))
-    rows = [line for line in THEORY.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    rows = [line for line in STATISTICS.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
     for said in ROWS.get(name, {}).values():
         assert any(said in row.split("|")[1] for row in rows), said
 

@@ -36,6 +36,9 @@ SPECIAL: list[tuple[str, Problem, dict[str, Any]]] = [
     ("sde", PLAIN, {"step": 0.4}),
     ("overlap_map", replace(PLAIN, batch_size=8, second_layer_rate=0.5), {}),
     ("overlap_map", replace(PLAIN, p=1, k=1, activation="tanh"), {}),
+    ("overlap_map", replace(PLAIN, p=1, k=1, activation="tanh", update="heavy_ball", batch_size=8), {}),
+    ("overlap_map", replace(PLAIN, update="adagrad_norm", batch_size=8), {}),
+    ("sgd_chain", replace(PLAIN, update="adagrad_norm", batch_size=8), {}),
 ]
 
 

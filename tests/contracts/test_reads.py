@@ -120,9 +120,10 @@ REFUSED = [
     for field in DEFAULTS
     if not (acts_on(name, field) or field in OBSERVED or (field in SPECTRA and "data" in DYNAMICS[name].reads))
 ]
-for _name in NOISE:
-    REFUSED.remove(("dmft", _name))  # a training set, which it needs, refuses these
-REFUSED.remove(("dmft", "sampling"))  # the choice of batches is nothing to a full batch, which has one
+for _dynamics in ("dmft", "training_flow"):
+    for _name in NOISE:
+        REFUSED.remove((_dynamics, _name))  # a training set, which they need, refuses these
+    REFUSED.remove((_dynamics, "sampling"))  # the choice of batches is nothing to a full batch, which has one
 
 
 def tier(name: str, field: str) -> Any:

@@ -322,6 +322,6 @@ def test_least_steps_are_not_too_small(seeds, off):
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("seeds", [3, 8, 32, "unequal"])
 def test_intervals_cover_whatever_the_number_of_seeds(seeds, law):
-    """1500 experiments, coverage known to .006: 92 to 99 %, and 90 % of the optimum of three seeds (docs/theory.md)."""
+    """1500 experiments, coverage known to .006: 92 to 99 %, and 90 % of the optimum of three seeds (statistics.md)."""
     for name, covered in covered_passages(seeds, law, 1500).items():
         assert (0.9 if seeds == 3 and name == "optimum" else 0.92) < covered < 0.99, name

@@ -164,7 +164,7 @@ def test_intervals_cover_for_strong_and_weak_terms(scatter):
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(("law", "resolved"), [("exponential", 0.85), ("lognormal", 0.75)])
 def test_intervals_cover_with_unequal_numbers_of_seeds(law, resolved):
-    """400 experiments, coverage known to .012: 91 to 98 % of the intervals of fits with both terms (docs/theory.md)."""
+    """400 experiments, coverage known to .012: 91 to 98 % of the intervals of fits with both terms (statistics.md)."""
     ds = deviations(both(), noise=0.0, seeds=max(UNEQUAL), experiments=400, p=[4, 8, 16, 32])
     last = ds.risk.sel(dynamics="sgd", time=1.0)
     points = np.linspace(0, len(UNEQUAL) - 1, 16).round().astype(int)

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import erf
 
 from sweeplib import DYNAMICS, InputError, Problem, simulate
-from sweeplib.networks.dynamics.sgd import population_with
+from sweeplib.networks.dynamics.weight_dynamics import population_with
 from sweeplib.networks.maths.activations import activation
 from sweeplib.networks.maths.offsets import OffsetRisks
 from sweeplib.networks.numerics.random import normals, random_words, stream_key
@@ -276,7 +276,9 @@ def test_what_offsets_do_not_have_is_refused(fields, asked, said):
 
 @pytest.mark.parametrize("dynamics", ["ode", "sgd_chain", "overlap_map", "gradient_flow"])
 def test_other_dynamics_name_those_that_know_offsets(dynamics):
-    with pytest.raises(InputError, match=r"does not act on offset_rate.*mean_field, mean_field_hd.*sgd, weight_flow"):
+    with pytest.raises(
+        InputError, match=r"does not act on offset_rate.*mean_field, mean_field_hd.*sgd, training_flow, weight_flow"
+    ):
         simulate(made(), dynamics, times=[0.0])
 
 

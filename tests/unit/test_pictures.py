@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -31,6 +32,19 @@ WITHOUT_DIGEST = set(
 def test_every_picture_has_a_config_and_a_page() -> None:
     shown = {name for page in PAGES for name in re.findall(r"images/(\w+)\.png", page.read_text(encoding="utf-8"))}
     assert shown == {*PICTURES, *SCREENSHOTS} == {path.stem for path in IMAGES.glob("*.png")}
+
+
+def test_every_drawing_has_a_page_and_says_what_it_shows() -> None:
+    """A title and a description, for who cannot see it, and a ground of its own, for pages that are dark."""
+    shown = {name for page in PAGES for name in re.findall(r"!\[[^\]]+\]\(\S*images/(\w+)\.svg\)", page.read_text())}
+    assert shown == {path.stem for path in IMAGES.glob("*.svg")}
+    for path in IMAGES.glob("*.svg"):
+        drawing = ET.fromstring(path.read_text(encoding="utf-8"))
+        names = [re.sub("{.*}", "", part.tag) for part in drawing]
+        ground = next(part for part, name in zip(drawing, names, strict=True) if name == "rect")
+        assert names[:2] == ["title", "desc"]
+        assert ground.get("fill") == "#ffffff"
+        assert drawing.get("viewBox") == f"0 0 {ground.get('width')} {ground.get('height')}"
 
 
 def test_no_picture_is_stale() -> None:

@@ -1,4 +1,4 @@
-"""docs/theory.md names only functions that exist, and all functions of the theory; architecture.md files that exist."""
+"""docs/theory.md names only functions that exist, and all functions of the theory; pages beside it files that exist."""
 
 import re
 from pathlib import Path
@@ -10,15 +10,20 @@ from sweeplib.networks import theory
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "theory.md").read_text()
-MAP = (ROOT / "docs" / "architecture.md").read_text()
+NAMED = {"numerics": 1, "statistics": 1, "architecture": 20, "theory": 20}
+"""Pages about the code, and how many files of it each names at least."""
 
 
-@pytest.mark.parametrize("page", [PAGE, MAP], ids=["theory", "architecture"])
+def text(page):
+    return (ROOT / "docs" / f"{page}.md").read_text()
+
+
+@pytest.mark.parametrize("page", NAMED)
 def test_every_file_it_names_exists(page):
     """Files of rooms, such as `networks/kernels/chain.py`; what stands for any name is in capitals."""
     rooms = "|".join(path.name for path in (ROOT / "sweeplib").iterdir() if path.is_dir())
-    named = {name for name in re.findall(rf"`((?:{rooms})/[\w/]+\.py)`", page) if not re.search("[A-Z]", name)}
-    assert len(named) > 20
+    named = {name for name in re.findall(rf"`((?:{rooms})/[\w/]+\.py)`", text(page)) if not re.search("[A-Z]", name)}
+    assert len(named) >= NAMED[page]
     assert not [name for name in named if not (ROOT / "sweeplib" / name).exists()]
 
 
@@ -33,10 +38,11 @@ def test_every_equation_names_a_function_and_a_test_that_exists():
     assert {name: tests.count(name) for name in named if tests.count(name) != 1} == {}
 
 
-def test_stars_of_the_teacher_do_not_become_emphasis():
+@pytest.mark.parametrize("page", ["theory", "numerics", "statistics"])
+def test_stars_of_the_teacher_do_not_become_emphasis(page):
     """Outside of code a star is ∗: between two `*` a page would show italics in place of both."""
-    text = re.sub(r"`[^`\n]+`|^    .*$", "", PAGE, flags=re.MULTILINE)
-    left = re.sub(r"(?<![\w∗*])(\*{1,2})(?=\S)[^*]+?\1(?!\w)", "", text)
+    words = re.sub(r"`[^`\n]+`|^    .*$", "", text(page), flags=re.MULTILINE)
+    left = re.sub(r"(?<![\w∗*])(\*{1,2})(?=\S)[^*]+?\1(?!\w)", "", words)
     assert [left[max(0, match.start() - 30) :][:50] for match in re.finditer(r"\*", left)] == []
 
 

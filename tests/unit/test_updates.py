@@ -267,7 +267,8 @@ REFUSED = [
     ),
     ("ode", RULES["adagrad_norm"] | {"batch_size": 2}, "batch_size.*1 with the update adagrad_norm"),
     ("ode", RULES["heavy_ball"] | {"data": "power_law", "exponent": 1.0}, "update.*plain with inputs of power_law"),
-    ("overlap_map", RULES["clipped"], "update.*no overlap map.*plain, tangent"),
+    ("overlap_map", RULES["clipped"] | {"batch_size": 15}, "batch_size.*at least 16 with the update clipped"),
+    ("overlap_map", RULES["normalised"], "batch_size.*at least 16 with the update normalised.*ode has that of one"),
     (
         "overlap_map",
         RULES["tangent"] | {"data": "power_law", "exponent": 1.0},
@@ -275,6 +276,7 @@ REFUSED = [
     ),
     ("sgd_chain", RULES["heavy_ball"] | {"batch_size": 2}, "batch_size.*1 with the update heavy_ball in sgd_chain"),
     ("sgd_chain", RULES["clipped"] | {"repeats": 2}, "repeats.*1 with the update clipped in sgd_chain"),
+    ("sgd_chain", RULES["tangent"] | {"repeats": 2, "batch_size": 4}, "repeats.*1 with the update tangent"),
     ("sgd_chain", RULES["heavy_ball"] | {"d": 5}, r"d.*at least 2 p \+ k = 6"),
     ("sgd_chain", RULES["clipped"] | {"data": "power_law", "exponent": 1.0}, "update.*plain with inputs of power_law"),
     (

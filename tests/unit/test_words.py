@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 FILES = {path.relative_to(ROOT): path.read_text() for path in sorted((ROOT / "sweeplib").rglob("*.py"))}
 DECISIONS = (ROOT / "docs" / "decisions.md").read_text()
@@ -31,6 +33,38 @@ def test_comments_point_to_decisions_that_exist() -> None:
     ]
     assert len(pointers) > 10
     assert [f"{path}: {heading}" for path, heading in pointers if heading not in there] == []
+
+
+LONG_PAGES = ("theory", "numerics", "statistics", "gallery", "how-to/answers")
+"""Pages whose sentences were long: the decisions have a rule of their own."""
+
+
+def sentences(page: str) -> list[str]:
+    """Return the sentences of a page, without its code, tables, headings and pictures."""
+    page = re.sub(r"^```.*?^```$", "\n", page, flags=re.MULTILINE | re.DOTALL)
+    page = re.sub(r"^(?:    \S|\||#|!\[).*$", "\n", page, flags=re.MULTILINE)
+    paragraphs = re.split(r"\n\s*\n|\n(?=\s*(?:-|\d+\.) )", page)
+    return [each for paragraph in paragraphs for each in re.split(r"(?<=[.!?])[\"*)]*\s+(?=`|\W?[A-Z])", paragraph)]
+
+
+def test_sentences_are_those_of_the_text() -> None:
+    page = "# A title\n\nOne, of p.\nTwo (2). Three:\n\n| a | b |\n\n- Four.\n- Five\n\n```sh\nnone\n```\n"
+    assert [" ".join(each.split()) for each in sentences(page) if each.strip()] == [
+        "One, of p.",
+        "Two (2).",
+        "Three:",
+        "- Four.",
+        "- Five",
+    ]
+
+
+@pytest.mark.parametrize("page", LONG_PAGES)
+def test_sentences_of_the_long_pages_have_35_words(page: str) -> None:
+    """Of twenty sentences one may have more: it then says one thing with many numbers."""
+    page_sentences = [each for each in sentences((ROOT / "docs" / f"{page}.md").read_text()) if each.strip()]
+    long = [" ".join(each.split()) for each in page_sentences if len(each.split()) > 35]
+    assert len(page_sentences) > 50
+    assert len(long) <= 0.05 * len(page_sentences), long
 
 
 LEANING = "Also|And|As|By|For|If|It|Like|Likewise|None|Of|That|These|They|This|Those|Unless|With|Without"

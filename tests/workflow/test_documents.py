@@ -62,6 +62,7 @@ NOT_RUN = {
     "snakemake --profile": "as in test_workflow.py",
     "scan: dashboard": "what a longer sweep says: one of seconds runs without a cluster",
     "docker": "needs Docker and the network",
+    "@software": "a record for BibTeX",
 }
 """Blocks that do not run here, by how they begin, each with the reason."""
 

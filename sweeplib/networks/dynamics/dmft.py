@@ -15,12 +15,12 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.errors import InputError
 from sweeplib.networks.dynamics.diagnostics import OF_RISK, RISK_ERROR, Bound, Diagnostic
 from sweeplib.networks.dynamics.dynamics import DECAYS, DYNAMICS, ONE_PASS, NumericalOptions
 from sweeplib.networks.dynamics.effective_process import History, Setting, effective_history
 from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.dynamics.step_dynamics import StepDynamics
+from sweeplib.networks.dynamics.weight_dynamics import refuse_partial_batches
 from sweeplib.networks.maths.overlaps import split_factors
 from sweeplib.networks.problem import Problem
 from sweeplib.networks.views import TwoTimeView, View
@@ -246,12 +246,7 @@ class Dmft(StepDynamics):
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
         """Raise InputError too unless every step takes all samples of a data set."""
         super().check(problem, options)
-        if problem.samples is None:
-            expected = "a number, the same as `batch_size`: dmft reuses a data set of n = α d samples"
-            raise InputError("no data set", key="samples", value=None, expected=expected)
-        if problem.batch_size != problem.samples:
-            expected = f"{problem.samples}, as `samples`: a step of dmft takes the whole data set"
-            raise InputError("no full batch", key="batch_size", value=problem.batch_size, expected=expected)
+        refuse_partial_batches(problem, cls.name)
 
 
 class _Errors(Mapping[str, Array]):

@@ -54,6 +54,8 @@ class Dynamics(ABC):
     """Whether two seeds with the same start may differ."""
     uses_drifts: ClassVar[bool] = False
     """Whether the dynamics uses the drifts of the overlaps; then the error of their quadrature is recorded."""
+    drifts_of_updates: ClassVar[bool] = True
+    """Whether these are means of rescaled gradients, where the update rescales them."""
     sampled: ClassVar[bool] = False
     """Whether it is a path without noise, computed with random samples: then seeds differ by its errors only."""
     batches: ClassVar[int] = 0
@@ -64,6 +66,8 @@ class Dynamics(ABC):
     """Whether a step of SGD takes some of its time; a limit of steps of no time counts none."""
     law_of: ClassVar[str | None] = None
     """The name of another dynamics if its results have the same law; the tests of dynamics compare both."""
+    samples_of: ClassVar[str | None] = None
+    """The name of another dynamics whose samples it has with the same seed; None for samples of its own."""
     states_exit_errors: ClassVar[bool] = False
     """Whether it has `exit_time_error`, `exit_steps_error` (n, thresholds), recorded with the exits."""
     cost_seconds: ClassVar[tuple[float, float, float]] = (1e-10, 0.0, 0.0)
@@ -292,7 +296,7 @@ class OverlapDynamics(Dynamics):
         if OF_RISK.intersection(observables) and (problem.has_offsets or not expectations.exact):
             comment = "of quadrature, estimated by finer rules, and of activations as sums of error functions"
             errors["risk_error"] = Diagnostic((), RISK_ERROR | {"comment": comment})
-        if cls.uses_drifts and not (expectations.exact and problem.has_closed_drifts):
+        if cls.uses_drifts and not (expectations.exact and (problem.has_closed_drifts or not cls.drifts_of_updates)):
             rule = {"comment": "largest at a recording time, over the largest drift; by a finer rule, and form bounds"}
             errors["drift_error"] = Diagnostic((), {"long_name": "error of the drifts", "units": "1"} | rule, False)
         return errors
@@ -301,7 +305,7 @@ class OverlapDynamics(Dynamics):
         """The error of the risk now, and the largest error of the drifts so far, if these have no closed form."""
         replicas, error = self.replicas, self.risk_errors()
         values = {} if error is None else {"risk_error": error}
-        if self.uses_drifts and not replicas.equations.exact:
+        if self.uses_drifts and not (replicas.equations if self.drifts_of_updates else replicas.expectations).exact:
             self._drift_error = np.fmax(self._drift_error, self.drift_errors(self.fields, self.a, self.end_time))
             values["drift_error"] = self._drift_error
         return values

@@ -19,6 +19,9 @@ gradients at the fields' Ω = Σ λ_b Ω_b and τ_b = λ_b d_b/d,
 
 up to a relative error of order λ_max/d.
 
+Steps that are normalised, clipped, of AdaGrad-norm or with momentum are in `map_steps`. The factors of the first three
+fluctuate at relative order 1/√min(n_b, d), so that means have errors of the order 1/min(n_b, d).
+
 For n_b → ∞ it is gradient descent on the population risk at a finite rate. For T → 0 at fixed γ/n_b its steps are
 those of the Euler method for the ODE: `ode` is then faster.
 """
@@ -29,8 +32,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.errors import InputError
 from sweeplib.networks.dynamics.dynamics import DECAYS, DYNAMICS, ONE_PASS, UPDATE, NumericalOptions
+from sweeplib.networks.dynamics.map_steps import (
+    Velocities,
+    refuse_updates,
+    rescaled_times,
+    resting_velocities,
+    with_velocities,
+)
 from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.dynamics.step_dynamics import StepDynamics
 from sweeplib.networks.kernels.lanes import OVERFLOW
@@ -49,7 +58,8 @@ from sweeplib.networks.views import Blocks, OverlapView
 class OverlapMap(StepDynamics):
     """Replicas of the map, all of which take a step at a time.
 
-    Where drifts are by quadrature, a companion (Q, M, a) takes the same steps by the finer rule, to estimate the error.
+    A state is Q, M, a and what the rule of the steps keeps: a memory (n,), or velocities. Where drifts are by
+    quadrature, a companion takes the same steps by the finer rule, to estimate the error.
     """
 
     name = "overlap_map"
@@ -57,6 +67,7 @@ class OverlapMap(StepDynamics):
     replicas_at_once = 256
     stochastic = False
     uses_drifts = True
+    drifts_of_updates = False
     reads = ONE_PASS | {"batch_size", "schedule"} | DECAYS | UPDATE
     unaffected_by = frozenset({"times", "thresholds"})
     takes_spectra = True
@@ -64,8 +75,8 @@ class OverlapMap(StepDynamics):
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
         self._finer = replicas.expectations.finer
-        Q, M = self._overlaps
-        self._companion = (Q.copy(), M.copy(), replicas.a.copy()) if self._finer else None
+        self._rule_state = self._rule_state_at_start()
+        self._companion = tuple(array.copy() for array in self._state) if self._finer else None
         self._rates = rates(replicas.schedule, self.stride)
         start = replicas.a, replicas.a_star, replicas.Delta
         self._resolution = resolution_of(replicas.expectations, *replicas.fields, *start)
@@ -74,6 +85,18 @@ class OverlapMap(StepDynamics):
     def _overlaps(self) -> tuple[Array, Array]:
         """The overlaps that steps change: Q and M, or those of each block of inputs."""
         return (self.Q, self.M) if self.by_block is None else self.by_block
+
+    @property
+    def _state(self) -> tuple[Array, ...]:
+        """The arrays that steps change."""
+        return *self._overlaps, self.a, *self._rule_state
+
+    def _rule_state_at_start(self) -> tuple[Array, ...]:
+        """What the rule of the steps keeps: velocities at rest, its memory (n,), or nothing."""
+        step = UPDATES[self.replicas.rule.update]
+        if step.has_velocities:
+            return resting_velocities(self._overlaps[1])
+        return (self.replicas.memory[:, 0].copy(),) if step.memory is not None else ()
 
     def _possible(self, Q: Array, M: Array) -> Array:
         """Q, or those of blocks, replaced where Ω is indefinite by the nearest."""
@@ -96,18 +119,18 @@ class OverlapMap(StepDynamics):
         else:
             self.by_block, self.Q, self.M = (Q, M), Q.sum(axis=1), M.sum(axis=1)
         if self._companion:
-            Q, M, a = self._companion
-            self._companion = self._possible(Q, M), M, a
+            Q, M, *others = self._companion
+            self._companion = self._possible(Q, M), M, *others
 
     def end_state(self) -> Array:
-        """Q, M and a, and those of the companion."""
-        parts = *self._overlaps, self.a, *(self._companion or ())
+        """The state, and that of the companion."""
+        parts = *self._state, *(self._companion or ())
         return np.concatenate([array.reshape(len(array), -1) for array in parts], axis=1)
 
     def go_on(self, earlier: Mapping[str, Array]) -> None:
         """Go on from the states of runs that ended earlier."""
         super().go_on(earlier)
-        parts = *self._overlaps, self.a, *(self._companion or ())
+        parts = *self._state, *(self._companion or ())
         ends = np.cumsum([array[0].size for array in parts])[:-1]
         for array, values in zip(parts, np.split(earlier["end_state"], ends, axis=1), strict=True):
             array[:] = values.reshape(array.shape)
@@ -119,17 +142,23 @@ class OverlapMap(StepDynamics):
 
     @classmethod
     def state_size(cls, problem: Problem, options: NumericalOptions) -> int:
-        """The numbers of Q and M, or of those of each block of inputs, and of a, twice with a companion."""
-        size = len(problem.blocks[0]) * problem.p * (problem.p + problem.k) + problem.p
+        """The numbers of Q and M, of each block of inputs, of a and of what the rule keeps, twice with a companion."""
+        step, blocks, p = UPDATES[problem.update], len(problem.blocks[0]), problem.p
+        velocities = 2 * p + problem.k if step.has_velocities else 0
+        size = blocks * p * (p + problem.k + velocities) + p + (step.memory is not None)
         return size * (2 if problem_expectations(problem).finer else 1)
 
     def second_view(self) -> tuple[OverlapView, float] | None:
         """The view of the companion."""
         if self._companion is None:
             return None
-        Q, M, a = self._companion
+        Q, M, a = self._companion[:3]
         of_all = (Q, M) if self.by_block is None else (Q.sum(axis=1), M.sum(axis=1))
         return self.overlap_view(of_all[0], of_all[1], a, by_block=lambda: (Q, M)), SLOW
+
+    def drift_errors(self, fields: tuple[Array, Array, Array], a: Array, times: Array) -> Array:
+        """The errors (n,) of the drifts of plain steps, which are those of all steps."""
+        return self.replicas.expectations.drift_errors(*fields, a, self.replicas.a_star, self.replicas.Delta)
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
     def risk_errors(self) -> Array | None:
@@ -137,7 +166,7 @@ class OverlapMap(StepDynamics):
         replicas = self.replicas
         if self._finer is None or self._companion is None:
             return super().risk_errors()
-        Q, M, a = self._companion
+        Q, M, a = self._companion[:3]
         everyone = np.arange(len(replicas))
         finer = self._finer.risks(*self._fields_of(everyone, Q, M), a, replicas.a_star)
         usual = replicas.expectations.risks(*self._fields_of(everyone, *self._overlaps), self.a, replicas.a_star)
@@ -146,7 +175,7 @@ class OverlapMap(StepDynamics):
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverge
     def _take(self, order: NDArray[np.intp]) -> None:
         """Take a step of the replicas in `order`; note exits and divergences."""
-        state = *self._overlaps, self.a
+        state = self._state
         T, rule = self._step_time(order), self.replicas.expectations
         for old, values in zip(state, self._stepped(order, T, rule, state), strict=True):
             old[order] = values
@@ -157,31 +186,63 @@ class OverlapMap(StepDynamics):
         self._note(order)
 
     def _stepped(
-        self, order: NDArray[np.intp], T: Array, rule: Expectations, state: tuple[Array, Array, Array]
-    ) -> tuple[Array, Array, Array]:
-        """Q, M and a of the replicas in `order` after a step of length T (n,) from a state of all, by a rule."""
-        replicas, (Q, M, a) = self.replicas, (array[order] for array in state)
-        fields, n_b = self._fields_of(order, Q, M), replicas.batch_size
+        self, order: NDArray[np.intp], T: Array, rule: Expectations, state: tuple[Array, ...]
+    ) -> tuple[Array, ...]:
+        """The state of the replicas in `order` after a step of length T (n,) from a state of all, by a rule."""
+        replicas, (Q, M, a, *kept) = self.replicas, (array[order] for array in state)
+        fields = self._fields_of(order, Q, M)
         drifts = self._drifts(order, rule, *fields, a)
-        long = T[:, None, None]
         numbers = Numbers(*(values[order] for values in replicas.numbers))
         force = drifts.a - numbers.second_layer_decay[:, None] * a
         a = a + (numbers.second_layer_rate * T)[:, None] * force
-        if self.by_block is not None:
-            return *self._stepped_blocks(order, T, drifts, fields, Q, M), a
-        products = mean_gradient_products(drifts.M, drifts.GF, *fields, self._resolution[order])
+        step = self._step_of_all if self.by_block is None else self._step_of_blocks
+        Q, M, *kept = step(order, T, drifts, fields, Q, M, *kept)
+        return Q, M, a, *kept
+
+    def _step_of_all(
+        self,
+        order: NDArray[np.intp],
+        T: Array,
+        drifts: Drifts,
+        fields: tuple[Array, Array, Array],
+        Q: Array,
+        M: Array,
+        *kept: Array,
+    ) -> tuple[Array, ...]:
+        """Q, M and what the rule keeps after a step of the replicas in `order`."""
+        replicas, n_b, step = self.replicas, self.replicas.batch_size, UPDATES[self.replicas.rule.update]
+        resolution = self._resolution[order]
+        products = mean_gradient_products(drifts.M, drifts.GF, *fields, resolution)
         noise = (replicas.d[order] / n_b)[:, None, None] * drifts.Var
-        square = (T * T)[:, None, None]
-        if UPDATES[replicas.rule.update].is_tangent:
-            slopes = mean_slopes(drifts.M, drifts.GF, *fields, self._resolution[order])
+        if step.is_tangent:
+            slopes = mean_slopes(drifts.M, drifts.GF, *fields, resolution)
             drifts, products = along_sphere(drifts, products, slopes, Q, M)
-        shrinkage = 1.0 - numbers.weight_decay[:, None, None] * long
-        M = shrinkage * M + long * drifts.M
-        Q = shrinkage**2 * Q + shrinkage * long * drifts.GF + square * (noise + (1.0 - 1.0 / n_b) * products)
+        square = noise + (1.0 - 1.0 / n_b) * products
+        shrinkage = 1.0 - replicas.numbers.weight_decay[order][:, None, None] * T[:, None, None]
+        T, *rest = self._rescaled(order, T, square, *kept)
+        long = T[:, None, None]
+        if step.has_velocities:
+            D, D_star = mean_slopes(drifts.M, drifts.GF, *fields, resolution)
+            of_weights = long * drifts.M, long * (D @ Q + D_star @ M.swapaxes(1, 2))
+            turns = long * (D @ kept[1] + D_star @ kept[0].swapaxes(1, 2))
+            beta = replicas.rule.numbers[0]
+            Q, M, *rest = with_velocities(Q, M, Velocities(*kept), beta, of_weights, turns, long**2 * square)
+        else:
+            M = shrinkage * M + long * drifts.M
+            Q = shrinkage**2 * Q + shrinkage * long * drifts.GF + (T * T)[:, None, None] * square
         if replicas.spherical:
             Q, M = on_sphere(Q, M)
         # the products above are symmetric to rounding only
-        return 0.5 * (Q + Q.transpose(0, 2, 1)), M, a
+        return 0.5 * (Q + Q.transpose(0, 2, 1)), M, *rest
+
+    def _rescaled(self, order: NDArray[np.intp], T: Array, square: Array, *kept: Array) -> tuple[Array, ...]:
+        """T (n,) times the factors of gradients with the products `square`/d (n, p, p), and what the rule keeps."""
+        rule = self.replicas.rule
+        if UPDATES[rule.update].factor is None:
+            return T, *kept
+        norms = np.trace(square, axis1=1, axis2=2) / self.replicas.d[order]
+        times, memory = rescaled_times(rule, T, norms, kept[0] if kept else np.zeros(len(T)))
+        return times, *([memory] if kept else [])
 
     def _fields_of(self, order: NDArray[np.intp], Q: Array, M: Array) -> tuple[Array, Array, Array]:
         """The covariances of the fields of the replicas in `order`, from their overlaps or those of their blocks."""
@@ -190,22 +251,38 @@ class OverlapMap(StepDynamics):
             return Q, M, replicas.P[order]
         return Blocks(replicas.eigenvalues[order], Q, M, replicas.blocks.P[order]).weighted()
 
-    def _stepped_blocks(
-        self, order: NDArray[np.intp], T: Array, drifts: Drifts, fields: tuple[Array, Array, Array], Q: Array, M: Array
-    ) -> tuple[Array, Array]:
-        """Q_b (n, L, p, p) and M_b (n, L, p, k) after a step of the replicas in `order`."""
+    def _step_of_blocks(
+        self,
+        order: NDArray[np.intp],
+        T: Array,
+        drifts: Drifts,
+        fields: tuple[Array, Array, Array],
+        Q: Array,
+        M: Array,
+        *kept: Array,
+    ) -> tuple[Array, ...]:
+        """Q_b (n, L, p, p), M_b (n, L, p, k) and what the rule keeps after a step of the replicas in `order`."""
         replicas, n_b = self.replicas, self.replicas.batch_size
         D, D_star = (array[:, None] for array in mean_slopes(drifts.M, drifts.GF, *fields, self._resolution[order]))
         X, Y = D @ Q + D_star @ M.swapaxes(2, 3), D @ M + D_star @ replicas.blocks.P[order]
         products = X @ D.swapaxes(2, 3) + Y @ D_star.swapaxes(2, 3)
-        long, values = T[:, None, None, None], replicas.eigenvalues[order][:, :, None, None]
+        values = replicas.eigenvalues[order][:, :, None, None]
         noise = values * replicas.multiplicities[order][:, :, None, None] / n_b * drifts.Var[:, None]
-        shrinkage = 1.0 - replicas.numbers.weight_decay[order][:, None, None, None] * long
-        M = shrinkage * M + long * values * Y
-        Q = shrinkage**2 * Q + shrinkage * long * values * (X + X.swapaxes(2, 3))
-        Q += long**2 * (noise + (1.0 - 1.0 / n_b) * values**2 * products)
+        square = noise + (1.0 - 1.0 / n_b) * values**2 * products
+        shrinkage = 1.0 - replicas.numbers.weight_decay[order][:, None, None, None] * T[:, None, None, None]
+        T, *rest = self._rescaled(order, T, square.sum(axis=1), *kept)
+        long = T[:, None, None, None]
+        if UPDATES[replicas.rule.update].has_velocities:
+            turns = long * values * (D @ kept[1] + D_star @ kept[0].swapaxes(2, 3))
+            of_weights = long * values * Y, long * values * X
+            beta = replicas.rule.numbers[0]
+            Q, M, *rest = with_velocities(Q, M, Velocities(*kept), beta, of_weights, turns, long**2 * square)
+        else:
+            M = shrinkage * M + long * values * Y
+            Q = shrinkage**2 * Q + shrinkage * long * values * (X + X.swapaxes(2, 3))
+            Q += long**2 * square
         Q = 0.5 * (Q + Q.swapaxes(2, 3))
-        return blocks_on_sphere(Q, M) if replicas.spherical else (Q, M)
+        return *(blocks_on_sphere(Q, M) if replicas.spherical else (Q, M)), *rest
 
     def _step_time(self, order: NDArray[np.intp]) -> Array:
         """T of the next step of the replicas in `order`."""
@@ -244,15 +321,9 @@ class OverlapMap(StepDynamics):
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError too for steps that have another gradient, and for tangent ones of inputs with a spectrum."""
+        """Raise InputError too for steps of which there is no map."""
         super().check(problem, options)
-        step = UPDATES[problem.update]
-        names = ", ".join(name for name, update in UPDATES.items() if update.is_plain or update.is_tangent)
-        if not (step.is_plain or step.is_tangent):
-            raise InputError("no overlap map", key="update", value=problem.update, expected=f"one of {names}")
-        if step.is_tangent and problem.has_spectrum:
-            expected = f"plain with inputs of {problem.data} in overlap_map"
-            raise InputError("no overlap map", key="update", value=problem.update, expected=expected)
+        refuse_updates(problem)
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:

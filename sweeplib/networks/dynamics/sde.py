@@ -32,6 +32,7 @@ from sweeplib.errors import InputError
 from sweeplib.networks.dynamics.dynamics import DECAYS, DYNAMICS, NumericalOptions
 from sweeplib.networks.dynamics.lane_dynamics import LaneDynamics, rows, unrolled
 from sweeplib.networks.dynamics.replicas import Replicas
+from sweeplib.networks.dynamics.step_dynamics import functions_of
 from sweeplib.networks.kernels.factors import reflection
 from sweeplib.networks.kernels.lanes import round_of
 from sweeplib.networks.kernels.sde import Settings, sde_network, sde_prepare, sde_step, sde_work
@@ -65,7 +66,7 @@ class Sde(LaneDynamics):
     def __init__(self, replicas: Replicas, options: SdeOptions) -> None:
         super().__init__(replicas, options)
         self.settings = self.settings_of(options.step)
-        self.called = self.functions(replicas.equations.of_many(replicas.p))
+        self.called = functions_of(replicas, replicas.equations.of_many(replicas.p))
         self.round = round_of(sde_work, prepare=sde_prepare, take_step=sde_step, fill_network=sde_network)
         L_star = teacher_factors(replicas.P)
         Q, M = on_sphere(replicas.Q, replicas.M) if replicas.spherical else (replicas.Q, replicas.M)

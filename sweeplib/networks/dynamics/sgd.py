@@ -11,40 +11,27 @@ precision of the weights.
 """
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.engine.base.budget import CASE_BYTES, refuse_more
-from sweeplib.errors import InputError
 from sweeplib.networks.dynamics.dynamics import DYNAMICS, OFFSETS, STEPS, NumericalOptions
 from sweeplib.networks.dynamics.replicas import Lessons, Replicas
 from sweeplib.networks.dynamics.step_dynamics import StepDynamics
+from sweeplib.networks.dynamics.weight_dynamics import WeightDynamics, overlaps_of_weights
 from sweeplib.networks.kernels.batches import batch_steps
-from sweeplib.networks.kernels.labels import inputs_address, labels
 from sweeplib.networks.kernels.replay import tasks_of
 from sweeplib.networks.kernels.sample_blocks import BLOCK
 from sweeplib.networks.kernels.schedules import rates
-from sweeplib.networks.kernels.training_set import Means, TrainingSet, draw_samples, training_means, training_steps
+from sweeplib.networks.kernels.training_set import training_steps
 from sweeplib.networks.kernels.weights import DIVERGED, GOING, Exits, Replica, sgd_steps
-from sweeplib.networks.maths.activations import activation
-from sweeplib.networks.maths.activations.activation import kinks
-from sweeplib.networks.maths.offsets import MOST_FIELDS, OffsetRisks
-from sweeplib.networks.maths.overlaps import block_overlaps
-from sweeplib.networks.numerics.compiled import OneSignature, specialised
-from sweeplib.networks.numerics.random import stream_key
-from sweeplib.networks.problem import DATA, DEFAULTS, Problem
-from sweeplib.networks.problem.targets import target
-from sweeplib.networks.views import TrainingView, View
+from sweeplib.networks.numerics.compiled import OneSignature
+from sweeplib.networks.problem import Problem
 
 WORK_A_ROUND = 2e7
 """Number of multiplications after which the clock is read."""
-
-
-_OF_DIVERGED = np.errstate(over="ignore", invalid="ignore")
-"""Only runs that diverged overflow here."""
 
 
 @cache
@@ -62,13 +49,12 @@ class SgdOptions(NumericalOptions):
     weights: Literal["float64", "float32"] = "float64"
 
 
-class Sgd(StepDynamics):
+class Sgd(WeightDynamics, StepDynamics):
     """Replicas of SGD on the weights, one after another."""
 
     name = "sgd"
     label = "SGD"
     replicas_at_once = 8
-    view = TrainingView
     of_batches = frozenset({"batch_size", "repeats", "samples", "sampling"})
     reads = StepDynamics.reads | of_batches | {"schedule", "data", "tasks"} | OFFSETS | STEPS
     cost_seconds = (0.75e-10, 2e-7, 7e-9)
@@ -77,13 +63,8 @@ class Sgd(StepDynamics):
     options: SgdOptions
 
     def __init__(self, replicas: Replicas, options: SgdOptions) -> None:
-        super().__init__(replicas, options)
-        self._called, self._rates = self.functions(), rates(replicas.schedule, self.stride, replicas.noise_schedule)
-        starts = (replicas.weights(i) for i in range(len(replicas)))
-        self._weights = [(W.astype(options.weights, order="C"), W_star.copy(order="C")) for W, W_star in starts]
-        self._offsets, self._memory = replicas.offsets(), replicas.memory
-        self._velocities = [np.zeros(W.shape if self._called.rule.has_velocities else (0, 0)) for W, _ in self._weights]
-        self._training_sets: dict[int, TrainingSet] = {}
+        super().__init__(replicas, options, options.weights)
+        self._rates = rates(replicas.schedule, self.stride, replicas.noise_schedule)
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Take the steps up to recording time number `to`, each replica in turn."""
@@ -100,7 +81,7 @@ class Sgd(StepDynamics):
             self.stop()
         if self.replicas.thresholds.size:
             for i in np.flatnonzero(self.running):
-                self.Q[i], self.M[i] = self._overlaps(int(i))
+                self.Q[i], self.M[i] = overlaps_of_weights(*self._weights[i])
 
     def _take(self, i: int, until: int) -> None:
         """Take some steps of replica i, the first with the uses of its batch that are left."""
@@ -172,108 +153,11 @@ class Sgd(StepDynamics):
         """The compiled kernel for weights of this precision; all other arguments have the same types in all runs."""
         return _kernel_for(template, self.options.weights)
 
-    def _replica(self, i: int) -> Replica:
-        """The state and the constants of a replica, for kernels."""
-        replicas, (W, W_star) = self.replicas, self._weights[i]
-        return Replica(
-            W,
-            self.a[i],
-            self._offsets[i],
-            W_star,
-            replicas.a_star[i],
-            replicas.numbers_of(i),
-            replicas.spherical,
-            self._velocities[i],
-            self._memory[i],
-            replicas.keys[i],
-            replicas.seeds[i],
-            inputs_address(replicas.data),
-            replicas.law_numbers(i),
-            np.uint64(stream_key(int(replicas.keys[i]), "data", replicas.data)),
-        )
-
-    def _training_set(self, i: int) -> TrainingSet:
-        """The training set of a replica, drawn on first use."""
-        if i not in self._training_sets:
-            self._training_sets[i] = self._new_training_set(i)
-        return self._training_sets[i]
-
-    def _new_training_set(self, i: int) -> TrainingSet:
-        replicas, (W, W_star) = self.replicas, self._weights[i]
-        n, key = int(replicas.samples[i]), replicas.keys[i]
-        x, lam_star = np.empty((n, W.shape[1]), W.dtype), np.empty((len(W_star), n))
-        shift, z = np.empty(n), np.empty(n)
-        specialised(draw_samples)(self._replica(i), x, lam_star, shift, z)
-        y = labels(replicas.target, replicas.teacher_activation, lam_star, replicas.a_star[i]) + shift
-        y += replicas.numbers.deviation[i] * z
-        y = np.where(y > 0.0, 1.0, -1.0) if replicas.criterion.signs else y
-        choices = np.uint64(stream_key(int(key), "batches"))
-        numbers = np.arange(n), np.empty(n, np.int64), np.full(1, -1)
-        return TrainingSet(x, y, *numbers, choices, bool(replicas.epochs[i]))
-
-    def _training_means(self, i: int, *, with_gradient: bool) -> tuple[float, float]:
-        """The training risk of a replica and, with the gradient, the variance of the gradients of the samples."""
-        replica = self._replica(i)
-        p, d = replica.W.shape
-        out = Means(np.empty(1), np.empty(1), np.empty((p, d)))
-        specialised(training_means)(replica, self._called, self._training_set(i), with_gradient, out)
-        # a difference of two means, which rounding may take below zero
-        variance = max(out.square[0] - (out.gradient**2).sum() / d, 0.0) / p**2
-        return out.loss[0], variance
-
     def _carried(self, i: int) -> tuple[Array, Array, Array]:
         """Q (p, p, 1), M (p, k, 1) and P (k, k, 1) for the kernel, which uses them while an exit is pending."""
         if self.replicas.thresholds.size:
             return self.Q[i][:, :, None], self.M[i][:, :, None], self.replicas.P[i][:, :, None]
         return np.empty((1, 1, 1)), np.empty((1, 1, 1)), np.empty((1, 1, 1))
-
-    @_OF_DIVERGED
-    def _overlaps(self, i: int) -> tuple[Array, Array]:
-        return overlaps_of_weights(*self._weights[i])
-
-    @_OF_DIVERGED
-    def _block_overlaps(self, i: int) -> tuple[Array, Array]:
-        """Q (L, p, p) and M (L, p, k) of the blocks of inputs."""
-        W, W_star = (weights.astype(float) for weights in self._weights[i])
-        Q, M, _ = block_overlaps(W, W_star, self.replicas.multiplicities[i])
-        return Q, M
-
-    @_OF_DIVERGED
-    def _norms(self, i: int) -> Array:
-        """The diagonal of Q (p,)."""
-        W, _ = self._weights[i]
-        # summed in double precision, also where the weights are stored in single
-        return np.einsum("ij,ij->i", W, W, dtype=float) / W.shape[1]
-
-    @_OF_DIVERGED
-    def _teacher_overlaps(self, i: int) -> Array:
-        """M (p, k)."""
-        W, W_star = (weights.astype(float) for weights in self._weights[i])
-        return W @ W_star.T / W.shape[1]
-
-    def look(self) -> list[tuple[Array, View]]:
-        """The overlaps of the current weights, and means over training sets, each computed only if it is needed.
-
-        Q is computed only if an observable needs more than its diagonal.
-        """
-        count = range(len(self.replicas))
-        overlaps = self.overlap_view(
-            Q=lambda: np.array([self._overlaps(i)[0] for i in count]),
-            M=lambda: np.array([self._teacher_overlaps(i) for i in count]),
-            a=self.a,
-            q=lambda: np.array([self._norms(i) for i in count]),
-            by_block=lambda: map(np.array, zip(*(self._block_overlaps(i) for i in count), strict=True)),
-        )
-        if self.replicas.has_offsets:
-            overlaps.b = self._offsets.copy()
-            overlaps.expectations = population_with(self.replicas, overlaps.b)
-        view = TrainingView(
-            overlaps,
-            self.replicas.samples,
-            risk=lambda: np.array([self._training_means(i, with_gradient=False)[0] for i in count]),
-            variance=lambda: np.array([self._training_means(i, with_gradient=True)[1] for i in count]),
-        )
-        return [(np.ones(len(self.replicas)), view)]
 
     @classmethod
     def finds_levels(cls, options: NumericalOptions) -> bool:
@@ -288,58 +172,6 @@ class Sgd(StepDynamics):
         if problem.samples is None:
             return steps * problem.batch_size * d * (draws + 2.0 * p + k)
         return steps * d * (problem.batch_size * (4.0 + 2.0 * p) + 2.0 * p) + problem.samples * d * (16.0 + k)
-
-    @classmethod
-    def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError too for a training set that is too large for any machine, and for offsets without a risk."""
-        super().check(problem, options)
-        if problem.has_offsets:
-            _check_offsets(problem)
-        if problem.samples is not None:
-            needed = cls.memory(problem, options)
-            refuse_more("bytes of a training set", needed, CASE_BYTES, key="samples", instead="fewer samples")
-
-    @staticmethod
-    def memory(problem: Problem, options: NumericalOptions) -> int:
-        """The bytes of the weights and of the training set, whose inputs have the precision of the weights."""
-        assert isinstance(options, SgdOptions)
-        size = np.dtype(options.weights).itemsize
-        n, p, k, d = problem.samples or 0, problem.p, problem.k, problem.d
-        return (size * p + 8 * k) * d + n * (size * d + 8 * (2 * k + 4))
-
-
-def overlaps_of_weights(W: Array, W_star: Array) -> tuple[Array, Array]:
-    """Q (p, p) and M (p, k)."""
-    W, W_star = W.astype(float), W_star.astype(float)
-    return W @ W.T / W.shape[1], W @ W_star.T / W.shape[1]
-
-
-def population_with(replicas: Replicas, b: Array) -> OffsetRisks:
-    """The expectations over the inputs for units with offsets b (n, p)."""
-    law = DATA[replicas.data]
-    assert law.classes is not None  # by `check`
-    committee = law.teacher and replicas.target == DEFAULTS["target"]
-    return OffsetRisks(
-        replicas.activation,
-        replicas.teacher_activation if committee else None,
-        partial(labels, replicas.target, replicas.teacher_activation) if law.teacher and not committee else None,
-        tuple(law.classes(**replicas.law_of(i)) for i in range(len(replicas))),
-        replicas.population,
-        b,
-    )
-
-
-def _check_offsets(problem: Problem) -> None:
-    """Raise InputError where the population risk of students with offsets cannot be computed."""
-    if DATA[problem.data].classes is None:
-        laws = [name for name in DATA if DATA[name].classes is not None]
-        raise InputError("no risk of units with offsets", key="data", value=problem.data, choices=laws)
-    if problem.target == DEFAULTS["target"]:
-        return
-    forms = [activation(name) for name in target(problem.learned).activations]
-    if problem.k > MOST_FIELDS or any(map(kinks, forms)):
-        expected = f"a committee, or a formula of at most {MOST_FIELDS} fields without kinks; mean_field takes this one"
-        raise InputError("no risk of units with offsets", key="target", value=problem.target, expected=expected)
 
 
 DYNAMICS.register("sgd", Sgd)

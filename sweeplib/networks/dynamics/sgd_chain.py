@@ -22,6 +22,7 @@ from sweeplib.errors import InputError
 from sweeplib.networks.dynamics.dynamics import DYNAMICS, STEPS, NumericalOptions
 from sweeplib.networks.dynamics.lane_dynamics import LaneDynamics, rows, unrolled
 from sweeplib.networks.dynamics.replicas import Replicas
+from sweeplib.networks.dynamics.step_dynamics import functions_of
 from sweeplib.networks.kernels.chain import Settings, chain_network, chain_prepare
 from sweeplib.networks.kernels.chain_batches import batch_step, batch_work
 from sweeplib.networks.kernels.chain_blocks import BlockSettings, block_network, block_step, block_work
@@ -50,7 +51,7 @@ class SgdChain(LaneDynamics):
         super().__init__(replicas, options)
         p, k = replicas.p, replicas.k
         of_batch, decays = (replicas.batch_size, replicas.repeats), bool((replicas.numbers.weight_decay > 0.0).any())
-        self.called = self.functions()
+        self.called = functions_of(replicas)
         self._rows = 2 * p if self.called.rule.has_velocities else p
         remembers = UPDATES[replicas.rule.update].memory is not None
         lessons = replicas.replayed
@@ -140,13 +141,13 @@ class SgdChain(LaneDynamics):
         """Raise InputError too unless d ≥ p + k: a sample needs a component outside the span of the weights.
 
         With momentum, of weights and velocities: d ≥ 2p + k. Batches are refused for inputs with several eigenvalues,
-        for updates that are not plain and for disturbed inputs, and large ones if they are used again.
+        momentum and disturbed inputs. Used again they are refused for all updates that are not plain, and if large.
         """
         super().check(problem, options)
         step = UPDATES[problem.update]
         least, words = (2 * problem.p, "2 p") if step.has_velocities else (problem.p, "p")
         if not step.is_plain:
-            _refuse_batches(problem, f"the update {problem.update}")
+            _refuse_batches(problem, f"the update {problem.update}", *([] if step.has_velocities else ["repeats"]))
         for name in ("keep_probability", "input_noise"):
             if name in problem.differing_names:
                 _refuse_batches(problem, f"a {name}")
@@ -171,8 +172,8 @@ def with_velocities(A: Array, B: Array, count: int) -> tuple[Array, Array]:
     return np.pad(A, (*before, (0, 0))), np.pad(B, (*before, (count, 0)))
 
 
-def _refuse_batches(problem: Problem, of: str) -> None:
-    for name in ("batch_size", "repeats"):
+def _refuse_batches(problem: Problem, of: str, *names: str) -> None:
+    for name in names or ("batch_size", "repeats"):
         if getattr(problem, name) > 1:
             expected = f"1 with {of} in sgd_chain (sgd has no such bound)"
             raise InputError("no overlap chain", key=name, value=getattr(problem, name), expected=expected)

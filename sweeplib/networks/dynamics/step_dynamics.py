@@ -53,12 +53,6 @@ class StepDynamics(OverlapDynamics):
         """The number of steps that use a batch."""
         return float(problem.repeats)
 
-    def functions(self, drifts: tuple[Callable[..., None], ...] = NO_DRIFTS) -> Functions:
-        """The addresses of the functions of activations and target that kernels call."""
-        replicas = self.replicas
-        forms = replicas.activation, replicas.target, replicas.teacher_activation
-        return functions(*forms, replicas.criterion, replicas.rule, drifts, replicas.exit_rule)
-
     def stop(self) -> None:
         """Stop the replicas that diverged, and those that made their last exit if they may stop there."""
         self.diverged = self.failed >= 0
@@ -119,3 +113,9 @@ def _landings(landings: Array, stride: float) -> tuple[NDArray[np.int64], Array]
         return np.rint(landings / stride).astype(np.int64), np.zeros(landings.shape)
     whole = np.floor(np.rint(landings) / stride)
     return whole.astype(np.int64), np.rint(landings) - stride * whole
+
+
+def functions_of(replicas: Replicas, drifts: tuple[Callable[..., None], ...] = NO_DRIFTS) -> Functions:
+    """Return the addresses of the functions of activations and target of replicas that kernels call."""
+    forms = replicas.activation, replicas.target, replicas.teacher_activation
+    return functions(*forms, replicas.criterion, replicas.rule, drifts, replicas.exit_rule)

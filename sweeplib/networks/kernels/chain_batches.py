@@ -5,6 +5,9 @@ those out of it, m = d − p − k, a step is A += C U*ᵀ and B ← a factor of
 independent N(0, CCᵀ): C G = F N with F a factor of CCᵀ and N (p, m) of N(0, 1) entries, and N Nᵀ = S Sᵀ with Bartlett's
 lower triangular S, S_jj² ~ χ²(m − j), S_ij ~ N(0, 1) for j < i. Hence B ← a factor of [B + C Wᵀ, F S].
 
+A rule that rescales gradients multiplies C U*ᵀ, C Wᵀ and F S, whose squares add up to T² d ‖g‖² of the mean gradient g.
+Tangent steps first multiply row i by 1 − Σ c_i λ_i, a product of C U*ᵀ and C Wᵀ with A and B.
+
 Nothing is squared: F is updated by rotations with each sample, or by reflections with many. All ranks are covered. If
 n_b < p, the columns of F from n_b on are zero; if m < p, those of S from m on.
 """
@@ -133,6 +136,54 @@ def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def rescale_batch(rule, work):  # type: ignore[no-untyped-def]
+    """Multiply what the step adds by the factors of gradients with ‖g‖² = Σ (moves² + across²)/(T² d)."""
+    chain, moves, across = work.chain, work.sums.moves, work.outside.across
+    numbers, square = chain.constants.numbers, chain.rotations.cosine
+    p, width, lanes = moves.shape
+    square[:] = 0.0
+    for i in range(p):
+        for s in range(width):
+            for lane in range(lanes):
+                square[lane] += moves[i, s, lane] * moves[i, s, lane]
+        for j in range(i + 1):
+            for lane in range(lanes):
+                square[lane] += across[i, j, lane] * across[i, j, lane]
+    for lane in range(lanes):
+        T = numbers.T[lane]
+        square[lane] *= 1.0 / (numbers.d[lane] * T * T) if T > 0.0 else 0.0
+    rule.factor(rule.numbers, numbers.T, square, chain.memory)
+    for i in range(p):
+        for s in range(width):
+            for lane in range(lanes):
+                moves[i, s, lane] *= square[lane]
+        for j in range(i + 1):
+            for lane in range(lanes):
+                across[i, j, lane] *= square[lane]
+
+
+@kernel
+def turn_batch_along_sphere(chain, moves):  # type: ignore[no-untyped-def]
+    """Multiply row i by 1 − Σ c_i λ_i: with the moves added, it moves by their part orthogonal to w_i."""
+    A, B, along = chain.A, chain.B, chain.rotations.cosine
+    p, k, lanes = A.shape
+    for i in range(p):
+        along[:] = 1.0
+        for s in range(k):
+            for lane in range(lanes):
+                along[lane] -= moves[i, s, lane] * A[i, s, lane]
+        for j in range(i + 1):
+            for lane in range(lanes):
+                along[lane] -= moves[i, k + j, lane] * B[i, j, lane]
+        for s in range(k):
+            for lane in range(lanes):
+                A[i, s, lane] *= along[lane]
+        for j in range(i + 1):
+            for lane in range(lanes):
+                B[i, j, lane] *= along[lane]
+
+
+@kernel
 def batch_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
     """A step: A += C U*ᵀ, B a factor of [B + C Wᵀ, F S], a += ε T [Σ σ(λ) E/n_b − λ_a a]; project.
 
@@ -148,6 +199,10 @@ def batch_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     draw_outside(settings, stream, outside, chain.length)
     multiply(sums.factor, outside.S, outside.across)
     decay(settings, functions.lipschitz, chain)
+    if functions.rule.rescales:
+        rescale_batch(functions.rule, work)
+    if functions.rule.is_tangent:
+        turn_batch_along_sphere(chain, sums.moves)
     shorten_slack(settings, functions.lipschitz, work)
     for i in range(p):
         for s in range(k):

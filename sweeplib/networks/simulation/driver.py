@@ -346,10 +346,15 @@ def _keys_of(columns: Mapping[str, Sequence[Any]], _: int) -> list[int]:
 
 def _samples_stream(case: Case) -> tuple[str, str]:
     """The text of which the key is made (`stream_key`), before and after the digest of the problem."""
-    before, after = json.dumps([case.root_seed, "samples", case.dynamics, _DIGEST]).split(_DIGEST)
+    before, after = json.dumps([case.root_seed, "samples", _stream_of(case), _DIGEST]).split(_DIGEST)
     return before, after
+
+
+def _stream_of(case: Case) -> str:
+    """The name of the dynamics whose samples a case has."""
+    return DYNAMICS[case.dynamics].samples_of or case.dynamics
 
 
 def _shared_key(case: Case) -> int:
     shared = {name: getattr(case.problem, name) for name in case.pair_by or () if name != "seed"}
-    return stream_key(case.root_seed, "samples", case.dynamics, shared)
+    return stream_key(case.root_seed, "samples", _stream_of(case), shared)

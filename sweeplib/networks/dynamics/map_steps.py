@@ -1,0 +1,75 @@
+"""What the rule of the steps makes of a step of the overlap map: factors of gradients, and velocities.
+
+The rows of the mean gradient of a batch have the products K/d, K = (d/n_b) Ψ^Var + (1 − 1/n_b) DΩDᵀ. Its squared norm
+tr K/d has relative fluctuations of order 1/√min(n_b, d): the factor h of a rule is that of the mean, a step one of the
+time h T, and memories take the mean.
+
+With momentum β the state has the overlaps of the velocities v_i: N = v·w*/d, S_ij = w_i·v_j/d and U = v·v/d. With
+H_ij = E[c_i x·v_j] = Σ_m D_im S_mj + Σ_r D_ir* N_jr, G_ij = E[c_i λ_j] and X_ij = v'_i·w_j/d a step is
+
+    N' = β N + T Ψ^M,    X = β Sᵀ + T G,    U' = β² U + β T (H + Hᵀ) + T² K,
+    M' = M + N',    Q' = Q + X + Xᵀ + U',    S' = Xᵀ + U'.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.errors import InputError
+from sweeplib.networks.kernels.steps import factor_address
+from sweeplib.networks.numerics.compiled import call_by_address
+from sweeplib.networks.problem import UPDATES, Problem, Rule
+
+FEWEST_SAMPLES = 16
+"""The smallest batch whose gradient has a norm that its mean square stands for, to some percent."""
+
+
+class Velocities(NamedTuple):
+    """Overlaps of velocities: N (..., p, k) with W*, S (..., p, p) of W with them, U (..., p, p) with each other."""
+
+    N: Array
+    S: Array
+    U: Array
+
+
+def resting_velocities(M: Array) -> Velocities:
+    """The velocities at the start, zero, beside overlaps M (..., p, k)."""
+    square = (*M.shape[:-1], M.shape[-2])
+    return Velocities(np.zeros(M.shape), np.zeros(square), np.zeros(square))
+
+
+def rescaled_times(rule: Rule, T: Array, square: Array, memory: Array) -> tuple[Array, Array]:
+    """The times h T (n,) and the memories (n,) after a step with the squared norms `square` (n,) of the gradients."""
+    factors, memory = np.array(square, float, order="C"), np.array(memory, float, order="C")
+    call_by_address(
+        factor_address(rule.update), np.array(rule.numbers, float), np.ascontiguousarray(T), factors, memory
+    )
+    return factors * T, memory
+
+
+def with_velocities(
+    Q: Array, M: Array, before: Velocities, beta: float, moves: tuple[Array, Array], turns: Array, square: Array
+) -> tuple[Array, ...]:
+    """Q, M, N, S and U after a step of momentum β.
+
+    moves : T Ψ^M (..., p, k) and T G (..., p, p). turns : T H (..., p, p). square : T² K (..., p, p).
+    """
+    N, S, U = before
+    N, X = beta * N + moves[0], beta * S.swapaxes(-1, -2) + moves[1]
+    U = beta**2 * U + beta * (turns + turns.swapaxes(-1, -2)) + square
+    return Q + X + X.swapaxes(-1, -2) + U, M + N, N, X.swapaxes(-1, -2) + U, U
+
+
+def refuse_updates(problem: Problem) -> None:
+    """Raise InputError for tangent steps of inputs with a spectrum, and for rescaled ones of a small batch."""
+    step = UPDATES[problem.update]
+    if step.is_tangent and problem.has_spectrum:
+        expected = f"plain with inputs of {problem.data} in overlap_map"
+        raise InputError("no overlap map", key="update", value=problem.update, expected=expected)
+    if step.factor is not None and step.memory is None and problem.batch_size < FEWEST_SAMPLES:
+        expected = (
+            f"at least {FEWEST_SAMPLES} with the update {problem.update} in overlap_map: the norm of the gradient "
+        )
+        expected += "of a small batch varies; ode has that of one sample"
+        raise InputError("no overlap map", key="batch_size", value=problem.batch_size, expected=expected)

@@ -1,0 +1,248 @@
+"""Gradient flow on the empirical risk of a training set, Θ̇ = −∇R̂_n: full-batch gradient descent for γ → 0.
+
+The training set is that of `sgd` with `samples` and `batch_size` n, whose steps approach the flow as their length
+γ/(pd), and whose limit d → ∞ at fixed n/d is that of `dmft` with such steps. `networks/kernels/training_flow.py` has
+the equations. Each run is integrated twice: the solution at a tenth of the tolerance is recorded, and its difference to
+a companion solution at ten times the tolerance estimates its error.
+"""
+
+from collections.abc import Callable, Collection
+from functools import cache
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.errors import SweeplibError
+from sweeplib.networks.dynamics.diagnostics import OF_RISK, RISK_ERROR, ROUNDING, Diagnostic
+from sweeplib.networks.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, OFFSETS, ONE_PASS, NumericalOptions
+from sweeplib.networks.dynamics.integrated import IntegratedDynamics, IntegrationOptions, passage_errors
+from sweeplib.networks.dynamics.replicas import Replicas
+from sweeplib.networks.dynamics.weight_dynamics import WeightDynamics, refuse_partial_batches
+from sweeplib.networks.kernels.functions import functions
+from sweeplib.networks.kernels.numbers import COUNT, Numbers
+from sweeplib.networks.kernels.schedules import rates
+from sweeplib.networks.kernels.training_flow import (
+    Fields,
+    Flow,
+    Room,
+    Samples,
+    Student,
+    fill_slope,
+    new_chunk,
+    state_level,
+)
+from sweeplib.networks.numerics.compiled import specialised
+from sweeplib.networks.numerics.integrators.dop853 import EquationRule, Equations
+from sweeplib.networks.numerics.integrators.integration import Integration
+from sweeplib.networks.problem import DEFAULTS, Criterion, Problem, Rule
+from sweeplib.networks.views import OverlapView
+
+DEFAULT_RTOL = 1e-8
+SAFETY, COARSER = 0.1, 10.0
+"""Factors of the tolerance, for the recorded solution and its companion."""
+SOLUTION, COMPANION = np.array([0]), np.array([1])
+"""The numbers of both in an integration."""
+WORK_A_LOOK = 2e8
+"""Nominal operations after which the clock is read."""
+
+
+class TrainingFlow(IntegratedDynamics, WeightDynamics):
+    """Replicas of the flow, one after another: the weights, which determine the training set's gradient."""
+
+    name = "training_flow"
+    label = "training flow"
+    replicas_at_once = 8
+    stochastic = True  # training sets differ by seed
+    samples_of = "sgd"
+    counts_steps = False
+    cost_seconds = (1.2e-10, 0.0, 0.0)
+    reads = ONE_PASS | {"batch_size", "samples", "schedule", "data"} | OFFSETS | DECAYS | LOSS
+    unaffected_by = frozenset({"times", "thresholds"})
+    Options = IntegrationOptions
+    options: IntegrationOptions
+
+    def __init__(self, replicas: Replicas, options: IntegrationOptions) -> None:
+        super().__init__(replicas, options)
+        self._rtol = options.rtol or DEFAULT_RTOL
+        self._scheduled, self._xi, *_ = rates(replicas.schedule)
+        self._integrations = [self._integration(i) for i in range(len(replicas))]
+        self._times = np.zeros(len(replicas))
+        shape = len(replicas), len(replicas.thresholds)
+        self._passages, self._exit_errors = np.full(shape, np.inf), np.full(shape, np.nan)
+
+    def _integration(self, i: int) -> Integration:
+        """The solution of replica i and its companion, at their start."""
+        replicas, longest = self.replicas, self.longest_step
+        state = self._state(i)
+        targets = replicas.targets[i]
+        return Integration(
+            Equations(_rule(), self._flow(i), self._room(i)),
+            np.array([state, state]),
+            np.repeat(replicas.times[i, -1], 2),
+            rtol=self._rtol * np.array([SAFETY, COARSER]),
+            atol=self.options.atol * np.array([SAFETY, COARSER]),
+            targets=np.array([targets, np.full(len(targets), -np.inf)]),
+            max_steps=self.options.max_steps,
+            longest=None if longest is None else np.repeat(longest[i], 2),
+            steps_a_round=max(1, int(WORK_A_LOOK / (12.0 * self._operations(i)))),
+        )
+
+    def _state(self, i: int) -> Array:
+        """The flat state of replica i now."""
+        W, _ = self._weights[i]
+        return np.concatenate([W.ravel(), self.a[i], self._offsets[i], np.zeros(int(self._scheduled))])
+
+    def _flow(self, i: int) -> Flow:
+        replicas, data = self.replicas, self._training_set(i)
+        return Flow(
+            self._called,
+            Samples(data.x, data.y, data.order),
+            np.ascontiguousarray(replicas.a_star[i]),
+            replicas.numbers_of(i),
+            replicas.spherical,
+            self._scheduled,
+            self._xi,
+            float(replicas.times[i, -1]),
+        )
+
+    def _room(self, i: int) -> Room:
+        replicas, (W, W_star) = self.replicas, self._weights[i]
+        p, k = replicas.p, replicas.k
+        P = np.ascontiguousarray(replicas.fields[2][i]) if replicas.thresholds.size else np.empty((k, k))
+        fields = Fields(np.empty((p, p, 1)), np.empty((p, k, 1)), P[:, :, None])
+        student = Student(W.copy(), self.a[i].copy(), self._offsets[i].copy(), W_star)
+        return Room(student, fields, specialised(new_chunk)(student, int(replicas.samples[i])), np.empty((2, 1)))
+
+    def _operations(self, i: int) -> float:
+        """Nominal operations of a right-hand side of replica i."""
+        return float(self.replicas.samples[i] * self._weights[i][0].size * 4)
+
+    def advance(self, to: int, deadline: float = np.inf) -> None:
+        """Integrate each running replica to recording time number `to`."""
+
+        def late() -> bool:
+            return self.clock() > deadline
+
+        until = self.replicas.times[:, to]
+        for i in np.flatnonzero(self.running).tolist():
+            self._integrate(i, float(until[i]), late)
+        self.diverged = np.array([bool(path.failed[0]) for path in self._integrations])
+        unchecked = np.array([path.times[1] < path.times[0] and not path.failed[1] for path in self._integrations])
+        behind = (self._times < until) | unchecked
+        self.timed_out |= self.running & behind & ~self.diverged & ~self.stopped_at_exit()
+        self.running &= ~behind & ~self.diverged
+
+    def _integrate(self, i: int, until: float, late: Callable[[], bool]) -> None:
+        """Bring replica i and its companion to a time, or to failure, its last exit if it stops there, the deadline."""
+        path = self._integrations[i]
+        path.advance(SOLUTION, np.full(2, until), stops=self.replicas.stop_at_exit, late=late)
+        self._times[i] = time = path.times[0]
+        if path.spent[0] and time < until and not path.failed[0]:
+            raise SweeplibError(f"{self.name} needs more than max_steps steps; it is at time {time:.6g}")
+        for place in np.argsort(path.passages[0]).tolist():
+            if np.isinf(self._passages[i, place]) and path.passages[0, place] <= time:
+                self._passages[i, place] = path.passages[0, place]
+                self._exit_errors[i, place] = self._passage_error(i, place, late)
+        path.advance(COMPANION, np.full(2, time), stops=False, late=late)
+        W, a, b = self._parts(i, path.states[0])
+        self._weights[i][0][:], self.a[i], self._offsets[i] = W, a, b
+
+    def _parts(self, i: int, state: Array) -> tuple[Array, Array, Array]:
+        """W (p, d), a (p,) and b (p,) of a flat state of replica i."""
+        p, d = self._weights[i][0].shape
+        return state[: p * d].reshape(p, d), state[p * d : p * (d + 1)], state[p * (d + 1) : p * (d + 2)]
+
+    def _passage_error(self, i: int, place: int, late: Callable[[], bool]) -> float:
+        """The error of a passage, by the level of the companion there; NaN where it did not come so far."""
+        path, time, target = self._integrations[i], self._passages[i, place], self.replicas.targets[i, place]
+        if time == 0.0:
+            return 0.0
+        path.advance(COMPANION, np.full(2, time), stops=False, late=late)
+        if path.times[1] != time:
+            return np.inf if path.failed[1] else np.nan
+        of_level = abs(path.levels(COMPANION)[0] - target) + self._least * self.replicas.exit_terms[i]
+        fall = self.replicas.exit_values_at_start[i] - target
+        return float(passage_errors(of_level, fall, path.passage_rates[0, place]))
+
+    @property
+    def _least(self) -> float:
+        """The least error of a risk over its terms: of the tolerance of the solution, or rounding."""
+        return max(SAFETY * self._rtol, ROUNDING)
+
+    def second_view(self) -> tuple[OverlapView, float]:
+        """The view of the companion."""
+        parts = [self._parts(i, path.states[1]) for i, path in enumerate(self._integrations)]
+        weights = [(W, W_star) for (W, _, _), (_, W_star) in zip(parts, self._weights, strict=True)]
+        return self.weight_view(weights, np.array([a for _, a, _ in parts]), np.array([b for *_, b in parts])), 1.0
+
+    def risk_errors(self) -> Array:
+        """The error (n,) of the present risk: its difference to that of the companion, which may have failed before."""
+        [(_, now)] = self.look()
+        assert isinstance(now, OverlapView)
+        risk, other = (_risks(view) for view in (now, self.second_view()[0]))
+        came = np.array([path.times[1] == path.times[0] for path in self._integrations])
+        terms = np.fmax(self.replicas.risk_terms, np.abs(risk))
+        return self._judged(np.where(came, np.abs(risk - other), np.inf) + self._least * terms)
+
+    @property
+    def passages(self) -> Array:
+        """ODE times at which the targets were first reached (n, thresholds), inf where they were not."""
+        return self._passages
+
+    @property
+    def exit_time_error(self) -> Array:
+        """The errors (n, thresholds) of the exit times, NaN where there is none."""
+        return np.where(np.isnan(self.exit_time), np.nan, self._exit_errors)
+
+    @property
+    def end_time(self) -> Array:
+        """The last ODE time (n,): of the last record, exit or divergence."""
+        return self._times.copy()
+
+    @classmethod
+    def finds_levels(cls, options: NumericalOptions) -> bool:
+        """All: its kernel calls the rule in place of the risk."""
+        return True
+
+    @classmethod
+    def diagnostics(
+        cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
+    ) -> dict[str, Diagnostic]:
+        """`risk_error`, of the integration too, where a risk is recorded."""
+        if not OF_RISK.intersection(observables):
+            return {}
+        comment = "difference to a solution at ten times the tolerance; at least a tenth of the tolerance"
+        return {"risk_error": Diagnostic((), RISK_ERROR | {"comment": comment})}
+
+    @classmethod
+    def check(cls, problem: Problem, options: NumericalOptions) -> None:
+        """Raise InputError too unless the training set is the batch of every step."""
+        super().check(problem, options)
+        refuse_partial_batches(problem, cls.name)
+
+    @staticmethod
+    def work(problem: Problem, time: float) -> float:
+        """Right-hand sides of two solutions, twelve a step, five steps a unit of time, of all samples and weights."""
+        assert problem.samples is not None
+        return 2.0 * (60.0 * time + 120.0) * problem.samples * problem.d * (4.0 * problem.p + 4.0)
+
+
+def _risks(view: OverlapView) -> Array:
+    """The population risks (n,) of a view."""
+    fields = view.fields
+    return fields.expectations.risks(fields.Q, fields.M, fields.P, fields.a, fields.a_star)
+
+
+@cache
+def _rule() -> EquationRule:
+    """`fill_slope` and `state_level` for an integrator, compiled once for all problems, by the types of an example."""
+    weight, number, overlap = np.ones((1, 1)), np.ones(1), np.ones((1, 1, 1))
+    called = functions("square", str(DEFAULTS["target"]), "square", Criterion("square", (), False), Rule("plain", ()))
+    samples, numbers = Samples(weight, number, np.arange(1)), Numbers(*[1.0] * COUNT)
+    flow = Flow(called, samples, number, numbers, False, *rates(None)[:2], 1.0)
+    student, fields = Student(weight, number, number, weight), Fields(overlap, overlap, overlap)
+    room = Room(student, fields, specialised(new_chunk)(student, 1), np.empty((2, 1)))
+    return EquationRule(fill_slope, flow, room, state_level)
+
+
+DYNAMICS.register("training_flow", TrainingFlow)

@@ -1,0 +1,204 @@
+"""Base of the dynamics whose state is all p x d weights, with training sets, which are drawn when runs begin.
+
+A training set is the first n = `samples` of the stream of a run. It is not stored in results.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.engine.base.budget import CASE_BYTES, refuse_more
+from sweeplib.errors import InputError
+from sweeplib.networks.dynamics.dynamics import NumericalOptions, OverlapDynamics
+from sweeplib.networks.dynamics.replicas import Replicas
+from sweeplib.networks.dynamics.step_dynamics import functions_of
+from sweeplib.networks.kernels.labels import inputs_address, labels
+from sweeplib.networks.kernels.training_set import Means, TrainingSet, draw_samples, training_means
+from sweeplib.networks.kernels.weights import Replica
+from sweeplib.networks.maths.activations import activation
+from sweeplib.networks.maths.activations.activation import kinks
+from sweeplib.networks.maths.offsets import MOST_FIELDS, OffsetRisks
+from sweeplib.networks.maths.overlaps import block_overlaps
+from sweeplib.networks.numerics.compiled import specialised
+from sweeplib.networks.numerics.random import stream_key
+from sweeplib.networks.problem import DATA, DEFAULTS, UPDATES, Problem
+from sweeplib.networks.problem.targets import target
+from sweeplib.networks.views import OverlapView, TrainingView, View
+
+_OF_DIVERGED = np.errstate(over="ignore", invalid="ignore")
+"""Only runs that diverged overflow here."""
+
+
+class WeightDynamics(OverlapDynamics):
+    """Replicas with their weights, one after another, second layers and offsets.
+
+    Subclasses change `_weights`, pairs of W (p, d) and W* (k, d), `a` (n, p) and `_offsets` (n, p) in place.
+    """
+
+    view = TrainingView
+
+    def __init__(self, replicas: Replicas, options: NumericalOptions, precision: str = "float64") -> None:
+        super().__init__(replicas, options)
+        self._called = functions_of(replicas)
+        starts = (replicas.weights(i) for i in range(len(replicas)))
+        self._weights = [(W.astype(precision, order="C"), W_star.copy(order="C")) for W, W_star in starts]
+        self._offsets, self._memory = replicas.offsets(), replicas.memory
+        has_velocities = UPDATES[replicas.rule.update].has_velocities
+        self._velocities = [np.zeros(W.shape if has_velocities else (0, 0)) for W, _ in self._weights]
+        self._training_sets: dict[int, TrainingSet] = {}
+
+    def _replica(self, i: int) -> Replica:
+        """The state and the constants of a replica, for kernels."""
+        replicas, (W, W_star) = self.replicas, self._weights[i]
+        return Replica(
+            W,
+            self.a[i],
+            self._offsets[i],
+            W_star,
+            replicas.a_star[i],
+            replicas.numbers_of(i),
+            replicas.spherical,
+            self._velocities[i],
+            self._memory[i],
+            replicas.keys[i],
+            replicas.seeds[i],
+            inputs_address(replicas.data),
+            replicas.law_numbers(i),
+            np.uint64(stream_key(int(replicas.keys[i]), "data", replicas.data)),
+        )
+
+    def _training_set(self, i: int) -> TrainingSet:
+        """The training set of a replica, drawn on first use."""
+        if i not in self._training_sets:
+            self._training_sets[i] = self._new_training_set(i)
+        return self._training_sets[i]
+
+    def _new_training_set(self, i: int) -> TrainingSet:
+        replicas, (W, W_star) = self.replicas, self._weights[i]
+        n, key = int(replicas.samples[i]), replicas.keys[i]
+        x, lam_star = np.empty((n, W.shape[1]), W.dtype), np.empty((len(W_star), n))
+        shift, z = np.empty(n), np.empty(n)
+        specialised(draw_samples)(self._replica(i), x, lam_star, shift, z)
+        y = labels(replicas.target, replicas.teacher_activation, lam_star, replicas.a_star[i]) + shift
+        y += replicas.numbers.deviation[i] * z
+        y = np.where(y > 0.0, 1.0, -1.0) if replicas.criterion.signs else y
+        choices = np.uint64(stream_key(int(key), "batches"))
+        numbers = np.arange(n), np.empty(n, np.int64), np.full(1, -1)
+        return TrainingSet(x, y, *numbers, choices, bool(replicas.epochs[i]))
+
+    def _training_means(self, i: int, *, with_gradient: bool) -> tuple[float, float]:
+        """The training risk of a replica and, with the gradient, the variance of the gradients of the samples."""
+        replica = self._replica(i)
+        p, d = replica.W.shape
+        out = Means(np.empty(1), np.empty(1), np.empty((p, d)))
+        specialised(training_means)(replica, self._called, self._training_set(i), with_gradient, out)
+        # a difference of two means, which rounding may take below zero
+        variance = max(out.square[0] - (out.gradient**2).sum() / d, 0.0) / p**2
+        return out.loss[0], variance
+
+    def look(self) -> list[tuple[Array, View]]:
+        """The overlaps of the current weights, and means over training sets, each computed only if it is needed.
+
+        Q is computed only if an observable needs more than its diagonal.
+        """
+        count, overlaps = range(len(self.replicas)), self.weight_view(self._weights, self.a, self._offsets)
+        overlaps.companion = self.second_view
+        view = TrainingView(
+            overlaps,
+            self.replicas.samples,
+            risk=lambda: np.array([self._training_means(i, with_gradient=False)[0] for i in count]),
+            variance=lambda: np.array([self._training_means(i, with_gradient=True)[1] for i in count]),
+        )
+        return [(np.ones(len(self.replicas)), view)]
+
+    def weight_view(self, weights: Sequence[tuple[Array, Array]], a: Array, b: Array) -> OverlapView:
+        """The view of the overlaps of these weights W and W*, second layers a (n, p) and offsets b (n, p)."""
+        sizes = self.replicas.multiplicities
+
+        def blocks() -> Iterator[Array]:
+            each = (block_overlaps(W, W_star, size) for (W, W_star), size in zip(_double(weights), sizes, strict=True))
+            return map(np.array, zip(*(overlaps[:2] for overlaps in each), strict=True))
+
+        overlaps = self.overlap_view(
+            Q=lambda: np.array([overlaps_of_weights(*pair)[0] for pair in weights]),
+            M=_OF_DIVERGED(lambda: np.array([W @ W_star.T / W.shape[1] for W, W_star in _double(weights)])),
+            a=a,
+            # summed in double precision, also where the weights are stored in single
+            q=_OF_DIVERGED(
+                lambda: np.array([np.einsum("ij,ij->i", W, W, dtype=float) / W.shape[1] for W, _ in weights])
+            ),
+            by_block=_OF_DIVERGED(blocks),
+        )
+        if self.replicas.has_offsets:
+            overlaps.b = b.copy()
+            overlaps.expectations = population_with(self.replicas, overlaps.b)
+        return overlaps
+
+    @classmethod
+    def check(cls, problem: Problem, options: NumericalOptions) -> None:
+        """Raise InputError too for a training set that is too large for any machine, and for offsets without a risk."""
+        super().check(problem, options)
+        if problem.has_offsets:
+            _check_offsets(problem)
+        if problem.samples is not None:
+            needed = cls.memory(problem, options)
+            refuse_more("bytes of a training set", needed, CASE_BYTES, key="samples", instead="fewer samples")
+
+    @staticmethod
+    def memory(problem: Problem, options: NumericalOptions) -> int:
+        """The bytes of the weights and of the training set, whose inputs have the precision of the weights."""
+        size = np.dtype(getattr(options, "weights", "float64")).itemsize
+        n, p, k, d = problem.samples or 0, problem.p, problem.k, problem.d
+        return (size * p + 8 * k) * d + n * (size * d + 8 * (2 * k + 4))
+
+
+@_OF_DIVERGED
+def overlaps_of_weights(W: Array, W_star: Array) -> tuple[Array, Array]:
+    """Return Q (p, p) and M (p, k)."""
+    [(W, W_star)] = _double([(W, W_star)])
+    return W @ W.T / W.shape[1], W @ W_star.T / W.shape[1]
+
+
+def _double(weights: Sequence[tuple[Array, Array]]) -> Iterator[tuple[Array, Array]]:
+    """Return the weights in double precision, one pair after another."""
+    return ((W.astype(float), W_star.astype(float)) for W, W_star in weights)
+
+
+def population_with(replicas: Replicas, b: Array) -> OffsetRisks:
+    """The expectations over the inputs for units with offsets b (n, p)."""
+    law = DATA[replicas.data]
+    assert law.classes is not None  # by `check`
+    committee = law.teacher and replicas.target == DEFAULTS["target"]
+    return OffsetRisks(
+        replicas.activation,
+        replicas.teacher_activation if committee else None,
+        partial(labels, replicas.target, replicas.teacher_activation) if law.teacher and not committee else None,
+        tuple(law.classes(**replicas.law_of(i)) for i in range(len(replicas))),
+        replicas.population,
+        b,
+    )
+
+
+def _check_offsets(problem: Problem) -> None:
+    """Raise InputError where the population risk of students with offsets cannot be computed."""
+    if DATA[problem.data].classes is None:
+        laws = [name for name in DATA if DATA[name].classes is not None]
+        raise InputError("no risk of units with offsets", key="data", value=problem.data, choices=laws)
+    if problem.target == DEFAULTS["target"]:
+        return
+    forms = [activation(name) for name in target(problem.learned).activations]
+    if problem.k > MOST_FIELDS or any(map(kinks, forms)):
+        expected = f"a committee, or a formula of at most {MOST_FIELDS} fields without kinks; mean_field takes this one"
+        raise InputError("no risk of units with offsets", key="target", value=problem.target, expected=expected)
+
+
+def refuse_partial_batches(problem: Problem, name: str) -> None:
+    """Raise InputError unless every step takes all samples of a training set, for a dynamics of this name."""
+    if problem.samples is None:
+        expected = f"a number, the same as `batch_size`: {name} reuses a data set of n = α d samples"
+        raise InputError("no data set", key="samples", value=None, expected=expected)
+    if problem.batch_size != problem.samples:
+        expected = f"{problem.samples}, as `samples`: a step of {name} takes the whole data set"
+        raise InputError("no full batch", key="batch_size", value=problem.batch_size, expected=expected)
