@@ -17,12 +17,11 @@ WITHOUT_DIGEST = set(
     re.findall(
         r"\w+",
         """
-    batch_size classical continual crossover effective_noise exit_map exited_fraction high_dimensional
-    joint_limits learning_rates_of_widths limits_diagram limits_of_wide_networks losses
-    mean_field mean_field_distances mean_field_units momentum noise offsets optimal_learning_rate optimal_schedule
-    optimal_schedule_knots overparametrisation_gain phase_diagram power_law power_law_blocks reuse reuse_samples
-    risk_floor risk_of_width risk_to_the_ode sample_complexity sde_fans second_layer sgd_and_ode step_size
-    two_clocks two_gaussians two_gaussians_norms units_of_width weight_decay wide_limits
+    batch_size classical crossover effective_noise high_dimensional joint_limits learning_rates_of_widths
+    limits_diagram limits_of_wide_networks losses offsets optimal_learning_rate optimal_schedule
+    optimal_schedule_knots overparametrisation_gain phase_diagram reuse reuse_samples risk_of_width
+    sample_complexity sgd_and_ode step_size two_clocks two_gaussians two_gaussians_norms units_of_width
+    wide_limits
         """,
     )
 )
