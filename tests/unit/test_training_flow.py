@@ -159,3 +159,26 @@ def test_what_no_flow_has_is_refused(changes: dict, key: str) -> None:
     with pytest.raises(InputError) as refusal:
         case.check()
     assert refusal.value.key == key, json.dumps(str(refusal.value))
+
+
+def test_exits_of_units_with_offsets_are_refused() -> None:
+    """Its level is the risk of overlaps, which these units do not have; particles find such exits."""
+    problem = Problem(**(FIELDS | VARIANTS["offsets"]))
+    with pytest.raises(InputError, match="training_flow finds no exits of units with offsets") as refusal:
+        Case(problem, "training_flow", 0, Recording(TIMES, (0.1,), ("risk",))).check()
+    assert "training_flow" not in str(refusal.value).partition("that finds them")[2]
+
+
+def test_exits_on_another_observable_are_those_of_short_steps() -> None:
+    """On the misalignment, to three steps of full batches at a tenth of the rate."""
+    exits = {"thresholds": (0.1,), "exit_on": "misalignment", "observables": ("risk",)}
+    flow = runs("training_flow", FIELDS, **exits).exit_time
+    steps = runs("sgd", FIELDS | {"gamma": 0.06}, **exits).exit_time
+    assert bool(np.isfinite(flow).all())
+    np.testing.assert_allclose(steps, flow, atol=3 * 0.001)
+
+
+def test_a_wide_network_counts_the_stages_of_its_integration() -> None:
+    wide = Problem(**(FIELDS | {"p": 100, "d": 1000}))
+    kind = DYNAMICS["training_flow"]
+    assert kind.memory(wide, kind.Options()) > 8 * 40 * 100 * 1000

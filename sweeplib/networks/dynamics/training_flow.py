@@ -44,6 +44,8 @@ SOLUTION, COMPANION = np.array([0]), np.array([1])
 """The numbers of both in an integration."""
 WORK_A_LOOK = 2e8
 """Nominal operations after which the clock is read."""
+ARRAYS_OF_STATE = 50
+"""Arrays of the size of a state that an integration has: 25 of its work space, 12 of each of the two solutions."""
 
 
 class TrainingFlow(IntegratedDynamics, WeightDynamics):
@@ -127,7 +129,7 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
         for i in np.flatnonzero(self.running).tolist():
             self._integrate(i, float(until[i]), late)
         self.diverged = np.array([bool(path.failed[0]) for path in self._integrations])
-        unchecked = np.array([path.times[1] < path.times[0] and not path.failed[1] for path in self._integrations])
+        unchecked = np.array([_is_unchecked(path) for path in self._integrations])
         behind = (self._times < until) | unchecked
         self.timed_out |= self.running & behind & ~self.diverged & ~self.stopped_at_exit()
         self.running &= ~behind & ~self.diverged
@@ -221,10 +223,20 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
         refuse_partial_batches(problem, cls.name)
 
     @staticmethod
+    def memory(problem: Problem, options: NumericalOptions) -> int:
+        """The bytes of the weights and of the training set, and of the stages and states of two integrations."""
+        return WeightDynamics.memory(problem, options) + 8 * ARRAYS_OF_STATE * problem.p * (problem.d + 2)
+
+    @staticmethod
     def work(problem: Problem, time: float) -> float:
         """Right-hand sides of two solutions, twelve a step, five steps a unit of time, of all samples and weights."""
         samples = problem.samples or 0  # None is refused by `check`
         return 2.0 * (60.0 * time + 120.0) * samples * problem.d * (4.0 * problem.p + 4.0)
+
+
+def _is_unchecked(path: Integration) -> bool:
+    """Whether the companion is behind for lack of time; one that failed or took all of its steps says nothing later."""
+    return bool(path.times[1] < path.times[0] and not (path.failed[1] or path.spent[1]))
 
 
 def _risks(view: OverlapView) -> Array:

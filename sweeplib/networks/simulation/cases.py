@@ -36,7 +36,7 @@ from sweeplib.networks.problem import (
 from sweeplib.networks.simulation.numerics_version import names_of, numerics_version
 from sweeplib.networks.simulation.recording import Recording
 from sweeplib.networks.simulation.variables import observable_of, stored_variables
-from sweeplib.networks.views import ExitLevel, View
+from sweeplib.networks.views import ExitLevel, OverlapView, View
 
 
 @dataclass(frozen=True)
@@ -133,9 +133,9 @@ class Case(engine.Case):
         kind = DYNAMICS[self.dynamics]
         if not self.problem.has_offsets:
             return
-        if self.recording.thresholds and issubclass(kind, StepDynamics):
+        if self.recording.thresholds and issubclass(kind.view, OverlapView):
             taking = (name for name, other in DYNAMICS.items() if other.reads > OFFSETS)
-            others = ", ".join(name for name in taking if not issubclass(DYNAMICS[name], StepDynamics))
+            others = ", ".join(name for name in taking if not issubclass(DYNAMICS[name].view, OverlapView))
             value, expected = list(self.recording.thresholds), f"[], no exits; or a dynamics that finds them: {others}"
             problem = f"{self.dynamics} finds no exits of units with offsets"
             raise InputError(problem, key="thresholds", value=value, expected=expected)
