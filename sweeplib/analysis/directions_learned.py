@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis, Treated
 from sweeplib.analysis.averages import numbered, steps_at_times
 from sweeplib.analysis.exit_times import exit_medians, exited_fractions
 from sweeplib.analysis.kit.options import Confidence, LostPart
-from sweeplib.analysis.kit.passages import Passages
+from sweeplib.analysis.kit.passages import Passages, recorded_passages
 from sweeplib.analysis.kit.variables import require
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.statistics.labelled import labelled, with_bounds
-from sweeplib.statistics.lost_runs import MOST_LOST, STOPPED, has_run, too_many, values_of, with_status
+from sweeplib.statistics.lost_runs import MOST_LOST, values_of
 
 Cosine = Annotated[
     float,
@@ -65,15 +64,7 @@ def directions_learned(
 def learning_steps(ds: xr.Dataset, threshold: float, max_lost: float) -> Passages:
     """Return, per seed and teacher direction, the first recorded steps at which the cosine is at least `threshold`."""
     cosine = numbered(values_of(ds, "subspace_cosine"))
-    steps, diverged = steps_at_times(ds), with_status(ds, "diverged")
-    first = steps.where(cosine >= threshold).min("time")
-    refused = too_many(with_status(ds, "failed", "killed"), has_run(ds), max_lost)
-    finite = cosine.notnull()
-    used = finite.any("time") & with_status(ds, "ok", "diverged", *STOPPED) & ~refused
-    end = steps.where(finite).max("time").where(~diverged, np.inf)
-    order = [dim for dim in cosine.dims if dim != "time"]
-    first, end, used = (array.transpose(*order) for array in (first, end, used))
-    return Passages(first, end, used, first.notnull() & used, refused)
+    return recorded_passages(ds, cosine, cosine >= threshold, steps_at_times(ds), max_lost)
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:

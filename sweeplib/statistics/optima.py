@@ -129,11 +129,13 @@ class MeanCurve:
         """Return the optimum with its intervals."""
         if not self.is_enough:
             return Optimum(used=len(self.x))
-        at, low, high = self.smooth.minimum(confidence)
+        place, low, high = self.smooth.minimum(confidence)
         first, last = float(self.x[0]), float(self.x[-1])
+        at = min(max(place, first), last)  # exp(log x) may be a hair beyond x
         at_end = bool(np.isclose((first, last), at, rtol=1e-9).any())
         value, at_edge = self._interval(self.least(at), confidence), at_end or low < first or high > last
-        return Optimum(at, max(low, first), min(high, last), *value, at_edge, at_end, len(self.x))
+        ends = min(max(low, first), at), max(min(high, last), at)
+        return Optimum(at, *ends, *value, at_edge, at_end, len(self.x))
 
     def least(self, at: float) -> LeastValue:
         """Return the value at the place of the least one, with its errors."""

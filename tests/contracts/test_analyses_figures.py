@@ -38,6 +38,11 @@ ROWS = {
         "exited_fraction": FRACTION,
     },
     "extrapolation": {"limit": "`limit` of `extrapolation`"},
+    "first_passages": {
+        "passage_time_mean": "mean time of a first passage",
+        "passage_time_median": "of a first passage",
+        "passed_fraction": "passed a level",
+    },
     "forgetting": dict.fromkeys(("forgetting", "transfer", "risk_at_switch"), "forgetting, transfer"),
     "limits": {"agreement": "`agreement` of `limits`", "bias": "`bias` of `limits`"},
     "optimal_learning_rate": {"exit_steps_min": "least exit steps", "gamma_opt": "optimal learning rate"},

@@ -67,6 +67,17 @@ def test_two_minima_that_are_not_told_apart_are_in_one_interval():
     assert len(exact.crossings(1.5, 0.95)) == 4
 
 
+@pytest.mark.parametrize("greatest", [False, True])
+def test_an_optimum_at_the_end_of_the_values_is_within_its_interval(greatest):
+    """The exponential of a logarithm may be a hair beyond the value, where a bar would have a negative length."""
+    for random_seed in range(20):
+        x = np.sort(RNG(random_seed).uniform(0.01, 0.02, 9))
+        values = (x / x[0]) ** -3 * RNG(random_seed).lognormal(0.0, 0.05, (32, 9))
+        found = MeanCurve(values, x, greatest=greatest).optimum(0.95)
+        assert x[0] <= found.low <= found.at <= found.high <= x[-1]
+        assert found.at == pytest.approx(x[0 if greatest else -1], rel=1e-12) and found.at_end
+
+
 def outcomes(probability: np.ndarray, seeds: int, random_seed: int) -> np.ndarray:
     return (RNG(random_seed).random((seeds, len(probability))) < probability).astype(float)
 

@@ -49,10 +49,10 @@ class Passages:
 
     @property
     def horizon(self) -> xr.DataArray:
-        """Return, per cell, the last time at which a used run was observed; inf where all exited."""
+        """Return, per cell, the last time at which a used run was observed; inf where all exited, NaN of no run."""
         times = self.exit.fillna(self.end).where(self.used)
         last = times.where(np.isfinite(times)).max("seed")
-        return last.where(self.censored().any("seed"), np.inf)
+        return last.where(self.censored().any("seed"), np.inf).where(self.used.any("seed"))
 
     def restricted(self) -> xr.DataArray:
         """Return min(first passage, horizon) per seed; NaN for runs that are not used.
@@ -90,3 +90,19 @@ def passages(ds: xr.Dataset, quantity: str, max_lost: float = MOST_LOST) -> Pass
     end = ds[end_name].where(~diverged, np.inf).broadcast_like(exit_)
     order = exit_.dims
     return Passages(exit_, end.transpose(*order), used.transpose(*order), exit_.notnull() & used, refused)
+
+
+def recorded_passages(
+    ds: xr.Dataset, values: xr.DataArray, passed: xr.DataArray, times: xr.DataArray, max_lost: float = MOST_LOST
+) -> Passages:
+    """Return the first of the recorded `times` at which runs have `passed`; they are watched while they have `values`.
+
+    All but `times` and the refused cells have the dims of the values. A run without any value is not used.
+    """
+    first, seen, diverged = times.where(passed).min("time"), values.notnull(), with_status(ds, "diverged")
+    refused = too_many(with_status(ds, "failed", "killed"), has_run(ds), max_lost)
+    used = seen.any("time") & with_status(ds, "ok", "diverged", *STOPPED) & ~refused
+    end = times.where(seen).max("time").where(~diverged, np.inf)
+    order = [dim for dim in values.dims if dim != "time"]
+    first, end, used = (array.transpose(*order) for array in (first, end, used))
+    return Passages(first, end, used, first.notnull() & used, refused)
