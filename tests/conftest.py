@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import runtime_types
 
-from tests.tiers import COSTLY, QUICKER, is_left_to_the_rest
+from tests.tiers import QUICKER
 
 CHECKED = [
     "analysis.kit",
@@ -122,15 +122,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if marks.startswith("not rest "):
         return path in QUICKER or None
     if marks.startswith("rest ") and collection_path.suffix == ".py":
-        return path not in QUICKER.keys() | COSTLY.keys() or None
+        return not (path in QUICKER or "@pytest.mark.rest" in collection_path.read_text(encoding="utf-8")) or None
     return None
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that have quicker ones; run the slowest first, so that no long one is left at the end."""
+    """Mark the files that have quicker ones; run the slowest first, so that no long one is left at the end."""
     for item in items:
-        if is_left_to_the_rest(item.path.relative_to(TESTS).as_posix(), item.name):
+        if item.path.relative_to(TESTS).as_posix() in QUICKER:
             item.add_marker(pytest.mark.rest)
 
     def place(item: pytest.Item) -> int:

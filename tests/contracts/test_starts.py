@@ -37,6 +37,7 @@ def test_start(name, check):
     check(name)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("check", checks_of(data_laws))
 @pytest.mark.parametrize("name", DATA)
 def test_data_law(name, check):
@@ -52,6 +53,7 @@ def test_a_warm_start_has_its_overlap_with_the_teacher_of_each_unit():
     assert W.shape == (1, 30)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("m0", [0.0, -0.7])
 @pytest.mark.parametrize(("start", "k"), [("warm", 3), ("sphere", 1)])
 @pytest.mark.parametrize("dynamics", ["ode", "sde", "sgd_chain", "overlap_map", "mean_field"])
@@ -71,6 +73,7 @@ def test_a_stated_overlap_is_exact(dynamics, start, k, m0):
         np.testing.assert_allclose(M[seed], W @ W_star.T / 30, rtol=0, atol=1e-15)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("dynamics", slow_among(["ode", "gradient_flow", "overlap_map"], "overlap_map"))
 @pytest.mark.parametrize(
     ("student", "target"), slow_but([("square", "committee"), ("tanh", "tanh(lam1)**2")], ("square", "committee"))
@@ -101,6 +104,7 @@ def test_what_does_not_fit_is_refused(fields, key, said):
     assert said in str(caught.value)
 
 
+@pytest.mark.rest
 def test_a_warm_start_learns_from_where_it_starts():
     run = simulate(started("warm", m0=0.8), "ode", times=[0.0], observables=["overlap_M"])
     assert run.overlap_M.isel(seed=0, time=0, student=1, teacher=1).item() == pytest.approx(0.8)

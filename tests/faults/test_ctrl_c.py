@@ -139,6 +139,7 @@ def test_sigint_to_snakemake_alone_while_it_measures(tmp_path: Path, commands: l
     check(command.interrupted(signal.SIGINT))
 
 
+@pytest.mark.rest
 def test_ctrl_c_of_a_whole_sweep_while_workers_run(tmp_path: Path, commands: list[Started]) -> None:
     command = run([SWEEPLIB, "sweep", "slow.yaml"], tmp_path, commands)
     command.until_it_says("dashboard")

@@ -65,6 +65,7 @@ def test_jobs_that_end_and_one_that_is_cancelled(jobs: Queue, tmp_path: Path, mo
     assert len(jobs.submitted()) >= 3
 
 
+@pytest.mark.rest
 def test_jobs_that_are_refused_end_the_sweep_in_a_line(jobs: Queue, tmp_path: Path) -> None:
     jobs.refuse("error: invalid partition specified: fast\n")
     jobs.silence()

@@ -31,6 +31,7 @@ def parent(tmp_path):
     process.wait()
 
 
+@pytest.mark.rest
 def test_a_driver_with_a_parent_refuses_a_second_one(parent, tmp_path):
     with pytest.raises(BusyError, match=r"process .* runs ode here"), driver_lock(tmp_path, "ode"):
         pytest.fail("two drivers at once")

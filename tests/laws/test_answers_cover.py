@@ -65,6 +65,7 @@ def test_numbers_to_a_precision_are_covered(asked: str, sweeps: int) -> None:
     assert np.mean([low <= truth <= high for _, low, high in found]) > least(sweeps)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("law", slow_but(LAWS, "exits"))
 def test_means_to_one_per_cent_cost_a_third_more_than_where_the_spread_is_known(law: str) -> None:
     """(2.11/1.96)² = 1.16 of it is for skewness that few seeds do not show, and for the stop.
@@ -141,6 +142,7 @@ def located(rng: np.random.Generator, truth: float, slope: float, first: int = 3
     return [(xs[low], xs[high]) for low, high in line.boundaries() if line.is_located(low, high)]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("slope", slow_but([100.0, 30.0, 10.0], 30.0))
 def test_located_boundaries_contain_the_truth(slope: float) -> None:
     """A point .02 from the boundary is 2, .6, .2 standard deviations of a run from it."""

@@ -54,6 +54,7 @@ def test_intervals_cover_whatever_the_exponents_of_the_corrections(form: str, la
         assert covered > nominal - 4.0 * np.sqrt(nominal * (1 - nominal) / count), (form, grid)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("seeds", "skewed"), [(3, False), (6, True)])
 def test_few_seeds_give_neither_limits_that_are_too_small_nor_false_alarms(seeds: int, skewed: bool) -> None:
     """Weights 1/error² of 6 exponential values cover .76; a χ² of errors of 3 normal ones is "clear" in .17."""
@@ -83,6 +84,7 @@ def test_points_of_another_form_have_no_limit() -> None:
     assert experiment("constant", d, np.where(d > 900, 5.0, 0.0), rng).verdict == MISFIT
 
 
+@pytest.mark.rest
 def test_the_limit_of_mean_risks_of_sgd_is_the_risk_of_the_ode() -> None:
     """The bias at d = 4 is about 13 standard errors."""
     start = Overlaps(Q=np.eye(1), M=np.full((1, 1), 0.3), P=np.eye(1))

@@ -22,6 +22,7 @@ def problem_of(fields, **others):
     return Problem(**{key: kinds.get(key, lambda value: value)(value) for key, value in (fields | others).items()})
 
 
+@pytest.mark.rest
 def test_saad_solla_risk_of_an_erf_committee():
     """The setting of arXiv 2302.05882: every printed digit, at time t = ν/d as γ = p."""
     stream = np.random.RandomState(0)
@@ -40,6 +41,7 @@ def test_saad_solla_risk_of_an_erf_committee():
     assert [f"{risk:.10g}" for risk in result.risk.values[0]] == [f"{row['risk']:.10g}" for _, row in rows]
 
 
+@pytest.mark.rest
 def test_phase_retrieval_from_a_given_overlap():
     [(fields, row)] = published("phase_retrieval_ode")
     problem, m0, T = problem_of(fields), row["start_overlap"], row["threshold"]
@@ -49,6 +51,7 @@ def test_phase_retrieval_from_a_given_overlap():
     assert result.risk.values[0, -1] == pytest.approx(row["late_risk"], rel=1e-3)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("fields", "row"), published("phase_retrieval_floors"))
 def test_floor_of_projected_sgd(fields, row):
     """Mean risk over 32 seeds and 40 late times, by the chain at d = 500; |z| < 4 beyond the O(1/d) of the ODE.

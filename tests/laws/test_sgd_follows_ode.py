@@ -71,6 +71,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", slow_but(SETTINGS, "erf, both layers"))
 def test_the_mean_of_sgd_is_the_ode(name):
     """|z| < 4.5 of the mean difference over 400 paired seeds at each of three times, beyond a bias of 3/d of the risk.

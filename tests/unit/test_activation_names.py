@@ -90,6 +90,7 @@ def test_problems_that_differ_in_spelling_are_the_same():
     assert said_aloud.text == one.text != Problem(**GOOD, activation="hermite(0, 1.1)").text
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain", "ode"])
 def test_a_series_is_simulated(dynamics):
     """A linear student of a linear teacher has R = (Q − 2M + P)/2, and learns."""
@@ -112,6 +113,7 @@ times: [1]
 """
 
 
+@pytest.mark.rest
 def test_series_are_values_and_axes_of_a_sweep(tmp_path):
     path = tmp_path / "sweep.yaml"
     path.write_text(CONFIG)
@@ -139,6 +141,7 @@ def test_equal_series_have_one_compiled_form():
     assert (one.risk, one.drifts) == (other.risk, other.drifts)
 
 
+@pytest.mark.rest
 def test_problems_are_light():
     """Reading a config needs no compiler."""
     code = "import sys, sweeplib.networks.problem; sys.exit('numba' in sys.modules)"

@@ -119,6 +119,7 @@ def test_an_alternative_is_a_case_that_runs(alternative: OtherDynamics) -> None:
     other.check()
 
 
+@pytest.mark.rest
 def test_a_plan_measures_what_it_advises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The SDE and the chain at p = 1, where only a measurement shows how much cheaper the chain is."""
     monkeypatch.setattr(module, "ADVISED_SECONDS", 0.0)

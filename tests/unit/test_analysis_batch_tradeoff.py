@@ -12,6 +12,7 @@ from tests.datasets import giant_steps_dataset, with_outcome
 analysis = ANALYSES["batch_tradeoff"]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("slope", [-1.0, -0.5, 0.0])
 def test_the_power_of_the_batch_size_is_found(slope):
     found = analysis(giant_steps_dataset(slope=slope, seeds=64), resamples=500)
@@ -35,6 +36,7 @@ def test_samples_that_are_used_again_count_once():
     np.testing.assert_allclose(found.samples, (ds.exit_steps * ds.batch_size).mean("seed") / 4)
 
 
+@pytest.mark.rest
 def test_the_fit_can_end_before_a_bend():
     ds = giant_steps_dataset(seeds=64)
     bent = ds.assign(exit_steps=ds.exit_steps.clip(min=500.0).assign_attrs(ds.exit_steps.attrs))
@@ -43,6 +45,7 @@ def test_the_fit_can_end_before_a_bend():
     assert analysis(bent, largest_batch=1.0, resamples=20).exponent.isnull().all()
 
 
+@pytest.mark.rest
 def test_intervals_cover():
     """300 experiments of 16 seeds: of 95 % intervals fewer than 89 % cover once in 10⁴."""
     rng, sizes = np.random.default_rng(3), np.array([1.0, 10.0, 100.0, 1e3])
@@ -61,6 +64,7 @@ def test_censored_and_lost_batch_sizes_are_left_out():
     assert found.exponent.notnull().all()
 
 
+@pytest.mark.rest
 def test_nothing_is_known_if_no_run_exits_or_one_seed_runs():
     ds = giant_steps_dataset()
     found = analysis(ds.assign(exit_steps=ds.exit_steps.where(False)), resamples=20)

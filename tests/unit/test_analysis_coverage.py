@@ -249,6 +249,7 @@ def covered_passages(seeds, law, experiments) -> dict[str, float]:
     }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("seeds", [3, 8, 32, 64])
 def test_intervals_of_mean_passage_times_cover(law, seeds):
@@ -258,6 +259,7 @@ def test_intervals_of_mean_passage_times_cover(law, seeds):
     assert 0.945 < float(((low <= 1.0) & (high >= 1.0)).mean()) < 0.99
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("seeds", [3, 8, 32])
 @pytest.mark.parametrize("part", [0.02, 0.2, 0.45, 0.7])
@@ -270,6 +272,7 @@ def test_intervals_of_restricted_means_cover_whatever_part_exits(law, seeds, par
     assert float(((low <= sample.mean()) & (sample.mean() <= high)).mean()) > 0.94
 
 
+@pytest.mark.rest
 def test_a_point_with_few_seeds_counts_by_its_part():
     """One learning rate of twelve with three seeds, others with 64: the interval is hardly wider than with 64 of all.
 
@@ -287,6 +290,7 @@ def test_a_point_with_few_seeds_counts_by_its_part():
     assert widths[2] < 1.4 * widths[64]
 
 
+@pytest.mark.rest
 def test_two_seeds_have_no_interval():
     two = passage_runs("gamma", SCAN, 2, "exponential", 2)
     growth = passage_runs("d", [100, 1000, 10_000], 2, "exponential", 2)

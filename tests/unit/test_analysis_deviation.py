@@ -96,6 +96,7 @@ def test_a_mean_over_pairs_is_refused_where_runs_have_stopped_at_their_exits():
     np.testing.assert_allclose(deviation(runs(risk)).squeeze().risk_deviation, [0.0, 0.2, np.nan])
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("seeds", [3, 8, 50])
 def test_z_scores_are_standard_normal_where_nothing_deviates(seeds):
     """4000 times: the variance is 1 ± .022, and |z| > 1.96 in .05 ± .0034 of them; each is missed once in 10⁴."""
@@ -123,6 +124,7 @@ def test_overlaps_deviate_by_their_largest_entry():
     assert found.overlap_Q_deviation.sizes == {"time": 2, "student": 2, "student_2": 2}
 
 
+@pytest.mark.rest
 def test_overlaps_of_all_shapes_are_read_together(tmp_path):
     """p = 1 and p = 2 are in separate groups: entries beyond p are NaN, and no deviation."""
     labels = {"long_name": "student-student overlap", "units": "1", "symbol": "Q"}
@@ -218,6 +220,7 @@ def test_other_axes_are_fitted_apart():
     np.testing.assert_allclose(found.risk_exponent.sel(variable="coupling"), [0.5, 0.25], rtol=1e-9)
 
 
+@pytest.mark.rest
 def test_intervals_of_the_exponent_cover():
     """300 experiments of 24 seeds and 6 points: of 95 % intervals fewer than 89 % cover once in 10⁴."""
     rng, log_x = np.random.default_rng(2), np.linspace(-6, -2, 6)

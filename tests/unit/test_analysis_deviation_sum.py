@@ -62,6 +62,7 @@ def test_steps_and_widths():
     assert found.exponent_theory.values.tolist() == [-0.5, 0.5]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("there", "absent"), [("p", "d"), ("d", "p")])
 def test_a_term_that_is_not_there_has_no_exponent(there, absent):
     found = fitted(both(A=0.1 * (there == "p"), B=float(there == "d")), random_seed=3)
@@ -77,6 +78,7 @@ def test_of_a_constant_no_term_is_known():
     assert found.risk_sum.isnull().all()
 
 
+@pytest.mark.rest
 def test_a_product_is_no_sum():
     found = fitted(lambda gamma, p, d: p**-0.5 * d**-0.5)
     assert found.risk_reduced_chi2 > 5
@@ -121,6 +123,7 @@ def test_variables_on_one_axis_have_no_sum():
         analysis.deviation_sum(ds.assign_coords(d=4 * ds.p))
 
 
+@pytest.mark.rest
 def test_the_line_figure_draws_the_fit_through_the_points():
     """A line of the fit for each width, whose points are not joined, with the mark of the width in the legend."""
     ds = deviations(both(), p=[4, 16, 64]).squeeze("experiment")

@@ -147,6 +147,7 @@ def test_runs_that_stop_at_their_exits_are_refused(tmp_path):
     assert learned(stopped.assign_attrs(stop="end")).learned_fraction.notnull().any()
 
 
+@pytest.mark.rest
 def test_problems_of_several_teacher_widths_share_a_dataset(tmp_path):
     """The axes keep the order of the config, and directions that a problem does not have are missing."""
     (tmp_path / "sweep.yaml").write_text(SWEEP)

@@ -25,6 +25,7 @@ def one_cell(exits: list[float], ends: list[float], status: list[int], **options
     return ANALYSES["exit_times"](ds, **options).squeeze()
 
 
+@pytest.mark.rest
 def test_without_censoring_the_mean_is_the_plain_mean():
     exits = [10.0, 20.0, 40.0, 50.0]
     found = one_cell(exits, [50.0] * 4, [OK] * 4)
@@ -35,6 +36,7 @@ def test_without_censoring_the_mean_is_the_plain_mean():
     assert found.exited_fraction == 1.0
 
 
+@pytest.mark.rest
 def test_censored_runs_restrict_the_mean_to_the_horizon():
     found = one_cell([10.0, 20.0, np.nan, np.nan], [10.0, 20.0, 30.0, 30.0], [OK] * 4)
     assert found.restricted
@@ -46,6 +48,7 @@ def test_censored_runs_restrict_the_mean_to_the_horizon():
     assert found.exited_fraction_low < found.exited_fraction == 0.5 < found.exited_fraction_high
 
 
+@pytest.mark.rest
 def test_runs_without_an_exit_leave_the_mean_and_its_error_open():
     """Up to 3.7 of eight (97.5 % of a Poisson law) may exit at once; their scatter, zero, said that none ever does."""
     found = one_cell([np.nan] * 8, [30.0] * 8, [OK] * 8)
@@ -54,6 +57,7 @@ def test_runs_without_an_exit_leave_the_mean_and_its_error_open():
     assert found.exit_steps_mean_error.isnull()
 
 
+@pytest.mark.rest
 def test_the_mean_under_unequal_censoring_is_the_area_under_the_kaplan_meier_curve():
     """The curve by scipy; all observed until 60, of the four at risk one exits at 10, then one of one at 60."""
     exits, ends = np.array([10.0, 60.0]), np.array([30.0, 50.0])
@@ -77,12 +81,14 @@ def test_diverged_runs_never_exit():
     assert found.exit_steps_mean == pytest.approx(np.mean([10, 20, 30, 30, 30, 30, 30]))
 
 
+@pytest.mark.rest
 def test_a_run_that_exited_and_then_diverged_has_exited():
     found = one_cell([10.0, 20.0, 30.0], [30.0, 30.0, 40.0], [OK, OK, DIVERGED])
     assert found.exited_fraction == 1.0
     assert found.exit_steps_mean == 20.0
 
 
+@pytest.mark.rest
 def test_a_run_that_timed_out_is_censored_where_it_came():
     """Dropping the run would give a mean of 20 without a warning."""
     found = one_cell([10.0, 30.0, np.nan, np.nan], [50.0, 50.0, 50.0, 50.0], [OK, OK, TIMEOUT, TIMEOUT])
@@ -94,6 +100,7 @@ def test_a_run_that_timed_out_is_censored_where_it_came():
     assert found.exit_steps_median == 30.0
 
 
+@pytest.mark.rest
 def test_a_run_that_exited_and_then_timed_out_has_exited():
     found = one_cell([10.0, 20.0, 30.0], [30.0, 30.0, 40.0], [OK, OK, TIMEOUT])
     assert found.exited_fraction == 1.0
@@ -114,6 +121,7 @@ def test_where_many_are_lost_statistics_are_refused_and_say_so():
         assert np.isnan(found[name]), name
 
 
+@pytest.mark.rest
 def test_what_is_lost_is_left_out_where_one_says_so():
     found = one_cell(*LOST, max_lost=0.5)
     assert not found.refused
@@ -122,6 +130,7 @@ def test_what_is_lost_is_left_out_where_one_says_so():
     assert found.exit_steps_mean == 20.0
 
 
+@pytest.mark.rest
 def test_one_lost_run_of_fifty_is_no_refusal():
     assert not one_cell([10.0] * 49 + [np.nan], [10.0] * 50, [OK] * 49 + [KILLED]).refused
     assert one_cell([10.0] * 48 + [np.nan], [10.0] * 49, [OK] * 48 + [KILLED]).refused
@@ -196,6 +205,7 @@ def test_many_cells_at_once_have_the_statistics_of_scipys_curves(runs: int, monk
             assert not same or worth[cell] == pytest.approx(len(ends))
 
 
+@pytest.mark.rest
 def test_points_are_not_taken_one_by_one():
     """90,000 points took 71 s, now 1.3 s: no function of Python is called once for each point."""
 

@@ -39,6 +39,7 @@ def test_arithmetic_on_fields_and_exits_compares_no_constants(layouts):
         assert set(passages(ds, "steps").exit.coords) == {"dynamics", "seed", "d", "gamma_ratio", "gamma", "threshold"}
 
 
+@pytest.mark.rest
 def test_the_result_for_one_value_of_an_axis_says_which(layouts):
     for ds in layouts:
         found, whole = (analysis.exit_times(part) for part in (ds.isel(d=0), ds))
@@ -57,6 +58,7 @@ def test_a_second_layer_of_several_numbers_is_a_field_too(layouts):
     assert field(layouts[1].assign_attrs(a=[1.0, 0.5]), "a").item() == "[1.0, 0.5]"
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", ["exit_times", "optimal_learning_rate", "risk_floor"])
 def test_analyses_are_the_same_in_both_layouts(name, layouts):
     first, second = (getattr(analysis, name)(ds) for ds in layouts)
@@ -68,6 +70,7 @@ def test_analyses_are_the_same_in_both_layouts(name, layouts):
 DRAWN = ["learning_rate_scan", "exit_time_scaling", "exit_time_distributions", "risk_floor"]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", slow_but(DRAWN, "exit_time_scaling", "risk_floor"))
 def test_figures_draw_theory_in_both_layouts(name, layouts):
     first, second = (FIGURES[name](ds) for ds in layouts)

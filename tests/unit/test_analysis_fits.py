@@ -27,6 +27,7 @@ def points(errors, scatter, seed=0):
     return PointErrors(values, np.zeros(9), parts, np.ones((SEEDS, 9), bool))
 
 
+@pytest.mark.rest
 def test_with_large_scatter_it_is_plain_regression(weights):
     """The interval is that of scipy's least squares with Student's t, to the 3 % of 4000 resamples."""
     given = points(0.01, 1.0)
@@ -90,6 +91,7 @@ def test_two_points_tell_no_misfit(weights):
     assert np.isnan(line_fit(two, DESIGN[:2], Resampling(weights, np.random.default_rng(0), 0.95)).misfit.ratio)
 
 
+@pytest.mark.rest
 def test_analyses_say_how_far_points_scatter():
     """Of 200 fits to 27 points that scatter by .1, besides errors of .05: the mean is known to .001."""
     ds = deviations(POINTS["27 points"], seeds=64, noise=0.4, shared=0.0, misfit=0.1, experiments=200)

@@ -50,6 +50,7 @@ def test_a_lost_run_leaves_no_mean():
     np.testing.assert_allclose(forgetting(ds, max_lost=0.3).squeeze().forgetting[0], 1.0 / 3.0)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize(("seeds", "least"), [(3, 0.93), (8, 0.94), (32, 0.955)])
 def test_intervals_cover(law, seeds, least):

@@ -42,6 +42,7 @@ def test_what_is_missing_is_left_out():
     assert np.isnan(kolmogorov_smirnov(first * np.nan, second)).all()
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("shared", [0.0, 0.9])
 def test_pvalues_are_uniform_also_for_shared_starts(shared):
     """400 tests of 100 + 100 seeds; a Kolmogorov-Smirnov test of the p-values themselves fails once in 10⁴."""
@@ -103,6 +104,7 @@ def test_exits_between_steps_are_seen_at_the_next():
     assert analysis(ds, seeds="shared").squeeze().exit_steps_ks == 0.0
 
 
+@pytest.mark.rest
 def test_the_reference_is_the_chain_or_sgd():
     ds = sweep_dataset(d=[300], Delta=[0.0], seeds=6)
     assert analysis(ds).attrs["reference"] == "sgd_chain"

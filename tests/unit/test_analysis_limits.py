@@ -31,6 +31,7 @@ def name(ds: xr.Dataset, **options) -> str:
     return limit.attrs["flag_meanings"].split()[int(limit)]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("flow_bias", "ode_bias", "spread", "expected"),
     [
@@ -48,6 +49,7 @@ def test_the_simplest_limit_within_the_seed_error(flow_bias, ode_bias, spread, e
     assert name(runs(flow_bias, ode_bias, spread)) == expected
 
 
+@pytest.mark.rest
 def test_no_seeds_decide_where_the_limit_that_would_has_not_been_run():
     ds = runs(0.03, 0.0, 0.01)
     without = ds.assign(status=ds.status.where(ds.dynamics != "ode", 0).astype(np.uint8).assign_attrs(FLAGS))
@@ -59,6 +61,7 @@ def test_no_seeds_decide_where_the_limit_that_would_has_not_been_run():
     assert (name(unneeded), float(analysis(unneeded)["decidable"])) == ("gradient_flow", 1.0)
 
 
+@pytest.mark.rest
 def test_false_alarms_where_the_bias_is_the_seed_error():
     """200 experiments at the edge: each of two sides has at most 2.5 %, more than 15 of them once in 10⁴."""
     experiments = xr.concat([runs(0.01, 0.0, 0.01, random_seed=seed) for seed in range(200)], "experiment")
@@ -98,6 +101,7 @@ def test_what_was_not_run_is_undecided_or_refused():
         analysis(ds.isel(time=slice(1, None)))
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("scatter", "expected"), [(0.003, "mean_field"), (0.03, "ode")])
 def test_a_limit_that_deviates_differently_at_each_start_does_not_describe_them(scatter, expected):
     """Its mean over the starts is right; what counts is its deviation at each of them."""

@@ -29,6 +29,7 @@ def optimum(ds: xr.Dataset) -> xr.Dataset:
     return analysis.optimal_learning_rate(ds).squeeze()
 
 
+@pytest.mark.rest
 def test_runs_that_time_out_do_not_move_the_optimum(scan):
     """Half of the runs are cut off before their exit. Without them the optimum would be 1.60/12, that of fast runs."""
     whole, cut = optimum(scan), optimum(timed_out(scan, float(scan.exit_steps.median())))
@@ -45,6 +46,7 @@ def test_learning_rates_whose_runs_time_out_are_left_out_of_the_optimum(scan):
     assert whole.gamma_opt_low < cut.gamma_opt < whole.gamma_opt_high
 
 
+@pytest.mark.rest
 def test_an_early_time_limit_of_one_run_does_not_restrict_the_others(scan):
     """One run in 128 is cut off at once, at each learning rate: it gives no information and changes no other run."""
     cut = scan.seed == 7
@@ -106,6 +108,7 @@ def test_dimensions_whose_runs_time_out_are_left_out_of_the_sample_complexity():
     assert found.seeds_lost.values.tolist() == [3, 0, 0, 0]
 
 
+@pytest.mark.rest
 def test_exits_agree_in_law_whatever_the_time_limits():
     """Exits of one distribution, the chain's cut off at the median: without the cut runs p-values would be 1e-10.
 
@@ -137,6 +140,7 @@ def stopped(ds: xr.Dataset, outcome: str, fraction: float) -> xr.Dataset:
 OUTCOMES = ["timeout", "diverged", "failed"]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_the_floor_of_runs_that_are_left_is_no_floor(outcome):
     ds = sweep_dataset(seeds=20, d=[300], Delta=[1.0], dynamics=["sgd_chain"])
@@ -146,6 +150,7 @@ def test_the_floor_of_runs_that_are_left_is_no_floor(outcome):
     assert analysis.risk_floor(stopped(ds, outcome, 0.2), max_lost=0.2).risk_floor.notnull().all()
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_deviations_of_runs_that_are_left_are_no_deviations(outcome):
     """Before runs are lost the mean is that of all runs; the largest deviation of a run needs all its times."""
@@ -169,6 +174,7 @@ def test_a_run_that_diverges_later_counts_until_then():
     )
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("outcome", "ends"), [("diverged", True), ("timeout", False)])
 def test_a_mean_does_not_come_back_from_a_run_that_diverged(outcome, ends):
     """One run of 64, fewer than may be lost: its risk overflows at the middle time, and it has no value later."""
@@ -188,6 +194,7 @@ def test_a_mean_does_not_come_back_from_a_run_that_diverged(outcome, ends):
     assert np.isfinite(analysis.averages(ds).risk.sel(dynamics="ode")).all()
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_limits_are_undecided_where_runs_are_lost(outcome):
     ds = limits_runs(0.0, 0.0, 0.01)
@@ -197,6 +204,7 @@ def test_limits_are_undecided_where_runs_are_lost(outcome):
     assert analysis.limits(ds).limit == 1
 
 
+@pytest.mark.rest
 def test_a_limit_that_lost_runs_leave_undecided_is_drawn_open():
     ds = limits_runs(0.0, 0.0, 0.01)
     points = [stopped(ds, "timeout", 0.1), ds, ds, ds]
@@ -232,6 +240,7 @@ def test_a_limits_diagram_of_several_axes_is_along_the_one_that_is_not_fixed():
     )
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_regimes_are_told_from_dimensions_without_lost_runs(outcome):
     """Without the 3 of 16 runs with the most noise, the weight of the noise would be underestimated."""
@@ -242,6 +251,7 @@ def test_regimes_are_told_from_dimensions_without_lost_runs(outcome):
     assert found.noise_weight_d_high == 200
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("figure", ["risk_curves", "risk_fans"])
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_curves_end_where_runs_are_lost(figure, outcome):

@@ -40,6 +40,7 @@ def test_exact_means_give_the_optimum_of_any_smooth_curve(best, spacing):
         assert found.high / found.low < 1.01
 
 
+@pytest.mark.rest
 def test_coverage_and_bias_on_synthetic_exits():
     """240 experiments of 64 seeds, d = 3000: coverage measured .97, so below .89 less than once in 10⁴.
 

@@ -27,6 +27,7 @@ def at_least(part: float, trials: int) -> float:
     return part - 4.0 * np.sqrt(part * (1.0 - part) / trials)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("spacing", [np.linspace, np.geomspace])
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("curve", CURVES)

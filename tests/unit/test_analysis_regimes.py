@@ -34,6 +34,7 @@ def names(codes):
     return [REGIMES[int(code)] for code in codes]
 
 
+@pytest.mark.rest
 def test_the_regimes_of_theory_are_found_far_from_the_boundaries():
     """Of the points farther than .15 from a boundary at least 95 % are right, and none is wrong."""
     found = analysis(regime_dataset(LINE, tuple(np.linspace(0.0, 0.5, 7)), D, seeds=32), resamples=1000)
@@ -67,6 +68,7 @@ def test_at_the_resolution_itself_either_answer_is_rare(s):
         assert found.count(name) <= 9
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("measure", [means, log_deviations])
 def test_intervals_of_an_exponent_cover(measure):
     """300 experiments of 16 seeds: of 95 % intervals fewer than 90 % cover once in 10⁴; the tolerance widens them."""
@@ -106,6 +108,7 @@ def test_draws_that_contradict_each_other_say_nothing():
     np.testing.assert_array_equal(probabilities(risk, weight, np.zeros(2), 0.05), [0.0, 0.0, 0.0, 1.0])
 
 
+@pytest.mark.rest
 def test_it_says_where_more_seeds_would_decide():
     """At the resolution itself none do: the law may be off by 3 % at each d. Six seeds decide little elsewhere."""
     hopeless = analysis(regime_dataset([0.055, 0.06, 0.065], (0.0,), D, seeds=4096), resamples=500)
@@ -124,6 +127,7 @@ def test_few_seeds_and_a_short_range_leave_it_undecided():
     assert names(analysis(ds).regime.values.ravel()) == ["undecided"]
 
 
+@pytest.mark.rest
 def test_nothing_is_taken_from_the_exponents_of_the_config():
     ds = regime_dataset([-0.75, -0.25, 0.0, 0.5], (0.0,), D)
     renamed = ds.rename(delta="first", kappa="second")

@@ -48,6 +48,7 @@ def test_the_exponent_of_a_power_and_its_interval():
     assert flat.exponent_low < 1.0 < flat.exponent_high
 
 
+@pytest.mark.rest
 def test_intervals_of_the_exponent_cover():
     """300 experiments of 48 seeds: of 95 % intervals fewer than 89 % cover once in 10⁴."""
     rng, draws = np.random.default_rng(4), seed_weights(48, 300, 0)
@@ -101,6 +102,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("student", "teacher", "expected"), PAIRS)
 def test_the_information_exponent_is_that_of_the_pair(student, teacher, expected):
     """The exponent is not the teacher's: for h₂ + h₃ an odd student has 3, not 2; for erf a cubic one has 3, not 1."""
@@ -128,6 +130,7 @@ def test_the_exponent_is_the_power_of_the_drift(student, teacher, expected):
     assert power == pytest.approx(expected - 1, abs=0.02)
 
 
+@pytest.mark.rest
 def test_units_off_the_sphere_see_lower_orders():
     """h₃(√q z) has a linear part at q ≠ 1; a teacher of norm √d has none, and one of Gaussian weights a small one."""
     ds = exits(2, 1.0, 1.0, d=DIMENSIONS[:3], seeds=4)
@@ -146,6 +149,7 @@ def test_units_off_the_sphere_see_lower_orders():
 SCALED = {"activation": "he4", "gamma": lambda d: 0.05 * d**-1.0, "m0": lambda d: 2 * d**-0.5}
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -186,6 +190,7 @@ def test_laws_of_high_information_exponents_are_found(law):
     assert float(rate_exponent(np.array(float(law)))) == (law - 2) / 2
 
 
+@pytest.mark.rest
 def test_points_that_fit_no_law_choose_none_for_sure():
     """100 scans with 20 % scatter around a constant: the constant is chosen in most, and exponents cover 1."""
     rng, fields = np.random.default_rng(5), {"Delta": np.arange(100.0)}

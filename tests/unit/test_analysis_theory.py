@@ -39,6 +39,7 @@ def ds() -> xr.Dataset:
     return sweep_dataset(seeds=8, d=[3000, 100_000], Delta=[1.0], dynamics=["ode", "sgd_chain"])
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("fields", "stands"),
     slow_but(HYPOTHESES, *HYPOTHESES[1:3], HYPOTHESES[-1]),
@@ -67,6 +68,7 @@ def test_theory_stands_where_its_hypotheses_hold(ds, fields, stands):
         assert bool(gain.gain_limit.notnull().all()) == (OPTIMUM in stands)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("fields", "stands"),
     slow_but(HYPOTHESES[:6], *HYPOTHESES[1:3]),
@@ -77,6 +79,7 @@ def test_learning_rates_are_in_units_of_theory_where_it_stands(ds, fields, stand
     assert (r"\gamma_{\mathrm{opt}}" in drawing.axes[0].get_xlabel()) == (OPTIMUM in stands)
 
 
+@pytest.mark.rest
 def test_exit_times_are_no_theory_where_the_students_align(ds):
     """p = 2: the formula holds below γ = p²/8, tested at .8 and 1.2 times that."""
     wide = ds.assign_coords(p=2, gamma=("gamma_ratio", np.linspace(0.8, 1.2, 8) * 0.5), Delta=[0.0])
@@ -94,6 +97,7 @@ def test_exit_times_are_no_theory_where_the_students_align(ds):
     assert np.nanmax(np.where(np.isfinite(steps.get_ydata()), steps.get_xdata() * unit, np.nan)) < 0.5
 
 
+@pytest.mark.rest
 def test_each_dynamics_has_its_own_theory(ds):
     """SGD has the theory with noise, the ODE that without, gradient flow that of γ → 0, dynamics of plugins none."""
     names = ["sgd_chain", "ode", "gradient_flow"]
@@ -127,6 +131,7 @@ def test_a_scan_along_which_the_problem_changes_is_refused(ds):
         analysis.optimal_learning_rate(zipped)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("change", "stands"),
     [

@@ -57,6 +57,7 @@ def test_a_power_has_no_change_and_a_bend_has_its_own():
     np.testing.assert_allclose(found.time_exponent_high - found.time_exponent_low, 0.0, atol=1e-9)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("law", FACTORS)
 @pytest.mark.parametrize("seeds", slow_but([3, 8, 32], 3))
 def test_intervals_cover(law, seeds):

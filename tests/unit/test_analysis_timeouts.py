@@ -66,6 +66,7 @@ def result(directory: Path, name: str) -> xr.Dataset:
     return open_dataset(directory / "analysis" / f"{name}.zarr").load().squeeze()
 
 
+@pytest.mark.rest
 def test_a_run_over_its_time_limit_is_censored_where_it_came(directory, unlimited):
     """Every exit is that of the run without a limit; runs without an exit had none before their end."""
     ds = dataset(directory)
@@ -77,6 +78,7 @@ def test_a_run_over_its_time_limit_is_censored_where_it_came(directory, unlimite
     np.testing.assert_allclose(ds.end_time, ds.end_steps * PROBLEM.step_time())
 
 
+@pytest.mark.rest
 def test_means_count_the_runs_over_their_limit(directory, unlimited):
     """The chain's runs are cut off at one limit: their mean is that of min(exit, limit) of runs without a limit."""
     ds, found = dataset(directory), result(directory, "exit_times")
@@ -96,12 +98,14 @@ def test_means_count_the_runs_over_their_limit(directory, unlimited):
     assert (np.isclose(found.exit_steps_median, middle, rtol=0.1) | found.exit_steps_median.isnull()).all()
 
 
+@pytest.mark.rest
 def test_there_is_no_floor_of_runs_that_were_stopped(directory):
     with pytest.raises(InputError, match="runs stop at their exits, and risk_floor needs what they do later"):
         sweeplib.analysis.risk_floor(dataset(directory))
     assert sweeplib.analysis.risk_floor(dataset(directory).assign_attrs(stop="end")).risk_floor.isnull().all()
 
 
+@pytest.mark.rest
 def test_sgd_and_its_chain_agree_in_law_as_far_as_both_were_seen(directory):
     """One test of one law, at 10⁻³."""
     assert result(directory, "law_agreement").exit_steps_ks_pvalue > 1e-3

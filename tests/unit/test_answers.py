@@ -163,6 +163,7 @@ def test_a_sweep_adds_seeds_until_its_means_are_as_precise_as_asked(tmp_path: Pa
     xr.testing.assert_identical(again.run(progress=False), ds)
 
 
+@pytest.mark.rest
 def test_an_answer_with_a_standard_error_alone_has_an_interval(tmp_path: Path) -> None:
     asked = config(q={"of": "risk_floor", "variable": "risk_floor", "to": "20 %"})
     asked = {key: value for key, value in asked.items() if key not in ("thresholds", "stop")} | {"times": [0, 1, 2]}
@@ -203,6 +204,7 @@ class StoppedError(Exception):
     """Stands for the end of the process."""
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("round_", slow_but([1, 2], 2))
 @pytest.mark.parametrize(
     "when", slow_but(["before the decision", "after the decision", "after the rows"], "after the rows")
@@ -240,6 +242,7 @@ def test_rounds_that_are_interrupted_anywhere_end_with_the_same_bits(tmp_path: P
     assert records[0] == records[1]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("minutes", "answered"), [(1e-6, 0), (1e3, 2)])
 def test_a_budget_of_time_is_spent_at_prices_that_are_measured_once(
     tmp_path: Path, minutes: float, answered: int
@@ -318,6 +321,7 @@ def test_the_command_refuses_a_config_without_questions(tmp_path: Path) -> None:
     assert "the config asks nothing" in shown.output + str(shown.exception)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -406,6 +410,7 @@ def test_large_answers_are_written_without_an_exponent() -> None:
     assert cells([answer])["rows"] == [["exits", "", "11070", "10260 to 12020", "950", "1100", "given"]]
 
 
+@pytest.mark.rest
 def test_a_mean_of_zero_has_no_relative_precision() -> None:
     """With few seeds it may be chance: more are asked for, and what the answer costs is not told."""
     answer = MoreSeeds("asked", question())._answer([({"gamma": 0.1}, 8)], {}, [0.0, 0.0, 0.0], "", Seen(True, 0.0))
@@ -415,6 +420,7 @@ def test_a_mean_of_zero_has_no_relative_precision() -> None:
     assert answer.state is State.none and answer.value == 0.0
 
 
+@pytest.mark.rest
 def test_the_cost_of_an_answer_counts_all_dynamics() -> None:
     sweep = SyntheticSweep(lambda g: 1 / g, {0.1: 64}, question(to=0.02, budget=0))
     whole = SimpleNamespace(questions={"asked": sweep.question}, analyses={}, laws={"a": 0, "b": 0}, size=0)
@@ -423,6 +429,7 @@ def test_the_cost_of_an_answer_counts_all_dynamics() -> None:
     assert both["cases"] == 2 * one.cases > 500
 
 
+@pytest.mark.rest
 def test_a_budget_gives_the_answers_that_need_least() -> None:
     noisy = lambda g: 1000.0  # noqa: E731
     sweep = SyntheticSweep(noisy, {0.1: 64, 0.2: 1500}, question(to=0.05, budget=700), noise=exponential)
@@ -430,6 +437,7 @@ def test_a_budget_gives_the_answers_that_need_least() -> None:
     assert (first.state, second.state) == (State.open, State.given)
 
 
+@pytest.mark.rest
 def test_an_optimum_is_looked_for_within_the_bounds_if_no_rate_of_the_config_has_a_mean() -> None:
     """At those of the config many runs do not exit by the horizon; steps are least at 1."""
     law = lambda g: 1000.0 / (g * (2.0 - g))  # noqa: E731
@@ -446,11 +454,13 @@ def test_an_optimum_is_looked_for_within_the_bounds_if_no_rate_of_the_config_has
     assert "too many runs do not exit, or are lost, at all of its" in none.why
 
 
+@pytest.mark.rest
 def test_one_seed_is_a_beginning() -> None:
     [answer] = SyntheticSweep(lambda g: 1 / g, {0.1: 1}, question()).answered()
     assert answer.state is State.given
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("variable", ["exit_steps_mean", "exit_steps_median"])
 def test_runs_that_do_not_exit_have_no_mean_and_may_have_a_median(variable: str) -> None:
     sweep = SyntheticSweep(lambda g: 1000.0, {0.1: 64}, question(variable=variable), noise=exponential, horizon=2000.0)
@@ -464,6 +474,7 @@ def test_runs_that_do_not_exit_have_no_mean_and_may_have_a_median(variable: str)
         assert answer.low <= 1000 * np.log(2) <= answer.high
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("horizon", "never", "words"),
     [
@@ -481,6 +492,7 @@ def test_what_a_longer_horizon_changes_is_told_by_when_runs_exit(horizon: float,
     assert ("median" in answer.why) == (words.endswith("median"))
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("threshold", "times", "words"),
     [
@@ -506,6 +518,7 @@ def test_a_median_that_most_runs_do_not_reach_is_no_answer() -> None:
     assert answer.state is State.none
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("to", "state"), [(0.01, State.none), (3.0, State.given)])
 def test_pairs_of_a_dynamics_with_few_seeds_of_its_own_get_no_seeds(to: float, state: State) -> None:
     """The ODE has 8 of the 64 seeds; seeds were added up to a million, and the interval had the t of 64 pairs."""
@@ -534,6 +547,7 @@ def powers(gamma: float) -> float:
     return 1000.0 * (1.0 / gamma + gamma**2 / 2.0)
 
 
+@pytest.mark.rest
 def test_an_optimum_in_the_scan() -> None:
     [answer] = SyntheticSweep(pole, SCAN, optimum()).answered()
     assert answer.state is State.given
@@ -541,6 +555,7 @@ def test_an_optimum_in_the_scan() -> None:
     assert answer.half_width <= 0.1 * answer.value
 
 
+@pytest.mark.rest
 def test_an_optimum_beyond_the_scan_is_found() -> None:
     sweep = SyntheticSweep(pole, dict.fromkeys((0.1, 0.15, 0.2, 0.3, 0.4), 16), optimum())
     [answer] = sweep.answered()
@@ -555,6 +570,7 @@ def test_an_optimum_beyond_the_bounds_is_no_answer() -> None:
     assert "the least steps are at the bound, 0.5" in answer.why
 
 
+@pytest.mark.rest
 def test_runs_that_all_are_equal_have_an_optimum_that_more_rates_tell() -> None:
     """As those of a deterministic dynamics at a given start: the curve is exact, and seeds do not help."""
     sweep = SyntheticSweep(pole, SCAN, optimum(), noise=lambda _, count: np.ones(count))
@@ -596,6 +612,7 @@ def test_an_axis_with_two_whole_numbers_left_ends() -> None:
     assert set(sweep.rows) <= {1, 2, 3, 4}
 
 
+@pytest.mark.rest
 def test_a_precision_below_one_per_cent_is_answered_at_its_price() -> None:
     sweep = SyntheticSweep(pole, SCAN, optimum(to=0.005))
     [answer] = sweep.answered()
@@ -604,6 +621,7 @@ def test_a_precision_below_one_per_cent_is_answered_at_its_price() -> None:
     assert answer.half_width <= 0.005 * answer.value
 
 
+@pytest.mark.rest
 def test_a_horizon_that_cuts_runs_off_near_the_optimum_is_no_answer() -> None:
     [answer] = SyntheticSweep(pole, dict.fromkeys(SCAN, 512), optimum(), horizon=2500.0).answered()
     assert answer.state is State.none
@@ -638,12 +656,14 @@ def test_rates_that_never_exit_and_are_surely_not_the_optimum_do_not_matter() ->
     assert answer.low <= 1.0 <= answer.high
 
 
+@pytest.mark.rest
 def test_rates_at_which_no_run_exits_are_no_answer() -> None:
     [answer] = SyntheticSweep(pole, SCAN, optimum(), horizon=10.0).answered()
     assert answer.state is State.none
     assert "do not exit" in answer.why
 
 
+@pytest.mark.rest
 def test_seeds_alone_close_an_interval_that_is_open_but_not_one_of_an_optimum_at_the_end() -> None:
     inside = SyntheticSweep(pole, SCAN, question("optimal_learning_rate", "gamma_opt", 0.1), noise=exponential)
     [answer], seeds = inside.answered(), inside.rows

@@ -120,6 +120,7 @@ def statistic(of: Any) -> dict[str, Any]:
     return {"options": {"statistic": of}}
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("noise", "options", "truth"),
     [
@@ -140,6 +141,7 @@ def test_each_statistic_is_given_to_its_precision(noise: Noise, options: dict[st
     assert answer.at == {"time": 1.0}
 
 
+@pytest.mark.rest
 def test_three_seeds_are_a_beginning_and_others_of_a_finished_sweep_count() -> None:
     sweep = Values(exponential, seeds=3, to=0.1)
     first = sweep.answer()
@@ -158,6 +160,7 @@ def test_equal_values_of_a_stochastic_dynamics_are_no_precise_mean() -> None:
     ).replace("q at", "asked at")
 
 
+@pytest.mark.rest
 def test_equal_values_of_a_deterministic_dynamics_need_no_more_seeds() -> None:
     sweep = Values(lambda rng, count: np.full(count, 0.3), seeds=1, dynamics="ode")
     answer = sweep.answer()
@@ -167,6 +170,7 @@ def test_equal_values_of_a_deterministic_dynamics_need_no_more_seeds() -> None:
     assert varied.answer().state is State.given and varied.seeds > FIRST, "its starts differ"
 
 
+@pytest.mark.rest
 def test_a_fraction_that_no_run_has_shown_has_no_relative_precision() -> None:
     sweep = Values(bernoulli(0.0), **statistic({"above": 0.5}))
     answer = sweep.answer()
@@ -176,6 +180,7 @@ def test_a_fraction_that_no_run_has_shown_has_no_relative_precision() -> None:
     assert rare.state is State.given and rare.low <= 0.004 <= rare.high
 
 
+@pytest.mark.rest
 def test_a_mean_near_0_has_no_relative_precision() -> None:
     sweep = Values(lambda rng, count: rng.standard_normal(count))
     answer = sweep.answer()

@@ -37,6 +37,7 @@ def sweep(asked: Question, rows: dict[float, int] = SCAN, **others: Any) -> Synt
     return SyntheticSweep(falling, rows, asked, horizon=HORIZON, **others)
 
 
+@pytest.mark.rest
 def test_rows_are_added_where_the_fraction_of_exits_passes_a_half() -> None:
     """The rows of the config alone do not tell the form of the curve near the crossing: no number of seeds would do."""
     assert fraction(HALF) == pytest.approx(0.5)
@@ -49,6 +50,7 @@ def test_rows_are_added_where_the_fraction_of_exits_passes_a_half() -> None:
     assert other.state is State.none
 
 
+@pytest.mark.rest
 def test_a_crossing_beyond_the_rows_is_found() -> None:
     far = sweep(crossing(), dict.fromkeys((0.05, 0.07, 0.09, 0.12), 16), seed=2)
     [answer] = far.answered()
@@ -63,6 +65,7 @@ def test_a_level_that_is_not_passed_between_the_bounds_is_no_answer() -> None:
     assert "not passed between the bounds" in answer.why
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("seed", range(4))
 def test_a_level_that_is_passed_twice_is_no_answer(seed: int) -> None:
     """The second time just beyond the rows: the last one is not clearly below the level."""

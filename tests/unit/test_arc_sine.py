@@ -8,6 +8,7 @@ from sweeplib.networks.numerics.arc_sine import add_arc_sines, arc_sine, arc_sin
 POINTS = np.concatenate([np.linspace(-1, 1, 40_001), 1 - np.logspace(-16, -1, 60), np.logspace(-300, -1, 60)])
 
 
+@pytest.mark.rest
 def test_it_is_the_arc_sine_to_rounding():
     ours, exact = np.array([arc_sine(x) for x in POINTS]), np.arcsin(POINTS)
     assert np.abs(ours - exact).max() < 5e-16
@@ -24,6 +25,7 @@ def test_beyond_one_it_is_that_of_one(x, expected):
     assert arc_sine(x) == expected
 
 
+@pytest.mark.rest
 def test_of_no_number_it_is_none():
     assert np.isnan(arc_sine(np.nan))
     assert np.isnan(arc_sines_sum(np.array([0.1, np.nan]), np.ones(2)))
@@ -36,6 +38,7 @@ def test_a_weighted_sum_of_them(n):
     assert arc_sines_sum(cosines, weights) == pytest.approx(np.arcsin(cosines) @ weights, rel=1e-12, abs=1e-14)
 
 
+@pytest.mark.rest
 def test_added_to_an_array_each_is_as_if_alone():
     """Rows of small arguments use the short polynomial, mixed rows the long one: with the same bits."""
     stream = np.random.default_rng(3)

@@ -90,6 +90,7 @@ def sweep(directory: Path) -> Design:
     return load(directory / "config.yaml")
 
 
+@pytest.mark.rest
 def test_a_failing_analysis_is_described_and_leaves_nothing_old(sweep: Design, directory: Path) -> None:
     BROKEN[0] = False
     assert write_analysis(sweep, "breaking", directory).problem is None
@@ -108,6 +109,7 @@ def test_a_failing_analysis_is_described_and_leaves_nothing_old(sweep: Design, d
     assert done not in stale_outputs(directory, sweep, remember=False)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("kind", "write"), [("analysis", write_analysis), ("figure", write_figure)])
 def test_the_code_of_a_card_raises_again_what_was_raised(
     kind: str, write, sweep: Design, directory: Path, monkeypatch: pytest.MonkeyPatch
@@ -119,6 +121,7 @@ def test_the_code_of_a_card_raises_again_what_was_raised(
         exec(card["reproduce"])
 
 
+@pytest.mark.rest
 def test_a_failing_figure_leaves_pictures_that_say_so(sweep: Design, directory: Path) -> None:
     """A $ or a < in the message is not interpreted as markup, and the figure of a failed analysis names it."""
     write_analysis(sweep, "breaking", directory)
@@ -130,6 +133,7 @@ def test_a_failing_figure_leaves_pictures_that_say_so(sweep: Design, directory: 
         assert all(path.stat().st_size > 1000 for path in attempt.paths)
 
 
+@pytest.mark.rest
 def test_what_was_not_tried_yet_is_no_failure_but_refused(sweep: Design, directory: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="needs the analysis"):
         write_figure(sweep, "of_breaking", directory)

@@ -15,6 +15,7 @@ def test_all_works_of_a_part(part: str) -> None:
             assert work() > 0, benchmark.name
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("part", PARTS)
 def test_a_part_is_imported(part: str) -> None:
     importlib.import_module(f"benchmarks.{part}")

@@ -33,6 +33,7 @@ def slope(x: float, y: float) -> float:
     return 20.0 * (x - TRUTH - 0.5 * y)
 
 
+@pytest.mark.rest
 def test_boundaries_along_two_axes_are_located() -> None:
     plane = LabelledPlane(slope, asked(axes=("x", "y")), xs=COARSE, ys=[-0.5, 0.0, 0.5])
     answers = plane.answered()
@@ -50,6 +51,7 @@ def test_a_relative_resolution_bisects_logarithms() -> None:
     assert answer.low <= 30.0 <= answer.high <= 1.1 * answer.low
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("truth", [0.0, 0.25, 0.01])
 def test_a_boundary_at_a_point_of_the_grid_or_beside_it_is_located(truth: float) -> None:
     plane = LabelledPlane(lambda x, y: 30.0 * (x - truth), asked(), xs=COARSE, seeds=16)
@@ -99,6 +101,7 @@ def test_points_on_a_boundary_get_seeds_and_then_are_said_to_be_undecided() -> N
     assert {answer.why for answer in answers} == {"points there are not decided with 512 seeds"}
 
 
+@pytest.mark.rest
 def test_points_that_no_number_of_seeds_decides_get_no_seeds() -> None:
     def stuck(ds: xr.Dataset) -> xr.Dataset:
         labels = side(ds)

@@ -529,6 +529,7 @@ def test_the_sound_config_is_sound(tmp_path: Path) -> None:
     assert load(written(tmp_path, Broken("seeds: 4", "seeds: 4", ()))).size == 8 * 4 + 4 * 4
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -587,6 +588,7 @@ def test_an_override_that_is_no_text_is_refused() -> None:
         Override.__post_init__(SimpleNamespace(text={"seeds": 8}))
 
 
+@pytest.mark.rest
 def test_overrides_together_are_no_longer_than_a_file(tmp_path: Path) -> None:
     path = written(tmp_path, Broken("seeds: 4", "seeds: 4", ()))
     many = ",".join(str(number / 1000) for number in range(1, 11_000))
@@ -594,6 +596,7 @@ def test_overrides_together_are_no_longer_than_a_file(tmp_path: Path) -> None:
     assert "too many keys and values, with those of all defaults" in message
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("override", ["grid.zz{}.a=1", "zz{}=1", "problem.zz{}={{a: 1}}"])
 def test_thousands_of_overrides_are_refused_in_few_lines(override: str, tmp_path: Path) -> None:
     """30,000, as a script may write them, were copied 30,000 times: minutes."""
@@ -627,6 +630,7 @@ OF_COMMANDS = [
 ]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("command", "case"), slow_but(OF_COMMANDS, OF_COMMANDS[0]))
 def test_command_line_ends_with_status_2_and_no_traceback(command: str, case: str, tmp_path: Path) -> None:
     path = written(tmp_path, BROKEN[case])

@@ -78,6 +78,7 @@ def test_the_choice_is_that_of_the_model_and_does_not_change_as_a_sweep_grows() 
         assert points(sweep, f"{simulator}-law") == {(p, d) for p, d in own if p in (2, 8) and d in (3, 30)}
 
 
+@pytest.mark.rest
 def test_the_dataset_has_one_run_says_which_simulator_it_was(tmp_path: Path) -> None:
     ds = run(tmp_path)
     assert ds.dynamics.values.tolist() == ["law"]
@@ -100,6 +101,7 @@ def test_cases_are_shared_with_sweeps_that_name_the_simulator(tmp_path: Path, mo
     np.testing.assert_array_equal(alone.risk.sel(dynamics="sgd_chain"), ds.risk.sel(dynamics="law", d=[30]))
 
 
+@pytest.mark.rest
 def test_a_simulator_that_is_nowhere_the_cheapest_has_no_cases(tmp_path: Path) -> None:
     ds = run(tmp_path, grid={"p": [2], "d": [30]})
     assert ds.simulator.values.ravel().tolist() == [1]

@@ -114,6 +114,7 @@ def test_help_loads_nothing_heavy() -> None:
     subprocess.run([sys.executable, "-c", HELP, *heavy], check=True, stdout=subprocess.DEVNULL)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
@@ -191,6 +192,7 @@ def test_refusals_are_one_line(
     assert (result.exit_code, result.stderr, result.stdout) == (status, "no\n", "")
 
 
+@pytest.mark.rest
 def test_schema_says_when_it_is_stale(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("# The keys of a config\n")
     stale = invoked("schema", "--directory", tmp_path, "--check")
@@ -212,6 +214,7 @@ with whole_process(), open("data", "w") as data:
 """
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("closed", slow_but(["2>&-", ">&-", ">&- 2>&-", "<&- >&- 2>&-"], "<&- >&- 2>&-"))
 def test_closed_streams_take_what_is_written_and_files_do_not(closed: str, tmp_path: Path) -> None:
     for command in (["-c", TOLD], ["-m", "sweeplib", "list", "plugins"]):

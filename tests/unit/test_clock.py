@@ -50,6 +50,7 @@ def steps_of(design: Design, place: int = -1) -> list[float]:
     return [case.clock * case.recording.times[place] / case.problem.step_time() for case in cases]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("times", "recorded", "steps"),
     [
@@ -114,6 +115,7 @@ def test_what_is_no_such_time_is_refused_at_its_key(change: dict[str, Any], key:
     assert words in str(error.value)
 
 
+@pytest.mark.rest
 def test_records_are_those_of_a_run_to_that_step() -> None:
     """The bits of a run in ODE time that is recorded at the same steps."""
     design = from_mapping(config({"samples": [0, 40, 600]}))
@@ -163,6 +165,7 @@ def exits() -> dict[str, Any]:
     return config({"samples": ["5*d", "20*d"]}, thresholds=[0.1, 0.9], seeds=8)
 
 
+@pytest.mark.rest
 def test_a_dataset_says_how_many_samples_were_drawn(folder: Path, tmp_path: Path) -> None:
     """Beside the times in units of d, which mean nothing without it in a table."""
     ds = open_dataset(folder / "dataset.zarr").load()
@@ -175,6 +178,7 @@ def test_a_dataset_says_how_many_samples_were_drawn(folder: Path, tmp_path: Path
     assert (rows.samples_drawn == rows.time * rows.d).all() and len(rows) == 2 * 2 * 2 * 8
 
 
+@pytest.mark.rest
 def test_the_end_of_a_sweep_says_how_many_runs_exited(folder: Path) -> None:
     ds = open_dataset(folder / "dataset.zarr").load()
     total, numbers = (

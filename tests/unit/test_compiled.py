@@ -51,6 +51,7 @@ def composed(one, other):
     return specialised(whole, outer=bound(part_of, inner=inlined(other)), part=bound(part_of, inner=inlined(one)))
 
 
+@pytest.mark.rest
 def test_functions_bound_at_different_depths_are_told_apart():
     """Both have the same set of (name, function) pairs at different depths."""
     kernels = composed(first, second), composed(second, first)
@@ -58,6 +59,7 @@ def test_functions_bound_at_different_depths_are_told_apart():
     assert [kernel(3.0) for kernel in kernels] == [41.0, 32.0]
 
 
+@pytest.mark.rest
 def test_constants_count():
     plain = {"outer": first, "part": second}
     kernels = [
@@ -172,6 +174,7 @@ def test_a_function_for_kernels_cannot_be_called_from_python():
         calling(2.0)
 
 
+@pytest.mark.rest
 def test_parts_are_translated_to_machine_code_in_their_callers_alone(monkeypatch, tmp_path):
     """They may allocate, raise and call each other."""
     translated = []
@@ -299,6 +302,7 @@ def times(factor):
     return value
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("factors", [(2.0, 5.0), (5.0, 2.0), (5.0, 5.0)])
 def test_closures_of_one_function_are_told_apart(factors):
     """The functions have the same source file and code; only their closures differ."""

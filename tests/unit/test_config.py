@@ -73,6 +73,7 @@ def test_quickstart_is_the_main_job() -> None:
     assert "learning_rate_scan" in sweep.figures
 
 
+@pytest.mark.rest
 def test_a_config_is_checked_without_what_analyses_and_stores_import() -> None:
     """A dry run imports only what checks a config; each of these modules takes as long to import as all of that."""
     loading = "import sys, sweeplib.config; sweeplib.config.load(sys.argv[1]); print(*sys.modules)"
@@ -136,6 +137,7 @@ def test_cases_of_where_keep_their_places(tmp_path: Path) -> None:
     assert all(places[index].identity() == case.identity() for index, case in sweep.cases("sgd"))
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("text", [FULL, QUICKSTART.read_text()])
 def test_the_complete_config_is_the_same_sweep(text: str, tmp_path: Path) -> None:
     sweep = load_text(tmp_path, text)
@@ -186,6 +188,7 @@ def test_overrides_are_in_the_complete_config(tmp_path: Path) -> None:
     assert load_text(tmp_path, sweep.source) == sweep
 
 
+@pytest.mark.rest
 def test_growing_keeps_the_identity_of_every_case(tmp_path: Path) -> None:
     few = {case.identity() for _, case in load_text(tmp_path, FULL).cases("ode")}
     grown = load_text(
@@ -194,6 +197,7 @@ def test_growing_keeps_the_identity_of_every_case(tmp_path: Path) -> None:
     assert few < {case.identity() for _, case in grown.cases("ode")}
 
 
+@pytest.mark.rest
 def test_a_million_points_are_not_held_in_memory(tmp_path: Path) -> None:
     load(QUICKSTART)
     tracemalloc.start()
@@ -219,6 +223,7 @@ WORDS = st.sampled_from(
 )
 
 
+@pytest.mark.rest
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.from_regex("[a-z]{1,5}", fullmatch=True), st.lists(SCALARS | WORDS, max_size=4), max_size=4))
 def test_what_is_written_is_read_back(value: dict[str, list[object]]) -> None:
@@ -259,6 +264,7 @@ def test_the_reference_explains_every_key() -> None:
     assert set().union(*options) < keys
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("registry", "made"), [(ANALYSES, Analysis), (FIGURES, Figure)], ids=["analyses", "figures"])
 def test_a_new_option_is_explained_where_it_is_declared(
     registry: Any, made: Any, monkeypatch: pytest.MonkeyPatch

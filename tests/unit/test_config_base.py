@@ -82,6 +82,7 @@ def test_it_is_the_sweep_that_is_written_out(tmp_path):
     assert parsed(sweep.source)["points"] == "table.csv"
 
 
+@pytest.mark.rest
 def test_a_config_from_a_pipe_starts_from_a_file_in_the_working_folder(tmp_path):
     config(tmp_path, mine="from: base.yaml\n")
     command = [sys.executable, "-m", "sweeplib", "plan", "/dev/stdin"]

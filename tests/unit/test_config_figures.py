@@ -109,6 +109,7 @@ def config(folder: Path, extra: str, changes: list[tuple[str, str]]) -> Path:
     return path
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("extra", "changes", "said"), REFUSED, ids=[said for *_, said in REFUSED])
 def test_what_does_not_fit_is_refused_in_one_line(
     extra: str, changes: list[tuple[str, str]], said: str, tmp_path: Path
@@ -130,6 +131,7 @@ def test_an_override_is_named_where_it_is_at_fault(tmp_path: Path) -> None:
         load(path, ["figures.risk_curves.hue=p"])
 
 
+@pytest.mark.rest
 def test_a_large_sweep_is_checked_at_once_and_without_its_libraries(tmp_path: Path) -> None:
     """Two million points, four figures: in a tenth of a second, without imports for drawing or storing."""
     grid = "  d: {range: [100, 10100, 100]}\n  Delta: {linspace: [0, 1, 100]}\n  gamma: {geomspace: [1.0e-3, 1, 200]}\n"
@@ -151,6 +153,7 @@ def test_a_large_sweep_is_checked_at_once_and_without_its_libraries(tmp_path: Pa
     assert time.process_time() - start < 0.1
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("changes", "drawn"),
     [

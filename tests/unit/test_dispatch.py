@@ -63,6 +63,7 @@ def test_long_blocks_are_alone() -> None:
     assert sizes(waiting(blocks(100), 2.0), 1) == [1] * 100
 
 
+@pytest.mark.rest
 def test_tasks_are_longer_for_many_workers() -> None:
     """A thousand workers take 500 tasks a second, not two thousand."""
     assert len(waiting(blocks(100_000), 1 / 16).task(10)) == 16 * TASK_SECONDS
@@ -90,6 +91,7 @@ def test_found_blocks_say_nothing_about_the_cost() -> None:
     assert len(made.task(1)) == 1
 
 
+@pytest.mark.rest
 def test_every_block_is_computed_once_and_tasks_are_bounded(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     done: Counter[int] = Counter()
     tasks: list[int] = []
@@ -113,6 +115,7 @@ def test_every_block_is_computed_once_and_tasks_are_bounded(client: Client, monk
     assert sum(tasks) < 400
 
 
+@pytest.mark.rest
 def test_an_exception_of_a_task_ends_the_run(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def run_block(block: Block) -> BlockReport:
         if block.number == 30:
@@ -124,6 +127,7 @@ def test_an_exception_of_a_task_ends_the_run(client: Client, monkeypatch: pytest
         list(dispatched(client, blocks(100)))
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("interrupted", [False, True])
 def test_a_run_that_is_stopped_leaves_no_task_on_the_cluster_of_its_user(
     client: Client, monkeypatch: pytest.MonkeyPatch, interrupted: bool

@@ -40,6 +40,7 @@ def line_distances(ds, analyses, path, **options):
     return FIGURES["line"].distances(ds, analyses, reference=[path], **options)
 
 
+@pytest.mark.rest
 def test_it_is_that_of_its_definition(ds, analyses, tmp_path):
     """At points of the curve, between them and beyond the last: ratio, χ² with both errors, number of points."""
     curve = at(analyses["averages"]).sel(dynamics="sgd_chain", Delta=0.0)

@@ -16,6 +16,7 @@ OF_ALL_SIZES = np.concatenate([np.linspace(-7, 7, 40_001), SMALL, -SMALL, [0.0, 
 EXPONENTS = np.concatenate([np.linspace(-707, 707, 40_001), SMALL, -SMALL, [0.0]])
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("ours", "exact", "points"),
     [
@@ -47,6 +48,7 @@ def test_far_down_the_exponential_is_negligible_and_far_up_it_overflows_whatever
     assert exponential(1e300) > 1e307
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("function", [error_function, hyperbolic_tangent, exponential])
 def test_loops_over_them_are_vector_instructions(function):
     @numba.njit(error_model="numpy", fastmath={"contract"})

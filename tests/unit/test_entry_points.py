@@ -98,6 +98,7 @@ def test_its_code_is_in_the_digests_as_that_of_a_file(site: Path, tmp_path: Path
     assert not set(digests()) & set(before)
 
 
+@pytest.mark.rest
 def test_its_code_is_in_the_identity_of_a_case_whether_or_not_it_was_loaded_before(site: Path, tmp_path: Path) -> None:
     """Another process, which starts with other plugins, gives a case the same identity."""
     sweep = load(sweep_file(tmp_path))
@@ -109,6 +110,7 @@ def test_its_code_is_in_the_identity_of_a_case_whether_or_not_it_was_loaded_befo
     assert done.stdout.strip() == str([case.identity()])
 
 
+@pytest.mark.rest
 def test_workers_load_it(site: Path, tmp_path: Path) -> None:
     """The child that measures the cost imports the plugins by the same route as a worker."""
     from sweeplib.engine.execution.calibration import Calibration, Pilot

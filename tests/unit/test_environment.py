@@ -93,6 +93,7 @@ def test_an_unknown_backend_of_matplotlib_does_no_harm(monkeypatch: pytest.Monke
     assert "learning_rate_scan" in done.stdout, done.stderr
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("template", ["{JUPYTERHUB_SERVICE_PREFIX}/proxy/{port}", "{}", "{", "{port.absent}"])
 def test_a_link_for_another_place_becomes_the_address_of_the_dashboard(template: str) -> None:
     with InProcess().client() as client, dask.config.set({"distributed.dashboard.link": template}):
@@ -112,6 +113,7 @@ def test_an_asynchronous_client_is_refused(tmp_path: Path) -> None:
         asyncio.run(run())
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("module", slow_but(["os", "posix"], "os"))
 def test_a_plugin_that_ends_the_process_is_no_success(tmp_path: Path, module: str) -> None:
     (tmp_path / "ends.py").write_text(f"import {module}\n{module}._exit(0)\n")

@@ -38,6 +38,7 @@ def coverage(estimator: Estimator, law: Law, truth: float, seeds: int, confidenc
     return float(((low <= truth) & (truth <= high)).mean())
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize(("seeds", "least"), [(3, 0.9), (8, 0.9), (32, 0.945), (256, 0.955)])
 def test_intervals_of_means_cover(name: str, seeds: int, least: float) -> None:
@@ -46,6 +47,7 @@ def test_intervals_of_means_cover(name: str, seeds: int, least: float) -> None:
     assert least < coverage(Mean(), law, truth, seeds) < 0.99
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("confidence", [0.68, 0.9, 0.99])
 def test_intervals_of_means_cover_at_other_confidences(confidence: float) -> None:
     for law, truth in LAWS.values():

@@ -28,6 +28,7 @@ WITH_LEVELS = [name for name, kind in DYNAMICS.items() if kind.finds_levels(kind
 TRIED = {f"{name}, {on}": (name, on) for name in WITH_LEVELS for on in ("misalignment", "test_error")}
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("case", slow_but(TRIED, "sgd_chain, misalignment", "sgd, misalignment"))
 def test_an_exit_is_the_first_step_at_which_the_recorded_value_is_low_enough(case: str) -> None:
     """Integrated solutions pass between two steps, by the same steps rounded up."""
@@ -68,6 +69,7 @@ def test_without_noise_the_classification_error_is_the_angle(dynamics: str) -> N
     assert np.isfinite(run.exit_steps).sum() >= 8
 
 
+@pytest.mark.rest
 def test_the_angle_of_a_threshold_has_its_part_of_the_error() -> None:
     """By adaptive integration over the field of the labels; beyond the least error there is none."""
     level = OBSERVABLES["classification_error"].level
@@ -137,6 +139,7 @@ def test_runs_stop_at_their_exit_on_it_and_each_keeps_its_own_noise() -> None:
     )
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("on", ["misalignment", "classification_error", "test_error"])
 def test_exits_of_the_chain_have_those_of_the_ode_as_their_mean(on: str) -> None:
     """From one overlap, at d = 3000, where the ODE's error, of the order 1/d, is a tenth of the standard error."""
@@ -188,6 +191,7 @@ def test_identities_have_what_the_observable_of_the_exits_reads() -> None:
         assert (len(ids) == 1) is same
 
 
+@pytest.mark.rest
 def test_no_theory_of_the_risk_stands_beside_exits_on_another_observable() -> None:
     problem = Problem(gamma=0.1, p=1, k=1, d=50, Delta=0.0, activation="square", spherical=True)
     for on, holds in (("risk", True), ("misalignment", False)):

@@ -23,6 +23,7 @@ OTHERS = ("sgd", "sde", "ode", "gradient_flow", "overlap_map")
 TRIED = [*(("sgd_chain", name) for name in SETTINGS), ("sde", "erf")]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("dynamics", "name"), slow_among(TRIED, ("sgd_chain", "a formula")))
 def test_an_exit_is_the_first_step_at_which_the_risk_is_low_enough(name, dynamics):
     problem = Problem(**{"gamma": 0.5, "d": 30, "Delta": 0.05} | SETTINGS[name])

@@ -27,6 +27,7 @@ def systems(p, k):
         yield factor @ factor.T, rng.normal(size=p), rng.normal(size=k)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("pair", FAMILIES)
 def test_compiled_is_plain(pair):
     needed = expectations(*pair.split("|"))
@@ -39,6 +40,7 @@ def test_compiled_is_plain(pair):
         assert risk == pytest.approx(plain.risk(needed, *system), rel=FAMILIES[pair], abs=1e-15)
 
 
+@pytest.mark.rest
 def test_arrays_may_be_read_only():
     """Of one unit a transposed array is no copy: what is read-only must not reach the compiled function as it is."""
     one, layer = np.ones((1, 1, 1)), np.ones((1, 1))

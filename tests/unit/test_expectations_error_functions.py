@@ -21,6 +21,7 @@ def flat(pair, omega, p, a, a_star, Delta):
     return np.concatenate([[plain.risk(pair, *system)], *map(np.ravel, found)])
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", NAMES)
 def test_the_mixture_is_the_activation(name):
     """The approximation is uniform over the line; the slope is exact to 2.4·10⁻⁸ of its scale."""
@@ -108,6 +109,7 @@ def test_units_that_are_nothing_are_their_offsets():
     np.testing.assert_allclose(found, [0.5, 0.0, 0.0, 4 / 16 * (1.0 + 0.1), -0.5], rtol=3e-7, atol=1e-9)
 
 
+@pytest.mark.rest
 def test_the_error_of_a_risk_has_that_of_the_mixture():
     """Of an orthogonal unit: R = ½ (a² + 1) E[tanh²] by equal steps, for norms up to 30."""
     found, x, a = expectations("tanh", "tanh"), np.linspace(-9.0, 9.0, 20_001), 5.0

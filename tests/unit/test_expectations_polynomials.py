@@ -53,6 +53,7 @@ def factors():
     return {"random": full, "nearly singular": near, "rank deficient": full[:, :2]}
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("kind", factors())
 @pytest.mark.parametrize("pair", PAIRS)
 def test_equal_monte_carlo(pair, kind):

@@ -35,6 +35,7 @@ def middle(ds: xr.Dataset, name: str, *drawn: str) -> dict[str, int]:
     }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("horizon", [np.inf, 2000.0])
 def test_exits_are_the_medians_of_the_analysis(ds: xr.Dataset, horizon: float) -> None:
     """Also where runs were stopped, and where some diverged."""
@@ -107,6 +108,7 @@ def answer(address: str) -> int:
         return error.code
 
 
+@pytest.mark.rest
 def test_the_page_is_on_this_machine_at_an_address_that_nobody_guesses(ds: xr.Dataset) -> None:
     page = ds.sweep.explore(show=False)
     try:
@@ -135,6 +137,7 @@ def test_a_server_that_cannot_be_imported_is_an_error_and_no_wait_without_end(
         Explored(ds, "scan")
 
 
+@pytest.mark.rest
 def test_the_command_prints_the_address_and_opens_it(
     ds: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

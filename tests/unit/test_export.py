@@ -34,6 +34,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "scan"
 
 
+@pytest.mark.rest
 def test_a_plan_as_json_has_each_case(results: Path, tmp_path: Path) -> None:
     """Cases that exist with their status, those that do not as missing, with whole identities."""
     lines = (results / "config.yaml").read_text().replace("seeds: 2", "seeds: 3")
@@ -50,6 +51,7 @@ def test_a_plan_as_json_has_each_case(results: Path, tmp_path: Path) -> None:
     assert plan["rows"]["ode"]["gamma"] == [0.1] * 3
 
 
+@pytest.mark.rest
 def test_tables_have_a_row_a_case_and_a_value(results: Path, tmp_path: Path) -> None:
     paths = export(results, "csv", tmp_path)
     assert {path.suffix for path in paths[1::2]} == {".json"}
@@ -71,6 +73,7 @@ def test_tables_have_a_row_a_case_and_a_value(results: Path, tmp_path: Path) -> 
     assert len(overlaps) == 24 and np.isfinite(overlaps.overlap_M).all()
 
 
+@pytest.mark.rest
 def test_netcdf_is_the_dataset(results: Path, tmp_path: Path) -> None:
     pytest.importorskip("h5netcdf")
     [path] = export(results, "netcdf", tmp_path / "new")
@@ -81,6 +84,7 @@ def test_netcdf_is_the_dataset(results: Path, tmp_path: Path) -> None:
         assert "overlap_M" in written
 
 
+@pytest.mark.rest
 def test_parquet_has_the_numbers_of_csv(results: Path, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     tables, texts = export(results, "parquet", tmp_path / "parquet"), export(results, "csv", tmp_path)

@@ -84,6 +84,7 @@ def test_anything_but_arithmetic_is_refused_when_parsed(text: str) -> None:
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.rest
 @QUICK
 @given(st.text(max_size=40) | st.text("d0123456789.+-*/%()<>= _'[]{}:,@~!lambdroundexp", max_size=40))
 def test_any_text_is_an_expression_or_refused(text: str) -> None:
@@ -114,6 +115,7 @@ _LEAVES = st.integers(0, 50).map(str) | st.floats(0.01, 50).map(repr) | st.sampl
 ARITHMETIC = st.recursive(_LEAVES, _grown, max_leaves=8)
 
 
+@pytest.mark.rest
 @QUICK
 @given(ARITHMETIC)
 def test_arithmetic_is_pythons(text: str) -> None:

@@ -28,12 +28,14 @@ def texts(drawing):
     return [text.get_text() for text in drawing.findobj(lambda artist: hasattr(artist, "get_text"))]
 
 
+@pytest.mark.rest
 def test_scan_has_a_panel_a_noise_and_a_strip_below(ds):
     drawing = scan(ds)
     assert len(drawing.axes) == 2 * ds.sizes["Delta"]
     assert [axes.get_title() for axes in drawing.axes[: ds.sizes["Delta"]]] == [r"$\Delta$ = 0", r"$\Delta$ = 1"]
 
 
+@pytest.mark.rest
 def test_scan_draws_every_mean_with_its_error(ds):
     """Three dynamics at the smallest d, two at the other, in each panel."""
     above = scan(ds).axes[0]
@@ -43,6 +45,7 @@ def test_scan_draws_every_mean_with_its_error(ds):
         assert len(container.lines[0].get_xdata()) == ds.sizes["gamma_ratio"]
 
 
+@pytest.mark.rest
 def test_scan_is_in_units_of_the_theoretical_optimum(ds):
     drawing = scan(ds)
     x = drawing.axes[1].containers[0].lines[0].get_xdata()
@@ -50,26 +53,31 @@ def test_scan_is_in_units_of_the_theoretical_optimum(ds):
     assert any("gamma_{\\mathrm{opt}}" in text for text in texts(drawing))
 
 
+@pytest.mark.rest
 def test_scan_without_theory_is_in_gamma(ds):
     drawing = scan(ds.assign_coords(activation="erf"))
     assert r"learning rate $\gamma$" in texts(drawing)
     assert not any("theory" in text for text in texts(drawing))
 
 
+@pytest.mark.rest
 def test_scan_without_optima_has_nothing_below(ds):
     few = ds.isel(gamma_ratio=slice(0, 3)).assign_coords(activation="erf")
     assert len(scan(few).axes) == ds.sizes["Delta"]
 
 
+@pytest.mark.rest
 def test_scan_with_one_problem_has_one_panel(ds):
     assert len(scan(ds, where={"Delta": 1.0, "d": 300}).axes) == 2
 
 
+@pytest.mark.rest
 def test_panel_and_hue_may_be_exchanged(ds):
     drawing = scan(ds, panel="d", hue="Delta")
     assert [axes.get_title() for axes in drawing.axes[:2]] == ["$d$ = 300", "$d$ = 3000"]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
@@ -109,6 +117,7 @@ def test_risk_curves_end_where_the_first_run_stopped(ds):
     assert line.get_xdata()[np.isfinite(line.get_ydata())].max() < 1.0
 
 
+@pytest.mark.rest
 def test_files_are_reproducible_and_embed_their_fonts(ds, tmp_path):
     files = [list(save(scan(ds, where={"Delta": 0.0, "d": 300}), tmp_path / name / "scan")) for name in "ab"]
     for once, again in zip(*files, strict=True):
@@ -136,6 +145,7 @@ def test_labels_come_from_the_attributes(ds):
     assert value_label(ds.Delta[1] / 7.0) == r"$\Delta$ = 0.1429"
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("values", "shown"),
     [
@@ -161,6 +171,7 @@ def test_numbers_as_one_writes_them(value, text):
     assert number(value) == text
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("low", "high", "texts"),
     [
@@ -204,6 +215,7 @@ def test_ticks_are_written_out_without_an_offset():
     assert len({label.get_text() for label in axes.get_yticklabels()}) == len(axes.get_yticks())
 
 
+@pytest.mark.rest
 def test_names_of_figures_are_known_without_matplotlib():
     code = "import sys, sweeplib.pictures.figures; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -51,6 +51,7 @@ def test_dynamics_without_noise_are_crosses_without_lines(ds, averages):
     assert [line.get_linestyle() for line in looks] == ["-", "None"] * 3
 
 
+@pytest.mark.rest
 def test_a_direction_that_a_teacher_does_not_have_is_not_a_point_without_a_value():
     """k = 1 with a batch of one sample, k = 3 with ten; the third direction of the second has no value."""
     ds = giant_steps_dataset(batch_size=(1, 10), dynamics=["sgd"])
@@ -73,6 +74,7 @@ def test_an_axis_can_be_drawn_as_dashes(ds, averages):
     assert {"$n_b$ = 1", "$n_b$ = 100"} <= set(texts(drawing))
 
 
+@pytest.mark.rest
 def test_a_scan_is_at_the_last_time_unless_told(ds, averages):
     mean = averages["averages"].subspace_cosine.sel(dynamics="sgd").transpose("teacher", "batch_size", "time")
     drawing = line(ds, averages, where={"dynamics": "sgd"})
@@ -94,6 +96,7 @@ def test_a_guide_has_its_slope():
     assert (guide.get_ydata() < 3.0 / ds.batch_size.values).all()
 
 
+@pytest.mark.rest
 def test_points_without_enough_runs_are_left_out(ds):
     lost = with_outcome(ds, "diverged", ds.batch_size == 10)
     lost = lost.assign(subspace_cosine=ds.subspace_cosine.where((ds.batch_size != 10) | (ds.time < 3)))
@@ -105,6 +108,7 @@ def test_points_without_enough_runs_are_left_out(ds):
     assert not axes.containers
 
 
+@pytest.mark.rest
 def test_the_batch_size_has_steps_above_and_samples_below(ds):
     drawing, found = tradeoff(ds), ANALYSES["batch_tradeoff"](ds)
     steps, samples = drawing.axes
@@ -136,6 +140,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("figure", "options", "message"), REFUSED)
 def test_wrong_choices_are_refused_before_anything_runs(ds, figure, options, message):
     outlines = {need: ANALYSES[need].outlined(outline_of(with_constants(ds)), {}) for need in figure.needed(options)}

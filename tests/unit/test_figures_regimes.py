@@ -32,6 +32,7 @@ def markers(axes):
     return [line for line in axes.lines if line.get_linestyle() == "None"]
 
 
+@pytest.mark.rest
 def test_every_point_has_the_marker_of_its_regime(drawing, found):
     drawn = {
         (line.get_xdata()[0], line.get_ydata()[0]): (line.get_marker(), line.get_markerfacecolor())
@@ -68,6 +69,7 @@ def test_every_exponent_has_its_interval(drawing, found):
         assert f"x_{found[f'{name}_exponent'].attrs['symbol'][-1]}" in axes.get_ylabel()
 
 
+@pytest.mark.rest
 def test_other_axes_need_a_value(ds):
     wider = ds.expand_dims(Delta=[0.1, 0.5])
     with pytest.raises(InputError, match="where: too many axes for one figure"):

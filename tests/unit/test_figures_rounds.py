@@ -1,6 +1,7 @@
 """Points that rounds have added are seen as such: small in the diagrams, with their round under the mouse."""
 
 import numpy as np
+import pytest
 import xarray as xr
 
 from sweeplib import analysis
@@ -46,6 +47,7 @@ def test_added_points_are_small_in_the_picture_and_named_in_the_plot() -> None:
     assert "round" in str(plot.spec["shown"])
 
 
+@pytest.mark.rest
 def test_points_without_runs_and_names_of_regions_beyond_the_plane_are_not_drawn() -> None:
     ds = with_constants(grown()).sel(delta=[0.0, 1.0])
     missing = (ds.delta == 1.0) & (ds.kappa == 0.5) & (ds.status >= 0)
@@ -66,6 +68,7 @@ def test_points_without_runs_and_names_of_regions_beyond_the_plane_are_not_drawn
     assert all(left <= name.get_position()[0] <= right for name in names)
 
 
+@pytest.mark.rest
 def test_points_left_out_are_drawn_as_such_and_points_nobody_asked_for_are_not() -> None:
     ds = sweep_dataset(seeds=6, derived=False, Delta=(0.0,), dynamics=("ode", "gradient_flow", "sgd_chain"))
     rates = ds.gamma.values

@@ -32,6 +32,7 @@ def texts(drawing):
     return [text.get_text() for text in drawing.findobj(lambda artist: hasattr(artist, "get_text"))]
 
 
+@pytest.mark.rest
 def test_deviation_has_a_point_with_its_error_for_each_problem(ds):
     axes = deviation(ds).axes[0]
     assert len(axes.containers) == ds.sizes["d"]
@@ -40,6 +41,7 @@ def test_deviation_has_a_point_with_its_error_for_each_problem(ds):
         np.testing.assert_allclose(np.sort(container.lines[0].get_xdata()), np.sort(ds.gamma.values) / d)
 
 
+@pytest.mark.rest
 def test_deviation_says_the_fitted_exponent_beside_a_slope_of_one_half(ds):
     drawing = deviation(ds)
     assert any(text.startswith("exponent 0.5") for text in texts(drawing))
@@ -64,6 +66,7 @@ def needed():
     return {name: ANALYSES[name] for name in deviation.needs}
 
 
+@pytest.mark.rest
 def test_complexity_draws_the_law_of_the_information_exponent():
     data = exits(2, -4.0, 1.5, seeds=256)
     drawing = complexity(data)
@@ -80,6 +83,7 @@ def test_complexity_of_an_unknown_teacher_has_no_curve():
     assert not any(len(line.get_xdata()) == 200 for line in drawing.axes[0].lines)
 
 
+@pytest.mark.rest
 def test_theory_is_smooth_where_a_derived_number_does_not_vary_along_the_axis():
     """A width ⌈d^.01⌉ is 2 at each d: its three values were broadcast against the 200 places of the curve."""
     data = sweep_dataset(ratios=[0.5], d=[64, 128, 256], Delta=[0.5], seeds=4, dynamics=["sgd_chain"])
@@ -90,6 +94,7 @@ def test_theory_is_smooth_where_a_derived_number_does_not_vary_along_the_axis():
     assert any(len(line.get_xdata()) == 200 for line in drawing.axes[0].lines)
 
 
+@pytest.mark.rest
 def test_a_wide_range_of_steps_is_drawn_logarithmic():
     assert complexity(exits(1, 7.0, 0.0)).axes[0].get_yscale() == "linear"
     assert complexity(exits(3, 0.0, 0.05)).axes[0].get_yscale() == "log"

@@ -58,6 +58,7 @@ def dataset(path: Path) -> xr.Dataset:
         return xr.open_zarr(path, chunks=None).load()
 
 
+@pytest.mark.rest
 def test_dims_and_coordinates(dataset: xr.Dataset) -> None:
     outer = ("dynamics", "d", "gamma0", "kappa", "seed")
     assert dataset.status.dims == outer
@@ -92,6 +93,7 @@ def test_what_does_not_vary_is_an_attribute_and_explained(dataset: xr.Dataset, p
     assert fixed.items() <= xr.open_zarr(path, group="p1_k1").attrs.items()
 
 
+@pytest.mark.rest
 def test_every_result_is_in_its_place(sweep: Design, dataset: xr.Dataset, path: Path) -> None:
     seen = 0
     for dynamics in sweep.runs:
@@ -150,6 +152,7 @@ def test_what_follows_from_another_field_varies_with_it() -> None:
     assert {"start", "teacher_activation"}.isdisjoint(constants(sweep, sweep.points("ode").cases[0].problem))
 
 
+@pytest.mark.rest
 def test_damaged_lines_of_a_journal_change_nothing(sweep: Design, path: Path) -> None:
     before = name_of(path)
     with (path.parent / "journal" / "calm.jsonl").open("ab") as journal:

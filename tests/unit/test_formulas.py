@@ -37,6 +37,7 @@ MEANINGS = {
 FIELDS = np.random.default_rng(1).normal(size=(3, 200))
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("text", MEANINGS)
 def test_labels_are_the_formulas_values(text):
     k = target(text).k
@@ -165,6 +166,7 @@ def random_text(rng, levels):
     return f"{rng.choice(CALLS)}({random_text(rng, levels - 1)})"
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("read", [target, schedule, Expression])
 def test_any_text_is_read_or_refused_by_an_input_error(read):
     """By the readers of targets, schedules and the expressions of a grid; what is read can be used and read again."""
@@ -232,6 +234,7 @@ def test_exponents_are_those_of_the_terms(text, information, leap):
     assert leap_exponent(formula(text)) == leap
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "text", ["relu(lam1 + 2*lam2 - 1)", "relu(lam1 - lam2)*lam1**2", "tanh(lam1)*relu(lam2 + 0.5)"]
 )
@@ -268,6 +271,7 @@ dynamics: [sgd_chain, sgd]
 """
 
 
+@pytest.mark.rest
 def test_formulas_are_values_of_an_axis(tmp_path):
     """The dataset has their one spelling, and their exponents as coordinates; the committee has none.
 
@@ -310,6 +314,7 @@ def test_labels_are_in_mathematics():
     assert [target_label(name) for name in ("committee", "bent(lam1)")] == ["committee", "bent(lam1)"]
 
 
+@pytest.mark.rest
 def test_a_field_beside_a_much_longer_one_keeps_its_nodes() -> None:
     problem = Problem(gamma=0.1, p=1, k=2, d=50, Delta=0, activation="tanh", target="relu(lam1)*lam2")
     P = np.diag([1e12, 1.0])[None]

@@ -152,6 +152,7 @@ def test_what_fails_and_what_is_an_outcome_is_the_same_for_all_commands(
     assert "results/tiny/outcomes lists them" in invoked("summary", config, status=status)
 
 
+@pytest.mark.rest
 def test_an_inaccurate_case_says_when_and_which_bound_it_exceeded(config: Path) -> None:
     text = TEXT.replace("[sgd_chain, ode]", "{mean_field: {largest_drift_error: 1.0e-300}}")
     config.write_text(text.replace("activation: square", "activation: erf"))
@@ -201,6 +202,7 @@ def plain(text: str) -> Any:
     return json.loads(text, parse_constant=refuse)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("kind", KINDS)
 def test_names_are_listed_for_programs(kind: str) -> None:
     """All that the list for people has, each name with the meaning and the default of each option."""
@@ -254,6 +256,7 @@ def test_the_sweeps_in_a_folder(config: Path) -> None:
     assert invoked("list").splitlines()[1].split() == ["tiny", "unfinished", "-", "-"]
 
 
+@pytest.mark.rest
 def test_the_list_counts_the_cases_of_an_interrupted_sweep(config: Path) -> None:
     """Its marker is written at the end of a run; the store has the cases."""
     directory = Path("results/tiny")
@@ -271,6 +274,7 @@ def test_the_list_counts_the_cases_of_an_interrupted_sweep(config: Path) -> None
     assert invoked("list").splitlines()[1].split()[:5] == ["tiny", "finished", "2", "of", "2"], "no plan but the run's"
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("marked", [True, False])
 def test_results_of_an_earlier_version_are_unfinished_in_the_list_and_by_the_status(marked: bool, config: Path) -> None:
     """All their cases are computed again, also those of a run that had not ended; these are the records of 0.2.0."""
@@ -345,6 +349,7 @@ def test_a_config_from_a_pipe_is_read_once_and_named(config: Path) -> None:
     assert "has the results of" in status_of(TEXT, 2)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", ["origin.json", "plan.done.json", "jobs/plan.json", "journal/attempts.jsonl"])
 def test_a_pipe_in_place_of_a_record_is_damage_and_nothing_waits_for_it(config: Path, name: str) -> None:
     path = Path("results/tiny", name)
@@ -464,6 +469,7 @@ def test_one_option_of_a_name_is_explained_as_errors_name_it() -> None:
         explanation("figures.line.hu")
 
 
+@pytest.mark.rest
 def test_the_schema_for_an_editor_is_written_outside_of_a_clone(config: Path) -> None:
     Path("README.md").write_text("mine")
     assert invoked("schema") == "schema.json\nfunction-schema.json\n" and invoked("schema") == ""
@@ -548,6 +554,7 @@ def test_a_config_with_overrides_is_its_folders_own(config: Path) -> None:
     assert read_json(directory / "origin.json") == {"config": "../../tiny.yaml"}
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("override", "said"),
     [
@@ -571,6 +578,7 @@ def test_a_new_file_where_none_can_be_written_is_refused(tmp_path: Path) -> None
             write_new(kind, tmp_path / "file" / name)
 
 
+@pytest.mark.rest
 def test_headlines_of_the_optimal_learning_rate() -> None:
     """Interior optima in words, of stochastic dynamics first; those at the edge of the scan are counted."""
     ratios = np.linspace(0.3, 1.7, 10)

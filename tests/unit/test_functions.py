@@ -92,6 +92,7 @@ def ran(config: Path, *overrides: str) -> xr.Dataset:
     return sweep.run(progress=False)
 
 
+@pytest.mark.rest
 def test_a_signature_is_the_schema(written: Callable[..., Path]) -> None:
     """Types, defaults, bounds, labels and units; parameters that a sweep does not name have their defaults."""
     ds = ran(written(WALK, "grid: {bias: [-0.5, 0.5], n: [2, 4]}\nseeds: 3\nfigures: []"))
@@ -105,6 +106,7 @@ def test_a_signature_is_the_schema(written: Callable[..., Path]) -> None:
     np.testing.assert_array_equal(ds.path.sel(n=4).isel(step=-1), ds.position.sel(n=4))
 
 
+@pytest.mark.rest
 def test_random_numbers_depend_on_root_seed_values_and_replica_alone(written: Callable[..., Path]) -> None:
     """Not on the other cases, nor on the worker: a direct call with the generator of the case has the same bits."""
     config = written(WALK, "grid: {bias: [-0.5, 0.5], n: [2, 4]}\nseeds: 5\nroot_seed: 3\nfigures: []")
@@ -117,12 +119,14 @@ def test_random_numbers_depend_on_root_seed_values_and_replica_alone(written: Ca
     assert len(np.unique(ds.position)) == ds.position.size
 
 
+@pytest.mark.rest
 def test_runs_that_are_paired_share_their_random_numbers(written: Callable[..., Path]) -> None:
     ds = ran(written(WALK, "grid: {bias: [0.0, 0.5]}\nseeds: 4\npair_by: [seed]\nfigures: []"))
     shift = ds.path.sel(bias=0.5) - ds.path.sel(bias=0.0)
     np.testing.assert_allclose(shift, np.broadcast_to(np.arange(1.0, 4.0), shift.shape), atol=1e-12)
 
 
+@pytest.mark.rest
 def test_a_sweep_of_a_function_grows_and_an_edit_computes_it_again(written: Callable[..., Path]) -> None:
     """More seeds and values leave what there is; comments and units are no edit, a helper's number is one."""
     config = written(WALK, "grid: {bias: [0.0, 0.5]}\nseeds: 2\nfigures: []")
@@ -167,6 +171,7 @@ def test_an_edited_label_is_in_the_dataset_although_the_cases_stay(
     assert computed.count('"computed"') == 1
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("what", "status", "says"),
     [
@@ -246,6 +251,7 @@ def test_functions_that_other_processes_cannot_have_are_refused() -> None:
         simulator(y="1")(inner)
 
 
+@pytest.mark.rest
 def test_a_function_without_random_numbers_has_no_replicas(written: Callable[..., Path]) -> None:
     code = "from sweeplib import simulator\n\n@simulator(y='1')\ndef square(x: float = 1.0):\n    return x**2\n"
     with pytest.raises(InputError, match="takes neither rng nor seed"):
@@ -317,6 +323,7 @@ def test_two_functions_of_one_name_are_told_apart_by_their_code(written: Callabl
     assert case.simulator.function is first.design.simulator.function  # type: ignore[attr-defined]
 
 
+@pytest.mark.rest
 def test_a_table_of_points_has_texts_and_numbers(written: Callable[..., Path], tmp_path: Path) -> None:
     (tmp_path / "points.csv").write_text("bias,law\n0.1,normal\n0.2,signs\n", encoding="utf-8")
     ds = ran(written(WALK, "points: points.csv\nparameters: {n: 1}\nseeds: 2\nfigures: []"))
@@ -325,6 +332,7 @@ def test_a_table_of_points_has_texts_and_numbers(written: Callable[..., Path], t
     assert set(np.round(values.values.ravel(), 12)) <= {-0.6, 1.4}
 
 
+@pytest.mark.rest
 def test_points_of_a_design_stay_where_they_are_as_it_grows(written: Callable[..., Path]) -> None:
     """Of Sobol and random points, also beside an axis; a function of the root seed; in the ranges, evenly."""
     ranges = "bias: {uniform: [-1, 1]}, n: {integers: [1, 4]}, law: {choices: [normal, signs]}"
@@ -361,6 +369,7 @@ def test_a_design_that_is_none_is_refused(design: str, says: str, written: Calla
         load(written(WALK, f"points: {design}\nroot_seed: 3"))
 
 
+@pytest.mark.rest
 def test_the_distribution_at_a_point_of_a_table_says_its_values(written: Callable[..., Path]) -> None:
     config = written(WALK, "points: {sobol: 4, bias: {uniform: [0, 1]}, n: {integers: [1, 40]}}\nseeds: 4")
     sweep = sweeplib.Sweep.from_yaml(config, results=config.parent / "results")
@@ -380,6 +389,7 @@ def course(rng, times, rate: float = 1.0):
 """
 
 
+@pytest.mark.rest
 def test_a_function_records_at_times(written: Callable[..., Path]) -> None:
     """They are an axis of results along them, of averages and answers; others have one value a run."""
     config = written(COURSE, "grid: {rate: [1, 2]}\ntimes: [0, 0.5, 3]\nseeds: 64")
@@ -432,6 +442,7 @@ run(shown)
 """
 
 
+@pytest.mark.rest
 def test_a_cell_of_a_notebook_that_runs_again_is_another_function(tmp_path: Path) -> None:
     """Also where another cell has changed what the function reaches."""
     environment = {**os.environ, "PYTHONPATH": str(Path(sweeplib.__file__).parents[1])}
@@ -453,6 +464,7 @@ def test_results_are_shown_without_a_figure_being_asked_for(written: Callable[..
     assert maps.figures["position_map"] == {"kind": "map", "z": "position"}
 
 
+@pytest.mark.rest
 def test_the_mean_of_a_result_is_answered_to_a_precision(written: Callable[..., Path], tmp_path: Path) -> None:
     load(written(WALK, "grid: {bias: [0.1]}"))
     answers = sweeplib.answer(
@@ -481,6 +493,7 @@ run = program({command!r}, name="run", x="m", parity="1", parameters={{"n": int}
 """
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "output",
     [
@@ -537,6 +550,7 @@ sys.meta_path.insert(0, Refuse())
 """
 
 
+@pytest.mark.rest
 def test_the_engine_runs_with_physics_taken_away(tmp_path: Path) -> None:
     """In the driver and in its processes: plan, store, guard, dataset, growth."""
     (tmp_path / "sitecustomize.py").write_text(WITHOUT, encoding="utf-8")

@@ -77,6 +77,7 @@ def test_a_command_of_a_config_is_swept_on_workers_and_again_when_the_program_ch
     assert (sweeplib.open(config.parent / "results" / "own").energy.sel(T=0.5) == 2.5).all()
 
 
+@pytest.mark.rest
 def test_the_complete_config_of_a_command_describes_the_same_cases(written: Written) -> None:
     """Paths are relative to the folder of results, as those of plugins are; a word that is no file stays."""
     config = written(COMMAND.replace("{seed}", "{seed} ./out /no/such") + GRID)
@@ -92,6 +93,7 @@ def test_the_complete_config_of_a_command_describes_the_same_cases(written: Writ
     assert load(based).numerics("model") == sweep.design.numerics("model")
 
 
+@pytest.mark.rest
 def test_a_command_may_be_a_list_and_a_config_may_start_from_one_with_a_program(written: Written) -> None:
     """Words with blanks stay one; files beside the other config are found, under the names that they have there."""
     config = written("simulator: {command: [run it, '{T}', model.py], results: {x: 1}}\ngrid: {T: [0.5]}\n")
@@ -144,6 +146,7 @@ def test_values_of_a_command_are_checked(changes: str, says: str, written: Writt
         load(written(f"{COMMAND}grid: {{T: [1], law: [signs], {changes}}}\n".replace("law: [signs], law", "law")))
 
 
+@pytest.mark.rest
 def test_a_program_gets_the_times(written: Written) -> None:
     code = "import json, sys\nprint(json.dumps({'x': [2 * float(t) for t in sys.argv[1].split(',')]}))"
     keys = f"simulator: {{command: '{sys.executable} model.py {{times}}', results: {{x: {{dims: {{time: times}}}}}}}}\n"
@@ -199,6 +202,7 @@ def test_a_program_that_writes_without_end_asks_leaves_children_or_hangs_is_boun
     assert not psutil.pid_exists(int(left.read_text())) or psutil.Process(int(left.read_text())).status() == "zombie"
 
 
+@pytest.mark.rest
 @pytest.mark.skipif(not program._with_parent(), reason="needs setpriv of util-linux")
 def test_a_program_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     """A killed sweep leaves no program that goes on."""

@@ -60,6 +60,7 @@ def ran(config: Path, *overrides: str) -> xr.Dataset:
     return sweeplib.Sweep.from_yaml(config, *overrides, results=config.parent / "results").run(progress=False).load()
 
 
+@pytest.mark.rest
 def test_a_function_yields_its_results_at_each_time(written: Written) -> None:
     """Along the dimension of times wherever it stands; of the other results the last value counts."""
     ds = ran(written(KEYS))
@@ -69,6 +70,7 @@ def test_a_function_yields_its_results_at_each_time(written: Written) -> None:
     assert not (Path(written(KEYS)).parent / "results" / "own" / "checkpoints").exists()
 
 
+@pytest.mark.rest
 def test_a_longer_sweep_goes_on_from_the_ends_that_were_kept(written: Written) -> None:
     """The bits are those of a whole run, the cost is that of what is added; without the ends all is computed again."""
     config, steps = written(KEYS), Path(written(KEYS)).parent / "steps"
@@ -87,6 +89,7 @@ def _results(folder: Path, seconds: float, timeout: float | None = None) -> dict
     return FunctionSimulator(registered("walk")).results(case, timeout, CheckpointFolder(str(folder), seconds))
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("after", [1, 7, 23])
 def test_a_call_that_ends_in_the_middle_goes_on_from_its_last_state(
     after: int, written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -137,6 +140,7 @@ def test_a_case_whose_time_is_up_goes_on_from_there(written: Written, tmp_path: 
     assert all(again[name].tobytes() == whole[name].tobytes() for name in whole)
 
 
+@pytest.mark.rest
 def test_states_of_other_code_are_stale(written: Written) -> None:
     """Those that the sweep goes on from are not; what is no state stays too."""
     config = written(KEYS + "keep: ends\n")
@@ -169,6 +173,7 @@ def test_a_state_has_its_types_and_bits_again() -> None:
             state_bytes(wrong)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
@@ -210,6 +215,7 @@ def decay(times, rate: float = 1.0):
 """
 
 
+@pytest.mark.rest
 def test_a_function_may_yield_without_times_and_without_a_state(written: Written) -> None:
     """What it yields with no results is a state on the way; without a state it has all times at once."""
     ds = ran(written("grid: {n: [3, 300]}\nfigures: []\ncheckpoint: 0\n", WITHOUT_TIMES))

@@ -91,6 +91,7 @@ def test_workers_share_what_is_granted(groups: Path, monkeypatch: pytest.MonkeyP
     assert LOCAL(memory_limit="8GB").worker_memory() == GB
 
 
+@pytest.mark.rest
 def test_workers_without_the_memory_for_any_case_are_refused_in_a_line(tmp_path: Path) -> None:
     (tmp_path / "small.yaml").write_text(SWEEP)
     program = Path(sys.executable).with_name("sweeplib")

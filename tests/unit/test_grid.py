@@ -43,6 +43,7 @@ def grid_of(axes: dict[str, list[Any]], **derived: str) -> Grid:
     return Grid(tuple(Axis(name, tuple(values)) for name, values in axes.items()), fixed, expressions)
 
 
+@pytest.mark.rest
 @QUICK
 @given(AXES)
 def test_points_are_all_combinations_in_c_order(axes: dict[str, list[Any]]) -> None:
@@ -56,6 +57,7 @@ def test_points_are_all_combinations_in_c_order(axes: dict[str, list[Any]]) -> N
             assert getattr(point.problem, axis.name) == axis.values[place] == point.values[axis.name]
 
 
+@pytest.mark.rest
 @QUICK
 @given(AXES, st.randoms(use_true_random=False))
 def test_the_order_of_writing_does_not_matter(axes: dict[str, list[Any]], random: Any) -> None:
@@ -64,6 +66,7 @@ def test_the_order_of_writing_does_not_matter(axes: dict[str, list[Any]], random
     assert grid_of(shuffled) == grid_of(axes)
 
 
+@pytest.mark.rest
 @QUICK
 @given(AXES.filter(bool), st.data())
 def test_where_leaves_the_points_with_these_values(axes: dict[str, list[Any]], data: st.DataObject) -> None:
@@ -75,6 +78,7 @@ def test_where_leaves_the_points_with_these_values(axes: dict[str, list[Any]], d
     assert grid.size_where({name: wanted}) == len(left)
 
 
+@pytest.mark.rest
 @QUICK
 @given(AXES, st.data())
 def test_a_grid_that_grows_keeps_its_problems(axes: dict[str, list[Any]], data: st.DataObject) -> None:
@@ -91,6 +95,7 @@ def test_dims_are_ordered_as_in_the_dataset() -> None:
     assert grid_of(axes).dims == ("gamma", "p", "d", "Delta", "a", "activation", "k")
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_every_field_of_a_problem_can_be_fixed_and_swept(name: str) -> None:
     """Lists are no values of an axis."""
@@ -259,6 +264,7 @@ def test_range_is_pythons(first: int, last: int, step: int) -> None:
     assert stepped(first / 10, last / 10, step / 10) == [value / 10 for value in expected]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("spacing", [logspace, geomspace, linspace])
 @QUICK
 @given(st.integers(-300, 300), st.integers(-300, 300), st.integers(1, 60))

@@ -81,6 +81,7 @@ def test_growth_gives_the_dataset_of_a_full_rewrite(tmp_path: Path, step: str) -
     assert {str(file.relative_to(grown)).split("/c/")[0] for file in links} >= LINKED[step]
 
 
+@pytest.mark.rest
 def test_only_new_cases_are_computed(tmp_path: Path) -> None:
     small, large = STEPS["a seed"]
     assert run_sweep(small, tmp_path, progress=False)["calm"].computed == small.size_of("calm")

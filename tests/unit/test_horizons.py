@@ -50,6 +50,7 @@ def begun(directory: Path) -> int:
     return sum(line.get("begun", 0) for line in read_lines(journal(directory, "sgd_chain")))
 
 
+@pytest.mark.rest
 def test_a_longer_horizon_goes_on(tmp_path: Path) -> None:
     sweep = sweep_of("a", recording=SHORT)
     ran(sweep, tmp_path)
@@ -96,6 +97,7 @@ def test_the_horizon_is_doubled_until_few_have_not_exited() -> None:
     assert tried([Case(noisy, "sgd_chain", seed, never) for seed in range(4)])[:2] == (([0, 1, 2, 3], 0, 0), 4)
 
 
+@pytest.mark.rest
 def test_pilots_that_take_too_long_or_diverge_are_told_beside_those_that_do_not_exit() -> None:
     """A batch that takes longer than there is time says nothing of the others, which are cheaper and tried first."""
     problem = Problem(gamma=0.1, p=2, k=1, d=20, Delta=0.5, activation="square")
@@ -175,6 +177,7 @@ def test_a_run_that_goes_on_is_cut_short(tmp_path: Path, monkeypatch: pytest.Mon
     assert sum(each.cases or 0 for each in old) == 30, "the earlier runs are stale: `prune` deletes them"
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("file", slow_but(["end_state", "risk", "status"], "end_state"))
 def test_what_is_damaged_is_computed_from_the_start(tmp_path: Path, file: str) -> None:
     sweep = sweep_of("a", recording=SHORT)
@@ -202,6 +205,7 @@ def test_other_code_does_not_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         cases.shared_values.cache_clear()
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("change", [{"thresholds": (0.1, 0.5)}, {"stop": "end"}, {"times": (0.0, 1.5, 4.0)}])
 def test_what_the_earlier_run_does_not_have_is_computed_from_the_start(tmp_path: Path, change: dict[str, Any]) -> None:
     """A threshold that is deeper, what comes after an exit, a time before the earlier last one."""

@@ -50,6 +50,7 @@ def test_every_public_name_has_an_entry_in_the_reference(module) -> None:
     assert empty == []
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", plugins.__all__)
 def test_every_name_is_found_and_explained(name: str) -> None:
     assert getattr(plugins, name) is getattr(importlib.import_module(HOMES[name]), name)
@@ -76,6 +77,7 @@ print(*(name for name in {heavy} if name in sys.modules))
     assert done.stdout.split() == []
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("statement", "found", "not_found"),
     [

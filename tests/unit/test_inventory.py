@@ -35,6 +35,7 @@ def wanted(sweep: Design, directory: Path) -> Inventory:
     return inventory(sweep, dynamics, RunStore(directory, dynamics))
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("sweep", [sweep_of(35, 3), sweep_of(1, 7), sweep_of(35, 3, dynamics="gradient_flow")])
 def test_it_is_that_of_the_cases_one_by_one(sweep: Design, tmp_path: Path) -> None:
     found, [dynamics] = wanted(sweep, tmp_path), sweep.runs
@@ -65,6 +66,7 @@ def test_a_case_takes_no_longer_for_more_recording_times(tmp_path: Path) -> None
     assert many < 3 * few
 
 
+@pytest.mark.rest
 def test_a_case_takes_no_longer_among_more_seeds(tmp_path: Path) -> None:
     few, many = (seconds(sweep_of(1, seeds=seeds), tmp_path) for seeds in (4_000, 32_000))
     assert many < 24 * few
@@ -75,6 +77,7 @@ def axis_of(name: str, values: tuple[float, ...], **fixed: float) -> Grid:
     return Grid((Axis(name, values),), {key: value for key, value in others.items() if key != name})
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", ["weight_decay", "second_layer_rate", "second_layer_decay"])
 def test_any_parameter_is_an_axis_as_fast_as_the_learning_rate(name: str, tmp_path: Path) -> None:
     """Its values do not make problems of another kind."""

@@ -93,6 +93,7 @@ def test_what_a_sweep_takes() -> None:
     )
 
 
+@pytest.mark.rest
 def test_a_plan_is_in_core_hours_and_jobs(tmp_path: Path) -> None:
     plan = write_plan(load(config(tmp_path)), tmp_path / "results", progress=False)
     assert plan.workers == 64 and plan.wall_seconds == plan.cpu_seconds  # one block, for one worker

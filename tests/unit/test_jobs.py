@@ -77,6 +77,7 @@ with sweep_lock(folder), job(folder, "sweep"), job(folder, "simulate"):
 """
 
 
+@pytest.mark.rest
 def test_a_second_command_is_refused_and_leaves_what_the_first_tells(tmp_path: Path) -> None:
     command = [sys.executable, "-c", WORKING, tmp_path]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
@@ -101,6 +102,7 @@ def test_a_process_with_the_number_of_a_dead_one_is_another(tmp_path: Path) -> N
     assert not Job("plan", pid=os.getpid(), host=os.uname().nodename, born=1.0).running
 
 
+@pytest.mark.rest
 def test_a_job_of_another_host_runs_while_it_gives_signs_of_life(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,7 @@ def points_of_sobol(omega, a, Delta, k):
     return np.mean(means, axis=0), np.std(means, axis=0, ddof=1) / np.sqrt(8)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("p", "k", "Delta"),
     slow_but([(1, 1, 0.0), (3, 2, 0.1), *LARGER], (1, 1, 0.1), (2, 1, 0.0)),
@@ -62,6 +63,7 @@ def means_of(loss, labels="real"):
     return LabelMeans(Criterion(loss, (), labels == "sign"), "erf", "committee", "erf")
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("Delta", [0.04, 1e-6, 1e-8, 0.0])
 @pytest.mark.parametrize("cosine", [0.003, 0.1, 0.7, 0.99])
 def test_the_error_of_a_classification_error_is_that_of_arccos(cosine, Delta):
@@ -90,6 +92,7 @@ def below(*fields: int, omega: np.ndarray) -> float:
     return 2.0 ** -len(fields) + angles / (2.0 ** (len(fields) - 1) * np.pi)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("Delta", [0.0, 0.02, 0.3])
 @pytest.mark.parametrize(
     ("student", "teacher", "p"), [("relu", "linear", 2), ("relu", "relu", 1), ("linear", "relu", 2)]

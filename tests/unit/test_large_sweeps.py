@@ -143,6 +143,7 @@ def test_a_remembered_inventory_is_the_same(tmp_path: Path, monkeypatch: pytest.
     assert again.counts() == fresh.counts() == {**dict.fromkeys(fresh.counts(), 0), "missing": 30}
 
 
+@pytest.mark.rest
 @pytest.mark.usefixtures("_small")
 @pytest.mark.parametrize("change", ["seeds", "times", "values", "code", "damage"])
 def test_another_sweep_is_not_taken_for_the_remembered_one(

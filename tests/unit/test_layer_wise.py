@@ -66,6 +66,7 @@ def fitted_by_numpy(problem, W, W_star, rng):
     return risk_of(a, W, W_star, problem.a_star)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("m", "ridge"), slow_but([(2, 0.0), (7, 0.01), (60, 0.0)], (7, 0.01)))
 def test_samples_have_the_law_of_a_fit_on_the_weights(m, ridge):
     """Kolmogorov-Smirnov at 1e-4, also for fewer samples than units."""
@@ -76,6 +77,7 @@ def test_samples_have_the_law_of_a_fit_on_the_weights(m, ridge):
     assert stats.ks_2samp(found, expected, method="asymp").pvalue > 1e-4
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("student", "of"),
     [("relu", "committee"), ("he3", "committee"), ("tanh", "committee"), ("tanh", "lam1 + lam1*lam2")],
@@ -109,6 +111,7 @@ def test_units_of_the_teacher_fit_it_without_error():
     np.testing.assert_allclose(a, 1.5 * np.array([1.0, -0.35, -0.35]), atol=1e-8)
 
 
+@pytest.mark.rest
 def test_more_samples_come_closer_to_infinitely_many():
     """The sets are nested; the excess falls as 1/m."""
     W = rows()
@@ -121,6 +124,7 @@ def test_more_samples_come_closer_to_infinitely_many():
     assert few / many == pytest.approx(10.0, rel=0.4)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("samples", [None, 40])
 def test_the_samples_are_those_of_the_seed_alone(samples):
     """The same for all dynamics, batches and times, as one start and one seed show."""
@@ -155,6 +159,7 @@ def test_a_first_layer_that_moves_then_a_second_that_is_fitted():
     np.testing.assert_allclose(runs[0].refitted_risk, runs[1].refitted_risk, rtol=0.1)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("samples", [{}, {"second_layer_samples": 20}], ids=["all", "20"])
 @pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain", "overlap_map"])
 def test_a_replica_that_diverged_leaves_the_others_alone(dynamics, samples):
@@ -177,6 +182,7 @@ def test_what_is_no_regression_is_refused(field):
         Problem(**FIELDS, **field)
 
 
+@pytest.mark.rest
 def test_a_unit_without_weights_is_fitted():
     """λ = 0 for ever: relu has σ = 0, a singular regression."""
     start = Overlaps([[0.0, 0.0], [0.0, 1.0]], [[0.0], [0.5]], [[1.0]])

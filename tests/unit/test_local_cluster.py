@@ -46,6 +46,7 @@ async def answered(address: str, security: Security) -> bool:
     return True
 
 
+@pytest.mark.rest
 def test_only_who_holds_the_certificates_of_the_run_is_answered() -> None:
     """Other users of the machine reach the ports, but cannot run code through them."""
     with CLUSTERS["local"](workers=1, dashboard_address=":0").client() as client:
@@ -91,6 +92,7 @@ class Watched(InProcess):
 ROWS: list[str] = []
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("kind", ["troubled", "calm"])
 def test_the_dashboard_has_one_row_for_all_blocks_of_a_dynamics(kind: str, tmp_path: Path) -> None:
     ROWS.clear()

@@ -29,6 +29,7 @@ def unit(loss, labels="real", **fields):
     return Problem(**common | with_loss(loss, labels) | fields)
 
 
+@pytest.mark.rest
 def test_the_ode_of_a_committee_has_the_numbers_of_an_independent_code():
     ds = simulate(COMMITTEE, "ode", times=[2.0], initial=START, observables=("risk", *SHOWN)).isel(seed=0, time=-1)
     shown = [ds.risk, ds.overlap_M[0, 0], *ds.overlap_Q[0]]
@@ -44,6 +45,7 @@ NUMBERS = {
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("loss", "labels"), slow_but(NUMBERS, ("logistic", "sign")))
 def test_the_ode_of_a_unit_has_the_numbers_of_an_independent_code(loss, labels):
     """M, Q and the mean loss at two times; the drifts say that they are better than 1e-12."""
@@ -53,6 +55,7 @@ def test_the_ode_of_a_unit_has_the_numbers_of_an_independent_code(loss, labels):
     assert 0.0 < ds.drift_error.item() < 1e-12
 
 
+@pytest.mark.rest
 def test_classification_errors_are_those_of_an_independent_code():
     """Of a linear unit it is arccos(m/√(q (P + Δ)))/π."""
     shown = {"times": [1.0, 3.0], "initial": ONE, "observables": ("classification_error", *SHOWN)}
@@ -71,6 +74,7 @@ KAPPAS = {
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("loss", slow_but(KAPPAS, "huber"))
 def test_a_linear_unit_follows_its_equations_in_closed_form(loss):
     """ṁ = κ₁ (P − m), q̇ = 2 κ₁ (m − q) + γ κ₂ with κ₁ = E g'(E), κ₂ = E g(E)², E ~ N(0, P − 2m + q + Δ)."""
@@ -130,6 +134,7 @@ FINITE = {
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("loss", "labels"), FINITE)
 @pytest.mark.parametrize(("dynamics", "count"), slow_among([("sgd", 1000), ("sgd_chain", 4000)], ("sgd", 1000)))
 def test_means_at_finite_d_are_those_of_an_independent_code(dynamics, count, loss, labels):
@@ -163,6 +168,7 @@ def test_the_chain_in_many_dimensions_follows_the_ode(criterion):
 SIZES = [(1, 2, 0.2), (2, 1, 0.1), (4, 2, 0.25), (3, 2, 0.0)]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("p", "k", "Delta"), slow_but(SIZES, (3, 2, 0.0)))
 def test_means_over_labels_are_those_of_samples(p, k, Delta):
     """Of overlaps that are neither orthogonal nor normalised: 4·10⁵ samples, five standard errors."""
@@ -211,6 +217,7 @@ RECORDED = [
 ]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("name", "fields"), RECORDED)
 def test_an_observable_by_quadrature_has_its_error_beside_it(name, fields):
     """Or by activations that are sums of error functions nearly; closed forms have none."""
@@ -237,6 +244,7 @@ def test_the_error_of_a_loss_has_that_of_the_state_of_the_ode():
     assert (ds.test_loss_error.values[0] < 10.0 * off).all()
 
 
+@pytest.mark.rest
 def test_the_generalisation_gap_has_the_error_of_the_risk_beside_it():
     problem = Problem(gamma=0.1, p=2, k=1, d=40, Delta=0.1, activation="erf", target="tanh(2*lam1)", samples=50)
     ds = simulate(problem, "sgd", times=[0.2], seeds=2, observables=["generalisation_gap"])

@@ -52,6 +52,7 @@ def of_a_linear_unit(problem, m, q):
     return np.array(path).T
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("rule", RULES)
 def test_the_map_of_a_linear_unit_has_its_numbers(rule):
     """The factor 1 + 2/d has the means E[c_i c_j ‖x‖²] of plain samples, without that of the label noise."""

@@ -62,6 +62,7 @@ def clients() -> Iterator[tuple[Client, Client]]:
         yield one, other
 
 
+@pytest.mark.rest
 def test_a_run_is_seen_by_prometheus_on_the_page_and_its_performance_kept(tmp_path: Path) -> None:
     """Of the cases, those of one γ raise in half of the seeds, or diverge."""
     for kept in (False, True):  # in the same process, one scheduler after the other
@@ -96,6 +97,7 @@ def test_a_run_is_seen_by_prometheus_on_the_page_and_its_performance_kept(tmp_pa
     assert run.news.paces["calm"].done == run.news.paces["calm"].total == 18
 
 
+@pytest.mark.rest
 def test_the_results_so_far_are_those_of_the_store(clients: tuple[Client, Client], tmp_path: Path) -> None:
     sweep = replace(calm(gammas=(0.1, 0.2), seeds=9), cluster=InProcess(block_size=4))
     run_sweep(sweep, tmp_path / "troubled", progress=False, client=clients[0])
@@ -111,6 +113,7 @@ def test_the_results_so_far_are_those_of_the_store(clients: tuple[Client, Client
     assert curves.of["calm"].high == np.sort(exits, axis=1)[:, 7].tolist()
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("statistic", [_median, _mean])
 def test_intervals_of_the_results_so_far_cover(statistic: Any) -> None:
     """Of 2000 samples 95 % have the truth inside: at least 94 %, which is 2 standard errors below (false alarm 2 %)."""
@@ -141,6 +144,7 @@ def test_two_runs_of_a_scheduler_are_apart_and_a_second_run_of_a_folder_takes_th
     assert len(plugin.runs) == news.MOST_RUNS
 
 
+@pytest.mark.rest
 def test_sweeps_of_two_schedulers_in_one_process_are_both_seen(clients: tuple[Client, Client], tmp_path: Path) -> None:
     """As when two threads of a notebook run a sweep each; the metrics of each scheduler are those of the process."""
     for client, name in zip(clients, ("first", "second"), strict=True):

@@ -16,6 +16,7 @@ def tanh(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.tanh(z), 1 - np.tanh(z) ** 2
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("d", [2, 5, 20, 300])
 @pytest.mark.parametrize(("name", "function", "step", "error"), [("he3", he3, 0.3, 3e-8), ("tanh", tanh, 0.1, 0.0)])
 def test_it_is_that_of_the_gradients_in_any_dimension(name, function, step, error, d):  # type: ignore[no-untyped-def]

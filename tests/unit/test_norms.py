@@ -35,6 +35,7 @@ def test_a_particle_has_as_many_levels_as_its_weight():
     assert (found == 2.0).mean() == 0.75
 
 
+@pytest.mark.rest
 def test_they_are_recorded_with_their_levels():
     problem = Problem(gamma=0.1, p=5, k=1, d=6, Delta=0.0, activation="square")
     found = simulate(problem, "mean_field", times=[0.0, 0.1], seeds=range(2), observables=["norm_quantiles"])

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 
 from sweeplib import Problem
 from sweeplib.networks.kernels.numbers import COUNT, REAL, Numbers, numbers_of_rows
@@ -32,6 +33,7 @@ def test_numbers_are_the_real_parameters_of_problems_and_what_follows_from_them(
     assert set(REAL) <= set(CORE)
 
 
+@pytest.mark.rest
 def test_kernels_make_numbers_of_the_rows_of_an_array():
     """Row n is field n."""
     rows = np.arange(3.0 * COUNT).reshape(COUNT, 3)

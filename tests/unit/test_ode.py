@@ -26,6 +26,7 @@ def one_unit(m0: float) -> Overlaps:
     return Overlaps([[1.0]], [[m0]], [[1.0]])
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("gamma", [0.01, 0.05, 1 / 12, 0.15])
 @pytest.mark.parametrize("m0", [-0.02, 0.3])
 def test_exit_times_are_exact_for_one_unit(gamma, m0):
@@ -37,6 +38,7 @@ def test_exit_times_are_exact_for_one_unit(gamma, m0):
     assert np.isnan(result.exit_time[0, 1]) == (gamma == 0.15)
 
 
+@pytest.mark.rest
 def test_it_ends_at_the_last_exit_when_told_to():
     arguments = {"times": (0, 1, 200), "initial": one_unit(0.1), "thresholds": (0.01, 0.9)}
     whole = simulate(RETRIEVAL, "ode", **arguments)
@@ -63,6 +65,7 @@ def test_records_do_not_depend_on_other_records_or_replicas():
         assert (few[name].sel(seed=3).values == many[name].sel(seed=3, time=few.time).values).all()
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("spherical", [False, True])
 @pytest.mark.parametrize("activation", ["erf", "square"])
 def test_gradient_flow_descends_and_overlaps_stay_overlaps(activation, spherical):
@@ -120,6 +123,7 @@ def plain_slope(problem, P):
     return slope
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("method", ["DOP853", "Radau"])
 def test_it_agrees_with_scipys_integrators(method):
     rng = np.random.default_rng(4)
@@ -193,6 +197,7 @@ def test_packing_is_undone_by_unpacking(spherical, trained):
         np.testing.assert_array_equal(found[0], expected)
 
 
+@pytest.mark.rest
 def test_a_trained_second_layer_descends_too():
     """Gradient flow in both layers: the risk never rises, and ends lower than with a frozen second layer."""
     layers = {"a": (0.3, -0.2), "a_star": 1.5}

@@ -147,6 +147,7 @@ def test_a_learned_state_is_told_in_relative_terms(options, relative):
     assert reference("learned retrieval")[2] == pytest.approx(1.5915250e-4, rel=1e-7)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("rtol", slow_but([1e-6, 1e-8, 1e-10], 1e-6))
 @pytest.mark.parametrize("name", STIFF)
 def test_stiff_solutions_take_few_right_hand_sides(name, rtol):
@@ -163,6 +164,7 @@ def test_stiff_solutions_take_few_right_hand_sides(name, rtol):
     assert run.evaluations[0] <= 3 * len(calls)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("threshold", [0.5, 0.9, 0.999])
 def test_late_exits_are_found(threshold):
     problem, dynamics, _, start = SETTINGS["learned retrieval"]
@@ -196,6 +198,7 @@ def test_a_rectified_unit_that_shrinks_to_zero_stays_there():
     assert (sgd.overlap_Q.values[0, 2, 0, 0] < 1e-5).all()
 
 
+@pytest.mark.rest
 @pytest.mark.timeout(60)
 def test_a_linearised_flow_ends_at_the_last_time():
     """Rounding once left its end a bit before it, for some of these times, and no step led there."""
@@ -205,6 +208,7 @@ def test_a_linearised_flow_ends_at_the_last_time():
         assert run.risk.item() == pytest.approx(0.125, abs=1e-9)
 
 
+@pytest.mark.rest
 def test_a_state_that_rests_is_no_work():
     """A noiseless student that has learned up to rounding stays at rest: a longer time costs nothing."""
     problem = Problem(gamma=0.5, p=2, k=2, d=1000, Delta=0.0, activation="erf")
@@ -253,6 +257,7 @@ def test_a_flow_to_dependent_units_descends(rtol):
     assert (run.risk_error < 0.1 * rtol + 1e-8).all() or rtol > 1e-4
 
 
+@pytest.mark.rest
 def test_a_flow_to_the_teacher_on_the_sphere_rests_there():
     """Beyond M = -1, where no weights are, the second layer once grew until the risk rose."""
     problem = replace(STEEP, p=1, a=-1.11, activation="hermite(0,1,.5,.2)", target="tanh(3*lam1)", spherical=True)

@@ -30,6 +30,7 @@ def test_it_is_that_of_the_weights_beside_the_rows_of_the_teacher() -> None:
     assert values(alone, "sgd", initial=(W[:1], W_star)).item() == 0.0
 
 
+@pytest.mark.rest
 def test_two_students_start_with_the_mean_of_a_product_of_gaussian_directions() -> None:
     """E|w⊥·w'⊥|/d = √(2/π) E|w⊥|/d, |w⊥| of d − k coordinates; four standard errors of 400 starts."""
     k, d = 2, 30

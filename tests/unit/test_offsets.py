@@ -88,6 +88,7 @@ def test_sgd_takes_the_steps_of_numpy(fields):
         np.testing.assert_allclose(ds[name][0, 0], expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.rest
 def test_offsets_at_the_start_are_normal_numbers_of_the_seed():
     ds = simulate(made(p=400, a=1.0, offset_rate=0.0), "sgd", times=[0.0, 0.1], seeds=range(3), observables=["offset"])
     np.testing.assert_array_equal(ds.offset[:, 0], ds.offset[:, 1])
@@ -148,6 +149,7 @@ def test_the_risk_is_a_mean_over_samples(fields):
         assert abs(score).max() < 4.0
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", ["relu", "erf", RAMP, "he3", "tanh"])
 def test_without_offsets_it_is_the_risk_of_overlaps(name):
     problem = made(activation=name, offset_scale=0.0)
@@ -177,6 +179,7 @@ def by_differences(risk, state, step=1e-4):
     return found
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", slow_but(["erf", "tanh", "he3", "relu", RAMP], "erf", RAMP))
 @pytest.mark.parametrize("fields", [{}, CLASSES], ids=["teacher", "classes"])
 def test_weight_flow_falls_down_the_risk_of_overlaps(name, fields):
@@ -202,6 +205,7 @@ def test_weight_flow_falls_down_the_risk_of_overlaps(name, fields):
     assert error < {"erf": 1e-5, "tanh": 1e-3}.get(name, 0.2)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", slow_but(["erf", "relu", RAMP, "he3", "tanh"], "erf", RAMP))
 @pytest.mark.parametrize("dynamics", ["mean_field", "mean_field_hd"])
 @pytest.mark.parametrize("fields", [{}, CLASSES], ids=["teacher", "classes"])
@@ -219,6 +223,7 @@ def test_mean_fields_fall_down_their_own_risk(name, dynamics, fields):
     np.testing.assert_allclose(found, gradient, rtol=0, atol=2e-5 * abs(gradient).max())
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", ["erf", "relu"])
 def test_the_risk_of_one_particle_is_that_of_its_overlaps(name):
     problem = made(p=1, a=1.0, activation=name)
@@ -282,6 +287,7 @@ def test_other_dynamics_name_those_that_know_offsets(dynamics):
         simulate(made(), dynamics, times=[0.0])
 
 
+@pytest.mark.rest
 def test_particles_find_exits():
     problem = made(p=4, k=1, a=1.0, activation="erf")
     ds = simulate(problem, "mean_field_hd", times=np.linspace(0.0, 4.0, 201), thresholds=[0.3], observables=["risk"])

@@ -113,6 +113,7 @@ def test_the_config_beside_the_results_is_theirs(first: Path, directory: Path) -
     assert (directory / ORIGIN).read_text() == before
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("command", "name"), [("plan", "scan"), ("run", "off"), ("status", "0123"), ("finalise", "1e-8"), ("sweep", "on")]
 )

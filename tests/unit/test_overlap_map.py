@@ -69,6 +69,7 @@ def changed(which, W, W_star):
     return W, W_star
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("which", ["", "aligned", "opposite", "a zero row", "on a teacher", "equal teachers", "d = 1"])
 @pytest.mark.parametrize("of", TARGETS)
 def test_the_products_of_mean_gradients_are_those_of_their_coordinates(which, of):
@@ -192,6 +193,7 @@ def test_a_step_of_a_schedule_is_one_at_its_rate_in_the_middle(spherical):
         state, a = Overlaps(Q, M, [[1.0]]), tuple(once.second_layer.values[0, 0].tolist())
 
 
+@pytest.mark.rest
 def test_a_plain_step_is_the_mean_of_sgd_to_second_order():
     """At d = 12: without the 2/d of the length of samples |z| is 8."""
     apart = deviations(problem_of("relu", 1.0, 12, second_layer_rate=0.5), "sgd_chain", 1, 8_000, TWO)[:, 0]

@@ -18,6 +18,7 @@ def weights(p, k, d, seed):
     return rng.standard_normal((p, d)), rng.standard_normal((k, d))
 
 
+@pytest.mark.rest
 @given(shapes)
 def test_the_factor_gives_the_overlaps_back(shape):
     overlaps = Overlaps.from_weights(*weights(*shape))

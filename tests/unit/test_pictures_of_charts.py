@@ -261,6 +261,7 @@ def test_points_with_their_intervals_at_all_levels(which, name, options, request
             )
 
 
+@pytest.mark.rest
 def test_the_rows_of_a_plot_are_the_points_of_its_picture(ds):
     both = Both("line", ds, y="exit_steps")
     same(drawn_points(both.drawing.axes), both.points("gamma_ratio", "exit_steps_mean"))

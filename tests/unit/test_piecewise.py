@@ -118,6 +118,7 @@ def test_units_without_weights_and_diverged_ones():
     assert np.isnan(of_pair.risks(np.full((1, 1, 1), np.nan), M, P, *layers)).all()
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("fields", "dynamics", "observables", "said"),
     [
@@ -134,6 +135,7 @@ def test_what_has_no_accurate_expectations_is_refused(fields, dynamics, observab
     assert said in str(caught.value)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("teacher", ["erf", "tanh", "he3"])
 def test_the_risk_beside_a_smooth_activation_is_that_of_another_quadrature(teacher):
     """E[(σ − σ*)²] of fields of deviations .9, 1.2 and correlation .6, the teacher's mean given the student's field."""
@@ -160,6 +162,7 @@ def test_a_dynamics_that_needs_drifts_is_refused_and_the_others_are_named():
     assert {"ode", "sde", "gradient_flow"}.isdisjoint(named)
 
 
+@pytest.mark.rest
 def test_sgd_and_its_chain_run_and_start_at_the_same_risk():
     problem = Problem(**GOOD | {"p": 4, "k": 2}, activation=DIP)
     runs = [simulate(problem, name, times=[0.0, 0.01], observables=["risk"]) for name in ("sgd", "sgd_chain")]

@@ -98,6 +98,7 @@ def calm() -> Design:
     return replace(sweep, runs={"calm": Run("calm")}, cluster=InProcess())
 
 
+@pytest.mark.rest
 def test_plan_counts_what_is_left(calm: Design, tmp_path: Path) -> None:
     plan = write_plan(calm, tmp_path)
     part = plan.dynamics["calm"]
@@ -115,6 +116,7 @@ def test_plan_counts_what_is_left(calm: Design, tmp_path: Path) -> None:
     assert write_plan(calm, tmp_path).dynamics["calm"].blocks == 0
 
 
+@pytest.mark.rest
 def test_pilot_outlives_a_case_that_kills(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sweep = replace(troubled_sweep(gammas=(0.1, KILLS), seeds=4), cluster=InProcess())
     layouts = write_plan(sweep, tmp_path).dynamics["troubled"].layouts.values()
@@ -123,6 +125,7 @@ def test_pilot_outlives_a_case_that_kills(tmp_path: Path, capsys: pytest.Capture
     assert "its process died (SIGKILL); the cost of its cases is extrapolated" in capsys.readouterr().err
 
 
+@pytest.mark.rest
 def test_with_more_seeds_alone_costs_are_not_measured_again(
     calm: Design, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -208,6 +211,7 @@ def test_the_cost_of_many_shapes_is_named(shapes: int) -> None:
     assert (said in repr(Plan("any", 2, {"sgd": part}))) is (shapes == 300)
 
 
+@pytest.mark.rest
 def test_what_is_needed_later_is_compiled_beside(calm: Design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two dynamics, of which the first waits for the other before it begins."""
     plugin = tmp_path / "waits.py"
@@ -234,6 +238,7 @@ def test_what_is_done_is_told_as_it_begins(calm: Design, tmp_path: Path, capsys:
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.rest
 def test_a_run_shows_what_is_left_of_the_plan(calm: Design, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_sweep(calm, tmp_path)
     assert re.search(r"\ncalm +3 +12 +0 +12 ", capsys.readouterr().err)
@@ -241,6 +246,7 @@ def test_a_run_shows_what_is_left_of_the_plan(calm: Design, tmp_path: Path, caps
     assert re.search(r"\ncalm +3 +18 +12 +6 ", capsys.readouterr().err)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("step", [1.0, 150.0])
 def test_a_shortened_case_takes_a_few_steps_of_its_own(step: float) -> None:
     """Otherwise its kernel would be compiled while it is measured."""
@@ -249,6 +255,7 @@ def test_a_shortened_case_takes_a_few_steps_of_its_own(step: float) -> None:
     assert run_cases([shortened(case)]).data["end_steps"] == pytest.approx(3 * step)
 
 
+@pytest.mark.rest
 def test_cases_given_up_count_by_the_part_of_their_way() -> None:
     """Two kinds of cases: of one run length, and a hundred times as long with the same time for the measurement."""
     problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.0, activation="square", spherical=True)
@@ -322,6 +329,7 @@ def starts(tmp_path: Path) -> Design:
     return replace(load(path), cluster=InProcess())
 
 
+@pytest.mark.rest
 def test_a_sweep_without_a_step_has_a_plan(starts: Design, tmp_path: Path) -> None:
     """A run has no work, so no rate follows from it."""
     assert sum(part.todo for part in write_plan(starts, tmp_path).dynamics.values()) == 4
@@ -329,6 +337,7 @@ def test_a_sweep_without_a_step_has_a_plan(starts: Design, tmp_path: Path) -> No
     assert sum(part.todo for part in write_plan(starts, tmp_path).dynamics.values()) == 0
 
 
+@pytest.mark.rest
 def test_a_plan_of_what_is_done_keeps_the_files_and_costs_of_the_plan_before(starts: Design, tmp_path: Path) -> None:
     write_plan(starts, tmp_path)
     run_sweep(starts, tmp_path, progress=False)
@@ -345,6 +354,7 @@ def test_a_plan_of_what_is_done_keeps_the_files_and_costs_of_the_plan_before(sta
     assert read_json(tmp_path / "plan.json")
 
 
+@pytest.mark.rest
 def test_a_run_shows_one_plan_after_a_dynamics_is_added(
     starts: Design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -185,6 +185,7 @@ def test_an_edit_after_the_import_is_refused_by_the_driver_and_ignored_by_worker
     assert f"plugins: {edited} changed since it was imported" in refusal(plugin)
 
 
+@pytest.mark.rest
 def test_the_process_that_measures_finds_what_the_driver_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A module found only on the driver's path is found by the processes that it starts."""
     activation(tmp_path / "found_by_path.py", "found_by_path")

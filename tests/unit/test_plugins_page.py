@@ -54,6 +54,7 @@ def test_every_kind_of_thing_that_can_be_registered_has_an_example(folder: Path)
     assert set(re.findall(r"^([A-Z]+)\.register", code, re.MULTILINE)) == kinds - {"FORMS"}
 
 
+@pytest.mark.rest
 def test_the_first_example_is_a_sweep_whose_figure_is_drawn(folder: Path) -> None:
     ds = sweep_dataset(seeds=2).isel(gamma_ratio=slice(4), d=0, Delta=0)
     with nothing_left():
@@ -88,6 +89,7 @@ SWARM_REFUSED = [
 ]
 
 
+@pytest.mark.rest
 def test_the_second_example_is_a_sweep_of_targets_starts_views_clusters_and_expectations(folder: Path) -> None:
     with nothing_left():
         sweep = load(folder / "swarm.yaml")
@@ -109,6 +111,7 @@ def test_the_second_example_is_a_sweep_of_targets_starts_views_clusters_and_expe
             assert client.submit(sum, [1, 2]).result() == 3
 
 
+@pytest.mark.rest
 def test_runs_exit_on_the_distance_of_the_page(folder: Path) -> None:
     with nothing_left():
         assert {outcome.status for outcome in all_outcomes([str(folder / "distance.py")])} == {"ok"}
@@ -119,11 +122,13 @@ def test_runs_exit_on_the_distance_of_the_page(folder: Path) -> None:
         assert run.exit_steps.item() == np.argmax(distance <= 0.9 * distance[0]) > 0
 
 
+@pytest.mark.rest
 def test_the_proposer_of_the_page_passes_its_checks(folder: Path) -> None:
     with nothing_left():
         assert {outcome.status for outcome in all_outcomes([str(folder / "fixed.py")])} == {"ok"}
 
 
+@pytest.mark.rest
 def test_the_data_law_of_the_page_has_its_inputs(folder: Path) -> None:
     """In one dimension x² = 1: a linear student approaches a linear teacher by the factor 1 − γ a step."""
     with nothing_left():
@@ -139,6 +144,7 @@ def test_the_data_law_of_the_page_has_its_inputs(folder: Path) -> None:
                 simulate(problem, dynamics, times=[1.0])
 
 
+@pytest.mark.rest
 def test_the_loss_keeps_all_that_a_loss_must(folder: Path) -> None:
     """And its parameter is an axis."""
     with nothing_left():

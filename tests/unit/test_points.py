@@ -75,6 +75,7 @@ def test_rows_that_are_no_table_are_refused(tmp_path: Path) -> None:
         assert "points: not a table of points" in refusal(tmp_path, points=table)
 
 
+@pytest.mark.rest
 def test_names_of_the_grid_are_numbers_in_formulas(results: Callable[..., xr.Dataset]) -> None:
     target, schedule = "lam1 + c*he3(lam1)", "1/(1 + t/tau)"
     problem, grid = PROBLEM | {"gamma": 0.1}, {"tau": [0.5, 2], "c": [-0.25, 0.25]}
@@ -99,6 +100,7 @@ def test_a_name_in_a_formula_is_a_number_of_the_grid(tmp_path: Path) -> None:
     assert "'t'" in refusal(tmp_path, problem=problem | {"target": "lam1", "schedule": "1/t"}, grid={"t": [1]})
 
 
+@pytest.mark.rest
 def test_runs_of_one_dynamics_stand_side_by_side(results: Callable[..., xr.Dataset]) -> None:
     problem = PROBLEM | {"gamma": 0.5}
     runs = {"ode": {}, "ode-loose": {"rtol": 1e-3}, "sde-fine": {}, "sgd_chain": {}}
@@ -114,6 +116,7 @@ def test_runs_of_one_dynamics_stand_side_by_side(results: Callable[..., xr.Datas
     assert (risk.sel(dynamics="sgd_chain").std("sde-fine.step") == 0).all()
 
 
+@pytest.mark.rest
 def test_commands_find_the_cases_of_runs_by_their_options(tmp_path: Path) -> None:
     given = {"problem": PROBLEM | {"gamma": 0.5}, "grid": {"sde-fine.step": [1, 5]}, "dynamics": ["ode", "sde-fine"]}
     sweep = from_mapping({"name": "x", "seeds": "2 if d > 10 else 1", **SHORT, **given}, tmp_path)
@@ -149,6 +152,7 @@ def test_runs_are_told_apart_by_their_marks() -> None:
 TABLE = "gamma, p,k,d,Delta,n\n.1,2,1,50,0,3\n0.2,2,1,50,0,1\n.3,4,1,60,1e-2,0\n"
 
 
+@pytest.mark.rest
 def test_a_table_of_points_with_seeds_of_their_own(results: Callable[..., xr.Dataset], tmp_path: Path) -> None:
     table = tmp_path / "rows.csv"
     config = {"points": "rows.csv", "seeds": "n", "problem": {"activation": "erf"}, "dynamics": ["sgd_chain", "ode"]}
@@ -212,6 +216,7 @@ def test_a_table_that_is_none(text: str, said: str, tmp_path: Path) -> None:
     assert said in refusal(tmp_path, points="rows.csv", seeds="n")
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("name", "text"),
     {

@@ -75,6 +75,7 @@ def test_an_append_is_on_the_disk_before_its_number_of_rows(disk: Disk, tmp_path
     assert all(max(disk.time(file), disk.time(file.parent)) < last for file in layout.index_files())
 
 
+@pytest.mark.rest
 def test_the_data_of_a_block_are_on_the_disk_before_its_status(disk: Disk, tmp_path: Path) -> None:
     layout = appended(tmp_path)
     for positions in ([0, 2], [1, 3]):

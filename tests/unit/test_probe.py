@@ -64,6 +64,7 @@ def test_a_worker_of_another_version(client: Client, case: Case, tmp_path: Path)
     assert "another version of sweeplib or of the plugins" in line
 
 
+@pytest.mark.rest
 def test_a_sweep_ends_before_such_a_worker_gets_a_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

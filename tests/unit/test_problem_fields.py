@@ -9,6 +9,7 @@ from sweeplib.networks.problem.base_parameters import CORE
 from sweeplib.networks.problem.parameters import PARAMETERS
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", sorted(set(CORE) - KNOWN))
 def test_a_parameter_of_which_no_theory_knows_has_its_default_where_one_applies(name):
     """As an axis or as an attribute; also of parameters to come."""

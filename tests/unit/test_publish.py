@@ -109,6 +109,7 @@ def test_a_finished_sweep_is_read_from_its_address(tmp_path: Path, store: Memory
     assert xr.open_zarr(address).sizes["seed"] == 1
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("address", "said"),
     [

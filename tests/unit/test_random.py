@@ -67,6 +67,7 @@ def test_philox_gives_the_published_words(counter, key, expected):
 ENDS = (0, 1, 2**20 - 1, 2**20, 2**31, 2**32 - 1)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("seed", range(3))
 def test_normals_are_made_of_their_bits(seed):
     """64 bits give the length of four normals, 24 the share of the first two, 20 each angle; also all zeros or ones."""
@@ -84,6 +85,7 @@ def test_normals_are_made_of_their_bits(seed):
         assert len(np.unique(np.rint(places))) == len(np.unique(word % 2**20))
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("columns", [1, 2, 3, 8, 33])
 def test_draws_made_two_at_a_time_are_those_made_singly(columns):
     single, several = np.empty((4, columns), np.uint64), np.empty(4 * columns)
@@ -94,6 +96,7 @@ def test_draws_made_two_at_a_time_are_those_made_singly(columns):
     np.testing.assert_array_equal(several, expected.ravel())
 
 
+@pytest.mark.rest
 def test_normals_are_normal():
     sample = np.concatenate([normals(3, 4, step, 5000) for step in range(400)])
     assert stats.kstest(sample, "norm").pvalue > LEVEL
@@ -113,6 +116,7 @@ def test_neighbouring_streams_are_independent(changed):
     assert abs(np.corrcoef(x**2, y**2)[0, 1]) * np.sqrt(x.size) < 4
 
 
+@pytest.mark.rest
 def test_the_four_of_a_block_are_independent():
     x = normals(1, 2, 3, 400_000).reshape(4, -1)
     for i, j in itertools.combinations(range(4), 2):
@@ -125,11 +129,13 @@ def test_the_four_of_a_block_are_independent():
     assert stats.chisquare(patterns).pvalue > LEVEL
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("degrees", [1.0, 2.0, 3.0, 10.0, 298.0, 1e6])
 def test_chi_squares_have_their_law(degrees):
     assert stats.kstest(chi_squares(degrees, 100_000), "chi2", args=(degrees,)).pvalue > LEVEL
 
 
+@pytest.mark.rest
 def test_chi_square_of_no_degrees_is_zero():
     assert (chi_squares(0.0, 10) == 0).all()
 

@@ -29,6 +29,7 @@ def run(results: Path, **keys: object) -> Path:
     return results / "told" / "README.md"
 
 
+@pytest.mark.rest
 def test_it_says_what_it_is_who_made_it_and_under_which_licence(tmp_path: Path) -> None:
     """And so do the attributes of the dataset; what the config does not say has its place named."""
     text = run(tmp_path).read_text()

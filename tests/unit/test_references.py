@@ -53,6 +53,7 @@ def test_every_file_says_where_it_comes_from(name):
     assert len({len(values) for values in found.columns.values()}) == 1
 
 
+@pytest.mark.rest
 def test_a_sweep_draws_them_beside_its_runs(project, monkeypatch):
     """From the config to the picture through the command line; the complete config finds the file from its folder."""
     drawn = []
@@ -86,6 +87,7 @@ def test_a_sweep_draws_them_beside_its_runs(project, monkeypatch):
     assert complete.figures["risk_floor"]["reference"] == ["phase_retrieval_floors", str(project / "own.csv")]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("files", "text", "said"),
     [
@@ -127,6 +129,7 @@ def test_what_cannot_be_drawn_is_refused_in_one_line(files, text, said, project)
     assert said in str(refusal.value)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", ["OWN.CSV", "own.tsv", "own.txt"])
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_a_file_is_read_as_what_it_is(name, separator, project):
@@ -154,6 +157,7 @@ def test_a_digest_changes_with_the_file_and_not_with_its_place(project):
     assert references_digest(["gone.csv"]) != references_digest([])
 
 
+@pytest.mark.rest
 def test_rows_stand_where_all_their_columns_agree(tmp_path):
     """Values are in units of the axes; a row with another noise is only in the panel of that noise."""
     path = tmp_path / "steps.csv"

@@ -58,6 +58,7 @@ def openers(path: Path) -> Iterator[str]:
                 yield last
 
 
+@pytest.mark.rest
 def test_all_readers_go_through_one_place() -> None:
     found: dict[str, dict[str, int]] = {}
     for path in sorted(ROOT.rglob("*.py")):

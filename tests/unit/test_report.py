@@ -104,6 +104,7 @@ def html(ds, optima, tmp_path):
     )
 
 
+@pytest.mark.rest
 def test_long_tables_are_folded(html):
     """Below what they are and the number of rows; in print they are unfolded (tests/browser)."""
     folded = re.findall('<details class="folded"><summary>(.*?)</summary>', html)

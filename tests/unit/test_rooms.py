@@ -41,6 +41,7 @@ def test_a_folder_says_what_is_in_it(folder: str) -> None:
     assert first and first[0].endswith("."), folder
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "file", [file for room in ("engine", "statistics") for file in files(room) if file not in OF_NAMES]
 )

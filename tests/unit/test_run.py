@@ -39,6 +39,7 @@ def sweep() -> Design:
     )
 
 
+@pytest.mark.rest
 def test_every_dynamics_is_run_and_recorded_in_its_own_file(sweep: Design, tmp_path: Path) -> None:
     summaries = run_sweep(sweep, tmp_path, progress=False)
     assert list(summaries) == ["ode", "sgd_chain"]
@@ -48,6 +49,7 @@ def test_every_dynamics_is_run_and_recorded_in_its_own_file(sweep: Design, tmp_p
         assert (done["dynamics"], done["cases"]) == (name, {"ok": 2 * SEEDS})
 
 
+@pytest.mark.rest
 def test_only_the_dynamics_named_are_run(sweep: Design, tmp_path: Path) -> None:
     assert list(run_sweep(sweep, tmp_path, ["sgd_chain"], progress=False)) == ["sgd_chain"]
     assert not (tmp_path / "ode.done.json").exists()
@@ -55,6 +57,7 @@ def test_only_the_dynamics_named_are_run(sweep: Design, tmp_path: Path) -> None:
     assert counts == {"ode": 2 * SEEDS, "sgd_chain": 0}
 
 
+@pytest.mark.rest
 def test_a_run_with_nothing_to_do_starts_no_cluster(
     sweep: Design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,6 +66,7 @@ def test_a_run_with_nothing_to_do_starts_no_cluster(
     assert all(summary.computed == 0 for summary in run_sweep(sweep, tmp_path, progress=False).values())
 
 
+@pytest.mark.rest
 def test_one_dynamics_under_another_driver_leaves_all_alone(
     sweep: Design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,6 +77,7 @@ def test_one_dynamics_under_another_driver_leaves_all_alone(
     assert list(run_sweep(sweep, tmp_path, ["ode"], progress=False)) == ["ode"]
 
 
+@pytest.mark.rest
 def test_the_costliest_blocks_of_all_dynamics_go_first(
     sweep: Design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,6 +105,7 @@ def test_the_costliest_blocks_of_all_dynamics_go_first(
     assert [(block.dynamics, block.seconds_a_case) for block in seen] == [("sgd_chain", 10.0)] * 2 + [("ode", 1.0)] * 2
 
 
+@pytest.mark.rest
 def test_points_that_differ_in_what_a_dynamics_does_not_read_are_one_case(sweep: Design, tmp_path: Path) -> None:
     """Gradient flow does not depend on the label noise: it runs once for all values, and has its result at each."""
     fixed = {name: value for name, value in sweep.grid.fixed.items() if name != "Delta"}

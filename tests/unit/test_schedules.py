@@ -71,6 +71,7 @@ def rates_at(times, text):
     )
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("text", MEANINGS)
 def test_it_means_what_it_says(text):
     """For NumPy, which checks it before a run, and for kernels."""
@@ -146,6 +147,7 @@ def steps_by_numpy(case, count):
     return W @ W.T / d, W @ W_star.T / d, layer
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("more", [{}, {"batch_size": 5}, {"repeats": 3}, {"batch_size": 9, "samples": 9, "repeats": 2}])
 @pytest.mark.parametrize("spherical", [False, True])
 def test_steps_of_sgd_are_those_by_numpy(more, spherical):
@@ -157,6 +159,7 @@ def test_steps_of_sgd_are_those_by_numpy(more, spherical):
         np.testing.assert_allclose(ds[name][0, 0], expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain", "sde", "ode", "gradient_flow"])
 def test_a_constant_schedule_is_none(dynamics):
     found = []
@@ -169,6 +172,7 @@ def test_a_constant_schedule_is_none(dynamics):
         np.testing.assert_allclose(found[2][name], found[0][name], rtol=rounding)
 
 
+@pytest.mark.rest
 def test_a_constant_factor_is_that_of_the_rate():
     """γ ξ at ξ = ½ is γ/2, with half as much time for each step."""
     half = dataclasses.replace(COMMITTEE, gamma=COMMITTEE.gamma / 2, second_layer_rate=0.5, batch_size=3)
@@ -204,6 +208,7 @@ def solved_by_scipy(problem, text, times, *, start=None):
     return [part.T.reshape(len(times), *shape) for part, shape in zip(np.split(found.y, ends), shapes, strict=True)]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("text", ["1/(1 + t)", "min(1, t/2)", "(t + 0.001)**-0.25", "sqrt(3 - t)"])
 @pytest.mark.parametrize("more", [{}, {"spherical": True, "batch_size": 4}])
 def test_the_ode_is_that_of_scipy(text, more):
@@ -215,6 +220,7 @@ def test_the_ode_is_that_of_scipy(text, more):
         np.testing.assert_allclose(ds[name][0], expected, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("drop", [0.5, 1.2345])
 def test_the_ode_passes_a_drop_of_the_rate(drop):
     """At a rate of 1 until the drop and of ¼ after it, the end is that of the two parts, one run after the other."""
@@ -249,6 +255,7 @@ def start_of(problem):
     return replicas_of([Case(problem, "sgd", 0, Recording((0.0,)))]).weights(0)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("more", slow_but([{}, {"batch_size": 4, "repeats": 2, "spherical": True}], {}))
 def test_the_chain_has_the_law_of_sgd(more):
     """KS over 200 seeds each; p is 10⁻³⁷ with a rate of 4/5, and 10⁻⁷ without the factor t^(-1/4)."""
@@ -261,6 +268,7 @@ def test_the_chain_has_the_law_of_sgd(more):
         assert stats.ks_2samp(one, other).pvalue > 1e-4
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("more", [{}, {"batch_size": 4, "spherical": True, "second_layer_rate": 0.5}])
 def test_the_sde_scatters_as_the_chain(more):
     problem = dataclasses.replace(COMMITTEE, d=400, gamma=2.0, schedule="0.1 + exp(-3*t)", **more)
@@ -270,6 +278,7 @@ def test_the_sde_scatters_as_the_chain(more):
     assert 0.75 < one.std() / other.std() < 1.33
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("dynamics", ["sgd_chain", "sde"])
 def test_means_tend_to_the_ode_as_d_grows(dynamics):
     """The mean over seeds that share their start is the ODE's to order 1/d: within four standard errors and 5/d."""
@@ -281,6 +290,7 @@ def test_means_tend_to_the_ode_as_d_grows(dynamics):
         assert abs(runs.mean() - limit) < 4 * runs.std() / 8 + 5 * limit / d
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain"])
 @pytest.mark.parametrize("more", slow_among([{}, {"batch_size": 3}, {"repeats": 2}], {"repeats": 2}))
 def test_exits_are_those_of_the_risks_of_each_step(dynamics, more):

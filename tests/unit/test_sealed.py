@@ -65,6 +65,7 @@ def call(template, value):
     return out.tolist()
 
 
+@pytest.mark.rest
 def test_fields_are_those_that_were_sealed_and_arrays_are_not_copied():
     counts = np.array([1, 2, 3])
     outer = Outer(True, Inner(np.arange(6.0).reshape(3, 2), 0.5), counts, None)
@@ -72,6 +73,7 @@ def test_fields_are_those_that_were_sealed_and_arrays_are_not_copied():
     assert counts.tolist() == [8, 2, 3]
 
 
+@pytest.mark.rest
 def test_callers_are_compiled_once_for_all_tuples():
     assert call(of_other, Other(2.0, np.ones(3))) == [2.0, 2.0, 2.0]
     assert call(of_outer, Outer(False, Inner(np.zeros((3, 1)), 0.0), np.zeros(3, np.int64), None)) == [0.0, 0.0, 0.0]
@@ -84,6 +86,7 @@ def test_code_for_another_class_with_the_same_fields_is_another():
     assert unpacker(numba.typeof(Other(3.0, np.zeros(1)))) is unpacker(kinds[0])
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("known", [rule, particle_rule])
 def test_equations_of_another_type_are_refused(known):
     """Compiled code would take one field for another."""

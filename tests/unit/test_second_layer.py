@@ -45,6 +45,7 @@ def samples_of(case, seed, step):
     return out[: case.problem.d + 1]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("spherical", [False, True])
 @pytest.mark.parametrize("rate", [0.0, 1.5])
 @pytest.mark.parametrize("thresholds", [(), (0.9,)], ids=["no exits", "exits"])

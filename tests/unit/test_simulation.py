@@ -50,6 +50,7 @@ def test_risk_is_that_of_the_overlaps_recorded(dynamics):
     np.testing.assert_allclose(ds.risk, 2 * (1 - m**2), rtol=1e-12)
 
 
+@pytest.mark.rest
 def test_all_dynamics_start_alike():
     reused = dict.fromkeys(("dmft", "training_flow"), dataclasses.replace(COMMITTEE, samples=100, batch_size=100))
     starts = [
@@ -111,6 +112,7 @@ def test_repeated_calls_share_no_data_and_no_attributes():
     assert not np.array_equal(other.risk, again.risk), "its random numbers are others, as in a sweep"
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("dynamics", STEPPERS)
 def test_what_diverges_is_said_to_and_harms_no_neighbour(dynamics):
     """Phase retrieval without projection at a far too large learning rate, next to runs that do not diverge."""
@@ -157,6 +159,7 @@ def test_a_run_past_its_time_is_given_up():
     assert np.isnan(records.data["risk"][0, 1])
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain", "sde", "ode"])
 def test_a_run_past_its_time_ends_where_it_came(dynamics, monkeypatch):
     """Its exit is censored at its end, in steps and in time, and it has a value at every time that it reached."""

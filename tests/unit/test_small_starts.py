@@ -74,6 +74,7 @@ def slope(p: int, k: int, gamma: float) -> Any:
     return right_hand_side
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("p", "k", "m0"), slow_but([(2, 1, 1e-50), (3, 2, 1e-14), (4, 1, 1e-100)], (2, 1, 1e-50)))
 def test_committees_escape_as_with_no_absolute_tolerance(p: int, k: int, m0: float) -> None:
     """SciPy at a relative tolerance of 10⁻¹² for M, whose drifts are multiples of M."""

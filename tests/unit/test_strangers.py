@@ -94,6 +94,7 @@ OTHERS: dict[str, Callable[[], None]] = {
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("how", OTHERS)
 def test_nothing_is_executed_that_others_can_have_written(how: str, folder: Path) -> None:
     Path("__pycache__").mkdir(exist_ok=True)
@@ -181,6 +182,7 @@ LINKED = {
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", LINKED)
 def test_nothing_is_written_through_a_link_in_a_folder_of_results(name: str, folder: Path) -> None:
     Path("tiny.yaml").write_text(SWEEP.replace("plugins: [mine.py, kit.py]\n", "analyses: []\nfigures: []\n"))
@@ -199,6 +201,7 @@ def test_nothing_is_written_through_a_link_in_a_folder_of_results(name: str, fol
     assert (outside / "index.html").read_text() == "of a person"
 
 
+@pytest.mark.rest
 def test_a_whole_folder_of_results_may_be_a_link(folder: Path) -> None:
     Path("tiny.yaml").write_text(SWEEP.replace("plugins: [mine.py, kit.py]\n", "analyses: []\nfigures: []\n"))
     Path("results/tiny").rename("elsewhere")

@@ -70,6 +70,7 @@ def test_it_is_the_sweep_of_a_file_with_the_same_content(swept: Sweep, client: "
 SPACINGS = [("linspace", 0.01, 0.1, 10), ("linspace", 0, 1, 4), ("geomspace", 0.1, 10, 9), ("logspace", -6, 2, 33)]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 @pytest.mark.parametrize(("kind", "first", "last", "count"), SPACINGS)
 def test_a_spacing_of_numpy_is_that_of_a_file(
@@ -103,6 +104,7 @@ def test_numbers_of_numpy_are_taken_without_rounding_errors(given: Any, expected
     assert repr(plain(given)) == repr(expected)
 
 
+@pytest.mark.rest
 def test_its_dataset_analyses_figures_and_report(swept: Sweep) -> None:
     assert dict(swept.dataset.sizes) == {"dynamics": 2, "gamma": 3, "d": 2, "seed": 4, "time": 3, "threshold": 1}
     exits = swept.analyse("exit_times")

@@ -26,6 +26,7 @@ def busy_collections() -> Iterator[None]:
     gc.callbacks.remove(callback)
 
 
+@pytest.mark.rest
 @pytest.mark.usefixtures("busy_collections")
 def test_threads_may_parse_at_the_same_time() -> None:
     """CPython 3.11.7 raised SystemError for one in ten of these."""

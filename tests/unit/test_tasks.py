@@ -105,6 +105,7 @@ def steps_by_numpy(case, count):
     return W @ W.T / d, W @ W_star.T / d, heads[tasks_by_hand(problem, at)[0] * own]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("kind", KINDS)
 def test_sgd_takes_the_steps_of_several_tasks(kind):
     problem = dataclasses.replace(TURNS, **KINDS[kind])
@@ -127,6 +128,7 @@ def test_the_step_nearest_to_the_switch_is_the_first_of_the_task(switch, first):
     assert abs(runs[1].overlap_M - late[1].overlap_M).max() > 1e-4
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "kind", slow_but(["shared head", "separate heads", "sphere", "batches", *REPLAYS], "separate heads")
 )
@@ -142,6 +144,7 @@ def test_the_chain_has_the_law_of_the_weights(kind):
                 assert stats.ks_2samp(x, y).pvalue > 1e-4
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("kind", KINDS)
 def test_means_of_the_chain_are_those_of_the_ode(kind):
     """At d = 4000, of both risks and all overlaps: |z| < 4, some 20 numbers a kind."""
@@ -162,6 +165,7 @@ def test_means_of_the_chain_are_those_of_the_ode(kind):
         assert (abs(runs.mean(axis=0) - limit) <= 4.0 * error + 1e-9).all(), name
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("replay", [0.0, 0.4])
 @pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain", "ode", "gradient_flow"])
 def test_one_task_twice_is_a_plain_run(dynamics, replay):
@@ -191,6 +195,7 @@ def test_tasks_of_one_teacher_are_one_task():
     np.testing.assert_allclose(drawn.overlap_M[..., 0], drawn.overlap_M[..., 1], atol=1e-12)
 
 
+@pytest.mark.rest
 def test_steps_are_of_replayed_tasks_as_often_as_is_said():
     """Of 40 000 steps; the standard deviation of a share is below .0025."""
     tasks = tasks_of(np.array([0.1, 0.1, 0.4, 1.0]), 7, 40_000, np.uint64(3), np.uint64(11))
@@ -200,6 +205,7 @@ def test_steps_are_of_replayed_tasks_as_often_as_is_said():
     np.testing.assert_allclose(shares, [[1, 0, 0], [0.2, 0.8, 0], [0.8, 0.2, 0], [0.1, 0.1, 0.8]])
 
 
+@pytest.mark.rest
 def test_replay_forgets_less():
     """R_1 stays lower, the more so with more of it, where the tasks share a head."""
     problems = [dataclasses.replace(TURNS, replay=share, **LAYERS) for share in (0.0, 0.1, 0.3, 0.5)]

@@ -178,6 +178,7 @@ def test_linear_regime_is_the_limit_of_the_exact_exit_time():
         assert (np.abs(exact / linear - 1) < T).all()
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("p", [1, 2, 4])
 def test_quenched_average_equals_sampling_of_unit_vectors(p):
     """5000 starts at d = 300: |z| < 4 (false alarms 6·10⁻⁵ a case), the neglected O(1/d) added to the error."""
@@ -215,6 +216,7 @@ def diffusion_passages(gamma, p, d, Delta, T, count, step):
     return times
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("gamma", "p", "d", "Delta"),
     slow_but([(0.05, 1, 3000, 0.5), (0.18, 1, 300, 0.0), (0.4, 4, 3000, 0.0)], (0.4, 4, 3000, 0.0)),

@@ -64,6 +64,7 @@ def steps_by_numpy(case, count):
     return W @ W.T / d, layer
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "fields",
     [
@@ -86,6 +87,7 @@ def test_sgd_takes_the_steps_of_numpy(fields):
         np.testing.assert_allclose(ds[name][0, 0], expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.rest
 def test_a_step_is_that_of_the_paper():
     """w_i += 2 s_k (y − f) σ'(w_i·x) x with x ~ N(0, (1 ± Δ)² I), for w' = √d w and 2 s_k = γ/(pd)."""
     problem, s_k = made(gamma=2e-3 * 3 * 37, Delta=0.0, start_scale=0.8), 1e-3
@@ -99,6 +101,7 @@ def test_a_step_is_that_of_the_paper():
     assert case.recording.times[0] == pytest.approx(2.0 * s_k)
 
 
+@pytest.mark.rest
 def test_samples_have_the_law_of_the_data():
     """Moments of inputs and labels, between samples, and between two seeds."""
     problem, n = made(samples=40_000, d=10), 40_000
@@ -123,6 +126,7 @@ def test_samples_have_the_law_of_the_data():
 NAMES = ["erf", "relu", "tanh", "sigmoid", "square", "he3", "hermite(0.3, -1, 0.5)", RAMP, DIP]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", slow_but(NAMES, "erf", "square", DIP))
 def test_the_risk_is_that_of_samples(name):
     problem = made(activation=name, a=(1.0, -0.7, 1.3), d=20, start_scale=0.8)
@@ -139,6 +143,7 @@ def test_the_risk_is_that_of_samples(name):
     assert ds.test_error.item() == pytest.approx(ds.risk.item() + problem.Delta / 2)
 
 
+@pytest.mark.rest
 def test_the_training_risk_of_many_samples_is_the_test_error():
     """The label noise, the classes and the inputs of a training set are those of the population."""
     problem, n = made(samples=30_000, activation=DIP), 30_000
@@ -226,6 +231,7 @@ observables: [risk, student_norm]
 """
 
 
+@pytest.mark.rest
 def test_a_sweep_over_the_contrast(tmp_path):
     path = tmp_path / "sweep.yaml"
     path.write_text(CONFIG)
@@ -256,6 +262,7 @@ def test_the_scale_of_a_start():
     np.testing.assert_array_equal(0.8 * one, other)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("batch_size", slow_but([1, 4], 4))
 def test_the_norm_of_a_linear_unit_follows_its_exact_mean(batch_size):
     """E q' = q (1 − 2γ m_2/d + γ² (m_4 (d + 2)/n_b + m_2² (1 − 1/n_b))/d²) + γ² (1 + Δ) m_2/(d n_b), q = 1 at first.
@@ -275,6 +282,7 @@ def test_the_norm_of_a_linear_unit_follows_its_exact_mean(batch_size):
     assert abs(found.mean() - q) < 4 * found.std() / np.sqrt(found.size)
 
 
+@pytest.mark.rest
 def test_the_activation_that_dips_fails_from_small_weights():
     """Small weights shrink to zero, where R = ½(1 + 2.5²); larger ones learn (arXiv 1804.06561)."""
     common = {"activation": DIP, "Delta": 0.0, "p": 100, "d": 40, "gamma": 0.16, "contrast": 0.8}

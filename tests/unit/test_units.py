@@ -191,6 +191,7 @@ def test_the_report_has_only_dynamics_with_units():
     assert [control.column for control in plot.controls if control.slider] == ["time"]
 
 
+@pytest.mark.rest
 def test_units_of_weights_and_of_particles_are_recorded_alike():
     problem = Problem(gamma=0.1, p=5, k=1, d=6, Delta=0.0, activation="square")
     names = ["overlap_M", "self_overlap"]
@@ -210,6 +211,7 @@ def test_self_overlaps_are_the_diagonal_of_q():
     np.testing.assert_array_equal(found, np.einsum("nii->ni", now.Q))
 
 
+@pytest.mark.rest
 def test_axes_name_the_reference_as_legends_do():
     ds = units_dataset()
     assert distance(ds).unit_distance.attrs["long_name"] == "Wasserstein distance of the units from the mean field"

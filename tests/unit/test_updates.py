@@ -70,6 +70,7 @@ def test_the_ode_of_a_linear_unit_has_the_numbers_of_an_independent_code(rule, m
 LIKE = {"normalised": {"loss": "absolute"}, "clipped": {"loss": "huber", "huber_delta": 0.4}}
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("rule", slow_but(LIKE, "clipped"))
 def test_the_ode_of_a_linear_unit_is_that_of_a_loss(rule):
     """c = E: a normalised step is one of the absolute loss, a clipped one that of Huber's; without noise too."""
@@ -94,6 +95,7 @@ FINITE = {
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("rule", FINITE)
 @pytest.mark.parametrize(("dynamics", "count"), slow_among([("sgd", 1000), ("sgd_chain", 8000)], ("sgd", 1000)))
 def test_means_at_finite_d_are_those_of_an_independent_code(dynamics, count, rule):
@@ -142,6 +144,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("rule", "kind"), PAIRS)
 def test_sgd_takes_the_steps_of_its_rule_in_numpy(rule, kind):
     """And finds the exit where NumPy does, by the risk at each step."""
@@ -149,6 +152,7 @@ def test_sgd_takes_the_steps_of_its_rule_in_numpy(rule, kind):
     takes_the_steps_of_numpy(dataclasses.replace(COMMITTEE, **fields | RULES[rule] | KINDS[kind]), 1e-9)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("rule", slow_but(RULES, "clipped", "heavy_ball"))
 def test_exits_of_the_chain_do_not_depend_on_the_bound_of_the_risk(rule):
     """The risk is computed only when it may have reached its target; that of each step says where it did."""
@@ -194,6 +198,7 @@ def test_sgd_without_momentum_is_plain():
         np.testing.assert_allclose(without[name], plain[name], rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.rest
 def test_the_chain_of_momentum_in_many_dimensions_is_that_of_a_larger_rate():
     """At fixed β: SGD at γ/(1 − β), whose time is t/(1 − β). |z| < 4 at d = 20000, (1 − β) d = 4000."""
     problem = dataclasses.replace(COMMITTEE, d=20_000, gamma=0.2, update="heavy_ball", momentum=0.8)

@@ -403,6 +403,7 @@ def _marked(path: Path) -> Path:
     return path.with_suffix(".done.json")
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("name", "harm", "stays"),
     [

@@ -110,6 +110,7 @@ def test_cases_of_other_sizes_are_not_run_together(plugins):
     assert len(shapes) == 2
 
 
+@pytest.mark.rest
 def test_dynamics_of_other_numbers_of_particles_share_a_dataset(plugins):
     """At one (p, k) there are 4 or 6 particles, by d, or 3; entries beyond a dynamics' own number are missing."""
     written(plugins / "sweep.yaml", SWEEP)
@@ -155,6 +156,7 @@ def test_the_views_of_built_in_dynamics_name_their_dimensions():
     assert OBSERVABLES["overlap_M"].dims_of(ParticleView) == ("student", "teacher")
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("field", [{"target": "lam1*lam2"}, {"batch_size": 4}, {"samples": 100}])
 def test_theory_is_silent_of_other_targets_and_samplings(field):
     ds = sweep_dataset(seeds=2).isel(time=slice(2))

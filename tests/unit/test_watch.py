@@ -118,6 +118,7 @@ def test_a_sweep_that_does_not_run_has_its_status(directory: Path) -> None:
     assert not directory.exists()
 
 
+@pytest.mark.rest
 def test_ctrl_c_ends_the_view_and_not_the_sweep(directory: Path, started: list[subprocess.Popen[bytes]]) -> None:
     started.append(running(directory, WHOLE, seconds=60.0))
     command = [str(Path(sys.executable).with_name("sweeplib")), "watch", "watched.yaml"]

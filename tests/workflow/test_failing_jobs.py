@@ -93,6 +93,7 @@ def test_results_that_cannot_be_written(tmp_path: Path, small: Path) -> None:
     assert os.strerror(errno.EROFS) in last_line(sweeplib(tmp_path, "finalise", "full.yaml", "--results", str(small)))
 
 
+@pytest.mark.rest
 def test_a_file_where_the_results_should_be(tmp_path: Path) -> None:
     (tmp_path / "full.yaml").write_text(SWEEP)
     (tmp_path / "results").write_text("")

@@ -1,18 +1,23 @@
 """Snakemake with a broken config: one line and exit status 2, before anything starts."""
 
+import pytest
+
 from tests.workflow.project import Project
 
 
+@pytest.mark.rest
 def test_a_broken_config_gets_one_line(project: Project) -> None:
     """The messages for each kind of mistake are tested where configs are loaded."""
     project.edit("desk/tiny.yaml", "square, scaled]", "sqare, scaled]")
     _is_refused(project, "sweep=tiny.yaml", "tiny.yaml", "square")
 
 
+@pytest.mark.rest
 def test_a_missing_config_gets_one_line(project: Project) -> None:
     _is_refused(project, "sweep=absent.yaml", "absent.yaml")
 
 
+@pytest.mark.rest
 def test_a_config_given_to_snakemake_itself_gets_one_line(project: Project) -> None:
     _is_refused(project, "grid=tiny.yaml", "--config sweep=FILE")
 

@@ -30,6 +30,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
+@pytest.mark.rest
 def test_it_has_the_workflow_and_nothing_generated(unpacked: Path) -> None:
     shipped = unpacked / "sweeplib" / "workflow_files"
     for name in FILES:

@@ -58,6 +58,7 @@ def test_the_code_of_a_figure_writes_the_files_of_the_report_again(finished: Pro
         assert (finished.results / name).read_bytes() == (finished.results / "figures" / name).read_bytes(), name
 
 
+@pytest.mark.rest
 def test_what_plugins_register_works_in_every_stage(finished: Project) -> None:
     """One plugin of each kind: particles with their own state and view, a target, a start, an observable."""
     assert last_overlaps(finished) == {2.0 * LAST}
@@ -148,6 +149,7 @@ def test_a_deleted_dataset_is_made_again(finished: Project) -> None:
     assert files(finished.results / "dataset.zarr") == before
 
 
+@pytest.mark.rest
 def test_after_a_finished_run_nothing_is_left_to_do_and_make_says_what_became_of_the_sweep(finished: Project) -> None:
     """Nothing runs again, not even here, in a copy of the project."""
     done = finished.make("sweep", "CONFIG=desk/tiny.yaml", "RESULTS=desk/results")
@@ -269,6 +271,7 @@ def test_a_user_has_settings_of_snakemake_that_would_change_the_result(
     assert xr.open_zarr(finished.results / "dataset.zarr").sizes["seed"] == 3
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("setting", slow_but(["dry-run", "touch"], "touch"))
 def test_a_sweep_whose_profile_asks_for_less_has_not_succeeded(finished: Project, setting: str) -> None:
     """A pipe is read once: the stages read its complete config."""
@@ -292,6 +295,7 @@ MODULES = {
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("module", slow_but(MODULES, "networks/maths/activations/__init__"))
 def test_an_edit_of_a_module_reruns_the_stages_that_import_it(finished: Project, module: str) -> None:
     finished.append(f"sweeplib/{module}.py", "EDITED = True")
@@ -307,6 +311,7 @@ EDITS = [
 ]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("path", "old", "new", "rerun"), slow_but(EDITS, EDITS[2]))
 def test_edits_are_noticed_from_another_folder(
     finished: Project, path: str, old: str, new: str, rerun: set[str]
@@ -318,6 +323,7 @@ def test_edits_are_noticed_from_another_folder(
     assert set(finished.planned()) == rerun
 
 
+@pytest.mark.rest
 def test_edits_of_the_config_rerun_the_stages_that_read_it(finished: Project) -> None:
     before = files(finished.results)
     finished.edit("desk/tiny.yaml", "figures: [last_overlaps]", "figures: []")
@@ -327,6 +333,7 @@ def test_edits_of_the_config_rerun_the_stages_that_read_it(finished: Project) ->
     assert files(finished.results) == before, "a dry run changes nothing"
 
 
+@pytest.mark.rest
 def test_edits_that_change_no_result_and_a_new_plan_rerun_nothing(finished: Project) -> None:
     (finished.results / "plan.json").unlink()
     finished.sweeplib("plan", "tiny.yaml")
