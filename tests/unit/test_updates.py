@@ -111,6 +111,7 @@ def test_means_at_finite_d_are_those_of_an_independent_code(dynamics, count, rul
             assert abs(float(ds[name].mean()) - known[0]) < 4.0 * math.hypot(own, known[1])
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("rule", "expected"), [("tangent", [0.4528661, 0.3645506]), (None, [0.4555014, 0.3633021])])
 def test_the_map_of_tangent_steps_has_the_numbers_of_an_independent_code(rule, expected):
     """Without the factor 1 + 2/d of Ψ^Var, d = 800, which changes both by less than 2·10⁻⁵."""
@@ -188,6 +189,7 @@ def test_small_clips_at_large_rates_are_normalised_steps(dynamics):
         np.testing.assert_allclose(runs[0][name], runs[1][name], rtol=1e-9)
 
 
+@pytest.mark.rest
 def test_sgd_without_momentum_is_plain():
     problem = dataclasses.replace(COMMITTEE, d=40)
     without, plain = (
