@@ -27,6 +27,10 @@ class GradientFlow(Ode):
     label = "gradient flow"
     counts_steps = False
     reads = Ode.reads - {"Delta", "noise_schedule", "batch_size"} - LOSS - UPDATE
+    undefined = (
+        ("batch_size repeats samples sampling", "a flow for small rates has the mean over all samples"),
+        ("noise_schedule", "the noise of labels leaves the mean of the gradient as it is"),
+    )
     Options = IntegrationOptions
 
     def __init__(self, replicas: Replicas, options: IntegrationOptions) -> None:
