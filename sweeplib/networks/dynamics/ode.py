@@ -89,7 +89,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     undefined: ClassVar[tuple[tuple[str, str], ...]] = (
         ("repeats samples sampling", "its samples are fresh at each instant"),
     )
-    limits = LIMITS
+    limits: ClassVar[tuple[Limit, ...]] = LIMITS
     unaffected_by = frozenset({"times", "thresholds"})
     takes_spectra = True
     uses_drifts = True

@@ -46,13 +46,16 @@ def _few_or_closed(_: Problem) -> str:
     return f"{_FEW}; or one of {closed_losses()} with real labels; or sgd, sgd_chain"
 
 
+OF_NOISY_INPUTS = Limit(
+    "target", "no drifts with noise of inputs", "{default} with {beside}; or sgd, sgd_chain", INPUT_NOISE
+)
 LIMITS = (
     Limit("update", "no drifts of this update", "{default} with {beside} (sgd has no such bound)", SPECTRUM),
     Limit("update", "no drifts of this update and loss", _updates_with_means, RESCALED, _has_no_means),
     Limit("batch_size", "no drifts of batches", "{default} with {beside} in ode (sgd has no such bound)", RESCALED),
     Limit("p", _BY_NODES, _few_or_closed, _LOSS_BY_NODES, value=_fields),
     Limit("p", _BY_NODES, f"{_FEW}; or another update; or sgd, sgd_chain", _UPDATE_BY_NODES, value=_fields),
-    Limit("target", "no drifts with noise of inputs", "{default} with {beside}; or sgd, sgd_chain", INPUT_NOISE),
+    OF_NOISY_INPUTS,
 )
 _AT_FINITE_D, _WITH_IT = "no equations at finite d", "with finite_d; or `finite_d: false`"
 LIMITS_AT_FINITE_D = (
