@@ -72,7 +72,7 @@ def suited(name: str) -> tuple[Problem, ...]:
 def recordable(name: str) -> tuple[str, ...]:
     """Return the observables of a dynamics that apply to every problem."""
     suited = (item for item in OBSERVABLES.values() if item.is_of(DYNAMICS[name].view) and not item.needs)
-    return tuple(item.name for item in suited if item.check is any_problem)
+    return tuple(item.name for item in suited if item.check is any_problem and not item.limits)
 
 
 def _options(name: str) -> tuple[tuple[str, Any], ...]:

@@ -8,7 +8,8 @@ import time
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.dynamics.dynamics import DYNAMICS, ONE_PASS, NumericalOptions, OverlapDynamics
+from sweeplib.networks.dynamics.dynamics import DYNAMICS, ONE_PASS, NumericalOptions
+from sweeplib.networks.dynamics.overlap_dynamics import OverlapDynamics
 from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.problem import Problem
 

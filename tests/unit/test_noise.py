@@ -293,8 +293,8 @@ def test_noise_of_labels_is_that_of_the_problem_for_observables():
 
 REFUSED = [
     ("sgd", ALL | with_loss("huber"), "loss.*not known with a keep_probability"),
-    ("sgd", {"input_noise": 0.4, "labels": "sign"}, "labels.*not known with a input_noise"),
-    ("sgd", {"keep_probability": 0.5, "update": "normalised"}, 'update.*got .normalised.*"plain", its default'),
+    ("sgd", {"input_noise": 0.4, "labels": "sign"}, "labels.*not known with an input_noise"),
+    ("sgd", {"keep_probability": 0.5, "update": "normalised"}, "update.*got .normalised.*plain, its default"),
     ("sgd", {"input_noise": 0.5, "samples": 100}, "samples.*got 100.*null, its default"),
     ("sgd", {"keep_probability": 0.5, "repeats": 2}, "repeats.*got 2"),
     ("sgd", {"keep_probability": 0.5, "offset_scale": 1.0}, "offset_scale.*got 1.0"),
@@ -304,7 +304,7 @@ REFUSED = [
     ("ode", {"noise_schedule": "1/t"}, r"noise_schedule: no label noise at t = 0.*such as `1 / \(t \+ 0.001\)`"),
     ("sgd", {"noise_schedule": "optimal(3)"}, "noise_schedule.*unknown"),
     ("sgd_chain", {"keep_probability": 0.5, "batch_size": 2}, "no overlap chain.*1 with a keep_probability"),
-    ("sgd_chain", {"input_noise": 0.5, "batch_size": 2}, "no overlap chain.*1 with a input_noise"),
+    ("sgd_chain", {"input_noise": 0.5, "batch_size": 2}, "no overlap chain.*1 with an input_noise"),
     ("ode", {"input_noise": 0.5, "target": "lam1 + he3(lam2)"}, "no drifts with noise of inputs.*sgd, sgd_chain"),
     ("ode", {"keep_probability": 0.5, "schedule": "optimal(2)"}, "keep_probability.*no derivatives by the rate"),
     ("ode", {"noise_schedule": "exp(-t)", "schedule": "optimal(2)"}, "noise_schedule.*no derivatives by the rate"),

@@ -22,8 +22,11 @@ BY_VALUE = frozenset(
         "sweeplib.engine.variable",
         "sweeplib.errors",
         "sweeplib.networks.maths.activations.named",
+        "sweeplib.networks.dynamics.ode_limits",
         "sweeplib.networks.problem",
         "sweeplib.networks.problem.columns",
+        "sweeplib.networks.problem.combinations",
+        "sweeplib.networks.problem.limits",
         "sweeplib.networks.problem.base_parameters",
         "sweeplib.networks.problem.problem",
         "sweeplib.networks.problem.parameters",
@@ -46,10 +49,10 @@ LABELS: dict[str, dict[str, int]] = {
 }
 """The arguments (with their positions) of these classes that are only labels for a reader."""
 
-REFUSALS = frozenset({"InputError", "UnknownNameError"})
-"""Exceptions that refuse input."""
+REFUSALS = frozenset({"InputError", "UnknownNameError", "Limit"})
+"""Exceptions that refuse input, and what raises them."""
 
-DECLARED = frozenset({"cost_seconds", "counts_steps", "law_of", "unaffected_by"})
+DECLARED = frozenset({"cost_seconds", "counts_steps", "law_of", "limits", "unaffected_by", "undefined"})
 """Attributes of classes that say something about the numbers or their cost, and do not enter them."""
 
 OPTIONS = frozenset({"NumericalOptions", "Parameters"})

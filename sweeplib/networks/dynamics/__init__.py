@@ -1,7 +1,8 @@
 """The dynamics, one per file: each advances replicas of one shape between recording times."""
 
 from sweeplib.engine.base.registry import import_modules
-from sweeplib.networks.dynamics.dynamics import DYNAMICS, ONE_PASS, Dynamics, OverlapDynamics
+from sweeplib.networks.dynamics.dynamics import DYNAMICS, ONE_PASS, Dynamics
+from sweeplib.networks.dynamics.overlap_dynamics import OverlapDynamics
 from sweeplib.networks.dynamics.replicas import Replicas
 
 __all__ = ["DYNAMICS", "ONE_PASS", "Dynamics", "OverlapDynamics", "Replicas"]

@@ -20,7 +20,7 @@ from sweeplib.networks.dynamics.dynamics import DECAYS, DYNAMICS, ONE_PASS, Nume
 from sweeplib.networks.dynamics.effective_process import History, Setting, effective_history
 from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.dynamics.step_dynamics import StepDynamics
-from sweeplib.networks.dynamics.weight_dynamics import refuse_partial_batches
+from sweeplib.networks.dynamics.weight_dynamics import full_batch
 from sweeplib.networks.maths.overlaps import split_factors
 from sweeplib.networks.problem import Problem
 from sweeplib.networks.views import TwoTimeView, View
@@ -68,6 +68,11 @@ class Dmft(StepDynamics):
     sampled, batches = True, BATCHES
     replicas_at_once = 1
     reads = ONE_PASS | {"batch_size", "samples"} | DECAYS
+    undefined = (
+        ("repeats sampling", "each step takes all samples"),
+        ("noise_schedule", "labels are drawn once"),
+    )
+    limits = full_batch("dmft")
     unaffected_by = frozenset({"times", "thresholds"})
     Options = DmftOptions
     options: DmftOptions
@@ -241,12 +246,6 @@ class Dmft(StepDynamics):
         batch = options.paths // BATCHES
         directions = min(batch // SAMPLES_A_DIRECTION, MOST_BYTES // (16 * batch))
         return max(0, directions - problem.p - problem.k) // problem.p
-
-    @classmethod
-    def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError too unless every step takes all samples of a data set."""
-        super().check(problem, options)
-        refuse_partial_batches(problem, cls.name)
 
 
 class _Errors(Mapping[str, Array]):

@@ -2,9 +2,8 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
-from typing import Any, ClassVar
+from collections.abc import Collection, Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +13,13 @@ from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.registry import Registry
 from sweeplib.engine.run_names import kind_of
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.networks.dynamics.diagnostics import OF_RISK, RISK_ERROR, ROUNDING, Bound, Diagnostic, risk_bounds
+from sweeplib.networks.dynamics.diagnostics import Bound, Diagnostic
 from sweeplib.networks.dynamics.replicas import Replicas
-from sweeplib.networks.problem import PARAMETERS, READERS, Problem, parts_of, problem_expectations
-from sweeplib.networks.views import Blocks, Lazy, OverlapView, View
+from sweeplib.networks.maths.activations import activation
+from sweeplib.networks.maths.activations.activation import bends_off_zero
+from sweeplib.networks.problem import PARAMETERS, READERS, Limit, Problem, parts_of
+from sweeplib.networks.problem.combinations import UNRESOLVED
+from sweeplib.networks.views import View
 
 
 class NumericalOptions(BaseModel):
@@ -45,6 +47,10 @@ class Dynamics(ABC):
     Problems that differ only in those that neither the dynamics nor an observable reads are one case. If `target`,
     `start` and `data` are included, so are those that the problem's target, start and data law act on.
     """
+    undefined: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Pairs of parameters, with spaces between, that it does not read as they mean nothing in it, and a clause why."""
+    limits: ClassVar[tuple[Limit, ...]] = ()
+    """What it does not take of the parameters that it reads, each alone or beside a feature of the problem."""
     replicas_at_once: ClassVar[int]
     """The number of replicas that one instance advances."""
     lanes: ClassVar[tuple[int, int]] = (1, 1)
@@ -202,140 +208,26 @@ class Dynamics(ABC):
         reads = cls.reads | ({"data"} if cls.takes_spectra and problem.has_spectrum else set())
         return reads.union(*(part.acts_on for kind, part in parts_of(problem).items() if kind in reads))
 
-    @classmethod  # noqa: B027 - most dynamics apply to every problem
+    @classmethod
+    def meaningless(cls) -> dict[str, str]:
+        """Return why parameters mean nothing in the dynamics, by their names."""
+        return {name: why for names, why in cls.undefined for name in names.split()}
+
+    @classmethod
+    def limits_of(cls, options: NumericalOptions) -> tuple[Limit, ...]:
+        """The limits with these options; by default those that it has with all."""
+        return cls.limits
+
+    @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError if the dynamics does not apply to the problem with these options."""
+        """Raise InputError if the dynamics does not apply to the problem with these options: it is beyond a limit."""
+        for limit in (*cls.limits_of(options), *(OF_DRIFTS if cls.uses_drifts else ())):
+            limit.refuse(problem)
 
     @staticmethod
     def clock() -> float:
         """Seconds on the clock of deadlines."""
         return time.monotonic()
-
-
-class OverlapDynamics(Dynamics):
-    """A dynamics whose attributes `Q` (n, p, p), `M` (n, p, k) and `a` (n, p) are the current overlaps.
-
-    They are initialised on first use, from the starts of the replicas.
-    """
-
-    view: ClassVar[type[View]] = OverlapView
-    heads: Array | None = None  # the second layers (n, H, p) of all tasks now, where several are trained
-
-    def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
-        super().__init__(replicas, options)
-        self._drift_error = np.full(len(replicas), np.nan)
-        self._bounds: tuple[Bound, ...] = ()
-
-    @cached_property
-    def Q(self) -> Array:
-        """The current overlaps of students (n, p, p)."""
-        return self.replicas.Q.copy()
-
-    @cached_property
-    def M(self) -> Array:
-        """The current overlaps of students and teachers (n, p, k)."""
-        return self.replicas.M.copy()
-
-    @cached_property
-    def by_block(self) -> tuple[Array, Array] | None:
-        """The current Q (n, L, p, p) and M (n, L, p, k) of the blocks of inputs; None if these have one eigenvalue."""
-        start = self.replicas
-        return (start.blocks.Q.copy(), start.blocks.M.copy()) if start.has_spectrum else None
-
-    @property
-    def fields(self) -> tuple[Array, Array, Array]:
-        """The current covariances Q, M, P of the fields."""
-        if self.by_block is None:
-            return self.Q, self.M, self.replicas.P
-        return self._blocks(*self.by_block).weighted()
-
-    def _blocks(self, Q: Array, M: Array) -> Blocks:
-        return Blocks(self.replicas.eigenvalues, Q, M, self.replicas.blocks.P)
-
-    @cached_property
-    def a(self) -> Array:
-        """The student's current second layer (n, p)."""
-        return self.replicas.a.copy()
-
-    def begin_phase(self, phase: int) -> None:
-        """Begin a phase of the tasks: with the teacher's second layer, and the student's, of its task."""
-        self.replicas = self.replicas.at_phase(phase, self.a, self.heads)
-        self.a, self._terms = self.replicas.a.copy(), None
-
-    def look(self) -> list[tuple[Array, View]]:
-        """The current overlaps, with weight one."""
-        view = self.overlap_view(lambda: self.Q, lambda: self.M, self.a, by_block=lambda: self.by_block)
-        view.companion = self.second_view
-        return [(np.ones(len(self.replicas)), view)]
-
-    def second_view(self) -> tuple[OverlapView, float] | None:
-        """The view of a second solution, and the error of this one over the difference to it; None without one."""
-        return None
-
-    def overlap_view(
-        self, Q: Lazy, M: Lazy, a: Array, q: Lazy | None = None, by_block: Callable[[], Any] = lambda: None
-    ) -> OverlapView:
-        """The view of the given overlaps of the replicas; `by_block` returns those of the blocks of inputs."""
-        replicas = self.replicas
-        of_problem = replicas.Delta, replicas.population
-        steps = replicas.d, replicas.batch_size
-        view = OverlapView(Q, M, replicas.P, a, replicas.a_star, *of_problem, q, *steps, replicas.refitted)
-        view.of_labels = replicas.of_labels
-        if (lessons := replicas.lessons) is not None:
-            view.by_task = lambda: lessons.layers(a, self.heads)
-        if replicas.has_spectrum:
-            view.by_block = lambda: self._blocks(*by_block())
-        return view
-
-    @classmethod
-    def diagnostics(
-        cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
-    ) -> dict[str, Diagnostic]:
-        """`risk_error` where a risk without exact form is recorded, `drift_error` of drifts by quadrature."""
-        errors, expectations = {}, problem_expectations(problem)
-        if OF_RISK.intersection(observables) and (problem.has_offsets or not expectations.exact):
-            comment = "of quadrature, estimated by finer rules, and of activations as sums of error functions"
-            errors["risk_error"] = Diagnostic((), RISK_ERROR | {"comment": comment})
-        if cls.uses_drifts and not (expectations.exact and (problem.has_closed_drifts or not cls.drifts_of_updates)):
-            rule = {"comment": "largest at a recording time, over the largest drift; by a finer rule, and form bounds"}
-            errors["drift_error"] = Diagnostic((), {"long_name": "error of the drifts", "units": "1"} | rule, False)
-        return errors
-
-    def diagnosed(self) -> Mapping[str, Array]:
-        """The error of the risk now, and the largest error of the drifts so far, if these have no closed form."""
-        replicas, error = self.replicas, self.risk_errors()
-        values = {} if error is None else {"risk_error": error}
-        if self.uses_drifts and not (replicas.equations if self.drifts_of_updates else replicas.expectations).exact:
-            self._drift_error = np.fmax(self._drift_error, self.drift_errors(self.fields, self.a, self.end_time))
-            values["drift_error"] = self._drift_error
-        return values
-
-    def drift_errors(self, fields: tuple[Array, Array, Array], a: Array, times: Array) -> Array:
-        """The errors (n,) of the drifts that it uses, at some state of the replicas."""
-        return self.replicas.drift_errors(fields, a, times)
-
-    def risk_errors(self) -> Array | None:
-        """The error (n,) of the present risk: of quadrature or forms, and rounding; None for exact forms."""
-        if self.replicas.expectations.exact and not self.replicas.has_offsets:
-            return None
-        return self._judged(np.zeros(len(self.replicas)))
-
-    @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
-    def _judged(self, others: Array) -> Array:
-        """The error (n,) of the present risk with its `others`; the risk and it have `bounds`."""
-        [(_, now)] = self.look()
-        assert isinstance(now, OverlapView)
-        now = now.fields
-        state = (now.Q, now.M, now.P, now.a, now.a_star)
-        risk = now.expectations.risks(*state)
-        terms = np.fmax(self.replicas.risk_terms, np.abs(risk))
-        error = others + now.expectations.risk_errors(risk, *state) + ROUNDING * terms
-        self._bounds = risk_bounds(risk, error, terms)
-        return error
-
-    def bounds(self) -> Sequence[Bound]:
-        """The bounds of the risk, where it has an error."""
-        return self._bounds
 
 
 ONE_PASS = frozenset(
@@ -361,6 +253,20 @@ DECAYS = frozenset({"weight_decay", "second_layer_decay"})
 
 STEPS = DECAYS | LOSS | UPDATE | NOISE
 """The parameters of the steps of SGD, beyond those of `ONE_PASS`."""
+
+
+def _without_drifts(_: Problem) -> str:
+    others = ", ".join(name for name in DYNAMICS if not DYNAMICS[name].uses_drifts)
+    return f"one without kinks off zero, or a dynamics that does not use drifts: {others}"
+
+
+_NO_DRIFTS = "kinks off zero have no drifts", _without_drifts, UNRESOLVED
+OF_DRIFTS = (
+    Limit("activation", *_NO_DRIFTS, lambda it: bends_off_zero(activation(it.activation))),
+    Limit("teacher_activation", *_NO_DRIFTS, lambda it: bends_off_zero(activation(it.teacher))),
+    Limit("target", *_NO_DRIFTS),
+)
+"""The limits of dynamics that use drifts: of a target that kinks, as no activation does, or a committee of kinks."""
 
 
 def _checked(name: str, kind: type[Dynamics]) -> None:

@@ -11,6 +11,7 @@ from sweeplib.networks.dynamics.diagnostics import LARGEST_UNDECIDED, Bound
 from sweeplib.networks.dynamics.dynamics import DYNAMICS, LOSS, UPDATE
 from sweeplib.networks.dynamics.integrated import IntegrationOptions
 from sweeplib.networks.dynamics.ode import Ode
+from sweeplib.networks.dynamics.ode_limits import OF_NOISY_INPUTS
 from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.problem import Problem
 from sweeplib.networks.views import OverlapView
@@ -27,6 +28,11 @@ class GradientFlow(Ode):
     label = "gradient flow"
     counts_steps = False
     reads = Ode.reads - {"Delta", "noise_schedule", "batch_size"} - LOSS - UPDATE
+    limits = (OF_NOISY_INPUTS,)
+    undefined = (
+        ("batch_size repeats samples sampling", "a flow for small rates has the mean over all samples"),
+        ("noise_schedule", "the noise of labels leaves the mean of the gradient as it is"),
+    )
     Options = IntegrationOptions
 
     def __init__(self, replicas: Replicas, options: IntegrationOptions) -> None:

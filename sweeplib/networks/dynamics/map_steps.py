@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.errors import InputError
 from sweeplib.networks.kernels.steps import factor_address
 from sweeplib.networks.numerics.compiled import call_by_address
-from sweeplib.networks.problem import UPDATES, Problem, Rule
+from sweeplib.networks.problem import UPDATES, Limit, Problem, Rule
+from sweeplib.networks.problem.combinations import RESCALED, SPECTRUM, TANGENT
 
 FEWEST_SAMPLES = 16
 """The smallest batch whose gradient has a norm that its mean square stands for, to some percent."""
@@ -61,15 +61,18 @@ def with_velocities(
     return Q + X + X.swapaxes(-1, -2) + U, M + N, N, X.swapaxes(-1, -2) + U, U
 
 
-def refuse_updates(problem: Problem) -> None:
-    """Raise InputError for tangent steps of inputs with a spectrum, and for rescaled ones of a small batch."""
-    step = UPDATES[problem.update]
-    if step.is_tangent and problem.has_spectrum:
-        expected = f"plain with inputs of {problem.data} in overlap_map"
-        raise InputError("no overlap map", key="update", value=problem.update, expected=expected)
-    if step.factor is not None and step.memory is None and problem.batch_size < FEWEST_SAMPLES:
-        expected = (
-            f"at least {FEWEST_SAMPLES} with the update {problem.update} in overlap_map: the norm of the gradient "
-        )
-        expected += "of a small batch varies; ode has that of one sample"
-        raise InputError("no overlap map", key="batch_size", value=problem.batch_size, expected=expected)
+def _is_small(problem: Problem) -> bool:
+    return UPDATES[problem.update].memory is None and problem.batch_size < FEWEST_SAMPLES
+
+
+LIMITS = (
+    Limit("update", "no overlap map", "plain with {beside} in overlap_map", SPECTRUM, TANGENT.is_of),
+    Limit(
+        "batch_size",
+        "no overlap map",
+        f"at least {FEWEST_SAMPLES} with {{beside}} in overlap_map: the norm of the gradient of a small batch varies; "
+        "ode has that of one sample",
+        RESCALED,
+        _is_small,
+    ),
+)

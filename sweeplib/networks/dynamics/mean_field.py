@@ -14,10 +14,9 @@ import math
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.errors import InputError
-from sweeplib.networks.dynamics.dynamics import DYNAMICS, NumericalOptions
+from sweeplib.networks.dynamics.dynamics import DYNAMICS
 from sweeplib.networks.dynamics.particle_dynamics import ParticleDynamics, Start
-from sweeplib.networks.problem import Problem
+from sweeplib.networks.problem import Limit
 
 SINGULAR = 1e-12
 """Eigenvalues of P, relative to the largest, below which a direction is not in the teacher's span."""
@@ -28,6 +27,15 @@ class MeanField(ParticleDynamics):
 
     name = "mean_field"
     label = "mean field"
+    limits = (
+        *ParticleDynamics.limits,
+        Limit(
+            "d",
+            "no mean field in so few dimensions",
+            lambda it: f"at least k + 2 = {it.k + 2}; `weight_flow` takes every d",
+            where=lambda it: it.d < it.k + 2,
+        ),
+    )
 
     def start_of(self, i: int) -> Start:
         """The overlaps and norms of SGD's own weights, with u = L*⁺ m, P = L* L*ᵀ, and q the rest of the norm."""
@@ -40,28 +48,16 @@ class MeanField(ParticleDynamics):
         """The dimension of the rest of the input."""
         return int(self.replicas.d[i]) - L_star.shape[1]
 
-    @classmethod
-    def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError where the rest of the input has less than two dimensions."""
-        super().check(problem, options)
-        if problem.d < problem.k + 2:
-            expected = f"at least k + 2 = {problem.k + 2}; `weight_flow` takes every d"
-            raise InputError("no mean field in so few dimensions", key="d", value=problem.d, expected=expected)
-
 
 class MeanFieldHighDimensional(MeanField):
     """The limit p → ∞ and d → ∞: Ξ_ij = 0 for i ≠ j."""
 
     name = "mean_field_hd"
     label = "mean field, d → ∞"
+    limits = ParticleDynamics.limits
 
     def _dimension(self, i: int, L_star: Array) -> float:
         return math.inf
-
-    @classmethod
-    def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError for inputs that are no mixture of isotropic Gaussians: every dimension will do."""
-        super(MeanField, cls).check(problem, options)
 
 
 def root(P: Array) -> Array:

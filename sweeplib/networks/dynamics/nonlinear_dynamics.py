@@ -18,7 +18,7 @@ from sweeplib.networks.dynamics.mean_field import MeanField
 from sweeplib.networks.dynamics.particle_dynamics import NoiseOptions
 from sweeplib.networks.dynamics.replicas import Replicas, Starts
 from sweeplib.networks.maths.overlaps import Overlaps
-from sweeplib.networks.problem import Problem
+from sweeplib.networks.problem import Limit, Problem
 from sweeplib.networks.views import NetworkView, View
 
 PARTICLES = 1024
@@ -77,6 +77,15 @@ class NonlinearDynamics(MeanField):
 
     name = "nonlinear_dynamics"
     label = "nonlinear dynamics"
+    limits = (
+        *MeanField.limits,
+        Limit(
+            "a",
+            "no law for the other particles",
+            "one number",
+            where=lambda it: isinstance(it.resolved("a"), str | tuple),
+        ),
+    )
     Options = NonlinearOptions
     replicas_at_once = 1
 
@@ -102,14 +111,12 @@ class NonlinearDynamics(MeanField):
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError for fewer particles than units, and for units of different weight in the network."""
+        """Raise InputError too for fewer particles than units."""
         super().check(problem, options)
         assert isinstance(options, NonlinearOptions)
         if options.particles < problem.p:
             expected = f"at least the p = {problem.p} units"
             raise InputError("too few particles", key="particles", value=options.particles, expected=expected)
-        if isinstance(problem.a, str) or (isinstance(problem.a, tuple) and len(set(problem.a)) > 1):
-            raise InputError("no law for the other particles", key="a", value=problem.a, expected="one number")
 
     @classmethod
     def work(cls, problem: Problem, time: float) -> float:

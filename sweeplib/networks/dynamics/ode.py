@@ -30,10 +30,11 @@ from sweeplib.networks.dynamics.diagnostics import (
     Diagnostic,
     risk_bounds,
 )
-from sweeplib.networks.dynamics.dynamics import DYNAMICS, ONE_PASS, STEPS, NumericalOptions, OverlapDynamics
+from sweeplib.networks.dynamics.dynamics import DYNAMICS, ONE_PASS, STEPS, NumericalOptions
 from sweeplib.networks.dynamics.finite_size import FINEST, MeanIntegration, MeanSystem
 from sweeplib.networks.dynamics.integrated import IntegratedDynamics, IntegrationOptions, passage_errors
-from sweeplib.networks.dynamics.ode_problems import refuse_at_finite_d, refuse_noisy_inputs, refuse_steps, refuse_widths
+from sweeplib.networks.dynamics.ode_limits import LIMITS, LIMITS_AT_FINITE_D
+from sweeplib.networks.dynamics.overlap_dynamics import OverlapDynamics
 from sweeplib.networks.dynamics.overlap_states import LOST, Overlaps, states_of
 from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.dynamics.step_moments import StepMoments
@@ -44,7 +45,7 @@ from sweeplib.networks.maths.expectations import SLOW, Expectations
 from sweeplib.networks.maths.expectations.addresses import drifts_address, risk_address
 from sweeplib.networks.maths.overlaps import are_dependent, teacher_factors
 from sweeplib.networks.numerics.integrators.integration import Integration
-from sweeplib.networks.problem import UPDATES, Problem
+from sweeplib.networks.problem import UPDATES, Limit, Problem
 from sweeplib.networks.views import OverlapView, View
 
 SAFETY, COARSER = 0.1, 10.0
@@ -85,6 +86,10 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     replicas_at_once = 256
     cost_seconds = (3e-11, 0.0, 0.0)
     reads = ONE_PASS | {"batch_size", "schedule", "tasks"} | STEPS
+    undefined: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("repeats samples sampling", "its samples are fresh at each instant"),
+    )
+    limits: ClassVar[tuple[Limit, ...]] = LIMITS
     unaffected_by = frozenset({"times", "thresholds"})
     takes_spectra = True
     uses_drifts = True
@@ -365,16 +370,10 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         return self._times.copy()
 
     @classmethod
-    def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError for a loss or a step without closed form of more than `MOST_FIELDS` fields.
-
-        And with `finite_d` for a schedule, another loss or step, and more teacher rows than dimensions.
-        """
-        refuse_steps(problem)
-        refuse_widths(problem)
-        refuse_noisy_inputs(problem)
-        if isinstance(options, OdeOptions) and options.finite_d:
-            refuse_at_finite_d(problem)
+    def limits_of(cls, options: NumericalOptions) -> tuple[Limit, ...]:
+        """The limits, and those of the equations at finite d."""
+        at_finite_d = isinstance(options, OdeOptions) and options.finite_d
+        return (*cls.limits, *LIMITS_AT_FINITE_D) if at_finite_d else cls.limits
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:

@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.dynamics.dynamics import DECAYS, DYNAMICS, ONE_PASS, UPDATE, NumericalOptions
 from sweeplib.networks.dynamics.map_steps import (
+    LIMITS,
     Velocities,
-    refuse_updates,
     rescaled_times,
     resting_velocities,
     with_velocities,
@@ -69,6 +69,8 @@ class OverlapMap(StepDynamics):
     uses_drifts = True
     drifts_of_updates = False
     reads = ONE_PASS | {"batch_size", "schedule"} | DECAYS | UPDATE
+    undefined = (("repeats samples sampling", "its batches are fresh at each step"),)
+    limits = LIMITS
     unaffected_by = frozenset({"times", "thresholds"})
     takes_spectra = True
 
@@ -318,12 +320,6 @@ class OverlapMap(StepDynamics):
             reached = levels[:, None] <= self.targets[waiting]
             exits = reached & (self.exits[waiting] < 0)
             self.exits[waiting] = np.where(exits, self.step[waiting, None], self.exits[waiting])
-
-    @classmethod
-    def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError too for steps of which there is no map."""
-        super().check(problem, options)
-        refuse_updates(problem)
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.errors import InputError, SweeplibError
+from sweeplib.errors import SweeplibError
 from sweeplib.networks.dynamics.diagnostics import OF_RISK, Bound, Diagnostic, risk_bounds
 from sweeplib.networks.dynamics.dynamics import DECAYS, OFFSETS, ONE_PASS, NumericalOptions
 from sweeplib.networks.dynamics.integrated import IntegratedDynamics, IntegrationOptions
@@ -41,7 +41,8 @@ from sweeplib.networks.maths.particles.inputs import (
 )
 from sweeplib.networks.maths.particles.self_terms import self_rule
 from sweeplib.networks.maths.particles.smoothing import smoothing
-from sweeplib.networks.problem import DATA, Problem
+from sweeplib.networks.problem import DATA, Limit, Problem
+from sweeplib.networks.problem.combinations import NO_MIXTURE, mixtures
 from sweeplib.networks.problem.targets import target
 from sweeplib.networks.views import NetworkView, View
 
@@ -88,6 +89,13 @@ class ParticleDynamics(IntegratedDynamics):
     counts_steps = False
     cost_seconds = (2e-11, 0.0, 0.0)
     reads = (ONE_PASS - {"Delta"}) | {"schedule", "data"} | OFFSETS | DECAYS
+    undefined = (
+        ("repeats samples sampling", "a flow for small rates has the mean over all samples"),
+        ("noise_schedule", "the noise of labels leaves the mean of the gradient as it is"),
+    )
+    limits: ClassVar[tuple[Limit, ...]] = (
+        Limit("data", "no mixture of isotropic Gaussians", "", NO_MIXTURE, choices=mixtures),
+    )
     unaffected_by = frozenset({"times", "thresholds"})
     Options: ClassVar[type[ParticleOptions]] = NoiseOptions
     options: ParticleOptions
@@ -273,13 +281,6 @@ class ParticleDynamics(IntegratedDynamics):
     def evaluations(self) -> NDArray[np.int64]:
         """The number of right-hand sides evaluated so far (n,)."""
         return np.array([path.evaluations for path in self._paths])
-
-    @classmethod
-    def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError for inputs that are no mixture of isotropic Gaussians."""
-        if DATA[problem.data].classes is None:
-            laws = [name for name in DATA if DATA[name].classes is not None]
-            raise InputError("no mixture of isotropic Gaussians", key="data", value=problem.data, choices=laws)
 
     @classmethod
     def reads_of(cls, problem: Problem, options: NumericalOptions) -> frozenset[str]:

@@ -31,13 +31,14 @@ from sweeplib.engine.base.arrays import Array
 from sweeplib.errors import InputError
 from sweeplib.networks.dynamics.dynamics import DECAYS, DYNAMICS, NumericalOptions
 from sweeplib.networks.dynamics.lane_dynamics import LaneDynamics, rows, unrolled
+from sweeplib.networks.dynamics.ode_limits import closed_losses
 from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.dynamics.step_dynamics import functions_of
 from sweeplib.networks.kernels.factors import reflection
 from sweeplib.networks.kernels.lanes import round_of
 from sweeplib.networks.kernels.sde import Settings, sde_network, sde_prepare, sde_step, sde_work
 from sweeplib.networks.maths.overlaps import on_sphere, teacher_factors
-from sweeplib.networks.problem import LOSSES, Problem
+from sweeplib.networks.problem import Limit, Problem
 
 
 class SdeOptions(NumericalOptions):
@@ -51,6 +52,10 @@ class SdeOptions(NumericalOptions):
     samples: int = Field(default=2, ge=1, le=1024)
 
 
+def _closed(_: Problem) -> str:
+    return f"one of {closed_losses()} in sde; or sgd, sgd_chain, ode"
+
+
 class Sde(LaneDynamics):
     """Replicas of the diffusion: the state is Q, M and a; exits are at the resolution of its own steps."""
 
@@ -59,6 +64,8 @@ class Sde(LaneDynamics):
     uses_drifts = True
     cost_seconds = (2e-10, 0.0, 0.0)
     reads = LaneDynamics.reads | {"batch_size", "schedule", "noise_schedule", "loss"} | DECAYS
+    undefined = (("repeats samples sampling", "its samples are fresh at each instant"),)
+    limits = (Limit("loss", "no drifts at order 1/d", _closed, where=lambda it: not it.has_closed_drifts),)
     unaffected_by = frozenset({"times", "thresholds"})
     Options = SdeOptions
     options: SdeOptions
@@ -99,17 +106,14 @@ class Sde(LaneDynamics):
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError too for a loss without closed drifts, and batches with one sample in the noise: no pairs."""
+        """Raise InputError too for batches of steps with one sample in the noise: no pairs."""
         super().check(problem, options)
-        if not problem.has_closed_drifts:
-            closed = ", ".join(name for name in LOSSES if LOSSES[name].drifts is not None)
-            expected = f"one of {closed} in sde; or sgd, sgd_chain, ode"
-            raise InputError("no drifts at order 1/d", key="loss", value=problem.loss, expected=expected)
         if problem.batch_size > 1 and isinstance(options, SdeOptions) and options.samples < 2:
-            expected = "at least 2, for steps of SGD with a batch"
-            raise InputError(
-                "the noise of the sde has no pairs of samples", key="samples", value=options.samples, expected=expected
+            reason, expected = (
+                "the noise of the sde has no pairs of samples",
+                "at least 2, for steps of SGD with a batch",
             )
+            raise InputError(reason, key="samples", value=options.samples, expected=expected)
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:

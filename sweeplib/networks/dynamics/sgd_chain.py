@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.errors import InputError
 from sweeplib.networks.dynamics.dynamics import DYNAMICS, STEPS, NumericalOptions
 from sweeplib.networks.dynamics.lane_dynamics import LaneDynamics, rows, unrolled
 from sweeplib.networks.dynamics.replicas import Replicas
@@ -30,10 +29,23 @@ from sweeplib.networks.kernels.chain_reuse import reuse_step, reuse_work
 from sweeplib.networks.kernels.lanes import round_of
 from sweeplib.networks.kernels.replay import replay_step, replay_work
 from sweeplib.networks.maths.overlaps import split_factors, teacher_factors
-from sweeplib.networks.problem import UPDATES, Problem
+from sweeplib.networks.problem import UPDATES, Limit, Problem
+from sweeplib.networks.problem.combinations import (
+    DROPOUT,
+    INPUT_NOISE,
+    ONE_LEVEL,
+    REPEATS,
+    SPECTRUM,
+    UPDATE,
+    VELOCITIES,
+)
 
 LARGEST_REUSED = 128
 """The largest batch that is used several times: the chain keeps the Gram matrix of its samples, one per lane."""
+
+
+_NO_CHAIN, _SGD = "no overlap chain", "sgd_chain (sgd has no such bound)"
+_BESIDE = _NO_CHAIN, f"{{default}} with {{beside}} in {_SGD}"
 
 
 class SgdChain(LaneDynamics):
@@ -42,6 +54,36 @@ class SgdChain(LaneDynamics):
     name = "sgd_chain"
     label = "SGD (overlap chain)"
     reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule", "tasks"} | STEPS
+    undefined = (("samples sampling", "the overlaps of a student that sees samples again are no Markov chain"),)
+    limits = (
+        Limit("repeats", *_BESIDE, UPDATE),
+        Limit("batch_size", *_BESIDE, VELOCITIES),
+        Limit("batch_size repeats", *_BESIDE, DROPOUT),
+        Limit("batch_size repeats", *_BESIDE, INPUT_NOISE),
+        Limit("batch_size repeats update", *_BESIDE, SPECTRUM),
+        # a sample needs a component outside of the span of the weights, and of the velocities
+        Limit(
+            "d",
+            _NO_CHAIN,
+            lambda it: f"at least 2 p + k = {2 * it.p + it.k} for {_SGD}",
+            VELOCITIES,
+            lambda it: it.d < 2 * it.p + it.k,
+        ),
+        Limit(
+            "d",
+            _NO_CHAIN,
+            lambda it: f"at least p + k = {it.p + it.k} for {_SGD}",
+            ONE_LEVEL,
+            lambda it: it.d < it.p + it.k,
+        ),
+        Limit(
+            "batch_size",
+            "batch too large to be reused",
+            f"at most {LARGEST_REUSED} with {{beside}} in {_SGD}",
+            REPEATS,
+            lambda it: it.batch_size > LARGEST_REUSED,
+        ),
+    )
     law_of = "sgd"
     cost_seconds = (0.75e-10, 1.1e-8, 4e-9)
     unaffected_by = frozenset({"times", "thresholds"})
@@ -136,47 +178,11 @@ class SgdChain(LaneDynamics):
         of_sample = 20.0 * (width + 3) + 8.0 * problem.p * width * problem.repeats
         return time / problem.step_time() * problem.batch_size * of_sample * len(problem.blocks[0])
 
-    @classmethod
-    def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError too unless d ≥ p + k: a sample needs a component outside the span of the weights.
-
-        With momentum, of weights and velocities: d ≥ 2p + k. Batches are refused for inputs with several eigenvalues,
-        momentum and disturbed inputs. Used again they are refused for all updates that are not plain, and if large.
-        """
-        super().check(problem, options)
-        step = UPDATES[problem.update]
-        least, words = (2 * problem.p, "2 p") if step.has_velocities else (problem.p, "p")
-        if not step.is_plain:
-            _refuse_batches(problem, f"the update {problem.update}", *([] if step.has_velocities else ["repeats"]))
-        for name in ("keep_probability", "input_noise"):
-            if name in problem.differing_names:
-                _refuse_batches(problem, f"a {name}")
-        if problem.has_spectrum:
-            _refuse_batches(problem, f"inputs of {problem.data}")
-            if not step.is_plain:
-                expected = f"plain with inputs of {problem.data} in sgd_chain (sgd has no such bound)"
-                raise InputError("no overlap chain", key="update", value=problem.update, expected=expected)
-        elif problem.d < least + problem.k:
-            expected = f"at least {words} + k = {least + problem.k} for sgd_chain (sgd has no such bound)"
-            raise InputError("no overlap chain", key="d", value=problem.d, expected=expected)
-        if problem.repeats > 1 and problem.batch_size > LARGEST_REUSED:
-            expected = f"at most {LARGEST_REUSED} with repeats > 1 in sgd_chain (sgd has no such bound)"
-            raise InputError(
-                "batch too large to be reused", key="batch_size", value=problem.batch_size, expected=expected
-            )
-
 
 def with_velocities(A: Array, B: Array, count: int) -> tuple[Array, Array]:
     """A (n, p, k) and B (n, p, p) with so many rows of zero, those of velocities, and columns of B before theirs."""
     before = (0, 0), (count, 0)
     return np.pad(A, (*before, (0, 0))), np.pad(B, (*before, (count, 0)))
-
-
-def _refuse_batches(problem: Problem, of: str, *names: str) -> None:
-    for name in names or ("batch_size", "repeats"):
-        if getattr(problem, name) > 1:
-            expected = f"1 with {of} in sgd_chain (sgd has no such bound)"
-            raise InputError("no overlap chain", key=name, value=getattr(problem, name), expected=expected)
 
 
 def block_settings(replicas: Replicas) -> BlockSettings:

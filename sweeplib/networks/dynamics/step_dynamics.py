@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.errors import InputError
-from sweeplib.networks.dynamics.dynamics import ONE_PASS, NumericalOptions, OverlapDynamics
+from sweeplib.networks.dynamics.dynamics import ONE_PASS, NumericalOptions
+from sweeplib.networks.dynamics.overlap_dynamics import OverlapDynamics
 from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.kernels.functions import NO_DRIFTS, functions
 from sweeplib.networks.kernels.lanes import Functions
@@ -41,12 +42,13 @@ class StepDynamics(OverlapDynamics):
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError for a weight decay by which a step takes all weights away, or changes their sign."""
+        """Raise InputError too for a weight decay by which a step takes all weights away, or changes their sign."""
         length = cls.step_length(problem, options) / problem.repeats
         decay, T = problem.weight_decay, problem.step_time() * max(1.0, length)
         if decay * T >= 1.0:
             expected = f"less than {1.0 / T:g}: a step of the time {T:g} multiplies weights by 1 - {T:g} weight_decay"
             raise InputError("a step leaves nothing of the weights", key="weight_decay", value=decay, expected=expected)
+        super().check(problem, options)
 
     @staticmethod
     def step_length(problem: Problem | Replicas, options: NumericalOptions) -> float:

@@ -17,7 +17,7 @@ from sweeplib.networks.dynamics.diagnostics import OF_RISK, RISK_ERROR, ROUNDING
 from sweeplib.networks.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, OFFSETS, ONE_PASS, NumericalOptions
 from sweeplib.networks.dynamics.integrated import IntegratedDynamics, IntegrationOptions, passage_errors
 from sweeplib.networks.dynamics.replicas import Replicas
-from sweeplib.networks.dynamics.weight_dynamics import WeightDynamics, refuse_partial_batches
+from sweeplib.networks.dynamics.weight_dynamics import WeightDynamics, full_batch
 from sweeplib.networks.kernels.functions import functions
 from sweeplib.networks.kernels.numbers import COUNT, Numbers
 from sweeplib.networks.kernels.schedules import rates
@@ -59,6 +59,11 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
     counts_steps = False
     cost_seconds = (1.2e-10, 0.0, 0.0)
     reads = ONE_PASS | {"batch_size", "samples", "schedule", "data"} | OFFSETS | DECAYS | LOSS
+    undefined = (
+        ("repeats sampling", "the flow takes all samples at each instant"),
+        ("noise_schedule", "labels are drawn once"),
+    )
+    limits = (*WeightDynamics.limits, *full_batch("training_flow"))
     unaffected_by = frozenset({"times", "thresholds"})
     Options = IntegrationOptions
     options: IntegrationOptions
@@ -215,12 +220,6 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
             return {}
         comment = "difference to a solution at ten times the tolerance; at least a tenth of the tolerance"
         return {"risk_error": Diagnostic((), RISK_ERROR | {"comment": comment})}
-
-    @classmethod
-    def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError too unless the training set is the batch of every step."""
-        super().check(problem, options)
-        refuse_partial_batches(problem, cls.name)
 
     @staticmethod
     def memory(problem: Problem, options: NumericalOptions) -> int:

@@ -5,13 +5,14 @@ A training set is the first n = `samples` of the stream of a run. It is not stor
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.budget import CASE_BYTES, refuse_more
-from sweeplib.errors import InputError
-from sweeplib.networks.dynamics.dynamics import NumericalOptions, OverlapDynamics
+from sweeplib.networks.dynamics.dynamics import NumericalOptions
+from sweeplib.networks.dynamics.overlap_dynamics import OverlapDynamics
 from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.dynamics.step_dynamics import functions_of
 from sweeplib.networks.kernels.labels import inputs_address, labels
@@ -23,12 +24,19 @@ from sweeplib.networks.maths.offsets import MOST_FIELDS, OffsetRisks
 from sweeplib.networks.maths.overlaps import block_overlaps
 from sweeplib.networks.numerics.compiled import specialised
 from sweeplib.networks.numerics.random import stream_key
-from sweeplib.networks.problem import DATA, DEFAULTS, UPDATES, Problem
+from sweeplib.networks.problem import DATA, DEFAULTS, UPDATES, Limit, Problem
+from sweeplib.networks.problem.combinations import FRESH_SAMPLES, NO_MIXTURE, OFFSETS, mixtures
 from sweeplib.networks.problem.targets import target
 from sweeplib.networks.views import OverlapView, TrainingView, View
 
 _OF_DIVERGED = np.errstate(over="ignore", invalid="ignore")
 """Only runs that diverged overflow here."""
+
+
+def _has_no_risk(problem: Problem) -> bool:
+    """Whether the population risk of students with offsets cannot be computed."""
+    forms = [activation(name) for name in target(problem.learned).activations]
+    return problem.target != DEFAULTS["target"] and (problem.k > MOST_FIELDS or any(map(kinks, forms)))
 
 
 class WeightDynamics(OverlapDynamics):
@@ -38,6 +46,16 @@ class WeightDynamics(OverlapDynamics):
     """
 
     view = TrainingView
+    limits: ClassVar[tuple[Limit, ...]] = (
+        Limit("data", "no risk of units with offsets", "", OFFSETS, NO_MIXTURE.is_of, choices=mixtures),
+        Limit(
+            "target",
+            "no risk of units with offsets",
+            f"a committee, or a formula of at most {MOST_FIELDS} fields without kinks; mean_field takes this one",
+            OFFSETS,
+            _has_no_risk,
+        ),
+    )
 
     def __init__(self, replicas: Replicas, options: NumericalOptions, precision: str = "float64") -> None:
         super().__init__(replicas, options)
@@ -139,10 +157,8 @@ class WeightDynamics(OverlapDynamics):
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError too for a training set that is too large for any machine, and for offsets without a risk."""
+        """Raise InputError too for a training set that is too large for any machine."""
         super().check(problem, options)
-        if problem.has_offsets:
-            _check_offsets(problem)
         if problem.samples is not None:
             needed = cls.memory(problem, options)
             refuse_more("bytes of a training set", needed, CASE_BYTES, key="samples", instead="fewer samples")
@@ -170,7 +186,7 @@ def _double(weights: Sequence[tuple[Array, Array]]) -> Iterator[tuple[Array, Arr
 def population_with(replicas: Replicas, b: Array) -> OffsetRisks:
     """The expectations over the inputs for units with offsets b (n, p)."""
     law = DATA[replicas.data]
-    assert law.classes is not None  # by `check`
+    assert law.classes is not None  # by `limits`
     committee = law.teacher and replicas.target == DEFAULTS["target"]
     return OffsetRisks(
         replicas.activation,
@@ -182,24 +198,11 @@ def population_with(replicas: Replicas, b: Array) -> OffsetRisks:
     )
 
 
-def _check_offsets(problem: Problem) -> None:
-    """Raise InputError where the population risk of students with offsets cannot be computed."""
-    if DATA[problem.data].classes is None:
-        laws = [name for name in DATA if DATA[name].classes is not None]
-        raise InputError("no risk of units with offsets", key="data", value=problem.data, choices=laws)
-    if problem.target == DEFAULTS["target"]:
-        return
-    forms = [activation(name) for name in target(problem.learned).activations]
-    if problem.k > MOST_FIELDS or any(map(kinks, forms)):
-        expected = f"a committee, or a formula of at most {MOST_FIELDS} fields without kinks; mean_field takes this one"
-        raise InputError("no risk of units with offsets", key="target", value=problem.target, expected=expected)
-
-
-def refuse_partial_batches(problem: Problem, name: str) -> None:
-    """Raise InputError unless every step takes all samples of a training set, for a dynamics of this name."""
-    if problem.samples is None:
-        expected = f"a number, the same as `batch_size`: {name} reuses a data set of n = α d samples"
-        raise InputError("no data set", key="samples", value=None, expected=expected)
-    if problem.batch_size != problem.samples:
-        expected = f"{problem.samples}, as `samples`: a step of {name} takes the whole data set"
-        raise InputError("no full batch", key="batch_size", value=problem.batch_size, expected=expected)
+def full_batch(name: str) -> tuple[Limit, ...]:
+    """The limits of a dynamics of this name whose steps all take the samples of a training set."""
+    reused = f"a number, the same as `batch_size`: {name} reuses a data set of n = α d samples"
+    whole = f"{{it.samples}}, as `samples`: a step of {name} takes the whole data set"
+    return (
+        Limit("samples", "no data set", reused, FRESH_SAMPLES, lambda _: True),
+        Limit("batch_size", "no full batch", whole, where=lambda it: it.batch_size != it.samples),
+    )

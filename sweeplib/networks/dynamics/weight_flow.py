@@ -6,10 +6,9 @@ over all d coordinates of the input. Second layers follow ȧ_i = ε (E[σ(λ_i) 
 
 import numpy as np
 
-from sweeplib.errors import InputError
-from sweeplib.networks.dynamics.dynamics import DYNAMICS, NumericalOptions
+from sweeplib.networks.dynamics.dynamics import DYNAMICS
 from sweeplib.networks.dynamics.particle_dynamics import ParticleDynamics, ParticleOptions, Start
-from sweeplib.networks.problem import Problem
+from sweeplib.networks.problem import Limit, Problem
 
 MOST_DIMENSIONS = 16
 """With more, low-discrepancy points of the input give no drift to be relied on."""
@@ -20,6 +19,15 @@ class WeightFlow(ParticleDynamics):
 
     name = "weight_flow"
     label = "weight flow"
+    limits = (
+        *ParticleDynamics.limits,
+        Limit(
+            "d",
+            "too many dimensions",
+            f"at most {MOST_DIMENSIONS}; `gradient_flow` follows the overlaps instead",
+            where=lambda it: it.d > MOST_DIMENSIONS,
+        ),
+    )
     Options = ParticleOptions
 
     def start_of(self, i: int) -> Start:
@@ -32,14 +40,6 @@ class WeightFlow(ParticleDynamics):
     def dimensions(cls, problem: Problem) -> int:
         """All d of them."""
         return problem.d
-
-    @classmethod
-    def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError for more dimensions than can be integrated over."""
-        super().check(problem, options)
-        if problem.d > MOST_DIMENSIONS:
-            expected = f"at most {MOST_DIMENSIONS}; `gradient_flow` follows the overlaps instead"
-            raise InputError("too many dimensions", key="d", value=problem.d, expected=expected)
 
 
 DYNAMICS.register("weight_flow", WeightFlow)

@@ -6,23 +6,15 @@ f − f* is a sum over blocks, and so is its variance: R_b = ½ λ_b (āᵀQ_b �
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.errors import InputError
 from sweeplib.networks.observables.observable import OBSERVABLES, Observable
 from sweeplib.networks.observables.risk import READS
-from sweeplib.networks.problem import DEFAULTS, Problem
+from sweeplib.networks.problem import Limit
 from sweeplib.networks.views import OverlapView
 
-NO_SUM = "no `risk_of_block`: this risk is no sum over the blocks"
-
-
-def check(problem: Problem) -> None:
-    """InputError unless student and teacher are linear: other risks are no sums over blocks."""
-    expected = "`linear` with a linear committee; or `cosine_of_block`, for all students"
-    for key, value in (("activation", problem.activation), ("teacher_activation", problem.teacher)):
-        if value != "linear":
-            raise InputError(NO_SUM, key=key, value=value, expected=expected)
-    if problem.target != DEFAULTS["target"]:
-        raise InputError(NO_SUM, key="target", value=problem.target, expected=expected)
+_NO_SUM = (
+    "no `risk_of_block`: this risk is no sum over the blocks",
+    "`linear` with a linear committee; or `cosine_of_block`, for all students",
+)
 
 
 def of_units(now: OverlapView) -> Array:
@@ -40,7 +32,11 @@ OBSERVABLES.add(
         "population risk from a block of inputs",
         r"\mathcal{R}_b",
         reads=READS,
-        check=check,
+        limits=(
+            Limit("activation", *_NO_SUM, where=lambda it: it.activation != "linear"),
+            Limit("teacher_activation", *_NO_SUM, where=lambda it: it.teacher != "linear"),
+            Limit("target", *_NO_SUM),
+        ),
         needs_teacher=True,
         least=0.0,
     ),

@@ -2,6 +2,7 @@
 
 from sweeplib.networks.problem.base_parameters import CORE
 from sweeplib.networks.problem.data import DATA, DataLaw
+from sweeplib.networks.problem.limits import Feature, Limit
 from sweeplib.networks.problem.losses import LOSSES, Criterion, Loss
 from sweeplib.networks.problem.parameters import (
     DEFAULTS,
@@ -46,6 +47,8 @@ __all__ = [
     "Course",
     "Criterion",
     "DataLaw",
+    "Feature",
+    "Limit",
     "Loss",
     "Parameter",
     "Parameters",

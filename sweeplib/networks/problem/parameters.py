@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 from sweeplib.errors import InputError, SweeplibError
 
 if TYPE_CHECKING:
+    from sweeplib.networks.problem.limits import Limit
     from sweeplib.networks.problem.problem import Problem
 
 PROBLEM = "problem"
@@ -154,12 +155,14 @@ class Part:
 
     parameters : its own parameters, which its functions get by name, or read from the problem.
     reads : the other parameters of a problem that it acts on.
-    check : function (problem) that raises InputError for problems to which it does not apply.
+    limits : what it does not take of a problem.
+    check : function (problem) that raises InputError for other problems to which it does not apply.
     """
 
     name: str
     parameters: type[Parameters] = Parameters
     reads: frozenset[str] = frozenset()
+    limits: "tuple[Limit, ...]" = ()
     check: Callable[["Problem"], None] = any_problem
 
     @cached_property
@@ -183,4 +186,6 @@ class Part:
             if getattr(problem, name) is None:
                 expected = PARAMETERS[name].meaning.rstrip(".")
                 raise InputError(f"{self.name} needs it", key=name, value=None, expected=expected)
+        for limit in self.limits:
+            limit.refuse(problem)
         self.check(problem)

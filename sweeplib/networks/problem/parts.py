@@ -81,10 +81,13 @@ def refuse_of_parts(problem: "Problem", parts: Mapping[str, Part]) -> None:
                 refuse_unread(problem, [name], kind, {parts[kind].name: parts[kind].acts_on})
 
 
-def refuse_unread(problem: "Problem", names: Iterable[str], kind: str, acting: Reads) -> None:
+def refuse_unread(
+    problem: "Problem", names: Iterable[str], kind: str, acting: Reads, reasons: Mapping[str, str] | None = None
+) -> None:
     """Raise InputError for the first of some parameters that has a value and that none of the acting parts reads.
 
     kind : what the parts are. The message names those of this kind that read it, and the default, which is accepted.
+    reasons : why parameters mean nothing to the acting parts, by their names.
     """
     differing = problem.differing_names
     for name in names:
@@ -93,6 +96,6 @@ def refuse_unread(problem: "Problem", names: Iterable[str], kind: str, acting: R
             which = f"the {kind} " if kind in ("start", "target", *OF_PROBLEM) else ""
             who, does = which + (" and ".join(acting) or "nothing recorded"), "do" if len(acting) > 1 else "does"
             expected = f"{json.dumps(DEFAULTS[name])}, its default; or {OFFERS[kind].format(reading or 'none yet')}"
-            raise InputError(
-                f"{who} {does} not act on {name}", key=name, value=problem.resolved(name), expected=expected
-            )
+            why = f": {reasons[name]}" if reasons and name in reasons else ""
+            text = f"{who} {does} not act on {name}{why}"
+            raise InputError(text, key=name, value=problem.resolved(name), expected=expected)

@@ -14,6 +14,7 @@ from sweeplib.engine.language import OptimalSchedule, canonical_schedule, schedu
 from sweeplib.errors import InputError, errors_at
 from sweeplib.networks.maths.activations.named import canonical_name
 from sweeplib.networks.problem.base_parameters import CORE, CORE_DEFAULTS, Core
+from sweeplib.networks.problem.combinations import COMBINATIONS, WIDTHS
 from sweeplib.networks.problem.data import DATA, Blocks
 from sweeplib.networks.problem.losses import LOSSES, Criterion
 from sweeplib.networks.problem.parameters import DEFAULTS, PARAMETERS, RESERVED, synonyms
@@ -78,46 +79,11 @@ class Problem(Core):
         for check in CHECKS:
             check(self)
 
-    def _check_weights(self) -> None:
-        if self.p * self.d >= 2**63 or self.k * self.d >= 2**63:
-            raise InputError("too many weights", key="d", value=self.d, expected="p d and k d less than 2^63")
-
-    def _check_teacher(self) -> None:
-        if self.teacher_start == "orthogonal" and self.k > self.d:
-            raise InputError("no orthogonal teacher", key="k", value=self.k, expected=f"at most d = {self.d}")
-
-    def _check_layers(self) -> None:
-        for key, width in (("a", self.p), ("a_star", self.k)):
-            layer = getattr(self, key)
-            if isinstance(layer, tuple) and len(layer) != width:
-                raise InputError("wrong length", key=key, value=layer, expected=f"{width} numbers, one a unit")
-
     def _check_parts(self) -> None:
         parts = parts_of(self)
         refuse_of_parts(self, parts)
         for part in parts.values():
             part.refuse(self)
-
-    def _check_samples(self) -> None:
-        """Raise InputError for fields of a training set that do not fit each other."""
-        if self.samples is None:
-            if self.sampling != DEFAULTS["sampling"]:
-                expected = "`samples` beside it, the size of the training set"
-                raise InputError("no training set to sample", key="sampling", value=self.sampling, expected=expected)
-            return
-        if self.noise_factor is not None:
-            value, expected = self.noise_schedule, "null with `samples`, whose labels are drawn once"
-            raise InputError("labels that never change", key="noise_schedule", value=value, expected=expected)
-        if self.batch_size > self.samples:
-            size, expected = self.batch_size, f"at most {self.samples}, its `samples`"
-            raise InputError("a batch larger than the training set", key="batch_size", value=size, expected=expected)
-
-    def _check_disturbances(self) -> None:
-        for name in ("keep_probability", "input_noise"):
-            for key in _UNDISTURBED if name in self.differing_names else ():
-                if (value := getattr(self, key)) != DEFAULTS[key]:
-                    expected = f"{json.dumps(DEFAULTS[key])}, its default, with a {name}"
-                    raise InputError(f"not known with a {name}", key=key, value=value, expected=expected)
 
     @property
     def teacher(self) -> str:
@@ -276,17 +242,12 @@ NAMED_FIELDS: dict[str, Callable[[str], str]] = {
 FORMULA_FIELDS = ("activation", "teacher_activation", "target", "schedule", "noise_schedule")
 """The named fields whose values may have numbers in them."""
 
-CHECKS = (
-    Problem._check_weights,
-    Problem._check_layers,
+CHECKS: tuple[Callable[[Problem], None], ...] = (
+    *(limit.refuse for limit in WIDTHS),
     Problem._check_parts,
-    Problem._check_samples,
-    Problem._check_disturbances,
-    Problem._check_teacher,
+    *(limit.refuse for limit in COMBINATIONS),
 )
 """What is checked of a problem; each reads few fields."""
-_UNDISTURBED = ("loss", "labels", "update", "tasks", "data", "samples", "repeats", "offset_scale", "offset_rate")
-"""The fields that have their defaults with dropout and noise of inputs."""
 EQUIVALENT: dict[str, Callable[[Problem, Any], bool]] = {
     "teacher_activation": lambda problem, name: name == problem.activation,
     "start": lambda problem, law: law == problem._default_start,

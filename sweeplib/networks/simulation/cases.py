@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -18,25 +18,59 @@ from sweeplib.engine.seeds import checked_seed
 from sweeplib.engine.simulator import Simulator, networks
 from sweeplib.errors import InputError
 from sweeplib.networks.dynamics import DYNAMICS
-from sweeplib.networks.dynamics.dynamics import NOISE, OFFSETS, NumericalOptions
+from sweeplib.networks.dynamics.dynamics import NOISE, Dynamics, NumericalOptions
+from sweeplib.networks.dynamics.dynamics import OFFSETS as OFFSET_PARAMETERS
 from sweeplib.networks.dynamics.step_dynamics import StepDynamics
 from sweeplib.networks.maths.activations import activation
-from sweeplib.networks.maths.activations.activation import bends_off_zero
 from sweeplib.networks.observables import OBSERVABLES, Observable
 from sweeplib.networks.problem import (
     CORE,
     DATA,
     DEFAULTS,
     PARAMETERS,
+    Feature,
+    Limit,
     Problem,
     parameters_of,
-    problem_expectations,
     refuse_unread,
+)
+from sweeplib.networks.problem.combinations import (
+    DISTURBED,
+    LOSS,
+    NO_TEACHER,
+    OFFSETS,
+    SPECTRUM,
+    TASKS,
+    UNRESOLVED,
 )
 from sweeplib.networks.simulation.numerics_version import names_of, numerics_version
 from sweeplib.networks.simulation.recording import Recording
 from sweeplib.networks.simulation.variables import observable_of, stored_variables
 from sweeplib.networks.views import ExitLevel, OverlapView, View
+
+WITHOUT_EXITS: tuple[tuple[Feature, str, Callable[[type[Dynamics]], bool]], ...] = (
+    (NO_TEACHER, "of {it.data}", lambda kind: False),
+    (TASKS, "of tasks in turn", lambda kind: False),
+    (
+        OFFSETS,
+        "of units with offsets",
+        lambda kind: kind.reads > OFFSET_PARAMETERS and not issubclass(kind.view, OverlapView),
+    ),
+    (SPECTRUM, "with inputs of {it.data}", lambda kind: kind.takes_spectra),
+)
+"""Features of problems without exits, words for them, and which dynamics finds them nevertheless."""
+WITHOUT_DRIFTS = (
+    (OFFSETS, "units with offsets have no drifts of overlaps"),
+    (SPECTRUM, "no drifts of overlaps alone with inputs of {it.data}"),
+    (LOSS, "no drifts of the loss {it.loss} of {it.labels} labels"),
+    (DISTURBED, "no drifts of a student with dropout or noise of inputs"),
+    (UNRESOLVED, "kinks off zero have no drifts"),
+)
+"""Features of problems with which no observable by drifts is recorded, and why."""
+WITHOUT_RATES = Limit(
+    " ".join(["data", *sorted(NOISE)]), "no derivatives by the rate", "{default}, or a schedule that is given"
+)
+"""What the gradient of an optimal schedule does not take of what the ODE does."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +135,9 @@ class Case(engine.Case):
         recorded = {name: OBSERVABLES[name].acts_on for name in self.recording.measured}
         refuse_unread(problem, observed, "observables", recorded)
         others = sorted(DEFAULTS.keys() - observed, key=lambda name: (name != "data", name not in CORE, name))
-        reads = DYNAMICS[self.dynamics].reads_of(problem, self.numerical_options())
-        refuse_unread(problem, others, "dynamics", {self.dynamics: reads})
+        kind = DYNAMICS[self.dynamics]
+        reads = kind.reads_of(problem, self.numerical_options())
+        refuse_unread(problem, others, "dynamics", {self.dynamics: reads}, kind.meaningless())
 
     def _check_needs(self) -> None:
         """Raise InputError for an observable that needs a field of the problem that is not set."""
@@ -113,13 +148,10 @@ class Case(engine.Case):
                     raise InputError(f"{name} needs {field}", key="observables", value=name, expected=expected)
 
     def _check_teacher(self) -> None:
-        """Raise InputError if an observable or a threshold needs a teacher that the data law does not have."""
+        """Raise InputError if an observable needs a teacher that the data law does not have."""
         law, view = DATA[self.problem.data], DYNAMICS[self.dynamics].view
         if law.teacher:
             return
-        if self.recording.thresholds:
-            value, expected = list(self.recording.thresholds), "[], no exits"
-            raise InputError(f"no exits of {law.name}", key="thresholds", value=value, expected=expected)
         for name in self.recording.observables:
             if needs_teacher(OBSERVABLES[name], view):
                 suited = (other for other, observable in OBSERVABLES.items() if observable.is_of(view))
@@ -128,50 +160,23 @@ class Case(engine.Case):
                 )
                 raise InputError(f"{law.name} has no teacher", key="observables", value=name, expected=expected)
 
-    def _check_offsets(self) -> None:
-        """Raise InputError for exits by the risk of overlaps, and for observables by drifts, of units with offsets."""
-        kind = DYNAMICS[self.dynamics]
-        if not self.problem.has_offsets:
-            return
-        if self.recording.thresholds and issubclass(kind.view, OverlapView):
-            taking = (name for name, other in DYNAMICS.items() if other.reads > OFFSETS)
-            others = ", ".join(name for name in taking if not issubclass(DYNAMICS[name].view, OverlapView))
-            value, expected = list(self.recording.thresholds), f"[], no exits; or a dynamics that finds them: {others}"
-            problem = f"{self.dynamics} finds no exits of units with offsets"
-            raise InputError(problem, key="thresholds", value=value, expected=expected)
-        self._refuse_drifts("units with offsets have no drifts of overlaps")
+    def _check_exits(self) -> None:
+        """Raise InputError for exits that the dynamics does not find beside a feature of the problem."""
+        thresholds = list(self.recording.thresholds)
+        for feature, words, finds in WITHOUT_EXITS if thresholds else ():
+            if feature.is_of(self.problem) and not finds(DYNAMICS[self.dynamics]):
+                others = ", ".join(name for name, kind in DYNAMICS.items() if finds(kind))
+                text = f"no exits {words}" if not others else f"{self.dynamics} finds no exits {words}"
+                expected = "[], no exits" + (f"; or a dynamics that finds them: {others}" if others else "")
+                raise InputError(text.format(it=self.problem), key="thresholds", value=thresholds, expected=expected)
 
-    def _check_spectrum(self) -> None:
-        """Raise InputError for exits of a dynamics without the covariance of fields, and for observables by drifts."""
-        if not self.problem.has_spectrum:
-            return
-        self._refuse_drifts(f"no drifts of overlaps alone with inputs of {self.problem.data}")
-        if self.recording.thresholds and not DYNAMICS[self.dynamics].takes_spectra:
-            taking = ", ".join(name for name, kind in DYNAMICS.items() if kind.takes_spectra)
-            value, expected = list(self.recording.thresholds), f"[], no exits; or a dynamics that finds them: {taking}"
-            problem = f"{self.dynamics} finds no exits with inputs of {self.problem.data}"
-            raise InputError(problem, key="thresholds", value=value, expected=expected)
-
-    def _check_loss(self) -> None:
-        """Raise InputError for observables by the drifts of the square loss of real labels, with another criterion."""
-        if not self.problem.criterion.is_plain:
-            self._refuse_drifts(f"no drifts of the loss {self.problem.loss} of {self.problem.labels} labels")
-
-    def _check_disturbances(self) -> None:
-        """Raise InputError for observables by the drifts of students that see all of their units and inputs."""
-        if self.problem.is_disturbed:
-            self._refuse_drifts("no drifts of a student with dropout or noise of inputs")
-
-    def _check_tasks(self) -> None:
-        """Raise InputError for exits, and optimal schedules, of tasks in turn."""
-        if not self.problem.in_turn:
-            return
-        if self.recording.thresholds:
-            value, expected = list(self.recording.thresholds), "[], no exits; `risk_of_task` has the risks of all tasks"
-            raise InputError("no exits of tasks in turn", key="thresholds", value=value, expected=expected)
-        if self.problem.optimal is not None:
-            expected = "a schedule that is given, with tasks in turn"
-            raise InputError("no optimal schedule", key="schedule", value=self.problem.schedule, expected=expected)
+    def _check_drifts(self) -> None:
+        """Raise InputError for a recorded observable by drifts beside a feature of the problem that has none."""
+        names = [name for name in self.recording.observables if OBSERVABLES[name].uses_drifts]
+        for feature, why in WITHOUT_DRIFTS if names else ():
+            if feature.is_of(self.problem):
+                expected = "an observable that does not use the drifts of the overlaps"
+                raise InputError(why.format(it=self.problem), key="observables", value=names[0], expected=expected)
 
     def _check_level(self) -> None:
         """Raise InputError for exits on another observable than the risk, if the dynamics or the problem has none."""
@@ -183,26 +188,6 @@ class Case(engine.Case):
             text, expected = f"{self.dynamics} finds exits of the risk alone", f"risk; or with other options: {others}"
             raise InputError(text, key="exit_on", value=name, expected=expected)
         level_of(self)
-
-    def _refuse_drifts(self, why: str) -> None:
-        """Raise InputError for a recorded observable that uses drifts."""
-        for name in self.recording.observables:
-            if OBSERVABLES[name].uses_drifts:
-                expected = "an observable that does not use the drifts of the overlaps"
-                raise InputError(why, key="observables", value=name, expected=expected)
-
-    def _check_drifts(self) -> None:
-        """Raise InputError if the dynamics or an observable uses drifts that the expectations do not resolve."""
-        if problem_expectations(self.problem).resolved:
-            return
-        why, units = "kinks off zero have no drifts", (self.problem.activation, self.problem.teacher)
-        self._refuse_drifts(why)
-        if DYNAMICS[self.dynamics].uses_drifts:
-            bent = [bends_off_zero(activation(name)) for name in units]
-            key = "activation" if bent[0] else "teacher_activation" if bent[1] else "target"
-            others = ", ".join(other for other in DYNAMICS if not DYNAMICS[other].uses_drifts)
-            expected = f"one without kinks off zero, or a dynamics that does not use drifts: {others}"
-            raise InputError(why, key=key, value=getattr(self.problem, key), expected=expected)
 
     def _check_steps(self, length: float) -> None:
         """Raise InputError if there are no steps, of `length` SGD steps each, or too many for an integer or a float."""
@@ -254,13 +239,7 @@ class Case(engine.Case):
         case = self.of_ode()
         try:
             case.check()
-            for name in sorted(NOISE & case.problem.differing_names):
-                value, default = getattr(case.problem, name), json.dumps(DEFAULTS[name])
-                expected = f"{default}, or a schedule that is given"
-                raise InputError("no derivatives by the rate", key=name, value=value, expected=expected)
-            if case.problem.has_spectrum:
-                expected = f"{DEFAULTS['data']}, or a schedule that is given"
-                raise InputError("no derivatives by the rate", key="data", value=case.problem.data, expected=expected)
+            WITHOUT_RATES.refuse(case.problem)
             if case.recording.times[-1] == 0.0:
                 raise InputError("no time passes", key="times", value=[0.0], expected="a last time above zero")
         except InputError as error:
@@ -297,14 +276,10 @@ CHECKS = (
     Case._check_reads,
     Case._check_needs,
     Case._check_teacher,
-    Case._check_offsets,
-    Case._check_spectrum,
-    Case._check_loss,
-    Case._check_disturbances,
-    Case._check_tasks,
+    Case._check_exits,
+    Case._check_drifts,
     Case._check_level,
     Case._check_dynamics,
-    Case._check_drifts,
 )
 """What is checked of a case, but for its steps and its schedule; each reads few fields."""
 

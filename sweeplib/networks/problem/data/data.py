@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sweeplib.engine.base.registry import Registry
-from sweeplib.errors import InputError
 from sweeplib.networks.problem.parameters import Part, declare_parameters_of
 
 if TYPE_CHECKING:
@@ -60,16 +59,6 @@ class DataLaw(Part):
     def acts_on(self) -> frozenset[str]:
         """The names of its parameters, and those of a teacher if it has one."""
         return self.reads.union(self.parameter_names, TEACHER_FIELDS if self.teacher else ())
-
-    def refuse(self, problem: "Problem") -> None:
-        """Raise InputError for a problem to which the law does not apply, or with another teacher than it has."""
-        super().refuse(problem)
-        if self.teacher and problem.k == 0:
-            without = ", ".join(other for other in DATA if not DATA[other].teacher)
-            expected = f"1 or more; or `data` without a teacher: {without}"
-            raise InputError("a teacher without units", key="k", value=0, expected=expected)
-        if not self.teacher and problem.k != 0:
-            raise InputError(f"{self.name} has no teacher", key="k", value=problem.k, expected="0")
 
 
 TEACHER_FIELDS = frozenset({"target", "teacher_activation", "a_star", "teacher_start"})

@@ -69,7 +69,7 @@ def check_teacher(problem: "Problem") -> None:
     if chosen is None:
         return
     rows = chosen if isinstance(chosen, tuple) else (chosen,) * problem.k
-    if len(rows) != problem.k or max(rows) > len(sizes):
+    if len(rows) != problem.k or max(rows, default=1) > len(sizes):
         expected = f"a block of {len(sizes)}, 1 to {len(sizes)}; or k = {problem.k} of them, one a row"
         raise InputError("no such block", key="teacher_block", value=chosen, expected=expected)
     for block in rows:

@@ -8,7 +8,6 @@ import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.registry import Registry
-from sweeplib.errors import InputError
 from sweeplib.networks.problem.parameters import Part, declare_parameters_of
 
 if TYPE_CHECKING:
@@ -39,12 +38,6 @@ class Start(Part):
     weights: Callable[["Problem", Array, Normals], Array]
     on_sphere: bool = False
     stated: Callable[["Problem"], Array] = no_statement
-
-    def refuse(self, problem: "Problem") -> None:
-        """Raise InputError for a problem to which the start does not apply, as it says or by the sphere."""
-        super().refuse(problem)
-        if problem.spherical and not self.on_sphere:
-            raise InputError("spherical students start on the sphere", key="start", value=problem.start)
 
 
 def rows_on_sphere(rows: Array) -> Array:

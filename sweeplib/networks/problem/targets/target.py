@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.engine.base.registry import Registry
-from sweeplib.errors import InputError
 from sweeplib.networks.problem.parameters import Part, declare_parameters_of
 
 if TYPE_CHECKING:
     from sweeplib.networks.maths.expectations import Expectations
-    from sweeplib.networks.problem.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -36,13 +34,6 @@ class Target(Part):
     k: int | None = None
     activations: tuple[str, ...] = ()
     exponents: Callable[..., tuple[int | None, int | None]] = lambda **_: (None, None)
-
-    def refuse(self, problem: "Problem") -> None:
-        """Raise InputError for a problem to which the target does not apply, as it says or by its width."""
-        super().refuse(problem)
-        if self.k is not None and problem.k != self.k:
-            expected = f"{self.k}, for the target {self.name}"
-            raise InputError("the target needs another teacher width", key="k", value=problem.k, expected=expected)
 
 
 TARGET_FIELDS = frozenset({"a_star", "teacher_activation"})

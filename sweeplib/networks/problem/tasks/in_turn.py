@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sweeplib.errors import InputError
-from sweeplib.networks.problem.parameters import DEFAULTS, Parameters, parameter
+from sweeplib.networks.problem.parameters import Parameters, parameter
 from sweeplib.networks.problem.tasks.single import course as course_of_one
 from sweeplib.networks.problem.tasks.tasks import TASKS, Course, Tasks
 
@@ -72,55 +72,21 @@ def overlaps(problem: "Problem") -> NDArray[np.float64] | None:
 
 
 def check(problem: "Problem") -> None:
-    """InputError unless the tasks share the rows out, in increasing times, of a committee and with fresh samples."""
-    times, order, key = _switches(problem), order_of(problem), "task_order"
+    """InputError unless the tasks share the rows out, in increasing times, with a cosine that their rows can have."""
+    times, order, v = _switches(problem), order_of(problem), problem.task_overlap
     if any(later <= earlier for earlier, later in pairwise(times)) or not times:
         raise InputError("no order of tasks", key="switch_time", value=list(times), expected="increasing times")
     if len(order) != len(times) + 1 or set(order) != set(range(1, max(order) + 1)):
         expected = f"{len(times) + 1} numbers, one more than switch_time has, each of 1, 2, ... among them"
-        raise InputError("no order of tasks", key=key, value=list(order), expected=expected)
-    count = max(order)
+        raise InputError("no order of tasks", key="task_order", value=list(order), expected=expected)
+    count, least = max(order), -1.0 / max(max(order) - 1, 1)
     if problem.k % count:
         expected = f"a multiple of {count}, the number of tasks, whose teachers have equally many rows"
         raise InputError("rows that cannot be shared out", key="k", value=problem.k, expected=expected)
-    _check_overlap(problem, count)
-    without = _WITHOUT | _WITHOUT_REPLAY if problem.replay else _WITHOUT
-    for key, expected in without.items():
-        if (value := getattr(problem, key)) != DEFAULTS[key]:
-            raise InputError("no tasks in turn", key=key, value=value, expected=f"{expected} with tasks in turn")
-
-
-_WITHOUT = {
-    "target": "committee, of whose rows each task has some,",
-    "repeats": "1, a fresh batch at each step,",
-    "samples": "null, fresh samples,",
-    "data": "teacher_student",
-    "loss": "square",
-    "labels": "real",
-    "update": "plain",
-    "noise_schedule": "null, constant noise,",
-    "offset_scale": "0, units without offsets,",
-    "offset_rate": "0, units without offsets,",
-}
-"""What fields have with tasks in turn."""
-_WITHOUT_REPLAY = {"batch_size": "1, without `replay`,"}
-"""What other fields have with replayed samples."""
-
-
-def _check_overlap(problem: "Problem", count: int) -> None:
-    """Raise InputError for a cosine between tasks that their number of rows cannot have."""
-    v = problem.task_overlap
-    if v == 0.0:
-        return
-    least = -1.0 / max(count - 1, 1)
     if v < least - 1e-12:
         raise InputError(
             "no such rows", key="task_overlap", value=v, expected=f"at least {least:.6g} for {count} tasks"
         )
-    for key in ("teacher_start", "teacher_block"):
-        if (value := getattr(problem, key)) != DEFAULTS[key]:
-            expected = f"{DEFAULTS[key] or 'null, rows with all coordinates,'} with a task_overlap"
-            raise InputError("no rows of a given overlap", key=key, value=value, expected=expected)
 
 
 TASKS.add(Tasks("in_turn", course, overlaps, parameters=TurnParameters, check=check))

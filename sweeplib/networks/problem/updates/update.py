@@ -2,14 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sweeplib.engine.base.registry import Registry
-from sweeplib.errors import InputError
-from sweeplib.networks.problem.parameters import DEFAULTS, Part, declare_parameters_of
-
-if TYPE_CHECKING:
-    from sweeplib.networks.problem.problem import Problem
+from sweeplib.networks.problem.parameters import Part, declare_parameters_of
 
 Factor = Callable[[Any, float, float, float], tuple[float, float]]
 
@@ -44,28 +40,6 @@ class Update(Part):
     def is_plain(self) -> bool:
         """Whether steps are those of plain SGD."""
         return self.factor is None and not self.has_velocities and not self.is_tangent
-
-    def refuse(self, problem: "Problem") -> None:
-        """Raise InputError too for what is not known beside the rule."""
-        super().refuse(problem)
-        if self.is_plain:
-            return
-        self._refuse_unless_default(problem, "offset_scale", "offset_rate")
-        if self.has_velocities or self.is_tangent:
-            self._refuse_unless_default(problem, "weight_decay")
-        if self.memory is not None:
-            self._refuse_unless_default(problem, "schedule", "noise_schedule")
-        if problem.spherical != self.is_tangent and (self.has_velocities or self.is_tangent):
-            self._refuse(problem, "spherical", "true: it is along the sphere" if self.is_tangent else "false")
-
-    def _refuse_unless_default(self, problem: "Problem", *names: str) -> None:
-        for name in names:
-            if name in problem.differing_names:
-                self._refuse(problem, name, f"{DEFAULTS[name]}, its default; or `update: plain`")
-
-    def _refuse(self, problem: "Problem", name: str, expected: str) -> None:
-        problem_of = f"no update {self.name} with this {name}"
-        raise InputError(problem_of, key=name, value=getattr(problem, name), expected=expected)
 
 
 class Rule(NamedTuple):

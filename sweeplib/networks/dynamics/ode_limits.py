@@ -1,0 +1,65 @@
+"""The problems for which the ODE has equations: its limits, and those at finite d."""
+
+from sweeplib.networks.dynamics.dynamics import DECAYS, STEPS
+from sweeplib.networks.kernels.loss_drifts import MOST_FIELDS
+from sweeplib.networks.problem import LOSSES, UPDATES, Feature, Limit, Problem
+from sweeplib.networks.problem.combinations import INPUT_NOISE, RESCALED, SPECTRUM
+
+_FEW = f"p + k of at most {MOST_FIELDS}"
+_LOSS_BY_NODES = Feature(
+    "{it.labels} labels and the loss {it.loss} have",
+    lambda it: _has_many(it) and not it.criterion.is_closed,
+    "another loss without drifts in closed form",
+)
+_UPDATE_BY_NODES = Feature(
+    "the update {it.update} has",
+    lambda it: _has_many(it) and UPDATES[it.update].loss is not None,
+    "normalised or clipped steps",
+)
+_BY_NODES = "{beside} drifts by nodes over p + k fields"
+
+
+def closed_losses() -> str:
+    """Return the names of the losses with drifts in closed form."""
+    return ", ".join(name for name in LOSSES if LOSSES[name].drifts is not None)
+
+
+def _updates_with_means(_: Problem) -> str:
+    names = ", ".join(name for name in UPDATES if UPDATES[name].loss is not None)
+    return f"plain; or one of {names} with the square loss and real labels; or sgd, sgd_chain"
+
+
+def _has_no_means(problem: Problem) -> bool:
+    step = UPDATES[problem.update]
+    return step.memory is None and (step.loss is None or not problem.criterion.is_plain)
+
+
+def _fields(problem: Problem) -> int:
+    return problem.p + problem.k
+
+
+def _has_many(problem: Problem) -> bool:
+    return _fields(problem) > MOST_FIELDS
+
+
+def _few_or_closed(_: Problem) -> str:
+    return f"{_FEW}; or one of {closed_losses()} with real labels; or sgd, sgd_chain"
+
+
+OF_NOISY_INPUTS = Limit(
+    "target", "no drifts with noise of inputs", "{default} with {beside}; or sgd, sgd_chain", INPUT_NOISE
+)
+LIMITS = (
+    Limit("update", "no drifts of this update", "{default} with {beside} (sgd has no such bound)", SPECTRUM),
+    Limit("update", "no drifts of this update and loss", _updates_with_means, RESCALED, _has_no_means),
+    Limit("batch_size", "no drifts of batches", "{default} with {beside} in ode (sgd has no such bound)", RESCALED),
+    Limit("p", _BY_NODES, _few_or_closed, _LOSS_BY_NODES, value=_fields),
+    Limit("p", _BY_NODES, f"{_FEW}; or another update; or sgd, sgd_chain", _UPDATE_BY_NODES, value=_fields),
+    OF_NOISY_INPUTS,
+)
+_AT_FINITE_D, _WITH_IT = "no equations at finite d", "with finite_d; or `finite_d: false`"
+LIMITS_AT_FINITE_D = (
+    Limit("data " + " ".join(sorted((STEPS - DECAYS) | {"tasks"})), _AT_FINITE_D, f"{{default}} {_WITH_IT}"),
+    Limit("schedule", _AT_FINITE_D, f"a constant rate {_WITH_IT}"),
+    Limit("k", _AT_FINITE_D, f"at most d = {{it.d}} {_WITH_IT}", where=lambda it: it.k > it.d),
+)
