@@ -178,6 +178,8 @@ class _Picture:
             _guide(axes, subset[level.y], subset[self.points.x], self.points.guide)
 
     def _ticks(self, axes: Axes, level: Level, series: xr.Dataset, index: int) -> None:
+        if not bool(series["requested"].any()):
+            return
         tick: dict[str, Any] = line_look(index, "end") | {"linewidth": 1.8, "clip_on": False}
         places = self.places(series)
         if level.top and float(places.min()) < (at := series[level.top].item()) < float(places.max()):
@@ -262,16 +264,20 @@ class _Picture:
         """Draw a law over one colour's points: a variable of the data, or a function of the axis.
 
         A function is smooth, but where other parameters of the problem vary along the axis: there it is at the points.
+        There is no law where nothing was run.
         """
         x, series = series[self.points.x], _with_numbers(series, self.points.x)
+        run = series["requested"].any([dim for dim in series["requested"].dims if dim not in x.dims]).broadcast_like(x)
         if isinstance(curve.of, str):
             of = series[curve.of]
             of = of.sel(dynamics=self.names[0]) if "dynamics" in of.dims and self.names else of
-            of, at = of.broadcast_like(x), x.values.ravel()
+            of, at = of.where(run).broadcast_like(x), x.values.ravel()
             order = np.argsort(at)
             places, heights = at[order], of.values.ravel()[order]
         else:
-            at = np.unique(x.values[np.isfinite(x.values)]).astype(float)
+            at = np.unique(x.values[np.isfinite(x.values) & run.transpose(*x.dims).values]).astype(float)
+            if not at.size:
+                return
             places = at
             if at.size == 1:
                 places, at = at * np.array([1.0 / ABOUT, ABOUT]), np.repeat(at, 2)
