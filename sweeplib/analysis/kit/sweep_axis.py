@@ -31,6 +31,8 @@ def along_sweeps(datasets: Sequence[xr.Dataset], names: Sequence[str]) -> xr.Dat
     parts = [with_constants(ds).load() for ds in datasets]
     if any(SWEEP in (*ds.dims, *ds.coords) for ds in parts):
         raise InputError("it has an axis of this name already", key=SWEEP, expected="datasets of single sweeps")
+    if len({"function" in ds.attrs for ds in parts}) > 1:
+        raise InputError("networks and functions have nothing in common", key=SWEEP, expected="sweeps of one kind")
     parts = _with_same_axes(_without_single_values(_with_same_variables(parts)))
     labels = {str(dim): _labels(str(dim), parts) for dim in dict.fromkeys(dim for ds in parts for dim in ds.indexes)}
     kinds = {name: array.dtype for name, array in parts[0].coords.items() if array.dtype.kind in "iub"}
@@ -42,6 +44,8 @@ def along_sweeps(datasets: Sequence[xr.Dataset], names: Sequence[str]) -> xr.Dat
     whole = whole.assign_coords({SWEEP: axis} | {name: _coordinate(str(name), parts, kinds.get(name)) for name in held})
     whole["status"] = whole["status"].astype(parts[0]["status"].dtype)
     attrs = {key: value for key, value in parts[0].attrs.items() if all(ds.attrs.get(key) == value for ds in parts)}
+    if functions := dict.fromkeys(ds.attrs["function"] for ds in parts if "function" in ds.attrs):
+        attrs["function"] = " and ".join(functions)
     whole = whole.transpose("dynamics", SWEEP, ...).assign_attrs(attrs)
     fixed = {name: value for name, value in constants(datasets[0]).items() if name in held and not whole[name].ndim}
     return whole.drop_vars(list(fixed)).assign_attrs(fixed)
