@@ -117,8 +117,8 @@ def _labels(dim: str, parts: Sequence[xr.Dataset]) -> np.ndarray:
     if dim in COMMON:
         labels = labels[np.all([labels.isin(near_labels(column, labels)) for column in columns], axis=0)]
     if not len(labels):
-        shown = [column.tolist() for column in columns]
-        raise InputError("the sweeps have no value in common", key=dim, value=shown, expected="one or more")
+        values = [column.tolist() for column in columns]
+        raise InputError("the sweeps have no value in common", key=dim, value=values, expected="one or more")
     return np.array(labels.tolist())
 
 
@@ -163,11 +163,11 @@ def _coordinate(name: str, parts: Sequence[xr.Dataset], dtype: Any) -> xr.DataAr
     """
     arrays: Sequence[xr.DataArray] = xr.broadcast(*(ds[name].reset_coords(drop=True) for ds in parts))
     values = np.stack([array.values for array in arrays])
-    known = values != "" if values.dtype.kind in "UO" else ~np.isnan(values.astype(float))
-    first = np.take_along_axis(values, known.argmax(axis=0)[None], axis=0)
+    there = values != "" if values.dtype.kind in "UO" else ~np.isnan(values.astype(float))
+    first = np.take_along_axis(values, there.argmax(axis=0)[None], axis=0)
     same = values == first if values.dtype.kind in "UOb" else np.isclose(values, first, rtol=ROUNDING, atol=0.0)
     dims: tuple[Hashable, ...] = (SWEEP, *arrays[0].dims)
-    if bool((same | ~known).all()):
-        values, known, dims = first[0], known.any(axis=0), dims[1:]
-    values = values.astype(dtype) if dtype is not None and known.all() else values
+    if bool((same | ~there).all()):
+        values, there, dims = first[0], there.any(axis=0), dims[1:]
+    values = values.astype(dtype) if dtype is not None and there.all() else values
     return xr.DataArray(values, dims=dims, attrs=parts[0][name].attrs)

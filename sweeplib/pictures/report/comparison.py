@@ -126,18 +126,16 @@ def compared_figures(
     added, of the first quantity of each analysis.
     """
     entries: dict[str, Mapping[str, Any]] = {}
-    for own, label in zip(figures, names, strict=True):
-        for name, options in own.items():
-            figure, given = requested(name, options)
-            common, *alone = _at_single_values(ds, figure, given)
-            chosen = next((each for each in (common, given) if _fits(figure, ds, analyses, each)), None)
-            views = {f"{name}_{_word(label)}": one for label, one in zip(names, alone, strict=True)}
-            if chosen is not None:
-                views = {name: chosen}
-            for title, view in views.items():
-                entry = {"kind": figure.name, **view}
-                if entry not in entries.values():
-                    entries[title if title not in entries else f"{title}_of_{_word(label)}"] = entry
+    for of_sweep, label in zip(figures, names, strict=True):
+        for name, entry in of_sweep.items():
+            figure, options = requested(name, entry)
+            common, *alone = _at_single_values(ds, figure, options)
+            choice = next((choice for choice in (common, options) if _fits(figure, ds, analyses, choice)), None)
+            views = {f"{name}_{_word(sweep)}": view for sweep, view in zip(names, alone, strict=True)}
+            for title, view in (views if choice is None else {name: choice}).items():
+                drawing = {"kind": figure.name, **view}
+                if drawing not in entries.values():
+                    entries[title if title not in entries else f"{title}_of_{_word(label)}"] = drawing
     ratio = FIGURES["ratio"]
     for quantity in (next(iter(ANALYSES[name].quantities), None) for name in analyses):
         options = {"y": quantity, "to": {SWEEP: names[0]}}
