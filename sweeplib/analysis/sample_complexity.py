@@ -102,8 +102,8 @@ def growth_of(ratio: Array, d: Array, resampling: Resampling, tolerance: float, 
     error = mean * np.sqrt(np.diag(points.covariance) + tolerance**2)
     fits = {law: law_fit(law, d, mean, error) for law in tried}
     best = best_law(fits, len(d))
-    exponent = (1.0 + end for end in power[:3])
-    return Growth(*exponent, power.reduced_chi2, best, *np.array(list(fits.values())).T)
+    low, high, chi2 = 1.0 + power.low, 1.0 + power.high, power.reduced_chi2
+    return Growth(1.0 + power.exponent, low, high, chi2, best, *np.array(list(fits.values())).T)
 
 
 def _fit_variables(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
