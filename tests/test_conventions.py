@@ -62,7 +62,6 @@ ALLOWED_NAMES = {
     "analysis/answers/answer.py": {"given"},  # the state of an answer, as users read it
     "networks/dynamics/dynamics.py": {"part"},  # of a problem
     "pictures/figures/write.py": {"drawn"},  # called by the scripts beside figures
-    "pictures/figures/kit/common_ranges.py": {"drawn"},
     "networks/problem/parameters.py": {"part"},
     "networks/problem/parts.py": {"part"},
     "networks/problem/problem.py": {"part"},

@@ -18,7 +18,7 @@ from sweeplib.errors import InputError
 from sweeplib.networks.simulation.labels import label
 from sweeplib.statistics.estimators import SEEN, Estimator, Fraction, Mean, Quantile
 from sweeplib.statistics.labelled import labelled, with_bounds
-from sweeplib.statistics.lost_runs import MOST_LOST, has_diverged, has_run, unless_lost, values_of, without_value
+from sweeplib.statistics.lost_runs import MOST_LOST, sample_of, values_of
 from sweeplib.statistics.seed_means import standard_error
 
 INNER = {"teacher": ("teacher direction", "r"), "task": ("task", r"\tau"), "block": ("block of inputs", "b")}
@@ -77,8 +77,7 @@ def estimator_of(statistic: str | Mapping[Any, float]) -> Estimator:
 
 def values_over_seeds(ds: xr.Dataset, name: str, max_lost: float = MOST_LOST) -> xr.DataArray:
     """Return the values of an observable over `seed`, NaN where too many runs have none for statistics of them."""
-    run, values = has_run(ds), numbered(values_of(ds, name))
-    return unless_lost(values, without_value(values, run), run, max_lost, has_diverged(ds))
+    return sample_of(numbered(values_of(ds, name)), ds, max_lost)
 
 
 def estimated(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -16,22 +16,11 @@ from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
-from sweeplib.statistics.bootstrap import Resampling, log_means, resampling_of
-from sweeplib.statistics.fits import FEWEST_POINTS, line_fit
+from sweeplib.statistics.bootstrap import resampling_of
+from sweeplib.statistics.fits import Power, power_of
 from sweeplib.statistics.labelled import labelled, with_bounds
-from sweeplib.statistics.lost_runs import MOST_LOST, with_status
+from sweeplib.statistics.lost_runs import MOST_LOST
 from sweeplib.statistics.seed_means import with_error
-
-
-class Slope(NamedTuple):
-    """The fit of log steps by log n_b in one cell: exponent with its interval, χ² over freedom, prefactor."""
-
-    exponent: float = np.nan
-    low: float = np.nan
-    high: float = np.nan
-    reduced_chi2: float = np.nan
-    prefactor: float = np.nan
-
 
 LargestBatch = Annotated[Positive, Field(description="the largest batch size of the fit.")]
 
@@ -58,15 +47,14 @@ def batch_tradeoff(
     The coordinate information_exponent is that of student and teacher together.
     """
     sample = passages(ds, "steps", max_lost)
-    mask = sample.censored().sum("seed") <= max_censored * sample.used.sum("seed") + 1e-9
-    steps = sample.restricted().where(mask)
+    steps = sample.of_most(max_censored)
     resampling = resampling_of(ds.sizes["seed"], resamples, random_seed, confidence)
 
-    def cell_slope(cell: Array, sizes: Array) -> Slope:
-        return slope_of(cell[:, sizes <= largest_batch], sizes[sizes <= largest_batch], resampling)
+    def power(cell: Array, sizes: Array) -> Power:
+        return power_of(cell[:, sizes <= largest_batch], sizes[sizes <= largest_batch], resampling)
 
     parts = xr.apply_ufunc(
-        cell_slope, steps, ds["batch_size"].astype(float), input_core_dims=[["seed", "batch_size"], ["batch_size"]],
+        power, steps, ds["batch_size"].astype(float), input_core_dims=[["seed", "batch_size"], ["batch_size"]],
         output_core_dims=[[]] * 5, vectorize=True, output_dtypes=[float] * 5,
     )  # fmt: skip
     fresh = ds["batch_size"] / field(ds, "repeats", 1)
@@ -75,23 +63,10 @@ def batch_tradeoff(
     variables = with_error("steps", steps, "mean exit steps", name, error_symbol=error)
     name, error = rf"\langle {n}\rangle", rf"\mathrm{{se}}\,{n}"
     variables |= with_error("samples", steps * fresh, "mean samples until the exit", name, error_symbol=error)
-    variables |= _fit(*parts)
-    variables["seeds_censored"] = labelled(sample.censored().sum("seed"), "runs used that did not exit")
-    variables["seeds_lost"] = labelled(with_status(ds, "failed", "killed").sum("seed"), "runs failed or killed")
+    variables |= _fit(*parts) | sample.counts(ds)
     exponent = information_exponents(ds)
     attrs = {"confidence": confidence, "largest_batch": largest_batch, "max_lost": max_lost}
     return xr.Dataset(variables).assign_coords(information_exponent=exponent).assign_attrs(attrs)
-
-
-def slope_of(steps: Array, sizes: Array, resampling: Resampling) -> Slope:
-    """Return the power of `sizes` that the means of `steps` (seed, size) follow; NaN marks runs that are left out."""
-    points = log_means(steps)
-    finite = np.isfinite(points.logs)
-    if finite.sum() < 2:
-        return Slope()
-    fit = line_fit(points.at(finite), np.vander(np.log(sizes[finite]), 2), resampling)
-    low, high = fit.interval(resampling.confidence)[:, 0] if finite.sum() >= FEWEST_POINTS else (np.nan, np.nan)
-    return Slope(fit.best[0], low, high, fit.misfit.ratio, float(np.exp(fit.best[1])))
 
 
 def _fit(*parts: xr.DataArray) -> dict[str, xr.DataArray]:

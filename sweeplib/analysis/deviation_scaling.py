@@ -12,6 +12,7 @@ from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.kit.differences import deviations_outline, differences
 from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Reference, Resamples, Until
 from sweeplib.analysis.kit.problem_fields import field
+from sweeplib.analysis.kit.sweep_axis import SWEEP
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
@@ -83,7 +84,7 @@ def scaling_dims(ds: xr.Dataset | Outline) -> list[str]:
     """Return the dims along which γ, d or p vary and no other field does; InputError if there are none."""
     outline = outline_of(ds)
     varying = [dim for name in QUANTITIES for dim in outline.dims_of(name) if outline.sizes[dim] > 1]
-    dims = [dim for dim in outline.axes if dim in varying and (dim in QUANTITIES or dim not in PARAMETERS)]
+    dims = [dim for dim in outline.axes if dim in varying and (dim in QUANTITIES or dim not in (*PARAMETERS, SWEEP))]
     if not dims:
         expected = f"an axis of {', '.join(QUANTITIES)} in `grid`, or of what they are derived from"
         raise InputError("nothing that the deviation scales with varies", expected=expected)

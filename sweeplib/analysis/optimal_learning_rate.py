@@ -54,8 +54,7 @@ class RateScan(NamedTuple):
 def rate_scan(ds: xr.Dataset, max_censored: float, max_lost: float) -> RateScan:
     """Return the scan of a dataset, without cells in which more than these fractions of runs are censored or lost."""
     sample = passages(ds, "steps", max_lost)
-    # 1e-9: a part that is equal but for rounding is not more
-    censored = sample.censored().sum("seed") > max_censored * sample.used.sum("seed") + 1e-9
+    censored = sample.too_censored(max_censored)
     gamma = field(ds, "gamma").astype(float).broadcast_like(ds["status"].isel(seed=0, drop=True))
     restricted = sample.restricted()
     return RateScan(restricted.where(~censored), gamma, censored, sample.refused, restricted)

@@ -18,10 +18,10 @@ from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.statistics.bootstrap import Resampling, log_means, resampling_of
-from sweeplib.statistics.fits import FEWEST_POINTS, line_fit
+from sweeplib.statistics.fits import FEWEST_POINTS, power_of
 from sweeplib.statistics.growth_laws import best_law, law_fit, laws
 from sweeplib.statistics.labelled import labelled, with_bounds
-from sweeplib.statistics.lost_runs import MOST_LOST, with_status
+from sweeplib.statistics.lost_runs import MOST_LOST
 from sweeplib.statistics.seed_means import with_error
 
 
@@ -70,8 +70,7 @@ def sample_complexity(
     predicts its law for these starts, widths and learning rates (arXiv 2003.10409; `information`).
     """
     sample = passages(ds, "steps", max_lost)
-    mask = sample.censored().sum("seed") <= max_censored * sample.used.sum("seed") + 1e-9
-    ratio = sample.restricted().where(mask) / ds["d"]
+    ratio = sample.of_most(max_censored) / ds["d"]
     resampling = resampling_of(ds.sizes["seed"], resamples, random_seed, confidence)
     exponent = information_exponents(ds)
     tried = laws(float(exponent.max()))
@@ -81,14 +80,10 @@ def sample_complexity(
         growth_at, ratio, ds["d"].astype(float), input_core_dims=[["seed", "d"], ["d"]],
         output_core_dims=[[]] * 5 + [["law"]] * 3, vectorize=True, output_dtypes=[float] * 8,
     )  # fmt: skip
-    counts = {
-        "seeds_censored": labelled(sample.censored().sum("seed"), "runs used that did not exit"),
-        "seeds_lost": labelled(with_status(ds, "failed", "killed").sum("seed"), "runs failed or killed"),
-    }
     symbol = r"\langle\nu_{\mathrm{ext}}\rangle/d"
     error_symbol = rf"\mathrm{{se}}\,{symbol}"
     variables = with_error("steps_over_d", ratio, "mean exit steps per dimension", symbol, error_symbol=error_symbol)
-    variables |= counts | _fit_variables(*parts) | {"expected_law": expected_laws(ds)}
+    variables |= sample.counts(ds) | _fit_variables(*parts) | {"expected_law": expected_laws(ds)}
     law = labelled(xr.DataArray(list(tried), dims="law"), "law of an information exponent")
     coords = {"law": law, "information_exponent": exponent}
     return xr.Dataset(variables).assign_coords(coords).assign_attrs(confidence=confidence, max_lost=max_lost)
@@ -101,14 +96,14 @@ def growth_of(ratio: Array, d: Array, resampling: Resampling, tolerance: float, 
     if finite.sum() < 2:
         unknown = np.full(len(tried), np.nan)
         return Growth(np.nan, np.nan, np.nan, np.nan, np.nan, unknown, unknown, unknown)
+    power = power_of(ratio, d, resampling)
     points, d = points.at(finite), d[finite]
-    fit = line_fit(points, np.vander(np.log(d), 2), resampling)
-    low, high = 1.0 + fit.interval(resampling.confidence)[:, 0] if len(d) >= FEWEST_POINTS else (np.nan, np.nan)
     mean = np.exp(points.logs)
     error = mean * np.sqrt(np.diag(points.covariance) + tolerance**2)
     fits = {law: law_fit(law, d, mean, error) for law in tried}
     best = best_law(fits, len(d))
-    return Growth(1.0 + fit.best[0], low, high, fit.misfit.ratio, best, *np.array(list(fits.values())).T)
+    low, high, chi2 = 1.0 + power.low, 1.0 + power.high, power.reduced_chi2
+    return Growth(1.0 + power.exponent, low, high, chi2, best, *np.array(list(fits.values())).T)
 
 
 def _fit_variables(*parts: xr.DataArray) -> dict[str, xr.DataArray]:

@@ -18,7 +18,7 @@ from sweeplib.errors import InputError
 from sweeplib.statistics.exponents import means
 from sweeplib.statistics.fits import FEWEST_POINTS
 from sweeplib.statistics.labelled import labelled, with_bounds
-from sweeplib.statistics.lost_runs import MOST_LOST, has_diverged, has_run, unless_lost, values_of, without_value
+from sweeplib.statistics.lost_runs import MOST_LOST, sample_of, values_of
 
 Observable = Annotated[
     str, Field(description="the observable; a number, or one per teacher direction or task, at each time.")
@@ -56,8 +56,7 @@ def time_exponent(
     of the runs has no value.
     """
     times = _times(ds["time"].values, first, last)
-    values = numbered(values_of(ds, of).sel(time=times))
-    selection = unless_lost(values, without_value(values, has_run(ds)), has_run(ds), max_lost, has_diverged(ds))
+    selection = sample_of(numbered(values_of(ds, of).sel(time=times)), ds, max_lost)
     parts = xr.apply_ufunc(
         lambda sample: _exponents(sample, times, confidence), selection, input_core_dims=[["seed", "time"]],
         output_core_dims=[["kind", "bound"]], vectorize=True, output_dtypes=[float],

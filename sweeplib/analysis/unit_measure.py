@@ -16,7 +16,7 @@ from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.statistics.labelled import labelled
-from sweeplib.statistics.lost_runs import MOST_LOST, has_run, unless_lost, values_of, with_status, without_value
+from sweeplib.statistics.lost_runs import MOST_LOST, sample_of, values_of, with_status
 
 Bins = Annotated[int, Field(ge=1, le=500, description="the number of bins of the overlap, and of the norm.")]
 Sample = Annotated[
@@ -36,9 +36,8 @@ def unit_measure(
     NaN where more than the fraction `max_lost` of the runs has no value.
     """
     require_units(ds)
-    run = has_run(ds)
     norm, overlap = norms(ds), numbered(values_of(ds, OVERLAP))
-    norm, overlap = (unless_lost(array, without_value(array, run), run, max_lost) for array in (norm, overlap))
+    norm, overlap = (sample_of(array, ds, max_lost, of_means=False) for array in (norm, overlap))
     ok = with_status(ds, "ok")
     edges = [_edges(array.where(ok), bins) for array in (overlap, norm)]
     units = {"pooled": ("seed", "student")}

@@ -323,8 +323,7 @@ def report(sweeps: Sequence[Path], set_: Sequence[str], results: Path, output: P
     if len(sweeps) > 1:
         if set_:
             raise InputError("not for several sweeps", key="--set", value=set_, expected="the folders of their results")
-        page, path = compared(sweeps, results, output)
-        failed = page.problems
+        failed, path = compared(sweeps, results, output)
     else:
         if output is not None:
             raise InputError("only for several sweeps", key="--output", value=str(output), expected="a second sweep")

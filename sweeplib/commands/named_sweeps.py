@@ -11,7 +11,6 @@ from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
     from sweeplib.engine.design.design import Design
-    from sweeplib.pictures.report.comparison import ComparisonPage
 
 COMPLETE = "config.yaml"
 """The complete config of the dataset in a sweep's folder."""
@@ -144,8 +143,8 @@ def folder_of(path: Path, overrides: Sequence[str], results: Path) -> Path:
     return path
 
 
-def compared(paths: Sequence[Path], results: Path, output: Path | None) -> "tuple[ComparisonPage, Path]":
-    """Write the page that compares finished sweeps, named by files or folders; return it and its path.
+def compared(paths: Sequence[Path], results: Path, output: Path | None) -> tuple[list[str], Path]:
+    """Write the page that compares finished sweeps, named by files or folders; return what failed, and its path.
 
     The sweeps are those of the datasets in their folders, whatever their files say now. By default the page lies beside
     the folder of the first sweep. InputError for a sweep that is given twice or has not finished.

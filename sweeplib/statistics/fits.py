@@ -18,7 +18,7 @@ import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import scipy
-from sweeplib.statistics.bootstrap import PointErrors, Resampling
+from sweeplib.statistics.bootstrap import PointErrors, Resampling, log_means
 
 SEEN_FROM = {1.0: 0.26, 2.0: 0.7, 3.0: 0.9, 4.0: 1.0}
 """The χ²/n above which points are said to scatter more than their errors, by the degrees of freedom n.
@@ -58,6 +58,30 @@ class LineFit(NamedTuple):
     def interval(self, confidence: float) -> Array:
         """Return the ends (2, k) of the central intervals, for the `confidence` with which the draws were made."""
         return np.asarray(np.quantile(self.draws, [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0], axis=0))
+
+
+class Power(NamedTuple):
+    """A power A x^e of means: e with its interval, χ² over the degrees of freedom, A; NaN for fewer than two points."""
+
+    exponent: float = np.nan
+    low: float = np.nan
+    high: float = np.nan
+    reduced_chi2: float = np.nan
+    prefactor: float = np.nan
+
+
+def power_of(values: Array, x: Array, resampling: Resampling) -> Power:
+    """Return the power of x (n,) that the means of `values` (seed, n) follow; NaN marks runs that are left out.
+
+    It has no interval with fewer than FEWEST_POINTS points.
+    """
+    points = log_means(values)
+    finite = np.isfinite(points.logs)
+    if finite.sum() < 2:
+        return Power()
+    fit = line_fit(points.at(finite), np.vander(np.log(x[finite]), 2), resampling)
+    low, high = fit.interval(resampling.confidence)[:, 0] if finite.sum() >= FEWEST_POINTS else (np.nan, np.nan)
+    return Power(fit.best[0], low, high, fit.misfit.ratio, float(np.exp(fit.best[1])))
 
 
 def line_fit(points: PointErrors, design: Array, resampling: Resampling, departure: float = 0.0) -> LineFit:

@@ -71,6 +71,17 @@ def too_many(lost: xr.DataArray, run: xr.DataArray, max_lost: float) -> xr.DataA
     return lost.sum("seed") > max_lost * run.sum("seed") + 1e-9  # equal is not more, rounded
 
 
+def sample_of(
+    values: xr.DataArray, ds: xr.Dataset, max_lost: float = MOST_LOST, *, of_means: bool = True
+) -> xr.DataArray:
+    """Return those values of the runs of a dataset that count in statistics over `seed`, as `unless_lost` has them.
+
+    A run is lost where it has no finite value. `of_means` : whether the statistics are means.
+    """
+    run = has_run(ds)
+    return unless_lost(values, without_value(values, run), run, max_lost, has_diverged(ds) if of_means else None)
+
+
 def unless_lost(
     values: xr.DataArray, lost: xr.DataArray, run: xr.DataArray, max_lost: float, diverged: xr.DataArray | None = None
 ) -> xr.DataArray:

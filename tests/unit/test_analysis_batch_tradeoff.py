@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.batch_tradeoff import slope_of
 from sweeplib.errors import InputError
 from sweeplib.statistics.bootstrap import Resampling, seed_weights
+from sweeplib.statistics.fits import power_of
 from tests.datasets import giant_steps_dataset, with_outcome
 
 analysis = ANALYSES["batch_tradeoff"]
@@ -50,7 +50,7 @@ def test_intervals_cover():
     """300 experiments of 16 seeds: of 95 % intervals fewer than 89 % cover once in 10⁴."""
     rng, sizes = np.random.default_rng(3), np.array([1.0, 10.0, 100.0, 1e3])
     resampling = Resampling(seed_weights(16, 300, 0), rng, 0.95)
-    found = [slope_of(1e4 / sizes * rng.gamma(9.0, size=(16, 4)), sizes, resampling) for _ in range(300)]
+    found = [power_of(1e4 / sizes * rng.gamma(9.0, size=(16, 4)), sizes, resampling) for _ in range(300)]
     assert np.mean([one.low <= -1.0 <= one.high for one in found]) > 0.89
 
 

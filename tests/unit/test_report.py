@@ -86,10 +86,17 @@ def html(ds, optima, tmp_path):
         name="a <sweep>",
         config=CONFIG,
         headlines=["optimal <rate> 0.1"],
-        answers={
-            "How <precise>": {"headings": ("at <x>",), "rows": [["no <optimum>"]]},
-            **{name: {"headings": ("at",), "rows": [["row"]] * rows} for name, rows in (("Short", 12), ("Long", 13))},
-        },
+        first=(
+            "Answers",
+            {
+                "How <precise>": {"headings": ("at <x>",), "rows": [["no <optimum>"]]},
+                **{
+                    name: {"headings": ("at",), "rows": [["row"]] * rows}
+                    for name, rows in (("Short", 12), ("Long", 13))
+                },
+            },
+        ),
+        links=[("another <one>", "other/index.html")],
         overview=overview(ds, counts, journals),
         provenance=provenance(ds, journals, {"Seeds": "0 to 7; root seed 0"}, tmp_path),
         counts=counts,
@@ -100,7 +107,7 @@ def html(ds, optima, tmp_path):
         plots=[plot],
         optima=optima_table(optima),
         tables=analysis_tables("optimal_learning_rate", hostile, ds),
-        analyses=["optimal_learning_rate"],
+        opening=("How it opens:", "open(<opening>)"),
     )
 
 
@@ -115,7 +122,18 @@ def test_long_tables_are_folded(html):
 def test_everything_is_escaped(html):
     hostile = ("<script>alert", "a <sweep>", "A <caption>", "activation = <b>", "<no>")
     answers = ("How <precise>", "at <x>", "no <optimum>")
-    for raw in (*hostile, *answers, "optimal <rate>", "drawn(<script>", "a <plot>", "a < b", "<here>", "<this>"):
+    for raw in (
+        *hostile,
+        *answers,
+        "optimal <rate>",
+        "drawn(<script>",
+        "a <plot>",
+        "a < b",
+        "<here>",
+        "<this>",
+        "<one>",
+        "<opening>",
+    ):
         assert raw not in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
     assert "\\u003c/script\\u003e\\u003cscript\\u003ealert(2)" in html

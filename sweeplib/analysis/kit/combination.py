@@ -10,18 +10,19 @@ import numpy as np
 
 from sweeplib.analysis.kit.parameter_rows import POINT, are_one_grid, as_rows
 from sweeplib.analysis.kit.problem_fields import constants, with_constants
+from sweeplib.analysis.kit.sweep_axis import COMMON, along_sweeps, at_labels_of, every_label, near_labels
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.errors import InputError
 from sweeplib.networks.problem import PARAMETERS
 from sweeplib.networks.simulation.labels import OF_RUNS
 from sweeplib.statistics.lost_runs import with_status
 
-RECORDED = ("time", "instant", "threshold", "quantile")
-"""Axes along which a case without a value would be a run that ended early: all sweeps need the same values."""
 
-
-def combine(*datasets: Any) -> xr.Dataset:
+def combine(*datasets: Any, sweep: Sequence[str] | None = None) -> xr.Dataset:
     """Return one dataset with the cases of all datasets of sweeps, in memory.
+
+    sweep : names of the datasets, which then stay apart, along an axis `sweep` that figures and analyses take as any
+        other (`sweep_axis`): sweeps are compared. By default they are united, as follows.
 
     A field that is fixed in each dataset, but at different values, becomes an axis. Tables, and grids with other axes
     or zips than each other, become one table, an axis `point`, whose rows are matched by their parameters. A case that
@@ -36,6 +37,12 @@ def combine(*datasets: Any) -> xr.Dataset:
         if not isinstance(ds, xr.Dataset):
             expected = "datasets, as in `combine(sweeplib.open(A), sweeplib.open(B))`"
             raise InputError("not the dataset of a sweep", value=type(ds).__name__, expected=expected)
+        if "status" not in ds.variables:
+            raise InputError("not the dataset of a sweep", value="without status", expected="that of `sweeplib.open`")
+    for key in OF_RUNS:
+        _require_same(key, [ds.attrs.get(key) for ds in datasets])
+    if sweep is not None:
+        return along_sweeps(datasets, sweep)
     first, *others = _with_same_axes(datasets)
     exact = len({ds.attrs.get("processors") for ds in datasets}) == 1
     whole = reduce(partial(_merged, exact=exact), others, first)
@@ -46,17 +53,12 @@ def combine(*datasets: Any) -> xr.Dataset:
 
 def _with_same_axes(datasets: Sequence[xr.Dataset]) -> list[xr.Dataset]:
     """Return the datasets with their fields as coordinates, and with every axis of any of them."""
-    for ds in datasets:
-        if "status" not in ds.variables:
-            raise InputError("not the dataset of a sweep", value="without status", expected="that of `sweeplib.open`")
     loaded = [with_constants(ds).load() for ds in datasets]
     loaded = loaded if are_one_grid(loaded) else as_rows(loaded)
     attrs = {key: value for key, value in loaded[0].attrs.items() if all(ds.attrs.get(key) == value for ds in loaded)}
     names = dict.fromkeys(str(name) for ds in loaded for name in ds.coords)
     axes = [name for name in names if any(name in ds.dims for ds in loaded) or _differs(name, loaded)]
-    for key in OF_RUNS:
-        _require_same(key, [ds.attrs.get(key) for ds in loaded])
-    for name in RECORDED:
+    for name in COMMON:
         _require_same(name, [ds[name].values.tolist() if name in ds.dims else None for ds in loaded])
     whole = [ds.expand_dims([name for name in axes if name not in ds.dims]) for ds in loaded]
     return [ds.drop_attrs(deep=False).assign_attrs(attrs) for ds in whole]
@@ -77,10 +79,10 @@ def _require_same(key: str, values: Sequence[Any]) -> None:
 
 def _merged(first: xr.Dataset, other: xr.Dataset, *, exact: bool) -> xr.Dataset:
     """Return the union of two datasets with the same axes."""
-    near = {dim: _near(other.indexes[dim], first.indexes[dim]) for dim in map(str, first.indexes)}
+    near = {dim: near_labels(other.indexes[dim], first.indexes[dim]) for dim in map(str, first.indexes)}
     other = other.assign_coords({dim: (dim, values, other[dim].attrs) for dim, values in near.items()})
-    labels = {dim: _union(first.indexes[dim], values) for dim, values in near.items()}
-    first, other = (_reindexed(ds, labels) for ds in (first, other))
+    labels = {dim: every_label(first.indexes[dim], values) for dim, values in near.items()}
+    first, other = (at_labels_of(ds, labels) for ds in (first, other))
     best, second = _rank(first), _rank(other)
     merged: dict[str, xr.DataArray] = {}
     for name in dict.fromkeys(map(str, (*first.data_vars, *other.data_vars))):
@@ -90,26 +92,6 @@ def _merged(first: xr.Dataset, other: xr.Dataset, *, exact: bool) -> xr.Dataset:
         merged[name] = chosen.assign_attrs(mine.attrs)
     coords = {name: _coordinate(str(name), first, other) for name in first.coords if name not in first.indexes}
     return first.assign(merged).assign_coords(coords)
-
-
-def _near(labels: Any, others: Any) -> Any:
-    """Return the labels of an axis; a number that differs from a known one by rounding becomes that one."""
-    if labels.dtype.kind != "f" or not len(others):
-        return labels.values
-    nearest = others.values[np.abs(labels.values[:, None] - others.values.astype(float)).argmin(axis=1)]
-    return np.where(np.isclose(labels, nearest, rtol=1e-12, atol=0.0), nearest, labels)
-
-
-def _union(first: Any, other: Any) -> Any:
-    """Return the labels of both: numbers ascending, others in their order."""
-    labels = list(dict.fromkeys([*first.tolist(), *np.asarray(other).tolist()]))
-    return np.array(sorted(labels) if first.dtype.kind in "iuf" else labels)
-
-
-def _reindexed(ds: xr.Dataset, labels: dict[str, Any]) -> xr.Dataset:
-    """Return the dataset at all labels; where it has no cases, their status is missing."""
-    texts = [name for name, variable in ds.variables.items() if variable.dtype.kind in "UO"]
-    return ds.reindex(labels, fill_value=dict.fromkeys(texts, "") | {"status": np.uint8(0)})
 
 
 def _rank(ds: xr.Dataset) -> xr.DataArray:

@@ -19,6 +19,7 @@ import numpy as np
 from sweeplib.analysis.kit.problem_fields import without_values
 from sweeplib.analysis.kit.variables import require
 from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.statistics.labelled import labelled
 from sweeplib.statistics.lost_runs import MOST_LOST, STOPPED, has_run, too_many, with_status
 from sweeplib.statistics.survival import restricted_values
 
@@ -70,6 +71,22 @@ class Passages:
             output_core_dims=[["seed"]], vectorize=True, output_dtypes=[float],
         )  # fmt: skip
         return pseudo.transpose(*values.dims)
+
+    def too_censored(self, max_censored: float) -> xr.DataArray:
+        """Return a mask: cells in which more than this fraction of the used runs has not exited."""
+        return self.censored().sum("seed") > max_censored * self.used.sum("seed") + 1e-9  # equal is not more, rounded
+
+    def of_most(self, max_censored: float) -> xr.DataArray:
+        """Return the values `restricted`, NaN in cells that are `too_censored`: their mean is that of the exits."""
+        return self.restricted().where(~self.too_censored(max_censored))
+
+    def counts(self, ds: xr.Dataset) -> dict[str, xr.DataArray]:
+        """Return the labelled numbers of runs of a dataset that are used without an exit, and that are lost."""
+        lost = with_status(ds, "failed", "killed").sum("seed")
+        return {
+            "seeds_censored": labelled(self.censored().sum("seed"), "runs used that did not exit"),
+            "seeds_lost": labelled(lost, "runs failed or killed"),
+        }
 
     def censored(self) -> xr.DataArray:
         """Return a mask: where a run is used and has not exited."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sweeplib.analysis.kit.sweep_axis import SWEEP
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
@@ -47,7 +48,7 @@ def drawn_scan_dim(ds: xr.Dataset | Outline, where: Mapping[str, Any] | None) ->
 def scan_dims(outline: Outline) -> list[str]:
     """Return the dimensions along which gamma may be scanned at a fixed problem; several if it is derived from them."""
     dims = outline.dims_of("gamma")
-    return ["gamma"] if "gamma" in dims else [dim for dim in dims if dim not in PARAMETERS]
+    return ["gamma"] if "gamma" in dims else [dim for dim in dims if dim not in PARAMETERS and dim != SWEEP]
 
 
 def _checked(outline: Outline, candidates: list[str]) -> str:

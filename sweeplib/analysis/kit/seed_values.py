@@ -69,7 +69,7 @@ def curves_along(ds: xr.Dataset, of: str, along: str | None, time: float | None,
         x = ds[axis].astype(float)
         if of == "exited":
             return Curves.complete(sample.reached.astype(float).where(sample.used), x, axis)
-        censored = sample.censored().sum("seed") > CUT_OFF * sample.used.sum("seed")
+        censored = sample.too_censored(CUT_OFF)
         restricted = sample.restricted() * (samples_of_a_step(ds) if of == "exit_samples" else 1.0)
         return Curves(restricted.where(~censored), x, axis, censored, restricted)
     run, values = has_run(ds), values_of(ds, of)

@@ -17,7 +17,7 @@ from sweeplib.pictures.figures.kit.facets import arranged
 from sweeplib.pictures.figures.kit.quantities import EXITS, at_last_time, recorded_quantity
 from sweeplib.pictures.figures.kit.runs import Runs
 from sweeplib.statistics.labelled import labelled
-from sweeplib.statistics.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
+from sweeplib.statistics.lost_runs import sample_of, values_of
 from sweeplib.statistics.survival import survival_curve
 
 CAPTION = (
@@ -78,10 +78,8 @@ def _sample(ds: xr.Dataset, name: str) -> xr.Dataset:
     if name in EXITS:
         sample = passages(ds, name.removeprefix("exit_"))
         return xr.Dataset({"value": sample.exit.where(sample.used), "end": sample.end, "used": sample.used})
-    values, run = values_of(ds, name), has_run(ds)
-    values_kept = unless_lost(values, without_value(values, run), run, MOST_LOST)
-    values_kept = numbered(values_kept)
-    return xr.Dataset({"value": values_kept, "end": values_kept, "used": values_kept.notnull()})
+    values = numbered(sample_of(values_of(ds, name), ds, of_means=False))
+    return xr.Dataset({"value": values, "end": values, "used": values.notnull()})
 
 
 def _curves(sample: xr.Dataset, confidence: float, attrs: Mapping[str, Any]) -> xr.Dataset:

@@ -24,7 +24,7 @@ from sweeplib.pictures.figures.kit.points import Level, Points
 from sweeplib.pictures.figures.kit.quantities import AVERAGES, bounds, interval, with_requests
 from sweeplib.pictures.figures.line import needed, quantity_points
 from sweeplib.statistics.labelled import labelled
-from sweeplib.statistics.lost_runs import MOST_LOST, has_diverged, has_run, unless_lost, values_of, without_value
+from sweeplib.statistics.lost_runs import MOST_LOST, sample_of, values_of
 from sweeplib.statistics.seed_means import FEWEST_SEEDS
 
 CAPTION = (
@@ -157,9 +157,7 @@ def _runs(ds: xr.Dataset, result: xr.Dataset, analysis: str, variable: str) -> x
         ds = ds if variable in ds else with_overlaps(ds)
         if variable not in ds:
             return None
-        values, run = numbered(values_of(ds, variable)), has_run(ds)
-        lost = result.attrs.get("max_lost", MOST_LOST)
-        return unless_lost(values, without_value(values, run), run, lost, has_diverged(ds))
+        return sample_of(numbered(values_of(ds, variable)), ds, result.attrs.get("max_lost", MOST_LOST))
     if analysis == "exit_times" and variable in ("exit_steps_mean", "exit_time_mean"):
         return passages(ds, "steps", result.attrs.get("max_lost", MOST_LOST)).restricted()
     return None

@@ -22,7 +22,7 @@ from sweeplib.pictures.figures.kit.references import References, references
 from sweeplib.pictures.figures.kit.scales import above_error, is_log
 from sweeplib.pictures.figures.kit.style import COLOURS, DASHES, INK, line_look, look, plain_ticks, set_log
 from sweeplib.statistics.labelled import labelled
-from sweeplib.statistics.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
+from sweeplib.statistics.lost_runs import has_run, sample_of, values_of, without_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,8 +98,7 @@ def risk_quantiles(ds: xr.Dataset, levels: Sequence[float]) -> xr.DataArray:
 
     The remaining runs are then not a random sample (`analysis.lost_runs`).
     """
-    run, risk = has_run(ds), values_of(ds, "risk")
-    sample = unless_lost(risk, without_value(risk, run), run, MOST_LOST)
+    sample = sample_of(values_of(ds, "risk"), ds, of_means=False)
     some = sample.notnull().any("seed")
     return sample.where(some, 0.0).quantile(list(levels), "seed").where(some)
 

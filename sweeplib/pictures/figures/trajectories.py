@@ -25,7 +25,7 @@ from sweeplib.pictures.figures.kit.quantities import recorded_quantity
 from sweeplib.pictures.figures.kit.scales import above_error, is_log, logarithmic_time
 from sweeplib.pictures.figures.kit.style import COLOURS, DASHES, INK, line_look, plain_ticks, set_log
 from sweeplib.statistics.labelled import labelled
-from sweeplib.statistics.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
+from sweeplib.statistics.lost_runs import sample_of, values_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,8 +77,8 @@ def trajectories(
 
 
 def _painted(ds: xr.Dataset, name: str, x: str, split: Facets, runs: int, log_axes: Sequence[str] | None) -> Drawing:
-    run, values = has_run(ds), numbered(above_error(values_of(ds, name), ds, DECADE, log_axes))
-    median = unless_lost(values, without_value(values, run), run, MOST_LOST).median("seed")
+    values = numbered(above_error(values_of(ds, name), ds, DECADE, log_axes))
+    median = sample_of(values, ds, of_means=False).median("seed")
     dataset = ds[["status"]].assign(values=values, median=median).assign_coords(steps_coordinate(ds))
     data = split.selected(dataset)
     panels = panels_of(data, split, width=2.4, alone=4.0)
@@ -141,10 +141,10 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, names: list[str])
 def _seeds(ds: xr.Dataset, name: str, split: Facets, runs: int, log_axes: Sequence[str] | None) -> xr.Dataset:
     """Return the first seeds with a value; at the points of the picture, if there are too many for a page."""
     dataset = ds if ds["status"].size // ds.sizes["seed"] * runs <= MOST_RUNS else split.selected(ds)
-    run, seeds = has_run(dataset), {}
+    seeds = {}
     for observable in (observable for observable in over_time(ds) if set(ds[observable].dims) == set(ds[name].dims)):
         values = numbered(above_error(values_of(dataset, observable), dataset, log_axes=log_axes))
-        median = unless_lost(values, without_value(values, run), run, MOST_LOST).median("seed")
+        median = sample_of(values, dataset, of_means=False).median("seed")
         long_name, symbol = dataset[observable].attrs["long_name"], dataset[observable].attrs.get("symbol", "")
         first = values.where(_among_first(values, runs)).dropna("seed", how="all")
         seeds[f"{observable}_seeds"] = labelled(first, long_name, symbol)

@@ -1,72 +1,80 @@
-"""The comparison of several finished sweeps: one self-contained HTML page."""
+"""The comparison of several finished sweeps: the report of their datasets along an axis `sweep`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from sweeplib.analysis import ANALYSES, write_analysis
+from sweeplib.analysis.kit.combination import combine
+from sweeplib.analysis.kit.overlaps import open_with_overlaps
+from sweeplib.analysis.kit.sweep_axis import SWEEP
+from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.design import Design
+from sweeplib.engine.files.strict_yaml import flow, parsed
+from sweeplib.engine.storage.dataset.folder import open_dataset, write_dataset
+from sweeplib.engine.storage.dataset.outline import outline_of
+from sweeplib.engine.storage.records.files import write_json, write_text
 from sweeplib.engine.storage.records.jobs import counts_when_done
-from sweeplib.pictures.report.failures import cards, outcomes
-from sweeplib.pictures.report.overview import overview, provenance
+from sweeplib.errors import InputError
+from sweeplib.pictures.figures import FIGURES, write_figure
+from sweeplib.pictures.figures.figure import Figure, requested
+from sweeplib.pictures.report.overview import provenance
 from sweeplib.pictures.report.runs import journals
-from sweeplib.pictures.report.side_by_side import beside, differences, headline_tables
-from sweeplib.pictures.report.write import case_counts, data_url, environment, settings
+from sweeplib.pictures.report.write import case_counts, contents_of, page, settings
+from sweeplib.statistics.lost_runs import has_run
 
-MOST_OUTCOMES = 3
+Sweeps = Sequence[tuple[Design, Path]]
+ABSENT, LONGEST = "–", 90
+OPENING = """\
+import sweeplib
+
+both = sweeplib.combine(
+{datasets}    sweep={names},
+)
+"""
 
 
-@dataclass(frozen=True)
-class ComparisonPage:
-    """The page, and the names of the figures that could not be drawn with the reason."""
+def write_comparison(sweeps: Sweeps, path: Path) -> list[str]:
+    """Write the page that compares sweeps, given with their folders; return what could not be made, and why.
 
-    html: str
-    problems: list[str]
-
-
-def comparison(sweeps: Sequence[tuple[Design, Path]], folder: Path) -> ComparisonPage:
-    """Return the page that compares sweeps, given with their directories; links are relative to `folder`."""
-    from sweeplib.engine.code.plugins import load_plugins
-
-    for sweep, _ in sweeps:
-        load_plugins(sweep.plugins)
+    It is the report of a folder with their datasets along an axis `sweep`, the analyses of all of them, with the
+    options of the first that has each, and the figures of all. InputError for sweeps that cannot be compared.
+    """
     names = labels([directory for _, directory in sweeps])
-    differing, equal = differences([sweep.source for sweep, _ in sweeps])
-    figures = _figures(sweeps)
-    outcomes = [_outcome(sweep, directory, folder) for sweep, directory in sweeps]
-    html = (
-        environment()
-        .get_template("comparison.html.j2")
-        .render(
-            names=names,
-            title=f"{', '.join(names[:-1])} and {names[-1]}",
-            differences=differing,
-            equal=equal,
-            headlines=headline_tables(sweeps),
-            figures=figures,
-            outcomes=outcomes,
-            provenance=beside([outcome["provenance"] for outcome in outcomes]),
-        )
-    )
-    problems = [
-        f"figure {figure['name']} of {name}: {view['problem']}"
-        for figure in figures
-        for name, view in zip(names, figure["parts"], strict=True)
-        if view["problem"]
-    ]
-    return ComparisonPage(html, problems)
-
-
-def write_comparison(sweeps: Sequence[tuple[Design, Path]], path: Path) -> ComparisonPage:
-    """Write the page that compares sweeps; return it."""
-    from sweeplib.engine.storage.records.files import write_text
-
-    page = comparison(sweeps, path.parent)
-    write_text(path, page.html)
-    return page
+    datasets = [open_with_overlaps(directory / "dataset.zarr") for _, directory in sweeps]
+    folders = [os.path.relpath(directory.resolve(), path.parent.resolve()) for _, directory in sweeps]
+    opened = "".join(f"    sweeplib.open({folder!r}),\n" for folder in folders)
+    opening = OPENING.format(datasets=opened, names=names)
+    with TemporaryDirectory() as folder:
+        design = _written(sweeps, names, combine(*datasets, sweep=names), Path(folder))
+        contents = contents_of(design, Path(folder))
+    for figure in contents["figures"]:
+        kind, options = requested(figure["name"], design.figures[figure["name"]])
+        figure["script"] = f"{opening}both.sweep.figure({kind.name!r}, **{options})\n"
+    cards = [card | {"reproduce": opening} for card in contents["cards"]]
+    left_out = sorted({str(name) for ds in datasets for name in ds.data_vars} - _common(datasets))
+    contents |= {
+        "config": "",
+        "first": ("What differs", differences([sweep.source for sweep, _ in sweeps], names)),
+        "headlines": [
+            *contents["headlines"],
+            *([f"Not compared, as not every sweep has it: {', '.join(left_out)}."] if left_out else []),
+        ],
+        "links": _links(sweeps, names, path.parent),
+        "counts": _counts(sweeps, names),
+        "provenance": _provenance(sweeps, names),
+        "opening": ("The datasets along an axis sweep, from the folder of this page:", opening),
+        "cards": cards,
+    }
+    write_text(path, page(**contents))
+    return [f"{card['kind']} {card['name']}: {card['exception']}" for card in cards]
 
 
 def labels(directories: Sequence[Path]) -> list[str]:
@@ -79,40 +87,159 @@ def labels(directories: Sequence[Path]) -> list[str]:
     return names
 
 
-def _figures(sweeps: Sequence[tuple[Design, Path]]) -> list[dict[str, Any]]:
-    """Return each figure of any of the sweeps: their pictures beside each other, over the same ranges if they can."""
-    from sweeplib.pictures.figures.kit.common_ranges import pictures
+def _written(sweeps: Sweeps, names: Sequence[str], ds: xr.Dataset, folder: Path) -> Design:
+    """Write the dataset, its analyses and its figures into a folder, as a sweep has them; return the sweep's design."""
+    designs = [sweep for sweep, _ in sweeps]
+    counts = [counts_when_done(directory, sweep.runs) for sweep, directory in sweeps]
+    runs = {name: run for sweep in reversed(designs) for name, run in sweep.runs.items()}
+    for name in runs:
+        cases = sum((Counter(count.get(name, {})) for count in counts), Counter[str]())
+        write_json(folder / f"{name}.done.json", {"cases": dict(cases)})
+    write_dataset(ds, folder / "dataset.zarr", {})
+    design = replace(
+        designs[0],
+        name=f"{', '.join(names[:-1])} and {names[-1]}",
+        runs=runs,
+        analyses={name: options for sweep in reversed(designs) for name, options in sweep.analyses.items()},
+        plugins=tuple(dict.fromkeys(plugin for sweep in designs for plugin in sweep.plugins)),
+        questions={},
+        figures={},
+    )
+    for name in design.analyses:
+        write_analysis(design, name, folder)
+    analyses = {path.stem: open_dataset(path) for path in sorted((folder / "analysis").glob("*.zarr"))}
+    design = replace(design, figures=compared_figures([sweep.figures for sweep in designs], names, ds, analyses))
+    for name in design.figures:
+        write_figure(design, name, folder)
+    return design
 
-    figures = []
-    for name in dict.fromkeys(name for sweep, _ in sweeps for name in sweep.figures):
-        views, shared = pictures(sweeps, name)
-        parts = [
-            {
-                "source": data_url("image/png", picture.content),
-                "size": [pixels // 2 for pixels in picture.size],
-                "problem": picture.problem,
-                "drawn": bool(picture.content),
-            }
-            for picture in views
-        ]
-        title, several = name.replace("_", " ").capitalize(), sum(bool(picture.content) for picture in views) > 1
-        figures.append({"name": name, "title": title, "parts": parts, "shared": shared, "several": several})
-    return figures
+
+def compared_figures(
+    figures: Sequence[Mapping[str, Mapping[str, Any]]],
+    names: Sequence[str],
+    ds: xr.Dataset,
+    analyses: Mapping[str, xr.Dataset],
+) -> dict[str, Mapping[str, Any]]:
+    """Return the entries of `figures` of all sweeps for their dataset along the axis `sweep`.
+
+    A figure is over that axis or, if it has no room for it, there is one for each sweep. Ratios to the first sweep are
+    added, of the first quantity of each analysis.
+    """
+    entries: dict[str, Mapping[str, Any]] = {}
+    for of_sweep, label in zip(figures, names, strict=True):
+        for name, entry in of_sweep.items():
+            figure, options = requested(name, entry)
+            common, *alone = _at_single_values(ds, figure, options)
+            choice = next((choice for choice in (common, options) if _fits(figure, ds, analyses, choice)), None)
+            views = {f"{name}_{_word(sweep)}": view for sweep, view in zip(names, alone, strict=True)}
+            for title, view in (views if choice is None else {name: choice}).items():
+                drawing = {"kind": figure.name, **view}
+                if drawing not in entries.values():
+                    entries[title if title not in entries else f"{title}_of_{_word(label)}"] = drawing
+    ratio = FIGURES["ratio"]
+    for quantity in (next(iter(ANALYSES[name].quantities), None) for name in analyses):
+        options = {"y": quantity, "to": {SWEEP: names[0]}}
+        if quantity is not None and _fits(ratio, ds, analyses, options):
+            entries[f"ratio_of_{quantity}"] = {"kind": "ratio", **options}
+    return entries
 
 
-def _outcome(sweep: Design, directory: Path, folder: Path) -> dict[str, Any]:
-    """Return the cases by dynamics and status, the cost, the failures and the provenance of a sweep."""
-    from sweeplib.engine.storage.dataset.folder import open_dataset
+def _fits(figure: Figure, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], options: Mapping[str, Any]) -> bool:
+    try:
+        figure.check_fit(outline_of(ds), {name: outline_of(analysis) for name, analysis in analyses.items()}, options)
+    except InputError:
+        return False
+    return True
 
-    dataset, journal = open_dataset(directory / "dataset.zarr"), journals(directory, sweep.runs)
-    counts = case_counts(sweep, directory)
-    page, ended = directory / "report" / "index.html", outcomes(directory, counts_when_done(directory, sweep.runs))
-    return {
-        "overview": overview(dataset, counts, journal, sweep.simulator.about),
-        "counts": counts,
-        "outcomes": ended.rows[:MOST_OUTCOMES],
-        "ended": ended,
-        "cards": cards(sweep, directory),
-        "report": os.path.relpath(page.resolve(), folder.resolve()) if page.exists() else None,
-        "provenance": provenance(dataset, journal, settings(sweep), directory),
-    }
+
+def _at_single_values(ds: xr.Dataset, figure: Figure, options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the options of a figure at the values that some sweep alone has, if all have them; then for each sweep.
+
+    Those for one sweep select it, at the single values of its axes.
+    """
+    if "where" not in figure.check(options):
+        return [options] * (1 + ds.sizes[SWEEP])
+    used = {*map(str, options.values()), *(options.get("where") or {})}
+    run, common, alone = has_run(ds), dict[str, Any](), [{SWEEP: str(name)} for name in ds[SWEEP].values]
+    for dim in (dim for dim in run.dims if dim in ds.indexes and dim not in ("dynamics", "seed", SWEEP, *used)):
+        there = run.any([other for other in run.dims if other not in (SWEEP, dim)]).transpose(SWEEP, dim).values
+        for mask, where in zip(there, alone, strict=True):
+            if mask.sum() == 1 < mask.size:
+                where[str(dim)] = ds[dim].values[mask.argmax()].item()
+                common |= {str(dim): where[str(dim)]} if there[:, mask.argmax()].all() else {}
+    return [{**options, "where": {**where, **(options.get("where") or {})}} for where in (common, *alone)]
+
+
+def _word(label: str) -> str:
+    return re.sub(r"\W", "_", label)
+
+
+def differences(sources: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the table of the keys whose values differ between complete configs, with how many others there are.
+
+    The name of a sweep is no such key.
+    """
+    configs = [dict(_flat(parsed(source))) for source in sources]
+    keys = [key for key in dict.fromkeys(key for config in configs for key in config) if key != "name"]
+    rows = [[key, *(_short(config.get(key, ABSENT)) for config in configs)] for key in keys]
+    different = [
+        row for row, key in zip(rows, keys, strict=True) if len({config.get(key, ABSENT) for config in configs}) > 1
+    ]
+    caption = f"Keys of the configs with other values; the other {len(keys) - len(different)} are the same."
+    return {caption: {"headings": ["key", *names], "rows": different}}
+
+
+def _flat(content: Any, place: str = "") -> Iterable[tuple[str, str]]:
+    """Yield dotted keys and their values as text."""
+    if isinstance(content, Mapping) and content:
+        for key, value in content.items():
+            yield from _flat(value, f"{place}.{key}" if place else str(key))
+    else:
+        yield place, flow(content)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def _common(datasets: Sequence[xr.Dataset]) -> set[str]:
+    return set.intersection(*({str(name) for name in ds.data_vars} for ds in datasets))
+
+
+def _links(sweeps: Sweeps, names: Sequence[str], folder: Path) -> list[tuple[str, str]]:
+    """Return the names and the addresses of the reports of the sweeps."""
+    pages = [directory / "report" / "index.html" for _, directory in sweeps]
+    return [
+        (name, os.path.relpath(report.resolve(), folder.resolve()))
+        for name, report in zip(names, pages, strict=True)
+        if report.exists()
+    ]
+
+
+def _counts(sweeps: Sweeps, names: Sequence[str]) -> list[tuple[str, dict[str, int]]]:
+    """Return for each dynamics of each sweep its label and the number of cases with each status."""
+    counts = [
+        (f"{label}, {name}", cases)
+        for (sweep, directory), name in zip(sweeps, names, strict=True)
+        for label, cases in case_counts(sweep, directory)
+    ]
+    statuses = dict.fromkeys(status for _, cases in counts for status in cases)
+    return [(label, {status: cases.get(status, 0) for status in statuses}) for label, cases in counts]
+
+
+def _provenance(sweeps: Sweeps, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the provenance of the sweeps: what they share once, what differs for each of them."""
+    lists = [
+        dict(provenance(open_dataset(directory), journals(directory, sweep.runs), settings(sweep), directory))
+        for sweep, directory in sweeps
+    ]
+    pairs = []
+    for heading in dict.fromkeys(heading for texts in lists for heading in texts):
+        values = [texts.get(heading, ABSENT) for texts in lists]
+        shared = len(set(values)) == 1
+        pairs += (
+            [(heading, values[0])]
+            if shared
+            else [(f"{heading}, {name}", value) for name, value in zip(names, values, strict=True)]
+        )
+    return pairs

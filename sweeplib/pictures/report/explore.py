@@ -29,7 +29,7 @@ from sweeplib.pictures.figures.kit.rounds import ROUND
 from sweeplib.pictures.report.mathematics import plain_label
 from sweeplib.pictures.report.scales import logarithmic_places
 from sweeplib.pictures.report.tables import heading
-from sweeplib.statistics.lost_runs import MOST_LOST, has_diverged, has_run, unless_lost, values_of, without_value
+from sweeplib.statistics.lost_runs import has_run, sample_of, values_of
 from sweeplib.statistics.seed_means import FEWEST_SEEDS, mean_and_error
 from sweeplib.statistics.survival import medians
 
@@ -193,9 +193,7 @@ def _exits(data: xr.Dataset, name: str) -> tuple[Any, ...]:
 
 def _means(data: xr.Dataset, name: str) -> tuple[Any, ...]:
     """Return the mean over the seeds, the ends of its interval, and the number of runs, at all points of a part."""
-    run = has_run(data)
-    values = values_of(data, name)
-    sample = unless_lost(values, without_value(values, run), run, MOST_LOST, has_diverged(data))
+    sample = sample_of(values_of(data, name), data)
     with np.errstate(over="ignore", invalid="ignore"):  # of values that grow without bound
         (mean, error), count = mean_and_error(sample), sample.count("seed")
     enough = count.where(count >= FEWEST_SEEDS)

@@ -35,15 +35,15 @@ def write_report(sweep: Design, directory: str | Path) -> Path:
     load_plugins(sweep.plugins)
     directory = Path(directory)
     with writer_lock(directory, "report"):
-        page, now = directory / PAGE, made_from(sweep, directory, "report")
-        html = _html(sweep, directory)
-        path = write_text(page.with_suffix(".html"), html)
-        written_manifest(page, {path.name: html.encode()}, now)
+        artefact, now = directory / PAGE, made_from(sweep, directory, "report")
+        html = page(**contents_of(sweep, directory))
+        path = write_text(artefact.with_suffix(".html"), html)
+        written_manifest(artefact, {path.name: html.encode()}, now)
     return path
 
 
-def _html(sweep: Design, directory: Path) -> str:
-    """Return the page of a sweep from all that is in its directory."""
+def contents_of(sweep: Design, directory: Path) -> dict[str, Any]:
+    """Return what the page of a sweep has, from all that is in its directory."""
     from sweeplib.pictures.figures.kit.labels import value_label
     from sweeplib.pictures.report.contents import Contents
     from sweeplib.pictures.report.summary import answers, exit_lines, headlines, undecided_lines
@@ -52,26 +52,28 @@ def _html(sweep: Design, directory: Path) -> str:
     content, dataset = contents.content(), contents.dataset
     counts, journal = case_counts(sweep, directory), journals(directory, sweep.runs)
     failed, main = cards(sweep, directory), headlines(sweep, directory, words=value_label)
-    return page(
-        **content,
-        name=sweep.name,
-        config=sweep.source,
-        headlines=[
+    opened = [f'{analysis} = xr.open_zarr("analysis/{analysis}.zarr")' for analysis in contents.analyses]
+    opening = "\n".join(["import xarray as xr", "", 'ds = xr.open_zarr("dataset.zarr")', *opened, ""])
+    return content | {
+        "name": sweep.name,
+        "config": sweep.source,
+        "headlines": [
             *answers(sweep, directory)[:1],
             *(_unbroken(main_line.text) for main_line in main),
             *exit_lines(directory),
             *undecided_lines(directory),
         ],
-        answers=_answers(sweep, directory),
-        overview=overview(dataset, counts, journal, sweep.simulator.about),
-        provenance=provenance(dataset, journal, settings(sweep), directory),
-        counts=counts,
-        axes=axes(dataset),
-        outcomes=outcomes(directory, counts_when_done(directory, sweep.runs)),
-        cards=failed,
-        figures=[_figure(sweep, name, directory, failed) for name in sweep.figures],
-        analyses=list(contents.analyses),
-    )
+        "first": ("Answers", _answers(sweep, directory)),
+        "links": [],
+        "overview": overview(dataset, counts, journal, sweep.simulator.about),
+        "provenance": provenance(dataset, journal, settings(sweep), directory),
+        "counts": counts,
+        "axes": axes(dataset),
+        "outcomes": outcomes(directory, counts_when_done(directory, sweep.runs)),
+        "cards": failed,
+        "figures": [_figure(sweep, name, directory, failed) for name in sweep.figures],
+        "opening": ("The stored data open without sweeplib, from the folder of this sweep:", opening),
+    }
 
 
 def _unbroken(text: str) -> str:

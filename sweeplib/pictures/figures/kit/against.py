@@ -10,6 +10,7 @@ import numpy as np
 
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.scan import drawn_scan_dim
+from sweeplib.analysis.kit.sweep_axis import SWEEP
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.errors import InputError
@@ -69,6 +70,7 @@ def against(
         problem = f"the {label(x)['long_name']} has no axis of its own"
         raise InputError(problem, value=outline.dims_of(x), expected=f"an axis {x}")
     free, panel, hue = free_axes(outline, where), facets["panel"], facets["hue"]
+    hues = SWEEP if SWEEP in free - {panel} else hues
     panel = panel or (panels if panels in free and hue != panels else None)
     hue = hue or (hues if hues in free and panel != hues else None)
     split = arranged(outline, {"dynamics", along, *drawn_axes}, where, panel, hue)

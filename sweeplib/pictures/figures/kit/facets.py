@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from sweeplib.analysis.kit.sweep_axis import SWEEP
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT, places_in
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
@@ -21,7 +22,7 @@ from sweeplib.pictures.figures.kit.labels import dynamics_order, value_label
 if TYPE_CHECKING:
     Array = TypeVar("Array", xr.Dataset, xr.DataArray)
 
-PANELS_FIRST = ("Delta", "p", "k", "threshold", "activation")
+PANELS_FIRST = ("Delta", "p", "k", "threshold", "activation", SWEEP)
 MOST_PANELS, MOST_HUES = 6, 6
 PLACES_A_ROW, PLACES_OF_ALL = 10, 1000
 """Columns of a table may be axes if these have no more places than so many for each row, or so many in all."""
@@ -83,10 +84,10 @@ def arranged(
     """Return the facets of data in which the `drawn_axes` lie along an axis of the figure.
 
     `where` selects values of axes. Of the remaining axes, `panel` and `hue` become panels and colours. Where these are
-    None, the shortest suitable axes are taken, those with several values in `where` first, preferably noise, widths and
-    thresholds as panels, dimensions and rates as colours. With `spare`, axes beyond the number `most` are fixed at
-    their middle value, unless `where` lists several; without it they are an InputError. InputError, with a remedy, for
-    an unknown axis or value and for more values than are distinguishable.
+    None, the shortest suitable axes are taken, `sweep` and those with several values in `where` first, preferably
+    noise, widths and thresholds as panels, dimensions and rates as colours. With `spare`, axes beyond the number `most`
+    are fixed at their middle value, but for those first ones; without it they are an InputError. InputError, with a
+    remedy, for an unknown axis or value and for more values than are distinguishable.
     """
     outline = outline_of(data)
     at = _places(outline, drawn_axes, where or {})
@@ -103,7 +104,7 @@ def arranged(
         key, expected = "panel" if hue else "hue", "another column of the table here, or a value of one in `where`"
         raise InputError("several points of the table have the same values", key=key, expected=expected)
     room = most - sum(axis is not None for axis in (panel, hue))
-    listed = [dim for dim in others if isinstance(at.get(dim), list)]
+    listed = [dim for dim in others if dim == SWEEP or isinstance(at.get(dim), list)]
     axes = _shortest(others, sizes, room, listed) if spare else others
     if len(axes) > room:
         raise InputError("too many axes for one figure", key="where", value=axes, expected="a value for each")

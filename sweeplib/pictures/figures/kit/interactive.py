@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from sweeplib.analysis.kit.problem_fields import with_constants
+from sweeplib.analysis.kit.sweep_axis import SWEEP
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.base.registry import Registry
 from sweeplib.networks.problem import PARAMETERS
@@ -84,7 +85,7 @@ def along(data: xr.Dataset, name: str) -> str:
         return name
 
     def order(dim: str) -> tuple[bool, bool, bool, int]:
-        return dim not in ("rank", "unit"), dim != "time", dim in PARAMETERS, -data.sizes[dim]
+        return dim not in ("rank", "unit"), dim != "time", dim in (*PARAMETERS, SWEEP), -data.sizes[dim]
 
     dims = sorted(map(str, data[name].dims), key=order)
     return dims[0]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sweeplib.analysis.kit.labels import dynamics_label
+from sweeplib.analysis.kit.sweep_axis import SWEEP
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT
@@ -86,7 +87,7 @@ def _beside_name(array: xr.DataArray) -> str:
 
 
 def value_label(coordinate: xr.DataArray, among: xr.DataArray | None = None, digits: int = DIGITS) -> str:
-    """Return a scalar coordinate and its value: '$d$ = 3000'. Dynamics are their name alone.
+    """Return a scalar coordinate and its value: '$d$ = 3000'. Dynamics and sweeps are their name alone.
 
     A fraction has `digits` significant digits, or more if they are needed to tell apart the values `among` which it is.
     A point of a table is the values by which those `among` which it is differ: '$d$ = 3000, $p$ = 4'. A time has its
@@ -97,6 +98,8 @@ def value_label(coordinate: xr.DataArray, among: xr.DataArray | None = None, dig
         return ", ".join(value_label(coordinate.coords[name], among.coords[name], digits) for name in names)
     if coordinate.name == "dynamics":
         return dynamics_label(value)
+    if coordinate.name == SWEEP:
+        return str(value)
     if coordinate.name in NAMED:
         return f"{symbol(coordinate)} = {NAMED[str(coordinate.name)](value)}"
     digits = _digits(coordinate if among is None else among, digits)

@@ -179,10 +179,10 @@ class _Picture:
 
     def _ticks(self, axes: Axes, level: Level, series: xr.Dataset, index: int) -> None:
         tick: dict[str, Any] = line_look(index, "end") | {"linewidth": 1.8, "clip_on": False}
-        places = self.places(series)
+        places = self.places(series).where(series["requested"].any())
         if level.top and float(places.min()) < (at := series[level.top].item()) < float(places.max()):
             axes.plot([at, at], [0.96, 1.0], transform=axes.get_xaxis_transform(), **tick)
-        if level.right and np.isfinite(at := series[level.right].item()):
+        if level.right and np.isfinite(at := series[level.right].where(places.notnull().any()).item()):
             axes.plot([0.97, 1.0], [at, at], transform=axes.get_yaxis_transform(), **tick)
 
     def _curves_of(self, subset: xr.Dataset) -> Iterator[tuple[int, int, xr.Dataset]]:
@@ -259,23 +259,23 @@ class _Picture:
         axes.plot(x, y + above if level.bound == "high" else y, zorder=5, **BOUND | look_of_hue)
 
     def _curve(self, axes: Axes, curve: Curve, series: xr.Dataset, style: Mapping[str, Any]) -> None:
-        """Draw a law over one colour's points: a variable of the data, or a function of the axis.
+        """Draw a law over one colour's points with runs: a variable of the data, or a function of the axis.
 
         A function is smooth, but where other parameters of the problem vary along the axis: there it is at the points.
         """
         x, series = series[self.points.x], _with_numbers(series, self.points.x)
+        run = series["requested"].any([dim for dim in series["requested"].dims if dim not in x.dims]).broadcast_like(x)
         if isinstance(curve.of, str):
             of = series[curve.of]
             of = of.sel(dynamics=self.names[0]) if "dynamics" in of.dims and self.names else of
-            of, at = of.broadcast_like(x), x.values.ravel()
+            of, at = of.where(run).broadcast_like(x), x.values.ravel()
             order = np.argsort(at)
             places, heights = at[order], of.values.ravel()[order]
         else:
-            at = np.unique(x.values[np.isfinite(x.values)]).astype(float)
-            places = at
+            places = at = np.unique(x.values[np.isfinite(x.values) & run.transpose(*x.dims).values]).astype(float)
             if at.size == 1:
                 places, at = at * np.array([1.0 / ABOUT, ABOUT]), np.repeat(at, 2)
-            elif curve.once or not _others_vary(series, self.points.x):
+            elif at.size and (curve.once or not _others_vary(series, self.points.x)):
                 spaced = np.geomspace if axes.get_xscale() == "log" else np.linspace
                 places = at = spaced(at[0], at[-1], SMOOTH)
             heights = curve.of(series.sortby(self.points.x) if self.points.x in series.dims else series, at)

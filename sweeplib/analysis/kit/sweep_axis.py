@@ -1,0 +1,173 @@
+"""Datasets of several sweeps apart, along an axis `sweep`, for analyses and figures that compare them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from sweeplib.analysis.kit.parameter_rows import OF_RUNS, POINT, as_rows
+from sweeplib.analysis.kit.problem_fields import constants, with_constants
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.errors import InputError
+
+SWEEP = "sweep"
+COMMON = ("time", "instant", "threshold", "quantile")
+"""Axes of which only the values of all sweeps remain: at others a run of one would count as lost."""
+ROUNDING = 1e-12
+
+
+def along_sweeps(datasets: Sequence[xr.Dataset], names: Sequence[str]) -> xr.Dataset:
+    """Return datasets of sweeps with their axes, in memory, as one with an axis `sweep` of these names.
+
+    A run that a sweep does not have is missing there. A field that is fixed in each of them, at several values, or that
+    follows differently from the axes, is a coordinate along `sweep`. Of variables, times and thresholds those remain
+    that all have. InputError for names that are not as many or not different, for an axis of which one of the sweeps
+    says nothing, and for sweeps without common times or thresholds.
+    """
+    if len(names) != len(datasets) or len(set(names)) < len(names):
+        raise InputError("not a name for each sweep", key=SWEEP, value=list(names), expected="as many, all different")
+    parts = [with_constants(ds).load() for ds in datasets]
+    if any(SWEEP in (*ds.dims, *ds.coords) for ds in parts):
+        raise InputError("it has an axis of this name already", key=SWEEP, expected="datasets of single sweeps")
+    if len({"function" in ds.attrs for ds in parts}) > 1:
+        raise InputError("networks and functions have nothing in common", key=SWEEP, expected="sweeps of one kind")
+    parts = _with_same_axes(_without_single_values(_with_same_variables(parts)))
+    labels = {str(dim): _labels(str(dim), parts) for dim in dict.fromkeys(dim for ds in parts for dim in ds.indexes)}
+    kinds = {name: array.dtype for name, array in parts[0].coords.items() if array.dtype.kind in "iub"}
+    parts = _with_same_sizes([_at_labels(ds, labels) for ds in parts])
+    axis = xr.Variable(SWEEP, np.array(names, dtype=str), {"long_name": "sweep", "units": "1"})
+    held = [name for name in parts[0].coords if name not in labels]
+    bare = [ds.drop_vars(held).drop_attrs(deep=False) for ds in parts]
+    whole = xr.concat(bare, SWEEP, data_vars="all", coords="minimal", compat="override", combine_attrs="override")
+    whole = whole.assign_coords({SWEEP: axis} | {name: _coordinate(str(name), parts, kinds.get(name)) for name in held})
+    whole["status"] = whole["status"].astype(parts[0]["status"].dtype)
+    attrs = {key: value for key, value in parts[0].attrs.items() if all(ds.attrs.get(key) == value for ds in parts)}
+    if functions := dict.fromkeys(ds.attrs["function"] for ds in parts if "function" in ds.attrs):
+        attrs["function"] = " and ".join(functions)
+    whole = whole.transpose("dynamics", SWEEP, ...).assign_attrs(attrs)
+    fixed = {name: value for name, value in constants(datasets[0]).items() if name in held and not whole[name].ndim}
+    return whole.drop_vars(list(fixed)).assign_attrs(fixed)
+
+
+def _with_same_variables(parts: Sequence[xr.Dataset]) -> list[xr.Dataset]:
+    """Return the parts with the variables that all have, and the errors of these; an unknown error is NaN."""
+    names = dict.fromkeys(name for ds in parts for name in ds.data_vars)
+    common = [name for name in names if all(name in ds.data_vars for ds in parts)]
+    errors = {
+        name: ds[name].attrs
+        for ds in parts
+        for name in ds.data_vars
+        if name not in common and ds[name].attrs.get("error_of") in common
+    }
+    return [
+        ds[common].assign(
+            {
+                name: ds[name] if name in ds else ds[attrs["error_of"]].where(False).assign_attrs(attrs)
+                for name, attrs in errors.items()
+            }
+        )
+        for ds in parts
+    ]
+
+
+def _without_single_values(parts: Sequence[xr.Dataset]) -> list[xr.Dataset]:
+    """Return the parts without the axes of problems that have one value in each of them, not the same in all."""
+    axes = dict.fromkeys(dim for ds in parts for dim in ds["status"].dims if dim not in (*OF_RUNS, POINT))
+    single = [
+        dim
+        for dim in axes
+        if all(dim in ds.coords and ds[dim].size == 1 for ds in parts) and len({ds[dim].item() for ds in parts}) > 1
+    ]
+    return [ds.squeeze([dim for dim in single if dim in ds.dims]) for ds in parts]
+
+
+def _with_same_axes(parts: Sequence[xr.Dataset]) -> list[xr.Dataset]:
+    """Return the parts with every axis of any of them, as tables if one is a table or if axes follow from others."""
+    dims = dict.fromkeys(str(dim) for ds in parts for dim in ds.dims)
+    if POINT in dims or any(
+        name not in ds.dims and ds[name].ndim for name in dims for ds in parts if name in ds.coords
+    ):
+        single = [name for name in parts[0].coords if not any(ds[name].ndim for ds in parts if name in ds.coords)]
+        tables = as_rows([ds.drop_vars(single, errors="ignore") for ds in parts])
+        parts = [
+            table.assign_coords({name: ds[name] for name in single if name in ds.coords})
+            for table, ds in zip(tables, parts, strict=True)
+        ]
+        dims = dict.fromkeys(str(dim) for ds in parts for dim in ds.dims)
+    for name in dims:
+        if any(name not in ds.dims and name not in ds.coords for ds in parts):
+            values = [ds[name].values.tolist() if name in ds.coords else None for ds in parts]
+            raise InputError("not a field of all sweeps", key=name, value=values, expected="sweeps that all have it")
+    names = [name for name in parts[0].coords if all(name in ds.coords for ds in parts)]
+    return [
+        ds.drop_vars([name for name in ds.coords if name not in names]).expand_dims(
+            [name for name in dims if name not in ds.dims]
+        )
+        for ds in parts
+    ]
+
+
+def _labels(dim: str, parts: Sequence[xr.Dataset]) -> np.ndarray:
+    """Return the labels of an axis: of all parts, or of COMMON axes those that all parts have."""
+    columns, labels = [ds.indexes[dim] for ds in parts], parts[0].indexes[dim]
+    for column in columns[1:]:
+        labels = type(labels)(every_label(labels, near_labels(column, labels)))
+    if dim in COMMON:
+        labels = labels[np.all([labels.isin(near_labels(column, labels)) for column in columns], axis=0)]
+    if not len(labels):
+        values = [column.tolist() for column in columns]
+        raise InputError("the sweeps have no value in common", key=dim, value=values, expected="one or more")
+    return np.array(labels.tolist())
+
+
+def near_labels(labels: Any, others: Any) -> Any:
+    """Return the labels of an axis; a number that differs from a known one by rounding becomes that one."""
+    if labels.dtype.kind != "f" or not len(others):
+        return labels.values
+    nearest = others.values[np.abs(labels.values[:, None] - others.values.astype(float)).argmin(axis=1)]
+    return np.where(np.isclose(labels, nearest, rtol=ROUNDING, atol=0.0), nearest, labels)
+
+
+def every_label(first: Any, other: Any) -> Any:
+    """Return the labels of both: numbers ascending, others in their order."""
+    labels = list(dict.fromkeys([*first.tolist(), *np.asarray(other).tolist()]))
+    return np.array(sorted(labels) if first.dtype.kind in "iuf" else labels)
+
+
+def at_labels_of(ds: xr.Dataset, labels: dict[str, Any]) -> xr.Dataset:
+    """Return the dataset at all labels; where it has no cases, their status is missing."""
+    texts = [name for name, variable in ds.variables.items() if variable.dtype.kind in "UO"]
+    return ds.reindex(labels, fill_value=dict.fromkeys(texts, "") | {"status": np.uint8(0)})
+
+
+def _at_labels(ds: xr.Dataset, labels: dict[str, np.ndarray]) -> xr.Dataset:
+    """Return a part at all labels, which may differ from its own by rounding."""
+    near = {dim: near_labels(ds.indexes[dim], xr.Variable(dim, wanted)) for dim, wanted in labels.items()}
+    return at_labels_of(ds.assign_coords({dim: (dim, values, ds[dim].attrs) for dim, values in near.items()}), labels)
+
+
+def _with_same_sizes(parts: Sequence[xr.Dataset]) -> list[xr.Dataset]:
+    """Return the parts with dimensions that have no labels, such as those over units, padded to the longest."""
+    sizes = {dim: max(ds.sizes[dim] for ds in parts) for dim in parts[0].dims if dim not in parts[0].indexes}
+    return [
+        ds.pad({dim: (0, size - ds.sizes[dim]) for dim, size in sizes.items() if size > ds.sizes[dim]}) for ds in parts
+    ]
+
+
+def _coordinate(name: str, parts: Sequence[xr.Dataset], dtype: Any) -> xr.DataArray:
+    """Return a coordinate that is no axis: along `sweep` only if it differs where several parts know it.
+
+    `dtype` is that of integers and flags, which it has if it is known everywhere.
+    """
+    arrays: Sequence[xr.DataArray] = xr.broadcast(*(ds[name].reset_coords(drop=True) for ds in parts))
+    values = np.stack([array.values for array in arrays])
+    there = values != "" if values.dtype.kind in "UO" else ~np.isnan(values.astype(float))
+    first = np.take_along_axis(values, there.argmax(axis=0)[None], axis=0)
+    same = values == first if values.dtype.kind in "UOb" else np.isclose(values, first, rtol=ROUNDING, atol=0.0)
+    dims: tuple[Hashable, ...] = (SWEEP, *arrays[0].dims)
+    if bool((same | ~there).all()):
+        values, there, dims = first[0], there.any(axis=0), dims[1:]
+    values = values.astype(dtype) if dtype is not None and there.all() else values
+    return xr.DataArray(values, dims=dims, attrs=parts[0][name].attrs)
