@@ -86,12 +86,17 @@ def test_a_config_does_not_start_from_them_and_a_table_is_none(done: Done) -> No
     for kind in ("pipe", "socket", "link to a device"):
         put(folder / "base.yaml", kind)
         put(folder / "points.csv", kind)
-        for text in ("from: base.yaml\n", f"{config}points: points.csv\n"):
+        put(folder / "plugin.py", kind)
+        texts = {
+            "from: base.yaml\n": "is in the place of a file",
+            f"{config}points: points.csv\n": "not a table" if "link" in kind else "is in the place of a file",
+            config.replace("[tests.faults.troubled]", "[plugin.py]"): "something else than a file is there: ",
+        }
+        for text, words in texts.items():
             sweep = Done(folder / "other.yaml")
             sweep.config.write_text(text)
             with no_wait(f"{kind}: {text}"):
                 status, said = sweep.told("status")
-            words = "not a table of points" if "points" in text and "link" in kind else "is in the place of a file"
             assert status == 2 and words in said, said
 
 
