@@ -100,7 +100,7 @@ def test_a_config_does_not_start_from_them_and_a_table_is_none(done: Done) -> No
             assert status == 2 and words in said, said
 
 
-@pytest.mark.parametrize("chunk", slow_but(("risk/c/0/0", "status/c/0", "case_id/c/0/0"), "risk/c/0/0"))
+@pytest.mark.parametrize("chunk", slow_but(("risk/c/0/0", "status/c/0"), "risk/c/0/0"))
 def test_in_the_place_of_a_chunk_they_are_found_and_repaired(chunk: str, done: Done) -> None:
     """A folder, which a person may have made, is found and stays."""
     before, path = done.dataset, done.layouts[0].path / chunk
