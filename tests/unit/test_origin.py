@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from sweeplib.commands.cli import app
-from sweeplib.engine.storage.records.config_files import ORIGIN, check_origin, record_origin
+from sweeplib.engine.storage.records.config_files import ORIGIN, check_origin, is_lasting, record_origin
 from sweeplib.errors import InputError
 
 TEXT = "name: scan\ngrid: {gamma: [0.1]}\n"
@@ -91,6 +91,11 @@ def test_a_file_that_is_being_edited_keeps_its_results(first: Path, directory: P
     first.write_text("name: scan\ngrid: {gamma: [0.1")
     with pytest.raises(InputError, match=r"first\.yaml"):
         check_origin(beside(first, "second.yaml", OTHER), directory)
+
+
+def test_a_file_in_memory_lasts_and_a_stream_does_not(first: Path) -> None:
+    assert is_lasting(first) and not is_lasting(Path("/dev/stdin"))
+    assert is_lasting(Path("/dev/shm/none.yaml")) and not is_lasting(Path("/dev/fd/63"))
 
 
 def test_a_project_moves_with_its_results(first: Path, directory: Path, tmp_path: Path) -> None:

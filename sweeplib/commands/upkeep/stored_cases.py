@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -198,7 +199,7 @@ def is_restored(path: Path, cases: Cases) -> bool:
 def _restore_metadata(path: Path, case: Case) -> None:
     """Write the damaged zarr.json files of a layout again. DamageError if its block size or number of rows are lost."""
     whole, status, index = (intact_metadata(path / name / "zarr.json") for name in ("", "status", "case_id"))
-    if whole is not None:
+    if whole is not None and "rows" in whole["attributes"]:
         rows, block_size = whole["attributes"]["rows"], whole["attributes"]["block_size"]
     elif status is not None and index is not None:
         rows, block_size = index["shape"][0], status["chunk_grid"]["configuration"]["chunk_shape"][0]
@@ -211,8 +212,8 @@ def _restore_metadata(path: Path, case: Case) -> None:
         contents = {}
         for file in template.rglob("zarr.json"):
             target = path / file.relative_to(template)
-            if intact_metadata(target) is None:
-                content = read_metadata(file, "")
+            content = read_metadata(file, "")
+            if not _is_like(intact_metadata(target), content):
                 if "shape" in content:
                     content["shape"][0] = rows
                     if file.parent.name in INDEX and chunks is not None:
@@ -221,6 +222,13 @@ def _restore_metadata(path: Path, case: Case) -> None:
                     content["attributes"]["rows"] = rows
                 contents[target] = content
         write_metadata(contents)
+
+
+def _is_like(metadata: dict[str, Any] | None, other: dict[str, Any]) -> bool:
+    """Return whether the content of a zarr.json is of the same place as another one, that of a new layout."""
+    if metadata is None or metadata.get("dimension_names") != other.get("dimension_names"):
+        return False
+    return "shape" in other or metadata["attributes"].keys() >= other["attributes"].keys()
 
 
 def _restore_index(layout: Layout, rows: slice, cases: Cases) -> None:

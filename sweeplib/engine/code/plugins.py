@@ -124,8 +124,9 @@ def _is_file(plugin: str) -> bool:
 def _name_of(path: Path) -> str:
     """Return the module name for a file: its stem, or another name if the stem is the name of another module."""
     if not path.is_file():
-        beside = [other.name for other in path.parent.glob("*.py")]
-        raise InputError(f"no such file: {path}", key="plugins", value=path.name, choices=beside)
+        beside = [other.name for other in path.parent.glob("*.py") if other.is_file()]
+        problem = "something else than a file is there" if path.exists() else "no such file"
+        raise InputError(f"{problem}: {path}", key="plugins", value=path.name, choices=beside)
     if str(path.parent) not in sys.path:
         # decisions: A plugin is imported as from its own folder, which is appended to Python's path
         sys.path.append(str(path.parent))

@@ -77,7 +77,9 @@ def refuse_other_origin(directory: Path) -> None:
 
 def is_lasting(config: Path) -> bool:
     """Return whether a config can be read again, by other processes: not /dev/stdin, the pipe of <(...), or a FIFO."""
-    return not config.absolute().is_relative_to("/dev") and (config.is_file() or not config.exists())
+    path = config.absolute()
+    is_stream = path.is_relative_to("/dev") and not path.is_relative_to("/dev/shm")
+    return not is_stream and (config.is_file() or not config.exists())
 
 
 def record_origin(config: Path, directory: Path) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from os.path import lexists
 from pathlib import Path
 
 import numpy as np
@@ -102,33 +103,59 @@ def _blocks(harms: Iterable[Harm]) -> list[int]:
 
 
 def _files(layout: Path) -> list[Path]:
+    """Return what is in the places of a layout's files, but for folders: also pipes, devices, links to nowhere."""
     paths = (path for path in layout.rglob("*") if is_of_layout(path.relative_to(layout).as_posix()))
-    return [path for path in paths if not is_partial(path) and path.is_file()]
+    return [path for path in paths if not is_partial(path) and not path.is_dir()]
+
+
+def _is_whole(file: Path) -> bool:
+    """Return whether a file has what was written there; something else than a file has not."""
+    if not file.is_file():
+        return False
+    return intact_metadata(file) is not None if file.name == "zarr.json" else is_intact(file_bytes(file))
 
 
 def _harms(path: Path, files: list[Path]) -> Iterator[Harm]:
     """Yield the damaged files of a layout, then the lost ones as far as this can be known."""
-    layout, damaged = _layout_or_none(path), set()
-    for file in sorted(files):
-        if not (intact_metadata(file) if file.name == "zarr.json" else is_intact(file_bytes(file))):
-            damaged.add(file)
-            yield Harm(file, DAMAGED, _block(layout, path, file))
+    layout = _layout_or_none(path)
+    damaged = {file for file in files if not _is_whole(file)}
     arrays = (*INDEX, "status", *layout.variables) if layout is not None else INDEX
-    lost = [metadata for name in ("", *arrays) if not (metadata := path / name / "zarr.json").exists()]
-    yield from (Harm(file, LOST, None) for file in lost)
+    lost = [path / name / "zarr.json" for name in ("", *arrays) if not (path / name / "zarr.json").exists()]
+    damaged |= {file for file in _of_others(layout, path, arrays) if file not in lost}
+    yield from (Harm(file, DAMAGED, _block(layout, path, file)) for file in sorted(damaged))
+    yield from (Harm(file, LOST, None) for file in lost if file not in damaged)
     if layout is None or lost or any(file.name == "zarr.json" for file in damaged):
         return
-    yield from (Harm(file, LOST, None) for file in layout.index_files() if not file.exists())
+    yield from (Harm(file, LOST, None) for file in layout.index_files() if _is_lost(file))
     for number in range(layout.n_blocks):
         status, *others = layout.files(number)
-        if status not in damaged and status.exists() and layout.status(layout.block(number)).any():
-            yield from (Harm(file, LOST, number) for file in others if not file.exists())
+        if status.is_dir():
+            yield Harm(status, DAMAGED, number)
+        elif status not in damaged and status.exists() and layout.status(layout.block(number)).any():
+            yield from (Harm(file, LOST, number) for file in others if _is_lost(file))
+
+
+def _is_lost(file: Path) -> bool:
+    """Return whether there is nothing in the place of a file, or a folder."""
+    return not lexists(file) or file.is_dir()
+
+
+def _of_others(layout: Layout | None, path: Path, arrays: Iterable[str]) -> Iterator[Path]:
+    """Yield the metadata that is not of its place, whole or not."""
+    if layout is None:
+        yield path / "zarr.json"
+        return
+    for name in arrays:
+        try:
+            layout.array(name)
+        except (DamageError, OSError):
+            yield path / name / "zarr.json"
 
 
 def _layout_or_none(path: Path) -> Layout | None:
     try:
         return Layout(path)
-    except DamageError:
+    except (DamageError, OSError):
         return None
 
 

@@ -41,7 +41,9 @@ from sweeplib.engine.storage.records.files import (
 from sweeplib.engine.storage.records.links import refuse_links
 from sweeplib.engine.storage.store.layout_files import (
     COMPRESSORS,
+    array_metadata,
     chunk_bytes,
+    layout_attributes,
     read_chunk,
     read_metadata,
     write_metadata,
@@ -85,7 +87,7 @@ class Layout:
         self._deletion = f"delete the folder {path}, and the next run computes its cases again"
         self._opened: dict[str, Any] = {}
         self._last_chunks: dict[str, tuple[int, np.ndarray]] = {}
-        attributes: dict[str, Any] = read_metadata(path / "zarr.json", self._deletion)["attributes"]
+        attributes = layout_attributes(path / "zarr.json", self._deletion)
         self._rows: int = attributes["rows"]
         self.block_size: int = attributes["block_size"]
         self.work = 4.0 ** attributes["cost_class"]
@@ -162,7 +164,7 @@ class Layout:
     def array(self, name: str) -> Any:
         """Return the zarr array of this name, for its metadata: chunks are read and written as files."""
         if name not in self._opened:
-            metadata = read_metadata(self.path / name / "zarr.json", self._deletion)
+            metadata = array_metadata(self.path / name, self.variables.get(name), self._deletion)
             place = StorePath(LocalStore(self.path), name)
             self._opened[name] = zarr.Array.from_dict(place, metadata)
         return self._opened[name]
@@ -302,10 +304,10 @@ class Layout:
         return parts[0] if len(parts) == 1 else np.concatenate([empty, *parts])
 
     def index(self, name: str, rows: slice) -> np.ndarray | None:
-        """Return a column of the index at some rows, None if it is damaged or lost."""
+        """Return a column of the index at some rows, None if it is damaged or lost, or something else than a file."""
         try:
             return self._index(name, rows)
-        except DamageError:
+        except (DamageError, OSError):
             return None
 
     def replace_index(self, name: str, rows: slice, column: np.ndarray) -> None:

@@ -30,6 +30,7 @@ from sweeplib.engine.storage.records.files import (
 COMPRESSORS = (ZstdCodec(level=0), Crc32cCodec())
 """The compressors of all arrays: zarr's default, then the checksum of the compressed bytes."""
 _OF_LAYOUT = re.compile(r"(\w+/)?zarr\.json|\w+/c(/\d+)*")
+_ATTRIBUTES = {"rows", "block_size", "cost_class", "shared", "variables"}
 _ZSTD, _TEXTS = Zstd(level=0), VLenUTF8()
 
 
@@ -42,7 +43,10 @@ def chunk_bytes(values: np.ndarray) -> bytes:
 
 
 def read_chunk(path: Path, dtype: np.dtype, shape: tuple[int, ...], remedy: str) -> np.ndarray | None:
-    """Return the values of a chunk, strings as objects; None if there is no file. DamageError for a wrong checksum."""
+    """Return the values of a chunk, strings as objects; None if there is no file.
+
+    DamageError for a wrong checksum, or the size of another array.
+    """
     try:
         content = file_bytes(path)
     except FileNotFoundError:
@@ -50,10 +54,11 @@ def read_chunk(path: Path, dtype: np.dtype, shape: tuple[int, ...], remedy: str)
     if not is_intact(content):
         raise damaged(path, remedy)
     raw = _ZSTD.decode(memoryview(content)[:-4])
-    if dtype.kind in "OT":
-        texts: np.ndarray = _TEXTS.decode(raw)
-        return texts.reshape(shape)
-    return np.frombuffer(raw, dtype).reshape(shape)
+    try:
+        values: np.ndarray = _TEXTS.decode(raw) if dtype.kind in "OT" else np.frombuffer(raw, dtype)
+        return values.reshape(shape)
+    except ValueError:  # of another array
+        raise damaged(path, remedy) from None
 
 
 def write_metadata(contents: Mapping[Path, dict[str, Any]]) -> None:
@@ -77,9 +82,30 @@ def read_metadata(path: Path, remedy: str) -> dict[str, Any]:
     return content
 
 
+def layout_attributes(path: Path, remedy: str) -> dict[str, Any]:
+    """Return the attributes in the zarr.json of a layout. DamageError if any bit has changed, or it is of no layout."""
+    attributes: dict[str, Any] = read_metadata(path, remedy)["attributes"]
+    if not attributes.keys() >= _ATTRIBUTES:
+        raise damaged(path, remedy)
+    return attributes
+
+
+def array_metadata(array: Path, dims: list[str] | None, remedy: str) -> dict[str, Any]:
+    """Return the content of the zarr.json of an array; `dims` of a variable, None for the index and the status.
+
+    DamageError if any bit has changed, or it is of another array.
+    """
+    path = array / "zarr.json"
+    metadata = read_metadata(path, remedy)
+    others = dims if dims is not None else ["word"] if array.name == "case_id" else []
+    if metadata.get("dimension_names") != ["case", *others]:
+        raise damaged(path, remedy)
+    return metadata
+
+
 def intact_metadata(path: Path) -> dict[str, Any] | None:
-    """Return the content of a zarr.json, None if it is damaged or lost."""
-    with suppress(DamageError):
+    """Return the content of a zarr.json, None if it is damaged or lost, or something else than a file is there."""
+    with suppress(DamageError, OSError):
         return read_metadata(path, "")
     return None
 
