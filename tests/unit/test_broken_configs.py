@@ -131,12 +131,17 @@ BROKEN = {
     "field that a dynamics does not act on": Broken(
         GAMMA,
         GAMMA + "\n  samples: [1000]",
-        (":9: dynamics.sgd_chain: sgd_chain does not act on samples at ", "got 1000", "expected null, its default; or"),
+        (
+            ":9: dynamics.sgd_chain: sgd_chain does not act on samples: ",
+            "no Markov chain",
+            "got 1000",
+            "expected null, its default; or",
+        ),
     ),
     "batch that another dynamics acts on": Broken(
         "seeds: 4\ndynamics:\n  sgd_chain:",
         "  repeats: [4]\nseeds: 4\ndynamics:\n  ode:",
-        (":9: dynamics.ode: ode does not act on repeats at ", "got 4", "acts on it: ", "sgd, sgd_chain", "`where`"),
+        (":9: dynamics.ode: ode does not act on repeats: ", "got 4", "acts on it: ", "sgd, sgd_chain", "`where`"),
     ),
     "large batch that is reused": Broken(
         PROBLEM,

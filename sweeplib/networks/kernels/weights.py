@@ -99,7 +99,7 @@ class Room(NamedTuple):
     c: Array = array("np.empty(p)")
     masks: Array = array("np.empty(p)")
     layer: Array = array("np.empty(p)")
-    shrink: Array = array("np.empty(p)")
+    shrink: Array = array("np.ones(p)")  # written on the sphere alone, and read by exits everywhere
     norm: Array = array("np.ones(p)")
     least_norm: Array = array("np.ones(p)")
     squared_norm: Array = array("np.ones(p)")
