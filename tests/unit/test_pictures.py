@@ -17,11 +17,10 @@ WITHOUT_DIGEST = set(
     re.findall(
         r"\w+",
         """
-    batch_size classical crossover effective_noise high_dimensional joint_limits learning_rates_of_widths
-    limits_diagram limits_of_wide_networks losses offsets optimal_learning_rate optimal_schedule
-    optimal_schedule_knots overparametrisation_gain phase_diagram reuse reuse_samples risk_of_width
-    sample_complexity sgd_and_ode step_size two_clocks two_gaussians two_gaussians_norms units_of_width
-    wide_limits
+    batch_size effective_noise joint_limits learning_rates_of_widths limits_diagram limits_of_wide_networks
+    losses offsets optimal_learning_rate optimal_schedule optimal_schedule_knots overparametrisation_gain
+    phase_diagram reuse reuse_samples risk_of_width sample_complexity step_size two_clocks two_gaussians
+    two_gaussians_norms units_of_width wide_limits
         """,
     )
 )
