@@ -35,8 +35,14 @@ CHECKED = [
 ]
 
 TESTS = Path(__file__).parent
-LONGEST_FIRST = ("contracts/test_dynamics.py", "workflow", "faults", "contracts", "laws", "unit", "browser", "")
-"""Starts of paths. Two files that compile the same kernels do not come first: one process would wait for the other."""
+LONGEST_FIRST = (
+    "contracts/test_dynamics.py",
+    "workflow/test_workflow.py",
+    "unit/test_ode_accuracy.py",
+    "laws/test_chain_is_sgd.py",
+    *("workflow", "faults", "contracts", "laws", "unit", "browser", ""),
+)
+"""Starts of paths. Files that compile the same kernels do not come first: one process would wait for the other."""
 
 gc.set_threshold(50_000)  # before thousands of tests are collected
 os.environ["SWEEPLIB_COMPUTE_ALL"] = "1"  # folders of one test are computed, not copied from each other

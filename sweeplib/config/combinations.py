@@ -101,7 +101,7 @@ def _beside(feature: Feature | None) -> str:
 
 def _with_fields(text: str) -> str:
     """Return a text of messages with the names of fields in the places of their values."""
-    return re.sub(r"\{it\.(\w+)\}", r"`\1`", text)
+    return re.sub(r"\{problem\.(\w+)\}", r"`\1`", text)
 
 
 def _listed(names: Iterable[str], mark: str = ", ") -> str:

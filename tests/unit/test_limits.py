@@ -13,7 +13,7 @@ BUILT_IN = sorted(name for name in DYNAMICS if DYNAMICS.origin(name).startswith(
 
 
 def test_a_limit_refuses_a_value_beside_a_feature_alone():
-    limit = Limit("batch_size repeats", "no {it.activation} batches", beside=SPHERE)
+    limit = Limit("batch_size repeats", "no {problem.activation} batches", beside=SPHERE)
     limit.refuse(Problem(**PLAIN, batch_size=3))
     limit.refuse(Problem(**PLAIN, spherical=True))
     with pytest.raises(InputError) as refused:
@@ -25,9 +25,9 @@ def test_a_limit_can_be_a_bound():
     limit = Limit(
         "p",
         "too wide",
-        lambda it: f"at most d = {it.d}",
-        where=lambda it: it.p + it.k > it.d,
-        value=lambda it: it.p + it.k,
+        lambda problem: f"at most d = {problem.d}",
+        where=lambda problem: problem.p + problem.k > problem.d,
+        value=lambda problem: problem.p + problem.k,
     )
     limit.refuse(Problem(**PLAIN))
     with pytest.raises(InputError, match="p: too wide; got 61; expected at most d = 60"):

@@ -116,10 +116,10 @@ def recorded_passages(
 
     All but `times` and the refused cells have the dims of the values. A run without any value is not used.
     """
-    first, seen, diverged = times.where(passed).min("time"), values.notnull(), with_status(ds, "diverged")
+    first, has_value, diverged = times.where(passed).min("time"), values.notnull(), with_status(ds, "diverged")
     refused = too_many(with_status(ds, "failed", "killed"), has_run(ds), max_lost)
-    used = seen.any("time") & with_status(ds, "ok", "diverged", *STOPPED) & ~refused
-    end = times.where(seen).max("time").where(~diverged, np.inf)
+    used = has_value.any("time") & with_status(ds, "ok", "diverged", *STOPPED) & ~refused
+    end = times.where(has_value).max("time").where(~diverged, np.inf)
     order = [dim for dim in values.dims if dim != "time"]
     first, end, used = (array.transpose(*order) for array in (first, end, used))
     return Passages(first, end, used, first.notnull() & used, refused)

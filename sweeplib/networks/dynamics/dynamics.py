@@ -262,8 +262,8 @@ def _without_drifts(_: Problem) -> str:
 
 _NO_DRIFTS = "kinks off zero have no drifts", _without_drifts, UNRESOLVED
 OF_DRIFTS = (
-    Limit("activation", *_NO_DRIFTS, lambda it: bends_off_zero(activation(it.activation))),
-    Limit("teacher_activation", *_NO_DRIFTS, lambda it: bends_off_zero(activation(it.teacher))),
+    Limit("activation", *_NO_DRIFTS, lambda problem: bends_off_zero(activation(problem.activation))),
+    Limit("teacher_activation", *_NO_DRIFTS, lambda problem: bends_off_zero(activation(problem.teacher))),
     Limit("target", *_NO_DRIFTS),
 )
 """The limits of dynamics that use drifts: of a target that kinks, as no activation does, or a committee of kinks."""

@@ -32,8 +32,8 @@ class MeanField(ParticleDynamics):
         Limit(
             "d",
             "no mean field in so few dimensions",
-            lambda it: f"at least k + 2 = {it.k + 2}; `weight_flow` takes every d",
-            where=lambda it: it.d < it.k + 2,
+            lambda problem: f"at least k + 2 = {problem.k + 2}; `weight_flow` takes every d",
+            where=lambda problem: problem.d < problem.k + 2,
         ),
     )
 

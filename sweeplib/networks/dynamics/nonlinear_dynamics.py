@@ -83,7 +83,7 @@ class NonlinearDynamics(MeanField):
             "a",
             "no law for the other particles",
             "one number",
-            where=lambda it: isinstance(it.resolved("a"), str | tuple),
+            where=lambda problem: isinstance(problem.resolved("a"), str | tuple),
         ),
     )
     Options = NonlinearOptions

@@ -7,13 +7,13 @@ from sweeplib.networks.problem.combinations import INPUT_NOISE, RESCALED, SPECTR
 
 _FEW = f"p + k of at most {MOST_FIELDS}"
 _LOSS_BY_NODES = Feature(
-    "{it.labels} labels and the loss {it.loss} have",
-    lambda it: _has_many(it) and not it.criterion.is_closed,
+    "{problem.labels} labels and the loss {problem.loss} have",
+    lambda problem: _has_many(problem) and not problem.criterion.is_closed,
     "another loss without drifts in closed form",
 )
 _UPDATE_BY_NODES = Feature(
-    "the update {it.update} has",
-    lambda it: _has_many(it) and UPDATES[it.update].loss is not None,
+    "the update {problem.update} has",
+    lambda problem: _has_many(problem) and UPDATES[problem.update].loss is not None,
     "normalised or clipped steps",
 )
 _BY_NODES = "{beside} drifts by nodes over p + k fields"
@@ -61,5 +61,5 @@ _AT_FINITE_D, _WITH_IT = "no equations at finite d", "with finite_d; or `finite_
 LIMITS_AT_FINITE_D = (
     Limit("data " + " ".join(sorted((STEPS - DECAYS) | {"tasks"})), _AT_FINITE_D, f"{{default}} {_WITH_IT}"),
     Limit("schedule", _AT_FINITE_D, f"a constant rate {_WITH_IT}"),
-    Limit("k", _AT_FINITE_D, f"at most d = {{it.d}} {_WITH_IT}", where=lambda it: it.k > it.d),
+    Limit("k", _AT_FINITE_D, f"at most d = {{problem.d}} {_WITH_IT}", where=lambda problem: problem.k > problem.d),
 )

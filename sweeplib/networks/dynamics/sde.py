@@ -65,7 +65,7 @@ class Sde(LaneDynamics):
     cost_seconds = (2e-10, 0.0, 0.0)
     reads = LaneDynamics.reads | {"batch_size", "schedule", "noise_schedule", "loss"} | DECAYS
     undefined = (("repeats samples sampling", "its samples are fresh at each instant"),)
-    limits = (Limit("loss", "no drifts at order 1/d", _closed, where=lambda it: not it.has_closed_drifts),)
+    limits = (Limit("loss", "no drifts at order 1/d", _closed, where=lambda problem: not problem.has_closed_drifts),)
     unaffected_by = frozenset({"times", "thresholds"})
     Options = SdeOptions
     options: SdeOptions

@@ -65,23 +65,23 @@ class SgdChain(LaneDynamics):
         Limit(
             "d",
             _NO_CHAIN,
-            lambda it: f"at least 2 p + k = {2 * it.p + it.k} for {_SGD}",
+            lambda problem: f"at least 2 p + k = {2 * problem.p + problem.k} for {_SGD}",
             VELOCITIES,
-            lambda it: it.d < 2 * it.p + it.k,
+            lambda problem: problem.d < 2 * problem.p + problem.k,
         ),
         Limit(
             "d",
             _NO_CHAIN,
-            lambda it: f"at least p + k = {it.p + it.k} for {_SGD}",
+            lambda problem: f"at least p + k = {problem.p + problem.k} for {_SGD}",
             ONE_LEVEL,
-            lambda it: it.d < it.p + it.k,
+            lambda problem: problem.d < problem.p + problem.k,
         ),
         Limit(
             "batch_size",
             "batch too large to be reused",
             f"at most {LARGEST_REUSED} with {{beside}} in {_SGD}",
             REPEATS,
-            lambda it: it.batch_size > LARGEST_REUSED,
+            lambda problem: problem.batch_size > LARGEST_REUSED,
         ),
     )
     law_of = "sgd"

@@ -201,8 +201,8 @@ def population_with(replicas: Replicas, b: Array) -> OffsetRisks:
 def full_batch(name: str) -> tuple[Limit, ...]:
     """The limits of a dynamics of this name whose steps all take the samples of a training set."""
     reused = f"a number, the same as `batch_size`: {name} reuses a data set of n = α d samples"
-    whole = f"{{it.samples}}, as `samples`: a step of {name} takes the whole data set"
+    whole = f"{{problem.samples}}, as `samples`: a step of {name} takes the whole data set"
     return (
         Limit("samples", "no data set", reused, FRESH_SAMPLES, lambda _: True),
-        Limit("batch_size", "no full batch", whole, where=lambda it: it.batch_size != it.samples),
+        Limit("batch_size", "no full batch", whole, where=lambda problem: problem.batch_size != problem.samples),
     )

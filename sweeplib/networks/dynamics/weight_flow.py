@@ -25,7 +25,7 @@ class WeightFlow(ParticleDynamics):
             "d",
             "too many dimensions",
             f"at most {MOST_DIMENSIONS}; `gradient_flow` follows the overlaps instead",
-            where=lambda it: it.d > MOST_DIMENSIONS,
+            where=lambda problem: problem.d > MOST_DIMENSIONS,
         ),
     )
     Options = ParticleOptions

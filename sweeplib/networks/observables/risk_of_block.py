@@ -33,8 +33,8 @@ OBSERVABLES.add(
         r"\mathcal{R}_b",
         reads=READS,
         limits=(
-            Limit("activation", *_NO_SUM, where=lambda it: it.activation != "linear"),
-            Limit("teacher_activation", *_NO_SUM, where=lambda it: it.teacher != "linear"),
+            Limit("activation", *_NO_SUM, where=lambda problem: problem.activation != "linear"),
+            Limit("teacher_activation", *_NO_SUM, where=lambda problem: problem.teacher != "linear"),
             Limit("target", *_NO_SUM),
         ),
         needs_teacher=True,

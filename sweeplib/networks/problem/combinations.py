@@ -14,33 +14,45 @@ from sweeplib.networks.problem.updates import UPDATES
 if TYPE_CHECKING:
     from sweeplib.networks.problem.problem import Problem
 
-SPHERE = Feature("students on the sphere", lambda it: it.spherical)
-OFFSETS = Feature("units with offsets", lambda it: it.has_offsets)
-LOSS = Feature("the loss {it.loss} of {it.labels} labels", lambda it: not it.criterion.is_plain, "a loss, or signs")
-UPDATE = Feature("the update {it.update}", lambda it: not UPDATES[it.update].is_plain, "an update that is not plain")
-VELOCITIES = Feature("the update {it.update}", lambda it: UPDATES[it.update].has_velocities, "momentum")
-TANGENT = Feature("the update {it.update}", lambda it: UPDATES[it.update].is_tangent, "steps along the sphere")
-RESCALED = Feature("the update {it.update}", lambda it: UPDATES[it.update].factor is not None, "rescaled steps")
-MEMORY = Feature("the update {it.update}", lambda it: UPDATES[it.update].memory is not None, "steps with a memory")
-TEACHER = Feature("{it.data}", lambda it: DATA[it.data].teacher, "a teacher")
-NO_TEACHER = Feature("{it.data}", lambda it: not DATA[it.data].teacher, "data without a teacher")
-ORTHOGONAL = Feature("an orthogonal teacher", lambda it: it.teacher_start == "orthogonal")
-NO_MIXTURE = Feature("inputs of {it.data}", lambda it: DATA[it.data].classes is None, "other inputs")
-SPECTRUM = Feature("inputs of {it.data}", lambda it: it.has_spectrum, "inputs with a spectrum")
-ONE_LEVEL = Feature("inputs of one eigenvalue", lambda it: not it.has_spectrum)
-REPEATS = Feature("repeats > 1", lambda it: it.repeats > 1)
-TASKS = Feature("tasks in turn", lambda it: it.in_turn)
-REPLAY = Feature("tasks in turn", lambda it: it.in_turn and it.replay > 0.0, "replay")
-OVERLAP = Feature("a task_overlap", lambda it: it.in_turn and it.task_overlap != 0.0)
-TRAINING_SET = Feature("`samples`", lambda it: it.samples is not None, "a training set")
-FRESH_SAMPLES = Feature("fresh samples", lambda it: it.samples is None)
-DROPOUT = Feature("a keep_probability", lambda it: it.keep_probability < 1.0)
-INPUT_NOISE = Feature("an input_noise", lambda it: it.input_noise > 0.0)
-DISTURBED = Feature("dropout or noise of inputs", lambda it: it.is_disturbed)
-UNRESOLVED = Feature("kinks off zero", lambda it: not _has_drifts(it))
+SPHERE = Feature("students on the sphere", lambda problem: problem.spherical)
+OFFSETS = Feature("units with offsets", lambda problem: problem.has_offsets)
+LOSS = Feature(
+    "the loss {problem.loss} of {problem.labels} labels",
+    lambda problem: not problem.criterion.is_plain,
+    "a loss, or signs",
+)
+UPDATE = Feature(
+    "the update {problem.update}", lambda problem: not UPDATES[problem.update].is_plain, "an update that is not plain"
+)
+VELOCITIES = Feature("the update {problem.update}", lambda problem: UPDATES[problem.update].has_velocities, "momentum")
+TANGENT = Feature(
+    "the update {problem.update}", lambda problem: UPDATES[problem.update].is_tangent, "steps along the sphere"
+)
+RESCALED = Feature(
+    "the update {problem.update}", lambda problem: UPDATES[problem.update].factor is not None, "rescaled steps"
+)
+MEMORY = Feature(
+    "the update {problem.update}", lambda problem: UPDATES[problem.update].memory is not None, "steps with a memory"
+)
+TEACHER = Feature("{problem.data}", lambda problem: DATA[problem.data].teacher, "a teacher")
+NO_TEACHER = Feature("{problem.data}", lambda problem: not DATA[problem.data].teacher, "data without a teacher")
+ORTHOGONAL = Feature("an orthogonal teacher", lambda problem: problem.teacher_start == "orthogonal")
+NO_MIXTURE = Feature("inputs of {problem.data}", lambda problem: DATA[problem.data].classes is None, "other inputs")
+SPECTRUM = Feature("inputs of {problem.data}", lambda problem: problem.has_spectrum, "inputs with a spectrum")
+ONE_LEVEL = Feature("inputs of one eigenvalue", lambda problem: not problem.has_spectrum)
+REPEATS = Feature("repeats > 1", lambda problem: problem.repeats > 1)
+TASKS = Feature("tasks in turn", lambda problem: problem.in_turn)
+REPLAY = Feature("tasks in turn", lambda problem: problem.in_turn and problem.replay > 0.0, "replay")
+OVERLAP = Feature("a task_overlap", lambda problem: problem.in_turn and problem.task_overlap != 0.0)
+TRAINING_SET = Feature("`samples`", lambda problem: problem.samples is not None, "a training set")
+FRESH_SAMPLES = Feature("fresh samples", lambda problem: problem.samples is None)
+DROPOUT = Feature("a keep_probability", lambda problem: problem.keep_probability < 1.0)
+INPUT_NOISE = Feature("an input_noise", lambda problem: problem.input_noise > 0.0)
+DISTURBED = Feature("dropout or noise of inputs", lambda problem: problem.is_disturbed)
+UNRESOLVED = Feature("kinks off zero", lambda problem: not _has_drifts(problem))
 
 
-_OF_UPDATES = "no update {it.update} with this {key}", "{default}, its default; or `update: plain`"
+_OF_UPDATES = "no update {problem.update} with this {key}", "{default}, its default; or `update: plain`"
 _OF_DISTURBED = "loss labels update tasks data samples repeats offset_scale offset_rate"
 _UNDISTURBED = "not known with {beside}", "{default}, its default, with {beside}"
 _OF_TASKS = "no tasks in turn", "{default} with {beside}"
@@ -73,29 +85,47 @@ def mixtures() -> list[str]:
 
 
 WIDTHS = (
-    Limit("d", "too many weights", "p d and k d less than 2^63", where=lambda it: max(it.p, it.k) * it.d >= 2**63),
-    Limit("a", "wrong length", "{it.p} numbers, one a unit", where=lambda it: _differs(it.a, it.p)),
-    Limit("a_star", "wrong length", "{it.k} numbers, one a unit", where=lambda it: _differs(it.a_star, it.k)),
+    Limit(
+        "d",
+        "too many weights",
+        "p d and k d less than 2^63",
+        where=lambda problem: max(problem.p, problem.k) * problem.d >= 2**63,
+    ),
+    Limit("a", "wrong length", "{problem.p} numbers, one a unit", where=lambda problem: _differs(problem.a, problem.p)),
+    Limit(
+        "a_star",
+        "wrong length",
+        "{problem.k} numbers, one a unit",
+        where=lambda problem: _differs(problem.a_star, problem.k),
+    ),
 )
 """The limits of the numbers of weights and of units."""
 COMBINATIONS = (
-    Limit("k", "a teacher without units", _laws_without_teacher, TEACHER, lambda it: it.k == 0),
-    Limit("k", "{it.data} has no teacher", "0", NO_TEACHER, lambda it: it.k != 0),
+    Limit("k", "a teacher without units", _laws_without_teacher, TEACHER, lambda problem: problem.k == 0),
+    Limit("k", "{problem.data} has no teacher", "0", NO_TEACHER, lambda problem: problem.k != 0),
     Limit(
-        "start", "spherical students start on the sphere", "", SPHERE, lambda it: not STARTS[it.student_start].on_sphere
+        "start",
+        "spherical students start on the sphere",
+        "",
+        SPHERE,
+        lambda problem: not STARTS[problem.student_start].on_sphere,
     ),
     Limit("offset_scale offset_rate", *_OF_UPDATES, UPDATE),
     Limit("weight_decay", *_OF_UPDATES, VELOCITIES),
     Limit("weight_decay", *_OF_UPDATES, TANGENT),
     Limit("schedule noise_schedule", *_OF_UPDATES, MEMORY),
     Limit("spherical", _OF_UPDATES[0], "false", VELOCITIES),
-    Limit("spherical", _OF_UPDATES[0], "true: it is along the sphere", TANGENT, lambda it: not it.spherical),
+    Limit("spherical", _OF_UPDATES[0], "true: it is along the sphere", TANGENT, lambda problem: not problem.spherical),
     Limit("teacher_start", "no rows of a given overlap", beside=OVERLAP),
     Limit("teacher_block", "no rows of a given overlap", "null, rows with all coordinates, with {beside}", OVERLAP),
     Limit("target repeats samples data loss labels update noise_schedule offset_scale offset_rate", *_OF_TASKS, TASKS),
     Limit("batch_size", "no tasks in turn", "1, without `replay`, with {beside}", REPLAY),
     Limit(
-        "schedule", "no optimal schedule", "one that is given, with {beside}", TASKS, lambda it: it.optimal is not None
+        "schedule",
+        "no optimal schedule",
+        "one that is given, with {beside}",
+        TASKS,
+        lambda problem: problem.optimal is not None,
     ),
     Limit("k", "the target needs another teacher width", _target_width, where=_has_other_width),
     Limit("sampling", "no training set to sample", "`samples` beside it, the size of the training set", FRESH_SAMPLES),
@@ -105,12 +135,12 @@ COMBINATIONS = (
     Limit(
         "batch_size",
         "a batch larger than the training set",
-        "at most {it.samples}, its `samples`",
+        "at most {problem.samples}, its `samples`",
         TRAINING_SET,
-        lambda it: it.batch_size > (it.samples or 0),
+        lambda problem: problem.batch_size > (problem.samples or 0),
     ),
     Limit(_OF_DISTURBED, *_UNDISTURBED, DROPOUT),
     Limit(_OF_DISTURBED, *_UNDISTURBED, INPUT_NOISE),
-    Limit("k", "no orthogonal teacher", "at most d = {it.d}", ORTHOGONAL, lambda it: it.k > it.d),
+    Limit("k", "no orthogonal teacher", "at most d = {problem.d}", ORTHOGONAL, lambda problem: problem.k > problem.d),
 )
 """The limits of all dynamics."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sweeplib.networks.problem.problem import Problem
 
 Text = str | Callable[["Problem"], str]
-"""A text, with `{it.d}` for a field of the problem or what follows from its fields; or a function that returns it."""
+"""A text, with `{problem.d}` for a field of the problem or what follows from fields; or a function that returns it."""
 
 
 class Feature(NamedTuple):
@@ -62,14 +62,14 @@ class Limit:
         for key in self.keys.split():
             if self.where(problem) if self.where else key in problem.differing_names:
                 value = self.value(problem) if self.value else getattr(problem, key)
-                reason, expected = (self._said(text, problem, key) for text in (self.reason, self.expected))
+                reason, expected = (self._filled(text, problem, key) for text in (self.reason, self.expected))
                 raise InputError(reason, key=key, value=value, expected=expected, choices=self.choices())
 
-    def _said(self, text: Text, problem: "Problem", key: str) -> str:
+    def _filled(self, text: Text, problem: "Problem", key: str) -> str:
         if callable(text):
             return text(problem)
-        beside = self.beside.words.format(it=problem) if self.beside else ""
-        return text.format(it=problem, beside=beside, key=key, default=shown_default(key))
+        beside = self.beside.words.format(problem=problem) if self.beside else ""
+        return text.format(problem=problem, beside=beside, key=key, default=shown_default(key))
 
 
 def shown_default(key: str) -> str:

@@ -49,20 +49,20 @@ from sweeplib.networks.simulation.variables import observable_of, stored_variabl
 from sweeplib.networks.views import ExitLevel, OverlapView, View
 
 WITHOUT_EXITS: tuple[tuple[Feature, str, Callable[[type[Dynamics]], bool]], ...] = (
-    (NO_TEACHER, "of {it.data}", lambda kind: False),
+    (NO_TEACHER, "of {problem.data}", lambda kind: False),
     (TASKS, "of tasks in turn", lambda kind: False),
     (
         OFFSETS,
         "of units with offsets",
         lambda kind: kind.reads > OFFSET_PARAMETERS and not issubclass(kind.view, OverlapView),
     ),
-    (SPECTRUM, "with inputs of {it.data}", lambda kind: kind.takes_spectra),
+    (SPECTRUM, "with inputs of {problem.data}", lambda kind: kind.takes_spectra),
 )
 """Features of problems without exits, words for them, and which dynamics finds them nevertheless."""
 WITHOUT_DRIFTS = (
     (OFFSETS, "units with offsets have no drifts of overlaps"),
-    (SPECTRUM, "no drifts of overlaps alone with inputs of {it.data}"),
-    (LOSS, "no drifts of the loss {it.loss} of {it.labels} labels"),
+    (SPECTRUM, "no drifts of overlaps alone with inputs of {problem.data}"),
+    (LOSS, "no drifts of the loss {problem.loss} of {problem.labels} labels"),
     (DISTURBED, "no drifts of a student with dropout or noise of inputs"),
     (UNRESOLVED, "kinks off zero have no drifts"),
 )
