@@ -168,7 +168,9 @@ class Case(engine.Case):
                 others = ", ".join(name for name, kind in DYNAMICS.items() if finds(kind))
                 text = f"no exits {words}" if not others else f"{self.dynamics} finds no exits {words}"
                 expected = "[], no exits" + (f"; or a dynamics that finds them: {others}" if others else "")
-                raise InputError(text.format(it=self.problem), key="thresholds", value=thresholds, expected=expected)
+                raise InputError(
+                    text.format(problem=self.problem), key="thresholds", value=thresholds, expected=expected
+                )
 
     def _check_drifts(self) -> None:
         """Raise InputError for a recorded observable by drifts beside a feature of the problem that has none."""
@@ -176,7 +178,7 @@ class Case(engine.Case):
         for feature, why in WITHOUT_DRIFTS if names else ():
             if feature.is_of(self.problem):
                 expected = "an observable that does not use the drifts of the overlaps"
-                raise InputError(why.format(it=self.problem), key="observables", value=names[0], expected=expected)
+                raise InputError(why.format(problem=self.problem), key="observables", value=names[0], expected=expected)
 
     def _check_level(self) -> None:
         """Raise InputError for exits on another observable than the risk, if the dynamics or the problem has none."""
