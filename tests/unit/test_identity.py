@@ -48,7 +48,7 @@ EDITS = {
     "message of a problem": Edit("problem/combinations.py", "start on the sphere", "begin on the sphere", NONE),
     "words of all errors": Edit("../errors.py", "did you mean", "perhaps", NONE),
     "check of a problem": Edit("problem/combinations.py", "> problem.d", "> 2 * problem.d", NONE, True),
-    "check of a dynamics": Edit("dynamics/sgd_chain.py", "problem.d < problem.p +", "problem.d < 1 + problem.p +", NONE, True),
+    "check of a dynamics": Edit("dynamics/sgd_chain.py", "d < problem.p +", "d < 1 + problem.p +", NONE, True),
     "bound of an option": Edit("dynamics/sde.py", "le=1e6", "le=1e7", NONE, True),
     "label of a dynamics": Edit("dynamics/sgd_chain.py", "SGD (overlap chain)", "overlap chain", NONE, True),
     "label of an activation": Edit("maths/activations/square.py", r"\lambda^2", r"\lambda^{2}", NONE, True),
