@@ -29,7 +29,6 @@ from sweeplib.networks.kernels.weights import (
 )
 from sweeplib.networks.numerics.inner_functions import FOR_KERNELS
 from sweeplib.networks.numerics.random import fill_normals, random_words, whole_number
-from sweeplib.networks.numerics.work_arrays import allocator, array
 
 FOUR = 4
 """Number of samples whose products are computed at once."""
@@ -70,17 +69,14 @@ class Chunk(NamedTuple):
     (size,); the population risk (1,), and a work array (2, 1).
     """
 
-    lam: Array = array("np.empty(size * p)")
-    value: Array = array("np.empty(size * p)")
-    factors: Array = array("np.empty(size * p)")
-    E: Array = array("np.empty(size)")
-    force: Array = array("np.empty(size)")
-    label: Array = array("np.empty(size)")
-    risk: Array = array("np.empty(1)")
-    sample: Array = array("np.empty((2, 1))")
-
-
-_new_chunk = _allocating(allocator(Chunk, "p, size"))
+    lam: Array
+    value: Array
+    factors: Array
+    E: Array
+    force: Array
+    label: Array
+    risk: Array
+    sample: Array
 
 
 class Means(NamedTuple):
@@ -264,7 +260,9 @@ def chunk_of(replica, n):  # type: ignore[no-untyped-def]
     """Work arrays of the samples of a chunk; their number is a multiple of four unless it is n."""
     p, d = replica.W.shape
     most = max(FOUR, min(LONGEST_CHUNK, CHUNK_NUMBERS // d // FOUR * FOUR))
-    return _new_chunk(p, min(n, most))
+    size = min(n, most)
+    of_units = np.empty(size * p), np.empty(size * p), np.empty(size * p)
+    return Chunk(*of_units, np.empty(size), np.empty(size), np.empty(size), np.empty(1), np.empty((2, 1)))
 
 
 @called_once

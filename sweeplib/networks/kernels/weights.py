@@ -14,7 +14,6 @@ from sweeplib.networks.kernels.row_products import inner_product
 from sweeplib.networks.kernels.sample_blocks import BLOCK, MULTIPLE, called_once, draw_block
 from sweeplib.networks.kernels.schedules import label_deviation, step_time
 from sweeplib.networks.numerics.inner_functions import FOR_KERNELS, OPTIMISED_APART
-from sweeplib.networks.numerics.work_arrays import allocator, array
 
 SMALL = 1e-30
 """The deferred factor of a row at which steps end: its inverse, which is in the stored row, would overflow."""
@@ -80,43 +79,66 @@ class Room(NamedTuple):
     rows, in this step, in total, and the least of these totals; with dropout b_i/π and b_i a_i/π (p,).
     """
 
-    # zeros, not empty: the first pass adds zero times the samples of a block before, where NaN would stay
-    normals: Array = array("np.zeros((2, BLOCK, padded))")
-    factors: Array = array("np.zeros((BLOCK, p))")
-    along: Array = array("np.empty((BLOCK, p))")
-    along_star: Array = array("np.empty((k, BLOCK))")
-    a_star: Array = array("np.empty((k, BLOCK))")
-    label: Array = array("np.empty(BLOCK)")
-    shift: Array = array("np.empty(BLOCK)")
-    gram: Array = array("np.empty((BLOCK, BLOCK))")
-    deviation: Array = array("np.full(BLOCK, replica.numbers.deviation)")
-    xi: Array = array("np.empty(padded if replica.numbers.input_noise > 0.0 else 0)")
-    clean_star: Array = array("np.zeros((k, BLOCK))")
-    sample: Array = array("np.empty((2, 1))")
-    lam: Array = array("np.empty(p)")
-    field: Array = array("np.empty(p)")
-    value: Array = array("np.empty(p)")
-    c: Array = array("np.empty(p)")
-    masks: Array = array("np.empty(p)")
-    layer: Array = array("np.empty(p)")
-    shrink: Array = array("np.ones(p)")  # written on the sphere alone, and read by exits everywhere
-    norm: Array = array("np.ones(p)")
-    least_norm: Array = array("np.ones(p)")
-    squared_norm: Array = array("np.ones(p)")
-    risk: Array = array("np.empty(1)")
-
-
-_new_room = _allocating(allocator(Room, "replica, p, k, padded"))
+    normals: Array
+    factors: Array
+    along: Array
+    along_star: Array
+    a_star: Array
+    label: Array
+    shift: Array
+    gram: Array
+    deviation: Array
+    xi: Array
+    clean_star: Array
+    sample: Array
+    lam: Array
+    field: Array
+    value: Array
+    c: Array
+    masks: Array
+    layer: Array
+    shrink: Array
+    norm: Array
+    least_norm: Array
+    squared_norm: Array
+    risk: Array
 
 
 @_allocating
 def room_of(replica):  # type: ignore[no-untyped-def]
     """Work arrays for the steps of a replica."""
-    (p, d), k = replica.W.shape, replica.W_star.shape[0]
-    room = _new_room(replica, p, k, MULTIPLE * (d // MULTIPLE + 1))
+    p, d = replica.W.shape
+    k = replica.W_star.shape[0]
+    # ones, with which `shrink`, `norm`, `least_norm` and `squared_norm` begin: off the sphere nothing writes them
+    a_star, rows, padded = np.empty((k, BLOCK)), np.ones((10, p)), MULTIPLE * (d // MULTIPLE + 1)
     for r in range(k):
-        room.a_star[r, :] = replica.a_star[r]
-    return room
+        a_star[r, :] = replica.a_star[r]
+    return Room(
+        # zeros, not empty: the first pass adds zero times the samples of a block before, where NaN would stay
+        np.zeros((2, BLOCK, padded)),
+        np.zeros((BLOCK, p)),
+        np.empty((BLOCK, p)),
+        np.empty((k, BLOCK)),
+        a_star,
+        np.empty(BLOCK),
+        np.empty(BLOCK),
+        np.empty((BLOCK, BLOCK)),
+        np.full(BLOCK, replica.numbers.deviation),
+        np.empty(padded if replica.numbers.input_noise > 0.0 else 0),
+        np.zeros((k, BLOCK)),
+        np.empty((2, 1)),
+        rows[0],
+        rows[1],
+        rows[2],
+        rows[3],
+        rows[4],
+        rows[5],
+        rows[6],
+        rows[7],
+        rows[8],
+        rows[9],
+        np.empty(1),
+    )
 
 
 @_kernel
