@@ -50,7 +50,7 @@ def first_passages(
     says that runs were censored, so that the mean is a lower bound.
     passage_time_median (_low, _high): the Kaplan-Meier median; NaN where fewer than half of the runs passed.
     seeds_used, seeds_censored: runs used, and those of them that did not pass. NaN where more than `max_lost` of the
-    runs failed or were killed.
+    runs have no value at any time.
     """
     [(side, level)] = when.items()
     values = numbered(values_of(ds, of))

@@ -89,8 +89,8 @@ def _limits_by_options(name: str, kind: type[Dynamics]) -> Iterator[tuple[str, t
 
 
 def _row(limit: Limit) -> tuple[str, str, str]:
-    """Return the names of the fields, the feature beside which they are refused, and why."""
-    reason = "" if callable(limit.reason) else limit.reason.replace("{key}", "value")
+    """Return the names of the fields, the feature beside which they are refused, and why, if that says more."""
+    reason = "" if callable(limit.reason) or "{key}" in limit.reason else limit.reason
     reason = reason.replace("{beside}", limit.beside.words if limit.beside else "")
     return _listed(limit.keys.split()), _beside(limit.beside), _with_fields(reason)
 

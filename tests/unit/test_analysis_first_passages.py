@@ -78,15 +78,16 @@ def test_runs_that_end_before_are_censored_never_pass_or_are_lost():
     ds = ds.assign(x=x)
     for outcome, seed in (("timeout", 1), ("diverged", 2)):
         ds = with_outcome(ds, outcome, ds.status.copy(data=np.arange(8) == np.full((1, 1, 8), seed)))
-    passed = first_passages(ds, of="x", when={"above": LEVEL}).squeeze()
+    assert np.isnan(first_passages(ds, of="x", when={"above": LEVEL}).passed_fraction)  # one of eight is too many
+    passed = first_passages(ds, of="x", when={"above": LEVEL}, max_lost=0.2).squeeze()
     assert (passed.seeds_used, passed.seeds_censored) == (7, 6)
     assert passed.passed_fraction == pytest.approx(1 / 7)
     assert passed.passage_time_horizon == STEPS
     assert passed.passage_time_mean == pytest.approx((10 + 6 * STEPS) / 7)  # none passed after one was stopped
     lost = with_outcome(ds, "failed", ds.status.copy(data=np.arange(8) == np.full((1, 1, 8), 7)))
-    refused = first_passages(lost, of="x", when={"above": LEVEL}).squeeze()
-    assert np.isnan(refused.passage_time_mean) and np.isnan(refused.passed_fraction)
-    assert first_passages(lost, of="x", when={"above": LEVEL}, max_lost=0.2).seeds_used == 6
+    refused = first_passages(lost, of="x", when={"above": LEVEL}, max_lost=0.2).squeeze()
+    assert np.isnan(refused.passage_time_mean) and np.isnan(refused.passage_time_horizon)
+    assert first_passages(lost, of="x", when={"above": LEVEL}, max_lost=0.3).seeds_used == 6
 
 
 def test_a_run_may_begin_beyond_the_level_and_then_passes_at_the_first_time():

@@ -114,12 +114,13 @@ def recorded_passages(
 ) -> Passages:
     """Return the first of the recorded `times` at which runs have `passed`; they are watched while they have `values`.
 
-    All but `times` and the refused cells have the dims of the values. A run without any value is not used.
+    All have the dims of the values but `time`. A run without any value is lost, whatever its status.
     """
-    first, has_value, diverged = times.where(passed).min("time"), values.notnull(), with_status(ds, "diverged")
-    refused = too_many(with_status(ds, "failed", "killed"), has_run(ds), max_lost)
-    used = has_value.any("time") & with_status(ds, "ok", "diverged", *STOPPED) & ~refused
-    end = times.where(has_value).max("time").where(~diverged, np.inf)
+    run, has_value = has_run(ds), values.notnull()
+    first, some = times.where(passed).min("time"), has_value.any("time")
+    refused = too_many(run & ~some, run, max_lost)
+    used = some & ~refused
+    end = times.where(has_value).max("time").where(~with_status(ds, "diverged"), np.inf)
     order = [dim for dim in values.dims if dim != "time"]
     first, end, used = (array.transpose(*order) for array in (first, end, used))
     return Passages(first, end, used, first.notnull() & used, refused)
