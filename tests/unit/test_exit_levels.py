@@ -33,17 +33,19 @@ TRIED = {f"{name}, {on}": (name, on) for name in WITH_LEVELS for on in ("misalig
 def test_an_exit_is_the_first_step_at_which_the_recorded_value_is_low_enough(case: str) -> None:
     """Integrated solutions pass between two steps, by the same steps rounded up."""
     dynamics, on = TRIED[case]
+    problem = replace(PLAIN, samples=400, batch_size=400) if dynamics == "training_flow" else PLAIN
     steps = np.arange(STEPS + 1) * PLAIN.step_time()
     asked = {"observables": [on], "thresholds": THRESHOLDS, "exit_on": on, "seeds": 6}
-    run = simulate(PLAIN, dynamics, times=steps, **asked)
+    run = simulate(problem, dynamics, times=steps, **asked)
     low = run[on].values[:, None] <= (1.0 - THRESHOLDS[:, None]) * run[on].values[:, None, :1]
     first = np.where(low.any(axis=2), low.argmax(axis=2), np.nan)
     np.testing.assert_array_equal(np.ceil(run.exit_steps.values - 1e-9), first)
     assert np.isfinite(first).mean() > 0.5
-    risk = simulate(PLAIN, dynamics, times=steps[-1:], **asked | {"exit_on": "risk"})
+    risk = simulate(problem, dynamics, times=steps[-1:], **asked | {"exit_on": "risk"})
     assert (risk.exit_steps != run.exit_steps).any()
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("problem", [UNIT, pytest.param(LINEAR, marks=pytest.mark.slow)], ids=["erf", "linear"])
 def test_exits_on_the_classification_error_by_angles_are_those_of_its_integrals(problem: Problem) -> None:
     """Kernels compare angles; the recorded error of noisy labels is an integral along lines over all fields."""
