@@ -18,7 +18,7 @@ from sweeplib.config import from_mapping, load
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.store.outcomes import first_outcomes
 from sweeplib.functions.cases import FunctionCase, generator_of
-from sweeplib.functions.function import FUNCTIONS, Function, registered
+from sweeplib.functions.function import Function, registered
 from sweeplib.functions.source import source_of
 
 WALK = '''
@@ -131,6 +131,7 @@ def test_a_sweep_of_a_function_grows_and_an_edit_computes_it_again(written: Call
     """More seeds and values leave what there is; comments and units are no edit, a helper's number is one."""
     config = written(WALK, "grid: {bias: [0.0, 0.5]}\nseeds: 2\nfigures: []")
     before = ran(config).load()
+    original = registered("walk").code
     grown = ran(config, "seeds=4", "grid.bias=[0, 0.5, 0.9]").load()
     xr.testing.assert_equal(grown.position.sel(bias=[0.0, 0.5], seed=[0, 1]), before.position)
     codes = {}
@@ -141,7 +142,6 @@ def test_a_sweep_of_a_function_grows_and_an_edit_computes_it_again(written: Call
     }.items():
         load(written(code, "grid: {bias: [0.0, 0.5]}\nseeds: 2\nfigures: []", name))
         codes[name] = registered("walk").code
-    original = FUNCTIONS["walk"][0].code
     assert codes["same"] == original
     assert len({original, codes["helper"], codes["default"]}) == 3
 
