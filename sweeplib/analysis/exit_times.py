@@ -56,7 +56,7 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
         (quantity, symbol), name = QUANTITIES[scale], f"exit_{scale}"
         title, mathematics = f"{restricted}mean {quantity}", rf"\langle {symbol}\rangle"
         variables |= with_bounds(f"{name}_mean", (steps * unit for steps in means), title, mathematics)
-        variables[f"{name}_mean"].attrs |= {"bound": "restricted", "comment": SEEN}
+        variables[f"{name}_mean"].attrs |= {"bound": "restricted", "bound_side": "above", "comment": SEEN}
         if bool(time.notnull().any()):
             variables[f"{name}_mean"].attrs["theory"] = f"{name}_theory"
             variables[f"{name}_theory"] = labelled(theory, f"{quantity} of theory", mathematics)

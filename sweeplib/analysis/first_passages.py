@@ -62,7 +62,7 @@ def first_passages(
     title = f"{'restricted ' * bool(restricted.any())}mean time at which the {words}"
     fractions = (fraction.where(counted > 0) for fraction in exited_fractions(sample, confidence))
     variables = with_bounds("passage_time_mean", means, title, r"\langle t\rangle", units)
-    variables["passage_time_mean"].attrs |= {"bound": "restricted", "comment": SEEN}
+    variables["passage_time_mean"].attrs |= {"bound": "restricted", "bound_side": "above", "comment": SEEN}
     variables |= with_bounds(
         "passage_time_median", exit_medians(sample, confidence), f"median time at which the {words}", "", units
     )

@@ -110,7 +110,7 @@ def _labelled_optima(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
     variables["at_end"] = labelled(at_end, "the optimum is the first or the last of the learning rates used")
     variables["gammas_used"] = labelled(gammas_used, "learning rates used")
     variables["gamma_opt"].attrs |= {"bound": "at_edge", "theory": "gamma_opt_theory", "needs": NEEDED}
-    variables["exit_steps_min"].attrs["bound"] = "at_edge"
+    variables["exit_steps_min"].attrs |= {"bound": "at_edge", "bound_side": "below"}
     variables["at_edge"].attrs |= {"reason": "the optimum may lie beyond the scan", "lasting": "at_end"}
     return variables
 

@@ -53,7 +53,7 @@ def optimum(
     variables["values_used"] = labelled(parts[8], f"values of {curves.along} used")
     needed = f"{FEWEST} values of {curves.along} with means of three runs or more"
     variables["optimum"].attrs |= {"bound": "at_edge", "needs": needed, "units": axis.get("units", "1")}
-    variables["best"].attrs |= {"bound": "at_edge", "units": units}
+    variables["best"].attrs |= {"bound": "at_edge", "bound_side": "above" if greatest else "below", "units": units}
     variables["at_edge"].attrs |= {"reason": "the optimum may lie beyond the values of the axis", "lasting": "at_end"}
     options = {"of": of, "along": curves.along, "greatest": int(greatest), "confidence": confidence}
     return xr.Dataset(variables).assign_attrs(options | {"max_lost": max_lost})

@@ -229,18 +229,17 @@ def test_a_state_that_the_page_does_not_have_is_left_alone(browser, report):
     strange.page.close()
 
 
-def test_bounds_are_open_triangles_without_bars(browser, tmp_path, short_report):
+def test_bounds_have_arrows_in_place_of_the_bars_towards_the_truth(browser, tmp_path, short_report):
     short = Opened(browser.new_page(viewport={"width": 1280, "height": 900}), short_report)
-    drawn = short.drawn("exit_steps")
-    bounds = [place for place, (shape, fill) in enumerate(zip(drawn["marker"], drawn["fill"], strict=True))
-              if (shape, fill) == ("triangle", "#ffffff")]  # fmt: skip
-    assert len(bounds) > 0
-    assert all(drawn["low"][place] is None or math.isnan(drawn["low"][place]) for place in bounds)
+    drawn, bounds = short.drawn("exit_steps"), short.drawn("exit_steps", "bounds")
+    assert set(bounds["arrow"]) == {"↑"}
+    assert bounds["high"] == bounds["y"]
+    assert not set(bounds["marker"]) - set(drawn["marker"]), "of the dynamics"
     lines = short.drawn("exit_steps", "lines")
     joined = {at for xs, ys in zip(lines["xs"], lines["ys"], strict=True) for at in zip(xs, ys, strict=True)}
     assert joined, "means are joined"
-    assert not joined & {(drawn["x"][place], drawn["y"][place]) for place in bounds}
-    assert "Open triangles: lower bound: some runs did not exit." in short.plot("exit_steps").inner_text()
+    assert not joined & set(zip(bounds["x"], bounds["y"], strict=True))
+    assert "Arrows: lower bound: some runs did not exit." in short.plot("exit_steps").inner_text()
     for name in ("lines", "theory"):
         paths = short.drawn("exit_steps", name)["xs"]
         assert paths and all(xs == sorted(xs) for xs in paths), "lines go along the axis, through bounds too"

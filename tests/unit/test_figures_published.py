@@ -12,6 +12,7 @@ from sweeplib.networks.theory import asymptotic_risk, learnable_range, optimal_l
 from sweeplib.pictures import figures
 from sweeplib.pictures.figures import FIGURES
 from sweeplib.pictures.figures.kit.facets import arranged
+from sweeplib.pictures.figures.kit.style import ARROWS
 from sweeplib.pictures.report.optima import optima_table
 from tests.datasets import sweep_dataset, with_outcome
 
@@ -123,9 +124,6 @@ def test_distributions_fall_from_one_to_the_fraction_that_never_exits(ds):
     assert (corrected <= quenched + 1e-12).all()  # noise only makes exits earlier
 
 
-HOLLOW = "^", "white"
-
-
 def out_of_time(ds, dynamics):
     """Return a dataset in which all runs of a dynamics were ended by their time limit at t = 0.1, before any exit."""
     limited, rest = ds.copy(deep=True), ds.dynamics != dynamics
@@ -173,7 +171,7 @@ def test_distributions_of_diverged_runs_never_fall(ds):
 def test_fractions_of_runs_out_of_time_are_lower_bounds(ds):
     for data, number in ((ds, 0), (out_of_time(ds, "sgd_chain"), ds.sizes["gamma_ratio"])):
         drawing = figures.exited_fraction(data, where={"Delta": 0.0, "d": 3000})
-        bounds = [line for line in drawing.axes[0].lines if (line.get_marker(), line.get_markerfacecolor()) == HOLLOW]
+        bounds = [line for line in drawing.axes[0].lines if line.get_marker() == ARROWS["above"]]
         assert sum(int(np.isfinite(np.asarray(line.get_ydata(), float)).sum()) for line in bounds) == number
         listed = [text.get_text() for legend in drawing.legends for text in legend.get_texts()]
         assert ("lower bound: runs were out of time" in listed) is bool(number)

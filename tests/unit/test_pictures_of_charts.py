@@ -18,6 +18,7 @@ from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.contracts.datasets import giant_steps_dataset, regime_dataset
 from sweeplib.pictures.figures import FIGURES
 from sweeplib.pictures.figures.kit.points import Level, Points
+from sweeplib.pictures.figures.kit.style import ARROWS
 from sweeplib.pictures.report.plots import interactive_plot
 from tests.datasets import sweep_dataset, units_dataset, with_outcome
 
@@ -210,7 +211,10 @@ def series(both):
 
 
 def declared_points(both, level):
-    """Return x, y and both ends of the bars of the points of each series; bounds have none, unless they are drawn."""
+    """Return x, y and both ends of the bars of the points of each series, and x, y of bounds, which have an arrow.
+
+    A bar does not reach to the side on which the truth may lie beyond a bound.
+    """
     points, found, beyond = both.declared, {}, {}
     for key, one in series(both):
         y = one[level.y]
@@ -222,9 +226,11 @@ def declared_points(both, level):
         x = one[points.x] / (one[points.x_over] if points.x_over else 1.0)
         bound = one[y.attrs["bound"]] if "bound" in y.attrs else xr.zeros_like(y, dtype=bool)
         columns = [part.values.ravel() for part in xr.broadcast(x, y / unit, *(end / unit for end in ends), bound)]
-        x, y, low, high, bound = columns[0], *columns[1:4], columns[4].astype(bool) & (level.bound != "over")
-        found[key] = np.column_stack([x, y, low, high])[~bound & np.isfinite(y)]
-        beyond[key] = known(x[bound], high[bound] if level.bound == "high" else y[bound])
+        side, (x, y, low, high, bound) = y.attrs.get("bound_side", "either"), columns
+        bound = bound.astype(bool)
+        low, high = (np.where(bound & (side == cut), y, end) for cut, end in (("below", low), ("above", high)))
+        found[key] = np.column_stack([x, y, low, high])[np.isfinite(y)]
+        beyond[key] = known(x[bound], y[bound])
     return ({key: rows for key, rows in each.items() if len(rows)} for each in (found, beyond))
 
 
@@ -241,19 +247,19 @@ def test_points_with_their_intervals_at_all_levels(which, name, options, request
         if not level.y:
             continue
         axes = both.drawing.axes[place * panels : (place + 1) * panels]
-        sure, beyond = declared_points(both, level)
-        drawn = drawn_points(axes)
-        every = {
-            key: np.concatenate([part[key] for part in (beyond, {k: v[:, :2] for k, v in sure.items()}) if key in part])
-            for key in {*sure, *beyond}
-        }
+        declared, beyond = declared_points(both, level)
         same(
-            {key: known(*each.T[aside:]) for key, each in drawn.items()},
-            {key: known(*each.T[aside:]) for key, each in every.items()},
+            {key: known(*each.T[aside:]) for key, each in drawn_points(axes).items()},
+            {key: known(*each.T[aside:2]) for key, each in declared.items()},
         )
+        arrows = [line.get_xydata() for one in axes for line in one.lines if line.get_marker() in ARROWS.values()]
+        told = list(beyond.values())
+        assert len(arrows) == len(told)
+        if told:
+            close(*(known(*np.concatenate(each).T[aside:]) for each in (arrows, told)))
         if both.declared.kind != "curves":  # only some of many points have bars
             bars = {key: each[:, aside:] for key, each in drawn_bars(axes).items()}
-            told = {key: only_long(*each[:, [0, 2, 3]].T)[:, aside:] for key, each in sure.items()}
+            told = {key: only_long(*each[:, [0, 2, 3]].T)[:, aside:] for key, each in declared.items()}
             same(
                 {key: known(*each.T) for key, each in bars.items()},
                 {key: known(*each.T) for key, each in told.items() if len(each)},

@@ -21,20 +21,29 @@ from sweeplib.pictures.figures.kit.panels import Panels, panels_of
 from sweeplib.pictures.figures.kit.quantities import (
     at_chosen_time,
     at_last_time,
+    bound_side,
     bounds,
     horizontal_axis,
     quantity,
     with_requests,
 )
-from sweeplib.pictures.figures.kit.scales import edges_of, few, logarithm, logarithmic_cells
-from sweeplib.pictures.figures.kit.style import BOUND, FAINT, INK, UNKNOWN, keep_within_doubles, plain_ticks, ticks_at
+from sweeplib.pictures.figures.kit.scales import edges_of, logarithm, logarithmic_cells, thinned
+from sweeplib.pictures.figures.kit.style import (
+    FAINT,
+    INK,
+    UNKNOWN,
+    bound_mark,
+    keep_within_doubles,
+    plain_ticks,
+    ticks_at,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
 CAPTION = (
-    "A quantity over two axes of the sweep. Open triangles: bounds, where not all runs exited or the value lies beyond "
+    "A quantity over two axes of the sweep. Arrows: bounds, where not all runs exited or the value may lie beyond "
     "the scan. ∅: points without a value, as more than 2 % of their runs have none, or "
     "that are not above their error, where the scale is logarithmic. Hatched: not run."
 )
@@ -46,13 +55,8 @@ MOST_VECTORS = 10_000
 """The number of cells above which they are pixels in PDF files."""
 NOT_RUN = "////"
 NO_VALUE: dict[str, Any] = UNKNOWN | {"color": INK, "gid": "unknown"}
-LOWER_BOUND: dict[str, Any] = BOUND | {
-    "color": INK,
-    "gid": "bound",
-    "markerfacecolor": "none",
-    "markersize": 4.0,
-    "markeredgewidth": 0.8,
-}
+SMALL: dict[str, Any] = {"markersize": 9.0, "markeredgewidth": 0.8}
+"""The size of arrows in cells."""
 
 Coloured = Annotated[str | None, Field(description="the quantity that is drawn as colours.")]
 Across = Annotated[str | None, Field(description="the horizontal axis; by default the longest axis.")]
@@ -180,17 +184,18 @@ def _cells(axes: Axes, subset: xr.Dataset, over: tuple[str, str], variable: str,
     axes.pcolormesh(*edges, unknown, cmap=ListedColormap(["white"]), rasterized=many)
     above, right = np.meshgrid(up, across, indexing="ij")
     light = np.ma.filled(norm(np.ma.masked_invalid(values)), 0.0) > LIGHT
+    arrow = bound_mark(bound_side(subset[variable])) | SMALL
     marks: tuple[tuple[np.ndarray, dict[str, Any]], ...] = (
         (run & ~np.isfinite(values), NO_VALUE),
-        (bound & np.isfinite(values) & light, LOWER_BOUND),
-        (bound & np.isfinite(values) & ~light, LOWER_BOUND | {"color": "white"}),
+        (bound & np.isfinite(values) & light, arrow | {"color": INK}),
+        (bound & np.isfinite(values) & ~light, arrow | {"color": "white"}),
     )
     for here, mark in marks:
         if here.any():
             axes.plot(right[here], above[here], **mark)
     for axis, values in ((axes.xaxis, across), (axes.yaxis, up)):
         plain_ticks(axis)
-        if places := few(values):
+        if places := thinned(values):
             ticks_at(axis, places)
 
 
@@ -205,7 +210,8 @@ def _colour_bar(panels: Panels, quantity_: xr.DataArray) -> None:
 def _entries(data: xr.Dataset, variable: str) -> list[Entry]:
     entries: list[Entry] = [(NO_VALUE, "no value")]
     if name := data[variable].attrs.get("bound"):
-        entries.append((LOWER_BOUND, data[name].attrs["reason"]))
+        arrow = bound_mark(bound_side(data[variable])) | SMALL
+        entries.append((arrow | {"color": INK}, data[name].attrs["reason"]))
     if not bool(data["requested"].all()):
         entries.append(({"hatch": NOT_RUN, "edgecolor": FAINT, "facecolor": "none"}, "not run"))
     return entries

@@ -19,8 +19,8 @@ from sweeplib.pictures.figures.kit.against import theory_along
 from sweeplib.pictures.figures.kit.chart import ByName, Data, chart_figure
 from sweeplib.pictures.figures.kit.facets import Facets, arranged, used_dynamics
 from sweeplib.pictures.figures.kit.interactive import INTERACTIVE, Interactive
-from sweeplib.pictures.figures.kit.labels import plain_mean, symbol, value_label
-from sweeplib.pictures.figures.kit.legend import Entry
+from sweeplib.pictures.figures.kit.labels import dynamics_order, plain_mean, symbol, value_label
+from sweeplib.pictures.figures.kit.legend import Entry, dynamics_entries
 from sweeplib.pictures.figures.kit.points import Curve, Level, Points
 from sweeplib.pictures.figures.kit.style import FAINT, INK, THEORY_DASHES, dynamics_look, look
 
@@ -28,12 +28,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CAPTION = (
-    "Mean number of steps to the exit against the learning rate, with the intervals of the means; open triangles: "
-    "lower bounds where some runs did not exit; ∅ on the axis: no value. Curves: the selected theories. "
+    "Mean number of steps to the exit against the learning rate, with the intervals of the means; arrows: "
+    "lower bounds where some runs did not exit; ∅ on the axis: no value. Curves: the selected theories; the quenched "
+    "one stands for dynamics without noise, if their means are as near to it as the legend says. "
     "Below: the learning rate of least steps with its interval (an arrow where the interval reaches the end "
     "of the scan; no mark if fewer than 5 learning rates have a mean over three runs or more), the optimum of annealed "
     "and quenched theory (vertical line) and the noise-corrected optimum (bars)."
 )
+NEAR = 0.15
+"""The relative deviation of dynamics without noise from quenched theory up to which its curve stands for them."""
 WIDE = 10.0
 """The factor in learning rate above which its axis is logarithmic."""
 SCALES = {"d": "/d", "d log d": r"/(d\,\log d)", "1": ""}
@@ -65,7 +68,7 @@ def learning_rate_scan(
     exits, optima = analyses["exit_times"], analyses["optimal_learning_rate"]
     along = outline_of(optima).attrs["along"]
     split = arranged(exits, {"dynamics", along}, where, panel, hue, spare=False)
-    has_theory, marked, label, x_label = False, True, "", ""
+    has_theory, marked, label, x_label, apart = False, True, "", "", None
     if not isinstance(optima, Outline) and not isinstance(exits, Outline):
         has_theory = bool(split.selected(optima["gamma_opt_theory"]).notnull().all())
         marked = has_theory or bool(split.selected(optima["gamma_opt"]).notnull().any())
@@ -73,11 +76,16 @@ def learning_rate_scan(
         label = f"{steps['long_name']}\n${steps['symbol']}{SCALES[scale]}$"
         unit = optima["gamma_opt_theory"].attrs["symbol"]
         x_label = f"{symbol(field(exits, 'gamma'))}/${unit}$" if has_theory else ""
+        apart = _apart(split.selected(exits)) if has_theory and "quenched" in theories else None
+    names = dynamics_order(outline_of(exits).axes["dynamics"])
+    quiet = [entry for name, entry in zip(names, dynamics_entries(names), strict=True) if not is_stochastic(name)]
 
     def more(_: xr.Dataset, analyses: Mapping[str, xr.Dataset], data: xr.Dataset) -> xr.Dataset:
         merged = data.merge(analyses["optimal_learning_rate"], compat="override", combine_attrs="override")
         d, theory_optimum = field(merged, "d"), merged["gamma_opt_theory"]
         unit = theory_optimum if has_theory else theory_optimum.copy(data=np.ones(theory_optimum.shape))
+        if apart is not None:
+            merged = merged.assign(exit_steps_mean=_of_noise(merged["exit_steps_mean"]))
         return merged.assign(gamma_unit=unit, step_unit={"d log d": d * np.log(d), "d": d, "1": 0.0 * d + 1.0}[scale])
 
     def scan(axes: Axes, subset: xr.Dataset) -> None:
@@ -86,7 +94,7 @@ def learning_rate_scan(
     line = Level(
         "", height=(0.25 + 0.21 * _rows(outline_of(exits), split)) / 2.3, marks=scan, at_x=1.0 if has_theory else None
     )
-    curves = tuple(_steps(kind) for kind in THEORY_DASHES if kind in theories) if has_theory else ()
+    curves = tuple(_steps(kind, apart) for kind in THEORY_DASHES if kind in theories) if has_theory else ()
     return Points(
         x="gamma",
         y="exit_steps_mean",
@@ -104,8 +112,8 @@ def learning_rate_scan(
         log_x=lambda rates: wide(rates.values, WIDE),
         joined=not has_theory,
         published=reference,
-        entries=MARKS,
-        share_x=False,
+        entries=(*MARKS, *(quiet if apart is not None else ())),
+        share_x=has_theory,
     )
 
 
@@ -117,8 +125,28 @@ def _rows(outline: Outline, split: Facets) -> int:
     return 1 if isinstance(places, int) else len(places)
 
 
-def _steps(kind: str) -> Curve:
+def _apart(exits: xr.Dataset) -> float | None:
+    """Return the largest relative deviation of dynamics without noise from quenched theory, if that is at most NEAR.
+
+    None without such dynamics beside those with noise, or without their means.
+    """
+    names = [str(name) for name in exits["dynamics"].values]
+    quiet = exits.sel(dynamics=[name for name in names if not is_stochastic(name)])
+    ratio = (quiet["exit_steps_mean"] / quiet["exit_steps_theory"]).where(~quiet["restricted"])
+    apart = float(abs(ratio - 1.0).max()) if 0 < quiet.sizes["dynamics"] < len(names) else np.nan
+    return apart if apart <= NEAR else None
+
+
+def _of_noise(mean: xr.DataArray) -> xr.DataArray:
+    """Return the means of dynamics with noise; NaN for the others."""
+    noisy = [is_stochastic(str(name)) for name in mean["dynamics"].values]
+    return mean.where(xr.DataArray(noisy, {"dynamics": mean["dynamics"]})).assign_attrs(mean.attrs)
+
+
+def _steps(kind: str, apart: float | None) -> Curve:
     """Return the exit steps p d/γ times the exit time of a theory over their unit, as a curve.
+
+    `apart` : how far dynamics without noise are from quenched theory, if that stands for them.
 
     NaN at learning rates at which the units of a student align: the exit times do not hold there.
     """
@@ -131,7 +159,8 @@ def _steps(kind: str) -> Curve:
         holds &= (p == 1) | (theory.student_alignment_rate(gamma, p) > 0.0)
         return np.where(holds, time(series, gamma) * p * d / gamma / series["step_unit"].item(), np.nan)
 
-    return Curve(kind, f"{kind} theory", heights, THEORY_DASHES[kind])
+    stands = f", {100.0 * apart:.2g} % from runs without noise" if kind == "quenched" and apart is not None else ""
+    return Curve(kind, f"{kind} theory{stands}", heights, THEORY_DASHES[kind])
 
 
 def _optima(below: Axes, subset: xr.Dataset, split: Facets) -> None:

@@ -20,7 +20,7 @@ from sweeplib.pictures.figures.kit.labels import axis_label
 from sweeplib.pictures.figures.kit.legend import Entry, legend_below
 from sweeplib.pictures.figures.kit.panels import panels_of
 from sweeplib.pictures.figures.kit.rounds import ADDED_SIZE, is_added, is_asked, with_rounds
-from sweeplib.pictures.figures.kit.scales import logarithm
+from sweeplib.pictures.figures.kit.scales import edges_of, logarithm
 from sweeplib.pictures.figures.kit.style import FAINT, INK, UNDECIDED, plain_ticks
 from sweeplib.statistics.labelled import labelled
 
@@ -30,14 +30,15 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "The simplest limit that describes SGD: the mean of SGD deviates from it by less than the scatter of runs, and the "
-    "scatter is less than half of the change of the risk. Open: undecided. Small: points that rounds have added. "
+    "scatter is less than half of the change of the risk. Cells reach half way to the next point. Open: undecided, for "
+    "the reason in the legend. Small: points that rounds have added. "
     "Lines, of which theory gives only the slopes: gradient flow deviates by γ/p, runs scatter by √(γ/(pd)); and one "
     "step changes Q by more than Q itself."
 )
 LOOKS: dict[str, dict[str, Any]] = {
     "gradient_flow": {"color": "#2b9a93", "marker": "o", "markersize": 4.6},
     "ode": {"color": "#e39b1f", "marker": "s", "markersize": 4.4},
-    "mean_field_hd": {"color": "#8c5fb0", "marker": "^", "markersize": 4.8},
+    "mean_field_hd": {"color": "#8c5fb0", "marker": "h", "markersize": 4.8},
     "mean_field": {"color": "#c8452b", "marker": "D", "markersize": 4.2},
 }
 OTHERS: tuple[dict[str, Any], ...] = (
@@ -46,8 +47,19 @@ OTHERS: tuple[dict[str, Any], ...] = (
 )
 """The looks of candidates that are not built in, in their order."""
 NONE: dict[str, Any] = {"color": "#14365f", "marker": "X", "markersize": 5.2}
-OPEN = {"color": "#6a6a6a", "marker": "o", "markersize": 3.6, "markerfacecolor": "white", "markeredgewidth": 0.8}
+OPEN = {"color": "#6a6a6a", "marker": "o", "markersize": 4.6, "markerfacecolor": "white", "markeredgewidth": 0.8}
+LOST, UNRUN = OPEN | {"marker": "s"}, OPEN | {"marker": "D"}
+UNDECIDED_BY: tuple[tuple[dict[str, Any], str], ...] = (
+    (OPEN, "undecided: more seeds may tell"),
+    (LOST, "undecided: runs were lost"),
+    (UNRUN, "undecided: what may decide was not run"),
+)
+"""The marks of points without a limit, by the reason, and their texts."""
+SIZE, TINT = 0.72, 0.35
+"""The size of markers in cells relative to that in the legend, and the opacity of cells."""
 NOT_RUN: dict[str, Any] = {"color": FAINT, "linestyle": "none", "marker": ".", "markersize": 2.0, "gid": "not-run"}
+NOWHERE = -9
+"""The code of a point that was not run."""
 LINES: dict[str, tuple[float, Any]] = {r"$\gamma/p=1/d$": (-1.0, "solid"), r"$\gamma/p=\sqrt{d}$": (0.5, (0, (5, 2)))}
 
 
@@ -93,14 +105,41 @@ def _panel(axes: Axes, subset: xr.Dataset) -> None:
     plain_ticks(axes.yaxis, (1.0, 3.0))
     for title, (power, dash) in LINES.items():
         axes.plot(ends**power, ends, color=INK, linewidth=0.9, linestyle=dash, zorder=1, gid=title)
-    left_out = ~run.values & is_asked(subset, limit)
+    asked, added = is_asked(subset, limit), is_added(subset, limit)
+    left_out = ~run.values & asked
     axes.plot(ratio.values[left_out], d.values[left_out], **NOT_RUN)
-    added = is_added(subset, limit)
-    for size, kind in ((1.0, ~added), (ADDED_SIZE, added)):
-        for code, look in enumerate(_looks(subset)) if kind.any() else ():
-            here = (limit.values == code) & run.values & kind
+    codes, looks = _codes(subset, limit), _looks(subset)
+    _cells(axes, ratio.values, d.values, np.where(run.values, codes, NOWHERE), asked | run.values, looks)
+    for size, kind in ((SIZE, ~added), (SIZE * ADDED_SIZE, added)):
+        for code, look in looks.items():
+            here = (codes == code) & run.values & kind
             style = look | {"markersize": size * look["markersize"], "linestyle": "none", "gid": f"code-{code}"}
             axes.plot(ratio.values[here], d.values[here], zorder=3, **style)
+
+
+def _codes(subset: xr.Dataset, limit: xr.DataArray) -> np.ndarray:
+    """Return the limits by code; of undecided points −1 where runs were lost, −2 where what may decide was not run."""
+    lost = subset["bias"].isnull().any("candidate") & (subset["seeds_lost"] > 0).any("candidate")
+    unrun = subset["decidable"] == 0.0
+    undecided = xr.where(unrun, -2, xr.where(lost, -1, 0)).broadcast_like(limit).transpose(*limit.dims)
+    return np.where(limit.values == 0, undecided.values, limit.values)
+
+
+def _cells(
+    axes: Axes, x: np.ndarray, d: np.ndarray, codes: np.ndarray, asked: np.ndarray, looks: Mapping[int, dict[str, Any]]
+) -> None:
+    """Draw a cell in the colour of its limit around each point that was run: half way to those that were asked for."""
+    rows = np.unique(d)
+    heights = edges_of(rows.astype(float), logarithmic=True)
+    for place, row in enumerate(rows):
+        here = asked & (d == row)
+        order = np.argsort(x[here])
+        sides, kinds = edges_of(x[here][order], logarithmic=True), codes[here][order]
+        for code in set(kinds.tolist()) & looks.keys():
+            left, right = sides[:-1][kinds == code], sides[1:][kinds == code]
+            colour = UNDECIDED if code <= 0 else looks[code]["color"]
+            box = {"bottom": heights[place], "height": heights[place + 1] - heights[place]}
+            axes.bar(left, width=right - left, align="edge", color=colour, alpha=TINT, linewidth=0, zorder=0.5, **box)
 
 
 def _was_run(result: xr.Dataset) -> xr.DataArray:
@@ -108,18 +147,21 @@ def _was_run(result: xr.Dataset) -> xr.DataArray:
     return (result["bias"].notnull() | (result["seeds_lost"] > 0)).any("candidate")
 
 
-def _looks(result: xr.Dataset) -> list[dict[str, Any]]:
-    """Return the marker styles by code: undecided, the candidates, none of them."""
+def _looks(result: xr.Dataset) -> dict[int, dict[str, Any]]:
+    """Return the marker styles by code: undecided for a reason (0, −1, −2), the candidates, none of them."""
     names = [str(name) for name in result["candidate"].values]
     others = [name for name in names if name not in LOOKS]
-    return [OPEN, *(LOOKS.get(name) or OTHERS[others.index(name) % len(OTHERS)] for name in names), NONE]
+    limits = [*(LOOKS.get(name) or OTHERS[others.index(name) % len(OTHERS)] for name in names), NONE]
+    return {-code: look for code, (look, _) in enumerate(UNDECIDED_BY)} | dict(enumerate(limits, start=1))
 
 
 def _entries(result: xr.Dataset) -> list[Entry]:
-    names = ["undecided", *(dynamics_label(str(name)) for name in result["candidate"].values), "no limit"]
-    looks = enumerate(zip(_looks(result), names, strict=True))
-    entries: list[Entry] = [(look | {"linestyle": "none", "gid": f"code-{code}"}, name) for code, (look, name) in looks]
-    return [*entries, (NOT_RUN, "not run")]
+    reasons = [text for _, text in UNDECIDED_BY]
+    names = [*reasons, *(dynamics_label(str(name)) for name in result["candidate"].values), "no limit"]
+    looks = zip(_looks(result).items(), names, strict=True)
+    entries: list[Entry] = [(look | {"linestyle": "none", "gid": f"code-{code}"}, name) for (code, look), name in looks]
+    limits, open_ones = entries[len(reasons) :], entries[: len(reasons)]
+    return [*limits, *open_ones, (NOT_RUN, "not run")]
 
 
 def _line(title: str) -> Entry:

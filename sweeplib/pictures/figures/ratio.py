@@ -71,10 +71,11 @@ def ratio(
 
     def more(whole: xr.Dataset, results: Mapping[str, xr.Dataset], dataset: xr.Dataset) -> xr.Dataset:
         run = with_requests(results[analysis], points.y, whole)
-        compared = run["requested"] & run["requested"].isel(point, drop=True)
-        return dataset.assign({points.y: run[points.y], "ratio_requested": compared})
+        compared = run["requested"] & run["requested"].isel(point, drop=True) & _elsewhere(dataset, point)
+        ratio = dataset["ratio"].where(_elsewhere(dataset, point)).assign_attrs(dataset["ratio"].attrs)
+        return dataset.assign({points.y: run[points.y], "ratio": ratio, "ratio_requested": compared})
 
-    levels = Level(points.y), Level("ratio", at=1.0, height=1.0 / 1.5)
+    levels = Level(points.y), Level("ratio", at=1.0, height=1.0 / 1.5, joined=False)
     return replace(points, y="ratio", data=data, more=more, levels=levels, theory=None)
 
 

@@ -70,7 +70,7 @@ FIGURES.add(
 
 OPTIMAL_LEARNING_RATE = (
     "The learning rate of least mean exit steps against the student width, with intervals; an "
-    "open triangle at the end of an interval that extends beyond the scanned learning rates. Dashed: theory for d → ∞; "
+    "arrow to both sides where the optimum may lie beyond the scanned learning rates. Dashed: theory for d → ∞; "
     "solid: theory with the noise of SGD at this d, up to the last width with an optimum. Below: the ratio to the "
     "dashed line. ∅: no optimum, as fewer than 5 learning rates have a mean over three runs or more. Points of several "
     "colours are shifted sideways."
@@ -97,9 +97,8 @@ FIGURES.add(
                 "gamma_opt",
                 (Curve("limit", INFINITE, OPTIMUM, DASHED), Curve("corrected", CORRECTED, SHIFTED)),
                 log=True,
-                bound="high",
             ),
-            Level("gamma_opt", (SHIFT,), over="gamma_opt_theory", label=RATIO, log=False, at=1.0, bound="high"),
+            Level("gamma_opt", (SHIFT,), over="gamma_opt_theory", label=RATIO, log=False, at=1.0),
         ),
         aside=True,
         unknown="no optimum",
@@ -108,9 +107,9 @@ FIGURES.add(
 
 OVERPARAMETRISATION_GAIN = (
     "The least mean exit steps of one student unit over those of p units, each at its own optimal learning rate, with "
-    "intervals; open triangles where an optimum may lie beyond the scanned learning rates, so "
-    "that the gain is a bound; ∅ on the axis: no value. Dashed: theory for d → ∞, with the limit (12 + Δ)/(2 + Δ), the "
-    "tick on the right; solid: theory with the noise of SGD at this d. Points of several colours are shifted sideways."
+    "intervals; an arrow to both sides where an optimum may lie beyond the scanned learning rates; ∅ on the axis: no "
+    "value. Dashed: theory for d → ∞, with the limit (12 + Δ)/(2 + Δ), the tick on the right; solid: theory with the "
+    "noise of SGD at this d. Points of several colours are shifted sideways."
 )
 
 
@@ -204,7 +203,7 @@ EXITED_FRACTION = (
     "Fraction of the runs that exited at the threshold T before the horizon, against the learning rate, with the "
     "intervals where some runs exited and some did not. Ticks on top: the largest learning rate at which linear "
     "theory learns, the smaller of twice the optimum and, for p > 1, p²/8; without a tick it lies beyond the axis. "
-    "Points of several colours at one learning rate are shifted sideways. Open triangles: lower bounds, where all runs "
+    "Points of several colours at one learning rate are shifted sideways. Arrows: lower bounds, where all runs "
     "that did not exit were ended by their time limit, before the horizon. ∅ on the axis: no value."
 )
 
@@ -220,7 +219,7 @@ def _fractions(ds: xr.Dataset, _: Mapping[str, xr.Dataset], result: xr.Dataset) 
     bound = labelled(cut_short, "bound").assign_attrs(reason="lower bound: runs were out of time")
     unit = theory.optimal_learning_rate(p, Delta).where(escape_theory_holds(ds))
     theories = {"unit": unit, "end": theory.learnable_range(p, Delta) / unit}
-    variables = {"cut_short": bound, "exited_fraction": fraction.assign_attrs(bound="cut_short")}
+    variables = {"cut_short": bound, "exited_fraction": fraction.assign_attrs(bound="cut_short", bound_side="above")}
     return result.assign(bars | variables | theories)
 
 
@@ -233,11 +232,11 @@ FIGURES.add(
         y="exited_fraction",
         panels="threshold",
         hover=("exit_steps_median",),
-        levels=(Level("exited_fraction", log=False, limits=(-0.05, 1.05), bound="over", top="end"),),
+        levels=(Level("exited_fraction", log=False, limits=(-0.05, 1.05), top="end"),),
         more=_fractions,
         x_over="unit",
         x_label=UNIT,
-        joined=True,
+        joined="steps",
         aside=True,
         entries=((TICK | {"marker": "|"}, "end of linear theory"),),
     )

@@ -94,7 +94,7 @@ def _painted(ds: xr.Dataset, name: str, x: str, split: Facets, runs: int, log_ax
             _runs(panels.stacks[place][0], series.sel(dynamics=kind), x, (index, dash, kind), first)
     mark_empty(panels)
     panels.xlabel(wrapped_label(data[x], 24))
-    panels.ylabel(wrapped_label(ds[name], 26))
+    panels.heights(ds[name])
     for axis in (axes.xaxis, axes.yaxis):
         plain_ticks(axis)
     _legend(panels.drawing, data, split, names)

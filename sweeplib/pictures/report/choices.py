@@ -13,6 +13,7 @@ from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT
 from sweeplib.pictures.figures.kit.interactive import Interactive, along
+from sweeplib.pictures.figures.kit.quantities import bound_side
 from sweeplib.pictures.report.mathematics import plain_label
 from sweeplib.pictures.report.tables import DIGITS, heading
 from sweeplib.statistics.lost_runs import values_of
@@ -91,6 +92,7 @@ def vertical_choice(
         "interval": ends if set(ends) <= held else None,
         "theory": theory if theory in held else None,
         "bound": bound if (bound := attrs.get("bound")) in held else None,
+        "side": bound_side(data[name]),
     }
 
 

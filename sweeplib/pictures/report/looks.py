@@ -12,16 +12,16 @@ from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.pictures.figures.kit.labels import dynamics_order
 from sweeplib.pictures.figures.kit.style import COLOURS, INK
 
-MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "plus")
+MARKERS = ("circle", "square", "diamond", "inverted_triangle", "plus", "hexagon")
 SHADES = ("#1b1f5e", "#1d5c8f", "#248f8a", "#6fb35c", "#e3b72f")
 DASHES = ("solid", "dashed", "dotted", "dotdash")
 OUTLINES = {
     "circle": "M-5,0a5,5 0 1,0 10,0a5,5 0 1,0 -10,0z",
     "square": "M-4.5,-4.5h9v9h-9z",
-    "triangle": "M0,-5.5L5.4,4.2H-5.4z",
     "diamond": "M0,-6L4.6,0L0,6L-4.6,0z",
     "inverted_triangle": "M0,5.5L5.4,-4.2H-5.4z",
     "plus": "M-1.7,-5h3.4v3.3h3.3v3.4h-3.3v3.3h-3.4v-3.3h-3.3v-3.4h3.3z",
+    "hexagon": "M0,-5.5L4.8,-2.75V2.75L0,5.5L-4.8,2.75V-2.75z",
     "x": "M-4,-4L4,4M-4,4L4,-4",
     "cross": "M-5.5,0H5.5M0,-5.5V5.5",
     "asterisk": "M-5.5,0H5.5M0,-5.5V5.5M-4,-4L4,4M-4,4L4,-4",

@@ -16,6 +16,7 @@ from sweeplib.engine.design.axis import POINT
 from sweeplib.pictures.figures.kit.facets import PANELS_FIRST, by_columns
 from sweeplib.pictures.figures.kit.interactive import Interactive, along
 from sweeplib.pictures.figures.kit.labels import axis_label
+from sweeplib.pictures.figures.kit.quantities import bound_side
 from sweeplib.pictures.figures.kit.rounds import ROUND, with_rounds
 from sweeplib.pictures.report.choices import (
     columns_of,
@@ -211,7 +212,7 @@ def _key(data: xr.Dataset, declared: Interactive, names: list[str], kind: str) -
         notes.append(apart if _theories_differ(data, declared, kind) else f"Dashed: {axis_label(theory)}.")
     bound = data[declared.y].attrs.get("bound") if kind != "map" else None
     if bound in names and bool((data[bound] & data[declared.y].notnull()).any()):
-        notes.append(f"Open triangles: {data[bound].attrs['reason']}.")
+        notes.append(f"Arrows: {data[bound].attrs['reason']}.")
     lines = ", ".join(name for _, _, name in declared.lines)
     return notes + [f"Dashed lines: {lines}."] * bool(lines)
 
@@ -370,6 +371,7 @@ def _spec(
         "theory": declared.theory if declared.theory in held else None,
         "solid": _theories_differ(data, declared, kind),
         "bound": bound if (bound := data[value].attrs.get("bound")) in held and kind != "map" else None,
+        "side": bound_side(data[value]),
         "series": [dim for dim in dims if dim not in series_axes],
         "shown": [
             name for name in dict.fromkeys(names) if name in held and not name.endswith(("_error", "_low", "_high"))

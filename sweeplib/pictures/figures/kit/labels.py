@@ -38,6 +38,18 @@ def wrapped_label(array: xr.DataArray, width: int = 32) -> str:
     return ("\n".join(lines) + " " + end).strip()
 
 
+def short_label(array: xr.DataArray, width: int, most: int) -> tuple[str, str]:
+    """Return the label of an axis and the words that it has no room for.
+
+    Of a long name of more than `most` lines of that width they are the name; the label is the symbol and the unit then.
+    Without a symbol all stays in the label.
+    """
+    end, name = _beside_name(array), _long_name(array)
+    if not end or len(textwrap.wrap(name, width)) <= most:
+        return wrapped_label(array, width), ""
+    return " ".join(filter(None, (end, _unit(array)))), f"{end}: {name}"
+
+
 def symbol(array: xr.DataArray) -> str:
     """Return the array's symbol in mathematics, or its name if it has none."""
     return _mathematics(array) or name_text(str(array.name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib.engine.base.late_modules import xarray as xr
-from sweeplib.pictures.figures.kit.labels import number, value_label
+from sweeplib.pictures.figures.kit.labels import number, short_label, value_label
 from sweeplib.pictures.figures.kit.style import DIM, TEXT_WIDTH
 
 if TYPE_CHECKING:
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     from sweeplib.pictures.figures.kit.facets import Facets
 
 MOST_IN_A_ROW = 5
-NOTE_HEIGHT = 0.22
-"""The height of a line of text above the panels, in inches."""
+NOTE_HEIGHT, LETTERS = 0.22, 14
+"""The height of a line of text above the panels, in inches, and its letters in an inch."""
+LABEL = (26, 2)
+"""The letters of a line beside a vertical axis, and the most lines of a name there."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +48,19 @@ class Panels:
         for stack in self.stacks[:: self.columns]:
             stack[level].set_ylabel(text)
 
+    def heights(self, array: xr.DataArray, level: int = 0) -> None:
+        """Write the label of the vertical axes at one level; a name that is too long for it stands above all panels."""
+        label, name = short_label(array, *LABEL)
+        self.ylabel(label, level)
+        room = round(LETTERS * self.drawing.get_figwidth())
+        for line in textwrap.wrap(name, room):
+            self.note(line)
+
     def note(self, text: str) -> None:
-        """Write a line above all panels; the figure grows by its height."""
+        """Write a line above all panels, below those that are there; the figure grows by its height."""
         if text:
-            self.drawing.suptitle(text, fontsize="medium", color=DIM)
+            lines = "\n".join(filter(None, (self.drawing.get_suptitle(), text)))
+            self.drawing.suptitle(lines, fontsize="medium", color=DIM)
             self.drawing.set_figheight(self.drawing.get_figheight() + NOTE_HEIGHT)
 
 

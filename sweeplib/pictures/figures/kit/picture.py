@@ -20,14 +20,14 @@ from sweeplib.pictures.figures.kit.labels import MINUS, dynamics_order, plain_me
 from sweeplib.pictures.figures.kit.legend import Entry, dynamics_entries, hue_entries, legend_below, unknown_entry
 from sweeplib.pictures.figures.kit.panels import Panels, panels_of
 from sweeplib.pictures.figures.kit.points import Curve, Level, Points
-from sweeplib.pictures.figures.kit.quantities import bounds, interval, shown_dynamics, with_requests
+from sweeplib.pictures.figures.kit.quantities import bound_side, bounds, interval, shown_dynamics, with_requests
 from sweeplib.pictures.figures.kit.references import References, references
 from sweeplib.pictures.figures.kit.scales import few, is_log, logarithmic_above_zero, logarithmic_time
 from sweeplib.pictures.figures.kit.style import (
-    BOUND,
     DIM,
     FAINT,
     INK,
+    bound_mark,
     dynamics_look,
     line_look,
     look,
@@ -146,9 +146,10 @@ class _Picture:
         elif level.from_zero and axes.get_yscale() == "linear":
             top = axes.get_ylim()[1]
             axes.set_ylim(bottom=-TOUCHING * top if bool((data[level.y] < TOUCHING * top).any()) else 0.0)
-        if level.y:
-            label = plain_mean(data[level.y]) if "bound" in data[level.y].attrs else data[level.y]
-            self.panels.ylabel(level.label or wrapped_label(label, 26), place)
+        if level.label:
+            self.panels.ylabel(level.label, place)
+        elif level.y:
+            self.panels.heights(plain_mean(data[level.y]) if "bound" in data[level.y].attrs else data[level.y], place)
 
     def _is_logarithmic(self, level: Level, data: xr.Dataset) -> bool:
         values = (data[level.y] / level.unit(data)).values
@@ -213,7 +214,7 @@ class _Picture:
         return _Columns(*(column[order] for column in columns))
 
     def _series(self, axes: Axes, level: Level, series: xr.Dataset, key: tuple[str, int, int], aside: Shift) -> None:
-        """Draw the points of a dynamics: with bars, open triangles for bounds, ∅ on the axis for unknown ones."""
+        """Draw the points of a dynamics: with bars, arrows at bounds, ∅ on the axis for unknown ones."""
         name, index, dash = key
         columns = self._columns(level, series)
         x, values = aside(columns.x), columns.y
@@ -221,42 +222,42 @@ class _Picture:
         unknown = drawable & columns.unknown.astype(bool)
         style = dynamics_look(name, self.names, look(index))
         if unknown.any() and (is_stochastic(name) or self.points.unknown):
-            mark_unknown(axes, x[unknown], style["color"])
+            shown = unknown & ~np.append(False, unknown[:-1]) if self.points.kind == "curves" else unknown
+            mark_unknown(axes, x[shown], style["color"])
         defined = drawable & np.isfinite(values)
         if not defined.any():
             return
-        style |= self._line(name, dash, style)
+        style |= self._line(level, name, dash, style)
         if fit := series[level.y].attrs.get("fit"):
             self._curve(axes, Curve("fit", "", fit, DASHES[dash]), series, {"color": style["color"], "gid": "fit"})
             style |= {"linestyle": "none"}
-        marks = bars_at = max(1, -(-int(defined.sum()) // MOST_MARKS)) if self.points.joined else 1
+        joined = self.points.joined and level.joined
+        crowded = joined or (self.points.joined and self.points.split.hue is not None)
+        marks = bars_at = max(1, -(-int(defined.sum()) // MOST_MARKS)) if crowded else 1
         if POINT in series[self.points.x].dims:  # neighbours along x may be rows of other problems
             style, marks = style | {"linestyle": "none", "markersize": 4.0 if bars_at == 1 else 1.5}, 1
         bound = defined & columns.bound.astype(bool)
-        if (sure := defined & (~bound | (level.bound == "over"))).any():
-            lengths = np.nan_to_num(np.array([columns.below, columns.above])[:, sure]).clip(0.0)
-            lengths = None if interval(series, level.y) is None else lengths
-            axes.errorbar(x[sure], values[sure], lengths, elinewidth=0.8, markevery=marks, errorevery=bars_at, **style)
+        lengths = np.nan_to_num(np.array([columns.below, columns.above])).clip(0.0)
+        has_bars = interval(series, level.y) is not None
+        bars: dict[str, Any] = {"elinewidth": 0.8, "markevery": marks, "errorevery": bars_at}
+        if (sure := defined & ~bound).any():
+            axes.errorbar(x[sure], values[sure], lengths[:, sure] if has_bars else None, **bars | style)
         if bound.any():
-            mark = {"color": style["color"], "gid": f"{style['gid']} bound"}
-            self._bounds(axes, columns._replace(x=x), bound, level, mark)
+            side = bound_side(series[level.y])
+            lengths[[side == "below", side == "above"]] = 0.0
+            bars, style = {"elinewidth": 0.8}, style | {"linestyle": "none"}
+            axes.errorbar(x[bound], values[bound], lengths[:, bound] if has_bars else None, **bars | style)
+            axes.plot(x[bound], values[bound], zorder=5, color=style["color"], **bound_mark(side))
 
-    def _line(self, name: str, dash: int, style: Mapping[str, Any]) -> dict[str, Any]:
+    def _line(self, level: Level, name: str, dash: int, style: Mapping[str, Any]) -> dict[str, Any]:
         """Return the line that joins the points of a dynamics, and what the dash changes of its marker."""
-        if not self.points.joined or (not is_stochastic(name) and is_stochastic(self.names[0])):
+        if not (self.points.joined and level.joined) or (not is_stochastic(name) and is_stochastic(self.names[0])):
             return {"linestyle": "none"} | ({} if is_stochastic(name) else {"zorder": 5})
-        line = {"linestyle": DASHES[dash], "linewidth": 1.0, "gid": f"{style['gid']} dash-{dash}"}
+        drawn = {"drawstyle": "steps-mid"} if self.points.joined == "steps" else {}
+        line = drawn | {"linestyle": DASHES[dash], "linewidth": 1.0, "gid": f"{style['gid']} dash-{dash}"}
         if dash and sum(map(is_stochastic, self.names)) == 1:
             line |= {"markerfacecolor": "white"}  # crosses of dynamics without noise are visible on it
         return line
-
-    def _bounds(
-        self, axes: Axes, columns: _Columns, where: np.ndarray, level: Level, look_of_hue: dict[str, str]
-    ) -> None:
-        x, y, below, above = (columns[row][where] for row in range(4))
-        if level.bound == "high":
-            axes.vlines(x, y - below, y + above, color=look_of_hue["color"], linewidth=0.9, zorder=3)
-        axes.plot(x, y + above if level.bound == "high" else y, zorder=5, **BOUND | look_of_hue)
 
     def _curve(self, axes: Axes, curve: Curve, series: xr.Dataset, style: Mapping[str, Any]) -> None:
         """Draw a law over one colour's points with runs: a variable of the data, or a function of the axis.
@@ -311,7 +312,8 @@ class _Picture:
         kinds = dynamics_entries(self.names, points.split.hue) if named else []
         marks = [unknown_entry(_without_value(data, levels[0].y, points.unknown))]
         if name := measured.attrs.get("bound"):
-            marks.append((BOUND | {"color": INK, "gid": "bound"}, data[name].attrs["reason"]))
+            arrow = bound_mark(bound_side(measured)) | {"color": INK, "markersize": 12.0}
+            marks.append((arrow, data[name].attrs["reason"]))
         if fit := measured.attrs.get("fit"):
             marks.append((line | {"gid": "fit"}, data[fit].attrs["long_name"]))
         thin: dict[str, Any] = {"color": INK, "linewidth": 0.9}

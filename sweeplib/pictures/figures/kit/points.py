@@ -53,11 +53,11 @@ class Level:
     limits : of the axis; None: they follow from the points.
     from_zero : whether a linear axis begins at zero; below it where it would cut a marker.
     at, at_x : the height of a line across; the place of a line from below.
-    bound : where a bound has its open triangle: instead of the point, over it, or at the upper end of its interval.
     top, right : variables of the data with a tick for each colour at the upper end of the axes, if it is between the
         points, and at the right end.
     marks : function (axes, panel) that draws more, from the data of a panel.
     height : relative to that of the first level.
+    joined : whether lines join the points here as the chart says.
     """
 
     y: str
@@ -69,11 +69,11 @@ class Level:
     from_zero: bool = False
     at: float | None = None
     at_x: float | None = None
-    bound: Literal["instead", "over", "high"] = "instead"
     top: str = ""
     right: str = ""
     marks: Marks | None = None
     height: float = 1.0
+    joined: bool = True
 
     def unit(self, data: xr.Dataset) -> xr.DataArray | float:
         """Return that by which y is divided: `over` where it is positive."""
@@ -88,7 +88,8 @@ class Points(Chart):
     more : function (ds, analyses, data) that adds to the data what the picture alone needs.
     x_over, x_label : a variable of the data by which x is divided, if it is known everywhere; the label of that ratio.
     log_x : function of x that tells whether the axis is logarithmic; None: if the values ask for it.
-    joined : whether lines join the points of stochastic dynamics.
+    joined : whether lines join the points of stochastic dynamics; "steps": each holds from the middle between two
+        points to the next middle.
     aside : whether the points of several colours are shifted sideways.
     unknown : what a point without a value has none of; then dynamics without noise have the mark of such points too.
     entries : more entries of the legend.
@@ -101,7 +102,7 @@ class Points(Chart):
     x_over: str = ""
     x_label: str = ""
     log_x: Callable[[xr.DataArray], bool] | None = None
-    joined: bool = False
+    joined: bool | Literal["steps"] = False
     aside: bool = False
     unknown: str = ""
     entries: tuple[Entry, ...] = ()

@@ -190,6 +190,11 @@ def bounds(data: xr.Dataset, variable: str) -> np.ndarray:
     return np.asarray(data[name].broadcast_like(measured).transpose(*measured.dims).values, dtype=bool)
 
 
+def bound_side(variable: xr.DataArray) -> str:
+    """Return on which side of its bounds the truth of a variable may lie: above, below or either."""
+    return str(variable.attrs.get("bound_side", "either"))
+
+
 def interval(data: xr.Dataset, variable: str) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the lengths of the error bars below and above each value; None if the variable has no uncertainty.
 

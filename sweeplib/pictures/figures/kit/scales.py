@@ -95,6 +95,12 @@ def logarithm(quantity: xr.DataArray) -> xr.DataArray:
     return logs.copy(data=np.log10(positive.values)).assign_attrs({LOGARITHM_OF: axis_label(quantity)})
 
 
+def thinned(places: np.ndarray) -> list[float] | None:
+    """Return the values of an axis of cells that have a tick, evenly many between them; None if they are long."""
+    values = np.unique(places[np.isfinite(places)].astype(float))
+    return few(values[:: max(1, -(-len(values) // MOST_TICKS))])
+
+
 def few(places: np.ndarray, most: int = MOST_TICKS) -> list[float] | None:
     """Return the values of an axis if they are so few, and of so few digits, that each may have a tick; else None."""
     values = np.unique(places[np.isfinite(places)].astype(float)).tolist()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.ticker import FuncFormatter, Locator
 
 COLOURS = ("#14365f", "#c8452b", "#e39b1f", "#2b9a93", "#8c5fb0", "#7fb8e6")
-MARKERS = ("o", "s", "^", "D", "v", "P")
+MARKERS = ("o", "s", "D", "v", "P", "h")
 DASHES: tuple[Any, ...] = ("solid", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 """The dashes of several dynamics, in their order."""
 THEORY_DASHES: dict[str, Any] = {"annealed": (0, (1, 1.2)), "quenched": (0, (5, 2)), "noise-corrected": "solid"}
@@ -62,8 +62,11 @@ TEXT_WIDTH = 7.0
 """The width in inches of the text of a two-column page."""
 
 
-BOUND: dict[str, Any] = {"linestyle": "none", "marker": "^", "markersize": 5, "markerfacecolor": "white"}
-"""The mark of a lower bound."""
+UPWARDS = ((0.0, 0.0), (0.0, 1.0), (-0.2, 0.68), (0.0, 1.0), (0.2, 0.68), (0.0, 1.0), (0.0, 0.0))
+"""The corners of an arrow that rises from its place, and comes back to it."""
+DOWNWARDS = tuple((x, -y) for x, y in UPWARDS)
+ARROWS = {"above": UPWARDS, "below": DOWNWARDS, "either": UPWARDS + DOWNWARDS}
+"""The corners of the marks of bounds, by the side on which the truth may lie."""
 UNKNOWN: dict[str, Any] = {"linestyle": "none", "marker": r"$\varnothing$", "markersize": 6.0, "markeredgewidth": 0.2}
 """The mark of a point that was run but has no value."""
 MULTIPLES = ((1.0, 2.0, 5.0), (1.0, 2.0, 3.0, 5.0, 7.0), (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0))
@@ -128,6 +131,11 @@ def dynamics_look(name: str, names: list[str], looks: dict[str, Any]) -> dict[st
         return looks | {"markerfacecolor": "white", "markersize": 6.2, "zorder": 3}
     half = HALVES[(names.index(name) - 2) % len(HALVES)]
     return looks | {"fillstyle": half, "markerfacecoloralt": "white", "markersize": 6.2, "zorder": 3}
+
+
+def bound_mark(side: str) -> dict[str, Any]:
+    """Return the mark, on top of that of a point, of a bound, by the `side` of the truth: above, below or either."""
+    return {"linestyle": "none", "marker": ARROWS[side], "markersize": 20.0, "markerfacecolor": "none", "gid": "bound"}
 
 
 def mark_unknown(axes: Axes, where: np.ndarray, colour: str) -> None:
