@@ -301,7 +301,7 @@ class FunctionSimulator(Simulator):
 LABELS = {
     "dynamics": "function",
     "function": "what was called",
-    "point": "row of the table of points",
+    "point": "row of the table",
     "reason": "why the point was asked for",
     "round": "round that asked for the point",
     "seed": "replica",

@@ -17,7 +17,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "p0": ("prefactor of the student width", "p_0"),
     "delta": ("exponent of the learning rate", r"\delta"),
     "kappa": ("exponent of the student width", r"\kappa"),
-    "point": ("row of the table of points", ""),
+    "point": ("row of the table", ""),
     "seed": ("replica", ""),
     "round": ("round that asked for the point", ""),
     "reason": ("why the point was asked for", ""),

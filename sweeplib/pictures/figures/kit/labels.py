@@ -133,12 +133,12 @@ def _time_label(time: xr.DataArray, value: float) -> str:
 
 
 def _varying(points: xr.DataArray) -> list[str]:
-    """Return the coordinates by which points of a table differ, but for the round and the reason of rounds."""
+    """Return the coordinates by which points of a table differ, but for those of rounds and the unit of the times."""
     along = {str(name): values for name, values in points.coords.items() if values.dims == points.dims}
     return [
         name
         for name, values in along.items()
-        if name not in (POINT, "round", "reason") and len(set(map(repr, values.values.tolist()))) > 1
+        if name not in (POINT, "round", "reason", "clock") and len(set(map(repr, values.values.tolist()))) > 1
     ]
 
 

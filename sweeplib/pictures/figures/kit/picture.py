@@ -47,7 +47,7 @@ GUIDE: Any = (0, (6, 2, 1, 2))
 THEORY: Any = (0, (2, 1))
 MOST_MARKS = 12
 """The number of points of a curve above which only every second, third, ... of them has a marker and an error bar."""
-MOST_TICKS = 5
+MOST_TICKS, MOST_ROWS = 5, 8
 ASIDE = 0.018
 """The shift between points of neighbouring colours, as a fraction of the range of the axis."""
 ABOUT = 1.2
@@ -281,8 +281,14 @@ class _Picture:
                 places = at = spaced(at[0], at[-1], SMOOTH)
             heights = curve.of(series.sortby(self.points.x) if self.points.x in series.dims else series, at)
         if np.isfinite(heights).any():
-            unit = _unit(series, self.points.x_over)
-            axes.plot(places / unit, heights, linestyle=curve.dashes, linewidth=0.9, zorder=1, **style)
+            line = self._law(curve) | {"zorder": 1} | style
+            axes.plot(places / _unit(series, self.points.x_over), heights, **line)
+
+    def _law(self, curve: Curve) -> dict[str, Any]:
+        """Return the look of a law: a curve, but a stroke at each row of a table, between which nothing lies."""
+        if self.points.x == POINT:
+            return {"linestyle": "none", "marker": "_", "markersize": 12.0, "markeredgewidth": 0.9}
+        return {"linestyle": curve.dashes, "linewidth": 0.9}
 
     def set_ticks(self, data: xr.Dataset) -> None:
         """Give logarithmic axes plain ticks, at the few short values of a horizontal one; whole ones for integers."""
@@ -297,6 +303,8 @@ class _Picture:
                 axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
             if axes.get_xscale() == "log" and places and places[-1] <= 1e3 * places[0]:
                 axes.xaxis.set_major_locator(FixedLocator(places))
+            if self.points.x == POINT and data.sizes[POINT] <= MOST_ROWS:
+                axes.set_xticks(data[POINT].values, [_parameters(row, data[POINT]) for row in data[POINT]])
 
     def entries(self, data: xr.Dataset, levels: tuple[Level, ...]) -> list[list[Entry]]:
         """Return the entries of the legend, in groups."""
@@ -316,13 +324,17 @@ class _Picture:
             marks.append((arrow, data[name].attrs["reason"]))
         if fit := measured.attrs.get("fit"):
             marks.append((line | {"gid": "fit"}, data[fit].attrs["long_name"]))
-        thin: dict[str, Any] = {"color": INK, "linewidth": 0.9}
         laws: list[Entry] = [
-            (thin | {"linestyle": curve.dashes, "gid": name}, curve.label) for name, curve in curves.items()
+            (self._law(curve) | {"color": INK, "gid": name}, curve.label) for name, curve in curves.items()
         ]
         guide = [] if points.guide is None else [_guide_entry(points.guide)]
         published = self.published.entries(data, points.split, points.dash)
         return [hues, dashes, kinds, [*laws, *points.entries, *guide, *marks], published]
+
+
+def _parameters(row: xr.DataArray, among: xr.DataArray) -> str:
+    """Return the parameters by which a row of a table of points differs from others, a line each."""
+    return value_label(row, among).replace(", ", "\n")
 
 
 def _lines(axes: Axes, level: Level) -> None:
