@@ -526,3 +526,54 @@ def test_interactive_plots_of_runs_without_values_and_against_steps(ds):
     brief = ds.isel(time=slice(0, None, 5))
     assert brief.sizes["time"] < brief.sizes["gamma_ratio"]
     assert "gamma_ratio" in plot(line, brief, y="risk", x="steps").spec["series"]
+
+
+def test_a_name_of_three_lines_stands_above_the_panels_and_its_symbol_beside_the_axis(ds, analyses):
+    """The label of an axis may not be longer than the axis."""
+    averages = analyses["averages"].copy()
+    averages["risk"] = averages.risk.assign_attrs(long_name="mean largest deviation of the risk from the mean field")
+    drawing = line(ds, analyses | {"averages": averages}, y="risk", x="time", where={**ONE, "gamma_ratio": 0.9})
+    [axes] = drawing.axes
+    assert axes.get_ylabel() == r"$\mathcal{R}$"
+    above = " ".join(drawing.get_suptitle().split())
+    assert above.endswith(r"$\mathcal{R}$: mean largest deviation of the risk from the mean field")
+    assert line(ds, analyses, y="risk", x="time", where=ONE).axes[0].get_ylabel() == r"population risk $\mathcal{R}$"
+
+
+def test_the_page_has_the_axes_of_the_picture_and_its_runs_are_in_their_units(ds, analyses):
+    figure, options = FIGURES["learning_rate_scan"], {"where": {"Delta": 1.0}}
+    declared = figure.declared(ds, analyses, **options)
+    plot = interactive_plot("learning_rate_scan", declared, ds, analyses, options)
+    axes = figure(ds, analyses, **options).axes[0]
+    columns = {column.name: column for column in plot.table.columns}
+
+    def of(name):
+        values, levels = columns[name].values, columns[name].levels
+        return np.array([levels[value] for value in values] if levels else values)
+
+    shown = (of("d") == 3000) & (of("Delta") == 1.0) & (of("dynamics") == "sgd_chain")
+    x, y = (of(plot.spec[axis])[shown].astype(float) for axis in "xy")
+    drawn = {tuple(np.round(point, 6)) for curve in points(axes) for point in curve}
+    assert {tuple(np.round(point, 6)) for point in zip(x, y, strict=True)} <= drawn
+    assert plot.spec["log"] == {"x": axes.get_xscale() == "log", "y": axes.get_yscale() == "log"}
+    runs = plot.spec["samples"][plot.spec["sampled"][plot.spec["y"]]]
+    whole = analyses["exit_times"].restricted.sel(d=3000, Delta=1.0, dynamics="sgd_chain").squeeze().values
+    means = [np.mean(np.array(runs[row], float)) for row in np.flatnonzero(shown)]
+    np.testing.assert_allclose(np.array(means)[~whole], y[~whole], rtol=1e-4)
+
+
+def test_a_ratio_has_no_line_through_noise_and_none_of_what_it_is_to(ds, analyses):
+    upper, lower = ratio(ds, analyses, y="risk", x="time", where={"Delta": 1.0, "d": 3000, "gamma_ratio": 0.9}).axes
+    assert "-" in {box.lines[0].get_linestyle() for box in upper.containers}
+    assert {box.lines[0].get_linestyle() for box in lower.containers} == {"None"}
+    assert len(lower.containers) == len(upper.containers) - 1
+
+
+def test_rows_of_a_table_have_their_parameters_below_them_and_theory_no_line_between_them(ds):
+    rows = ds.isel(d=[0, 1], gamma_ratio=[1, 3], Delta=0).stack(point=("d", "gamma_ratio")).reset_index("point")
+    rows = rows.assign_coords(point=np.arange(rows.sizes["point"])).assign_coords(clock=("point", [1.0, 2.0, 3.0, 4.0]))
+    [axes] = line(rows, y="exit_steps", x="point", where={"dynamics": "sgd_chain"}).axes
+    texts_below = [label.get_text() for label in axes.get_xticklabels()]
+    assert len(texts_below) == 4
+    assert all("$d$ = " in text and "clock" not in text for text in texts_below)
+    assert {one.get_linestyle() for one in axes.lines} == {"None"}

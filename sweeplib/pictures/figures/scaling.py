@@ -298,10 +298,10 @@ NARROW = 0.05
 
 
 def _fitted(series: xr.Dataset) -> xr.Dataset | None:
-    """Return the part of the first dynamics with steps, if a power was fitted to it."""
+    """Return the part of the first dynamics with steps, if a power of it has an interval: two points fit any."""
     names = measured_dynamics(series, "steps")
     first = series.sel(dynamics=names[0]) if names else None
-    return first if first is not None and np.isfinite(first["exponent"].item()) else None
+    return first if first is not None and np.isfinite(first["exponent_low"].item()) else None
 
 
 def _power(series: xr.Dataset, sizes: np.ndarray, name: str) -> np.ndarray:

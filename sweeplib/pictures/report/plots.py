@@ -82,7 +82,7 @@ def interactive_plot(
     """Return the plot of a declaration; `options` of its figure choose the colours and the initial filters."""
     dataset = by_columns(dataset, declared.columns)
     analyses = {entry: by_columns(analysis, declared.columns) for entry, analysis in analyses.items()}
-    data = declared.labelled(dataset, analyses)
+    declared, data, dataset = declared.page(dataset, analyses)
     data = data.expand_dims([name for name in (declared.x, declared.y) if name in data.coords and not data[name].dims])
     declared = _against_what_varies(data, declared)
     value = declared.z or declared.y

@@ -70,6 +70,10 @@ class Interactive:
         """Return how far each dynamics is from published values; none without a picture."""
         return []
 
+    def page(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> tuple[Interactive, xr.Dataset, xr.Dataset]:
+        """Return what the page draws, by the names of its axes, its data, and the dataset with the runs behind it."""
+        return self, self.labelled(ds, analyses), ds
+
     def labelled(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the data of the plot, from a dataset and the analyses that it needs."""
         whole = {name: with_constants(analysis) for name, analysis in analyses.items()}

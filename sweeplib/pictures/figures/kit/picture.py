@@ -281,7 +281,7 @@ class _Picture:
                 places = at = spaced(at[0], at[-1], SMOOTH)
             heights = curve.of(series.sortby(self.points.x) if self.points.x in series.dims else series, at)
         if np.isfinite(heights).any():
-            line = self._law(curve) | {"zorder": 1} | style
+            line = self._law(curve) | {"zorder": 1, **style}
             axes.plot(places / _unit(series, self.points.x_over), heights, **line)
 
     def _law(self, curve: Curve) -> dict[str, Any]:

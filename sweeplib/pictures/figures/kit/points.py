@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.pictures.figures.kit.chart import Chart
-from sweeplib.pictures.figures.kit.interactive import along
+from sweeplib.pictures.figures.kit.interactive import Interactive, along
 from sweeplib.pictures.figures.kit.quantities import at_chosen_time
 from sweeplib.statistics.labelled import labelled
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
     Heights = Callable[[xr.Dataset, np.ndarray], np.ndarray]
     Marks = Callable[[Axes, xr.Dataset], None]
+
+
+SCALED = "scaled_"
+"""The beginning of names of variables in the units of a picture."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +127,32 @@ class Points(Chart):
             return data
         return data.assign({law.name: _at_points(law, data, self.x, self.y)})
 
+    def page(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> tuple[Interactive, xr.Dataset, xr.Dataset]:
+        """Return what the page draws, its data and the dataset: the top level of the picture, in the units of its axes.
+
+        What is in these units has the name of the plain variable after `scaled_`; runs of the dataset are in them too.
+        """
+        data, top = self.labelled(ds, analyses), (*self.levels, Level(self.y))[0]
+        if not (self.x_over or top.over):
+            return self, data, ds
+        whole = {name: with_constants(analysis) for name, analysis in analyses.items()}
+        units = data if self.more is None else self.more(with_constants(ds), whole, data)
+        declared = self
+        if self.x_over and bool(self.split.selected(units[self.x_over]).notnull().all()):
+            at = _named(units[self.x] / units[self.x_over], self.x_label, units[self.x])
+            declared = replace(declared, x=f"{SCALED}{self.x}")
+            data = data.assign_coords({declared.x: at})
+        if top.over:
+            declared = replace(declared, y=f"{SCALED}{self.y}", theory=self.theory and f"{SCALED}{self.theory}")
+            data = data.assign(_scaled(data, self.y, self.theory, top, top.unit(units)))
+            if (runs := self.y.removesuffix("_mean")) in ds:
+                symbol = top.label[top.label.find("$") :].replace(r"\langle", "").replace(r"\rangle", "")
+                ds = ds.assign({f"{SCALED}{runs}": _named(ds[runs] / top.unit(units), symbol, ds[runs])})
+        if self.log_axes is None and self.log_x is not None and top.log is not None:
+            log = {"x": self.log_x(data[declared.x]), "y": top.log}
+            declared = replace(declared, log_axes=[axis for axis, is_log in log.items() if is_log])
+        return declared, data, ds
+
     def pictured(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the data of the picture, along x; constants are coordinates already."""
         data = super().pictured(ds, analyses)
@@ -133,6 +164,29 @@ class Points(Chart):
         from sweeplib.pictures.figures.kit.picture import picture_of
 
         return picture_of(self, ds, analyses)
+
+
+def _scaled(
+    data: xr.Dataset, y: str, theory: str | None, level: Level, unit: xr.DataArray | float
+) -> dict[str, xr.DataArray]:
+    """Return y over a unit with what describes it: its interval, its bounds, its theory."""
+    value, described = data[y], [f"{y}{end}" for end in ("_low", "_high", "_error")]
+    bound = {key: text for key, text in value.attrs.items() if key in ("bound", "bound_side")}
+    scaled = {
+        SCALED + name: (data[name] / unit).assign_attrs(data[name].attrs)
+        for name in (*described, *filter(None, [theory]))
+        if name in data.variables
+    }
+    return scaled | {SCALED + y: _named(value / unit, level.label, value).assign_attrs(bound)}
+
+
+def _named(values: xr.DataArray, label: str, plain: xr.DataArray) -> xr.DataArray:
+    """Return values with the words and the mathematics of the label of an axis as their name and symbol.
+
+    Without words the name is that of the plain variable, which the values are in other units.
+    """
+    words, _, mathematics = label.replace("\n", " ").partition("$")
+    return labelled(values, words.strip() or plain.attrs["long_name"], mathematics.replace("$", "").strip())
 
 
 def _at_points(curve: Curve, data: xr.Dataset, x: str, y: str) -> xr.DataArray:
