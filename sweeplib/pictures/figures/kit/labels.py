@@ -39,15 +39,24 @@ def wrapped_label(array: xr.DataArray, width: int = 32) -> str:
 
 
 def short_label(array: xr.DataArray, width: int, most: int) -> tuple[str, str]:
-    """Return the label of an axis and the words that it has no room for.
+    """Return the label of an axis and what it has no room for, to stand elsewhere: the symbol, a colon and the name.
 
-    Of a long name of more than `most` lines of that width they are the name; the label is the symbol and the unit then.
+    That is so for a long name of more than `most` lines of that width; the label is the symbol and the unit then.
     Without a symbol all stays in the label.
     """
     end, name = _beside_name(array), _long_name(array)
     if not end or len(textwrap.wrap(name, width)) <= most:
         return wrapped_label(array, width), ""
     return " ".join(filter(None, (end, _unit(array)))), f"{end}: {name}"
+
+
+def lines_of(text: str, width: int) -> list[str]:
+    """Return a text with mathematics in lines of about that width, in letters as they are seen."""
+    formulas = re.findall(r"\$[^$]*\$", text)
+    seen = iter("x" * len(re.sub(r"\\[a-z]+(?=[ _{])|[\\{}$^_ ]", "", formula)) for formula in formulas)
+    lines = textwrap.wrap(re.sub(r"\$[^$]*\$", lambda _: f"\0{next(seen)}\1", text), width, break_long_words=False)
+    given = iter(formulas)
+    return [re.sub("\0x*\1", lambda _: next(given), line) for line in lines]
 
 
 def symbol(array: xr.DataArray) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib.engine.base.late_modules import xarray as xr
-from sweeplib.pictures.figures.kit.labels import number, short_label, value_label
+from sweeplib.pictures.figures.kit.labels import lines_of, number, short_label, value_label
 from sweeplib.pictures.figures.kit.style import DIM, TEXT_WIDTH
 
 if TYPE_CHECKING:
@@ -52,8 +51,7 @@ class Panels:
         """Write the label of the vertical axes at one level; a name that is too long for it stands above all panels."""
         label, name = short_label(array, *LABEL)
         self.ylabel(label, level)
-        room = round(LETTERS * self.drawing.get_figwidth())
-        for line in textwrap.wrap(name, room):
+        for line in lines_of(name, round(LETTERS * self.drawing.get_figwidth())):
             self.note(line)
 
     def note(self, text: str) -> None:
