@@ -14,7 +14,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 
 from sweeplib.analysis.kit.options import option_type
-from sweeplib.config.combinations import combinations
+from sweeplib.config.combination_table import combination_table
 from sweeplib.config.function_models import FunctionConfig, FunctionSections, FunctionTimes
 from sweeplib.config.models import AnswerSection, DynamicsSection, SweepConfig
 from sweeplib.config.time_models import Times
@@ -109,7 +109,7 @@ def key_table() -> str:
         "## Spacings\n\nWhere values are expected, a list or one of:\n\n" + "\n".join(spacings) + "\n",
         _limits(),
         _table("Fields of a problem, below `problem`, `grid` or `derive`", _problem_rows()),
-        combinations(),
+        combination_table(),
     ]
     return "\n".join(table.rstrip() + "\n" for table in (*tables, *_option_tables(), *_function_tables()))
 

@@ -3,7 +3,7 @@
 import pytest
 
 from sweeplib import DYNAMICS, InputError, Problem
-from sweeplib.config.combinations import combinations
+from sweeplib.config.combination_table import combination_table
 from sweeplib.networks.problem import PARAMETERS, Limit
 from sweeplib.networks.problem.combinations import COMBINATIONS, SPHERE, WIDTHS
 from sweeplib.networks.simulation import Case, Recording
@@ -57,7 +57,7 @@ def test_constant_noise_by_a_schedule_is_constant_noise():
 
 
 def test_the_table_has_every_dynamics_and_every_limit():
-    table = combinations()
+    table = combination_table()
     limits = [limit for name in BUILT_IN for limit in DYNAMICS[name].limits]
     for key in {key for limit in (*WIDTHS, *COMBINATIONS, *limits) for key in limit.keys.split()}:
         assert f"`{key}`" in table

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -20,12 +21,16 @@ from sweeplib.errors import InputError
 from sweeplib.pictures.figures.figure import FIGURES, Dash, Drawn, Horizontal, Hue, Panel, Where
 from sweeplib.pictures.figures.kit.chart import ByName, Data, chart_figure
 from sweeplib.pictures.figures.kit.labels import value_label
+from sweeplib.pictures.figures.kit.panels import say
 from sweeplib.pictures.figures.kit.points import Level, Points
 from sweeplib.pictures.figures.kit.quantities import AVERAGES, bounds, interval, with_requests
 from sweeplib.pictures.figures.line import needed, quantity_points
 from sweeplib.statistics.labelled import labelled
 from sweeplib.statistics.lost_runs import MOST_LOST, sample_of, values_of
 from sweeplib.statistics.seed_means import FEWEST_SEEDS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 CAPTION = (
     "A quantity against an axis of the sweep or the steps, with its uncertainty, and below its ratio to the value "
@@ -75,8 +80,17 @@ def ratio(
         ratio = dataset["ratio"].where(_elsewhere(dataset, point)).assign_attrs(dataset["ratio"].attrs)
         return dataset.assign({points.y: run[points.y], "ratio": ratio, "ratio_requested": compared})
 
-    levels = Level(points.y), Level("ratio", at=1.0, height=1.0 / 1.5, joined=False)
+    levels = (
+        Level(points.y),
+        Level("ratio", at=1.0, height=1.0 / 1.5, joined=False, marks=partial(_say_reference, y=points.y)),
+    )
     return replace(points, y="ratio", data=data, more=more, levels=levels, theory=None)
+
+
+def _say_reference(axes: Axes, subset: xr.Dataset, y: str) -> None:
+    """Write into a panel of ratios without any that all values of y in it are those with which others are compared."""
+    if bool(subset[y].notnull().any()) and not bool(subset["ratio_requested"].any()):
+        say(axes, "compared with this")
 
 
 def _point(outline: Outline, to: Mapping[str, Any] | None) -> dict[str, int]:

@@ -22,8 +22,9 @@ from sweeplib.pictures.figures.kit.against import against, figure_against, theor
 from sweeplib.pictures.figures.kit.chart import ByName, Data, chart_figure
 from sweeplib.pictures.figures.kit.facets import measured_dynamics
 from sweeplib.pictures.figures.kit.labels import MINUS, dynamics_order
+from sweeplib.pictures.figures.kit.panels import say
 from sweeplib.pictures.figures.kit.points import Curve, Level, Points
-from sweeplib.pictures.figures.kit.style import DIM, INK, THEORY_DASHES
+from sweeplib.pictures.figures.kit.style import INK, THEORY_DASHES
 from sweeplib.statistics.growth_laws import growth
 from sweeplib.statistics.labelled import labelled
 from sweeplib.statistics.lost_runs import STOPPED, with_status
@@ -49,7 +50,7 @@ FLOOR = Curve(
 
 def _no_floor(axes: Axes, subset: xr.Dataset) -> None:
     if not bool((subset["risk_floor_theory"] > 0.0).any()):
-        axes.text(0.5, 0.5, "no floor in theory", color=DIM, transform=axes.transAxes, ha="center", va="center")
+        say(axes, "no floor in theory")
 
 
 FIGURES.add(

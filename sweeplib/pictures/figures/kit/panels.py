@@ -145,10 +145,15 @@ def _steps(data: xr.Dataset) -> str:
     return f"after {number(steps[0])} step{'s' * bool(steps[0] != 1)}" if len(steps) == 1 else ""
 
 
+def say(axes: Axes, text: str) -> None:
+    """Write a text into the middle of a panel that has nothing to draw."""
+    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=DIM)
+
+
 def mark_empty(panels: Panels) -> None:
     """Write 'no value' in each panel without a curve, and remove its ticks if all panels are empty."""
     empty = [stack[0] for stack in panels.stacks if not stack[0].lines]
     for axes in empty:
-        axes.text(0.5, 0.5, "no value", transform=axes.transAxes, ha="center", va="center", color=DIM)
+        say(axes, "no value")
         if len(empty) == len(panels.stacks):
             axes.set(xticks=[], yticks=[])

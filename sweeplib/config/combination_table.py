@@ -20,7 +20,7 @@ others.
 OF_LIMITS = "Of the parameters that they act on, all dynamics, or some, refuse these, beside others or beyond a bound:"
 
 
-def combinations() -> str:
+def combination_table() -> str:
     """Return the tables, in Markdown."""
     names = sorted(name for name in DYNAMICS if DYNAMICS.origin(name).startswith("sweeplib."))
     kinds = {name: DYNAMICS[name] for name in names}
