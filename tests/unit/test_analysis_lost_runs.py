@@ -212,8 +212,13 @@ def test_a_limit_that_lost_runs_leave_undecided_is_drawn_open():
         [xr.concat(points[place : place + 2], "gamma", combine_attrs="override") for place in (0, 2)], "d",
         combine_attrs="override",
     ).assign_coords(gamma=[0.1, 0.2], d=[100, 200], p=1)  # fmt: skip
-    open_ = [line for line in figures.limits_diagram(grid).axes[0].lines if line.get_markerfacecolor() == "white"]
-    np.testing.assert_allclose([*open_[0].get_xdata(), *open_[0].get_ydata()], [0.1, 100])
+    drawing = figures.limits_diagram(grid)
+    [axes], [legend] = drawing.axes, drawing.legends
+    [open_] = [line for line in axes.lines if line.get_markerfacecolor() == "white" and len(line.get_xdata())]
+    np.testing.assert_allclose([*open_.get_xdata(), *open_.get_ydata()], [0.1, 100])
+    reasons = [text.get_text() for text in legend.get_texts() if text.get_text().startswith("undecided")]
+    assert reasons == ["undecided: runs were lost"]
+    assert len(axes.patches) == 4, "a cell around each point"
     assert limits_map(grid, {"limits": analysis.limits(grid)}).limit.notnull().all()
 
 
