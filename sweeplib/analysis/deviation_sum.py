@@ -70,7 +70,9 @@ def deviation_sum(
         quantity = largest.attrs["long_name"]
         fitted = fit_variables(name, fits, quantity, around="the sum", prefactor="A", term="a term of ")
         result |= sup_deviations(name, largest) | fitted
-        result[f"{name}_sum"] = _sum(largest, fitted[f"{name}_prefactor"], fitted[f"{name}_exponent"], logarithms)
+        result[f"{name}_sum"] = _fitted_sum(
+            largest, fitted[f"{name}_prefactor"], fitted[f"{name}_exponent"], logarithms
+        )
         result[f"{name}_sup_deviation"].attrs["fit"] = f"{name}_sum"
     summed = xr.Dataset(result)
     summed["variable"] = labelled(summed["variable"], "variable of a term of the deviation")
@@ -109,15 +111,15 @@ def _fitted_dims(ds: xr.Dataset | Outline, terms: Sequence[str]) -> list[str]:
     return over
 
 
-def _sum(
-    largest: xr.DataArray, prefactor: xr.DataArray, exponent: xr.DataArray, logarithms: xr.DataArray
+def _fitted_sum(
+    deviations: xr.DataArray, prefactor: xr.DataArray, exponent: xr.DataArray, logarithms: xr.DataArray
 ) -> xr.DataArray:
-    """Return the fitted sum at all points; NaN where no term is resolved."""
+    """Return the fitted Σ_t A_t x_t^e_t at all points of the deviations; NaN where the fit resolves no term."""
     total = (prefactor * xr.ufuncs.exp(exponent * logarithms)).sum("variable", min_count=1)
-    total = total.broadcast_like(largest.isel(seed=0, drop=True))
+    total = total.broadcast_like(deviations.isel(seed=0, drop=True))
     terms = zip(PREFACTORS, EXPONENTS, logarithms["variable"].values.tolist(), strict=False)
     formula = " + ".join(f"{A}\\,{SYMBOLS[name]}^{{{x}}}" for A, x, name in terms)
-    return labelled(total.transpose(*largest.isel(seed=0, drop=True).dims), f"fit ${formula}$")
+    return labelled(total.transpose(*deviations.isel(seed=0, drop=True).dims), f"fit ${formula}$")
 
 
 def _outline(ds: Outline, *, reference: str, until: float, terms: Sequence[str], **_: Any) -> Outline:

@@ -117,7 +117,7 @@ def _status(
 
     now, page = time.time(), directory / "report" / "index.html"
     running = [job for job in jobs_of_sweep.values() if job.running and job.name != WHOLE]
-    computing = next((job for job in running if job.total), _of_all(cases.values()))
+    computing = next((job for job in running if job.total), _job_of_all(cases.values()))
     how = state(jobs_of_sweep, cases.values())
     return SweepStatus(
         name,
@@ -180,9 +180,9 @@ def _has_failures(occurring: set[str]) -> bool:
     return any(status.name in occurring for status in FAILURES)
 
 
-def _of_all(cases: Iterable[Mapping[str, int]]) -> Job:
-    """Return the numbers of all cases as those of a job."""
-    sums = sum(map(Counter, cases), Counter[str]())
+def _job_of_all(counts: Iterable[Mapping[str, int]]) -> Job:
+    """Return a job without a name that has the counts of cases, by status, of all dynamics together."""
+    sums = sum(map(Counter, counts), Counter[str]())
     total = sums.total()
     return Job("", done=total - sums["missing"], total=total, cases=dict(sums))
 

@@ -97,8 +97,8 @@ def run_stages(
     """Run all stages of a sweep that are not up to date, show them on standard error, and its summary at the end.
 
     The config is read once, with overrides such as `grid.d=300,1000`: all stages read the complete config, which is
-    written into the sweep's folder as `command.yaml` and can be run again by itself. A line says at the end if the file
-    was changed since. Returns the exit status: 1 if a stage, a case or an attempt of a stage failed. InputError, before
+    written into the sweep's folder as `command.yaml` and can be run again by itself. If the file was changed since, a
+    last line says so. Returns the exit status: 1 if a stage, a case or an attempt of a stage failed. InputError, before
     any work, for a config, an override or a profile that is refused; BusyError, before anything is written, if another
     command works in the sweep's folder, on any host.
     """
@@ -278,7 +278,7 @@ def _undone(sweep: "Design", directory: Path) -> list[str]:
     from sweeplib.engine.storage.records.artefacts import stale_outputs
 
     names = [*(f"{name}.done.json" for name in (*sweep.runs, "dataset")), "report/index.html"]
-    stale = stale_outputs(directory, sweep, remember=False, failed=False)
+    stale = stale_outputs(directory, sweep, count_failed=False)
     undone = [str(path) for path in (*stale, *(directory / name for name in names if not (directory / name).exists()))]
     problem = "Snakemake was told to do less than all, as by `dry-run` in a profile; not done"
     return [f"{problem}: {', '.join(undone)}"] if undone else []

@@ -25,7 +25,7 @@ def name_of(path: Path, overrides: Iterable[str] = ()) -> str:
     """Return the name of the sweep of a file with some overrides; nothing of the sweep is checked or executed."""
     from sweeplib.config.overrides import Override, with_overrides
 
-    data = {"name": path.stem} | _config_and_bases(path, path.parent, is_given=True)[0]
+    data = {"name": path.stem} | _config_and_bases(path, path.parent, may_be_pipe=True)[0]
     return str(with_overrides(data, map(Override, overrides))["name"])
 
 
@@ -42,7 +42,7 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Design":
 
     lasting = is_lasting(Path(path))
     folder = Path(path).parent if lasting else Path()
-    data, documents = _config_and_bases(Path(path), folder, is_given=True)
+    data, documents = _config_and_bases(Path(path), folder, may_be_pipe=True)
     changes = [Override(text) for text in overrides]
     data = with_overrides(({"name": Path(path).stem} if lasting else {}) | data, changes)
     try:
@@ -77,7 +77,7 @@ def from_mapping(keys: Mapping[str, Any], folder: str | Path = ".") -> "Design":
 
 
 def _config_and_bases(
-    path: Path, folder: Path, *, is_given: bool = False
+    path: Path, folder: Path, *, may_be_pipe: bool = False
 ) -> "tuple[dict[str, Any], dict[str | Path, Document]]":
     """Return the keys and values of a file with those that it starts from, and the documents of these files.
 
@@ -86,7 +86,7 @@ def _config_and_bases(
     """
     from sweeplib.config.base import FROM, base_configs, merged_config
 
-    main, data = _document(path, is_given=is_given)
+    main, data = _document(path, may_be_pipe=may_be_pipe)
     documents: dict[str | Path, Document] = {path: main}
     if FROM in data:
         others = base_configs(path, folder, data, _document)
@@ -98,16 +98,17 @@ def _config_and_bases(
     return data, documents
 
 
-def _document(path: Path, *, is_given: bool = False) -> "tuple[Document, dict[str, Any]]":
+def _document(path: Path, *, may_be_pipe: bool = False) -> "tuple[Document, dict[str, Any]]":
+    """Return the parsed YAML of a config file, and its keys and values."""
     from sweeplib.engine.files.strict_yaml import document
 
-    document_read = document(_text(path, is_given=is_given), path)
+    document_read = document(_text(path, may_be_pipe=may_be_pipe), path)
     return document_read, _checked_mapping(document_read.data, path)
 
 
-def _text(path: Path, *, is_given: bool) -> str:
-    """Return the text of a config file; InputError, with the line, if it is too large or not UTF-8."""
-    content_read = _content(path, is_given=is_given)
+def _text(path: Path, *, may_be_pipe: bool) -> str:
+    """Return the text of a config file; InputError if it is too large or, with the line, if it is not UTF-8."""
+    content_read = _content(path, may_be_pipe=may_be_pipe)
     if len(content_read) > FILE_BYTES:
         raise InputError("file too large", file=path, expected=f"a sweep's YAML file, of at most {FILE_BYTES} bytes")
     try:
@@ -118,12 +119,12 @@ def _text(path: Path, *, is_given: bool) -> str:
         raise InputError(problem, file=f"{path}:{line}", expected=expected) from None
 
 
-def _content(path: Path, *, is_given: bool) -> bytes:
+def _content(path: Path, *, may_be_pipe: bool) -> bytes:
     """Return the bytes of a file, at most `FILE_BYTES` + 1; of a pipe if that is what the command was given."""
     from sweeplib.engine.storage.records.config_files import is_lasting
 
     try:
-        with path.open("rb") if is_given and not is_lasting(path) else open_bytes(path) as file:
+        with path.open("rb") if may_be_pipe and not is_lasting(path) else open_bytes(path) as file:
             return file.read(FILE_BYTES + 1)
     except FileNotFoundError:
         files = [str(other) for other in sorted(path.parent.glob("*.yaml")) if other.exists()]

@@ -169,21 +169,24 @@ def _own_rows() -> list[KeyRow]:
 
 @cache
 def _rows(model: type[BaseModel], prefix: str = "") -> tuple[KeyRow, ...]:
-    return tuple(_row_of_each_field(model, prefix))
+    return tuple(_key_rows_of(model, prefix))
 
 
-def _row_of_each_field(model: type[BaseModel], prefix: str) -> Iterator[KeyRow]:
-    """Yield the row of each key of a model; `prefix` is the key path of the section above."""
+def _key_rows_of(model: type[BaseModel], prefix: str) -> Iterator[KeyRow]:
+    """Yield for each key of a model its row of the reference, with a part of a config that has its example.
+
+    `prefix` is the key path of the section above.
+    """
     for field_name, field in model.model_fields.items():
         name = field.alias or field_name
         default = "the file's name" if name == "name" else _default(field)
         example: Any = field.examples[0] if field.examples else None
-        within = {
+        config_by_prefix = {
             "times.": {"times": {name: example} if name in KINDS else TIMES | {name: example}},
             "dynamics.NAME.": {"dynamics": {"ode": {name: example}}},
             "answers.NAME.": {"answers": {"mine": ANSWER | {name: example}}},
         }
-        content: dict[str, Any] = within.get(prefix, {name: example})
+        content: dict[str, Any] = config_by_prefix.get(prefix, {name: example})
         yield KeyRow(prefix + name, _type(field), default, _code(example), field.description or "", content)
 
 

@@ -38,13 +38,13 @@ def _numbers(name: str) -> Array:
 
 
 def its_force_is_minus_the_slope_of_its_value(name: str) -> None:
-    """Check the force against differences of the value by E = y − f, which are those by −f at a fixed label."""
-    loss, numbers, short = LOSSES[name], _numbers(name), 1e-6
+    """Check the force −∂L/∂f. At a fixed label y it is ∂L/∂E, as E = y − f: a difference of values."""
+    loss, numbers, step = LOSSES[name], _numbers(name), 1e-6
     require(loss.name == name, f"its name is {loss.name!r}")
     require(bool(loss.label), "its label is empty")
     for E, y in LINES.T:
-        ends = [loss.value(numbers, E + sign * short, y) for sign in (1.0, -1.0)]
-        slope = (ends[0] - ends[1]) / (2.0 * short)
+        ends = [loss.value(numbers, E + sign * step, y) for sign in (1.0, -1.0)]
+        slope = (ends[0] - ends[1]) / (2.0 * step)
         require_equal(loss.force(numbers, E, y), slope, f"its force at E = {E:.3f}, y = {y:.3f}", rtol=1e-6, atol=1e-6)
 
 

@@ -279,7 +279,7 @@ def _lines(text: str) -> dict[str, Any]:
 
 
 def _csv(text: str) -> dict[str, Any]:
-    """Return the last two lines as names and values."""
+    """Return the values of the last line of a CSV text, by the names in the line above it."""
     lines = [line for line in text.splitlines() if line.strip()][-2:]
     if len(lines) < 2:
         return {}

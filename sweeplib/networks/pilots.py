@@ -144,7 +144,7 @@ def shortened(case: Case) -> Case:
 
 
 def _at_one_rate(case: Case) -> Case:
-    """Return the case with a schedule of as many knots in place of an optimal one, which takes time to find."""
+    """Return the case with a constant rate, at as many knots, in place of an optimal schedule, whose search is slow."""
     optimal = case.problem.optimal
     if optimal is None:
         return case

@@ -52,14 +52,13 @@ def normal_scores(t: xr.DataArray, freedom: xr.DataArray) -> xr.DataArray:
     Below a probability of 10⁻²⁵⁰ they are ±√(n log(1 + t²/n)), which is right to a few hundredths (Wallace 1959).
     """
 
-    def scores(value: np.ndarray, n: np.ndarray) -> np.ndarray:
-        n = np.maximum(n, 1.0)
-        tail = np.asarray(scipy.special.stdtr(n, -abs(value)))
-        far = np.sqrt(n * np.log1p(value**2 / n))
+    def scores(t: np.ndarray, freedom: np.ndarray) -> np.ndarray:
+        """Return the scores of arrays."""
+        n = np.maximum(freedom, 1.0)
+        tail = np.asarray(scipy.special.stdtr(n, -abs(t)))
+        far_out = np.where(np.isnan(t), np.nan, np.sqrt(n * np.log1p(t**2 / n)))
         with np.errstate(divide="ignore"):
-            return np.sign(value) * np.where(
-                tail > 1e-250, -scipy.special.ndtri(tail), np.where(np.isnan(value), np.nan, far)
-            )
+            return np.sign(t) * np.where(tail > 1e-250, -scipy.special.ndtri(tail), far_out)
 
     result: xr.DataArray = xr.apply_ufunc(scores, t, freedom)
     return result

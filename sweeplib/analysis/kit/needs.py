@@ -27,7 +27,7 @@ def need_axis(ds: Outline, name: str) -> None:
 
 
 def need_dynamics(ds: Outline, *names: str) -> None:
-    """Raise InputError if the sweep does not run one of these dynamics."""
+    """Raise InputError unless the sweep runs all of these dynamics."""
     dynamics = ds.axes["dynamics"]
     for name in names:
         if name not in dynamics:

@@ -98,8 +98,8 @@ def seen_from(names: Iterable[str], folder: Path) -> list[str]:
 def with_files(config: Mapping[str, Any], convert: Callable[[list[str]], Iterable[str]]) -> dict[str, Any]:
     """Return a config, or some of its keys, with `convert` applied to all names that may be those of a user's files.
 
-    These are the plugins, the file of a function, a table of points, and the published values that figures show. What
-    is not as a config should be stays as it is.
+    These are the plugins, the file of a function, a table of points, and the published values that figures show.
+    Malformed parts of a config are kept.
     """
     converted = dict(config)
     if isinstance(converted.get("points"), str):

@@ -181,7 +181,7 @@ def _by_beginning(block: Block, cases: Cases, positions: np.ndarray) -> Iterator
     for places in cases.of_one_shape():
         remaining = places
         for earlier in block.begun:
-            runs = earlier.begun(cases.at(remaining), positions[remaining]) if len(remaining) else None
+            runs = earlier.earlier_ends(cases.at(remaining), positions[remaining]) if len(remaining) else None
             if runs is not None:
                 yield remaining[runs[0]], runs[1]
                 remaining = np.delete(remaining, runs[0])

@@ -25,11 +25,12 @@ class EarlierRuns:
     rows: Sequence[int]
     processors: tuple[str, ...] = ()
 
-    def begun(self, cases: Cases, positions: np.ndarray) -> tuple[np.ndarray, Begun] | None:
-        """Return which of the cases (n,) at some positions have such a run, and where these ended; None if none has.
+    def earlier_ends(self, cases: Cases, positions: np.ndarray) -> tuple[np.ndarray, Begun] | None:
+        """Return the indices of the cases that have an earlier run, and the ends of these runs; None if none has one.
 
-        A run counts if its row is that of the case with the earlier recording, by this code, and ended ok. What cannot
-        be read is not used: the cases are computed from the start, with the same result.
+        `positions` (n,) are those of the cases in the block. A run counts if it ended ok and its row has the identity
+        that the case has with the earlier recording and this code. A run that cannot be read does not count: its case
+        is computed from the start, with the same result.
         """
         place = np.minimum(np.searchsorted(self.positions, positions), len(self.positions) - 1)
         have = np.flatnonzero(np.asarray(self.positions)[place] == positions)
@@ -39,7 +40,7 @@ class EarlierRuns:
             return None
 
     def _read(self, cases: Cases, have: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, Begun] | None:
-        """Return what `begun` does, of the cases `have`, whose earlier runs should be in these `rows` of the layout."""
+        """Return what `earlier_ends` does, of the cases `have`, whose earlier runs should be in these `rows`."""
         layout, wanted = Layout(Path(self.path)), cases[0].recording
         recording = layout.recording
         if recording is None:

@@ -89,7 +89,7 @@ class OverlapStates:
         return self.replicas.scheduled or UPDATES[self.replicas.rule.update].memory is not None
 
     def _head_at(self, states: Array) -> slice:
-        """Where the states have the second layer that is trained."""
+        """The columns of the states that are the trained second layer; only the time of a schedule comes after them."""
         last = states.shape[1] - self.replicas.scheduled
         return slice(last - self.replicas.p, last)
 

@@ -47,7 +47,10 @@ of_task = _unbound
 
 
 def fill_mixture(i: int, state: Array, mixture: Mixture, work: MixtureWork, slope: Array) -> None:
-    """The sum of the slopes of the tasks times their shares; each trains its own head."""
+    """Fill `slope` with the right-hand side of system i: the mean over the tasks of theirs, weighed by their shares.
+
+    With several heads each task reads and trains its own. With a schedule the last variable is the time, of slope 1.
+    """
     state_of_task, count = work.state, mixture.shares.shape[1]
     last = 1 if mixture.systems.scheduled else 0
     p = len(work.task_work.a) if mixture.systems.trained else 0

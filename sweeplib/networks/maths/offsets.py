@@ -75,7 +75,7 @@ class OffsetRisks:
         return self.of_label.risk_errors(of_label, *silent) + 2.0 * np.abs(fine - risks)
 
     def _of_network(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
-        """½ E f² − E[f y] (n,)."""
+        """The risk (n,) without the part of the label alone: ½ E f² − E[f y]; what is left out is ½ E y²."""
         squares, products = self.moments(Q, M, P, a_star)
         layer = a / a.shape[1]
         square = np.einsum("ni,nij,nj->n", layer, squares, layer)

@@ -41,7 +41,8 @@ class Problem(Core):
 
     def __init__(self, of_parts: tuple[tuple[str, Any], ...] = (), **values: Any) -> None:
         for name in values.keys() - PARAMETERS.keys():
-            importlib.import_module("sweeplib.networks.observables")  # which have parameters too, and import this room
+            # observables have parameters too, and import this module
+            importlib.import_module("sweeplib.networks.observables")
             if name not in PARAMETERS:
                 raise InputError("unknown problem field", value=name, choices=PARAMETERS, synonyms=synonyms())
         core = {name: value for name, value in values.items() if name in CORE_DEFAULTS}

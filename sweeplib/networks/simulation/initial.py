@@ -52,7 +52,7 @@ class CaseStarts:
         return self._draws[i]
 
     def weights(self, i: int) -> tuple[Array, Array]:
-        """W (p, d) and W* (k, d)."""
+        """The initial weights of case i: W (p, d) of the student and W* (k, d) of the teacher."""
         draw = self._draw_of(i)
         if self._initial is None:
             return drawn_weights(draw.problem, root_seed=draw.root_seed, seed=draw.seed)

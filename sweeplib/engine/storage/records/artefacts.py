@@ -144,20 +144,19 @@ def refuse_other_config(sweep: "Design", directory: Path) -> None:
         raise InputError("the present results are of another config", file=directory, expected=expected)
 
 
-def stale_outputs(directory: Path, sweep: "Design", *, remember: bool, failed: bool = True) -> list[Path]:
-    """Return the outputs of stages in a sweep's directory that a workflow makes again, although they exist.
+def stale_outputs(directory: Path, sweep: "Design", *, count_failed: bool = True) -> list[Path]:
+    """Return the outputs of stages that exist, but that the next run of the sweep makes again.
 
-    Those whose files are gone or were changed, which were made from something else than they would be now, or, if these
-    count, whose last attempt `failed`. `remember` lets manifests have the present time, so that files of a copy are
-    read once.
+    Their files are gone or were changed, or they were made from something else than they would be now, or their last
+    attempt failed. Without `count_failed` the output of a failed attempt is left out, whatever else is wrong with it.
     """
     records = [directory / f"{name}.done.json" for name in ("plan", *sweep.runs)]
     stale = [path for path in records if path.exists() and not is_of(path, cases_made_from(sweep))]
     for artefact in artefacts(sweep, directory):
-        attempt = _has_failed(artefact, directory)
-        if artefact.output.exists() and (failed or not attempt):
+        has_failed = _has_failed(artefact, directory)
+        if artefact.output.exists() and (count_failed or not has_failed):
             now = partial(made_from, sweep, directory, artefact.stage, artefact.name)
-            if attempt or not _is_up_to_date(artefact, now, remember=remember):
+            if has_failed or not _is_up_to_date(artefact, now):
                 stale.append(artefact.output)
     return stale
 
@@ -172,7 +171,7 @@ def _has_failed(artefact: Artefact, directory: Path) -> bool:
     return any(any((directory / "failures").glob(f"{kind}.{artefact.name or '*'}.json")) for kind in kinds)
 
 
-def _is_up_to_date(artefact: Artefact, now: Callable[[], Mapping[str, Any]], *, remember: bool) -> bool:
+def _is_up_to_date(artefact: Artefact, now: Callable[[], Mapping[str, Any]]) -> bool:
     """Return whether the files of an artefact are those that its stage would make again."""
     try:
         record = (read_json(artefact.output) if artefact.output.suffix == ".json" else None) or {}
@@ -181,4 +180,4 @@ def _is_up_to_date(artefact: Artefact, now: Callable[[], Mapping[str, Any]], *, 
         return False
     if manifest is None or record.get("digest", manifest.digest) != manifest.digest:
         return False
-    return not manifest.differs(now()) and manifest.is_unchanged(remember=remember)
+    return not manifest.differs(now()) and manifest.is_unchanged()

@@ -181,7 +181,12 @@ def tabulated_product(tables: Tables, law: Law, m: int, q: int, mean: float, val
 def smooth_product(
     pair: Pair, parts: Parts, law: Law, tables: Tables, m: int, q: int, at: int, limit: float, room: Room
 ) -> float:
-    """E[τ_m τ_q | u] of two smooth parts. With a stride all nodes have the same place between points of the table."""
+    """E[τ_m τ_q | u] of two smooth parts at node `at` of u: the sum over nodes x of τ_m times the table of τ_q.
+
+    Where the distance of two nodes is a whole number of points of the table, the stride, all nodes have the same
+    weights of interpolation, so that the products are added first and interpolated once. Where it is none, the stride
+    is 0, and each node is interpolated.
+    """
     row, count = m * len(parts.field) + q, int(limit / law.step[m, q])
     x, value, share, sums = (
         room.work[0, : 2 * count + 1],

@@ -117,7 +117,7 @@ def inner_product(x: Array, y: Array) -> Any:
 
 @without_references
 def derivative_mean(weights: Array, order: int, variance: float) -> float:
-    """F[order] of the polynomial whose c_n √n! are the weights."""
+    """E[σ^(order)(z)], z ~ N(0, variance), of σ = Σ c_n He_n/√n!, whose c_n √n! are the weights."""
     power, total = 1.0, 0.0
     for t in range((len(weights) - order + 1) // 2):
         if weights[order + 2 * t] != 0.0:

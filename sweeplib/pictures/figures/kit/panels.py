@@ -125,20 +125,23 @@ def panels_of(
 def title_of(subset: xr.Dataset, data: xr.Dataset, panel: str) -> str:
     """Return the title of a panel: its value, an ODE time as its number of steps."""
     if panel == "time":
-        return _steps(subset) or value_label(subset[panel], data[panel], digits=2)
+        return _steps_in_words(subset) or value_label(subset[panel], data[panel], digits=2)
     return value_label(subset[panel], data[panel])
 
 
 def note_of(data: xr.Dataset, split: Facets) -> str:
     """Return the values along the axes that are not drawn; an ODE time as its number of steps, if that is one."""
-    if "time" not in split.titled or not (steps := _steps(data)):
+    if "time" not in split.titled or not (steps := _steps_in_words(data)):
         return split.title(data)
     others = replace(split, titled=tuple(dim for dim in split.titled if dim != "time")).title(data)
     return f"{steps} {others}".strip()
 
 
-def _steps(data: xr.Dataset) -> str:
-    """Return 'after 3 steps' for data at one ODE time, "" if its number of steps varies or is not known."""
+def _steps_in_words(data: xr.Dataset) -> str:
+    """Return 'after 3 steps' for data at one ODE time.
+
+    It is "" where times are in samples or steps (they have a clock), or the number of steps varies or is not known.
+    """
     if "steps" not in data.coords or ("time" in data.coords and "clock" in data["time"].attrs):
         return ""
     steps = np.unique(data["steps"].values)
