@@ -12,7 +12,8 @@ from sweeplib.engine.execution import advice as module
 from sweeplib.engine.execution.advice import Advice, advice
 from sweeplib.engine.execution.calibration import Calibration, Pilot
 from sweeplib.engine.execution.child import DiedError, TimeUpError
-from sweeplib.engine.execution.plan import DynamicsPlan, LayoutPlan, write_plan
+from sweeplib.engine.execution.estimates import DynamicsPlan, LayoutPlan
+from sweeplib.engine.execution.plan import write_plan
 from sweeplib.engine.process.troubles import Trouble
 from sweeplib.networks.hints import ALTERNATIVES, OtherDynamics
 from sweeplib.networks.problem import Problem

@@ -19,7 +19,8 @@ from sweeplib.engine.execution import calibration
 from sweeplib.engine.execution.block_size import block_size, even
 from sweeplib.engine.execution.calibration import Calibration, Pilot
 from sweeplib.engine.execution.child import DiedError
-from sweeplib.engine.execution.plan import DynamicsPlan, LayoutPlan, Plan, write_plan
+from sweeplib.engine.execution.estimates import DynamicsPlan, LayoutPlan
+from sweeplib.engine.execution.plan import Plan, write_plan
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.process.troubles import Trouble
 from sweeplib.engine.storage.records.files import read_json, write_json

@@ -18,14 +18,15 @@ from sweeplib.engine.execution.calibration import SECONDS_A_WORK_UNIT
 from sweeplib.engine.execution.clients import LastingCluster
 from sweeplib.engine.execution.clusters import cluster_of, refuse_large_cases
 from sweeplib.engine.execution.earlier_runs import EarlierRunsOf, compact
+from sweeplib.engine.execution.estimates import GUESSED, LayoutPlan
 from sweeplib.engine.execution.live.case_map import CaseMap
 from sweeplib.engine.execution.plan import (
-    LayoutPlan,
     Plan,
     dynamics_plan,
     plan_of,
     planned_advice,
     planned_layouts,
+    planned_loading,
     todo_by_layout,
     write_plan,
 )
@@ -110,7 +111,7 @@ def run_sweep(
             work = Workload(sweep, directory, *missing, lambda: _all_blocks(sweep, states), lambda: _maps(states))
             is_there = client is not None or (lasting is not None and lasting.client is not None)
             if not is_there and _is_short(sweep, plan, workers):
-                by_processes(work, plan.cpu_seconds, workers, show=progress)
+                by_processes(work, plan.cpu_range.most, workers, show=progress)
             else:
                 by_cluster(work, client or workers, show=progress, lasting=lasting)
         return {state.store.dynamics: _ended(sweep, state) for state in states}
@@ -207,7 +208,7 @@ def _plan(sweep: Design, directory: Path, states: list[_State], workers: int | N
         layouts = {name: replace(_layout(sweep, state, name), todo=count) for name, count in todo.items()}
         dynamics[state.store.dynamics] = dynamics_plan(state.wanted, layouts, state.begun, {})
     advice = planned_advice(directory, {name: state.cases for name, state in dynamics.items()})
-    return plan_of(sweep, dynamics, advice, workers)
+    return plan_of(sweep, dynamics, advice, workers, planned_loading(directory))
 
 
 def _is_short(sweep: Design, plan: Plan, workers: int | None) -> bool:
@@ -215,7 +216,7 @@ def _is_short(sweep: Design, plan: Plan, workers: int | None) -> bool:
     cluster = cluster_of(sweep)
     measured = not any(dynamics_plan.guessed for dynamics_plan in plan.dynamics.values())
     here = cluster.workers_here() is not None and not cluster.performance_report
-    return here and measured and plan.cpu_seconds < START_SECONDS * (cluster.expected_workers(workers) or 1)
+    return here and measured and plan.cpu_range.most < START_SECONDS * (cluster.expected_workers(workers) or 1)
 
 
 def _layout(sweep: Design, state: _State, name: str) -> LayoutPlan:
@@ -225,7 +226,7 @@ def _layout(sweep: Design, state: _State, name: str) -> LayoutPlan:
     layout, new = state.store.layouts.get(name), state.wanted.new.get(name)
     size = layout.block_size if layout else cluster_of(sweep).block_size or 1
     work = layout.work if layout else float(state.wanted.cases(new).works().mean()) if new is not None else 0.0
-    return LayoutPlan(0, size, SECONDS_A_WORK_UNIT * work, 0, measured=False)
+    return LayoutPlan(0, size, SECONDS_A_WORK_UNIT * work, 0, measured=False, factor=GUESSED)
 
 
 def _all_blocks(sweep: Design, states: list[_State]) -> list[Block]:
