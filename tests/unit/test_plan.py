@@ -308,16 +308,19 @@ def test_a_range_is_said_in_few_words() -> None:
 
 def test_a_plan_names_its_range_and_what_loading_and_compilation_take() -> None:
     layouts = {"a": LayoutPlan(100, 10, 1.0, 10, factor=1.5), "b": LayoutPlan(10, 10, 2.0, 10, factor=2.0)}
-    plan = Plan("any", 2, {"sgd": DynamicsPlan(1, 110, 0, layouts)}, loading=3.0, compilation=140.0)
+    plan = Plan("any", 2, {"sgd": DynamicsPlan(1, 110, 0, layouts, loading=3.0)}, compilation=140.0)
     least, most = 100.1 / 1.5 + 20.01 / 2 + 6 / 1.5, 1.5 * 100.1 + 2 * 20.01 + 6 * 1.5
     assert plan.cpu_range == pytest.approx((least, most))
     assert plan.cpu_seconds == pytest.approx(126.11) and plan.wall_seconds == pytest.approx(63.055)
     said = repr(plan)
     assert "any: 81 s to 3.3 min of one processor, 40 s to 1.7 min on 2 workers" in said
-    assert "of this, each worker takes 3 s to load machine code" in said
+    assert "of this, each worker takes up to 3 s to load machine code" in said
+    assert DynamicsPlan(1, 110, 100, {"a": layouts["b"]}, loading=3.0).cpu_seconds == pytest.approx(20.01)
     assert "compilation, before this, took 2.3 min of one processor" in said
     assert Plan.of(plan.record()) == replace(plan, compilation=0.0)
-    assert "machine code" not in repr(replace(plan, loading=0.0)) and "compilation" not in repr(Plan.of(plan.record()))
+    assert "compilation" not in repr(Plan.of(plan.record()))
+    nothing_loaded = replace(plan, dynamics={"sgd": DynamicsPlan(1, 110, 0, layouts)})
+    assert "machine code" not in repr(nothing_loaded) and nothing_loaded.cpu_seconds == pytest.approx(120.11)
 
 
 def test_a_compilation_that_is_given_up_says_nothing_of_the_costs(monkeypatch: pytest.MonkeyPatch) -> None:

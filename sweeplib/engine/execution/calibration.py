@@ -7,7 +7,7 @@ is extrapolated; the run identifies the case.
 import json
 import platform
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
@@ -78,7 +78,7 @@ class Calibration:
     """A process that measures costs; it starts with the first measurement, and most plans with more seeds need none.
 
     `compilation` has the seconds that it and its helpers have compiled so far, and `loading` those in which it loaded
-    what is compiled: neither is in a cost.
+    what is compiled, by dynamics: neither is in a cost.
 
     A pilot is ended if it takes more than `memory` bytes, or `hang_seconds` longer than its measurement: ten seconds,
     or the `timeout` of a case if that is less. The process imports `module` once, that of the simulator.
@@ -104,7 +104,7 @@ class Calibration:
         self._compiled: set[tuple[Hashable, ...]] = set()
         self._given_up: set[tuple[Hashable, ...]] = set()
         self._beside = _Beside(self.plugins, module, Limits(self.setup_seconds, memory))
-        self._compilation = self.loading = 0.0
+        self._compilation, self.loading = 0.0, defaultdict[str, float](float)
 
     @property
     def compilation(self) -> float:
@@ -176,7 +176,7 @@ class Calibration:
             with self.steps.step(f"compiling {pilot.title}"):
                 self.result(pilot, self.setup_seconds, bool)  # its imports are no compilation
                 with self._beside.started():
-                    self.loading += self._warm_up(pilot)
+                    self.loading[pilot.dynamics] += self._warm_up(pilot)
 
     def _warm_up(self, pilot: Pilot) -> float:
         """Compile or load what a pilot needs; return the seconds of loading."""
@@ -279,6 +279,11 @@ def costs_in(plan: Mapping[str, Any]) -> dict[str, Cost]:
         for name, layout in record["layouts"].items()
         if layout["measured"]
     }
+
+
+def loading_in(plan: Mapping[str, Any], dynamics: str) -> float:
+    """Return the seconds of a record of a plan in which a worker loads what a dynamics needs; 0 where it says none."""
+    return float(plan["dynamics"].get(dynamics, {}).get("loading", 0.0))
 
 
 def cases_in(plan: Mapping[str, Any]) -> dict[str, int | None]:

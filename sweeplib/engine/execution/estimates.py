@@ -94,6 +94,7 @@ class DynamicsPlan:
 
     copies : the number of cases that the run will take from each other folder of results.
     begun : the number of cases to compute that go on from earlier runs, by where these ended.
+    loading : the CPU seconds in which a worker loads machine code before its first cases.
     """
 
     points: int
@@ -102,6 +103,7 @@ class DynamicsPlan:
     layouts: dict[str, LayoutPlan]
     copies: dict[str, int] = field(default_factory=dict)
     begun: dict[str, int] = field(default_factory=dict)
+    loading: float = 0.0
 
     @property
     def todo(self) -> int:

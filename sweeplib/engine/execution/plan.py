@@ -12,7 +12,7 @@ import numpy as np
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.execution.advice import advice, round_lines
 from sweeplib.engine.execution.block_size import block_size, case_bytes, even
-from sweeplib.engine.execution.calibration import Calibration, basis, cases_in, costs_in, plan_on
+from sweeplib.engine.execution.calibration import Calibration, basis, cases_in, costs_in, loading_in, plan_on
 from sweeplib.engine.execution.clusters import cluster_of, refuse_large_cases
 from sweeplib.engine.execution.estimates import OF_WHOLE_RUNS, Cost, DynamicsPlan, LayoutPlan, Range
 from sweeplib.engine.execution.horizons import horizon_lines, shares, trials_in, unexited
@@ -41,8 +41,8 @@ class Plan:
     """The plan of a sweep by dynamics, for `workers` workers (None if their number is not known in advance).
 
     It is shown as a table, in notebooks too. `resources` says what the rest takes of a shared cluster at most, None
-    elsewhere. Each worker loads machine code for `loading` CPU seconds. Making the plan took `compilation` CPU seconds
-    for machine code that was not there, which are in no other time.
+    elsewhere. Making the plan took `compilation` CPU seconds for machine code that was not there, which are in no other
+    time.
     """
 
     name: str
@@ -50,7 +50,6 @@ class Plan:
     dynamics: dict[str, DynamicsPlan] = field(default_factory=dict)
     advice: tuple[str, ...] = ()
     resources: str | None = None
-    loading: float = 0.0
     compilation: float = 0.0
 
     @property
@@ -71,8 +70,13 @@ class Plan:
 
     @property
     def _all_loading(self) -> float:
-        """Return the CPU seconds in which all workers that have something to do load machine code."""
-        return (self.sharing or 1) * self.loading if any(plan.blocks for plan in self.dynamics.values()) else 0.0
+        """Return the CPU seconds in which workers load machine code, each what it has a block of."""
+        return sum(min(self.workers or 1, plan.blocks) * plan.loading for plan in self.dynamics.values())
+
+    @property
+    def loading(self) -> float:
+        """Return the CPU seconds in which a worker that computes some of all loads machine code."""
+        return sum(plan.loading for plan in self.dynamics.values() if plan.blocks)
 
     @property
     def sharing(self) -> int | None:
@@ -113,11 +117,11 @@ class Plan:
                 {layout: LayoutPlan(**values) for layout, values in plan["layouts"].items()},
                 plan.get("copies", {}),
                 plan.get("begun", {}),
+                plan.get("loading", 0.0),
             )
             for name, plan in record["dynamics"].items()
         }
-        resources, loading = record["resources"], record.get("loading", 0.0)
-        return cls(record["name"], record["workers"], dynamics, tuple(record["advice"]), resources, loading)
+        return cls(record["name"], record["workers"], dynamics, tuple(record["advice"]), record["resources"])
 
     def table(self) -> "Table":
         """Return the plan as a table, with the advice below it."""
@@ -155,8 +159,8 @@ class Plan:
         """Return what is said below the table, in lines."""
         guessed = {name: plan.guessed for name, plan in self.dynamics.items() if plan.guessed}
         notes = [f"on the cluster {self.resources}"] if self.resources else []
-        if self.todo and self.loading >= LEAST_NAMED:
-            notes.append(f"of this, each worker takes {duration(self.loading)} to load machine code")
+        if self.loading >= LEAST_NAMED:
+            notes.append(f"of this, each worker takes up to {duration(self.loading)} to load machine code")
         if self.compilation >= LEAST_NAMED:
             notes.append(f"compilation, before this, took {duration(self.compilation)} of one processor")
         notes += [
@@ -209,8 +213,8 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
                     refuse_large_cases(sweep, name, workers)
         pilots = [pilot for demand in demands.values() for pilot in demand.pilots.values()]
         costs = earlier_costs | calibration.costs(pilot for pilot in pilots if pilot.name not in earlier_costs)
-        plans = {name: _plan_at_costs(sweep, demand, costs) for name, demand in demands.items()}
-        loading = max(calibration.loading, before.get("loading", 0.0))
+        loading = {name: calibration.loading.get(name) or loading_in(before, name) for name in demands}
+        plans = {name: _plan_at_costs(sweep, demand, costs, loading[name]) for name, demand in demands.items()}
         advised = advice(plans, {name: demand.pilots for name, demand in demands.items()}, calibration)
         texts = tuple(line for demand in demands.values() for line in demand.others.unread)
         texts += tuple(item.text for item in advised)
@@ -221,7 +225,7 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
             stored = unexited(demand.store, demand.wanted)
             lines, trials[name] = horizon_lines(name, missing, stored, calibration, trials.get(name), unit)
             texts += tuple(lines)
-    plan = plan_of(sweep, plans, texts + round_lines(sweep), workers, loading)
+    plan = plan_of(sweep, plans, texts + round_lines(sweep), workers)
     plan = replace(plan, compilation=calibration.compilation)
     if not (directory / "config.yaml").exists():
         write_complete_config(sweep, directory)  # that of a run or of a dataset stays
@@ -234,15 +238,11 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
 
 
 def plan_of(
-    sweep: Design,
-    dynamics: dict[str, DynamicsPlan],
-    advice: tuple[str, ...],
-    workers: int | None = None,
-    loading: float = 0.0,
+    sweep: Design, dynamics: dict[str, DynamicsPlan], advice: tuple[str, ...], workers: int | None = None
 ) -> Plan:
     """Return the plan of the dynamics of a sweep, for its cluster with its own or another number of workers."""
     cluster = cluster_of(sweep)
-    plan = Plan(sweep.name, cluster.expected_workers(workers), dynamics, advice, loading=loading)
+    plan = Plan(sweep.name, cluster.expected_workers(workers), dynamics, advice)
     most = plan.cpu_range.most
     return replace(plan, resources=cluster.resources(most)) if most else plan
 
@@ -271,11 +271,6 @@ def planned_layouts(directory: Path, dynamics: str) -> dict[str, LayoutPlan]:
         raise damaged(path, f"delete {path}") from error
 
 
-def planned_loading(directory: Path) -> float:
-    """Return the seconds in which a worker loads machine code, by `plan.json`; 0 if it does not tell."""
-    return float((read_json(directory / "plan.json") or {}).get("loading", 0.0))
-
-
 def planned_advice(directory: Path, cases: Mapping[str, int]) -> tuple[str, ...]:
     """Return the advice in `plan.json`, none if the plan is of other numbers of `cases` by dynamics."""
     plan = read_json(directory / "plan.json") or {"dynamics": {}}
@@ -283,13 +278,14 @@ def planned_advice(directory: Path, cases: Mapping[str, int]) -> tuple[str, ...]
 
 
 def dynamics_plan(
-    wanted: Inventory, layouts: dict[str, LayoutPlan], begun: Beginnings | None, copied: dict[str, int]
+    wanted: Inventory, layouts: dict[str, LayoutPlan], begun: Beginnings | None, copied: dict[str, int], loading: float
 ) -> DynamicsPlan:
-    """Return the plan of the cases of an inventory, with those to compute in `layouts`."""
+    """Return the plan of the cases of an inventory, with those to compute in `layouts`, of which each worker loads."""
     points = int((np.diff(wanted.flat // len(wanted.sweep.seeds), prepend=-1) != 0).sum())
     cases = sum(wanted.counts().values())
     done = cases - sum(layout.todo for layout in layouts.values()) - sum(copied.values())
-    return DynamicsPlan(points, cases, done, layouts, copied, {} if begun is None else begun.counts(wanted.ids))
+    going_on = {} if begun is None else begun.counts(wanted.ids)
+    return DynamicsPlan(points, cases, done, layouts, copied, going_on, loading)
 
 
 def _demand(sweep: Design, dynamics: str, directory: Path) -> Demand:
@@ -302,7 +298,7 @@ def _demand(sweep: Design, dynamics: str, directory: Path) -> Demand:
     return Demand(store, wanted, others, todo_by_layout(store, others.wanted), pilots)
 
 
-def _plan_at_costs(sweep: Design, demand: Demand, costs: Mapping[str, Cost]) -> DynamicsPlan:
+def _plan_at_costs(sweep: Design, demand: Demand, costs: Mapping[str, Cost], loading: float) -> DynamicsPlan:
     """Return the plan of a dynamics from its demand and the costs of its pilots."""
     store, others, todo = demand.store, demand.others, demand.todo
     layouts, parts_left = {}, shares(store, others)
@@ -316,7 +312,7 @@ def _plan_at_costs(sweep: Design, demand: Demand, costs: Mapping[str, Cost]) -> 
         memory = max(map(simulator.memory, pilot.cases))
         numbers = todo[name], size, cost.seconds, nbytes, cost.measured, steps, memory
         layouts[name] = LayoutPlan(*numbers, parts_left.get(name, 1.0), cost.factor)
-    return dynamics_plan(others.wanted, layouts, others.begun, others.counts)
+    return dynamics_plan(others.wanted, layouts, others.begun, others.counts, loading)
 
 
 def todo_by_layout(store: RunStore, wanted: Inventory) -> dict[str, int]:

@@ -14,7 +14,7 @@ import numpy as np
 from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.execution.blocks import Block
-from sweeplib.engine.execution.calibration import SECONDS_A_WORK_UNIT
+from sweeplib.engine.execution.calibration import SECONDS_A_WORK_UNIT, loading_in
 from sweeplib.engine.execution.clients import LastingCluster
 from sweeplib.engine.execution.clusters import cluster_of, refuse_large_cases
 from sweeplib.engine.execution.earlier_runs import EarlierRunsOf, compact
@@ -26,7 +26,6 @@ from sweeplib.engine.execution.plan import (
     plan_of,
     planned_advice,
     planned_layouts,
-    planned_loading,
     todo_by_layout,
     write_plan,
 )
@@ -202,13 +201,13 @@ def _with_taken(sweep: Design, state: _State, workers: int | None, *, show: bool
 
 def _plan(sweep: Design, directory: Path, states: list[_State], workers: int | None) -> Plan:
     """Return the plan of the remaining cases; if none was written because the block size is set, costs are guesses."""
-    dynamics = {}
+    dynamics, written = {}, read_json(directory / "plan.json") or {"dynamics": {}}
     for state in states:
-        todo = todo_by_layout(state.store, state.wanted)
-        layouts = {name: replace(_layout(sweep, state, name), todo=count) for name, count in todo.items()}
-        dynamics[state.store.dynamics] = dynamics_plan(state.wanted, layouts, state.begun, {})
+        name, todo = state.store.dynamics, todo_by_layout(state.store, state.wanted)
+        layouts = {layout: replace(_layout(sweep, state, layout), todo=count) for layout, count in todo.items()}
+        dynamics[name] = dynamics_plan(state.wanted, layouts, state.begun, {}, loading_in(written, name))
     advice = planned_advice(directory, {name: state.cases for name, state in dynamics.items()})
-    return plan_of(sweep, dynamics, advice, workers, planned_loading(directory))
+    return plan_of(sweep, dynamics, advice, workers)
 
 
 def _is_short(sweep: Design, plan: Plan, workers: int | None) -> bool:
