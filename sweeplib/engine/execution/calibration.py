@@ -190,10 +190,9 @@ class Calibration:
         In that case a line is written, and the next pilot is measured in a new process.
         """
         self._warm_up(pilot)
-        limit = slowdown() * (MOST_LIMITS * seconds + self.hang_seconds)
-        earlier = self._ended.get(pilot.dynamics, 1.0)
+        limit, earlier = MOST_LIMITS * seconds + self.hang_seconds, self._ended.get(pilot.dynamics, 1.0)
         try:
-            measurement, compilation = self.result(pilot, limit, measured, pilot.cases, seconds, earlier)
+            measurement, compilation = self.result(pilot, slowdown() * limit, measured, pilot.cases, seconds, earlier)
         except TimeUpError:
             self._least[pilot.name] = limit / pilot.cases[0].simulator.lanes(pilot.cases[0])[1]
             raise

@@ -10,7 +10,7 @@ from sweeplib.engine.files.regular_files import file_text
 SCHEDULED = Path("/proc/thread-self/schedstat")
 """Nanoseconds that this thread has run, and those that it has waited for a processor."""
 
-MOST_SLOWDOWN = 8.0
+MOST_SLOWDOWN = 30.0
 
 
 class _Compilation:
