@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sweeplib.engine.base.late_modules import IMPORTING
 
@@ -32,6 +32,17 @@ FUNCTIONS = "functions"
 """The simulators of functions: `functions.NAME` calls the function of that name."""
 HOMES = {NETWORKS: "sweeplib.networks.simulator", FUNCTIONS: "sweeplib.functions.simulator"}
 """The modules of simulators; each has a function `simulator_of`, of what stands behind a full stop in the name."""
+
+
+class Measurement(NamedTuple):
+    """The `seconds` of a processor that a case takes, without compilation, and after which part of its way it `ended`.
+
+    whole : whether runs were measured to their ends; otherwise the cost follows from their first parts.
+    """
+
+    seconds: float
+    ended: float = 1.0
+    whole: bool = True
 
 
 class Simulator(ABC):
@@ -119,7 +130,7 @@ class Simulator(ABC):
 
     @abstractmethod
     def compiled(self, case: Any) -> tuple[Hashable, ...]:
-        """Return what determines which machine code a case needs."""
+        """Return what determines which machine code a case needs; nothing if it needs none."""
 
     @abstractmethod
     def title(self, case: Any) -> str:
@@ -134,8 +145,8 @@ class Simulator(ABC):
         """Compile what cases need, or load it."""
 
     @abstractmethod
-    def measured(self, cases: Sequence[Any], limit: float, ended: float) -> tuple[float, float]:
-        """Return the seconds of a case, measured for about `limit` seconds, and after which part of its way it ends.
+    def measured(self, cases: Sequence[Any], limit: float, ended: float) -> Measurement:
+        """Return the cost of a case, measured for about `limit` seconds on cases that may be computed together.
 
         Of cases too long to be measured as a whole it is known that similar ones `ended` after such a part.
         """

@@ -15,8 +15,9 @@ from sweeplib.engine.execution.machine import unfit
 from sweeplib.engine.hints import Headline, Hints
 from sweeplib.engine.parameters import Parameters
 from sweeplib.engine.process.troubles import Trouble
+from sweeplib.engine.process.work_time import seconds_at_work
 from sweeplib.engine.records import Begun, Checkpoints, Records
-from sweeplib.engine.simulator import FUNCTIONS, Simulator
+from sweeplib.engine.simulator import FUNCTIONS, Measurement, Simulator
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.dataset.coordinates import (
     Constant,
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 
 LARGEST_SEED = 2**31
 """Seeds of one's own generators are below: C, R and scikit-learn take them. Of n replicas n²/2³² pairs share one."""
-FEWEST = 2
-"""The cases that are measured at first."""
+FEWEST, LONG = 2, 4.0
+"""The cases that are measured after the first; the factor by which that may exceed its time for others to follow."""
 
 
 class FunctionParameters(Parameters):
@@ -195,8 +196,8 @@ class FunctionSimulator(Simulator):
         return 1, 1
 
     def compiled(self, case: FunctionCase) -> tuple[Hashable, ...]:
-        """Return the name of the function."""
-        return (self.name,)
+        """Return nothing: what a function compiles is compiled by its first call."""
+        return ()
 
     def title(self, case: FunctionCase) -> str:
         """Return the name of the function."""
@@ -209,18 +210,25 @@ class FunctionSimulator(Simulator):
     def warm_up(self, cases: Sequence[FunctionCase]) -> None:
         """Do nothing: the first call compiles what the function compiles."""
 
-    def measured(self, cases: Sequence[FunctionCase], limit: float, ended: float = 1.0) -> tuple[float, float]:
-        """Return the seconds of a call, without the first, which may compile; more are measured as there is time."""
-        self.run(cases[:1])
-        count, until = min(FEWEST, len(cases)), time.perf_counter() + limit
-        while True:
-            begun = time.perf_counter()
-            self.run(cases[:count])
-            seconds = (time.perf_counter() - begun) / count
-            more = min(len(cases), 4 * count, int((until - time.perf_counter()) / max(seconds, 1e-9)))
-            if more <= count:
-                return max(seconds, 1e-9), 1.0
-            count = more
+    def measured(self, cases: Sequence[FunctionCase], limit: float, ended: float = 1.0) -> Measurement:
+        """Return the mean seconds of calls, evenly spaced among the cases, of more as there is time.
+
+        The first one, which may compile or load, does not count unless it takes much longer than `limit`.
+        """
+        seconds, until = self._seconds(cases[:1]), seconds_at_work() + limit
+        count = min(FEWEST, len(cases)) if seconds < limit else 1
+        while count and seconds < LONG * limit:
+            places = ((np.arange(count) + 0.5) * len(cases) / count).astype(int).tolist()
+            seconds = self._seconds([cases[at] for at in places])
+            more = min(len(cases), 4 * count, int((until - seconds_at_work()) / seconds))
+            count = more if more > count else 0
+        return Measurement(seconds)
+
+    def _seconds(self, cases: Sequence[FunctionCase]) -> float:
+        """Return the mean seconds of some calls."""
+        begun = seconds_at_work()
+        self.run(cases)
+        return max((seconds_at_work() - begun) / len(cases), 1e-9)
 
     def cases_at(self, points: Table, columns: Mapping[str, Column]) -> FunctionCases:
         """Return the cases at some points: arguments that the grid does not name have their defaults."""

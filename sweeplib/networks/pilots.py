@@ -1,15 +1,14 @@
 """What cases cost: compile what they need, then time them, whole or the first part of their runs."""
 
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from sweeplib.engine.files.regular_files import file_text
+from sweeplib.engine.process.work_time import seconds_at_work, slowdown
+from sweeplib.engine.simulator import Measurement
 from sweeplib.engine.status import Status
 from sweeplib.networks.dynamics import DYNAMICS
 from sweeplib.networks.simulation.cases import Case
@@ -17,11 +16,10 @@ from sweeplib.networks.simulation.driver import run_cases
 
 FEW_CASES, GROWTH = 16, 16
 """The cases that are measured together at first, at most, and the factor by which they grow while there is time."""
+FEWEST_TO_EXIT, TO_LIMIT = 4, 4.0
+"""The cases that tell how far runs go to an exit, at least; how many times the limit that, or starts, may take."""
 RECORDS_FIRST = 2.0
 """How many times more of the records than of the steps may be done for the cost to be that of the steps."""
-
-SCHEDULED = Path("/proc/thread-self/schedstat")
-"""Nanoseconds that this thread has run, and those that it has waited for a processor."""
 
 LATE = 0.5
 """The part of its times after which the rest of a run is taken to cost as much as the part before, by the time."""
@@ -50,32 +48,49 @@ class Timing(NamedTuple):
         """Return the seconds of a case, if all are done."""
         return max(self.seconds, 1e-9) / self.cases
 
+    def a_case_of(self, count: int, fewer: "Timing | None") -> float:
+        """Return the seconds of one of more cases: what does not grow with their number is told by `fewer`."""
+        if fewer is None or count <= self.cases:
+            return self.a_case
+        one_more = np.clip((self.seconds - fewer.seconds) / (self.cases - fewer.cases), 0.0, self.a_case)
+        return float(one_more + (self.seconds - self.cases * one_more) / count)
+
 
 def compiled(cases: Sequence[Case]) -> None:
     """Compile what cases need, or load it from numba's cache, where it is afterwards."""
     _timed(list(map(shortened, cases)), np.inf)
 
 
-def measured(cases: Sequence[Case], limit: float, ended: float = 1.0) -> tuple[float, float]:
-    """Return the seconds of a case, and after which part of its times a case ends.
+def measured(cases: Sequence[Case], limit: float, ended: float = 1.0) -> Measurement:
+    """Return the seconds of a case, measured for about `limit` seconds, not counting the starts of cases.
 
-    It is measured for about `limit` seconds, not counting the starts of cases, on as many as are computed together in a
-    block, and more as there is time; on the fewest where starts alone take longer. Of cases that are too long to be
-    measured as a whole, it is known that similar ones `ended` after such a part, by an exit or a divergence.
+    All `cases` are computed together, as in a block, if the dynamics has lanes; of others few at first, then more as
+    there is time. Runs that are too long to be measured as a whole are taken to end where a few that were followed to
+    an exit did, or where similar ones `ended`, by an exit or a divergence.
     """
     kind = DYNAMICS[cases[0].dynamics]
-    least, most = kind.lanes if kind.lanes[1] > 1 else (1, min(FEW_CASES, kind.replicas_at_once))
-    count = most if most * _start(_some(cases, least)) < limit else least
+    has_lanes, at_once = kind.lanes[1] > 1, min(len(cases), kind.replicas_at_once)
+    few = _some(cases, kind.lanes[0] if has_lanes else FEWEST_TO_EXIT)
+    if ended == 1.0 and cases[0].recording.stop == "exit":
+        ended = _timed(few, TO_LIMIT * limit).ended
+    count = min(at_once, max(len(few), _startable(few, TO_LIMIT * limit) if has_lanes else FEW_CASES))
+    fewer = None
     while True:
         some = _some(cases, count)
         timing = _timed(some, limit, ended)
         limit -= timing.seconds
         if not timing.complete:
-            return _extrapolated(some, max(limit, timing.seconds), timing), timing.ended
+            return Measurement(_extrapolated(some, max(limit, timing.seconds), timing), timing.ended, whole=False)
         more = min(len(cases), GROWTH * count, int(limit / timing.a_case))
         if more < 2 * count:
-            return timing.a_case, timing.ended
-        count = more
+            return Measurement(timing.a_case_of(at_once, fewer), timing.ended)
+        count, fewer = more, timing
+
+
+def _startable(few: Sequence[Case], limit: float) -> int:
+    """Return the number of cases that start in some seconds, by the starts of a few and of one."""
+    one_more = (len(few) * _start(few) - _start(few[:1])) / max(1, len(few) - 1)
+    return int(limit / max(one_more, 1e-9))
 
 
 def _start(cases: Sequence[Case], done: float = 1.0) -> float:
@@ -154,10 +169,10 @@ def _at_one_rate(case: Case) -> Case:
 
 def _timed(cases: Sequence[Case], limit: float, ended: float = 1.0) -> Timing:
     """Return what some cases take; exceptions are ignored, the run reports them."""
-    started, count = _seconds_at_work(), len(cases)
+    started, count = seconds_at_work(), len(cases)
     done, recorded, complete = float(count), float(count), True
     with suppress(BaseException):
-        records = run_cases(list(map(_at_one_rate, cases)), timeout=limit / count)
+        records = run_cases(list(map(_at_one_rate, cases)), timeout=slowdown() * limit / count)
         ends = np.nan_to_num(records.data["end_time"])
         times = np.multiply.outer([case.clock for case in cases], cases[0].recording.times)
         fractions = np.clip(ends / np.maximum(times[:, -1], np.finfo(float).tiny), 0.0, 1.0)
@@ -168,16 +183,7 @@ def _timed(cases: Sequence[Case], limit: float, ended: float = 1.0) -> Timing:
         ended = float(fractions.mean()) if complete else max(ended, float(fractions.mean()))
         if not complete:
             done, recorded = (count * min(1.0, float(share.mean()) / ended) for share in (fractions, records_share))
-    return Timing(_seconds_at_work() - started, count, done, recorded, complete, ended)
-
-
-def _seconds_at_work() -> float:
-    """Return a time that does not go on while other processes have the processor, where the system tells (Linux)."""
-    try:
-        waited = int(file_text(SCHEDULED).split()[1])
-    except (OSError, ValueError, IndexError):
-        waited = 0
-    return time.perf_counter() - 1e-9 * waited
+    return Timing(seconds_at_work() - started, count, done, recorded, complete, ended)
 
 
 def _work_done(case: Case, end: float) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from sweeplib.engine.base.table import Column, Table
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.records import Begun, Checkpoints, Records
-from sweeplib.engine.simulator import NETWORKS, Simulator
+from sweeplib.engine.simulator import NETWORKS, Measurement, Simulator
 from sweeplib.engine.storage.dataset.coordinates import Constant, Coordinate
 from sweeplib.engine.variable import Variable
 from sweeplib.networks import coordinates, pilots, rows
@@ -126,8 +126,8 @@ class Networks(Simulator):
         """Compile the kernels of cases, or load them from numba's cache, where they are afterwards."""
         pilots.compiled(cases)
 
-    def measured(self, cases: Sequence[Case], limit: float, ended: float = 1.0) -> tuple[float, float]:
-        """Return the seconds of a case, and after which part of its times a case ends."""
+    def measured(self, cases: Sequence[Case], limit: float, ended: float = 1.0) -> Measurement:
+        """Return the cost of a case, and after which part of its times a case ends."""
         return pilots.measured(cases, limit, ended)
 
     def label(self, name: str) -> dict[str, Any]:

@@ -10,9 +10,11 @@ from sweeplib.engine.design.design import Design, Run
 from sweeplib.engine.design.grid import Axis, Grid
 from sweeplib.engine.execution import advice as module
 from sweeplib.engine.execution.advice import Advice, advice
-from sweeplib.engine.execution.calibration import Calibration, Pilot
+from sweeplib.engine.execution.calibration import Calibration
 from sweeplib.engine.execution.child import DiedError, TimeUpError
-from sweeplib.engine.execution.plan import DynamicsPlan, LayoutPlan, write_plan
+from sweeplib.engine.execution.estimates import Cost, DynamicsPlan, LayoutPlan
+from sweeplib.engine.execution.pilots import Pilot
+from sweeplib.engine.execution.plan import write_plan
 from sweeplib.engine.process.troubles import Trouble
 from sweeplib.networks.hints import ALTERNATIVES, OtherDynamics
 from sweeplib.networks.problem import Problem
@@ -30,11 +32,11 @@ class Measured(Calibration):
     def compile(self, pilot: Pilot) -> None:
         """Do nothing."""
 
-    def cost(self, pilot: Pilot, seconds: float) -> float:
+    def cost(self, pilot: Pilot, seconds: float) -> Cost:
         cost = self.given[pilot.dynamics, pilot.cases[0].options]
         if isinstance(cost, Exception):
             raise cost
-        return cost
+        return Cost(cost)
 
 
 CHAIN = ("sgd_chain", ())

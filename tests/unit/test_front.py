@@ -19,7 +19,8 @@ from sweeplib.commands.snakemake import (
 )
 from sweeplib.commands.stages import settings
 from sweeplib.commands.state import RunState, Stage
-from sweeplib.engine.execution.plan import DynamicsPlan, LayoutPlan, Plan
+from sweeplib.engine.execution.estimates import DynamicsPlan, LayoutPlan
+from sweeplib.engine.execution.plan import Plan
 from sweeplib.engine.process.terminal import WIDEST, clock_time, console, counted, counts_table, duration, show, table
 from sweeplib.engine.storage.records.jobs import DIED, Job
 from sweeplib.errors import InputError, SweeplibError

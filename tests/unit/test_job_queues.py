@@ -83,7 +83,7 @@ def test_workers_end_before_the_walltime(kind: str, walltime: str) -> None:
 def test_what_a_sweep_takes() -> None:
     own = settings("slurm")
     assert own.resources(100 * 3600) == (
-        "100 core-hours: 7 jobs of 04:00:00 in all, up to 16 jobs of 4 cores at a time"
+        "up to 100 core-hours: 7 jobs of 04:00:00 in all, up to 16 jobs of 4 cores at a time"
     )
     assert (own.expected_workers(), own.expected_workers(6), own.known_memory(), own.workers_here()) == (
         64,
@@ -97,7 +97,8 @@ def test_what_a_sweep_takes() -> None:
 def test_a_plan_is_in_core_hours_and_jobs(tmp_path: Path) -> None:
     plan = write_plan(load(config(tmp_path)), tmp_path / "results", progress=False)
     assert plan.workers == 64 and plan.wall_seconds == plan.cpu_seconds  # one block, for one worker
-    assert "core-hours: 1 job of 04:00:00 in all" in plan.record()["resources"]
+    hours = f"up to {plan.cpu_range.most / 3600:.3g} core-hours: 1 job of 04:00:00 in all"
+    assert hours in plan.record()["resources"] and plan.cpu_range.most > plan.cpu_seconds
     assert "on the cluster" in str(plan.table().caption)
 
 

@@ -17,11 +17,15 @@ from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.engine.execution import calibration
 from sweeplib.engine.execution.block_size import block_size, even
-from sweeplib.engine.execution.calibration import Calibration, Pilot
-from sweeplib.engine.execution.child import DiedError
-from sweeplib.engine.execution.plan import DynamicsPlan, LayoutPlan, Plan, write_plan
+from sweeplib.engine.execution.calibration import Calibration
+from sweeplib.engine.execution.child import DiedError, TimeUpError
+from sweeplib.engine.execution.estimates import Cost, DynamicsPlan, LayoutPlan, Range
+from sweeplib.engine.execution.pilots import Pilot, beside_others
+from sweeplib.engine.execution.plan import Plan, write_plan
 from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.process import work_time
 from sweeplib.engine.process.troubles import Trouble
+from sweeplib.engine.process.work_time import seconds_at_work, seconds_compiled, slowdown
 from sweeplib.engine.storage.records.files import read_json, write_json
 from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.networks import pilots
@@ -187,16 +191,17 @@ def test_of_many_shapes_a_few_are_measured_and_others_lie_between(monkeypatch: p
     cases = [Case(replace(problem, p=p), "sgd_chain", 0, Recording((0.0, 4.0))) for p in range(1, 301)]
     several, asked = [Pilot(f"p{case.problem.p}", (case,)) for case in cases], []
 
-    def cost(self: Calibration, pilot: Pilot, seconds: float) -> float:
+    def cost(self: Calibration, pilot: Pilot, seconds: float) -> Cost:
         asked.append(pilot.name)
         if len(asked) == 16:
             raise DiedError(Trouble("died"))
-        return 1.0 + 2.0 * pilot.work_a_case
+        return Cost(1.0 + 2.0 * pilot.work_a_case, factor=2.0 if len(asked) == 1 else 1.5)
 
     monkeypatch.setattr(Calibration, "compile", lambda *_: None)
     monkeypatch.setattr(Calibration, "cost", cost)
     costs = Calibration().costs(several)
     assert len(asked) == calibration.MOST_PILOTS and {"p1", "p300"} <= set(asked)
+    assert (costs["p2"].factor, costs["p299"].factor) == (2.0, 1.5)
     beside = [int(asked[at][1:]) for at in (14, 16)]
     for pilot in several:
         known = costs[pilot.name]
@@ -261,20 +266,107 @@ def test_cases_given_up_count_by_the_part_of_their_way() -> None:
     problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.0, activation="square", spherical=True)
     whole = [Case(problem, "sgd_chain", seed, Recording((0.0, 100.0))) for seed in range(16)]
     measured(list(map(shortened, whole)), 1.0)
-    seconds, ended = measured(whole, 1e3)
-    assert ended == 1.0
+    seconds, ended, is_whole = measured(whole, 1e3)
+    assert ended == 1.0 and is_whole
     longer = [replace(case, clock=1000.0) for case in whole]
-    assert measured(longer, max(0.05, 16 * seconds))[0] == pytest.approx(1000 * seconds, rel=0.9)
+    cost = measured(longer, max(0.05, 16 * seconds))
+    assert cost.seconds == pytest.approx(1000 * seconds, rel=0.9) and not cost.whole
 
 
-def test_runs_that_are_too_long_end_where_similar_ones_did() -> None:
-    """At an exit, after a small part of their times."""
+def test_runs_that_are_too_long_end_where_similar_ones_or_a_few_did() -> None:
+    """At an exit, after a small part of their times: 16 of 512 are followed to it, all for a fraction of the time."""
     problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.0, activation="square", spherical=True)
-    whole = [Case(problem, "sgd_chain", seed, Recording((0.0, 500.0), (0.1,), (), "exit")) for seed in range(16)]
+    whole = [Case(problem, "sgd_chain", seed, Recording((0.0, 500.0), (0.1,), (), "exit")) for seed in range(512)]
     measured(list(map(shortened, whole)), 1.0)
-    seconds, ended = measured(whole, 1e3)
+    seconds, ended, _ = measured(whole, 1e3)
     assert ended < 0.2
-    assert measured(whole, 0.1 * seconds, ended)[0] == pytest.approx(seconds, rel=0.9)
+    assert measured(whole, 0.1 * 512 * seconds, ended).seconds == pytest.approx(seconds, rel=0.9)
+    few = measured(whole, 512 * seconds / 4)
+    assert few.ended < 0.2 and few.seconds == pytest.approx(seconds, rel=0.9)
+
+
+@pytest.mark.parametrize("fixed", [0.0, 3.0])
+def test_what_a_group_costs_alone_is_shared_by_a_whole_block(fixed: float) -> None:
+    """Cases of .1 s, and what all of a group share: 16 and 32 were measured, 256 run together."""
+    fewer, more = (pilots.Timing(fixed + 0.1 * count, count, count, count) for count in (16, 32))
+    assert more.a_case_of(256, fewer) == pytest.approx(0.1 + fixed / 256)
+    assert more.a_case_of(32, fewer) == more.a_case_of(256, None) == pytest.approx(0.1 + fixed / 32)
+
+
+def test_pilots_are_rows_that_run_together() -> None:
+    """In groups of lanes; of simulators without lanes they are evenly spaced, with the first and the last."""
+    assert beside_others(9, 3, 1) == [0, 4, 8]
+    assert beside_others(1000, 256, 128) == [*range(218, 346), *range(654, 782)]
+    assert beside_others(100, 512, 128) == list(range(100))
+    assert beside_others(1000, 64, 128) == list(range(468, 532))
+
+
+def test_a_range_is_said_in_few_words() -> None:
+    said = {(20.2, 45.0): "20 to 45 s", (26.0, 26.2): "26 s", (50.0, 125.0): "50 s to 2.1 min", (0.0, 0.0): "0 s"}
+    assert {seconds: str(Range(*seconds)) for seconds in said} == said
+
+
+def test_a_plan_names_its_range_and_what_loading_and_compilation_take() -> None:
+    layouts = {"a": LayoutPlan(100, 10, 1.0, 10, factor=1.5), "b": LayoutPlan(10, 10, 2.0, 10, factor=2.0)}
+    plan = Plan("any", 2, {"sgd": DynamicsPlan(1, 110, 0, layouts, loading=3.0)}, compilation=140.0)
+    least, most = 100.1 / 1.5 + 20.01 / 2 + 6 / 1.5, 1.5 * 100.1 + 2 * 20.01 + 6 * 1.5
+    assert plan.cpu_range == pytest.approx((least, most))
+    assert plan.cpu_seconds == pytest.approx(126.11) and plan.wall_seconds == pytest.approx(63.055)
+    said = repr(plan)
+    assert "any: 81 s to 3.3 min of one processor, 40 s to 1.7 min on 2 workers" in said
+    assert "of this, each worker takes up to 3 s to load machine code" in said
+    assert DynamicsPlan(1, 110, 100, {"a": layouts["b"]}, loading=3.0).cpu_seconds == pytest.approx(20.01)
+    assert "compilation, before this, took 2.3 min of one processor" in said
+    assert Plan.of(plan.record()) == replace(plan, compilation=0.0)
+    assert "compilation" not in repr(Plan.of(plan.record()))
+    nothing_loaded = replace(plan, dynamics={"sgd": DynamicsPlan(1, 110, 0, layouts)})
+    assert "machine code" not in repr(nothing_loaded) and nothing_loaded.cpu_seconds == pytest.approx(120.11)
+
+
+def test_a_compilation_that_is_given_up_says_nothing_of_the_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """24 cases of .02 s were planned as a minute, that of the limit."""
+    problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.0, activation="square")
+    pilot = Pilot("sgd/a", tuple(Case(problem, "sgd", seed, Recording((0.0, 4.0))) for seed in range(24)))
+
+    def given_up(self: Calibration, pilot: Pilot, seconds: float, task: object, *args: object) -> None:
+        raise TimeUpError(Trouble("not finished after 60 s plus 300 s for compilation"))
+
+    monkeypatch.setattr(Calibration, "result", given_up)
+    cost = Calibration().costs([pilot])["sgd/a"]
+    assert not cost.measured and cost.seconds == pilot.cases[0].simulator.seconds(pilot.cases[0]) < 0.1
+
+
+COMPILES = """
+import numba
+from sweeplib import simulator
+
+
+@numba.njit(cache=False)
+def summed(n):
+    total = 0.0
+    for i in range(n):
+        total += (i % 7) ** 0.5
+    return total
+
+
+@simulator(total="1")
+def adds(n: int = 10):
+    return summed(n)
+"""
+
+
+def test_the_compilation_of_a_function_is_in_no_cost_and_no_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its first call compiles for a tenth of a second or more, and each takes microseconds."""
+    (tmp_path / "adds.py").write_text(COMPILES)
+    config = tmp_path / "adds.yaml"
+    config.write_text("simulator: adds.py\ngrid: {n: [10, 20]}\n")
+    plan = write_plan(replace(load(config), cluster=InProcess()), tmp_path / "results")
+    [layout] = plan.dynamics["adds"].layouts.values()
+    assert layout.seconds < 0.01 and plan.compilation > 0.05
+    said = capsys.readouterr().err
+    assert "measuring adds ..." in said and "compiling" not in said
 
 
 @pytest.mark.parametrize("dynamics", ["ode", "overlap_map"])
@@ -404,11 +496,13 @@ def test_a_plan_says_what_thousands_of_shapes_take_besides_their_cases() -> None
 def test_time_in_which_others_have_the_processor_is_not_measured(tmp_path, monkeypatch):
     """The record of the system says that the thread waited .4 s in between; without a record all time counts."""
     record = tmp_path / "schedstat"
-    record.write_text("5 1000000000 2\n")
-    monkeypatch.setattr(pilots, "SCHEDULED", record)
-    monkeypatch.setattr(pilots.time, "perf_counter", iter([10.0, 11.0, 12.0]).__next__)
-    before = pilots._seconds_at_work()
+    record.write_text("500000000 1000000000 2\n")
+    monkeypatch.setattr(work_time, "SCHEDULED", record)
+    monkeypatch.setattr(work_time.time, "perf_counter", iter([10.0, 11.0, 12.0]).__next__)
+    before, compilation = seconds_at_work(), seconds_compiled()
+    assert slowdown() == pytest.approx(3.0)
     record.write_text("5 1400000000 3\n")
-    assert pilots._seconds_at_work() - before == pytest.approx(0.6)
+    assert seconds_at_work() - before == pytest.approx(0.6)
+    assert slowdown() == work_time.MOST_SLOWDOWN
     record.unlink()
-    assert pilots._seconds_at_work() == 12.0
+    assert seconds_at_work() == 12.0 - compilation and slowdown() == 1.0

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.design.questions import RowCounts, without_rows
-from sweeplib.engine.execution.calibration import Calibration, Pilot
+from sweeplib.engine.execution.calibration import Calibration
 from sweeplib.engine.execution.child import EndedError
+from sweeplib.engine.execution.pilots import Pilot
 from sweeplib.engine.hints import Alternative
 from sweeplib.engine.run_names import kind_of
 
 if TYPE_CHECKING:
-    from sweeplib.engine.execution.plan import DynamicsPlan
+    from sweeplib.engine.execution.estimates import DynamicsPlan
 
 ADVISED_SECONDS = 60.0
 """CPU seconds below which a sweep gets no advice."""
@@ -95,7 +96,7 @@ def _cost(alternative: Alternative, pilot: Pilot, calibration: Calibration) -> f
     try:
         calibration.compile(instead)
         with calibration.steps.step(f"measuring {instead.title} instead of {pilot.dynamics}"):
-            return calibration.cost(instead, MEASURED_SECONDS)
+            return calibration.cost(instead, MEASURED_SECONDS).seconds
     except EndedError:
         return None
 

@@ -6,10 +6,10 @@ is extrapolated; the run identifies the case.
 
 import json
 import platform
-from collections import deque
+import time
+from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -31,25 +31,27 @@ from sweeplib.engine.execution.child import (
     lent,
 )
 from sweeplib.engine.execution.clusters.local import places
+from sweeplib.engine.execution.estimates import GUESSED, OF_PARTS, OF_WHOLE_RUNS, Cost
 from sweeplib.engine.execution.guard import GRACE
+from sweeplib.engine.execution.pilots import MOST_PILOTS, Pilot, spread
 from sweeplib.engine.execution.progress import Steps
 from sweeplib.engine.process.troubles import Trouble
+from sweeplib.engine.process.work_time import seconds_compiled, slowdown
+from sweeplib.engine.simulator import Measurement
 from sweeplib.engine.storage.records.artefacts import settings_digest
 from sweeplib.engine.storage.records.files import digest, intact_json
 from sweeplib.engine.storage.records.provenance import cpu_model
 from sweeplib.errors import SweeplibError
 
 PILOT_SECONDS = 1.5
-PILOT_CASES = 128
-MOST_PILOTS = 32
-"""The pilots of a kind that are measured: evenly spaced, with the costliest and the cheapest."""
 PAIR = 2
 """The number of cases with which a kernel is compiled: arrays of a single case have another memory layout."""
 
 HELP_SECONDS = 1.0
 """Seconds of compilation in one process after which others compile what is needed later."""
 
-LEAST_SECONDS = 0.1
+LEAST_SECONDS, MOST_LIMITS = 0.1, 6.0
+"""The seconds for which a pilot is measured at least, and how many times its time that may take."""
 HANG_SECONDS = 10.0
 SETUP_SECONDS = 60.0
 LEAST_ENDED = 0.05
@@ -58,54 +60,25 @@ MOST_DEATHS = 3
 SECONDS_A_WORK_UNIT = 1e-10
 
 
-@dataclass(frozen=True)
-class Pilot:
-    """Cases of one layout that represent it, the costliest first; `name` distinguishes it from the other pilots."""
-
-    name: str
-    cases: tuple[Case, ...]
-
-    @property
-    def dynamics(self) -> str:
-        """Return the name of the dynamics of the cases."""
-        return self.cases[0].dynamics
-
-    @property
-    def kind(self) -> tuple[Hashable, ...]:
-        """Return the properties that determine which machine code is needed."""
-        return self.cases[0].simulator.compiled(self.cases[0])
-
-    @property
-    def title(self) -> str:
-        """Return a description of the measured cases."""
-        return self.cases[0].simulator.title(self.cases[0])
-
-    @cached_property
-    def work_a_case(self) -> float:
-        """Return the nominal work of a case of the layout."""
-        return sum(map(self.cases[0].simulator.work, self.cases)) / len(self.cases)
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Seconds per case; `measured`, or between two that were, or extrapolated from other cases of the dynamics."""
-
-    seconds: float
-    measured: bool
-
-
-def warm_up(cases: Sequence[Case]) -> None:
-    """Compile what cases need, or load it: a task of the process that measures costs."""
+def warm_up(cases: Sequence[Case]) -> tuple[float, float]:
+    """Compile what cases need, or load it; return the seconds of both: a task of the measuring process."""
+    before = seconds_compiled(), time.thread_time()
     cases[0].simulator.warm_up(cases)
+    compilation = seconds_compiled() - before[0]
+    return compilation, time.thread_time() - before[1] - compilation
 
 
-def measured(cases: Sequence[Case], limit: float, ended: float = 1.0) -> tuple[float, float]:
-    """Return the seconds of a case and after which part of its way it ends: a task of the process that measures."""
-    return cases[0].simulator.measured(cases, limit, ended)
+def measured(cases: Sequence[Case], limit: float, ended: float = 1.0) -> tuple[Measurement, float]:
+    """Return the cost of a case, and the seconds of compilation: a task of the measuring process."""
+    before = seconds_compiled()
+    return cases[0].simulator.measured(cases, limit, ended), seconds_compiled() - before
 
 
 class Calibration:
     """A process that measures costs; it starts with the first measurement, and most plans with more seeds need none.
+
+    `compilation` has the seconds that it and its helpers have compiled so far, and `loading` those in which it loaded
+    what is compiled, by dynamics: neither is in a cost.
 
     A pilot is ended if it takes more than `memory` bytes, or `hang_seconds` longer than its measurement: ten seconds,
     or the `timeout` of a case if that is less. The process imports `module` once, that of the simulator.
@@ -125,12 +98,18 @@ class Calibration:
         self.setup_seconds = SETUP_SECONDS if timeout is None else self.hang_seconds
         self._lent = ExitStack()
         self._deaths = 0
-        self._seconds: dict[str, float] = {}
+        self._costs: dict[str, Cost] = {}
         self._least: dict[str, float] = {}
         self._ended: dict[str, float] = {}
         self._compiled: set[tuple[Hashable, ...]] = set()
         self._given_up: set[tuple[Hashable, ...]] = set()
         self._beside = _Beside(self.plugins, module, Limits(self.setup_seconds, memory))
+        self._compilation, self.loading = 0.0, defaultdict[str, float](float)
+
+    @property
+    def compilation(self) -> float:
+        """Return the seconds of compilation."""
+        return self._compilation + sum(self._beside.compilation)
 
     def __enter__(self) -> "Calibration":
         """Return this object; the process starts with the first measurement."""
@@ -158,7 +137,7 @@ class Calibration:
         for _, group in groupby(ordered, key=lambda pilot: pilot.dynamics):
             some = list(group)
             self._measure(some, max(LEAST_SECONDS, seconds / min(len(some), MOST_PILOTS)))
-        return _extrapolated(ordered, self._seconds, self._least)
+        return _extrapolated(ordered, self._costs, self._least)
 
     def _measure(self, pilots: Sequence[Pilot], seconds: float) -> None:
         """Measure the pilots of a dynamics, the cheapest first, until one exceeds its time."""
@@ -171,7 +150,7 @@ class Calibration:
                 with self.steps.step(f"measuring {some[0].title}{others}"):
                     for pilot in some:
                         with suppress(DiedError, MemoryUpError):
-                            self._seconds[pilot.name] = self.cost(pilot, seconds)
+                            self._costs[pilot.name] = self.cost(pilot, seconds)
             except TimeUpError:
                 return
             except EndedError:
@@ -183,30 +162,43 @@ class Calibration:
         """Set the costs of pilots between two that were measured: linear in the work of a case."""
         for first, last in pairwise(spread(len(pilots))):
             ends = [pilots[first], pilots[last]]
-            if all(end.name in self._seconds for end in ends):
-                work, seconds = [end.work_a_case for end in ends], [self._seconds[end.name] for end in ends]
+            if all(end.name in self._costs for end in ends):
+                work, costs = [end.work_a_case for end in ends], [self._costs[end.name] for end in ends]
+                seconds, factor = [cost.seconds for cost in costs], max(cost.factor for cost in costs)
                 for pilot in pilots[first + 1 : last]:
-                    self._seconds[pilot.name] = float(np.interp(pilot.work_a_case, work, seconds))
+                    between = float(np.interp(pilot.work_a_case, work, seconds))
+                    self._costs[pilot.name] = Cost(between, factor=factor)
 
     def compile(self, pilot: Pilot) -> None:
-        """Compile what a pilot needs in the process, unless that was done before. EndedError if the process ends."""
-        if pilot.kind not in self._compiled:
+        """Compile what a pilot needs in the process, if anything is not yet. EndedError if the process ends."""
+        if pilot.kind and pilot.kind not in self._compiled:
             self._compiled.add(pilot.kind)
             with self.steps.step(f"compiling {pilot.title}"):
                 self.result(pilot, self.setup_seconds, bool)  # its imports are no compilation
                 with self._beside.started():
-                    self.result(pilot, self.setup_seconds, warm_up, pilot.cases[:PAIR])
+                    self.loading[pilot.dynamics] += self._warm_up(pilot)
 
-    def cost(self, pilot: Pilot, seconds: float) -> float:
-        """Return the seconds per case of a pilot, measured for `seconds`; EndedError if the process ends.
+    def _warm_up(self, pilot: Pilot) -> float:
+        """Compile or load what a pilot needs; return the seconds of loading."""
+        compilation, loading = self.result(pilot, self.setup_seconds, warm_up, pilot.cases[:PAIR])
+        self._compilation += compilation
+        return float(loading)
+
+    def cost(self, pilot: Pilot, seconds: float) -> Cost:
+        """Return the cost of a case of a pilot, measured for `seconds`; EndedError if the process ends.
 
         In that case a line is written, and the next pilot is measured in a new process.
         """
-        self.result(pilot, self.setup_seconds, warm_up, pilot.cases[:PAIR])
-        earlier = seconds, self._ended.get(pilot.dynamics, 1.0)
-        measurement, ended = self.result(pilot, 2.0 * seconds + self.hang_seconds, measured, pilot.cases, *earlier)
-        self._ended[pilot.dynamics] = max(ended, LEAST_ENDED)
-        return float(measurement)
+        self._warm_up(pilot)
+        limit, earlier = MOST_LIMITS * seconds + self.hang_seconds, self._ended.get(pilot.dynamics, 1.0)
+        try:
+            measurement, compilation = self.result(pilot, slowdown() * limit, measured, pilot.cases, seconds, earlier)
+        except TimeUpError:
+            self._least[pilot.name] = limit / pilot.cases[0].simulator.lanes(pilot.cases[0])[1]
+            raise
+        self._compilation += compilation
+        self._ended[pilot.dynamics] = max(measurement.ended, LEAST_ENDED)
+        return Cost(measurement.seconds, factor=OF_WHOLE_RUNS if measurement.whole else OF_PARTS)
 
     def result(self, pilot: Pilot, seconds: float, task: Callable[..., Any], *args: Any) -> Any:
         """Return the result of a task that may take `seconds`, not counting compilation.
@@ -221,7 +213,6 @@ class Calibration:
             return self.child.call(task, *args, limits=Limits(seconds, self.memory))
         except EndedError as error:
             if isinstance(error, TimeUpError):
-                self._least[pilot.name] = seconds / len(pilot.cases)
                 self._given_up.add(pilot.kind)
             else:
                 self._deaths += 1
@@ -237,7 +228,7 @@ class _Beside:
     """
 
     def __init__(self, plugins: Sequence[str], module: str | None, limits: Limits) -> None:
-        self.waiting = deque[Pilot]()
+        self.waiting, self.compilation = deque[Pilot](), list[float]()
         self._plugins, self._module, self._limits = plugins, module, limits
         self._children: list[Child] = []
 
@@ -262,7 +253,8 @@ class _Beside:
         with suppress(IndexError, OSError, ValueError):  # none is left, or the process is ended
             while True:
                 with suppress(TaskError, SweeplibError):
-                    child.call(warm_up, self.waiting.pop().cases[:PAIR], limits=self._limits)
+                    compilation, _ = child.call(warm_up, self.waiting.pop().cases[:PAIR], limits=self._limits)
+                    self.compilation.append(compilation)
 
     def end(self) -> None:
         """End the processes."""
@@ -281,11 +273,16 @@ def basis(sweep: Design) -> str:
 def costs_in(plan: Mapping[str, Any]) -> dict[str, Cost]:
     """Return the costs that the record of a plan says to be measured, by the name of their pilot."""
     return {
-        f"{dynamics}/{name}": Cost(layout["seconds"], True)
+        f"{dynamics}/{name}": Cost(layout["seconds"], factor=layout.get("factor", OF_PARTS))
         for dynamics, record in plan["dynamics"].items()
         for name, layout in record["layouts"].items()
         if layout["measured"]
     }
+
+
+def loading_in(plan: Mapping[str, Any], dynamics: str) -> float:
+    """Return the seconds of a record of a plan in which a worker loads what a dynamics needs; 0 where it says none."""
+    return float(plan["dynamics"].get(dynamics, {}).get("loading", 0.0))
 
 
 def cases_in(plan: Mapping[str, Any]) -> dict[str, int | None]:
@@ -299,27 +296,24 @@ def plan_on(path: Path, measured_on: str) -> Mapping[str, Any]:
     return plan if plan.get("measured_on") == measured_on else {"dynamics": {}}
 
 
-def spread(count: int, most: int = MOST_PILOTS) -> list[int]:
-    """Return the places of at most so many of some items, evenly spaced."""
-    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(int)).tolist()
+def _extrapolated(pilots: Sequence[Pilot], known: Mapping[str, Cost], least: Mapping[str, float]) -> dict[str, Cost]:
+    """Return the cost of a case of each pilot: known, or its work at the rate of the costliest known pilot.
 
-
-def _extrapolated(
-    pilots: Sequence[Pilot], measured: Mapping[str, float], least: Mapping[str, float]
-) -> dict[str, Cost]:
-    """Return the cost of a case of each pilot: measured, or its work at the rate of the costliest known pilot.
-
-    Rates are per dynamics. `least` has lower bounds of the cost of pilots that exceeded their time.
+    Rates are per dynamics; without one, costs are those of the simulator's model. `least` has lower bounds of the cost
+    of pilots that exceeded their time.
     """
     rates: dict[str, float] = {}
-    seconds = {**least, **measured}
+    seconds = {**least, **{name: cost.seconds for name, cost in known.items()}}
     for pilot in sorted(pilots, key=lambda pilot: pilot.work_a_case):
         if pilot.name in seconds and pilot.work_a_case > 0.0:  # no work: a run of no step
             rates[pilot.dynamics] = seconds[pilot.name] / pilot.work_a_case
+
+    def guess(pilot: Pilot) -> float:
+        if pilot.dynamics in rates:
+            return pilot.work_a_case * rates[pilot.dynamics]
+        return pilot.cases[0].simulator.seconds(pilot.cases[0])
+
     return {
-        pilot.name: Cost(
-            seconds.get(pilot.name, pilot.work_a_case * rates.get(pilot.dynamics, SECONDS_A_WORK_UNIT)),
-            pilot.name in measured,
-        )
+        pilot.name: known.get(pilot.name) or Cost(least.get(pilot.name, guess(pilot)), False, GUESSED)
         for pilot in pilots
     }

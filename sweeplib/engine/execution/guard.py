@@ -20,8 +20,8 @@ from sweeplib.engine.status import Excess, Status
 
 GRACE = 1.0
 """Seconds by which cases may exceed their time limit before their process is ended."""
-SLOWER = 3.0
-"""The factor by which cases may exceed their expected time before they are suspected to hang."""
+SLOWER = 5.0
+"""The factor by which cases may exceed their expected time, known within 1.7, before they are suspected to hang."""
 
 Explained = Callable[[Case, Status, Trouble | Excess], None]
 Compute = Callable[[Sequence[Case]], Records]

@@ -11,20 +11,12 @@ import numpy as np
 
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.execution.advice import advice, round_lines
-from sweeplib.engine.execution.block_size import BLOCK_OVERHEAD, block_size, case_bytes, even
-from sweeplib.engine.execution.calibration import (
-    PILOT_CASES,
-    Calibration,
-    Cost,
-    Pilot,
-    basis,
-    cases_in,
-    costs_in,
-    plan_on,
-    spread,
-)
+from sweeplib.engine.execution.block_size import block_size, case_bytes, even
+from sweeplib.engine.execution.calibration import Calibration, basis, cases_in, costs_in, loading_in, plan_on
 from sweeplib.engine.execution.clusters import cluster_of, refuse_large_cases
+from sweeplib.engine.execution.estimates import OF_WHOLE_RUNS, Cost, DynamicsPlan, LayoutPlan, Range
 from sweeplib.engine.execution.horizons import horizon_lines, shares, trials_in, unexited
+from sweeplib.engine.execution.pilots import Pilot, pilots_of
 from sweeplib.engine.execution.progress import Steps
 from sweeplib.engine.process.terminal import bytes_text, counted, duration
 from sweeplib.engine.simulator import home_of
@@ -38,100 +30,19 @@ from sweeplib.engine.storage.store.run_store import RunStore
 if TYPE_CHECKING:
     from rich.table import Table
 
+LEAST_NAMED = 0.5
+"""The seconds from which on the compilation and the loading of machine code are named."""
 SHAPE_SECONDS, MANY_SHAPES = 0.1, 100
 """What a shape takes in store and dataset, about, in addition to its blocks; from how many shapes on this is said."""
-
-
-@dataclass(frozen=True)
-class LayoutPlan:
-    """Cases of one shape and cost: `todo` cases in blocks of `block_size`, with `seconds` and `bytes` per case.
-
-    The seconds are `measured` or extrapolated; a `share` of them is left where runs go on. A case takes `steps` SGD
-    steps on average, and its weights and training set up to `memory` bytes of memory.
-    """
-
-    todo: int
-    block_size: int
-    seconds: float
-    bytes: int
-    measured: bool = True
-    steps: float = 0.0
-    memory: int = 0
-    share: float = 1.0
-
-    @property
-    def blocks(self) -> int:
-        """Return the number of blocks that are not done."""
-        return -(-self.todo // self.block_size)
-
-    @property
-    def cpu_seconds(self) -> float:
-        """Return the CPU seconds that remain."""
-        return self.todo * self.seconds * self.share + self.blocks * BLOCK_OVERHEAD
-
-
-@dataclass(frozen=True)
-class DynamicsPlan:
-    """The cases of one dynamics: points of the grid, cases, finished cases, and the layouts of the rest.
-
-    copies : the number of cases that the run will take from each other folder of results.
-    begun : the number of cases to compute that go on from earlier runs, by where these ended.
-    """
-
-    points: int
-    cases: int
-    done: int
-    layouts: dict[str, LayoutPlan]
-    copies: dict[str, int] = field(default_factory=dict)
-    begun: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def todo(self) -> int:
-        """Return the number of cases to compute."""
-        return sum(layout.todo for layout in self.layouts.values())
-
-    @property
-    def blocks(self) -> int:
-        """Return the number of blocks, each one task."""
-        return sum(layout.blocks for layout in self.layouts.values())
-
-    @property
-    def seconds_a_case(self) -> float:
-        """Return the mean seconds of a case to compute."""
-        return sum(layout.todo * layout.seconds for layout in self.layouts.values()) / max(1, self.todo)
-
-    @property
-    def guessed(self) -> int:
-        """Return the number of cases to compute whose cost was not measured."""
-        return sum(layout.todo for layout in self.layouts.values() if not layout.measured)
-
-    @property
-    def memory(self) -> int:
-        """The bytes of memory that a case to compute takes at most, for its weights and its training set."""
-        return max((layout.memory for layout in self.layouts.values() if layout.todo), default=0)
-
-    @property
-    def seconds_a_step(self) -> float:
-        """The seconds that an SGD step takes on average; 0 where the number of steps is not known."""
-        steps = sum(layout.todo * layout.steps for layout in self.layouts.values())
-        return self.seconds_a_case * self.todo / steps if steps else 0.0
-
-    @property
-    def bytes(self) -> int:
-        """Return the bytes that the cases to compute will take on disk, before compression."""
-        return sum(layout.todo * layout.bytes for layout in self.layouts.values())
-
-    @property
-    def cpu_seconds(self) -> float:
-        """Return the CPU seconds that remain."""
-        return sum((layout.cpu_seconds for layout in self.layouts.values()), 0.0)
 
 
 @dataclass(frozen=True)
 class Plan:
     """The plan of a sweep by dynamics, for `workers` workers (None if their number is not known in advance).
 
-    It is shown as a table, in notebooks too. `resources` says what the rest takes of a shared cluster, None elsewhere.
+    It is shown as a table, in notebooks too. `resources` says what the rest takes of a shared cluster at most, None
+    elsewhere. Making the plan took `compilation` CPU seconds for machine code that was not there, which are in no other
+    time.
     """
 
     name: str
@@ -139,6 +50,7 @@ class Plan:
     dynamics: dict[str, DynamicsPlan] = field(default_factory=dict)
     advice: tuple[str, ...] = ()
     resources: str | None = None
+    compilation: float = 0.0
 
     @property
     def todo(self) -> int:
@@ -147,18 +59,41 @@ class Plan:
 
     @property
     def cpu_seconds(self) -> float:
-        """Return the CPU seconds that remain."""
-        return sum((plan.cpu_seconds for plan in self.dynamics.values()), 0.0)
+        """Return the CPU seconds that are expected to remain."""
+        return sum((plan.cpu_seconds for plan in self.dynamics.values()), self._all_loading)
+
+    @property
+    def cpu_range(self) -> Range:
+        """Return the CPU seconds that remain, at least and at most."""
+        loading = Range.around(self._all_loading, OF_WHOLE_RUNS)
+        return Range.total([loading, *(plan.cpu_range for plan in self.dynamics.values())])
+
+    @property
+    def _all_loading(self) -> float:
+        """Return the CPU seconds in which workers load machine code, each what it has a block of."""
+        return sum(min(self.workers or 1, plan.blocks) * plan.loading for plan in self.dynamics.values())
+
+    @property
+    def loading(self) -> float:
+        """Return the CPU seconds in which a worker that computes some of all loads machine code."""
+        return sum(plan.loading for plan in self.dynamics.values() if plan.blocks)
+
+    @property
+    def sharing(self) -> int | None:
+        """Return the number of workers that have something to do; None if it is not known in advance."""
+        blocks = sum(plan.blocks for plan in self.dynamics.values())
+        return min(self.workers, max(1, blocks)) if self.workers else None
 
     @property
     def wall_seconds(self) -> float | None:
         """Return the seconds until all is done if the workers share the blocks evenly; None for an unknown number."""
-        blocks = sum(plan.blocks for plan in self.dynamics.values())
-        return self.cpu_seconds / min(self.workers, max(1, blocks)) if self.workers else None
+        return self.cpu_seconds / self.sharing if self.sharing else None
 
     def record(self) -> dict[str, Any]:
         """Return the plan as plain values, totals included."""
-        totals = {"cpu_hours": self.cpu_seconds / 3600, "wall_seconds": self.wall_seconds}
+        totals: dict[str, Any] = {"cpu_hours": self.cpu_seconds / 3600, "wall_seconds": self.wall_seconds}
+        totals |= {"cpu_seconds": self.cpu_range._asdict(), "loading": self.loading}
+        totals |= {"compilation": self.compilation}
         dynamics = {
             name: asdict(plan) | {"todo": plan.todo, "blocks": plan.blocks, "bytes": plan.bytes}
             for name, plan in self.dynamics.items()
@@ -182,6 +117,7 @@ class Plan:
                 {layout: LayoutPlan(**values) for layout, values in plan["layouts"].items()},
                 plan.get("copies", {}),
                 plan.get("begun", {}),
+                plan.get("loading", 0.0),
             )
             for name, plan in record["dynamics"].items()
         }
@@ -195,15 +131,15 @@ class Plan:
 
     def cells(self) -> dict[str, Any]:
         """Return what the table shows, as plain values."""
-        wall, workers = self.wall_seconds, counted(self.workers or 0, "worker")
-        title = f"{self.name}: {duration(self.cpu_seconds)} of one processor"
-        title += "" if wall is None else f", {duration(wall)} on {workers}"
+        title = f"{self.name}: {self.cpu_range} of one processor"
+        if self.sharing:
+            title += f", {self.cpu_range.over(self.sharing)} on {counted(self.workers or 0, 'worker')}"
         headings = ("dynamics", "points", "cases", "done", "to do", "blocks", "on disk", "CPU time")
         rows = []
         for name, plan in self.dynamics.items():
             counts = (plan.points, plan.cases, plan.done, plan.todo, plan.blocks)
             share = f", {100 * plan.cpu_seconds / self.cpu_seconds:.0f} %" if self.cpu_seconds else ""
-            rows.append([name, *map("{:,}".format, counts), bytes_text(plan.bytes), duration(plan.cpu_seconds) + share])
+            rows.append([name, *map("{:,}".format, counts), bytes_text(plan.bytes), f"{plan.cpu_range}{share}"])
         return {"headings": headings, "rows": rows, "title": title, "caption": "\n".join(self._notes())}
 
     def __repr__(self) -> str:
@@ -223,6 +159,10 @@ class Plan:
         """Return what is said below the table, in lines."""
         guessed = {name: plan.guessed for name, plan in self.dynamics.items() if plan.guessed}
         notes = [f"on the cluster {self.resources}"] if self.resources else []
+        if self.loading >= LEAST_NAMED:
+            notes.append(f"of this, each worker takes up to {duration(self.loading)} to load machine code")
+        if self.compilation >= LEAST_NAMED:
+            notes.append(f"compilation, before this, took {duration(self.compilation)} of one processor")
         notes += [
             f"{name}: the cost of {counted(count)} is extrapolated, not measured" for name, count in guessed.items()
         ]
@@ -273,7 +213,8 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
                     refuse_large_cases(sweep, name, workers)
         pilots = [pilot for demand in demands.values() for pilot in demand.pilots.values()]
         costs = earlier_costs | calibration.costs(pilot for pilot in pilots if pilot.name not in earlier_costs)
-        plans = {name: _plan_at_costs(sweep, demand, costs) for name, demand in demands.items()}
+        loading = {name: calibration.loading.get(name) or loading_in(before, name) for name in demands}
+        plans = {name: _plan_at_costs(sweep, demand, costs, loading[name]) for name, demand in demands.items()}
         advised = advice(plans, {name: demand.pilots for name, demand in demands.items()}, calibration)
         texts = tuple(line for demand in demands.values() for line in demand.others.unread)
         texts += tuple(item.text for item in advised)
@@ -285,6 +226,7 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
             lines, trials[name] = horizon_lines(name, missing, stored, calibration, trials.get(name), unit)
             texts += tuple(lines)
     plan = plan_of(sweep, plans, texts + round_lines(sweep), workers)
+    plan = replace(plan, compilation=calibration.compilation)
     if not (directory / "config.yaml").exists():
         write_complete_config(sweep, directory)  # that of a run or of a dataset stays
     cases = {name: dynamics_plan.cases for name, dynamics_plan in plans.items()}
@@ -300,9 +242,9 @@ def plan_of(
 ) -> Plan:
     """Return the plan of the dynamics of a sweep, for its cluster with its own or another number of workers."""
     cluster = cluster_of(sweep)
-    seconds = sum(dynamics_plan.cpu_seconds for dynamics_plan in dynamics.values())
-    resources = cluster.resources(seconds) if seconds else None
-    return Plan(sweep.name, cluster.expected_workers(workers), dynamics, advice, resources)
+    plan = Plan(sweep.name, cluster.expected_workers(workers), dynamics, advice)
+    most = plan.cpu_range.most
+    return replace(plan, resources=cluster.resources(most)) if most else plan
 
 
 def plan_when_done(directory: Path) -> dict[str, Any] | None:
@@ -336,13 +278,14 @@ def planned_advice(directory: Path, cases: Mapping[str, int]) -> tuple[str, ...]
 
 
 def dynamics_plan(
-    wanted: Inventory, layouts: dict[str, LayoutPlan], begun: Beginnings | None, copied: dict[str, int]
+    wanted: Inventory, layouts: dict[str, LayoutPlan], begun: Beginnings | None, copied: dict[str, int], loading: float
 ) -> DynamicsPlan:
-    """Return the plan of the cases of an inventory, with those to compute in `layouts`."""
+    """Return the plan of the cases of an inventory, with those to compute in `layouts`, of which each worker loads."""
     points = int((np.diff(wanted.flat // len(wanted.sweep.seeds), prepend=-1) != 0).sum())
     cases = sum(wanted.counts().values())
     done = cases - sum(layout.todo for layout in layouts.values()) - sum(copied.values())
-    return DynamicsPlan(points, cases, done, layouts, copied, {} if begun is None else begun.counts(wanted.ids))
+    going_on = {} if begun is None else begun.counts(wanted.ids)
+    return DynamicsPlan(points, cases, done, layouts, copied, going_on, loading)
 
 
 def _demand(sweep: Design, dynamics: str, directory: Path) -> Demand:
@@ -351,25 +294,25 @@ def _demand(sweep: Design, dynamics: str, directory: Path) -> Demand:
     wanted = inventory(sweep, dynamics, store)
     wanted.remember(store)
     others = other_cases(wanted, store)
-    pilots = _pilots(store, others.wanted, cluster_of(sweep).block_size)
+    pilots = pilots_of(store, others.wanted, cluster_of(sweep).block_size)
     return Demand(store, wanted, others, todo_by_layout(store, others.wanted), pilots)
 
 
-def _plan_at_costs(sweep: Design, demand: Demand, costs: Mapping[str, Cost]) -> DynamicsPlan:
+def _plan_at_costs(sweep: Design, demand: Demand, costs: Mapping[str, Cost], loading: float) -> DynamicsPlan:
     """Return the plan of a dynamics from its demand and the costs of its pilots."""
     store, others, todo = demand.store, demand.others, demand.todo
     layouts, parts_left = {}, shares(store, others)
     for name, pilot in sorted(demand.pilots.items()):
         first, cost = pilot.cases[0], costs[pilot.name]
         nbytes, lanes, simulator = case_bytes(first), first.simulator.lanes(first), first.simulator
-        by_cost = even(block_size(cost.seconds, nbytes, lanes), todo[name], lanes)
+        by_cost = even(block_size(cost.most, nbytes, lanes), todo[name], lanes)
         existing = store.layouts[name].block_size if name in store.layouts else None
         size = existing or cluster_of(sweep).block_size or by_cost
         steps = float(np.mean([simulator.steps(case) for case in pilot.cases]))
         memory = max(map(simulator.memory, pilot.cases))
         numbers = todo[name], size, cost.seconds, nbytes, cost.measured, steps, memory
-        layouts[name] = LayoutPlan(*numbers, parts_left.get(name, 1.0))
-    return dynamics_plan(others.wanted, layouts, others.begun, others.counts)
+        layouts[name] = LayoutPlan(*numbers, parts_left.get(name, 1.0), cost.factor)
+    return dynamics_plan(others.wanted, layouts, others.begun, others.counts, loading)
 
 
 def todo_by_layout(store: RunStore, wanted: Inventory) -> dict[str, int]:
@@ -378,20 +321,3 @@ def todo_by_layout(store: RunStore, wanted: Inventory) -> dict[str, int]:
     for name, new in wanted.new.items():
         todo[name] = todo.get(name, 0) + len(new)
     return {name: count for name, count in todo.items() if count}
-
-
-def _pilots(store: RunStore, wanted: Inventory, size: int | None) -> dict[str, Pilot]:
-    """Return a few cases of each layout with cases to do, evenly spaced from its costliest to its cheapest.
-
-    They are not more than those of a block, of so many cases if given: a case takes longer beside fewer others.
-    """
-    pilots = {}
-    for number, (name, layout) in enumerate(store.layouts.items()):
-        missing = wanted.missing_rows(number)
-        if len(missing):
-            some = missing[spread(len(missing), min(PILOT_CASES, layout.block_size))]
-            pilots[name] = Pilot(f"{store.dynamics}/{name}", tuple(layout.cases(some)))
-    for name, new in wanted.new.items():
-        some = new[spread(len(new), min(PILOT_CASES, size or PILOT_CASES))]
-        pilots[name] = Pilot(f"{store.dynamics}/{name}", tuple(wanted.cases(some)))
-    return pilots

@@ -14,13 +14,13 @@ import numpy as np
 from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.execution.blocks import Block
-from sweeplib.engine.execution.calibration import SECONDS_A_WORK_UNIT
+from sweeplib.engine.execution.calibration import SECONDS_A_WORK_UNIT, loading_in
 from sweeplib.engine.execution.clients import LastingCluster
 from sweeplib.engine.execution.clusters import cluster_of, refuse_large_cases
 from sweeplib.engine.execution.earlier_runs import EarlierRunsOf, compact
+from sweeplib.engine.execution.estimates import GUESSED, LayoutPlan
 from sweeplib.engine.execution.live.case_map import CaseMap
 from sweeplib.engine.execution.plan import (
-    LayoutPlan,
     Plan,
     dynamics_plan,
     plan_of,
@@ -110,7 +110,7 @@ def run_sweep(
             work = Workload(sweep, directory, *missing, lambda: _all_blocks(sweep, states), lambda: _maps(states))
             is_there = client is not None or (lasting is not None and lasting.client is not None)
             if not is_there and _is_short(sweep, plan, workers):
-                by_processes(work, plan.cpu_seconds, workers, show=progress)
+                by_processes(work, plan.cpu_range.most, workers, show=progress)
             else:
                 by_cluster(work, client or workers, show=progress, lasting=lasting)
         return {state.store.dynamics: _ended(sweep, state) for state in states}
@@ -201,11 +201,11 @@ def _with_taken(sweep: Design, state: _State, workers: int | None, *, show: bool
 
 def _plan(sweep: Design, directory: Path, states: list[_State], workers: int | None) -> Plan:
     """Return the plan of the remaining cases; if none was written because the block size is set, costs are guesses."""
-    dynamics = {}
+    dynamics, written = {}, read_json(directory / "plan.json") or {"dynamics": {}}
     for state in states:
-        todo = todo_by_layout(state.store, state.wanted)
-        layouts = {name: replace(_layout(sweep, state, name), todo=count) for name, count in todo.items()}
-        dynamics[state.store.dynamics] = dynamics_plan(state.wanted, layouts, state.begun, {})
+        name, todo = state.store.dynamics, todo_by_layout(state.store, state.wanted)
+        layouts = {layout: replace(_layout(sweep, state, layout), todo=count) for layout, count in todo.items()}
+        dynamics[name] = dynamics_plan(state.wanted, layouts, state.begun, {}, loading_in(written, name))
     advice = planned_advice(directory, {name: state.cases for name, state in dynamics.items()})
     return plan_of(sweep, dynamics, advice, workers)
 
@@ -215,7 +215,7 @@ def _is_short(sweep: Design, plan: Plan, workers: int | None) -> bool:
     cluster = cluster_of(sweep)
     measured = not any(dynamics_plan.guessed for dynamics_plan in plan.dynamics.values())
     here = cluster.workers_here() is not None and not cluster.performance_report
-    return here and measured and plan.cpu_seconds < START_SECONDS * (cluster.expected_workers(workers) or 1)
+    return here and measured and plan.cpu_range.most < START_SECONDS * (cluster.expected_workers(workers) or 1)
 
 
 def _layout(sweep: Design, state: _State, name: str) -> LayoutPlan:
@@ -225,7 +225,7 @@ def _layout(sweep: Design, state: _State, name: str) -> LayoutPlan:
     layout, new = state.store.layouts.get(name), state.wanted.new.get(name)
     size = layout.block_size if layout else cluster_of(sweep).block_size or 1
     work = layout.work if layout else float(state.wanted.cases(new).works().mean()) if new is not None else 0.0
-    return LayoutPlan(0, size, SECONDS_A_WORK_UNIT * work, 0, measured=False)
+    return LayoutPlan(0, size, SECONDS_A_WORK_UNIT * work, 0, measured=False, factor=GUESSED)
 
 
 def _all_blocks(sweep: Design, states: list[_State]) -> list[Block]:

@@ -185,11 +185,11 @@ class JobQueue(ClusterSettings):
         return int(parse_bytes(self.memory) // self.cores)
 
     def resources(self, cpu_seconds: float) -> str:
-        """Return the core-hours and jobs of a sweep, without the time in which workers start or wait."""
+        """Return the core-hours and jobs of a sweep at most, without the time in which workers start or wait."""
         number = math.ceil(cpu_seconds / (self.cores * self.lifetime[0]))
         at_once = f"{self.jobs.max} job{'s' * (self.jobs.max > 1)} of {self.cores} core{'s' * (self.cores > 1)}"
         whole = f"{number:,} job{'s' * (number != 1)} of {self.walltime} in all"
-        return f"{cpu_seconds / 3600:.3g} core-hours: {whole}, up to {at_once} at a time"
+        return f"up to {cpu_seconds / 3600:.3g} core-hours: {whole}, up to {at_once} at a time"
 
     @property
     def lifetime(self) -> tuple[float, float]:

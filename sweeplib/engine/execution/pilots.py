@@ -1,0 +1,78 @@
+"""Pilots: a few cases of a layout that represent it where costs are measured."""
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sweeplib.engine.cases import Case
+from sweeplib.engine.storage.store.inventory import Inventory
+from sweeplib.engine.storage.store.run_store import RunStore
+
+MOST_PILOTS = 32
+"""The pilots of a kind that are measured: evenly spaced, with the costliest and the cheapest."""
+MOST_CASES, FEWEST_CASES, CASES_OF_ALL = 512, 128, 8192
+"""The cases of a pilot at most, those that each may have, and about how many all may have."""
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """Cases of one layout that represent it and may run together; `name` distinguishes it from the other pilots."""
+
+    name: str
+    cases: tuple[Case, ...]
+
+    @property
+    def dynamics(self) -> str:
+        """Return the name of the dynamics of the cases."""
+        return self.cases[0].dynamics
+
+    @property
+    def kind(self) -> tuple[Hashable, ...]:
+        """Return the properties that determine which machine code is needed."""
+        return self.cases[0].simulator.compiled(self.cases[0])
+
+    @property
+    def title(self) -> str:
+        """Return a description of the measured cases."""
+        return self.cases[0].simulator.title(self.cases[0])
+
+    @cached_property
+    def work_a_case(self) -> float:
+        """Return the nominal work of a case of the layout."""
+        return sum(map(self.cases[0].simulator.work, self.cases)) / len(self.cases)
+
+
+def spread(count: int, most: int = MOST_PILOTS) -> list[int]:
+    """Return the places of at most so many of some items, evenly spaced."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(int)).tolist()
+
+
+def beside_others(count: int, most: int, width: int) -> list[int]:
+    """Return the places of at most so many of some items, evenly spaced in groups of a width."""
+    width = min(width, most, count)
+    groups = min(most, count) // width
+    firsts = ((np.arange(groups) + 0.5) * (count - width) / groups).astype(int) if width > 1 else spread(count, most)
+    return np.unique(np.add.outer(firsts, np.arange(width))).tolist()
+
+
+def pilots_of(store: RunStore, wanted: Inventory, size: int | None) -> dict[str, Pilot]:
+    """Return the pilot of each layout with cases to do: rows that run together, in groups of lanes evenly spaced.
+
+    They are not more than those of a block, of so many cases if given: a case takes longer beside fewer others.
+    """
+    pilots = {}
+    most = max(FEWEST_CASES, min(MOST_CASES, CASES_OF_ALL // max(1, len(store.layouts) + len(wanted.new))))
+
+    def add(name: str, cases: Callable[[np.ndarray], Iterable[Case]], places: np.ndarray, size: int) -> None:
+        [first] = cases(places[:1])
+        some = places[beside_others(len(places), min(most, size), first.simulator.lanes(first)[1])]
+        pilots[name] = Pilot(f"{store.dynamics}/{name}", tuple(cases(some)))
+
+    for number, (name, layout) in enumerate(store.layouts.items()):
+        if len(missing := wanted.missing_rows(number)):
+            add(name, layout.cases, missing, layout.block_size)
+    for name, new in wanted.new.items():
+        add(name, wanted.cases, new, size or most)
+    return pilots

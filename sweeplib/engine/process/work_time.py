@@ -1,0 +1,66 @@
+"""Seconds that this thread was at work: neither waiting for a processor nor compiling."""
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from sweeplib.engine.files.regular_files import file_text
+
+SCHEDULED = Path("/proc/thread-self/schedstat")
+"""Nanoseconds that this thread has run, and those that it has waited for a processor."""
+
+MOST_SLOWDOWN = 30.0
+
+
+class _Compilation:
+    """The processor seconds in which this process has compiled by numba since it was asked for the first time."""
+
+    def __init__(self) -> None:
+        self.seconds, self._depth, self._since, self._listens = 0.0, 0, 0.0, False
+
+    def listen(self) -> None:
+        """Listen to the events of numba, if that has been imported: a function need not, and the import takes long."""
+        events = sys.modules.get("numba.core.event")
+        if events is not None and not self._listens:
+            events.Listener.register(_Compilation)
+            events.register("numba:compile", self)
+            self._listens = True
+
+    def notify(self, event: Any) -> None:
+        """Take account of a function that begins or ends to be compiled, which may be a part of another one."""
+        if event.is_start:
+            self._depth += 1
+            self._since = time.thread_time() if self._depth == 1 else self._since
+        elif event.is_end:
+            self._depth -= 1
+            self.seconds += 0.0 if self._depth else time.thread_time() - self._since
+
+
+_compilation = _Compilation()
+
+
+def seconds_compiled() -> float:
+    """Return the processor seconds in which this process has compiled; a difference of two tells those in between."""
+    _compilation.listen()
+    return _compilation.seconds
+
+
+def seconds_at_work() -> float:
+    """Return a time that stands still while numba compiles and, where the system tells, others have the processor."""
+    return time.perf_counter() - _seconds_scheduled()[1] - seconds_compiled()
+
+
+def slowdown() -> float:
+    """Return how many times as long as its work this thread has taken so far, since others had the processor."""
+    run, waited = _seconds_scheduled()
+    return min(1.0 + waited / run, MOST_SLOWDOWN) if run else 1.0
+
+
+def _seconds_scheduled() -> tuple[float, float]:
+    """Return the seconds that this thread has run, and those that it has waited for a processor; 0 if not known."""
+    try:
+        run, waited = file_text(SCHEDULED).split()[:2]
+        return 1e-9 * int(run), 1e-9 * int(waited)
+    except (OSError, ValueError):
+        return 0.0, 0.0
