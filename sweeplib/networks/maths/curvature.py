@@ -36,7 +36,7 @@ from sweeplib.networks.numerics.low_discrepancy import low_discrepancy_normals
 SPACING = {2: (0.1, 8.0), 3: (0.3, 7.0), 4: (0.5, 6.5)}
 """The distance of equally spaced nodes by their dimension, and the radius at which they end."""
 RESOLVED = 2.0
-"""The largest (1 + 4 max Q_ii) h² that they resolve: with σ'⁴ of error functions, the density has this inverse width."""
+"""The largest (1 + 4 max Q_ii) h² that they resolve: the first is the inverse variance of a density with σ'⁴."""
 PARTS, PART = 8, 8192
 """Parts of Sobol' points, and the points of each."""
 MOST_PRODUCTS = 2**17
