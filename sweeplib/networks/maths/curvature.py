@@ -107,20 +107,20 @@ def unknown(p: int, n: int) -> Curvatures:
 
 def curvatures(network: Network, batch_size: int) -> tuple[Curvatures, Curvatures]:
     """Return the curvatures of a network with steps of so many fresh samples, and their errors."""
-    parts = [moments(network, part) for part in nodes(network)]
+    parts = [moments(network, *rule) for rule in nodes(network)]
     whole = _of_moments(network, _mean(parts), batch_size)
     if len(parts) == 1:
         return whole, Curvatures(*map(np.zeros_like, whole))
-    left = (_mean([*parts[:at], *parts[at + 1 :]]) for at in range(len(parts)))
-    without = zip(*(_of_moments(network, now, batch_size) for now in left), strict=True)
+    fewer = (_mean([*parts[:at], *parts[at + 1 :]]) for at in range(len(parts)))
+    others = zip(*(_of_moments(network, now, batch_size) for now in fewer), strict=True)
     factor = 3.0 * math.sqrt(len(parts) - 1.0)
-    return whole, Curvatures(*(factor * np.std(values, axis=0) for values in without))
+    return whole, Curvatures(*(factor * np.std(values, axis=0) for values in others))
 
 
 def _of_moments(network: Network, now: Moments, batch_size: int) -> Curvatures:
     p, n, d, trained = len(network.a), len(network.factor), network.d, network.epsilon > 0.0
-    bulk, outliers = (np.linalg.eigvalsh(matrix) / d for matrix in (now.bulk, now.K[: p * n, : p * n]))
-    joint = np.linalg.eigvalsh(now.K) / d if trained else np.zeros(len(now.K))
+    matrices = now.bulk, now.K[: p * n, : p * n], now.K if trained else np.zeros_like(now.K)
+    bulk, outliers, joint = (np.asarray(np.linalg.eigvalsh(matrix) / d, float) for matrix in matrices)
     every = np.concatenate([joint if trained else outliers, bulk if n < d else bulk[:0]])
     extremes = np.array([every.min(), every.max()])
     return Curvatures(bulk, outliers, joint, extremes, batch_sharpness(network, now, batch_size))
@@ -131,17 +131,17 @@ def batch_sharpness(network: Network, now: Moments, batch_size: int) -> Array:
 
     In Σ g_sᵀ H_t g_v over the samples s, t, v of a batch, all are one, two are one in three ways, or none.
     """
-    d, p, rest = network.d, len(network.a), 1.0 / batch_size
+    d, p, share = network.d, len(network.a), 1.0 / batch_size
     outside = (d - len(network.factor)) * (now.bulk * now.noise).sum() / p**2 if d < math.inf else 0.0
     of_two = ((now.K * now.C).sum() + outside) / d**2 + 2.0 * now.cross @ now.gradient
     of_three = now.gradient @ now.K @ now.gradient / d**2
-    curvature = rest**2 * (now.single + (batch_size - 1) * (of_two + (batch_size - 2) * of_three))
-    return np.asarray(curvature / (rest * now.square + (1.0 - rest) * now.gradient @ now.gradient / d))
+    curvature = share**2 * (now.single + (batch_size - 1) * (of_two + (batch_size - 2) * of_three))
+    return np.asarray(curvature / (share * now.square + (1.0 - share) * now.gradient @ now.gradient / d))
 
 
-def moments(network: Network, part: Part) -> Moments:
-    """Return the moments of a network by the nodes of one part, a few at a time."""
-    (u, weight), width = part, len(network.a) * (len(network.factor) + 1)
+def moments(network: Network, u: Array, weight: Array) -> Moments:
+    """Return the moments of a network by nodes u (n, m) and their weights (m,), a few at a time."""
+    width = len(network.a) * (len(network.factor) + 1)
     step = max(64, MOST_TERMS // width)
     chunks = (slice(start, start + step) for start in range(0, len(weight), step))
     terms = [_terms(network, u[:, chunk], weight[chunk]) for chunk in chunks]
@@ -224,7 +224,7 @@ def spaced(n: int) -> list[Part]:
     """Return equally spaced nodes inside a sphere, by the parity of their places: none is at zero."""
     step, reach = SPACING[n]
     places = np.indices((2 * round(reach / step) + 1,) * n).reshape(n, -1)
-    u = step * (places - round(reach / step) + 0.37)
+    u = np.asarray(step * (places - round(reach / step) + 0.37), float)
     inside, odd = (u**2).sum(axis=0) <= reach**2, places.sum(axis=0) % 2 == 1
     return [_with_density(u[:, inside & chosen]) for chosen in (odd, ~odd)]
 
