@@ -1,13 +1,15 @@
 """Hessians against finite differences of the risk, batch sharpness against gradients and Hessians of samples."""
 
+from functools import partial
 from math import sqrt
 
 import numpy as np
 import pytest
 
 from sweeplib import InputError, Overlaps, Problem, simulate
+from sweeplib.networks.kernels.labels import labels
 from sweeplib.networks.maths.activations import activation
-from sweeplib.networks.maths.curvature import values_of
+from sweeplib.networks.maths.curvature import Network, batch_sharpness, moments, nodes, values_of
 from sweeplib.networks.maths.expectations import expectations
 
 START = Overlaps([[1, 0.2], [0.2, 0.8]], [[0.3, 0.1], [0, 0.4]], np.eye(2))
@@ -34,6 +36,18 @@ def test_numbers_of_another_code() -> None:
     gradient, noise = recorded("gradient_norm", "noise_trace", d=10**9)
     assert 4e9 * gradient**2 == pytest.approx(0.10636644, rel=1e-7)
     assert 4 * noise == pytest.approx(0.18682198, rel=1e-7)
+
+
+def test_parts_of_the_batch_sharpness_of_another_code() -> None:
+    """E[cᵀhc], E[Σ h_ij c_i (Dλ)_j], E[(Dλ)ᵀh(Dλ)] and tr E[h]V at d → ∞, by Sobol' points there."""
+    d, layer = 1e9, np.array([1.0, -0.7])
+    label = partial(labels, "committee", "erf", a_star=np.ones(2))
+    network = Network(START.factor(), layer, activation("erf"), label, None, 0.1, d, 0.0)
+    now = next(moments(network, *rule) for rule in nodes(network))
+    of_three = 4 * now.gradient @ now.K @ now.gradient
+    parts = 4 * now.single, 4 * d * now.cross @ now.gradient, of_three, (now.bulk * now.noise).sum()
+    np.testing.assert_allclose(parts, [0.019961, 0.009490, 0.007414, 0.018723], atol=2e-6)
+    assert batch_sharpness(network, now, 1) == pytest.approx(0.106845, abs=2e-5)
 
 
 def risks_of(name: str, d: int, p: int, a_star: np.ndarray):  # type: ignore[no-untyped-def]
