@@ -6,6 +6,7 @@ from typing import get_args
 
 from sweeplib.networks.dynamics import DYNAMICS, Dynamics
 from sweeplib.networks.dynamics.dynamics import OF_DRIFTS
+from sweeplib.networks.observables import OBSERVABLES
 from sweeplib.networks.problem import CORE, DEFAULTS, Feature, Limit, Problem
 from sweeplib.networks.problem.combinations import COMBINATIONS, WIDTHS
 from sweeplib.networks.simulation.cases import WITHOUT_DRIFTS, WITHOUT_EXITS
@@ -71,6 +72,11 @@ def _limits(kinds: Mapping[str, type[Dynamics]]) -> Iterator[str]:
         finding = _listed(name for name, kind in kinds.items() if finds(kind))
         row = "`thresholds`", _beside(feature), _with_fields(f"no exits {words}")
         rows[row] = [f"all but {finding}" if finding else "all"]
+    of_observables: dict[tuple[str, str], list[str]] = {}
+    for name, observable in OBSERVABLES.items():
+        for keys, _, why in map(_row, observable.limits if OBSERVABLES.origin(name).startswith("sweeplib.") else ()):
+            of_observables.setdefault((keys, why), []).append(name)
+    rows |= {(keys, _listed(names), why): ["all"] for (keys, why), names in of_observables.items()}
     for feature, why in WITHOUT_DRIFTS:
         rows["`observables` by drifts", _beside(feature), _with_fields(why)] = ["all"]
     yield "| dynamics | refused | beside | why |"

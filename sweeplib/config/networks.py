@@ -34,6 +34,7 @@ LONG = 7
 def network_subject(config: SweepConfig, symbols: set[str]) -> Subject:
     """Return what a config says of networks; `symbols` are the names of its grid."""
     times, clock = recording_times(config.times, config.horizon)
+    _refuse_equal_rows(config)
     texts = {name: config.problem[name] for name in FORMULA_FIELDS if name in config.problem}
     formulas = {name: read for name in texts if (read := FormulaWithNames.of(texts[name], symbols)) is not None}
     whens = {f"dynamics.{name}.when": section.when for name, section in config.dynamics.items()}
@@ -55,6 +56,14 @@ def network_subject(config: SweepConfig, symbols: set[str]) -> Subject:
         figures=_figures,
         pair_by=_pair_by,
     )
+
+
+def _refuse_equal_rows(config: SweepConfig) -> None:
+    """Raise InputError for a derived second layer of several rows of a teacher: it would be one number for all."""
+    if "a_star" in config.derive and config.problem.get("k") != 1:
+        expected = "in `problem` a power law in the rows, `a_star: power(beta)`, also power(0); or a list"
+        text = config.derive["a_star"]
+        raise InputError("one number for all rows of the teacher", key="derive.a_star", value=text, expected=expected)
 
 
 def _recording(config: SweepConfig, times: tuple[float, ...]) -> Recording:

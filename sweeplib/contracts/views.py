@@ -21,6 +21,8 @@ SIZES = {
     "quantile": len(QUANTILES),
     "block": 1,
     "task": 1,
+    "outlier": STUDENTS * (STUDENTS + TEACHERS),
+    "joint_outlier": STUDENTS * (STUDENTS + TEACHERS + 1),
 }
 """The lengths of the dimensions of the views."""
 
@@ -44,7 +46,9 @@ def _overlaps(**other: Any) -> dict[str, Any]:
     result: dict[str, Any] = {
         name: np.einsum("nid,njd->nij", first, second) / DIMENSION for name, (first, second) in pairs.items()
     }
-    result |= _arrays(a=(STUDENTS,), a_star=(TEACHERS,), Delta=()) | {"expectations": expectations("erf")}
+    result |= _arrays(a=(STUDENTS,), a_star=(TEACHERS,), Delta=(), gamma=(), second_layer_rate=()) | {
+        "expectations": expectations("erf")
+    }
     result["of_labels"] = LabelMeans(Criterion("square", (), signs=False), "erf", "committee", "erf")
     return result | {"d": np.full(REPLICAS, DIMENSION), "batch_size": 2} | other
 

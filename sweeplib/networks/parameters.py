@@ -46,7 +46,7 @@ class NetworkParameters(Parameters):
 
     def texts(self) -> Collection[str]:
         """Return the fields whose values are names, formulas or laws."""
-        return NAMED_FIELDS.keys()
+        return NAMED_FIELDS.keys() - {"a_star"}
 
     def canonical(self, name: str, value: Any, key: str) -> Any:
         """Return the canonical spelling of an activation, a target or another name."""
@@ -56,7 +56,7 @@ class NetworkParameters(Parameters):
         """Return what second layers are, which have many types."""
         if name not in ("a", "a_star"):
             return None
-        laws = "; `normal` or `signs`" if name == "a" else ""
+        laws = "; `normal` or `signs`" if name == "a" else "; or `power(beta)`, a power law in the units"
         return f"a finite number, or a list of them, one per unit{laws}"
 
     def synonyms(self) -> Mapping[str, str]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sweeplib.engine.base.arrays import Array
 
 if TYPE_CHECKING:
+    from sweeplib.networks.maths.curvature import Curvatures
     from sweeplib.networks.maths.expectations import Risks
     from sweeplib.networks.problem import Problem
 
@@ -93,6 +94,7 @@ class OverlapView(View):
     expectations : the expectations of the problem: Gaussian ones, or those of a data law without a teacher, which have
         `risks` alone.
     d (n,), batch_size : input dimension, infinite unless given, and samples of a step, one unless given.
+    gamma, second_layer_rate (n,) : the learning rate, one unless given, and that of the second layer over it, or zero.
     refit : the function `refitted`, of the view and its arguments; by default that of infinitely many samples.
     b (n, p) : offsets of the units, zero unless given.
     of_labels : what gives the means over fresh labels, `LabelMeans`.
@@ -106,7 +108,9 @@ class OverlapView(View):
 
     companion: "Callable[[], tuple[OverlapView, float] | None]" = staticmethod(lambda: None)
 
-    dims: ClassVar[tuple[str, ...]] = ("student", "student_2", "teacher", "teacher_2", "block", "task", "quantile")
+    dims: ClassVar[tuple[str, ...]] = (
+        "student", "student_2", "teacher", "teacher_2", "block", "task", "quantile", "outlier", "joint_outlier",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -125,6 +129,8 @@ class OverlapView(View):
         of_labels: Any = None,
         by_block: Callable[[], Blocks] | None = None,
         by_task: Callable[[], tuple[Array, Array]] | None = None,
+        gamma: Array | None = None,
+        second_layer_rate: Array | None = None,
     ) -> None:
         self._Q, self._M, self._q = Q, M, q
         self.P, self.a, self.a_star, self.Delta, self.expectations = P, a, a_star, Delta, expectations
@@ -134,13 +140,16 @@ class OverlapView(View):
         self._refit = refit
         self.of_labels = of_labels
         self.by_block, self.by_task = by_block, by_task
+        self.gamma = np.ones(len(a)) if gamma is None else gamma
+        self.second_layer_rate = np.zeros(len(a)) if second_layer_rate is None else second_layer_rate
 
     @classmethod
     def sizes(cls, problem: "Problem") -> dict[str, int]:
-        """The widths p and k, and the number of blocks of inputs."""
+        """The widths p and k, the numbers of blocks of inputs and tasks, and those of outliers of Hessians."""
         units = {"student": problem.p, "student_2": problem.p, "teacher": problem.k, "teacher_2": problem.k}
         more = {"block": len(problem.blocks[0]), "task": len(problem.course.a_star), "quantile": len(QUANTILES)}
-        return units | more
+        outliers = problem.p * (problem.p + problem.k)
+        return units | more | {"outlier": outliers, "joint_outlier": outliers + problem.p}
 
     @cached_property
     def Q(self) -> Array:
@@ -177,6 +186,12 @@ class OverlapView(View):
         Q, M, P = self.blocks.weighted()
         of_problem = self.a, self.a_star, self.Delta, self.expectations
         return OverlapView(Q, M, P, *of_problem, None, self.d, self.batch_size, self._refit, self.b, self.of_labels)
+
+    @cached_property
+    def curvatures(self) -> "tuple[Curvatures, Curvatures]":
+        """The curvatures at the n networks, and their errors."""
+        curvatures: tuple[Curvatures, Curvatures] = self.of_labels.curvatures(self)
+        return curvatures
 
     def refitted(self, samples: NDArray[np.int64], ridge: Array) -> Array:
         """The second layers (n, p) of ridge regressions on fresh samples (n,), 0 for infinitely many, at the view."""

@@ -16,9 +16,11 @@ from sweeplib.networks.views import QUANTILES, OverlapView, ParticleView, Traini
 PROBLEM = Problem(gamma=0.2, p=3, k=2, d=40, Delta=0.1, activation="erf")
 REUSED = replace(PROBLEM, samples=20)
 SIZES = {"seed": 2, "time": 3, "quantile": len(QUANTILES), "student": 3, "student_2": 3, "teacher": 2, "teacher_2": 2}
-SIZES |= {"block": 1, "task": 1}
+SIZES |= {"block": 1, "task": 1, "outlier": 15, "joint_outlier": 18}
 LINEAR = {"risk_of_block"}
 """The observables of linear students alone."""
+OF_BOTH_LAYERS = {"joint_hessian_outliers"}
+"""The observables of students whose second layer is trained."""
 
 
 @pytest.fixture(params=[name for name in OBSERVABLES if OBSERVABLES[name].is_of(TrainingView)])
@@ -30,6 +32,7 @@ def observable(request):
 def recorded(observable):
     problem, dynamics = (PROBLEM, "sgd_chain") if observable.is_of(OverlapView) else (REUSED, "sgd")
     problem = replace(problem, activation="linear") if observable.name in LINEAR else problem
+    problem = replace(problem, second_layer_rate=0.5) if observable.name in OF_BOTH_LAYERS else problem
     ds = simulate(problem, dynamics, times=[0.0, 0.5, 1.0], seeds=range(2), observables=[observable.name])
     return ds[observable.name]
 

@@ -104,7 +104,7 @@ def same_at_all_d(values: xr.DataArray) -> xr.DataArray:
 def ones(layer: xr.DataArray) -> xr.DataArray:
     """Return a mask: where all units of a second layer have the weight 1, given as a number or a text.
 
-    The text is a list of numbers, or the name of a law.
+    The text is a list of numbers, or the name of a law, such as `signs` or `power(1.5)`.
     """
     if layer.dtype.kind not in "OU":
         return layer == 1.0
@@ -114,7 +114,7 @@ def ones(layer: xr.DataArray) -> xr.DataArray:
 
 def _all_one(text: str) -> bool:
     numbers = str(text).strip("[()]").split(",")
-    return not str(text).isalpha() and all(float(number) == 1.0 for number in numbers if number.strip())
+    return not str(text)[:1].isalpha() and all(float(number) == 1.0 for number in numbers if number.strip())
 
 
 def with_plain_steps(ds: xr.Dataset) -> xr.DataArray:

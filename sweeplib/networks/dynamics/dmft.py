@@ -189,6 +189,11 @@ class Dmft(StepDynamics):
         def view(of: Callable[[Array], Array], **more: Any) -> TwoTimeView:
             more |= {"C": lambda: of(two_times("C")), "R": lambda: of(two_times("R"))}
             more |= {"refit": replicas.refitted, "of_labels": replicas.of_labels, "training_risk": of(training_risk)}
+            more |= {
+                "d": replicas.d,
+                "gamma": replicas.gamma,
+                "second_layer_rate": replicas.parameters["second_layer_rate"],
+            }
             problem = replicas.a_star, replicas.Delta, replicas.expectations
             return TwoTimeView(of(Q), of(M), replicas.P, of(a), *problem, **more)
 

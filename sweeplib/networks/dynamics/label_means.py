@@ -26,10 +26,11 @@ from sweeplib.engine.base.late_modules import scipy
 from sweeplib.networks.kernels.labels import labels
 from sweeplib.networks.kernels.losses import means_of
 from sweeplib.networks.maths.activations import activation
+from sweeplib.networks.maths.curvature import Curvatures, Network, curvatures, unknown
 from sweeplib.networks.maths.overlaps import lower_factors
 from sweeplib.networks.numerics.compiled import call_by_address, function_values, pointer
 from sweeplib.networks.numerics.low_discrepancy import low_discrepancy_normals
-from sweeplib.networks.problem import LOSSES, Criterion
+from sweeplib.networks.problem import DEFAULTS, LOSSES, Criterion
 from sweeplib.networks.views import Estimate, OverlapView
 
 REACH, SPACING = 7.5, 0.1
@@ -98,6 +99,30 @@ class LabelMeans:
         terms = SPACING * loss.reshape(f.shape) * lines.density
         least = ROUNDING * float(lines.weight @ np.abs(terms).sum(axis=1))
         return _estimate(lines, terms.sum(axis=1), 2.0 * terms[:, ::2].sum(axis=1), least)
+
+    @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
+    def curvatures(self, now: OverlapView) -> tuple[Curvatures, Curvatures]:
+        """The curvatures at n networks, and their errors; NaN for those that diverged."""
+        single = [self._curvatures(now, i) for i in range(len(now.a))]
+        value, error = (Curvatures(*map(np.array, zip(*values, strict=True))) for values in zip(*single, strict=True))
+        return value, error
+
+    def _curvatures(self, now: OverlapView, i: int) -> tuple[Curvatures, Curvatures]:
+        if not (np.isfinite(now.Q[i]).all() and np.isfinite(now.M[i]).all() and np.isfinite(now.a[i]).all()):
+            nothing = unknown(now.M.shape[1], sum(now.M.shape[1:]))
+            return nothing, nothing
+        series = activation(self.teacher).hermite if self.target == DEFAULTS["target"] else None
+        network = Network(
+            lower_factors(now.Q[i], now.M[i], now.P[i]),
+            now.a[i],
+            activation(self.student),
+            lambda lam_star: labels(self.target, self.teacher, lam_star, now.a_star[i]),
+            None if series is None else len(series) - 1,
+            float(now.Delta[i]),
+            float(now.d[i]),
+            float(now.second_layer_rate[i]),
+        )
+        return curvatures(network, now.batch_size)
 
     def _classification_error(self, now: OverlapView, i: int) -> Estimate:
         Delta, others = float(now.Delta[i]), sum(now.M.shape[1:]) - 1

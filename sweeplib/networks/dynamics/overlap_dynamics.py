@@ -82,7 +82,8 @@ class OverlapDynamics(Dynamics):
         of_problem = replicas.Delta, replicas.population
         steps = replicas.d, replicas.batch_size
         view = OverlapView(Q, M, replicas.P, a, replicas.a_star, *of_problem, q, *steps, replicas.refitted)
-        view.of_labels = replicas.of_labels
+        view.of_labels, view.gamma = replicas.of_labels, replicas.gamma
+        view.second_layer_rate = replicas.parameters["second_layer_rate"]
         if (lessons := replicas.lessons) is not None:
             view.by_task = lambda: lessons.layers(a, self.heads)
         if replicas.has_spectrum:

@@ -23,8 +23,7 @@ import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.maths.expectations import SLOW, Expectations
-from sweeplib.networks.maths.expectations.system import Drifts, System
-from sweeplib.networks.maths.mean_gradients import mean_gradient_products, resolution_of
+from sweeplib.networks.observables.gradient_norm import drifts_of, gradients_of_forms, squared_mean_gradients
 from sweeplib.networks.observables.observable import OBSERVABLES, Observable, is_inexact
 from sweeplib.networks.observables.risk import READS
 from sweeplib.networks.views import Estimate, OverlapView, TrainingView, TwoTimeView
@@ -45,36 +44,23 @@ def of_fresh_samples(now: OverlapView) -> Estimate:
 
 
 def _form_errors(now: OverlapView, rule: Expectations) -> Array:
-    """The errors (n,) of the trace where the forms of σ and σ' have misfits: that of E‖g‖², |σ'| at its bound."""
-    displacement = np.sqrt(2.0 * np.abs(rule.risks(now.Q, now.M, now.P, now.a, now.a_star)) + now.Delta)
-    of_units = np.linalg.norm(now.a, axis=1) / now.a.shape[1]
-    gradient = of_units * rule.lipschitz * displacement
-    off = of_units * (rule.slope_misfit * displacement + rule.lipschitz * rule.label_misfits(now.a, now.a_star))
+    """The errors (n,) of the trace where the forms of σ and σ' have misfits: that of E‖g‖²."""
+    gradient, off = gradients_of_forms(now, rule)
     return np.asarray((2.0 * gradient * off + off**2) / now.batch_size)
 
 
 def _by_rule(now: OverlapView, expectations: Expectations) -> Array:
     """Return the trace (n,) of the noise by the drifts of a rule: E‖g‖² less the square of the mean gradient."""
     d = np.asarray(now.d, dtype=float)
-    drifts = _drifts(now, expectations, 1.0)
+    drifts = drifts_of(now, expectations, 1.0)
     near, far = (
-        _drifts(now, expectations, 1.0 + step).Var - _drifts(now, expectations, 1.0 - step).Var
+        drifts_of(now, expectations, 1.0 + step).Var - drifts_of(now, expectations, 1.0 - step).Var
         for step in (UPDATE, 2.0 * UPDATE)
     )
     # V + (2/d) V', with V' = (8 near − far)/(12 h)
     variances = drifts.Var + (8.0 * near - far) / (6.0 * UPDATE * d)[:, None, None]
-    state = now.Q, now.M, now.P
-    resolution = resolution_of(expectations, *state, now.a, now.a_star, now.Delta)
-    products = mean_gradient_products(drifts.M, drifts.GF, *state, resolution)
-    second_moment, square = (np.einsum("nii->n", matrix) / now.a.shape[1] ** 2 for matrix in (variances, products))
-    return np.maximum(second_moment - square / d, 0.0) / now.batch_size
-
-
-def _drifts(now: OverlapView, expectations: Expectations, stretch: float) -> Drifts:
-    """The drifts of all systems, Ψ^Var at Ω times `stretch`."""
-    stretches = np.full(len(now.a), stretch)
-    systems = map(System, now.Q, now.M, now.P, now.a, now.a_star, now.Delta, stretches)
-    return Drifts(*map(np.array, zip(*(expectations.drifts_of(system) for system in systems), strict=True)))
+    second_moment = np.einsum("nii->n", variances) / now.a.shape[1] ** 2
+    return np.maximum(second_moment - squared_mean_gradients(now, expectations, drifts) / d, 0.0) / now.batch_size
 
 
 def of_training_set(now: TrainingView) -> Array | Estimate:

@@ -40,8 +40,9 @@ class Core:
     a: SecondLayer | SecondLayerLaw = parameter(1.0, "second layer of the student", "a", [1, -1])
     """second layer of the student at the start; one number for all units, one per unit, or a law by which each seed
     draws its own: `normal` has N(0, 1) numbers, `signs` ±1 of equal odds."""
-    a_star: SecondLayer = parameter(1.0, "second layer of the teacher", "a^*", 2.0)
-    """second layer of the teacher; one number for all units, or one per unit."""
+    a_star: SecondLayer | str = parameter(1.0, "second layer of the teacher", "a^*", 2.0)
+    """second layer of the teacher; one number for all units, one per unit, or `power(beta)`: a*_r = k r^−β/√(Σ_s
+    s^−2β), a power law in the unit r, so that f* = Σ α_r σ*(λ*_r) with Σ α_r² = 1."""
     second_layer_rate: NotNegative = parameter(
         0.0, "learning rate of the second layer over that of the first", r"\varepsilon", 1.0
     )

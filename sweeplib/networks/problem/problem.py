@@ -22,6 +22,7 @@ from sweeplib.networks.problem.parts import parts_of, refuse_of_parts
 from sweeplib.networks.problem.starts import STARTS
 from sweeplib.networks.problem.targets import canonical_target, target, with_numbers
 from sweeplib.networks.problem.tasks import TASKS, Course
+from sweeplib.networks.problem.teacher_layers import canonical_layer, teacher_layer
 from sweeplib.networks.problem.updates import UPDATES, Rule
 
 if TYPE_CHECKING:
@@ -198,6 +199,8 @@ class Problem(Core):
     def resolved(self, name: str) -> Any:
         """The value of a field; its default in place of another one that means the same."""
         value = getattr(self, name)
+        if name == "a_star" and isinstance(value, str):
+            value = teacher_layer(value, self.k)
         if name in ("a", "a_star"):
             return value[0] if isinstance(value, tuple) and len(set(value)) == 1 else value
         same = EQUIVALENT.get(name)
@@ -213,7 +216,7 @@ RESERVED.update(dir(Problem), ("of_parts",))
 RESERVED.difference_update(CORE)
 
 
-def checked_name(field: str, name: str, key: str) -> str:
+def checked_name(field: str, name: Any, key: str) -> Any:
     """The canonical spelling of `name`, a value of a field in `NAMED_FIELDS`; InputError at `key` for unknown names."""
     with errors_at(key):
         return NAMED_FIELDS[field](name)
@@ -227,7 +230,7 @@ def _registered_name(registry: Registry[Any]) -> Callable[[str], str]:
     return name_of
 
 
-NAMED_FIELDS: dict[str, Callable[[str], str]] = {
+NAMED_FIELDS: dict[str, Callable[[Any], Any]] = {
     "activation": canonical_name,
     "teacher_activation": canonical_name,
     "target": canonical_target,
@@ -238,9 +241,10 @@ NAMED_FIELDS: dict[str, Callable[[str], str]] = {
     "update": _registered_name(UPDATES),
     "schedule": canonical_schedule,
     "noise_schedule": lambda text: schedule(text).text,
+    "a_star": canonical_layer,
 }
 """The fields whose values are names, and functions that return the canonical spelling or raise InputError."""
-FORMULA_FIELDS = ("activation", "teacher_activation", "target", "schedule", "noise_schedule")
+FORMULA_FIELDS = ("activation", "teacher_activation", "target", "schedule", "noise_schedule", "a_star")
 """The named fields whose values may have numbers in them."""
 
 CHECKS: tuple[Callable[[Problem], None], ...] = (

@@ -16,6 +16,7 @@ import numpy as np
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.problem.data import DATA
 from sweeplib.networks.problem.problem import problem_expectations
+from sweeplib.networks.problem.teacher_layers import teacher_layer
 
 if TYPE_CHECKING:
     from sweeplib.networks.maths.expectations import Risks
@@ -62,5 +63,5 @@ def _risks(problem: "Problem", Q: Array, M: Array, W_star: Array, a: Array) -> A
     values = {name: np.full(n, getattr(problem, name)) for name in law.numbers}
     rule: Risks = law.expectations(problem.activation, problem_expectations(problem), **values)
     P = np.broadcast_to(W_star @ W_star.T / W_star.shape[1], (n, problem.k, problem.k)).copy()
-    a_star = np.broadcast_to(np.asarray(problem.a_star, float), (n, problem.k)).copy()
+    a_star = np.repeat(np.array([teacher_layer(problem.a_star, problem.k)]), n, axis=0)
     return rule.risks(Q, M, P, a, a_star)

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from sweeplib.networks.problem.tasks.tasks import TASKS, Course, Tasks
+from sweeplib.networks.problem.teacher_layers import teacher_layer
 
 if TYPE_CHECKING:
     from sweeplib.networks.problem.problem import Problem
@@ -10,8 +11,7 @@ if TYPE_CHECKING:
 
 def course(problem: "Problem") -> Course:
     """One task, of all rows."""
-    a_star = problem.a_star if isinstance(problem.a_star, tuple) else (problem.a_star,) * problem.k
-    return Course((a_star,))
+    return Course((teacher_layer(problem.a_star, problem.k),))
 
 
 TASKS.add(Tasks("single", course, in_turn=False))

@@ -1,0 +1,244 @@
+"""The curvature of the population risk and of single losses, at given overlaps: Hessians, and gᵀHg of batches.
+
+With L = ½E² of a sample, E = y − f and x = (u/√d, its part outside of the rows' span), u ~ N(0, I_n) the n = p + k
+coordinates in which the fields are λ̂ = L u, the gradient and the Hessian of a loss by W and by √(d/ε) a, so that one
+rate γ is that of both layers, are g = −E ∇f and H = ∇f ∇fᵀ − E ∇²f, with
+
+    √d ∇f = v/p,  v = (s_i u_a | √ε σ_l),  s_i = a_i σ'(λ_i);   d ∇²f = B/p,  B_(ia),(ib) = a_i σ''(λ_i) u_a u_b,
+    B_(ia),i = √ε σ'(λ_i) u_a.
+
+The Hessian of the population risk R is the mean of H, without noise: each of the p eigenvalues of
+
+    d E[H] = E[s_i s_j]/p² − δ_ij E[a_i σ''(λ_i) (f* − f)]/p
+
+in all d − n directions outside of the span, the *bulk*, and those of the matrix K = E[v vᵀ]/p² − E[(f* − f) B]/p. What
+lies outside of the span enters through ρ = ‖x‖² with means ρ₁ = E[ρ | u] and ρ₂ = E[ρ² | u] that are known for every
+d, and the label noise is averaged over in closed form: costs do not depend on d, and n_b is only a number.
+
+Means over u are sums over nodes: of Gauss and Hermite for polynomials, equally spaced in up to four dimensions, else
+Sobol' points. The error is three standard errors by leaving out parts of the nodes in turn.
+"""
+
+import math
+from collections.abc import Callable
+from functools import cache
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.maths.activations import Activation
+from sweeplib.networks.maths.expectations import gauss
+from sweeplib.networks.numerics.compiled import function_values
+from sweeplib.networks.numerics.low_discrepancy import low_discrepancy_normals
+
+SPACING = {2: (0.1, 8.0), 3: (0.3, 7.0), 4: (0.5, 6.5)}
+"""The distance of equally spaced nodes by their dimension, and the radius at which they end."""
+RESOLVED = 2.0
+"""The largest (1 + 4 max Q_ii) h² that they resolve: the first is the inverse variance of a density with σ'⁴."""
+PARTS, PART = 8, 8192
+"""Parts of Sobol' points, and the points of each."""
+MOST_PRODUCTS = 2**17
+"""The most nodes of a product of rules of Gauss and Hermite."""
+MOST_TERMS = 2**17
+"""About the most numbers of a matrix of values at nodes, which fits into a cache."""
+STEP = 2.0**-10
+"""Of the differences of σ' that are σ'': their error is ∝ its fourth power, 10⁻¹³."""
+
+Part = tuple[Array, Array]
+"""Nodes u (n, m), and their weights (m,), whose sum is one."""
+
+
+class Network(NamedTuple):
+    """A student at given covariances of its fields, and its task.
+
+    factor (n, n) : L, teacher rows first. a (p,) : its second layer. student : its activation.
+    labels : function of λ* (k, m) that returns f* (m,). teacher_degree : that of the polynomial f*, None for others.
+    Delta : the variance of label noise. d : the dimension. epsilon : the second layer's rate over that of the first.
+    """
+
+    factor: Array
+    a: Array
+    student: Activation
+    labels: Callable[[Array], Array]
+    teacher_degree: int | None
+    Delta: float
+    d: float
+    epsilon: float
+
+
+class Moments(NamedTuple):
+    """Means over the samples of a network; all are sums over nodes.
+
+    bulk (p, p), K : as above. noise (p, p), C : E[E² s_i s_j] and E[E² v vᵀ]/p².
+    gradient : E[E v]/p. cross : y of E[gᵀH] E[g] = y · gradient. square, single : E‖g‖² and E[gᵀHg] of a sample.
+    """
+
+    bulk: Array
+    K: Array
+    noise: Array
+    C: Array
+    gradient: Array
+    cross: Array
+    square: Array
+    single: Array
+
+
+class Curvatures(NamedTuple):
+    """What is known of the curvature at one network, or at n with a first axis.
+
+    bulk (p,) : the eigenvalues of the Hessian of R in each direction outside of the span, ascending.
+    outliers (p (p + k),), joint (p (p + k + 1),) : those inside, by the first layer and by both; 0 without the latter.
+    extremes (2,) : the smallest and the largest of all, by what is trained. batch () : the batch sharpness.
+    """
+
+    bulk: Array
+    outliers: Array
+    joint: Array
+    extremes: Array
+    batch: Array
+
+
+def unknown(p: int, n: int) -> Curvatures:
+    """Return NaN in place of the curvatures of a network that diverged."""
+    return Curvatures(*(np.full(shape, np.nan) for shape in ((p,), (p * n,), (p * (n + 1),), (2,), ())))
+
+
+def curvatures(network: Network, batch_size: int) -> tuple[Curvatures, Curvatures]:
+    """Return the curvatures of a network with steps of so many fresh samples, and their errors."""
+    parts = [moments(network, *rule) for rule in nodes(network)]
+    whole = _of_moments(network, _mean(parts), batch_size)
+    if len(parts) == 1:
+        return whole, Curvatures(*map(np.zeros_like, whole))
+    fewer = (_mean([*parts[:at], *parts[at + 1 :]]) for at in range(len(parts)))
+    others = zip(*(_of_moments(network, now, batch_size) for now in fewer), strict=True)
+    factor = 3.0 * math.sqrt(len(parts) - 1.0)
+    return whole, Curvatures(*(factor * np.std(values, axis=0) for values in others))
+
+
+def _of_moments(network: Network, now: Moments, batch_size: int) -> Curvatures:
+    p, n, d, trained = len(network.a), len(network.factor), network.d, network.epsilon > 0.0
+    matrices = now.bulk, now.K[: p * n, : p * n], now.K if trained else np.zeros_like(now.K)
+    bulk, outliers, joint = (np.asarray(np.linalg.eigvalsh(matrix) / d, float) for matrix in matrices)
+    every = np.concatenate([joint if trained else outliers, bulk if n < d else bulk[:0]])
+    extremes = np.array([every.min(), every.max()])
+    return Curvatures(bulk, outliers, joint, extremes, batch_sharpness(network, now, batch_size))
+
+
+def batch_sharpness(network: Network, now: Moments, batch_size: int) -> Array:
+    """Return E[gᵀHg]/E‖g‖² of the gradients and Hessians of batches of n_b fresh samples.
+
+    In Σ g_sᵀ H_t g_v over the samples s, t, v of a batch, all are one, two are one in three ways, or none.
+    """
+    d, p, share = network.d, len(network.a), 1.0 / batch_size
+    outside = (d - len(network.factor)) * (now.bulk * now.noise).sum() / p**2 if d < math.inf else 0.0
+    of_two = ((now.K * now.C).sum() + outside) / d**2 + 2.0 * now.cross @ now.gradient
+    of_three = now.gradient @ now.K @ now.gradient / d**2
+    curvature = share**2 * (now.single + (batch_size - 1) * (of_two + (batch_size - 2) * of_three))
+    return np.asarray(curvature / (share * now.square + (1.0 - share) * now.gradient @ now.gradient / d))
+
+
+def moments(network: Network, u: Array, weight: Array) -> Moments:
+    """Return the moments of a network by nodes u (n, m) and their weights (m,), a few at a time."""
+    width = len(network.a) * (len(network.factor) + 1)
+    step = max(64, MOST_TERMS // width)
+    chunks = (slice(start, start + step) for start in range(0, len(weight), step))
+    terms = [_terms(network, u[:, chunk], weight[chunk]) for chunk in chunks]
+    return Moments(*(np.asarray(sum(values)) for values in zip(*terms, strict=True)))
+
+
+def _terms(network: Network, u: Array, weight: Array) -> Moments:
+    """Return the terms of the moments at some nodes u (n, m)."""
+    (n, m), p, d, epsilon = u.shape, len(network.a), network.d, network.epsilon
+    fields, root = network.factor @ u, math.sqrt(epsilon)
+    value, slope, bend = values_of(network.student, fields[n - p :])
+    s, t = network.a[:, None] * slope, network.a[:, None] * bend
+    r = network.labels(fields[: n - p]) - network.a @ value / p
+    square, cube = r**2 + network.Delta, r**3 + 3.0 * r * network.Delta
+    v = np.concatenate([(s[:, None, :] * u).reshape(p * n, m), root * value])
+    rho = 1.0 + ((u**2).sum(axis=0) - n) / d
+    rho_square = rho**2 + (2.0 * (d - n) / d**2 if d < math.inf else 0.0)
+
+    S, S_a = (s**2).sum(axis=0), epsilon / d * (value**2).sum(axis=0)
+    norm = (S * rho + S_a) / p**2
+    fourth = (S**2 * rho_square + 2.0 * S * S_a * rho + S_a**2) / p**4
+    along = ((s**2 * t).sum(axis=0) * rho_square + 2.0 * epsilon / d * (s * slope * value).sum(axis=0) * rho) / p**3
+    of_rows = ((s * t * rho + epsilon / d * value * slope)[:, None, :] * u).reshape(p * n, m)
+    bent = np.concatenate([of_rows, root * s * slope * rho]) / p
+    return Moments(
+        (s * weight) @ s.T / p**2 - np.diag(t @ (weight * r)) / p,
+        (v * weight) @ v.T / p**2 - _bends(t, root * slope, u, weight * r) / p,
+        (s * weight * square) @ s.T,
+        (v * weight * square) @ v.T / p**2,
+        v @ (weight * r) / p,
+        (v @ (weight * r * norm) - bent @ (weight * square)) / (p * d),
+        np.asarray(weight @ (square * norm)),
+        np.asarray(weight @ (square * fourth - cube * along)),
+    )
+
+
+def _bends(t: Array, of_layer: Array, u: Array, weight: Array) -> Array:
+    """Return the sum of weight · B, of a_i σ'' (p, m) and √ε σ' (p, m)."""
+    (p, _), n = t.shape, len(u)
+    out = np.zeros((p * (n + 1), p * (n + 1)))
+    for i in range(p):
+        rows = slice(i * n, (i + 1) * n)
+        out[rows, rows] = (u * (t[i] * weight)) @ u.T
+        out[rows, p * n + i] = out[p * n + i, rows] = u @ (of_layer[i] * weight)
+    return out
+
+
+def values_of(student: Activation, fields: Array) -> tuple[Array, Array, Array]:
+    """Return σ, σ' and σ'' of fields (p, m); σ'' by differences of σ'."""
+    value, slope = (function_values(function, fields) for function in (student.value, student.derivative))
+    near, far = (
+        function_values(student.derivative, fields + step) - function_values(student.derivative, fields - step)
+        for step in (STEP, 2.0 * STEP)
+    )
+    return value, slope, (8.0 * near - far) / (12.0 * STEP)
+
+
+def nodes(network: Network) -> list[Part]:
+    """Return the parts of the nodes for a network, each a rule by itself."""
+    n, degrees = len(network.factor), (network.student.hermite, network.teacher_degree)
+    if degrees[0] is not None and degrees[1] is not None:
+        degree = len(degrees[0]) - 1
+        # of σ'⁴ E² ‖x‖⁴, the highest
+        count = (4 * (degree - 1) + 2 * max(degree, degrees[1]) + 4) // 2 + 1
+        if count**n <= MOST_PRODUCTS:
+            return [products(n, count)]
+    narrow = 1.0 + 4.0 * (network.factor[n - len(network.a) :] ** 2).sum(axis=1).max()
+    return spaced(n) if n in SPACING and narrow * SPACING[n][0] ** 2 <= RESOLVED else sobol(n)
+
+
+@cache
+def products(n: int, count: int) -> Part:
+    """Return the product of n rules of Gauss and Hermite of so many nodes."""
+    x, weight = map(np.array, gauss.normal(count))
+    return np.array(list(product(x, repeat=n))).T, np.prod(list(product(weight, repeat=n)), axis=1)
+
+
+@cache
+def spaced(n: int) -> list[Part]:
+    """Return equally spaced nodes inside a sphere, by the parity of their places: none is at zero."""
+    step, reach = SPACING[n]
+    places = np.indices((2 * round(reach / step) + 1,) * n).reshape(n, -1)
+    u = np.asarray(step * (places - round(reach / step) + 0.37), float)
+    inside, odd = (u**2).sum(axis=0) <= reach**2, places.sum(axis=0) % 2 == 1
+    return [_with_density(u[:, inside & chosen]) for chosen in (odd, ~odd)]
+
+
+def _with_density(u: Array) -> Part:
+    weight = np.exp(-0.5 * (u**2).sum(axis=0))
+    return u, weight / weight.sum()
+
+
+@cache
+def sobol(n: int) -> list[Part]:
+    """Return parts of randomised Sobol' points, which are independent of each other."""
+    return [(low_discrepancy_normals(0, 0, at, n, PART), np.full(PART, 1.0 / PART)) for at in range(PARTS)]
+
+
+def _mean(parts: list[Moments]) -> Moments:
+    return Moments(*(np.asarray(sum(values) / len(parts)) for values in zip(*parts, strict=True)))

@@ -1,0 +1,70 @@
+"""Norm of the gradient of the population risk by the first layer, ‖∇R‖ = √(tr DΩDᵀ/(p² d)), in R^{pd} also on spheres.
+
+It is a function of the drifts of the overlaps (`mean_gradients`), in closed form where these are.
+"""
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.maths.expectations import SLOW, Expectations
+from sweeplib.networks.maths.expectations.system import Drifts, System
+from sweeplib.networks.maths.mean_gradients import mean_gradient_products, resolution_of
+from sweeplib.networks.observables.observable import OBSERVABLES, Observable, is_inexact
+from sweeplib.networks.observables.risk import READS
+from sweeplib.networks.views import Estimate, OverlapView
+
+
+@np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
+def gradient_norm(now: OverlapView) -> Estimate:
+    """The norm (n,)."""
+    rule = now.expectations
+    assert isinstance(rule, Expectations)  # there is a teacher
+    norm = _by_rule(now, rule)
+    if rule.finer:
+        return Estimate(norm, SLOW * np.abs(norm - _by_rule(now, rule.finer)))
+    return Estimate(norm, np.zeros(len(norm)) if rule.exact else gradients_of_forms(now, rule)[1])
+
+
+def _by_rule(now: OverlapView, rule: Expectations) -> Array:
+    return np.sqrt(squared_mean_gradients(now, rule, drifts_of(now, rule, 0.0)) / now.d)
+
+
+def squared_mean_gradients(now: OverlapView, rule: Expectations, drifts: Drifts) -> Array:
+    """Return d ‖∇R‖² (n,) by the drifts of a rule."""
+    state = now.Q, now.M, now.P
+    resolution = resolution_of(rule, *state, now.a, now.a_star, now.Delta)
+    products = mean_gradient_products(drifts.M, drifts.GF, *state, resolution)
+    return np.asarray(np.einsum("nii->n", products) / now.a.shape[1] ** 2)
+
+
+def drifts_of(now: OverlapView, rule: Expectations, stretch: float) -> Drifts:
+    """Return the drifts of all systems, Ψ^Var at Ω times `stretch`, or any for 0."""
+    stretches = np.full(len(now.a), stretch)
+    systems = map(System, now.Q, now.M, now.P, now.a, now.a_star, now.Delta, stretches)
+    return Drifts(*map(np.array, zip(*(rule.drifts_of(system) for system in systems), strict=True)))
+
+
+def gradients_of_forms(now: OverlapView, rule: Expectations) -> tuple[Array, Array]:
+    """Return bounds (n,) of √E‖g‖² and of its error, |σ'| at its bound, where the forms of σ and σ' have misfits."""
+    displacement = np.sqrt(2.0 * np.abs(rule.risks(now.Q, now.M, now.P, now.a, now.a_star)) + now.Delta)
+    of_units = np.linalg.norm(now.a, axis=1) / now.a.shape[1]
+    gradient = of_units * rule.lipschitz * displacement
+    return gradient, of_units * (
+        rule.slope_misfit * displacement + rule.lipschitz * rule.label_misfits(now.a, now.a_star)
+    )
+
+
+OBSERVABLES.add(
+    Observable(
+        "gradient_norm",
+        gradient_norm,
+        (),
+        "norm of the gradient of the population risk",
+        r"\|\nabla \mathcal{R}\|",
+        reads=READS | {"d"},
+        uses_drifts=True,
+        estimated=is_inexact,
+        needs_teacher=True,
+        least=0.0,
+    ),
+)

@@ -1,0 +1,131 @@
+"""Eigenvalues of the Hessian of the population risk, and the sharpness.
+
+The Hessian is that by all weights, in R^{pd} also for students on the sphere; weight decay is not in it. Of its p d
+eigenvalues by the first layer, p are in each of the d − p − k directions outside of the span of all rows,
+`hessian_bulk`, and p (p + k) belong to directions inside, `hessian_outliers`. Where the second layer is trained, at the
+rate ε γ/d, there are p more of both layers, in coordinates in which both have the rate γ: `joint_hessian_outliers`.
+
+Gradient descent with the rate γ on a quadratic risk diverges where `sharpness`, γ times the largest eigenvalue, is
+above 2 (Cohen et al., arXiv 2103.00065). It is of order γ/d: steps of single samples end elsewhere
+(`batch_sharpness`). `least_curvature` is γ times the smallest eigenvalue, negative at saddles.
+"""
+
+from typing import Any
+
+from sweeplib.networks.maths.activations import activation
+from sweeplib.networks.maths.activations.activation import kinks
+from sweeplib.networks.observables.observable import OBSERVABLES, Observable
+from sweeplib.networks.observables.risk import READS
+from sweeplib.networks.problem import Limit
+from sweeplib.networks.views import Estimate, OverlapView
+
+MOST = 400
+"""The most outliers of a Hessian, whose eigenvalues take a tenth of a second, with their errors."""
+DIRECTIONS = Limit(
+    "d",
+    "no direction for each row",
+    "at least p + k = {problem.p} + {problem.k} where a Hessian is recorded",
+    where=lambda problem: problem.p + problem.k > problem.d,
+)
+WIDTH = Limit(
+    "p",
+    "too large a Hessian",
+    f"p (p + k) of at most {MOST} where its eigenvalues are recorded",
+    where=lambda problem: problem.p * (problem.p + problem.k) > MOST,
+)
+SMOOTH = Limit(
+    "activation",
+    "a slope that jumps",
+    "a smooth activation where a Hessian is recorded",
+    where=lambda problem: bool(kinks(activation(problem.activation))),
+)
+BOTH_LAYERS = Limit(
+    "second_layer_rate", "a second layer that is not trained", "a rate above 0; or `hessian_outliers`",
+    where=lambda problem: not problem.trains_second_layer,
+)  # fmt: skip
+
+
+def bulk(now: OverlapView) -> Estimate:
+    """The eigenvalues (n, p) in each direction outside of the span, ascending."""
+    return Estimate(*(curvatures.bulk for curvatures in now.curvatures))
+
+
+def outliers(now: OverlapView) -> Estimate:
+    """The eigenvalues (n, p (p + k)) inside the span, ascending."""
+    return Estimate(*(curvatures.outliers for curvatures in now.curvatures))
+
+
+def joint_outliers(now: OverlapView) -> Estimate:
+    """The eigenvalues (n, p (p + k + 1)) of both layers inside the span, ascending."""
+    return Estimate(*(curvatures.joint for curvatures in now.curvatures))
+
+
+def sharpness(now: OverlapView) -> Estimate:
+    """The largest eigenvalue times γ (n,)."""
+    return Estimate(*(now.gamma * curvatures.extremes[:, 1] for curvatures in now.curvatures))
+
+
+def least_curvature(now: OverlapView) -> Estimate:
+    """The smallest eigenvalue times γ (n,)."""
+    return Estimate(*(now.gamma * curvatures.extremes[:, 0] for curvatures in now.curvatures))
+
+
+SHARED: dict[str, Any] = {"uses_drifts": True, "needs_teacher": True, "estimated": lambda problem: True}
+"""What all observables of second derivatives have."""
+LIMITS = SMOOTH, DIRECTIONS, WIDTH
+OF_W = READS | {"d"}
+OF_STEPS = OF_W | {"gamma", "second_layer_rate"}
+
+for observable in (
+    Observable(
+        "hessian_bulk",
+        bulk,
+        ("student",),
+        "eigenvalues of the Hessian outside of the span of the rows",
+        r"\lambda^{\mathrm{bulk}}",
+        reads=OF_W,
+        limits=LIMITS,
+        **SHARED,
+    ),
+    Observable(
+        "hessian_outliers",
+        outliers,
+        ("outlier",),
+        "eigenvalues of the Hessian in the span of the rows",
+        r"\lambda^{\mathrm{out}}",
+        reads=OF_W,
+        limits=LIMITS,
+        **SHARED,
+    ),
+    Observable(
+        "joint_hessian_outliers",
+        joint_outliers,
+        ("joint_outlier",),
+        "eigenvalues of the Hessian of both layers in the span of the rows",
+        r"\lambda^{\mathrm{out}}_{W, a}",
+        reads=OF_W | {"second_layer_rate"},
+        limits=(*LIMITS, BOTH_LAYERS),
+        **SHARED,
+    ),
+    Observable(
+        "sharpness",
+        sharpness,
+        (),
+        "learning rate times the largest eigenvalue of the Hessian",
+        r"\gamma \lambda_{\max}",
+        reads=OF_STEPS,
+        limits=LIMITS,
+        **SHARED,
+    ),
+    Observable(
+        "least_curvature",
+        least_curvature,
+        (),
+        "learning rate times the smallest eigenvalue of the Hessian",
+        r"\gamma \lambda_{\min}",
+        reads=OF_STEPS,
+        limits=LIMITS,
+        **SHARED,
+    ),
+):
+    OBSERVABLES.add(observable)
