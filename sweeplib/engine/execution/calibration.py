@@ -296,14 +296,14 @@ def plan_on(path: Path, measured_on: str) -> Mapping[str, Any]:
     return plan if plan.get("measured_on") == measured_on else {"dynamics": {}}
 
 
-def _extrapolated(pilots: Sequence[Pilot], known: Mapping[str, Cost], least: Mapping[str, float]) -> dict[str, Cost]:
-    """Return the cost of a case of each pilot: known, or its work at the rate of the costliest known pilot.
+def _extrapolated(pilots: Sequence[Pilot], measured: Mapping[str, Cost], least: Mapping[str, float]) -> dict[str, Cost]:
+    """Return the cost of a case of each pilot: measured, or its work at the rate of the costliest measured pilot.
 
     Rates are per dynamics; without one, costs are those of the simulator's model. `least` has lower bounds of the cost
     of pilots that exceeded their time.
     """
     rates: dict[str, float] = {}
-    seconds = {**least, **{name: cost.seconds for name, cost in known.items()}}
+    seconds = {**least, **{name: cost.seconds for name, cost in measured.items()}}
     for pilot in sorted(pilots, key=lambda pilot: pilot.work_a_case):
         if pilot.name in seconds and pilot.work_a_case > 0.0:  # no work: a run of no step
             rates[pilot.dynamics] = seconds[pilot.name] / pilot.work_a_case
@@ -314,6 +314,6 @@ def _extrapolated(pilots: Sequence[Pilot], known: Mapping[str, Cost], least: Map
         return pilot.cases[0].simulator.seconds(pilot.cases[0])
 
     return {
-        pilot.name: known.get(pilot.name) or Cost(least.get(pilot.name, guess(pilot)), False, GUESSED)
+        pilot.name: measured.get(pilot.name) or Cost(least.get(pilot.name, guess(pilot)), False, GUESSED)
         for pilot in pilots
     }

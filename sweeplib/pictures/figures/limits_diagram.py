@@ -105,11 +105,11 @@ def _panel(axes: Axes, subset: xr.Dataset) -> None:
     plain_ticks(axes.yaxis, (1.0, 3.0))
     for title, (power, dash) in LINES.items():
         axes.plot(ends**power, ends, color=INK, linewidth=0.9, linestyle=dash, zorder=1, gid=title)
-    asked, added = is_asked(subset, limit), is_added(subset, limit)
-    left_out = ~run.values & asked
+    wanted, added = is_asked(subset, limit), is_added(subset, limit)
+    left_out = ~run.values & wanted
     axes.plot(ratio.values[left_out], d.values[left_out], **NOT_RUN)
     codes, looks = _codes(subset, limit), _looks(subset)
-    _cells(axes, ratio.values, d.values, np.where(run.values, codes, NOWHERE), asked | run.values, looks)
+    _cells(axes, ratio.values, d.values, np.where(run.values, codes, NOWHERE), wanted | run.values, looks)
     for size, kind in ((SIZE, ~added), (SIZE * ADDED_SIZE, added)):
         for code, look in looks.items():
             here = (codes == code) & run.values & kind
@@ -126,13 +126,13 @@ def _codes(subset: xr.Dataset, limit: xr.DataArray) -> np.ndarray:
 
 
 def _cells(
-    axes: Axes, x: np.ndarray, d: np.ndarray, codes: np.ndarray, asked: np.ndarray, looks: Mapping[int, dict[str, Any]]
+    axes: Axes, x: np.ndarray, d: np.ndarray, codes: np.ndarray, wanted: np.ndarray, looks: Mapping[int, dict[str, Any]]
 ) -> None:
     """Draw a cell in the colour of its limit around each point that was run: half way to those that were asked for."""
     rows = np.unique(d)
     heights = edges_of(rows.astype(float), logarithmic=True)
     for place, row in enumerate(rows):
-        here = asked & (d == row)
+        here = wanted & (d == row)
         order = np.argsort(x[here])
         sides, kinds = edges_of(x[here][order], logarithmic=True), codes[here][order]
         for code in set(kinds.tolist()) & looks.keys():

@@ -53,10 +53,10 @@ def short_label(array: xr.DataArray, width: int, most: int) -> tuple[str, str]:
 def lines_of(text: str, width: int) -> list[str]:
     """Return a text with mathematics in lines of about that width, in letters as they are seen."""
     formulas = re.findall(r"\$[^$]*\$", text)
-    seen = iter("x" * len(re.sub(r"\\[a-z]+(?=[ _{])|[\\{}$^_ ]", "", formula)) for formula in formulas)
-    lines = textwrap.wrap(re.sub(r"\$[^$]*\$", lambda _: f"\0{next(seen)}\1", text), width, break_long_words=False)
-    given = iter(formulas)
-    return [re.sub("\0x*\1", lambda _: next(given), line) for line in lines]
+    widths = iter("x" * len(re.sub(r"\\[a-z]+(?=[ _{])|[\\{}$^_ ]", "", formula)) for formula in formulas)
+    lines = textwrap.wrap(re.sub(r"\$[^$]*\$", lambda _: f"\0{next(widths)}\1", text), width, break_long_words=False)
+    originals = iter(formulas)
+    return [re.sub("\0x*\1", lambda _: next(originals), line) for line in lines]
 
 
 def symbol(array: xr.DataArray) -> str:
@@ -129,6 +129,11 @@ def value_label(coordinate: xr.DataArray, among: xr.DataArray | None = None, dig
         return _time_label(coordinate, rounded)
     text = number(rounded, max(digits, MOST_DIGITS))
     return f"{symbol(coordinate)} = {text if isinstance(value, str) else text.replace('-', MINUS)}"
+
+
+def row_label(row: xr.DataArray, among: xr.DataArray) -> str:
+    """Return the parameters by which a row of a table of points differs from others, a line each."""
+    return value_label(row, among).replace(", ", "\n")
 
 
 def _time_label(time: xr.DataArray, value: float) -> str:

@@ -14,17 +14,30 @@ from sweeplib.engine.base.arrays import logarithmic, wide
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT
 from sweeplib.errors import InputError
-from sweeplib.networks.problem import PARAMETERS
 from sweeplib.pictures.figures.kit.facets import numbered_parts
-from sweeplib.pictures.figures.kit.labels import MINUS, dynamics_order, plain_mean, value_label, wrapped_label
+from sweeplib.pictures.figures.kit.guide import draw_guide, guide_entry
+from sweeplib.pictures.figures.kit.labels import (
+    dynamics_order,
+    plain_mean,
+    row_label,
+    value_label,
+    wrapped_label,
+)
 from sweeplib.pictures.figures.kit.legend import Entry, dynamics_entries, hue_entries, legend_below, unknown_entry
 from sweeplib.pictures.figures.kit.panels import Panels, panels_of
 from sweeplib.pictures.figures.kit.points import Curve, Level, Points
-from sweeplib.pictures.figures.kit.quantities import bound_side, bounds, interval, shown_dynamics, with_requests
+from sweeplib.pictures.figures.kit.quantities import (
+    bound_side,
+    bounds,
+    interval,
+    others_vary,
+    shown_dynamics,
+    with_numbers,
+    with_requests,
+)
 from sweeplib.pictures.figures.kit.references import References, references
 from sweeplib.pictures.figures.kit.scales import few, is_log, logarithmic_above_zero, logarithmic_time
 from sweeplib.pictures.figures.kit.style import (
-    DIM,
     FAINT,
     INK,
     bound_mark,
@@ -43,7 +56,6 @@ if TYPE_CHECKING:
     Shift = Callable[[np.ndarray], np.ndarray]
 
 DASHES: tuple[Any, ...] = ("solid", (0, (4, 1.5)), (0, (1, 1.2)))
-GUIDE: Any = (0, (6, 2, 1, 2))
 THEORY: Any = (0, (2, 1))
 MOST_MARKS = 12
 """The number of points of a curve above which only every second, third, ... of them has a marker and an error bar."""
@@ -176,7 +188,7 @@ class _Picture:
         if level.marks is not None:
             level.marks(axes, subset)
         if first and self.points.guide is not None:
-            _guide(axes, subset[level.y], subset[self.points.x], self.points.guide)
+            draw_guide(axes, subset[level.y], subset[self.points.x], self.points.guide)
 
     def _ticks(self, axes: Axes, level: Level, series: xr.Dataset, index: int) -> None:
         tick: dict[str, Any] = line_look(index, "end") | {"linewidth": 1.8, "clip_on": False}
@@ -222,8 +234,8 @@ class _Picture:
         unknown = drawable & columns.unknown.astype(bool)
         style = dynamics_look(name, self.names, look(index))
         if unknown.any() and (is_stochastic(name) or self.points.unknown):
-            shown = unknown & ~np.append(False, unknown[:-1]) if self.points.kind == "curves" else unknown
-            mark_unknown(axes, x[shown], style["color"])
+            marked = unknown & ~np.append(False, unknown[:-1]) if self.points.kind == "curves" else unknown
+            mark_unknown(axes, x[marked], style["color"])
         defined = drawable & np.isfinite(values)
         if not defined.any():
             return
@@ -253,8 +265,8 @@ class _Picture:
         """Return the line that joins the points of a dynamics, and what the dash changes of its marker."""
         if not (self.points.joined and level.joined) or (not is_stochastic(name) and is_stochastic(self.names[0])):
             return {"linestyle": "none"} | ({} if is_stochastic(name) else {"zorder": 5})
-        drawn = {"drawstyle": "steps-mid"} if self.points.joined == "steps" else {}
-        line = drawn | {"linestyle": DASHES[dash], "linewidth": 1.0, "gid": f"{style['gid']} dash-{dash}"}
+        steps = {"drawstyle": "steps-mid"} if self.points.joined == "steps" else {}
+        line = steps | {"linestyle": DASHES[dash], "linewidth": 1.0, "gid": f"{style['gid']} dash-{dash}"}
         if dash and sum(map(is_stochastic, self.names)) == 1:
             line |= {"markerfacecolor": "white"}  # crosses of dynamics without noise are visible on it
         return line
@@ -264,7 +276,7 @@ class _Picture:
 
         A function is smooth, but where other parameters of the problem vary along the axis: there it is at the points.
         """
-        x, series = series[self.points.x], _with_numbers(series, self.points.x)
+        x, series = series[self.points.x], with_numbers(series, self.points.x)
         run = series["requested"].any([dim for dim in series["requested"].dims if dim not in x.dims]).broadcast_like(x)
         if isinstance(curve.of, str):
             of = series[curve.of]
@@ -276,7 +288,7 @@ class _Picture:
             places = at = np.unique(x.values[np.isfinite(x.values) & run.transpose(*x.dims).values]).astype(float)
             if at.size == 1:
                 places, at = at * np.array([1.0 / ABOUT, ABOUT]), np.repeat(at, 2)
-            elif at.size and (curve.once or not _others_vary(series, self.points.x)):
+            elif at.size and (curve.once or not others_vary(series, self.points.x)):
                 spaced = np.geomspace if axes.get_xscale() == "log" else np.linspace
                 places = at = spaced(at[0], at[-1], SMOOTH)
             heights = curve.of(series.sortby(self.points.x) if self.points.x in series.dims else series, at)
@@ -304,7 +316,7 @@ class _Picture:
             if axes.get_xscale() == "log" and places and places[-1] <= 1e3 * places[0]:
                 axes.xaxis.set_major_locator(FixedLocator(places))
             if self.points.x == POINT and data.sizes[POINT] <= MOST_ROWS:
-                axes.set_xticks(data[POINT].values, [_parameters(row, data[POINT]) for row in data[POINT]])
+                axes.set_xticks(data[POINT].values, [row_label(row, data[POINT]) for row in data[POINT]])
 
     def entries(self, data: xr.Dataset, levels: tuple[Level, ...]) -> list[list[Entry]]:
         """Return the entries of the legend, in groups."""
@@ -327,14 +339,9 @@ class _Picture:
         laws: list[Entry] = [
             (self._law(curve) | {"color": INK, "gid": name}, curve.label) for name, curve in curves.items()
         ]
-        guide = [] if points.guide is None else [_guide_entry(points.guide)]
+        guide = [] if points.guide is None else [guide_entry(points.guide)]
         published = self.published.entries(data, points.split, points.dash)
         return [hues, dashes, kinds, [*laws, *points.entries, *guide, *marks], published]
-
-
-def _parameters(row: xr.DataArray, among: xr.DataArray) -> str:
-    """Return the parameters by which a row of a table of points differs from others, a line each."""
-    return value_label(row, among).replace(", ", "\n")
 
 
 def _lines(axes: Axes, level: Level) -> None:
@@ -358,23 +365,6 @@ def _curves(level: Level, data: xr.Dataset, hue: str | None) -> list[Curve]:
     return [replace(curve, once=once) for curve, once in zip(curves, sameness, strict=True)]
 
 
-def _others_vary(series: xr.Dataset, x: str) -> bool:
-    """Return whether parameters of the problem other than x vary along the axes of x."""
-    return any(len(np.unique(other.values)) > 1 for other in _others(series, x))
-
-
-def _with_numbers(data: xr.Dataset, x: str) -> xr.Dataset:
-    """Return the data with those parameters along the axes of x that are the same everywhere as numbers."""
-    others = [other for other in _others(data, x) if other.name not in data.dims]
-    return data.assign_coords({str(other.name): other.values.flat[0] for other in others if np.unique(other).size == 1})
-
-
-def _others(series: xr.Dataset, x: str) -> list[xr.DataArray]:
-    """Return the parameters of the problem other than x that have values along the axes of x."""
-    along, names = set(series[x].dims), PARAMETERS.keys() - {x}
-    return [series[name] for name in series.coords if name in names and along & set(series[name].dims)]
-
-
 def _hues(data: xr.Dataset, points: Points) -> list[Entry]:
     """Return an entry per colour, with the text of its part; without colours that text alone."""
     if points.hue_text is None or points.split.panel:
@@ -395,20 +385,3 @@ def _without_value(data: xr.Dataset, y: str, label: str) -> str:
     unknown = data["requested"] & data[y].isnull()
     names = [name for name in dynamics_order(data["dynamics"].values) if bool(unknown.sel(dynamics=name).any())]
     return f"{label}: {', '.join(map(dynamics_label, names))}"
-
-
-def _guide(axes: Axes, mean: xr.DataArray, x: xr.DataArray, slope: float) -> None:
-    """Draw a line of the slope through the lower left of the points of a panel, on logarithmic axes."""
-    where = np.unique(x.values[x.values > 0])
-    lowest = mean.where(mean > 0.0).min([dim for dim in mean.dims if dim not in x.dims])
-    if axes.get_xscale() != "log" or axes.get_yscale() != "log" or len(where) < 2 or not bool(lowest.notnull().any()):
-        return
-    lowest = lowest.broadcast_like(x).transpose(*x.dims)
-    points = zip(x.values.ravel().tolist(), lowest.values.ravel().tolist(), strict=True)
-    start, height = min((at, low) for at, low in points if at > 0 and np.isfinite(low))
-    axes.plot(where, 0.7 * height * (where / start) ** slope, color=DIM, linestyle=GUIDE, linewidth=0.9, gid="guide")
-
-
-def _guide_entry(slope: float) -> Entry:
-    text = f"slope {slope:g}".replace("-", MINUS)
-    return {"color": DIM, "linestyle": GUIDE, "linewidth": 0.9, "gid": "guide"}, text

@@ -20,6 +20,7 @@ from sweeplib.analysis.kit.variables import is_stochastic, over_time, recorded
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
+from sweeplib.networks.problem import PARAMETERS
 from sweeplib.pictures.figures.kit.labels import dynamics_order
 from sweeplib.pictures.figures.kit.scales import above_error
 from sweeplib.statistics.lost_runs import has_run_at
@@ -207,3 +208,20 @@ def interval(data: xr.Dataset, variable: str) -> tuple[np.ndarray, np.ndarray] |
     if f"{variable}_error" in data:
         return (error := data[f"{variable}_error"].values), error
     return None
+
+
+def others_vary(series: xr.Dataset, x: str) -> bool:
+    """Return whether parameters of the problem other than x vary along the axes of x."""
+    return any(len(np.unique(other.values)) > 1 for other in _others(series, x))
+
+
+def with_numbers(data: xr.Dataset, x: str) -> xr.Dataset:
+    """Return the data with those parameters along the axes of x that are the same everywhere as numbers."""
+    others = [other for other in _others(data, x) if other.name not in data.dims]
+    return data.assign_coords({str(other.name): other.values.flat[0] for other in others if np.unique(other).size == 1})
+
+
+def _others(series: xr.Dataset, x: str) -> list[xr.DataArray]:
+    """Return the parameters of the problem other than x that have values along the axes of x."""
+    along, names = set(series[x].dims), PARAMETERS.keys() - {x}
+    return [series[name] for name in series.coords if name in names and along & set(series[name].dims)]
