@@ -245,6 +245,7 @@ def one_axis_dataset(*, gamma: Sequence[float] = (0.05, 0.1, 0.2), seeds: int = 
     times, names = np.linspace(0.0, 2.0, 5), ("dynamics", "gamma", "seed")
     sizes = {"dynamics": 2, "gamma": len(gamma), "seed": seeds, "time": len(times), "quantile": len(QUANTILES)}
     sizes |= dict.fromkeys(("student", "student_2", "teacher", "teacher_2", "block", "task"), 2) | {"threshold": 1}
+    sizes |= {"outlier": 8, "joint_outlier": 10}  # p (p + k) and p (p + k + 1)
 
     def random_values(dims: tuple[str, ...]) -> xr.Variable:
         return xr.Variable(dims, 0.1 + rng.random([sizes[dim] for dim in dims]))
@@ -276,7 +277,7 @@ def with_truth_values(ds: xr.Dataset) -> xr.Dataset:
 
 def without_units(ds: xr.Dataset) -> xr.Dataset:
     """Return a dataset without its variables over units: as a sweep has it if it has several widths."""
-    inner = {"student", "student_2", "teacher", "teacher_2"}
+    inner = {"student", "student_2", "teacher", "teacher_2", "outlier", "joint_outlier"}
     return ds.drop_vars([name for name, variable in ds.variables.items() if inner.intersection(variable.dims)])
 
 
