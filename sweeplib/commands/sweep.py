@@ -278,7 +278,7 @@ def _undone(sweep: "Design", directory: Path) -> list[str]:
     from sweeplib.engine.storage.records.artefacts import stale_outputs
 
     names = [*(f"{name}.done.json" for name in (*sweep.runs, "dataset")), "report/index.html"]
-    stale = stale_outputs(directory, sweep, count_failed=False)
+    stale = stale_outputs(directory, sweep, remember=False, count_failed=False)
     undone = [str(path) for path in (*stale, *(directory / name for name in names if not (directory / name).exists()))]
     problem = "Snakemake was told to do less than all, as by `dry-run` in a profile; not done"
     return [f"{problem}: {', '.join(undone)}"] if undone else []

@@ -49,7 +49,7 @@ def stale(seeds: int, folder: Path, **changed: object) -> set[str]:
     """Return what the workflow makes again when it runs the sweep with these seeds; it changes nothing."""
     sweep = sweeplib.Sweep(name="grown", results=folder.parent, seeds=seeds, **(CONTENT | changed)).design
     before = files(folder)
-    found = stale_outputs(folder, sweep)
+    found = stale_outputs(folder, sweep, remember=False)
     assert files(folder) == before
     return {path.relative_to(folder).as_posix() for path in found}
 

@@ -422,6 +422,7 @@ def test_a_marker_is_stale_when_what_it_says_is_not_so(
 ) -> None:
     marker = _marked(tmp_path / "dataset.zarr")
     harm(tmp_path / name)
-    assert stale_outputs(tmp_path, SWEEP) == ([] if stays else [marker])
+    for remember in (False, True):
+        assert stale_outputs(tmp_path, SWEEP, remember=remember) == ([] if stays else [marker])
     assert _marked(tmp_path / "dataset.zarr").exists()
-    assert stale_outputs(tmp_path, SWEEP) == []
+    assert stale_outputs(tmp_path, SWEEP, remember=True) == []

@@ -144,11 +144,12 @@ def refuse_other_config(sweep: "Design", directory: Path) -> None:
         raise InputError("the present results are of another config", file=directory, expected=expected)
 
 
-def stale_outputs(directory: Path, sweep: "Design", *, count_failed: bool = True) -> list[Path]:
+def stale_outputs(directory: Path, sweep: "Design", *, remember: bool, count_failed: bool = True) -> list[Path]:
     """Return the outputs of stages that exist, but that the next run of the sweep makes again.
 
     Their files are gone or were changed, or they were made from something else than they would be now, or their last
     attempt failed. Without `count_failed` the output of a failed attempt is left out, whatever else is wrong with it.
+    With `remember` an intact manifest gets the present time, so that the files of a copy are read once.
     """
     records = [directory / f"{name}.done.json" for name in ("plan", *sweep.runs)]
     stale = [path for path in records if path.exists() and not is_of(path, cases_made_from(sweep))]
@@ -156,7 +157,7 @@ def stale_outputs(directory: Path, sweep: "Design", *, count_failed: bool = True
         has_failed = _has_failed(artefact, directory)
         if artefact.output.exists() and (count_failed or not has_failed):
             now = partial(made_from, sweep, directory, artefact.stage, artefact.name)
-            if has_failed or not _is_up_to_date(artefact, now):
+            if has_failed or not _is_up_to_date(artefact, now, remember=remember):
                 stale.append(artefact.output)
     return stale
 
@@ -171,7 +172,7 @@ def _has_failed(artefact: Artefact, directory: Path) -> bool:
     return any(any((directory / "failures").glob(f"{kind}.{artefact.name or '*'}.json")) for kind in kinds)
 
 
-def _is_up_to_date(artefact: Artefact, now: Callable[[], Mapping[str, Any]]) -> bool:
+def _is_up_to_date(artefact: Artefact, now: Callable[[], Mapping[str, Any]], *, remember: bool) -> bool:
     """Return whether the files of an artefact are those that its stage would make again."""
     try:
         record = (read_json(artefact.output) if artefact.output.suffix == ".json" else None) or {}
@@ -180,4 +181,4 @@ def _is_up_to_date(artefact: Artefact, now: Callable[[], Mapping[str, Any]]) -> 
         return False
     if manifest is None or record.get("digest", manifest.digest) != manifest.digest:
         return False
-    return not manifest.differs(now()) and manifest.is_unchanged()
+    return not manifest.differs(now()) and manifest.is_unchanged(remember=remember)

@@ -16,6 +16,7 @@ the time of the manifest, the last file that is written; a file with a later tim
 """
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -128,8 +129,11 @@ class Manifest:
             if file.stat().st_size != size or not (is_chunk(name) or digest(file_bytes(file)) == content):
                 raise damaged(file, remedy)
 
-    def is_unchanged(self) -> bool:
-        """Return whether all files are as they were written; those are read that are not older than the manifest."""
+    def is_unchanged(self, *, remember: bool) -> bool:
+        """Return whether all files are as they were written; those are read that are not older than the manifest.
+
+        With `remember` the manifest gets the present time if they are, so that files of a copy are read once.
+        """
         since, later = self.path.stat().st_mtime_ns, {}
         for name, entry in self.files.items():
             try:
@@ -140,7 +144,11 @@ class Manifest:
                 return False
             if stat.st_mtime_ns >= since:
                 later[name] = entry
-        return Manifest(self.path, later).is_whole()
+        same = Manifest(self.path, later).is_whole()
+        if later and same and remember:
+            with suppress(OSError):  # a read-only directory
+                os.utime(self.path)
+        return same
 
     def differs(self, now: Mapping[str, Any]) -> bool:
         """Return whether an entry of what the artefact was made from is not what it would be now."""
