@@ -137,7 +137,7 @@ def test_the_line_figure_draws_the_fit_through_the_points():
     expected = found.risk_sum.sel(dynamics="sgd").squeeze("gamma").transpose("p", "d").values
     np.testing.assert_allclose([line.get_ydata() for line in fits], expected)
     points = [bars.lines[0] for bars in axes.containers]
-    assert [(line.get_linestyle(), line.get_marker()) for line in points] == [("None", mark) for mark in "os^"]
+    assert [(line.get_linestyle(), line.get_marker()) for line in points] == [("None", mark) for mark in "osD"]
     [legend] = drawing.legends
     assert "fit $A\\,p^{x} + B\\,d^{y}$" in [text.get_text() for text in legend.get_texts()]
 

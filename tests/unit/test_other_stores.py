@@ -245,7 +245,8 @@ def test_a_damaged_folder_is_left_alone_and_named(tmp_path: Path) -> None:
     second = sweep_of("b")
     assert planned(second, tmp_path) == (30, {}, 0)
     plan.write_plan(second, tmp_path / "b", progress=False)
-    [line] = (read_json(tmp_path / "b" / "plan.json") or {})["advice"]
+    advice = (read_json(tmp_path / "b" / "plan.json") or {})["advice"]
+    [line] = [line for line in advice if "no cases are taken" in line]
     assert line.startswith(f"sgd_chain: no cases are taken from {tmp_path / 'a'}: ") and str(index) in line
     (tmp_path / "c").write_text("a file beside the results")
     (tmp_path / "d" / "runs.zarr").mkdir(parents=True)

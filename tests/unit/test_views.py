@@ -97,9 +97,11 @@ def test_an_observable_that_a_dynamics_does_not_have_is_refused(plugins):
         simulate(PROBLEM, "cloud", times=[0.0], observables=["student_norm", "risk"])
     said = str(caught.value)
     assert said.startswith(
-        "observables: cloud has no such observable; got 'risk'; expected of cloud: norm_quantiles, offset, overlap_M, "
+        "observables: cloud has no such observable; got 'risk'; expected for risk one of these dynamics: "
     )
-    dynamics = said.partition("or for risk one of these dynamics: ")[2].split(", ")
+    named, _, own = said.partition("these dynamics: ")[2].partition("; or of cloud: ")
+    assert own.startswith("norm_quantiles, offset, overlap_M, ")
+    dynamics = named.split(", ")
     assert {"gradient_flow", "ode", "sde", "sgd", "sgd_chain"} < {*dynamics, "a plugin's"}
 
 

@@ -101,6 +101,6 @@ def observable_of(name: str, dynamics: str) -> Observable:
     if not observable.is_of(view):
         from_it = ", ".join(other for other in OBSERVABLES if OBSERVABLES[other].is_of(view)) or "none"
         giving = ", ".join(other for other in DYNAMICS if observable.is_of(DYNAMICS[other].view)) or "none"
-        expected = f"of {dynamics}: {from_it}; or for {name} one of these dynamics: {giving}"
+        expected = f"for {name} one of these dynamics: {giving}; or of {dynamics}: {from_it}"
         raise InputError(f"{dynamics} has no such observable", key="observables", value=name, expected=expected)
     return observable

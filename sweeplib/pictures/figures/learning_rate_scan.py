@@ -77,8 +77,6 @@ def learning_rate_scan(
         unit = optima["gamma_opt_theory"].attrs["symbol"]
         x_label = f"{symbol(field(exits, 'gamma'))}/${unit}$" if has_theory else ""
         apart = _apart(split.selected(exits)) if has_theory and "quenched" in theories else None
-    names = dynamics_order(outline_of(exits).axes["dynamics"])
-    quiet = [entry for name, entry in zip(names, dynamics_entries(names), strict=True) if not is_stochastic(name)]
 
     def more(_: xr.Dataset, analyses: Mapping[str, xr.Dataset], data: xr.Dataset) -> xr.Dataset:
         merged = data.merge(analyses["optimal_learning_rate"], compat="override", combine_attrs="override")
@@ -112,7 +110,7 @@ def learning_rate_scan(
         log_x=lambda rates: wide(rates.values, WIDE),
         joined=not has_theory,
         published=reference,
-        entries=(*MARKS, *(quiet if apart is not None else ())),
+        entries=(*MARKS, *(_quiet_entries(exits) if apart is not None else ())),
         share_x=has_theory,
     )
 
@@ -123,6 +121,12 @@ def _rows(outline: Outline, split: Facets) -> int:
         return 1
     places = split.at.get(split.hue, range(outline.sizes[split.hue]))
     return 1 if isinstance(places, int) else len(places)
+
+
+def _quiet_entries(exits: Data) -> list[Entry]:
+    """Return the entries of dynamics without noise, for whose points a curve stands."""
+    names = dynamics_order(outline_of(exits).axes["dynamics"])
+    return [entry for name, entry in zip(names, dynamics_entries(names), strict=True) if not is_stochastic(name)]
 
 
 def _apart(exits: xr.Dataset) -> float | None:
