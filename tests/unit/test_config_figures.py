@@ -1,5 +1,6 @@
 """Figures and analyses that do not fit the grid are refused, before any work, in a line with the remedy."""
 
+import gc
 import subprocess
 import sys
 import time
@@ -148,12 +149,10 @@ def test_a_large_sweep_is_checked_at_once_and_without_its_libraries(tmp_path: Pa
     from sweeplib.engine.storage.dataset.outline import planned_outline
 
     sweep = load(tmp_path / "large.yaml")
-    seconds = []
-    for _ in range(3):  # one may contain a collection of garbage
-        start = time.process_time()
-        check_fit(sweep, {overlaps: planned_outline(sweep, groups=overlaps) for overlaps in (False, True)}, listed=[])
-        seconds.append(time.process_time() - start)
-    assert min(seconds) < 0.1
+    gc.collect()  # what other tests have left is no work of the check
+    start = time.process_time()
+    check_fit(sweep, {overlaps: planned_outline(sweep, groups=overlaps) for overlaps in (False, True)}, listed=[])
+    assert time.process_time() - start < 0.1
 
 
 @pytest.mark.rest

@@ -79,7 +79,7 @@ def test_a_scan_is_at_the_last_time_unless_told(ds, averages):
     mean = averages["averages"].subspace_cosine.sel(dynamics="sgd").transpose("teacher", "batch_size", "time")
     drawing = line(ds, averages, where={"dynamics": "sgd"})
     np.testing.assert_allclose(heights(drawing.axes[0]), mean.isel(time=-1))
-    assert any(text.startswith("after 6 steps") for text in texts(drawing))
+    assert drawing.get_suptitle().splitlines()[0] == "after 6 steps"
     early = line(ds, averages, where={"dynamics": "sgd", "time": 1})
     np.testing.assert_allclose(heights(early.axes[0]), mean.sel(time=1))
     panels = line(ds, averages, where={"time": [0, 2]}, panel="time").axes

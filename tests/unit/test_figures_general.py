@@ -104,7 +104,9 @@ def test_a_bound_has_an_arrow_and_theory_is_a_line(ds, analyses):
     arrows = [one for one in axes.lines if one.get_marker() == ARROWS["either"]]
     assert {float(x) for one in arrows for x in one.get_xdata()} == {300.0}
     assert {float(x) for curve in points(axes) for x in curve[:, 0]} == {300.0, 3000.0}
-    assert [box.lines[0].get_linestyle() for box in axes.containers if box.lines[0].get_xdata()[0] == 300.0] != ["-"]
+    lines_of_bounds = [box.lines[0] for box in axes.containers if box.lines[0].get_xdata()[0] == 300.0]
+    assert {one.get_linestyle() for one in lines_of_bounds} == {"None"}
+    assert all((one.get_xdata() == 300.0).all() for one in lines_of_bounds), "no line joins a bound to a value"
     assert "the optimum may lie beyond the scan" in legend(drawing)
     theory = optima.gamma_opt_theory.sel(Delta=1.0).squeeze()
     assert any(np.allclose(one.get_ydata(), theory) for one in axes.lines if len(one.get_xdata()) == 2)
@@ -583,3 +585,30 @@ def test_a_panel_of_the_reference_itself_says_so(ds, analyses):
     axes = ratio(ds, analyses, y="exit_steps", panel="d", to={"d": 300}, where={"Delta": 0.0, "dynamics": "ode"}).axes
     texts_of = [[text.get_text() for text in one.texts] for one in axes]
     assert texts_of == [[], [], ["compared with this"], []], "below the panel of d = 300"
+
+
+def crosses(drawing):
+    return [one for one in drawing.axes[0].lines if one.get_marker() == "x"]
+
+
+def test_quenched_theory_stands_for_what_is_near_to_it_alone_and_the_legend_says_how_near(ds, analyses):
+    scan, where, exits = FIGURES["learning_rate_scan"], {"where": {"Delta": 1.0}}, analyses["exit_times"]
+
+    def drawn(factor, **options):
+        """Return the scan with an ODE at a factor from its theory, but for one mean, which is a bound."""
+        of_ode = exits.exit_steps_theory.where(
+            exits.gamma_ratio < exits.gamma_ratio.max(), 9.0 * exits.exit_steps_theory
+        )
+        mean = xr.where(exits.dynamics == "ode", factor * of_ode, exits.exit_steps_mean).transpose(*of_ode.dims)
+        bound = (exits.restricted & (exits.dynamics != "ode")) | (exits.gamma_ratio == exits.gamma_ratio.max())
+        restricted = bound.transpose(*exits.restricted.dims).assign_attrs(exits.restricted.attrs)
+        with_ode = exits.assign(exit_steps_mean=mean.assign_attrs(exits.exit_steps_mean.attrs), restricted=restricted)
+        return scan(ds, analyses | {"exit_times": with_ode}, **where, **options)
+
+    near = drawn(1.05)
+    assert not crosses(near)
+    assert "quenched theory, 5 % from runs without noise" in legend(near)
+    assert "ODE" in legend(near), "its optimum is a cross below"
+    for other in (drawn(1.3), drawn(1.05, theories=["noise-corrected"])):
+        assert crosses(other)
+        assert not [text for text in legend(other) if "without noise" in text]

@@ -3,6 +3,8 @@
 It is a function of the drifts of the overlaps (`mean_gradients`), in closed form where these are.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
@@ -17,12 +19,24 @@ from sweeplib.networks.views import Estimate, OverlapView
 @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
 def gradient_norm(now: OverlapView) -> Estimate:
     """The norm (n,)."""
+    return estimate_by_rules(now, _by_rule, lambda now, rule: gradients_of_forms(now, rule)[1])
+
+
+def estimate_by_rules(
+    now: OverlapView,
+    by_rule: Callable[[OverlapView, Expectations], Array],
+    of_forms: Callable[[OverlapView, Expectations], Array],
+) -> Estimate:
+    """Return a number (n,) by the rule of a view, with its error.
+
+    That is the distance to the finer rule if there is one, else zero, or `of_forms` where the rule has forms of σ only.
+    """
     rule = now.expectations
     assert isinstance(rule, Expectations)  # there is a teacher
-    norm = _by_rule(now, rule)
+    value = by_rule(now, rule)
     if rule.finer:
-        return Estimate(norm, SLOW * np.abs(norm - _by_rule(now, rule.finer)))
-    return Estimate(norm, np.zeros(len(norm)) if rule.exact else gradients_of_forms(now, rule)[1])
+        return Estimate(value, SLOW * np.abs(value - by_rule(now, rule.finer)))
+    return Estimate(value, np.zeros(len(value)) if rule.exact else of_forms(now, rule))
 
 
 def _by_rule(now: OverlapView, rule: Expectations) -> Array:

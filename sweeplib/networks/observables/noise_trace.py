@@ -22,8 +22,13 @@ V(1) + (2/d) V'(1), for every d (docs/theory.md, "The length of a sample"), and 
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.maths.expectations import SLOW, Expectations
-from sweeplib.networks.observables.gradient_norm import drifts_of, gradients_of_forms, squared_mean_gradients
+from sweeplib.networks.maths.expectations import Expectations
+from sweeplib.networks.observables.gradient_norm import (
+    drifts_of,
+    estimate_by_rules,
+    gradients_of_forms,
+    squared_mean_gradients,
+)
 from sweeplib.networks.observables.observable import OBSERVABLES, Observable, is_inexact
 from sweeplib.networks.observables.risk import READS
 from sweeplib.networks.views import Estimate, OverlapView, TrainingView, TwoTimeView
@@ -35,16 +40,11 @@ UPDATE = 0.01
 @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
 def of_fresh_samples(now: OverlapView) -> Estimate:
     """The trace (n,) for batches of fresh samples."""
-    rule = now.expectations
-    assert isinstance(rule, Expectations)  # there is a teacher
-    value = _by_rule(now, rule)
-    if rule.finer:
-        return Estimate(value, SLOW * np.abs(value - _by_rule(now, rule.finer)))
-    return Estimate(value, np.zeros(len(value)) if rule.exact else _form_errors(now, rule))
+    return estimate_by_rules(now, _by_rule, _form_errors)
 
 
 def _form_errors(now: OverlapView, rule: Expectations) -> Array:
-    """The errors (n,) of the trace where the forms of σ and σ' have misfits: that of E‖g‖²."""
+    """Bounds of the errors (n,) of the trace, where sums of error functions stand for σ and σ': that of E‖g‖²/n_b."""
     gradient, off = gradients_of_forms(now, rule)
     return np.asarray((2.0 * gradient * off + off**2) / now.batch_size)
 

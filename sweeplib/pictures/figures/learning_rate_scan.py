@@ -76,7 +76,8 @@ def learning_rate_scan(
         label = f"{steps['long_name']}\n${steps['symbol']}{SCALES[scale]}$"
         unit = optima["gamma_opt_theory"].attrs["symbol"]
         x_label = f"{symbol(field(exits, 'gamma'))}/${unit}$" if has_theory else ""
-        apart = _apart(split.selected(exits)) if has_theory and "quenched" in theories else None
+        if has_theory and "quenched" in theories and not reference:  # else their distances from it would not be told
+            apart = _apart(split.selected(exits))
 
     def more(_: xr.Dataset, analyses: Mapping[str, xr.Dataset], data: xr.Dataset) -> xr.Dataset:
         merged = data.merge(analyses["optimal_learning_rate"], compat="override", combine_attrs="override")
@@ -136,7 +137,9 @@ def _apart(exits: xr.Dataset) -> float | None:
     """
     names = [str(name) for name in exits["dynamics"].values]
     quiet = exits.sel(dynamics=[name for name in names if not is_stochastic(name)])
-    ratio = (quiet["exit_steps_mean"] / quiet["exit_steps_theory"]).where(~quiet["restricted"])
+    gamma, p, d, Delta, T = (field(quiet, name) for name in ("gamma", "p", "d", "Delta", "threshold"))
+    quenched = xr.apply_ufunc(theory.quenched_exit_time, gamma, p, d, Delta, T) * p * d / gamma
+    ratio = (quiet["exit_steps_mean"] / quenched).where(~quiet["restricted"])
     apart = float(abs(ratio - 1.0).max()) if 0 < quiet.sizes["dynamics"] < len(names) else np.nan
     return apart if apart <= NEAR else None
 
