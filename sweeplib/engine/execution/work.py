@@ -21,6 +21,7 @@ from sweeplib.engine.execution.probe import Probe
 from sweeplib.engine.execution.progress import RunProgress, Steps, shown_progress
 from sweeplib.engine.simulator import home_of
 from sweeplib.engine.storage.records.jobs import tell
+from sweeplib.engine.storage.store.segment import RUNS
 from sweeplib.errors import SweeplibError
 
 if TYPE_CHECKING:
@@ -35,8 +36,7 @@ SECONDS_A_PROCESS = 0.25
 class Workload(NamedTuple):
     """The missing cases of a sweep: the dynamics that have some, their number, and how to list their blocks.
 
-    `blocks` adds new cases to the store and returns the blocks, the costliest first; it is called once. `maps` returns
-    the map of the cases of each dynamics, after that.
+    `blocks` returns the blocks, the costliest first. `maps` returns the map of the cases of each dynamics.
     """
 
     sweep: Design
@@ -109,7 +109,7 @@ def _listed(listing: "Future[list[Block]]", work: Workload, *, show: bool) -> li
     """Return the blocks once they are listed; a line says so if that takes a while, as it does for many shapes."""
     wait([listing], MOMENT)
     steps = Steps(work.sweep.name if show else None)
-    with nullcontext() if listing.done() else steps.step("adding the new cases to the store"):
+    with nullcontext() if listing.done() else steps.step("listing the blocks"):
         return listing.result()
 
 
@@ -128,7 +128,7 @@ def _progress(work: Workload, blocks: list[Block], workers: int, *, show: bool) 
 def _probe(work: Workload) -> Probe:
     """Return what workers are asked: the folder of the runs, the plugins, and the identity of a case per dynamics."""
     cases = [case for name in work.dynamics for case in work.sweep.probed(name)[:1]]
-    folder = work.directory.resolve() / "runs.zarr"
+    folder = work.directory.resolve() / RUNS
     return Probe.of(str(folder), work.sweep.plugins, ((case, case.identity()) for case in cases))
 
 

@@ -111,8 +111,8 @@ class Teller(Silent):
         """Return what is new since the last news."""
         tasks, self._tasks = self._tasks, {}
         done, self._ended = self._ended, []
-        for block, _ in done:
-            self._headline.add(block)
+        for block, report in done:
+            self._headline.add(block, report)
         return News(
             self._run,
             {name: self._changes(name, done) for name in self._maps},
