@@ -18,11 +18,12 @@ from sweeplib.engine.execution.dispatch import (
     _Waiting,
     dispatched,
 )
+from tests.blocks import block_of
 from tests.in_process import InProcess
 
 
 def blocks(number: int, layout: str = "p1", *, suspect: bool = False) -> list[Block]:
-    return [Block("/results", "ode", layout, each, range(10), suspect=suspect) for each in range(number)]
+    return [block_of(10, layout=layout, number=each, suspect=suspect) for each in range(number)]
 
 
 def waiting(those: list[Block], seconds: float) -> _Waiting:

@@ -18,6 +18,7 @@ from sweeplib.engine.status import Status
 from sweeplib.engine.storage.dataset.finalise import finalise
 from sweeplib.engine.storage.records.files import read_json, write_json
 from sweeplib.engine.storage.records.locks import driver_lock
+from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.errors import BusyError
 from sweeplib.networks.simulation import Recording
 from tests.in_process import InProcess
@@ -73,7 +74,7 @@ def test_one_dynamics_under_another_driver_leaves_all_alone(
     monkeypatch.setattr("sweeplib.engine.storage.records.holders.Holder.is_orphan", False)
     with driver_lock(tmp_path, "sgd_chain"), pytest.raises(BusyError, match=r"process .* runs sgd_chain here"):
         run_sweep(sweep, tmp_path, progress=False)
-    assert not (tmp_path / "runs.zarr").exists()
+    assert not (tmp_path / "runs").exists()
     assert list(run_sweep(sweep, tmp_path, ["ode"], progress=False)) == ["ode"]
 
 
@@ -86,7 +87,7 @@ def test_the_costliest_blocks_of_all_dynamics_go_first(
     plan = {}
     for name, seconds in {"ode": 1.0, "sgd_chain": 10.0}.items():
         layout = {"todo": 2 * SEEDS, "block_size": SEEDS, "seconds": seconds, "bytes": 1}
-        plan[name] = {"layouts": {path.name: layout for path in (tmp_path / "first/runs.zarr" / name).glob("p*")}}
+        plan[name] = {"layouts": dict.fromkeys(RunStore(tmp_path / "first", name).by_layout(), layout)}
     directory = tmp_path / "second"
     directory.mkdir()
     write_json(directory / "plan.json", {"dynamics": plan})

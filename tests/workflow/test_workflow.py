@@ -19,6 +19,7 @@ import xarray as xr
 
 from sweeplib.analysis.kit.overlaps import open_with_overlaps
 from sweeplib.engine.storage.records.jobs import jobs
+from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.pictures.figures.write import REPRODUCE
 from tests.faults.sweeps import files
 from tests.tiers import slow_but
@@ -129,8 +130,7 @@ def test_more_seeds_other_code_beside_a_plugin_and_a_figure_that_fails(finished:
 
 def computed(project: Project, dynamics: str) -> int:
     """Return the number of cases of a dynamics that were computed so far."""
-    lines = (project.results / "journal" / f"{dynamics}.jsonl").read_text().splitlines()
-    return sum(sum(json.loads(line)["computed"].values()) for line in lines)
+    return sum(map(len, RunStore(project.results, dynamics).segments))
 
 
 def last_overlaps(project: Project) -> set[float]:
@@ -237,14 +237,14 @@ def test_an_edit_while_a_sweep_runs_waits_for_the_next_command(finished: Project
 def test_a_sweep_whose_stage_fails_names_the_problem_and_the_log(finished: Project) -> None:
     finished.edit("desk/tiny.yaml", "seeds: 2", "seeds: 3")
     (finished.results / "inventory").unlink(missing_ok=True)
-    shutil.rmtree(finished.results / "runs.zarr")
-    (finished.results / "runs.zarr").touch()
+    shutil.rmtree(finished.results / "runs")
+    (finished.results / "runs").touch()
     done = finished.ended("sweeplib", "sweep", "tiny.yaml")
     assert done.returncode == 1 and not done.stdout
     problem, log = done.stderr.splitlines()[-2:]
-    assert problem.startswith("plan: ") and "runs.zarr" in problem
+    assert problem.startswith("plan: ") and "tiny/runs" in problem
     assert log == "the log: results/tiny/journal/snakemake.log"
-    assert "runs.zarr" in (finished.desk / log.partition(": ")[2]).read_text()
+    assert "tiny/runs" in (finished.desk / log.partition(": ")[2]).read_text()
 
 
 @pytest.mark.slow

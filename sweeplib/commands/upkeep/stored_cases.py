@@ -75,11 +75,17 @@ class StoredCases:
         if damaged or ids:
             problem = f"{damaged} damaged lines" if damaged else LOST
             yield Finding(path, problem, Remedy.cases, self.dynamics, cases=ids, words=self.described(ids))
-        elif self.cases and not self.damaged and self._last_run() == digest(self.cases.wanted.ids.tobytes()):
+        elif self.cases and self._is_complete():
             path = outcomes_path(self.directory, self.dynamics)
             content = file_bytes(path) if path.exists() else b""
             if content != outcomes_table(self.store, self.cases.wanted).encode():
                 yield Finding(path, DAMAGED if path.exists() else LOST, Remedy.again, self.dynamics)
+
+    def _is_complete(self) -> bool:
+        """Return whether all cases of the last run are there, so that its table of outcomes must be too."""
+        if self.cases is None or self.damaged or (self.cases.wanted.status == Status.missing).any():
+            return False
+        return self._last_run() == digest(self.cases.wanted.ids.tobytes())
 
     def _last_run(self) -> str | None:
         """Return the digest of the cases that the last run completed, None if it is not known."""

@@ -88,8 +88,8 @@ def run_sweep(
             locks.enter_context(driver_lock(directory, name))
         write_complete_config(sweep, directory)
         write_readme(sweep, directory)
-        (directory / RUNS).mkdir(exist_ok=True)  # workers are asked whether they see it
         states = [_state(sweep, name, directory, workers) for name in names]
+        (directory / RUNS).mkdir(exist_ok=True)  # workers are asked whether they see it
         if any(map(_State.lacks_a_plan, states)) and not cluster_of(sweep).block_size:
             write_plan(sweep, directory, workers=workers, progress=progress)
             states = [replace(state, plans=planned_layouts(directory, state.store.dynamics)) for state in states]

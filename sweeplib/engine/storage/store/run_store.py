@@ -17,6 +17,7 @@ import numpy as np
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.records.files import DamageError, intact_json
 from sweeplib.engine.storage.records.jobs import ended_cases, planned_cases
+from sweeplib.engine.storage.records.links import refuse_links
 from sweeplib.engine.storage.store.earlier_store import convert, earlier_segments, has_earlier_store
 from sweeplib.engine.storage.store.segment import SUFFIX, Segment, counts_of, merged, store_folder, write_content
 
@@ -171,6 +172,7 @@ class RunStore:
     def forget(self, ids: np.ndarray) -> None:
         """Make cases missing: their segments are written again without them. Only under the folder's lock."""
         convert(self.directory, self.dynamics)
+        refuse_links(self.directory, self.path)
         forgotten = {whole(identity) for identity in ids.tolist()}
         for segment in self.refreshed().segments:
             stays = np.array([whole(identity) not in forgotten for identity in segment.ids.tolist()], bool)

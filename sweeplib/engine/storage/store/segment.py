@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from lzma import LZMAError
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
@@ -38,7 +39,7 @@ EARLIEST = (1980, 1, 1, 0, 0, 0)
 FIRST, SAVED = 2**16, 0.9
 """A large array is compressed if its first bytes become shorter than this part of them."""
 UNREADABLE = (
-    *(IsADirectoryError, IrregularFileError, BadZipFile, zlib.error, struct.error, EOFError),
+    *(IsADirectoryError, IrregularFileError, BadZipFile, zlib.error, LZMAError, struct.error, EOFError),
     *(ValueError, KeyError, IndexError, OverflowError, NotImplementedError, RuntimeError),
 )
 """What reading a damaged file may raise."""
@@ -126,8 +127,11 @@ class Segment:
                 yield file.read
         except FileNotFoundError:
             raise lost(self.path, RETRY) from None
-        except UNREADABLE:
-            raise damaged(self.path, RETRY) from None
+        except (OSError, *UNREADABLE) as error:
+            # an error without a number is of a decompressor, any other one of the disk or of permissions
+            if isinstance(error, UNREADABLE) or error.errno is None:
+                raise damaged(self.path, RETRY) from None
+            raise
 
 
 def segment_header(cases: Cases, layout: str, group: str, work: float) -> dict[str, Any]:
