@@ -5,29 +5,47 @@ The workers are 64 threads of this process, whose event loops share a core with 
 
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 from unittest.mock import patch
 from uuid import uuid4
 
+import numpy as np
+
+from benchmarks.driver import DYNAMICS, sweep_of
 from benchmarks.timing import Benchmark
+from sweeplib.engine.cases import Cases
 from sweeplib.engine.execution import dispatch
 from sweeplib.engine.execution.blocks import Block, BlockReport
 from sweeplib.engine.execution.dispatch import dispatched
+from sweeplib.engine.storage.store.inventory import inventory
+from sweeplib.engine.storage.store.run_store import RunStore
 
 WORKERS = 64
 BLOCKS = 4000
 ONE_BY_ONE = 400
 
 
+@cache
+def _cases() -> Cases:
+    """Return 100 cases, of which the blocks are made."""
+    sweep = sweep_of(1, 100, 10)
+    return inventory(sweep, DYNAMICS, RunStore(Path("/results/many"), DYNAMICS)).cases(slice(None))
+
+
 def blocks(number: int) -> list[Block]:
     """Return blocks of 100 cases, whose costs are not known."""
-    return [Block("/results/sweep", "sgd_chain", "p2_k1_w5", each, range(100)) for each in range(number)]
+    cases, ids = _cases(), np.arange(100 * number).astype("S16").reshape(number, 100)
+    places = np.arange(ids.size).reshape(ids.shape)
+    return [
+        Block("/results/many", DYNAMICS, "p1_k1_w5", each, places[each], ids[each], cases) for each in range(number)
+    ]
 
 
 def done(block: Block) -> BlockReport:
     """Report a block as computed in no time."""
-    return BlockReport({"ok": len(block.positions)}, 0, 0.0)
+    return BlockReport({"ok": len(block)}, 0, 0.0)
 
 
 def all_done(task: Sequence[Block]) -> list[BlockReport]:

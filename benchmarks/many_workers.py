@@ -25,7 +25,7 @@ TURNS = 3
 AHEAD = 2
 """Tasks that a worker has at most: one that runs and one that waits (Dask's saturation of 1.1 for one thread)."""
 OVERHEAD = 0.02
-"""Seconds of a block in a worker beside its cases: its lock, its chunks on the disk, its line (docs/performance.md)."""
+"""Seconds of a block in a worker beside its cases: its lock, its segment on the disk (docs/performance.md)."""
 WORKERS = (64, 256, 1000, 4000)
 SECONDS = (0.05, 0.5, 2.0, 10.0)
 

@@ -171,7 +171,7 @@ def convert(directory: Path, dynamics: str) -> None:
 
 def _layout_folders(directory: Path, dynamics: str) -> list[Path]:
     folders = sorted((directory / FOLDER / dynamics).glob("*_w*-????????????"))
-    return [folder for folder in folders if (folder / "zarr.json").exists()]
+    return [folder for folder in folders if any((folder / name).exists() for name in ("zarr.json", "status"))]
 
 
 def _journal(directory: Path, dynamics: str) -> Path:
