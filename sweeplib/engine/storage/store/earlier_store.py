@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import zarr
 
 from sweeplib.engine.files.regular_files import IrregularFileError, file_bytes
 from sweeplib.engine.storage.records.files import CHECKSUM, damaged, digest, files_below, lost, read_lines, remove_files
@@ -107,6 +106,8 @@ class _Layout:
 
     def _array(self, name: str) -> Any:
         if name not in self._arrays:
+            import zarr  # takes longer than all else that commands do which meet no earlier store
+
             self._metadata(self.path / name / "zarr.json")
             self._arrays[name] = zarr.open_array(self.path / name, mode="r")
         return self._arrays[name]
@@ -139,6 +140,13 @@ def earlier_segments(directory: Path, dynamics: str) -> Iterator[EarlierSegment]
         layout = _Layout(path)
         for number, done in layout.blocks():
             yield EarlierSegment(layout, number, done, tasks.get(f"{path.name}/{number}", {}))
+
+
+def earlier_runs(directory: Path) -> list[str]:
+    """Return the dynamics with an earlier run store that have a record of runs; a folder without one is a copy."""
+    folders = sorted((directory / FOLDER).glob("*/"))
+    records = {path.name: (directory / f"{path.name}.done.json", _journal(directory, path.name)) for path in folders}
+    return [name for name, files in records.items() if any(file.exists() for file in files)]
 
 
 def has_earlier_store(directory: Path, dynamics: str) -> bool:

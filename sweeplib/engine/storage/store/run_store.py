@@ -18,8 +18,8 @@ from sweeplib.engine.status import Status
 from sweeplib.engine.storage.records.files import DamageError, intact_json
 from sweeplib.engine.storage.records.jobs import ended_cases, planned_cases
 from sweeplib.engine.storage.records.links import refuse_links
-from sweeplib.engine.storage.store.earlier_store import convert, earlier_segments, has_earlier_store
-from sweeplib.engine.storage.store.segment import SUFFIX, Segment, counts_of, merged, store_folder, write_content
+from sweeplib.engine.storage.store.earlier_store import convert, earlier_runs, earlier_segments
+from sweeplib.engine.storage.store.segment import RUNS, SUFFIX, Segment, counts_of, merged, store_folder, write_content
 
 AT_ONCE = 2**17
 """The number of identities that are looked up together."""
@@ -39,10 +39,18 @@ def segment_paths(directory: Path, dynamics: str) -> list[Path]:
 
 
 def stored_dynamics(directory: Path) -> list[str]:
-    """Return the dynamics that have run in a sweep's directory."""
-    folders = [path for name in ("runs", "runs.zarr") for path in (directory / name).glob("*") if path.is_dir()]
-    names = sorted({path.name for path in folders})
-    return [name for name in names if segment_paths(directory, name) or has_earlier_store(directory, name)]
+    """Return the dynamics that have run in a sweep's directory; a folder that a person copied is none."""
+    names = {path.name for path in (directory / RUNS).glob("*") if path.is_dir() and _is_of_run(directory, path.name)}
+    return sorted({*names, *earlier_runs(directory)})
+
+
+def _is_of_run(directory: Path, name: str) -> bool:
+    """Return whether a folder of segments is that of a run of this name: by what it has ended, or by a segment."""
+    if intact_json(directory / f"{name}.done.json"):
+        return True
+    with suppress(DamageError, OSError):
+        return any(Segment(path).header.get("run") == name for path in segment_paths(directory, name)[:1])
+    return False
 
 
 def recorded_counts(directory: Path) -> dict[str, dict[str, int]]:

@@ -50,9 +50,10 @@ class Segment:
 
     ids (n,) : identities, 16 bytes each.
     status (n,) : how the cases ended; no case is missing.
-    header : `layout`, the name of what its rows have in common; `group`, that of their group in a dataset; `work`, the
-        order of magnitude of the work of a case; `shared`, the fields that all cases share; `variables`, with their
-        dims, shapes, types and labels; `computed`, `seconds`, `workers` and `processors` of the task.
+    header : `run`, the name of the run; `layout`, that of what its rows have in common; `group`, that of their group in
+        a dataset; `work`, the order of magnitude of the work of a case; `shared`, the fields that all cases share;
+        `variables`, with their dims, shapes, types and labels; `computed`, `seconds`, `workers` and `processors` of the
+        task.
     """
 
     def __init__(self, path: Path) -> None:
@@ -160,7 +161,9 @@ def write_segment(
         }
         for name, variable in variables.items()
     }
-    return write_content(directory, dynamics, segment_bytes({**header, "variables": described}, columns))
+    return write_content(
+        directory, dynamics, segment_bytes({**header, "run": dynamics, "variables": described}, columns)
+    )
 
 
 def write_content(directory: Path, dynamics: str, content: bytes) -> Path:
