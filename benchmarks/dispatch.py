@@ -11,8 +11,6 @@ from typing import Any
 from unittest.mock import patch
 from uuid import uuid4
 
-import numpy as np
-
 from benchmarks.driver import DYNAMICS, sweep_of
 from benchmarks.timing import Benchmark
 from sweeplib.engine.cases import Cases
@@ -36,10 +34,10 @@ def _cases() -> Cases:
 
 def blocks(number: int) -> list[Block]:
     """Return blocks of 100 cases, whose costs are not known."""
-    cases, ids = _cases(), np.arange(100 * number).astype("S16").reshape(number, 100)
-    places = np.arange(ids.size).reshape(ids.shape)
+    cases = _cases()
     return [
-        Block("/results/many", DYNAMICS, "p1_k1_w5", each, places[each], ids[each], cases) for each in range(number)
+        Block("/results/many", DYNAMICS, "p1_k1_w5", each, f"{each:032x}", len(cases), sent=cases)
+        for each in range(number)
     ]
 
 

@@ -9,17 +9,20 @@ import numpy as np
 import pytest
 import zarr
 
+from sweeplib.engine.design.design import Run
 from sweeplib.engine.language import Expression
 from sweeplib.engine.language.columns import Columns, OneByOneError
 from sweeplib.engine.storage.dataset.folder import COMPRESSORS
 from sweeplib.engine.storage.dataset.stores import LinkingStore
 from sweeplib.engine.storage.store import identity_file
+from sweeplib.engine.storage.store import inventory as inventory_module
 from sweeplib.engine.storage.store.inventory import inventory
 from sweeplib.engine.storage.store.run_store import RunStore, first_places
 from sweeplib.engine.storage.store.segment import Segment
 from sweeplib.errors import InputError
 from sweeplib.networks.simulation import Recording
 from tests.unit.test_inventory import sweep_of
+from tests.unit.test_storage import cases, identities, write
 
 RANDOM = np.random.default_rng(0)
 COLUMNS: dict[str, list[Any]] = {
@@ -102,7 +105,7 @@ def found(sweep: Any, directory: Path) -> Any:
 
 def remembered(sweep: Any, directory: Path) -> None:
     """Remember the cases of a sweep."""
-    found(sweep, directory).remember(directory)
+    found(sweep, directory).remember(RunStore(directory, "sgd_chain"))
 
 
 @pytest.mark.usefixtures("_small")
@@ -116,6 +119,32 @@ def test_a_remembered_inventory_is_the_same(tmp_path: Path, monkeypatch: pytest.
     for name in ("ids", "flat", "segment", "row", "status"):
         np.testing.assert_array_equal(getattr(again, name), getattr(fresh, name))
     assert again.counts() == fresh.counts() == {**dict.fromkeys(fresh.counts(), 0), "missing": 30}
+
+
+@pytest.mark.usefixtures("_small")
+def test_remembered_positions_hold_as_long_as_the_segments_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then no segment is opened; one more, or one fewer, and all are looked up."""
+    few = cases(4)
+    write(tmp_path, few[:2])
+    sweep = replace(sweep_of(), runs={"calm": Run("calm")})
+    monkeypatch.setattr(inventory_module, "identities_of_cases", lambda *_: (identities(few), np.arange(4), None))
+
+    def statuses() -> list[int]:
+        store = RunStore(tmp_path, "calm")
+        wanted = inventory(sweep, "calm", store)
+        wanted.remember(store)
+        return wanted.status.tolist()
+
+    assert statuses() == [1, 1, 0, 0]
+    with monkeypatch.context() as patched:
+        patched.setattr(Segment, "__init__", None)
+        assert statuses() == [1, 1, 0, 0]
+    path = write(tmp_path, few[1:3])
+    assert statuses() == [1, 1, 1, 0]
+    path.unlink()
+    assert statuses() == [1, 1, 0, 0]
 
 
 @pytest.mark.rest

@@ -29,6 +29,12 @@ ALWAYS = {"all", "report"}
 DOWNSTREAM = ALWAYS | {"analyse", "figure"}
 EVERYTHING = DOWNSTREAM | {"plan", "simulate", "finalise"}
 LAST = 4.0  # the last recording time
+EXITS = (
+    "sgd_chain: 4 of 6 runs exited by the horizon 4, half by 0",
+    "read_off: 0 of 6 runs exited by the horizon 4",
+    "cloud: 0 of 6 runs exited by the horizon 4",
+)
+"""What the summary says of three seeds."""
 HOLD = """
 import pathlib, sys
 from sweeplib.engine.storage.records.locks import part_lock
@@ -108,6 +114,7 @@ def test_more_seeds_other_code_beside_a_plugin_and_a_figure_that_fails(finished:
     assert done.returncode == 1
     assert done.stdout.splitlines() == [
         "tiny: all 18 cases ended ok",
+        *EXITS,
         "dataset: results/tiny/dataset.zarr",
         "report: results/tiny/report/index.html",
         "failed, each with a card in the report; the same command tries again:",
@@ -190,6 +197,7 @@ def test_a_sweep_with_overrides_and_a_figure_that_fails(finished: Project) -> No
     assert done.returncode == 1
     assert done.stdout.splitlines() == [
         "tiny: all 18 cases ended ok",
+        *EXITS,
         "dataset: results/tiny/dataset.zarr",
         "report: results/tiny/report/index.html",
         "failed, each with a card in the report; the same command tries again:",
@@ -242,7 +250,7 @@ def test_a_sweep_whose_stage_fails_names_the_problem_and_the_log(finished: Proje
     done = finished.ended("sweeplib", "sweep", "tiny.yaml")
     assert done.returncode == 1 and not done.stdout
     problem, log = done.stderr.splitlines()[-2:]
-    assert problem.startswith("plan: ") and "tiny/runs" in problem
+    assert problem.startswith("simulations: ") and "tiny/runs" in problem
     assert log == "the log: results/tiny/journal/snakemake.log"
     assert "tiny/runs" in (finished.desk / log.partition(": ")[2]).read_text()
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,8 @@ from sweeplib.errors import SweeplibError
 if TYPE_CHECKING:
     from distributed import Worker
 
+    from sweeplib.engine.storage.store.inventory import Inventory
+
 
 class _Process:
     """The bytes of memory that this process may take, if it only computes blocks and is no worker of Dask."""
@@ -45,10 +47,10 @@ _process = _Process()
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some missing cases of a layout as a task: their identities by the driver's code, and their places there.
+    """Some missing cases of a layout as a task.
 
-    places (n,) : in the inventory of the driver.
-    ids (n,) : identities.
+    digest : of their identities by the driver's code.
+    wanted, places : the driver's inventory, and where the cases are in it; workers are sent the cases instead.
     work : the order of magnitude of the work of a case.
 
     Each case is expected to take `seconds_a_case`, which was `measured` or is a guess. A case of a `suspect` block may
@@ -59,9 +61,11 @@ class Block:
     dynamics: str
     layout: str
     number: int
-    places: np.ndarray
-    ids: np.ndarray
-    cases: Cases
+    digest: str
+    count: int
+    wanted: "Inventory | None" = None
+    places: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    sent: Cases | None = None
     work: float = 1.0
     seconds_a_case: float = 0.0
     measured: bool = False
@@ -71,13 +75,25 @@ class Block:
     begun: tuple[EarlierRuns, ...] = ()
     checkpoints: CheckpointFolder | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is sent to a worker: the cases, made at this moment, since those of all blocks take gigabytes."""
+        return {**self.__dict__, "wanted": None, "places": self.places[:0], "sent": self.cases}
+
     def __len__(self) -> int:
-        return len(self.ids)
+        return self.count
+
+    @property
+    def cases(self) -> Cases:
+        """The cases: those that were sent, or in the driver those of its inventory."""
+        if self.sent is not None:
+            return self.sent
+        assert self.wanted is not None
+        return self.wanted.cases(self.places)
 
     @property
     def name(self) -> str:
         """Return the block's name, the same whenever the same cases are handed out."""
-        return f"{self.dynamics}/{self.layout}/{digest(self.ids.tobytes())}"
+        return f"{self.dynamics}/{self.layout}/{self.digest}"
 
     @property
     def seconds(self) -> float:
@@ -108,16 +124,21 @@ def run_block(block: Block) -> BlockReport:
     written before the segment.
     """
     import_plugins(block.plugins)
-    started, directory = time.perf_counter(), Path(block.directory)
+    started, directory, cases = time.perf_counter(), Path(block.directory), block.cases
+    ids = cases.identities()
+    if digest(ids.tobytes()) != block.digest:
+        problem = f"this worker's sweeplib or plugins are not those that planned block {block.name}"
+        raise SweeplibError(f"{problem}; run again, with new workers")
     with block_lock(directory, block.name) as begun:
         status = np.full(len(block), Status.missing, np.uint8)
         if begun.again:
             store = RunStore(directory, block.dynamics, leave_out_damaged=True)
-            status = store.status_at(*store.locate(block.ids))
+            status = store.status_at(*store.locate(ids))
         new, segment = np.flatnonzero(status == Status.missing), ""
         if len(new):
+            task = _Task(block, cases.at(new), ids[new], new, started, block.suspect or begun.before)
             with begun.now():
-                segment, status[new] = _commit(block, new, started, apart=block.suspect or begun.before)
+                segment, status[new] = _commit(task)
         seconds = time.perf_counter() - started
         return BlockReport(counts_of(status[new]), len(block) - len(new), seconds, _not_ok(status), segment)
 
@@ -145,19 +166,21 @@ def runs_of(positions: np.ndarray) -> list[list[int]]:
     return [[int(run[0]), int(run[-1])] for run in np.split(positions, starts[1:])]
 
 
-def _cases(block: Block, new: np.ndarray) -> Cases:
-    """Return some cases of a block; SweeplibError if this code would compute other results than planned."""
-    cases = block.cases.at(new)
-    if (cases.identities() != block.ids[new]).any():
-        problem = f"this worker's sweeplib or plugins are not those that planned block {block.name}"
-        raise SweeplibError(f"{problem}; run again, with new workers")
-    return cases
+class _Task(NamedTuple):
+    """The cases of a block that are computed, with their identities and their positions in it; `apart` in a child."""
+
+    block: Block
+    cases: Cases
+    ids: np.ndarray
+    positions: np.ndarray
+    started: float
+    apart: bool
 
 
-def _commit(block: Block, new: np.ndarray, started: float, *, apart: bool) -> tuple[str, np.ndarray]:
-    """Compute and write some cases of a block; return the name of their segment, and the status of each."""
-    cases, directory = _cases(block, new), Path(block.directory)
-    simulator = cases[0].simulator
+def _commit(task: _Task) -> tuple[str, np.ndarray]:
+    """Compute and write the cases of a task; return the name of their segment, and the status of each."""
+    block, cases = task.block, task.cases
+    directory, simulator = Path(block.directory), cases[0].simulator
     variables = simulator.variables(cases[0])
     data = {name: empty_values(variable, len(cases)) for name, variable in variables.items()}
     status, reasons = np.empty(len(cases), np.uint8), list[tuple[bytes, Status, Reason]]()
@@ -165,26 +188,27 @@ def _commit(block: Block, new: np.ndarray, started: float, *, apart: bool) -> tu
     def explained(case: Case, status: Status, reason: Reason) -> None:
         reasons.append((case.identity(), status, reason))
 
-    for places, begun in _by_beginning(block, cases, new):
-        records = _computed(block, cases.at(places), explained, begun, apart=apart)
+    for places, begun in _by_beginning(block, cases, task.positions):
+        records = _computed(block, cases.at(places), explained, begun, apart=task.apart)
         status[places] = records.status
         for name, values in records.data.items():
             data[name][places] = values
     append_reasons(directory, block.dynamics, reasons)
-    columns = {"case_id": block.ids[new], "status": status} | simulator.index(cases) | data
+    columns = {"case_id": task.ids, "status": status} | simulator.index(cases) | data
     header = segment_header(cases, block.layout, group_name(simulator.group(cases[0])), block.work)
-    path = write_segment(directory, block.dynamics, header | _task(block, status, started), variables, columns)
+    path = write_segment(directory, block.dynamics, header | _origin(task, status), variables, columns)
     if block.checkpoints is not None and not block.checkpoints.keep_ends:
         block.checkpoints.forget(simulator.kept_names(cases.at(np.flatnonzero(status == Status.ok))))
     return path.stem, status
 
 
-def _task(block: Block, status: np.ndarray, started: float) -> dict[str, Any]:
-    """Return what a segment says of the task: how cases ended, its time, its worker, and the processors of its runs."""
+def _origin(task: _Task, status: np.ndarray) -> dict[str, Any]:
+    """Return what a segment says of its task: how cases ended, its time, its worker, and the processors of its runs."""
+    block = task.block
     earlier = dict.fromkeys(cpu for runs in block.begun for cpu in runs.processors)
     return {
         "computed": counts_of(status),
-        "seconds": round(time.perf_counter() - started, 4),
+        "seconds": round(time.perf_counter() - task.started, 4),
         "workers": [f"{socket.gethostname()}:{os.getpid()}"],
         "processors": list(dict.fromkeys([cpu_model(), *earlier])),
     } | ({"begun": sum(len(runs.positions) for runs in block.begun)} if block.begun else {})

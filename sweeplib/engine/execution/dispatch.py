@@ -22,8 +22,8 @@ from sweeplib.errors import SweeplibError
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-MOST_TASKS, FEWEST_TASKS = 10_000, 200
-TASKS_A_WORKER = 4
+MOST_TASKS, FEWEST_TASKS = 10_000, 64
+TASKS_A_WORKER, AT_ONCE = 4, 64
 MOST_BLOCKS = 64
 """How many blocks a task has at most."""
 TASK_SECONDS, SECONDS_A_WORKER = 0.5, 0.002
@@ -157,12 +157,14 @@ class _Running:
         return len(self._tasks)
 
     def submit(self, tasks: Sequence[Task]) -> None:
-        """Submit tasks, all at once."""
+        """Submit tasks, some at once: each has its cases, and Dask sends what is submitted together as one message."""
+        for first in range(0, len(tasks), AT_ONCE):
+            self._submit(tasks[first : first + AT_ONCE])
+
+    def _submit(self, tasks: Sequence[Task]) -> None:
         from distributed.client import ClosedClientError
         from distributed.comm import CommClosedError
 
-        if not tasks:
-            return
         keys = [self._key(task[0]) for task in tasks]
         try:
             futures: list[Future] = self._client.map(run_blocks, tasks, key=keys, pure=False)

@@ -296,7 +296,7 @@ def _demand(sweep: Design, dynamics: str, directory: Path) -> Demand:
     """Return what a dynamics needs of a plan; its identities are kept for the run."""
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
-    wanted.remember(directory)
+    wanted.remember(store)
     others = other_cases(wanted, store)
     return Demand(store, wanted, others, pilots_of(others.wanted, cluster_of(sweep).block_size))
 

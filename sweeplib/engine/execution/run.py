@@ -28,7 +28,7 @@ from sweeplib.engine.execution.plan import (
 from sweeplib.engine.execution.work import Workload, by_cluster, by_processes
 from sweeplib.engine.storage.records.artefacts import cases_made_from
 from sweeplib.engine.storage.records.config_files import write_complete_config
-from sweeplib.engine.storage.records.files import read_json, write_json
+from sweeplib.engine.storage.records.files import digest, read_json, write_json
 from sweeplib.engine.storage.records.jobs import tell
 from sweeplib.engine.storage.records.locks import driver_lock, remove_block_locks
 from sweeplib.engine.storage.records.publish import check_publishing
@@ -245,9 +245,11 @@ def _blocks(sweep: Design, state: _State) -> Iterator[Block]:
                 wanted.dynamics,
                 name,
                 number,
+                digest(wanted.ids[places].tobytes()),
+                len(places),
+                wanted,
                 places,
-                wanted.ids[places],
-                wanted.cases(places),
+                None,
                 work,
                 plan.seconds,
                 plan.measured,
@@ -275,10 +277,12 @@ def _ended(sweep: Design, state: _State) -> DynamicsSummary:
     counts = wanted.counts()
     if counts["missing"]:
         raise SweeplibError(f"{counts['missing']} cases of {store.dynamics} are still missing in {store.directory}")
-    wanted.remember(store.directory)
     remove_block_locks(store.directory, store.dynamics)
     write_outcomes(store, wanted)
-    store.merge()
+    if store.merge():
+        store = store.refreshed()
+        wanted = wanted.located(store)
+    wanted.remember(store)
     write_json(
         store.directory / f"{store.dynamics}.done.json",
         {

@@ -1,7 +1,8 @@
-"""The identities of a large sweep's cases in a file, `inventory/<dynamics>.npz`: they take seconds to compute.
+"""The identities of a large sweep's cases, and where these are stored, in a file: both take seconds to find out.
 
-The file is used only for the sweep that it was made for: it has a digest of its description, of identities at some
-points, and of the code of sweeplib. If it is lost, damaged or of another sweep, they are computed again.
+The file `inventory/<dynamics>.npz` is used only for the sweep that it was made for: it has a digest of its description,
+of identities at some points, and of the code of sweeplib. If it is lost, damaged or of another sweep, they are computed
+again. Positions are those in segments with some names, which never change: they hold as long as these are the segments.
 """
 
 import hashlib
@@ -30,10 +31,17 @@ _UNREADABLE = (OSError, ValueError, KeyError, BadZipFile, EOFError, zlib.error, 
 
 
 class WantedCases(NamedTuple):
-    """Identities, and flat indices over (grid, seed), of the n cases of one dynamics of a sweep."""
+    """The n cases of one dynamics of a sweep: identities, flat indices over (grid, seed), positions, and status (n,).
+
+    names : of the segments in which they were looked up.
+    """
 
     ids: np.ndarray
     flat: np.ndarray
+    segment: np.ndarray
+    row: np.ndarray
+    status: np.ndarray
+    names: list[str]
 
 
 def write_identities(sweep: "Design", dynamics: str, directory: Path, cases: WantedCases) -> None:
@@ -46,7 +54,8 @@ def write_identities(sweep: "Design", dynamics: str, directory: Path, cases: Wan
         remove_partials(path)
         beside = partial(path)
         with beside.open("wb") as file:
-            np.savez(file, key=np.array(_key(sweep, dynamics)), ids=cases.ids, flat=cases.flat)
+            texts = {"key": np.array(_key(sweep, dynamics)), "names": np.array(cases.names, "U")}
+            np.savez(file, **cases._asdict() | texts)
         beside.replace(path)
 
 
@@ -57,7 +66,9 @@ def read_identities(sweep: "Design", dynamics: str, directory: Path) -> WantedCa
         return None
     try:
         with open_bytes(path) as opened, np.load(opened, allow_pickle=False) as file:
-            return WantedCases(file["ids"], file["flat"]) if str(file["key"]) == _key(sweep, dynamics) else None
+            if str(file["key"]) != _key(sweep, dynamics):
+                return None
+            return WantedCases(**{name: file[name] for name in WantedCases._fields} | {"names": file["names"].tolist()})
     except _UNREADABLE:
         return None
 

@@ -13,6 +13,7 @@ from sweeplib.engine.base.table import Column
 from sweeplib.engine.cases import Case, Cases
 from sweeplib.engine.groups import group_name
 from sweeplib.engine.status import Status
+from sweeplib.engine.storage.store.earlier_store import has_earlier_store
 from sweeplib.engine.storage.store.identity_file import WantedCases, read_identities, write_identities
 from sweeplib.engine.storage.store.run_store import RunStore, by_segment, first_places, whole
 
@@ -105,9 +106,12 @@ class Inventory:
         """Yield the number of each segment with needed cases, their rows (m,), ascending, and their places (m,)."""
         return by_segment(self.segment, self.row)
 
-    def remember(self, directory: Path) -> None:
-        """Keep the identities in a file, for later inventories of the same sweep."""
-        write_identities(self.sweep, self.dynamics, directory, WantedCases(self.ids, self.flat))
+    def remember(self, store: RunStore) -> None:
+        """Keep identities and positions in a file, for later inventories of the same sweep."""
+        if has_earlier_store(store.directory, self.dynamics):  # the next run converts it
+            return
+        cases = WantedCases(self.ids, self.flat, self.segment, self.row, self.status, store.names)
+        write_identities(self.sweep, self.dynamics, store.directory, cases)
 
     @cached_property
     def _points(self) -> "RunPoints":
@@ -146,11 +150,13 @@ class Inventory:
 def inventory(sweep: "Design", dynamics: str, store: RunStore) -> Inventory:
     """Return the inventory of a sweep's cases of one dynamics."""
     cases, points = read_identities(sweep, dynamics, store.directory), None
-    if cases is None:
+    if cases is not None and cases.names == store.names:
+        return Inventory(sweep, dynamics, *cases[:5])
+    ids, flat = cases[:2] if cases is not None else (None, None)
+    if ids is None or flat is None:
         ids, flat, points = identities_of_cases(sweep, dynamics)
-        cases = WantedCases(ids, flat)
-    segment, row = store.locate(cases.ids)
-    return Inventory(sweep, dynamics, *cases, segment, row, store.status_at(segment, row), points)
+    segment, row = store.locate(ids)
+    return Inventory(sweep, dynamics, ids, flat, segment, row, store.status_at(segment, row), points)
 
 
 def sweep_status(sweep: "Design", directory: Path) -> dict[str, dict[str, int]]:

@@ -91,33 +91,48 @@ class _Catalogue(NamedTuple):
 
 
 class RunStore:
-    """The segments of one dynamics under a sweep's `directory`; `damaged` are those that are left out."""
+    """The segments of one dynamics under a sweep's `directory`, opened when they are first asked for."""
 
     def __init__(
         self, directory: Path, dynamics: str, *, leave_out_damaged: bool = False, leave_out: Collection[Path] = ()
     ) -> None:
-        """Open the store; DamageError for a damaged segment, unless these, or some paths, are left out."""
+        """Name the store; damaged segments, or those at some paths, may be left out."""
         self.directory = directory
         self.dynamics = dynamics
         self.path = store_folder(directory, dynamics)
-        self.damaged: dict[Path, DamageError] = {}
-        opened = self._opened(leave_out, leave_out_damaged=leave_out_damaged)
-        while opened is None:
-            opened = self._opened(leave_out, leave_out_damaged=leave_out_damaged)
-        self.segments = [*opened, *earlier_segments(directory, dynamics)]
+        self._leaves_out_damaged, self._leave_out = leave_out_damaged, leave_out
+        self._damaged: dict[Path, DamageError] = {}
 
-    def _opened(self, leave_out: Collection[Path], *, leave_out_damaged: bool) -> list[Segment] | None:
+    @property
+    def names(self) -> list[str]:
+        """The names of the segments, as they are listed now; none of an earlier store."""
+        return [path.stem for path in segment_paths(self.directory, self.dynamics) if path not in self._leave_out]
+
+    @cached_property
+    def segments(self) -> list[Segment]:
+        """The segments; DamageError for a damaged one, unless these are left out."""
+        while (opened := self._opened()) is None:
+            pass
+        return [*opened, *earlier_segments(self.directory, self.dynamics)]
+
+    @property
+    def damaged(self) -> dict[Path, DamageError]:
+        """The damaged segments that are left out."""
+        _ = self.segments
+        return self._damaged
+
+    def _opened(self) -> list[Segment] | None:
         """Return the segments; None if one has gone since it was listed: it was merged, or written again."""
         segments = []
         for path in segment_paths(self.directory, self.dynamics):
             try:
-                segments += [Segment(path)] if path not in leave_out else []
+                segments += [Segment(path)] if path not in self._leave_out else []
             except DamageError as error:
                 if not lexists(path):
                     return None
-                if not leave_out_damaged:
+                if not self._leaves_out_damaged:
                     raise
-                self.damaged[path] = error
+                self._damaged[path] = error
         return segments
 
     def by_layout(self) -> dict[str, list[Segment]]:
@@ -189,14 +204,19 @@ class RunStore:
                     write_content(self.directory, self.dynamics, merged([segment], stays))
                 segment.path.unlink()
 
-    def merge(self) -> None:
-        """Write many small segments of a layout as one. Only for the driver, while no worker runs."""
+    def merge(self) -> bool:
+        """Write many small segments of a layout as one; return whether any were. Only while no worker runs."""
+        if len(self.names) < MANY:
+            return False
+        merges = 0
         for segments in self.by_layout().values():
             small = [some for some in segments if some.path.stat().st_size < SMALL]
             if len(small) >= MANY:
                 write_content(self.directory, self.dynamics, merged(small))
                 for segment in small:
                     segment.path.unlink()
+                merges += 1
+        return merges > 0
 
 
 def by_segment(segment: np.ndarray, row: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
