@@ -23,8 +23,8 @@ from sweeplib.engine.storage.store.segment import RUNS, SUFFIX, Segment, counts_
 
 AT_ONCE = 2**17
 """The number of identities that are looked up together."""
-SMALL, MANY = 2**20, 32
-"""Segments of a layout with fewer bytes than this are merged once there are so many of them."""
+SMALL, MANY = 2**20, 1000
+"""Segments of fewer bytes are merged into larger ones once a dynamics has so many segments."""
 DIGITS = 32
 
 
@@ -205,18 +205,28 @@ class RunStore:
                 segment.path.unlink()
 
     def merge(self) -> bool:
-        """Write many small segments of a layout as one; return whether any were. Only while no worker runs."""
+        """Write small segments of a layout as one if there are many; return whether any were. Only for the driver."""
         if len(self.names) < MANY:
             return False
-        merges = 0
-        for segments in self.by_layout().values():
-            small = [some for some in segments if some.path.stat().st_size < SMALL]
-            if len(small) >= MANY:
-                write_content(self.directory, self.dynamics, merged(small))
-                for segment in small:
-                    segment.path.unlink()
-                merges += 1
-        return merges > 0
+        groups = [group for segments in self.by_layout().values() for group in _small_groups(segments)]
+        for group in groups:
+            write_content(self.directory, self.dynamics, merged(group))
+            for segment in group:
+                segment.path.unlink()
+        return bool(groups)
+
+
+def _small_groups(segments: list[Segment]) -> Iterator[list[Segment]]:
+    """Yield groups of small segments of a layout which together are no longer small."""
+    group, size = list[Segment](), 0
+    for segment in segments:
+        if (length := segment.path.stat().st_size) < SMALL:
+            group, size = [*group, segment], size + length
+            if size >= SMALL:
+                yield group
+                group, size = [], 0
+    if len(group) > 1:
+        yield group
 
 
 def by_segment(segment: np.ndarray, row: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:

@@ -185,9 +185,11 @@ def segment_path(directory: Path, dynamics: str, name: str) -> Path:
 
 def segment_bytes(header: Mapping[str, Any], columns: Mapping[str, np.ndarray]) -> bytes:
     """Return the bytes of a segment; the same content has the same ones."""
-    problems, places = np.unique(columns["problem"].astype(str), return_inverse=True)
-    arrays = {**columns, "problem": places.astype(np.int32), "case_id": np.asarray(columns["case_id"], "S16")}
-    parts = {HEADER: _text(header), PROBLEMS: _text(problems.tolist())}
+    texts = columns["problem"].tolist()
+    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    problems = np.array([places[text] for text in texts], np.int32)
+    arrays = {**columns, "problem": problems, "case_id": np.asarray(columns["case_id"], "S16")}
+    parts = {HEADER: _text(header), PROBLEMS: _text(list(places))}
     parts |= {f"{name}.npy": _npy(arrays[name]) for name in sorted(arrays)}
     buffer = io.BytesIO()
     with ZipFile(buffer, "w") as file:
