@@ -10,6 +10,7 @@ import pytest
 from tests.faults.finished import Done
 from tests.irregular import IRREGULAR, put
 from tests.tiers import slow_but
+from tests.unit.test_earlier_store import as_earlier
 
 PLACES = (
     "calm.done.json",
@@ -146,3 +147,18 @@ def test_a_segment_of_another_dynamics_is_of_no_case_and_pruned(done: Done) -> N
     assert done.told("prune", "--delete")[0] == 0
     assert not here.exists() and not strange.exists()
     assert done.told("finalise")[0] == 0 and done.dataset == before
+
+
+EARLIER = ("zarr.json", "risk/zarr.json", "risk/c/0/0", "status/c/0", "seed/c/0")
+
+
+@pytest.mark.parametrize("place", slow_but(EARLIER, "risk/c/0/0"))
+def test_in_an_earlier_store_no_command_waits_for_them(place: str, done: Done) -> None:
+    as_earlier(done.directory, "calm")
+    path = next((done.directory / "runs.zarr" / "calm").iterdir()) / place
+    for kind in IRREGULAR:
+        put(path, kind)
+        for words in (("status",), ("run",), ("verify", "--sample", "0"), ("prune",)):
+            with no_wait(f"{words} for {kind}"):
+                status, said = done.told(*words)
+            assert status in (0, 1, 2) and "an error in sweeplib" not in said, (words, kind, said)

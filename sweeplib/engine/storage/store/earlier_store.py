@@ -5,14 +5,14 @@ A layout there is a group of zarr with a row a case; its arrays have a chunk for
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sweeplib.engine.files.regular_files import IrregularFileError, file_bytes
+from sweeplib.engine.files.regular_files import IrregularFileError, file_bytes, refuse_irregular
 from sweeplib.engine.storage.records.files import CHECKSUM, damaged, digest, files_below, lost, read_lines, remove_files
 from sweeplib.engine.storage.records.links import refuse_links
 from sweeplib.engine.storage.store.segment import Segment, counts_of, merged, write_content
@@ -86,18 +86,22 @@ class _Layout:
         """Return an array at the rows of a block; DamageError if a chunk of it is lost or damaged."""
         rows = slice(number * self.block_size, min((number + 1) * self.block_size, self.count))
         if name in self._dims or name == "status":
-            if not (chunk := self._chunk(name, number)).exists():
-                raise lost(chunk, self._remedy)
-            return self._read(name, rows)
+            return self._read(name, rows, [self._chunk(name, number)])
         if name not in self._columns:
             length = self._array(name).chunks[0]
-            chunks = (self._chunk(name, at) for at in range(-(-self.count // length)))
-            if missing := next((chunk for chunk in chunks if not chunk.exists()), None):
-                raise lost(missing, self._remedy)
-            self._columns[name] = self._read(name, slice(self.count))
+            chunks = [self._chunk(name, at) for at in range(-(-self.count // length))]
+            self._columns[name] = self._read(name, slice(self.count), chunks)
         return self._columns[name][rows]
 
-    def _read(self, name: str, rows: slice) -> np.ndarray:
+    def _read(self, name: str, rows: slice, chunks: Iterable[Path]) -> np.ndarray:
+        """Return some rows of an array, which are in these chunks."""
+        for chunk in chunks:
+            try:
+                refuse_irregular(chunk)
+            except FileNotFoundError:
+                raise lost(chunk, self._remedy) from None
+            except OSError:
+                raise damaged(chunk, self._remedy) from None
         try:
             values = np.asarray(self._array(name)[rows])
         except (ValueError, RuntimeError, OSError):
@@ -157,8 +161,8 @@ def has_earlier_store(directory: Path, dynamics: str) -> bool:
 def earlier_files(directory: Path, dynamics: str) -> list[Path]:
     """Return the files of an earlier run store and its journal."""
     folder = directory / FOLDER / dynamics
-    own = [file for file in files_below(folder) if _OWN_FILES.fullmatch(file.relative_to(folder).as_posix())]
-    return [*own, _journal(directory, dynamics)] if own else []
+    files = [file for file in files_below(folder) if _OWN_FILES.fullmatch(file.relative_to(folder).as_posix())]
+    return [*files, _journal(directory, dynamics)] if files else []
 
 
 def convert(directory: Path, dynamics: str) -> None:

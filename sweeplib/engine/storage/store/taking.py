@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.engine.groups import group_name
 from sweeplib.engine.storage.records.files import DamageError, append_line, damaged, read_lines
 from sweeplib.engine.storage.records.links import refuse_links
@@ -39,15 +40,15 @@ def take(directory: Path, others: OtherCases, say: Callable[[str], None]) -> Non
     for source, rows, places in others.elsewhere.by_source():
         first = first_places(others.wanted.ids[places])
         try:
-            taken = _taken(directory, others.wanted, source, rows[first], places[first])
+            path = _segment_with(directory, others.wanted, source, rows[first], places[first])
         except (DamageError, OSError) as error:
             say(f"not taken from {source.folder}: {error}")
             continue
-        line = {"segment": taken.stem, "from": source.folder, "cases": len(first)}
+        line = {"segment": path.stem, "from": source.folder, "cases": len(first)}
         append_line(_journal(directory, others.wanted.dynamics), line)
 
 
-def _taken(directory: Path, wanted: Inventory, source: Source, rows: np.ndarray, places: np.ndarray) -> Path:
+def _segment_with(directory: Path, wanted: Inventory, source: Source, rows: np.ndarray, places: np.ndarray) -> Path:
     """Return the place of a segment with the cases at some places, which are in some rows of a source."""
     segment, sweep, dynamics = source.segment, wanted.sweep, wanted.dynamics
     if not segment.is_whole():
@@ -78,7 +79,7 @@ def _linked(directory: Path, dynamics: str, path: Path) -> Path:
     except FileExistsError:
         return place
     except OSError:
-        return write_content(directory, dynamics, path.read_bytes())
+        return write_content(directory, dynamics, file_bytes(path))
     return place
 
 
