@@ -25,7 +25,7 @@ from sweeplib.engine.execution.plan import (
     planned_layouts,
     write_plan,
 )
-from sweeplib.engine.execution.work import Workload, by_cluster, by_processes
+from sweeplib.engine.execution.work import Stored, Workload, by_cluster, by_processes
 from sweeplib.engine.storage.records.artefacts import cases_made_from
 from sweeplib.engine.storage.records.config_files import write_complete_config
 from sweeplib.engine.storage.records.files import digest, read_json, write_json
@@ -95,6 +95,7 @@ def run_sweep(
             states = [replace(state, plans=planned_layouts(directory, state.store.dynamics)) for state in states]
         _record_numbers(sweep, directory, states)
         states = [_with_taken(sweep, state, workers, show=progress) for state in states]
+        stored = Stored()
         if any(state.todo for state in states):
             plan = _plan(sweep, directory, states, workers)
             tell(table=plan.cells(), seconds_left=plan.wall_seconds, total=sum(state.todo for state in states))
@@ -105,10 +106,10 @@ def run_sweep(
             work = Workload(sweep, directory, *missing, lambda: _all_blocks(sweep, states), lambda: _maps(states))
             is_there = client is not None or (lasting is not None and lasting.client is not None)
             if not is_there and _is_short(sweep, plan, workers):
-                by_processes(work, plan.cpu_range.most, workers, show=progress)
+                stored = by_processes(work, plan.cpu_range.most, workers, show=progress)
             else:
-                by_cluster(work, client or workers, show=progress, lasting=lasting)
-        return {state.store.dynamics: _ended(sweep, state) for state in states}
+                stored = by_cluster(work, client or workers, show=progress, lasting=lasting)
+        return {state.store.dynamics: _ended(sweep, state, stored) for state in states}
 
 
 def _record_numbers(sweep: Design, directory: Path, states: list["_State"]) -> None:
@@ -268,10 +269,11 @@ def _checkpoints(sweep: Design, store: RunStore) -> CheckpointFolder | None:
     return CheckpointFolder(str(store.directory.resolve()), sweep.checkpoint, sweep.recording.keep_ends)
 
 
-def _ended(sweep: Design, state: _State) -> DynamicsSummary:
+def _ended(sweep: Design, state: _State, stored: Stored) -> DynamicsSummary:
     """Write the table of outcomes and the `done.json` of a dynamics after the run; return its summary."""
     store, wanted = state.store, state.wanted
     if state.todo:
+        store.wait_for(name for dynamics, name in stored if name and dynamics == store.dynamics)
         store = store.refreshed()
         wanted = wanted.located(store)
     counts = wanted.counts()

@@ -47,7 +47,11 @@ class Workload(NamedTuple):
     maps: Callable[[], dict[str, CaseMap]]
 
 
-def by_processes(work: Workload, seconds: float, workers: int | None, *, show: bool) -> None:
+Stored = set[tuple[str, str]]
+"""The dynamics and the names of segments that workers say they have written."""
+
+
+def by_processes(work: Workload, seconds: float, workers: int | None, *, show: bool) -> Stored:
     """Compute all blocks in at most so many processes of this machine: `seconds` of work, too little for a cluster."""
     cluster = cluster_of(work.sweep)
     with ThreadPoolExecutor(1) as beside:
@@ -56,13 +60,16 @@ def by_processes(work: Workload, seconds: float, workers: int | None, *, show: b
     with _progress(work, blocks, processes, show=show) as progress:
         progress.say(f"no cluster is started for {seconds:.1f} s of work")
         memory, module = cluster.worker_memory(workers), home_of(work.sweep.simulator)
+        stored = Stored()
         for block, report in computed_by_processes(blocks, processes, memory, module):
             progress.advance(block, report)
+            stored.add((block.dynamics, report.segment))
+    return stored
 
 
 def by_cluster(
     work: Workload, on: "Client | int | None", *, show: bool, lasting: "LastingCluster | None" = None
-) -> None:
+) -> Stored:
     """Compute all blocks on a client's cluster, or on the sweep's with so many workers, which may be a lasting one.
 
     The blocks are listed while the cluster starts.
@@ -97,12 +104,15 @@ def by_cluster(
                     probe=_probe(work),
                     submitted=teller.submitted,
                 )
+                stored = Stored()
                 with closing(done):
                     for block, report in done:
                         progress.advance(block, report)
+                        stored.add((block.dynamics, report.segment))
                         teller.done(block, report)
                         teller.tell(progress)
                 teller.tell(progress, ended=True)
+                return stored
 
 
 def _listed(listing: "Future[list[Block]]", work: Workload, *, show: bool) -> list[Block]:

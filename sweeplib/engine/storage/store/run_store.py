@@ -4,8 +4,9 @@ What is stored is the set of the segments. A case is done if one of them has its
 difference. Nothing changes in place: what is forgotten or merged is written again, then the earlier file is removed.
 """
 
+import time
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from os.path import lexists
@@ -15,17 +16,29 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeplib.engine.status import Status
-from sweeplib.engine.storage.records.files import DamageError, intact_json
+from sweeplib.engine.storage.records.files import DamageError, intact_json, partial
 from sweeplib.engine.storage.records.jobs import ended_cases, planned_cases
 from sweeplib.engine.storage.records.links import refuse_links
 from sweeplib.engine.storage.store.earlier_store import convert, earlier_runs, earlier_segments
-from sweeplib.engine.storage.store.segment import RUNS, SUFFIX, Segment, counts_of, merged, store_folder, write_content
+from sweeplib.engine.storage.store.segment import (
+    RUNS,
+    SUFFIX,
+    Segment,
+    counts_of,
+    merged,
+    segment_path,
+    store_folder,
+    write_content,
+)
+from sweeplib.errors import SweeplibError
 
 AT_ONCE = 2**17
 """The number of identities that are looked up together."""
 SMALL, MANY = 2**20, 1000
 """Segments of fewer bytes are merged into larger ones once a dynamics has so many segments."""
 DIGITS = 32
+LISTING_SECONDS, BETWEEN_LISTINGS = 90.0, 0.5
+"""How long what a network file system remembers of a folder may last, and how often it is looked at."""
 
 
 def is_segment(path: Path) -> bool:
@@ -187,6 +200,24 @@ class RunStore:
         for number, rows, places in by_segment(segment, row):
             status[places] = self.segments[number].status[rows]
         return status
+
+    def wait_for(self, names: Iterable[str]) -> None:
+        """Wait until segments that others have written are listed here: a network file system may remember a listing.
+
+        SweeplibError if they are not, after a minute.
+        """
+        lacking, until = set(names) - set(self.names), time.monotonic() + LISTING_SECONDS
+        while lacking and time.monotonic() < until:
+            # a change by this machine ends what it remembers of the folder
+            beside = partial(self.path / "listing")
+            beside.touch()
+            beside.unlink()
+            time.sleep(BETWEEN_LISTINGS)
+            lacking -= set(self.names)
+        if lacking:
+            first = segment_path(self.directory, self.dynamics, min(lacking))
+            problem = f"{len(lacking)} files of workers are not seen here, such as {first}"
+            raise SweeplibError(f"{problem}; on a slow network file system, run again: they are not lost")
 
     def refreshed(self) -> "RunStore":
         """Return the current store on disk."""
