@@ -3,7 +3,6 @@
 The workers are 64 threads of this process, whose event loops share a core with the scheduler and the driver.
 """
 
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
@@ -11,12 +10,15 @@ from typing import Any
 from unittest.mock import patch
 from uuid import uuid4
 
+import numpy as np
+
 from benchmarks.driver import DYNAMICS, sweep_of
 from benchmarks.timing import Benchmark
 from sweeplib.engine.cases import Cases
 from sweeplib.engine.execution import dispatch
 from sweeplib.engine.execution.blocks import Block, BlockReport
 from sweeplib.engine.execution.dispatch import dispatched
+from sweeplib.engine.execution.queue import Part, Queue
 from sweeplib.engine.storage.store.inventory import inventory
 from sweeplib.engine.storage.store.run_store import RunStore
 
@@ -25,30 +27,27 @@ BLOCKS = 4000
 ONE_BY_ONE = 400
 
 
+CASES = 100
+"""The number of cases of a block."""
+
+
 @cache
 def _cases() -> Cases:
-    """Return 100 cases, of which the blocks are made."""
-    sweep = sweep_of(1, 100, 10)
+    """Return the cases that every block is sent with."""
+    sweep = sweep_of(1, CASES, 10)
     return inventory(sweep, DYNAMICS, RunStore(Path("/results/many"), DYNAMICS)).cases(slice(None))
 
 
-def blocks(number: int) -> list[Block]:
-    """Return blocks of 100 cases, whose costs are not known."""
-    cases = _cases()
-    return [
-        Block("/results/many", DYNAMICS, "p1_k1_w5", each, f"{each:032x}", len(cases), sent=cases)
-        for each in range(number)
-    ]
+def queue(number: int) -> Queue:
+    """Return so many blocks of cases, whose costs are not known."""
+    count = CASES * number
+    whole = Block("/results/many", DYNAMICS, "p1_k1_w5", count, places=np.arange(count), sent=_cases())
+    return Queue([Part(whole, np.arange(count).astype("S16"), size=CASES)])
 
 
 def done(block: Block) -> BlockReport:
     """Report a block as computed in no time."""
     return BlockReport({"ok": len(block)}, 0, 0.0)
-
-
-def all_done(task: Sequence[Block]) -> list[BlockReport]:
-    """Report the blocks of a task as computed in no time."""
-    return [done(block) for block in task]
 
 
 @cache
@@ -65,13 +64,15 @@ def client() -> Any:
 def handed_out() -> float:
     """Hand out blocks as a sweep does; return their number."""
     with patch.object(dispatch, "run_block", done):
-        return float(sum(1 for _ in dispatched(client(), blocks(BLOCKS))))
+        return float(sum(1 for _ in dispatched(client(), queue(BLOCKS))))
 
 
 def one_by_one() -> float:
     """Submit each block as a task of its own and fetch its report; return their number."""
     run, ready = uuid4().hex, SimpleQueue[Any]()
-    for block in blocks(ONE_BY_ONE):
+    waiting = queue(ONE_BY_ONE)
+    while waiting:
+        block = waiting.block(WORKERS)
         client().submit(done, block, key=f"one-{block.number}-{run}", pure=False).add_done_callback(ready.put)
     return float(sum(1 for _ in range(ONE_BY_ONE) if ready.get().result()))
 
@@ -82,7 +83,7 @@ BENCHMARKS = [
         "a block",
         handed_out,
         one_by_one,
-        "a task a block, one by one",
+        "submitted and fetched one by one",
         reach=1e-3,
     )
 ]

@@ -105,8 +105,7 @@ class World:
         try:
             task.run()
         except KilledError:
-            for block in task.blocks:
-                _mark(block)
+            _mark(task.block)
             task.deaths += 1
             if task.deaths > ALLOWED_DEATHS:
                 task.error = KilledWorker(task.key, SimpleNamespace(address="worker"), ALLOWED_DEATHS)
@@ -159,7 +158,7 @@ class Task:
 
     def __init__(self, world: World, key: str, function: Callable[[Any], Any], argument: Any) -> None:
         self.key, self._world, self._function, self._pickled = key, world, function, pickle.dumps(argument)
-        self.blocks: Sequence[Block] = argument
+        self.block: Block = argument
         self.deaths, self.result, self.error = 0, None, None
         self._callbacks: list[Callable[[Task], Any]] = []
 

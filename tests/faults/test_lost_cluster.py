@@ -17,7 +17,7 @@ PRELOAD = "tests.faults.unfit_worker"
 @contextmanager
 def sweep_in(folder: Path) -> Iterator[ExitStack]:
     """Return a context with a sweep of 400 cases for a cluster of somebody's in a folder; its processes end with it."""
-    cluster = f"cluster: {{kind: scheduler_file, path: {folder}/scheduler.json, block_size: 16}}\n"
+    cluster = f"cluster: {{kind: scheduler_file, path: {folder}/scheduler.json, block_size: 8}}\n"
     (folder / "slow.yaml").write_text(SWEEP.partition("cluster:")[0] + cluster)
     with ExitStack() as processes:
         yield processes

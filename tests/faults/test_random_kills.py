@@ -53,7 +53,7 @@ class Sweep:
         folder.mkdir()
         self.folder, self.results, self.external = folder, folder / "results" / "slow", external
         if external is not None:
-            cluster = f"{{kind: scheduler_file, path: {folder}/scheduler.json, block_size: 16}}"
+            cluster = f"{{kind: scheduler_file, path: {folder}/scheduler.json, block_size: 8}}"
         (folder / "slow.yaml").write_text(f"{text}cluster: {cluster}\n")
         self.written: dict[Path, tuple[int, int]] = {}
         self._start_cluster()
@@ -107,8 +107,7 @@ def undisturbed_dataset(tmp_path_factory: pytest.TempPathFactory) -> dict[str, b
     return files(sweep.results / "dataset.zarr")
 
 
-LOCAL = '{kind: local, workers: 2, block_size: 16, dashboard_address: ":0"}'
-"""So many cases a block that there are not enough segments for a run to merge them at its end."""
+LOCAL = '{kind: local, workers: 2, block_size: 8, dashboard_address: ":0"}'
 
 
 @pytest.fixture(scope="module")

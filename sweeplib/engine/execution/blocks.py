@@ -60,9 +60,9 @@ class Block:
     directory: str
     dynamics: str
     layout: str
-    number: int
-    digest: str
     count: int
+    number: int = 0
+    digest: str = ""
     wanted: "Inventory | None" = None
     places: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     sent: Cases | None = None

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sweeplib.engine.cases import Case
 from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.engine.design.design import Design
+from sweeplib.engine.execution.block_size import case_bytes
 from sweeplib.engine.execution.blocks import Block
 from sweeplib.engine.execution.calibration import SECONDS_A_WORK_UNIT, loading_in
 from sweeplib.engine.execution.clients import LastingCluster
 from sweeplib.engine.execution.clusters import cluster_of, refuse_large_cases
-from sweeplib.engine.execution.earlier_runs import earlier_runs
 from sweeplib.engine.execution.estimates import GUESSED, LayoutPlan
 from sweeplib.engine.execution.live.case_map import CaseMap
 from sweeplib.engine.execution.plan import (
@@ -25,10 +26,11 @@ from sweeplib.engine.execution.plan import (
     planned_layouts,
     write_plan,
 )
+from sweeplib.engine.execution.queue import Part, Queue
 from sweeplib.engine.execution.work import Stored, Workload, by_cluster, by_processes
 from sweeplib.engine.storage.records.artefacts import cases_made_from
 from sweeplib.engine.storage.records.config_files import write_complete_config
-from sweeplib.engine.storage.records.files import digest, read_json, write_json
+from sweeplib.engine.storage.records.files import read_json, write_json
 from sweeplib.engine.storage.records.jobs import tell
 from sweeplib.engine.storage.records.locks import driver_lock, remove_block_locks
 from sweeplib.engine.storage.records.publish import check_publishing
@@ -103,7 +105,7 @@ def run_sweep(
                 plan.show()
             todo = [state for state in states if state.todo]
             missing = tuple(state.store.dynamics for state in todo), sum(state.todo for state in todo)
-            work = Workload(sweep, directory, *missing, lambda: _all_blocks(sweep, states), lambda: _maps(states))
+            work = Workload(sweep, directory, *missing, lambda: _queue(sweep, states), lambda: _maps(states))
             is_there = client is not None or (lasting is not None and lasting.client is not None)
             if not is_there and _is_short(sweep, plan, workers):
                 stored = by_processes(work, plan.cpu_range.most, workers, show=progress)
@@ -208,19 +210,18 @@ def _layout(sweep: Design, state: _State, name: str) -> LayoutPlan:
     """Return the plan of a layout with missing cases; without a written one its costs are guesses."""
     if name in state.plans:
         return state.plans[name]
-    work, size = _work(state, name), cluster_of(sweep).block_size or 1
+    work, size = _work(state.wanted.cases(state.wanted.missing[name][:1])[0]), cluster_of(sweep).block_size or 1
     return LayoutPlan(0, size, SECONDS_A_WORK_UNIT * work, 0, measured=False, factor=GUESSED)
 
 
-def _work(state: _State, name: str) -> float:
-    """Return the order of magnitude of the work of the missing cases of a layout."""
-    case = state.wanted.cases(state.wanted.missing[name][:1])[0]
+def _work(case: Case) -> float:
+    """Return the order of magnitude of the work of a case."""
     return float(4.0 ** cost_class(case.simulator.work(case)))
 
 
-def _all_blocks(sweep: Design, states: list[_State]) -> list[Block]:
-    """Return the blocks of the missing cases, the costliest first."""
-    return sorted((block for state in states for block in _blocks(sweep, state)), key=lambda block: -block.seconds)
+def _queue(sweep: Design, states: list[_State]) -> Queue:
+    """Return the missing cases of all dynamics."""
+    return Queue(part for state in states for part in _parts(sweep, state))
 
 
 def _maps(states: list["_State"]) -> dict[str, CaseMap]:
@@ -230,36 +231,29 @@ def _maps(states: list["_State"]) -> dict[str, CaseMap]:
     return {state.store.dynamics: CaseMap(state.wanted) for state in states if state.todo}
 
 
-def _blocks(sweep: Design, state: _State) -> Iterator[Block]:
-    """Yield the missing cases of a dynamics as blocks: of the configured size, or of the planned one."""
-    wanted, begun = state.wanted, state.others.begun
-    directory, checkpoints = str(state.store.directory.resolve()), _checkpoints(sweep, state.store)
+def _parts(sweep: Design, state: _State) -> Iterator[Part]:
+    """Yield the missing cases of a dynamics by their layouts."""
+    wanted, directory = state.wanted, str(state.store.directory.resolve())
     for name, missing in wanted.missing.items():
-        plan, work = _layout(sweep, state, name), _work(state, name)
-        # a planned cost is not measured only if the pilot ended its process
-        suspect = name in state.plans and not plan.measured
-        size = cluster_of(sweep).block_size or plan.block_size
-        for number, first in enumerate(range(0, len(missing), size)):
-            places = missing[first : first + size]
-            yield Block(
-                directory,
-                wanted.dynamics,
-                name,
-                number,
-                digest(wanted.ids[places].tobytes()),
-                len(places),
-                wanted,
-                places,
-                None,
-                work,
-                plan.seconds,
-                plan.measured,
-                suspect,
-                sweep.timeout,
-                sweep.plugins,
-                tuple(earlier_runs(begun, places)) if begun is not None else (),
-                checkpoints,
-            )
+        plan, case = _layout(sweep, state, name), wanted.cases(missing[:1])[0]
+        whole = Block(
+            directory,
+            wanted.dynamics,
+            name,
+            len(missing),
+            wanted=wanted,
+            places=missing,
+            work=_work(case),
+            seconds_a_case=plan.seconds,
+            measured=plan.measured,
+            # a planned cost is not measured only if the pilot ended its process
+            suspect=name in state.plans and not plan.measured,
+            timeout=sweep.timeout,
+            plugins=sweep.plugins,
+            checkpoints=_checkpoints(sweep, state.store),
+        )
+        lanes, size = case.simulator.lanes(case), cluster_of(sweep).block_size
+        yield Part(whole, wanted.ids[missing], lanes, case_bytes(case), plan.factor, size, state.others.begun)
 
 
 def _checkpoints(sweep: Design, store: RunStore) -> CheckpointFolder | None:

@@ -178,8 +178,10 @@ def block_lock(directory: Path, name: str) -> Iterator[BlockMark]:
     Waits for a worker of an earlier driver that computes the same cases, and for one that deletes.
     """
     lock = _lock_path(directory, name)
-    again = lock.exists()
     with _file_lock(_lock_path(directory, FOLDER), fcntl.LOCK_SH), _file_lock(lock, fcntl.LOCK_EX):
+        again = lock.stat().st_size > 0
+        if not again:
+            lock.write_text("handed out\n")
         yield BlockMark(lock.with_suffix(".begun"), again=again)
 
 
