@@ -1,4 +1,4 @@
-"""The rate at which a sweep's driver hands blocks to workers and gets their reports, for blocks that do nothing.
+"""The rate at which a sweep's driver hands cases to workers and gets their reports, for cases that take no time.
 
 The workers are 64 threads of this process, whose event loops share a core with the scheduler and the driver.
 """
@@ -14,35 +14,32 @@ import numpy as np
 
 from benchmarks.driver import DYNAMICS, sweep_of
 from benchmarks.timing import Benchmark
-from sweeplib.engine.cases import Cases
 from sweeplib.engine.execution import dispatch
 from sweeplib.engine.execution.blocks import Block, BlockReport
 from sweeplib.engine.execution.dispatch import dispatched
 from sweeplib.engine.execution.queue import Part, Queue
-from sweeplib.engine.storage.store.inventory import inventory
+from sweeplib.engine.storage.store.inventory import Inventory, inventory
 from sweeplib.engine.storage.store.run_store import RunStore
 
 WORKERS = 64
-BLOCKS = 4000
+CASES = 1_000_000
 ONE_BY_ONE = 400
 
 
-CASES = 100
-"""The number of cases of a block."""
+SIZE = 100
+"""The number of cases of a block that is submitted alone."""
 
 
 @cache
-def _cases() -> Cases:
-    """Return the cases that every block is sent with."""
-    sweep = sweep_of(1, CASES, 10)
-    return inventory(sweep, DYNAMICS, RunStore(Path("/results/many"), DYNAMICS)).cases(slice(None))
+def _wanted(count: int) -> Inventory:
+    return inventory(sweep_of(1, count, 10), DYNAMICS, RunStore(Path("/results/many"), DYNAMICS))
 
 
-def queue(number: int) -> Queue:
-    """Return so many blocks of cases, whose costs are not known."""
-    count = CASES * number
-    whole = Block("/results/many", DYNAMICS, "p1_k1_w5", count, places=np.arange(count), sent=_cases())
-    return Queue([Part(whole, np.arange(count).astype("S16"), size=CASES)])
+def queue(count: int, size: int | None = None) -> Queue:
+    """Return so many cases without work, in blocks of a size or as they are cut by time."""
+    wanted = _wanted(count)
+    whole = Block("/results/many", DYNAMICS, "p1_k1_w5", count, wanted=wanted, places=np.arange(count))
+    return Queue([Part(whole, wanted.ids, size=size)])
 
 
 def done(block: Block) -> BlockReport:
@@ -62,28 +59,28 @@ def client() -> Any:
 
 
 def handed_out() -> float:
-    """Hand out blocks as a sweep does; return their number."""
+    """Hand out cases as a sweep does; return their number."""
     with patch.object(dispatch, "run_block", done):
-        return float(sum(1 for _ in dispatched(client(), queue(BLOCKS))))
+        return float(sum(len(block) for block, _ in dispatched(client(), queue(CASES))))
 
 
 def one_by_one() -> float:
-    """Submit each block as a task of its own and fetch its report; return their number."""
+    """Submit each block by itself and fetch its report; return the number of cases."""
     run, ready = uuid4().hex, SimpleQueue[Any]()
-    waiting = queue(ONE_BY_ONE)
+    waiting = queue(SIZE * ONE_BY_ONE, SIZE)
     while waiting:
         block = waiting.block(WORKERS)
         client().submit(done, block, key=f"one-{block.number}-{run}", pure=False).add_done_callback(ready.put)
-    return float(sum(1 for _ in range(ONE_BY_ONE) if ready.get().result()))
+    return float(SIZE * sum(1 for _ in range(ONE_BY_ONE) if ready.get().result()))
 
 
 BENCHMARKS = [
     Benchmark(
-        f"dispatch: blocks without work to {WORKERS} workers",
-        "a block",
+        f"dispatch: cases without work to {WORKERS} workers",
+        "a case",
         handed_out,
         one_by_one,
-        "submitted and fetched one by one",
-        reach=1e-3,
+        f"blocks of {SIZE}, one by one",
+        reach=1e-5,
     )
 ]

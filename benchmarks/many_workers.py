@@ -15,7 +15,7 @@ from unittest.mock import patch
 import click
 import numpy as np
 
-from benchmarks.dispatch import done, queue
+from benchmarks.dispatch import SIZE, done, queue
 from sweeplib.engine.execution import dispatch
 from sweeplib.engine.execution.blocks import Block, BlockReport
 from sweeplib.engine.execution.dispatch import FEWEST_TASKS, MOST_TASKS, TASKS_A_WORKER, TaskReport, dispatched
@@ -25,12 +25,14 @@ from sweeplib.functions.cases import FunctionCases
 MEASURED = 3000
 """Blocks that are handed out to measure their cost."""
 TURNS = 3
+MOST_CASES = 20_000_000
+"""The cases of a sweep at most."""
 AHEAD = 2
 """Blocks that a worker has at most: one that runs and one that waits (Dask's saturation of 1.1 for one thread)."""
 OVERHEAD = 0.02
 """Seconds of a block in a worker beside its cases: its lock, its segment on the disk (docs/performance.md)."""
 WORKERS = (64, 1000, 4000)
-MILLISECONDS = (0.01, 0.1, 1.0, 100.0, 10_000.0)
+MILLISECONDS = (1.0, 10.0, 100.0, 10_000.0)
 
 
 def cost() -> float:
@@ -52,7 +54,7 @@ def reported(block: Block) -> TaskReport:
 def _seconds_a_block(client: Any) -> float:
     with patch.object(dispatch, "run_task", reported):
         began = time.process_time()
-        count = sum(1 for _ in dispatched(client, queue(MEASURED)))
+        count = sum(1 for _ in dispatched(client, queue(SIZE * MEASURED, SIZE)))
         return (time.process_time() - began) / count
 
 
@@ -110,7 +112,9 @@ def main(seconds: float) -> None:
     print("workers  case         blocks/s  cases a block  workers' time in cases  driver and scheduler busy")
     for workers in WORKERS:
         for milliseconds in MILLISECONDS:
-            count = min(20_000_000, int(seconds * workers / milliseconds * 1e3))
+            count = int(seconds * workers / milliseconds * 1e3)
+            if count > MOST_CASES:
+                continue
             wall, work, busy, blocks = simulated(workers, milliseconds / 1e3, count, server)
             print(
                 f"{workers:7} {milliseconds:9g} ms {blocks / wall:9.0f} {count / blocks:14.0f} "
