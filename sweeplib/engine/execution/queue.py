@@ -79,25 +79,25 @@ class Queue:
     """The cases of a run that are not handed out yet; its length is their number. The costliest are first."""
 
     def __init__(self, parts: Iterable[Part]) -> None:
-        ordered = sorted(parts, key=lambda part: -part.whole.seconds_a_case)
-        self._parts = {(part.whole.dynamics, part.whole.layout): part for part in ordered}
-        self._waiting = deque(part for part in ordered if len(part))
+        ordered = sorted(parts, key=lambda layout: -layout.whole.seconds_a_case)
+        self._parts = {(layout.whole.dynamics, layout.whole.layout): layout for layout in ordered}
+        self._waiting = deque(layout for layout in ordered if len(layout))
 
     @property
     def parts(self) -> list[Block]:
         """All cases of each layout as one block, handed out or not."""
-        return [part.whole for part in self._parts.values()]
+        return [layout.whole for layout in self._parts.values()]
 
     def __len__(self) -> int:
         return sum(map(len, self._waiting))
 
     def block(self, workers: int) -> Block:
         """Return the next block, for a number of workers that share what is left."""
-        share = sum(part.seconds_left for part in self._waiting) / (SHARES * workers)
+        share = sum(layout.seconds_left for layout in self._waiting) / (SHARES * workers)
         longest = max(BLOCK_SECONDS, SECONDS_A_WORKER * workers)
-        part = self._waiting[0]
-        block = part.cut(min(longest, max(LAST_SECONDS, share)))
-        if not len(part):
+        layout = self._waiting[0]
+        block = layout.cut(min(longest, max(LAST_SECONDS, share)))
+        if not len(layout):
             self._waiting.popleft()
         return block
 

@@ -221,7 +221,7 @@ def _work(case: Case) -> float:
 
 def _queue(sweep: Design, states: list[_State]) -> Queue:
     """Return the missing cases of all dynamics."""
-    return Queue(part for state in states for part in _parts(sweep, state))
+    return Queue(layout for state in states for layout in _parts(sweep, state))
 
 
 def _maps(states: list["_State"]) -> dict[str, CaseMap]:
