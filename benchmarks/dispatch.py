@@ -1,38 +1,50 @@
-"""The rate at which a sweep's driver hands blocks to workers and gets their reports, for blocks that do nothing.
+"""The rate at which a sweep's driver hands cases to workers and gets their reports, for cases that take no time.
 
 The workers are 64 threads of this process, whose event loops share a core with the scheduler and the driver.
 """
 
-from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 from unittest.mock import patch
 from uuid import uuid4
 
+import numpy as np
+
+from benchmarks.driver import DYNAMICS, sweep_of
 from benchmarks.timing import Benchmark
 from sweeplib.engine.execution import dispatch
 from sweeplib.engine.execution.blocks import Block, BlockReport
 from sweeplib.engine.execution.dispatch import dispatched
+from sweeplib.engine.execution.queue import Part, Queue
+from sweeplib.engine.storage.store.inventory import Inventory, inventory
+from sweeplib.engine.storage.store.run_store import RunStore
 
 WORKERS = 64
-BLOCKS = 4000
+CASES = 1_000_000
 ONE_BY_ONE = 400
 
 
-def blocks(number: int) -> list[Block]:
-    """Return blocks of 100 cases, whose costs are not known."""
-    return [Block("/results/sweep", "sgd_chain", "p2_k1_w5", each, range(100)) for each in range(number)]
+SIZE = 100
+"""The number of cases of a block that is submitted alone."""
+
+
+@cache
+def _wanted(count: int) -> Inventory:
+    return inventory(sweep_of(1, count, 10), DYNAMICS, RunStore(Path("/results/many"), DYNAMICS))
+
+
+def queue(count: int, size: int | None = None) -> Queue:
+    """Return so many cases without work, in blocks of a size or as they are cut by time."""
+    wanted = _wanted(count)
+    whole = Block("/results/many", DYNAMICS, "p1_k1_w5", count, wanted=wanted, places=np.arange(count))
+    return Queue([Part(whole, wanted.ids, size=size)])
 
 
 def done(block: Block) -> BlockReport:
     """Report a block as computed in no time."""
-    return BlockReport({"ok": len(block.positions)}, 0, 0.0)
-
-
-def all_done(task: Sequence[Block]) -> list[BlockReport]:
-    """Report the blocks of a task as computed in no time."""
-    return [done(block) for block in task]
+    return BlockReport({"ok": len(block)}, 0, 0.0)
 
 
 @cache
@@ -47,26 +59,28 @@ def client() -> Any:
 
 
 def handed_out() -> float:
-    """Hand out blocks as a sweep does; return their number."""
+    """Hand out cases as a sweep does; return their number."""
     with patch.object(dispatch, "run_block", done):
-        return float(sum(1 for _ in dispatched(client(), blocks(BLOCKS))))
+        return float(sum(len(block) for block, _ in dispatched(client(), queue(CASES))))
 
 
 def one_by_one() -> float:
-    """Submit each block as a task of its own and fetch its report; return their number."""
+    """Submit each block by itself and fetch its report; return the number of cases."""
     run, ready = uuid4().hex, SimpleQueue[Any]()
-    for block in blocks(ONE_BY_ONE):
+    waiting = queue(SIZE * ONE_BY_ONE, SIZE)
+    while waiting:
+        block = waiting.block(WORKERS)
         client().submit(done, block, key=f"one-{block.number}-{run}", pure=False).add_done_callback(ready.put)
-    return float(sum(1 for _ in range(ONE_BY_ONE) if ready.get().result()))
+    return float(SIZE * sum(1 for _ in range(ONE_BY_ONE) if ready.get().result()))
 
 
 BENCHMARKS = [
     Benchmark(
-        f"dispatch: blocks without work to {WORKERS} workers",
-        "a block",
+        f"dispatch: cases without work to {WORKERS} workers",
+        "a case",
         handed_out,
         one_by_one,
-        "a task a block, one by one",
-        reach=1e-3,
+        f"blocks of {SIZE}, one by one",
+        reach=1e-5,
     )
 ]

@@ -6,6 +6,7 @@ a driver, and without writing. Each turn starts its own processes, as each sweep
 
 import multiprocessing
 import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -15,9 +16,10 @@ import numpy as np
 import sweeplib.config
 from benchmarks.timing import Benchmark, Work
 from sweeplib.engine.design.design import Design
-from sweeplib.engine.execution.plan import write_plan
+from sweeplib.engine.execution.plan import planned_layouts, write_plan
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.storage.store.run_store import RunStore
+from sweeplib.engine.storage.store.segment import Segment
 from sweeplib.networks.simulation.driver import run_cases
 
 SEEDS = 896
@@ -66,13 +68,19 @@ def _finished() -> str:
     return str(_run(_kept[0].name, 2))
 
 
+def _blocks(directory: Path) -> Iterator[tuple[Segment, slice]]:
+    """Yield rows of the segments, as many as were planned for a block; small segments may have been merged."""
+    for name in _sweep().runs:
+        plans = planned_layouts(directory, name)
+        for segment in RunStore(directory, name).segments:
+            size = plans[segment.layout].block_size
+            yield from ((segment, slice(first, first + size)) for first in range(0, len(segment), size))
+
+
 def computed(folder: str, share: int, of: int) -> None:
     """Compute the cases of each block, or of every `of`-th one from number `share`."""
-    stores = (RunStore(Path(folder), name) for name in _sweep().runs)
-    layouts = (layout for store in stores for layout in store.layouts.values())
-    blocks = [(layout, number) for layout in layouts for number in range(layout.n_blocks)]
-    for layout, number in blocks[share::of]:
-        cases = layout.cases(layout.block(number))
+    for segment, rows in [*_blocks(Path(folder))][share::of]:
+        cases = segment.cases(rows)
         shapes, places = cases.shapes()
         for shape in range(len(shapes)):
             run_cases(cases.at(np.flatnonzero(places == shape)))

@@ -1,12 +1,13 @@
 """Clusters that are this process, for tests that need no crash and hence no other processes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.engine.design.cluster import ClusterSettings
 from sweeplib.engine.execution.blocks import Block, BlockReport, run_block
+from sweeplib.engine.execution.queue import Queue
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -38,7 +39,10 @@ class Here(ClusterSettings):
         yield SimpleNamespace(dashboard_link="")
 
 
-def computed(_: Any, blocks: Iterable[Block], *_others: Any, **_named: Any) -> Iterator[tuple[Block, BlockReport]]:
-    """Yield the blocks with their reports, computed one after the other."""
-    for block in blocks:
-        yield block, run_block(block)
+def computed(_: Any, queue: Queue, *_others: Any, **_named: Any) -> Iterator[tuple[Block, BlockReport]]:
+    """Yield the blocks of a queue with their reports, computed one after the other."""
+    while queue:
+        block = queue.block(1)
+        report = run_block(block)
+        queue.measured(block, report)
+        yield block, report

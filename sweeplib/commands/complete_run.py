@@ -23,7 +23,7 @@ from sweeplib.engine.storage.records.jobs import jobs
 from sweeplib.errors import SweeplibError
 
 COMPLETE = Path("journal", "complete.json")
-STORE = "runs.zarr"
+STORE = "runs"
 CHANGING = ("inventory", "jobs", "journal", "locks", STORE)
 """The parts of a sweep's folder that are no results: records of runs, and the store from which results are made."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.commands.status import state
 from sweeplib.engine.process.terminal import table
-from sweeplib.engine.storage.records.files import DamageError, read_json
+from sweeplib.engine.storage.records.files import read_json
 from sweeplib.engine.storage.records.jobs import ended_cases, jobs, planned_cases
 from sweeplib.errors import printable
 
@@ -82,15 +82,10 @@ def _cases(folder: Path) -> list[dict[str, int]]:
 
 
 def _computed(folder: Path, dynamics: str) -> int:
-    """Return the number of rows with a result in the store of a dynamics; 0 if the store is damaged."""
-    from sweeplib.engine.status import Status
-    from sweeplib.engine.storage.store.run_store import RunStore
+    """Return the number of cases with a result in the store of a dynamics; 0 if the store is damaged."""
+    from sweeplib.engine.storage.store.run_store import stored_counts
 
-    try:
-        layouts = RunStore(folder, dynamics).layouts.values()
-        return sum(int((layout.status() != Status.missing).sum()) for layout in layouts)
-    except DamageError:
-        return 0
+    return stored_counts(folder, dynamics).total()
 
 
 def names(entries: Iterable["Entry"], width: int, *, options: bool) -> Iterator[str]:

@@ -17,7 +17,7 @@ from sweeplib.pictures.report.failures import Outcomes
 from sweeplib.pictures.report.optima import optima_table
 from sweeplib.pictures.report.overview import axes, overview, provenance
 from sweeplib.pictures.report.plots import Plot, interactive_plot
-from sweeplib.pictures.report.runs import Journal
+from sweeplib.pictures.report.runs import Computation
 from sweeplib.pictures.report.tables import analysis_tables
 from sweeplib.pictures.report.write import page
 from tests.browser.opened import Opened
@@ -73,15 +73,15 @@ def _report(ds: xr.Dataset, folder: Path) -> Path:
     plots = [interactive_plot(name, declared, ds, analyses, {}) for name, declared in shown.items()]
     plots.append(interactive_plot("regimes", *_regimes(), {}, {}))
     plots.append(_cloud())
-    journals = [Journal(90.0, frozenset({"a:1"}))]
+    computed = [Computation(90.0, frozenset({"a:1"}))]
     counts = [("ODE", {"ok": 1200, "failed": 1})]
     html = page(
         name="tiny",
         config="name: tiny\n" + "a long line " * 40,
         headlines=["The optimal learning rate of SGD is 0.095 [0.089, 0.101] at $d$ = 3000 (brackets: 95 % interval)."],
         answers={},
-        overview=overview(ds, counts, journals),
-        provenance=provenance(ds, journals, {"Seeds": "0 to 7"}, folder),
+        overview=overview(ds, counts, computed),
+        provenance=provenance(ds, computed, {"Seeds": "0 to 7"}, folder),
         counts=counts,
         axes=axes(ds),
         outcomes=Outcomes([_failure()], 1, {"diverged": 3}, ["outcomes/ode.csv"]),

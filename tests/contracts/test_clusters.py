@@ -25,7 +25,7 @@ from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.storage.dataset.finalise import finalise
 from sweeplib.errors import InputError, SweeplibError
 from tests.batch_systems.queues import job_queue, queue
-from tests.faults.sweeps import DYNAMICS, files, journal, troubled_sweep, wait_until
+from tests.faults.sweeps import DYNAMICS, files, tasks, troubled_sweep, wait_until
 from tests.in_process import InProcess
 from tests.tiers import slow_but
 
@@ -156,8 +156,8 @@ def test_two_workers_of_three_are_killed_and_one_comes_late(kind: str, tls: bool
         run = threading.Thread(target=lambda: made.update(dataset(settings, tmp_path / kind, DYNAMICS)))
         run.start()
         for worker in cluster.workers[:2]:
-            before = len(journal(tmp_path / kind))
-            wait_until(lambda before=before: len(journal(tmp_path / kind)) > before)
+            before = len(tasks(tmp_path / kind))
+            wait_until(lambda before=before: len(tasks(tmp_path / kind)) > before)
             worker.kill()
         cluster.add_worker()
         run.join(120)

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Literal
 from unittest.mock import patch
 
+import numpy as np
 from click.testing import CliRunner
 
 from sweeplib.commands.cli import app
-from sweeplib.engine.storage.store.layout import Layout
 from sweeplib.engine.storage.store.run_store import RunStore
+from sweeplib.engine.storage.store.segment import Segment, segment_bytes, write_content
 from tests.faults.sweeps import files
 from tests.in_process import InProcess
 
@@ -62,13 +63,17 @@ class Done:
         return status, json.loads(said[said.index("{") :])
 
     @property
-    def layouts(self) -> list[Layout]:
-        return list(RunStore(self.directory, "calm").layouts.values())
+    def segments(self) -> list[Segment]:
+        """The segments of the run store, those of a layout in the order of their first case."""
+        segments = RunStore(self.directory, "calm").segments
+        return sorted(segments, key=lambda segment: (segment.layout, repr(segment.cases(slice(1))[0])))
 
-    def chunk(self, name: str, dynamics: str = "calm") -> Path:
-        """Return the first chunk of an array of the run store."""
-        found = sorted((self.directory / "runs.zarr" / dynamics).glob(f"p*/{name}/c/**/*"))
-        return next(path for path in found if path.is_file())
+    def replace_values(self, segment: Segment, **values: np.ndarray) -> Segment:
+        """Write a segment again with other values of variables, as if they had been computed; return it."""
+        columns = {"case_id": segment.ids, "status": segment.status} | segment.index
+        columns |= {name: segment.data(name) for name in segment.variables} | values
+        segment.path.unlink()
+        return Segment(write_content(self.directory, "calm", segment_bytes(segment.header, columns)))
 
 
 class RegisteredInProcess(InProcess):

@@ -13,18 +13,21 @@ PERSONS = (
     "datasets/old/read.me",
     "failures/mine.json",
     "report/slides.html",
+    "runs/notes.txt",
+    "runs/copy/mine.npz",
     "runs.zarr/copy/zarr.json",
     "journal/remarks.jsonl",
     "jobs/mine.json",
     "locks/mine.lock",
 )
-"""Files that a person put into the folder of a sweep; `LAYOUT` is the folder of a layout of the run store."""
+"""Files that a person put into the folder of a sweep; others are beside the segments of its run store."""
 
 
 def put(results: Path) -> dict[Path, bytes]:
     """Put the files of a person into a folder; return their contents."""
-    layout = next((results / "runs.zarr").glob("*/p*"))
-    places = [*(results / name for name in PERSONS), layout / "mine.txt", layout / "risk" / "c" / "mine"]
+    segment = next((results / "runs").glob("*/*.npz"))
+    beside = [segment.with_name(name) for name in ("mine.txt", "mine.npz", f"copy of {segment.name}")]
+    places = [*(results / name for name in PERSONS), *beside]
     for number, place in enumerate(places):
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(f"{number} of a person")

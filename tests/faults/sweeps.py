@@ -7,23 +7,20 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.engine.design.grid import Axis, Grid
 from sweeplib.engine.execution.clusters import CLUSTERS
 from sweeplib.engine.execution.run import run_sweep
-from sweeplib.engine.status import Status
-from sweeplib.engine.storage.records.files import read_lines
-from sweeplib.engine.storage.store.run_store import RunStore
+from sweeplib.engine.storage.store.run_store import RunStore, segment_paths
 from sweeplib.networks.simulation import Recording
 
 PLUGIN = "tests.faults.troubled"
 DYNAMICS = "troubled"
 GAMMAS = (0.1, 0.2, 0.4)
 SEEDS = 24
-VARIABLES = ("end_steps", "end_time", "exit_steps", "exit_time", "overlap_M", "status")
-"""The arrays of a case in the run store."""
 
 
 def troubled_sweep(
@@ -57,19 +54,27 @@ def started_driver(directory: Path, **options: object) -> subprocess.Popen[bytes
     return subprocess.Popen([sys.executable, "-m", "tests.faults.sweeps", str(directory), json.dumps(options)])
 
 
-def journal(directory: Path) -> list[dict]:
-    """Return the lines of the journal."""
-    return read_lines(directory / "journal" / f"{DYNAMICS}.jsonl")
+def tasks(directory: Path, dynamics: str = DYNAMICS) -> list[dict[str, Any]]:
+    """Return what the segments of a sweep say of their tasks, in the order in which they were written."""
+    segments = RunStore(directory, dynamics).segments
+    return [segment.header for segment in sorted(segments, key=lambda segment: segment.path.stat().st_mtime_ns)]
 
 
 def computed(directory: Path) -> int:
     """Return the number of cases that the workers report as computed."""
-    return sum(sum(entry["computed"].values()) for entry in journal(directory))
+    return sum(sum(task["computed"].values()) for task in tasks(directory))
 
 
-def worker_of(entry: dict) -> int:
-    """Return the process that wrote a line of the journal."""
-    return int(entry["worker"].rpartition(":")[2])
+def computed_twice(directory: Path, dynamics: str = DYNAMICS) -> int:
+    """Return how many rows of a store are of cases that it has already."""
+    store = RunStore(directory, dynamics)
+    return sum(map(len, store.segments)) - len(store.ids)
+
+
+def worker_of(task: dict[str, Any]) -> int:
+    """Return the process that computed a task."""
+    [worker] = task["workers"]
+    return int(worker.rpartition(":")[2])
 
 
 def is_alive(process: int) -> bool:
@@ -95,26 +100,9 @@ def files(directory: Path) -> dict[str, bytes]:
     return {path.relative_to(directory).as_posix(): path.read_bytes() for path in found}
 
 
-def finished_blocks(directory: Path) -> set[str]:
-    """Return the blocks whose rows all have results in the store, named as in the journal."""
-    return {
-        f"{layout.name}/{number}"
-        for layout in RunStore(directory, DYNAMICS).layouts.values()
-        for number in range(layout.n_blocks)
-        if (layout.status(layout.block(number)) == Status.ok).all()
-    }
-
-
-def chunks(directory: Path, blocks: set[str]) -> dict[Path, tuple[int, int]]:
-    """Return the files with the results of blocks, and when they were written."""
-    found = [path for block in blocks for name in VARIABLES for path in _chunk(directory, block, name)]
-    return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in found}
-
-
-def _chunk(directory: Path, block: str, variable: str) -> list[Path]:
-    layout, _, number = block.rpartition("/")
-    chunk = directory / "runs.zarr" / DYNAMICS / layout / variable / "c" / number
-    return [path for path in (chunk, *chunk.rglob("*")) if path.is_file()]
+def segment_files(directory: Path) -> dict[Path, tuple[int, int]]:
+    """Return the segments of a sweep, and when they were written."""
+    return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in segment_paths(directory, DYNAMICS)}
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import pytest
 from tests.faults.finished import Done
 from tests.irregular import IRREGULAR, put
 from tests.tiers import slow_but
+from tests.unit.test_earlier_store import as_earlier
 
 PLACES = (
     "calm.done.json",
@@ -17,16 +18,16 @@ PLACES = (
     "config.yaml",
     "plan.done.json",
     "dataset.done.json",
-    "journal/calm.jsonl",
+    "journal/calm.reasons.jsonl",
+    "journal/calm.taken.jsonl",
     "journal/complete.json",
     "journal/errors.log",
     "jobs/simulate.json",
     "outcomes/calm.csv",
     "inventory/calm.npz",
-    "runs.zarr/zarr.json",
-    "runs.zarr/calm/LAYOUT/zarr.json",
-    "runs.zarr/calm/LAYOUT/risk/zarr.json",
-    "runs.zarr/calm/LAYOUT/status/c/0",
+    "runs/calm/SEGMENT.npz",
+    "runs/calm",
+    "runs",
     "dataset.zarr/zarr.json",
     "dataset.zarr/manifest.json",
     "dataset.zarr/status/zarr.json",
@@ -65,13 +66,12 @@ def no_wait(what: str) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-@pytest.mark.parametrize("place", slow_but(PLACES, "runs.zarr/calm/LAYOUT/risk/zarr.json"))
+@pytest.mark.parametrize("place", slow_but(PLACES, "runs/calm/SEGMENT.npz"))
 def test_no_command_waits_for_them_and_none_has_a_traceback(
     place: str, done: Done, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(done.config.parent)
-    layout = next((done.directory / "runs.zarr" / "calm").glob("p*")).name
-    path = done.directory / place.replace("LAYOUT", layout)
+    path = done.directory / place.replace("SEGMENT", done.segments[0].name)
     commands = cycle(COMMANDS)
     for kind in IRREGULAR:
         for command in (next(commands) for _ in range(5)):
@@ -102,39 +102,63 @@ def test_a_config_does_not_start_from_them_and_a_table_is_none(done: Done) -> No
             assert status == 2 and words in said, said
 
 
-@pytest.mark.parametrize("chunk", slow_but(("risk/c/0/0", "status/c/0"), "risk/c/0/0"))
-def test_in_the_place_of_a_chunk_they_are_found_and_repaired(chunk: str, done: Done) -> None:
+def test_in_the_place_of_a_segment_they_are_found_and_repaired(done: Done) -> None:
     """A folder, which a person may have made, is found and stays."""
-    before, path = done.dataset, done.layouts[0].path / chunk
+    before = done.dataset
     for kind in IRREGULAR:
-        put(path, kind)
+        path = put(done.segments[0].path, kind)
         for repair in ((), ("--repair",)):
             with no_wait(kind):
                 status, said = done.told("verify", *repair, "--sample", "0")
             assert status == 1 and "an error in sweeplib" not in said, (kind, said)
-            assert kind == "link to itself" or sum(line.startswith(f"{path}: ") for line in said.splitlines()), said
+            assert sum(line.startswith(f"{path}: ") for line in said.splitlines()) == 1, said
         if kind == "folder":
             assert path.is_dir() and done.told("finalise")[0] in (1, 2)
         else:
             assert done.told("verify", "--sample", "0")[0] == 0 and done.dataset == before, kind
 
 
-OF_OTHERS = {
-    "zarr.json": "../zarr.json",
-    "risk/zarr.json": "overlap_M/zarr.json",
-    "status/zarr.json": "zarr.json",
-    "seed/zarr.json": "case_id/zarr.json",
-}
-
-
-@pytest.mark.parametrize("place", slow_but(OF_OTHERS, "zarr.json"))
-def test_metadata_of_another_place_is_damaged_whole_or_not(place: str, done: Done) -> None:
-    before, layout = done.dataset, done.layouts[0].path
-    (layout / place).write_bytes((layout / OF_OTHERS[place]).read_bytes())
-    for command in ("status", "plan", "prune", "finalise"):
-        said = done.told(command)[1]
-        assert "an error in sweeplib" not in said, (command, said)
-    [finding] = done.verified("--sample", "0")[1]["damaged"]
-    assert finding["file"] == str(layout / place)
+@pytest.mark.parametrize("other", [1, -1], ids=["of its layout", "of another layout"])
+def test_the_content_of_another_segment_is_damage(other: int, done: Done) -> None:
+    before, segments = done.dataset, done.segments
+    assert (segments[0].layout == segments[other].layout) == (other == 1)
+    path = segments[0].path
+    path.write_bytes(segments[other].path.read_bytes())
+    for command in ("status", "plan", "prune"):
+        status, said = done.told(command)
+        assert status == 0, (command, said)
+    damaged, lost = done.verified("--sample", "0")[1]["damaged"]
+    assert damaged["file"] == str(path) and lost["file"] == str(path.parent)
     assert done.verified("--repair", "--sample", "0")[1]["left"] == []
     assert done.dataset == before and done.told("verify", "--sample", "0")[0] == 0
+
+
+def test_a_segment_of_another_dynamics_is_of_no_case_and_pruned(done: Done) -> None:
+    before = done.dataset
+    assert done.told("run", "--set", "dynamics=[troubled]", "--set", "seeds=1")[0] == 0
+    [strange, *_] = (done.directory / "runs" / "troubled").iterdir()
+    here = done.segments[0].path.with_name(strange.name)
+    here.write_bytes(strange.read_bytes())
+    for command in ("run", "verify", "finalise"):
+        status, said = done.told(command)
+        assert status == int(command == "run"), said  # two cases fail
+        assert command != "run" or "0 cases computed now" in said
+    assert done.dataset == before
+    assert done.told("prune", "--delete")[0] == 0
+    assert not here.exists() and not strange.exists()
+    assert done.told("finalise")[0] == 0 and done.dataset == before
+
+
+EARLIER = ("zarr.json", "risk/zarr.json", "risk/c/0/0", "status/c/0", "seed/c/0")
+
+
+@pytest.mark.parametrize("place", slow_but(EARLIER, "risk/c/0/0"))
+def test_in_an_earlier_store_no_command_waits_for_them(place: str, done: Done) -> None:
+    as_earlier(done.directory, "calm")
+    path = next((done.directory / "runs.zarr" / "calm").iterdir()) / place
+    for kind in IRREGULAR:
+        put(path, kind)
+        for words in (("status",), ("run",), ("verify", "--sample", "0"), ("prune",)):
+            with no_wait(f"{words} for {kind}"):
+                status, said = done.told(*words)
+            assert status in (0, 1, 2) and "an error in sweeplib" not in said, (words, kind, said)

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from sweeplib.engine.status import Status
 from tests.faults.finished import Done
 from tests.faults.sweeps import files
 
 COMMANDS = {
-    "LAYOUT": [("run", "--set", "seeds=8"), ("retry", "failed"), ("verify", "--repair", "--sample", "0")],
-    "LAYOUT/risk": [("run", "--set", "seeds=8"), ("verify", "--repair", "--sample", "0")],
+    "runs": [("run", "--set", "seeds=8"), ("retry", "all"), ("verify", "--repair", "--sample", "0")],
+    "runs/calm": [("run", "--set", "seeds=8"), ("retry", "all"), ("verify", "--repair", "--sample", "0")],
     "analysis/exit_times.zarr": [("analyse",), ("prune", "--delete", "--set", "analyses={}")],
     "dataset.zarr": [("finalise",), ("verify", "--repair", "--sample", "0")],
 }
@@ -18,9 +19,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("place", COMMANDS)
 def test_what_a_link_leads_to_stays_as_it_is(place: str, done: Done, tmp_path: Path) -> None:
-    layout = next((done.directory / "runs.zarr" / "calm").glob("p*"))
-    path = layout / place.partition("/")[2] if place.startswith("LAYOUT") else done.directory / place
-    outside = tmp_path / "outside"
+    path, outside = done.directory / place, tmp_path / "outside"
     shutil.move(path, outside)
     (outside / "thesis").write_text("of a person")
     path.symlink_to(outside)
@@ -33,6 +32,34 @@ def test_what_a_link_leads_to_stays_as_it_is(place: str, done: Done, tmp_path: P
     status, said = done.told(*COMMANDS[place][0])
     [line] = [line for line in said.splitlines() if "link to" in line]
     assert status in (1, 2) and str(path) in line and "which sweeplib did not make" in line
+
+
+def test_a_damaged_segment_behind_a_link_stays(done: Done, tmp_path: Path) -> None:
+    folder, outside = done.directory / "runs" / "calm", tmp_path / "outside"
+    done.segments[0].path.write_bytes(b"")
+    shutil.move(folder, outside)
+    folder.symlink_to(outside)
+    before = files(outside)
+    for words in (("retry", "damaged"), ("verify", "--repair", "--sample", "0"), ("prune", "--delete")):
+        status, said = done.told(*words)
+        assert "an error in sweeplib" not in said and status in (1, 2), (words, said)
+        assert files(outside) == before, (words, said)
+
+
+def test_a_link_to_a_segment_is_read_and_what_it_leads_to_stays(done: Done, tmp_path: Path) -> None:
+    """Also where its cases are forgotten: then only the link goes."""
+    before, outside = done.dataset, tmp_path / "outside.npz"
+    path = next(segment.path for segment in done.segments if (segment.status > Status.diverged).any())
+    shutil.move(path, outside)
+    path.symlink_to(outside)
+    content = outside.read_bytes()
+    for words in (("run",), ("verify", "--sample", "0"), ("prune", "--delete"), ("retry", "all")):
+        assert path.is_symlink()
+        status, said = done.told(*words)
+        assert status == int(words == ("run",)) and outside.read_bytes() == content, (words, said)
+    assert not path.is_symlink()
+    assert done.told("run")[0] == 1  # the same cases end badly
+    assert done.told("verify", "--sample", "0")[0] == done.told("finalise")[0] == 0 and done.dataset == before
 
 
 @pytest.mark.parametrize("name", ["config.yaml", "command.yaml", "plan.json"])

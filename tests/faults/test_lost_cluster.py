@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sweeplib.engine.storage.records.files import read_lines
 from tests.faults.cluster_of_others import Cluster
 from tests.faults.commands import SWEEP, SWEEPLIB, started
-from tests.faults.sweeps import files, wait_until
+from tests.faults.sweeps import computed, computed_twice, files, segment_files, tasks, wait_until
 
 PRELOAD = "tests.faults.unfit_worker"
 
@@ -48,22 +47,23 @@ def undisturbed_slow(tmp_path_factory: pytest.TempPathFactory) -> dict[str, byte
 
 @pytest.mark.long
 def test_a_scheduler_that_is_killed_and_restarted(tmp_path: Path, undisturbed_slow: dict[str, bytes]) -> None:
-    journal = tmp_path / "results" / "slow" / "journal" / "troubled.jsonl"
+    results = tmp_path / "results" / "slow"
     with sweep_in(tmp_path) as processes:
         first = Cluster(tmp_path, processes)
         first.worker()
         driver = started([SWEEPLIB, "run", "slow.yaml", "--no-progress"], tmp_path)
-        wait_until(lambda: journal.exists() and len(journal.read_bytes().splitlines()) >= 3)
+        wait_until(lambda: len(tasks(results)) >= 3)
         first.scheduler.kill()
         assert driver.process.wait(60) == 1
         [said] = driver.said.read_text().splitlines()
         assert "the scheduler at tcp://127.0.0.1:" in said
         assert said.endswith("was lost; finished cases are stored: run again")
+        written = segment_files(results)
         Cluster(tmp_path, processes).worker()
         status, said = ran(tmp_path)
         assert status == 0 and "cases computed now; in all 0 failed" in said
-        blocks = [line["block"] for line in read_lines(journal) if line["computed"]]
-        assert len(blocks) == len(set(blocks)) == 400 / 8, "nothing is computed twice"
+        assert segment_files(results).items() >= written.items()
+        assert computed(results) == 400 and not computed_twice(results)
     assert finalised(tmp_path) == undisturbed_slow
 
 

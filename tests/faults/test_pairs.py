@@ -100,11 +100,8 @@ def _operations(folder: Folder, name: str, harmed: bool) -> int:
 
 
 def damage(results: Path) -> None:
-    """Lose a chunk of the run store and one of the dataset, for `verify --repair`."""
-    for folder, name in (
-        (results / "runs.zarr" / "calm", "p*/risk/c/0/0"),
-        (results / "dataset.zarr", "status/c/**/0"),
-    ):
+    """Lose a segment of the run store and a chunk of the dataset, for `verify --repair`."""
+    for folder, name in ((results / "runs" / "calm", "*.npz"), (results / "dataset.zarr", "status/c/**/0")):
         next(path for path in sorted(folder.glob(name)) if path.is_file()).unlink()
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sweeplib.engine.storage.records.files import read_lines
+from sweeplib.engine.storage.store.run_store import stored_dynamics
 from tests.faults.cluster_of_others import Cluster
 from tests.faults.commands import SWEEP, SWEEPLIB, Started, started
-from tests.faults.sweeps import chunks, files, finished_blocks, wait_until
+from tests.faults.sweeps import computed_twice, files, wait_until
 
 LONGEST_RUN = 14.0
 """Seconds until the latest kill of a run, of which starting takes five and computing about ten."""
@@ -83,15 +83,13 @@ class Sweep:
         return found
 
     def look(self) -> None:
-        """Check that no finished block was written again since the last look."""
-        if (self.results / "runs.zarr").exists():
-            now = chunks(self.results, finished_blocks(self.results))
-            assert {path: now.get(path) for path in self.written} == self.written
-            self.written = now
-
-    def computed(self) -> list[str]:
-        """Return the blocks that were computed, once for each time."""
-        return [line["block"] for line in read_lines(self.results / "journal" / "troubled.jsonl") if line["computed"]]
+        """Check that no segment was written again since the last look, and that no case was computed twice."""
+        for name in stored_dynamics(self.results):
+            assert not computed_twice(self.results, name)
+        found = self.results.glob("runs/*/*.npz")
+        now = {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in found}
+        assert now.items() >= self.written.items()
+        self.written = now
 
 
 def _arguments(process: psutil.Process) -> str:
@@ -161,8 +159,6 @@ def test_kills_at_random_times(kind: str, kills: int, tmp_path: Path, undisturbe
             sweep = Sweep(tmp_path / str(sweeps), LOCAL, processes if kind == "external" else None)
             sweeps += 1
             kills -= _killed_until_finished(sweep, numbers, kills)
-            blocks = sweep.computed()
-            assert len(blocks) == len(set(blocks)), "a block was computed twice"
             assert files(sweep.results / "dataset.zarr") == undisturbed_dataset
 
 
@@ -180,8 +176,7 @@ def _killed_until_finished(sweep: Sweep, numbers: random.Random, most: int, long
         if kills == most:
             command.process.wait(120)
         wait_until(lambda command=command: not command.left(), ALL_END)
-        if not (sweep.results / "answers.json").exists():  # a round may add rows to a block
-            sweep.look()
+        sweep.look()
         if command.process.wait() == 0:
             return kills
 

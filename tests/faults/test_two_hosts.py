@@ -22,10 +22,9 @@ import psutil
 import pytest
 import xarray as xr
 
-from sweeplib.engine.storage.records.files import read_lines
 from sweeplib.engine.storage.records.jobs import SILENCE_ELSEWHERE
 from tests.faults.commands import SWEEPLIB
-from tests.faults.sweeps import wait_until
+from tests.faults.sweeps import computed_twice, wait_until
 
 ROOT = Path(__file__).parents[2]
 SWEEP = """\
@@ -134,17 +133,6 @@ def cases_in(results: Path) -> int:
         return int(dataset.status.size)
 
 
-def computed_twice(results: Path) -> int:
-    """Return how many rows were computed more than once, by the journal."""
-    lines = read_lines(results / "shared" / "journal" / "sgd_chain.jsonl")
-    rows = Counter((line["block"], row) for line in lines for row in _rows(line["rows"]))
-    return sum(count > 1 for count in rows.values())
-
-
-def _rows(runs: list[list[int]]) -> list[int]:
-    return [row for first, last in runs for row in range(first, last + 1)]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("second", ["sweep", "snakemake", "figures"])
 def test_a_second_command_on_another_host_is_refused_before_it_writes(second: str, hosts: tuple[Host, Host]) -> None:
@@ -185,7 +173,7 @@ def test_a_lock_ends_with_its_holder_on_any_host(hosts: tuple[Host, Host]) -> No
         os.utime(record, (time.time() - 2 * SILENCE_ELSEWHERE,) * 2)
     assert other.start("status").wait(LONGEST) == 0 and other.said.startswith("shared: unfinished"), other.said
     assert other.start("sweep", 8).wait(LONGEST) == 0, other.said
-    assert cases_in(one.results) == 16 and not computed_twice(one.results)
+    assert cases_in(one.results) == 16 and not computed_twice(one.results / "shared", "sgd_chain")
     assert not list((one.results / "shared" / "locks").glob("*.holder.json"))
 
 
@@ -239,11 +227,11 @@ def test_pairs_of_commands_on_two_hosts(pairs: int, tmp_path: Path) -> None:
         ends = [running[place].wait(LONGEST) for place in (0, 1)]
         for host, name, end in zip(both, names, ends, strict=True):
             outcomes[_outcome(host, name, seeds[host.name], end)] += 1
-        assert not computed_twice(results), (names, seeds)
+        assert not computed_twice(results / "shared", "sgd_chain"), (names, seeds)
         assert cases_in(results) in {8, *(2 * seeds[host.name] for host in both)}
         last = both[0].start("sweep", 8)
         assert last.wait(LONGEST) == 0 and "all 16 cases ended ok" in both[0].said, both[0].said
-        assert cases_in(results) == 16 and not computed_twice(results)
+        assert cases_in(results) == 16 and not computed_twice(results / "shared", "sgd_chain")
         shutil.rmtree(results.parent)
     sys.stdout.write("".join(f"{count} × {how}\n" for how, count in sorted(outcomes.items())))
 

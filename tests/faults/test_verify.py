@@ -14,11 +14,10 @@ import pytest
 
 from sweeplib.engine.records import Records
 from sweeplib.engine.status import Status
-from sweeplib.engine.storage.records.files import partial, read_json, read_lines, write_json
+from sweeplib.engine.storage.records.files import partial, read_json, write_json
 from sweeplib.engine.storage.records.locks import driver_lock
 from sweeplib.engine.storage.records.manifest import manifest_of
-from sweeplib.engine.storage.store.layout import INDEX
-from sweeplib.engine.storage.store.run_store import whole
+from sweeplib.engine.storage.store.run_store import segment_paths, whole
 from sweeplib.networks.simulation import Case
 from sweeplib.networks.simulator import SIMULATOR
 from tests.faults.finished import CONFIG, Done
@@ -37,7 +36,7 @@ def test_what_was_written_is_clean(done: Done) -> None:
     status, said = done.verified("--sample", "30")
     assert (status, said["damaged"], said["notes"]) == (0, [], [])
     assert said["cases_recomputed"] == {"calm": 30}
-    assert said["chunks_read"]["calm"] > 100 and said["chunks_read"]["dataset"] > 10
+    assert said["chunks_read"]["calm"] == len(done.segments) and said["chunks_read"]["dataset"] > 10
     assert files(done.directory) == before
 
 
@@ -47,7 +46,7 @@ FLIPS = [pytest.param(12, id="12"), pytest.param(100, id="100", marks=pytest.mar
 @pytest.mark.parametrize("count", FLIPS)
 def test_flipped_bits_of_both_stores_are_found_named_and_repaired(done: Done, count: int) -> None:
     before, rng = done.dataset, random.Random(count)
-    stores = [done.directory / "runs.zarr", done.directory / "dataset.zarr"]
+    stores = [done.directory / "runs", done.directory / "dataset.zarr"]
     found = sorted(path for store in stores for path in store.rglob("*") if path.is_file())
     sizes = [path.stat().st_size for path in found]
     flipped = set()
@@ -74,11 +73,12 @@ def test_a_flipped_bit_in_every_file_at_once(done: Done) -> None:
         flip(file, rng.randrange(8 * file.stat().st_size))
     status, said = done.told("verify", "--repair", "--sample", "0")
     assert status == 1
-    for file in (path for path in every if path.name != Path(TABLE).name):
+    again = Path(TABLE).name, "README.md"  # any run writes these
+    for file in (path for path in every if path.name not in again):
         assert any(line.startswith(f"{file}: ") and "; repaired: " in line for line in said.splitlines()), (file, said)
     assert done.verified()[0] == 0
     after = files(done.directory)
-    same = [name for name in before if not name.startswith(("jobs/", "journal/", "locks/", "runs.zarr/"))]
+    same = [name for name in before if not name.startswith(("jobs/", "journal/", "locks/", "runs/"))]
     for name in same:
         assert after[name] == before[name], name
 
@@ -110,18 +110,13 @@ REASONS, TABLE = "journal/calm.reasons.jsonl", "outcomes/calm.csv"
 
 
 HARMS = [
-    ("runs.zarr/zarr.json", lost, "lost", "again", 0),
-    ("runs.zarr/calm/{layout}/zarr.json", lost, "lost", "cases", 12),
-    ("runs.zarr/calm/{layout}/risk/zarr.json", lost, "lost", "cases", 12),
-    ("runs.zarr/calm/{layout}/seed/c/0", lost, "lost", "cases", 12),
-    ("runs.zarr/calm/{layout}/risk/c/0/0", lost, "lost", "cases", 4),
-    ("runs.zarr/calm/{layout}/risk/c/1/0", cut, "damaged", "cases", 4),
-    ("runs.zarr/calm/{layout}/status/c/0", garbled, "damaged", "cases", 4),
+    ("{segment}", lost, "lost, cases that were computed are no longer there", "cases", 4),
+    ("{segment}", cut, "damaged", "cases", 0),
+    ("{segment}", garbled, "damaged", "cases", 4),
     (REASONS, lost, "lost", "cases", 2),
     (REASONS, garbled, "1 damaged lines", "cases", 1),
     (TABLE, lost, "lost", "again", 0),
     (TABLE, garbled, "damaged", "again", 0),
-    ("journal/calm.jsonl", garbled, "1 damaged lines", "cases", 0),
     ("config.yaml", garbled, "damaged, or edited", "again", 0),
     ("command.yaml", cut, "damaged, or edited", "refused", 0),
     ("dataset.zarr", moved, "lost", "again", 0),
@@ -131,7 +126,7 @@ HARMS = [
     ("analysis/exit_times.zarr/zarr.json", lost, "lost", "again", 0),
     ("jobs/simulate.json", cut, "damaged", "delete", 0),
     ("dataset.done.json", partly_written, "stale, left by a writer that was killed", "delete", 0),
-    ("runs.zarr/calm/{layout}/risk/c/0/0", partly_written, "stale, left by a writer", "delete", 0),
+    ("{segment}", partly_written, "stale, left by a writer", "delete", 0),
     ("locks/calm/{layout}/0.begun", cut, "stale, left by a worker that died", "delete", 0),
 ]
 FIRST_OF_EACH_REPAIR = {harm[3]: harm for harm in reversed(HARMS)}.values()
@@ -141,9 +136,12 @@ FIRST_OF_EACH_REPAIR = {harm[3]: harm for harm in reversed(HARMS)}.values()
 def test_each_kind_of_file_is_named_in_a_line(
     done: Done, name: str, harm: Callable[[Path], Path | None], problem: str, repair: str, cases: int
 ) -> None:
-    file = done.directory / name.format(layout=done.layouts[0].name)
+    segment = done.segments[0]
+    file = done.directory / name.format(layout=segment.layout, segment=segment.path.relative_to(done.directory))
     file.parent.mkdir(parents=True, exist_ok=True)
     file = harm(file) or file
+    if (name, harm) == ("{segment}", lost):
+        file = file.parent
     status, said = done.verified("--sample", "0")
     [finding] = said["damaged"]
     assert (status, said["left"], finding["file"]) == (1, None, str(file))
@@ -151,46 +149,33 @@ def test_each_kind_of_file_is_named_in_a_line(
     assert (finding["repair"], len(finding["cases"])) == (repair, cases)
 
 
-def test_index_and_metadata_are_restored_and_no_case_computed(done: Done) -> None:
-    before, layout = done.dataset, done.layouts[0].path
-    journal = (done.directory / "journal" / "calm.jsonl").read_bytes()
-    metadata = [*layout.glob("*/zarr.json"), layout / "zarr.json"]
-    index = [path for name in INDEX for path in (layout / name / "c").rglob("*") if path.is_file()]
-    assert len(metadata) == 12 and len(index) == 4
-    for number, file in enumerate([layout / "zarr.json", layout / "status" / "zarr.json", *index]):
-        was = file.read_bytes()
-        (lost if number % 2 else garbled)(file)
-        assert done.verified("--repair", "--sample", "0")[1]["left"] == [], file
-        assert file.read_bytes() == was, file
-    for file in (layout / "zarr.json", layout / "risk/zarr.json", *index[:-1]):
-        garbled(file)
-    lost(layout / "risk" / "c" / "1" / "0")
-    assert (done.directory / "journal" / "calm.jsonl").read_bytes() == journal
-    assert done.verified("--repair", "--sample", "0")[1]["left"] == []
-    [line] = read_lines(done.directory / "journal" / "calm.jsonl")[len(journal.splitlines()) :]
-    assert sum(line["computed"].values()) == 4, "a damaged block of a damaged layout"
-    assert done.dataset == before
-
-
 def test_lost_files_are_repaired_with_no_other_case_computed(done: Done) -> None:
-    before, layouts = done.dataset, done.layouts
+    before, segments = done.dataset, done.segments
     table = (done.directory / TABLE).read_text()
     failed = done.told("status", "--json")[1]
     lost(done.directory / REASONS)
-    (layouts[0].path / "risk" / "c" / "1" / "0").unlink()
-    cut(layouts[1].path / "end_steps" / "c" / "2")
-    lost(layouts[1].path / "status" / "c" / "0")
+    cut(segments[0].path)
+    garbled(segments[3].path)
     lost(done.directory / "analysis" / "exit_times.zarr" / "zarr.json")
-    lines = len(read_lines(done.directory / "journal" / "calm.jsonl"))
     status, said = done.told("verify", "--repair", "--sample", "0")
-    assert (status, said.count("repaired: ")) == (1, 5)
-    assert "lost, cases that were computed are no longer there (4 cases of calm: " in said
-    computed = [line["computed"] for line in read_lines(done.directory / "journal" / "calm.jsonl")[lines:]]
-    assert sum(sum(counts.values()) for counts in computed) == 4 + 4 + 4 + 2
+    assert (status, said.count("repaired: ")) == (1, 4)
+    earlier = [segment.header["seconds"] for segment in segments]  # of segments that were written again, too
+    computed = [segment for segment in done.segments if segment.header["seconds"] not in earlier]
+    others = [segment for place, segment in enumerate(segments) if place not in (0, 3)]
+    failed_there = sum(int((segment.status == Status.failed).sum()) for segment in others)
+    assert sum(map(len, computed)) == len(segments[0]) + len(segments[3]) + failed_there
     assert done.dataset == before
     assert (done.directory / TABLE).read_text() == table
     assert done.told("status", "--json")[1] == failed
     assert done.verified("--sample", "0")[0] == 0
+
+
+def test_a_lost_segment_is_noticed_by_what_the_last_run_said(done: Done) -> None:
+    before = done.dataset
+    lost(done.segments[0].path)
+    status, said = done.told("verify", "--repair", "--sample", "0")
+    assert status == 1 and "lost, cases that were computed are no longer there (4 cases of calm: " in said
+    assert done.dataset == before and done.verified("--sample", "0")[0] == 0
 
 
 def test_a_link_of_an_earlier_version_is_read_written_again_and_a_foreign_one_is_refused(done: Done) -> None:
@@ -244,13 +229,14 @@ def test_a_kept_version_that_is_damaged_is_deleted(done: Done) -> None:
 
 def test_bits_that_are_wrong_with_a_right_checksum_are_found_by_computing_again(done: Done) -> None:
     before = done.dataset
-    layout = done.layouts[0]
-    row = int(np.flatnonzero(layout.status() == Status.ok)[-1])
-    layout.array("risk")[row, 1] *= 1 + 1e-12
+    segment = done.segments[0]
+    row, risk = int(np.flatnonzero(segment.status == Status.ok)[-1]), segment.data("risk")
+    risk[row, 1] *= 1 + 1e-12
+    segment = done.replace_values(segment, risk=risk)
     assert done.verified("--sample", "0") == (0, done.verified("--sample", "0")[1])
     status, said = done.verified("--sample", "1000")
     [finding] = said["damaged"]
-    identity = whole(layout.ids[row]).hex()
+    identity = whole(segment.ids[row]).hex()
     assert status == 1 and finding["cases"] == [identity]
     problem = f"the case {identity} computed again has other bits: 1 of 2 values of risk differ: risk[1] is "
     assert finding["problem"].startswith(problem)
@@ -260,14 +246,14 @@ def test_bits_that_are_wrong_with_a_right_checksum_are_found_by_computing_again(
 
 
 def test_cases_that_all_differ_are_not_replaced(done: Done) -> None:
-    for layout in done.layouts:
-        layout.array("risk")[:] = layout.array("risk")[:] * 2.0
-        layout.array("end_steps")[:] = layout.array("end_steps")[:] + 1.0
-    before = done.layouts[0].data("risk")
+    for segment in done.segments:
+        values = {"risk": segment.data("risk") * 2.0, "end_steps": segment.data("end_steps") + 1.0}
+        done.replace_values(segment, **values)
+    before = segment_paths(done.directory, "calm")
     status, said = done.verified("--repair", "--sample", "1000")
     assert status == 1 and {each["repair"] for each in said["damaged"]} == {"refused", "again"}
     assert "all cases of the sample differ" in done.told("verify")[1]
-    np.testing.assert_array_equal(done.layouts[0].data("risk"), before)
+    assert segment_paths(done.directory, "calm") == before
 
 
 def test_a_case_that_raises_here_is_not_replaced(done: Done, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,7 +286,7 @@ def test_what_a_killed_driver_said_of_itself_is_forgotten(done: Done) -> None:
 def test_an_unfinished_sweep_is_repaired_and_stays_unfinished(done: Done) -> None:
     done.config.write_text(CONFIG.replace("seeds: 6", "seeds: 8"))
     (done.directory / "calm.done.json").unlink()
-    flip(done.chunk("risk"), 100)
+    garbled(done.segments[0].path)
     status, said = done.verified("--repair", "--sample", "0")
     assert (status, len(said["damaged"]), said["left"]) == (1, 1, [])
     assert "calm was not finished: the next run computes its cases" in said["notes"]

@@ -3,7 +3,6 @@
 `make test-slurm` starts a SLURM on this machine; it takes ten minutes, root, and Debian's slurm-wlm and munge.
 """
 
-import json
 import shutil
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import pytest
 from sweeplib.config import load
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.storage.dataset.finalise import finalise
+from tests.faults.sweeps import computed_twice, files, tasks
 from tests.in_process import InProcess
 
 ROOT = Path(__file__).parents[2]
@@ -57,17 +57,6 @@ def running() -> list[str]:
     return subprocess.check_output(["squeue", "--noheader", "--states=R", "--format=%A"], text=True).split()
 
 
-def entries(directory: Path) -> list[dict]:
-    """Return the lines of the journal of the slow dynamics."""
-    path = directory / "journal/troubled.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def files(directory: Path) -> dict[str, bytes]:
-    found = (path for path in directory.rglob("*") if path.is_file())
-    return {path.relative_to(directory).as_posix(): path.read_bytes() for path in found}
-
-
 def test_a_sweep_whose_jobs_end_twice_and_one_of_which_is_cancelled(
     slurm: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,15 +69,14 @@ def test_a_sweep_whose_jobs_end_twice_and_one_of_which_is_cancelled(
     while sweep.poll() is None:
         now = running()
         most, seen = max(most, len(now)), seen | set(now)
-        if not cancelled and len(now) == MOST_JOBS and len(entries(results / "on_slurm")) > 5:
+        if not cancelled and len(now) == MOST_JOBS and len(tasks(results / "on_slurm")) > 5:
             cancelled = now[0]
             subprocess.run(["scancel", cancelled], check=True)
         time.sleep(1)
     assert sweep.returncode == 0
     assert cancelled and most == MOST_JOBS
     assert len(seen) >= 2 * MOST_JOBS + 1
-    blocks = [entry["block"] for entry in entries(results / "on_slurm") if entry["computed"]]
-    assert len(blocks) == len(set(blocks))
+    assert not computed_twice(results / "on_slurm")
     assert not running()
 
     monkeypatch.setenv("TROUBLED_SECONDS", "0")  # read as the plugin is loaded, here and in processes for cases

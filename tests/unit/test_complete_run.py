@@ -44,7 +44,7 @@ def test_what_commands_show_is_known_until_the_store_or_a_job_changes(complete):
     assert undisturbed_run(config, ["seeds=8"], results) == {}
     (folder / "jobs" / "plan.json").unlink()
     assert undisturbed_run(config, ["seeds=8"], results)
-    write_json(folder / "runs.zarr" / "status.json", {})
+    write_json(folder / "runs" / "status.json", {})
     assert undisturbed_run(config, ["seeds=8"], results) == {}
     assert undisturbed_run(config, [], results) == {}
 
@@ -75,7 +75,7 @@ def test_a_plan_that_finds_nothing_to_do_is_remembered(complete):
 def test_a_plan_hides_no_change_that_came_before_it_was_written(complete):
     config, _, results = complete
     left = undisturbed_run(config, ["seeds=8"], results)
-    write_json(results / "scan" / "runs.zarr" / "status.json", {})  # while the plan was made
+    write_json(results / "scan" / "runs" / "status.json", {})  # while the plan was made
     record_plan(left, {"title": "0 s"}, [])
     assert undisturbed_run(config, ["seeds=8"], results) == {}
 

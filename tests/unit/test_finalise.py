@@ -16,7 +16,6 @@ from sweeplib.engine.language import Expression
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.dataset.finalise import finalise
 from sweeplib.engine.storage.dataset.folder import open_dataset
-from sweeplib.engine.storage.dataset.versions import name_of
 from sweeplib.errors import InputError
 from sweeplib.networks.clock import Clock
 from sweeplib.networks.coordinates import constants, coordinates
@@ -150,11 +149,3 @@ def test_what_follows_from_another_field_varies_with_it() -> None:
     assert (found["start"].dims, found["start"].values.tolist()) == (("spherical",), ["gaussian", "sphere"])
     assert "m0" not in found
     assert {"start", "teacher_activation"}.isdisjoint(constants(sweep, sweep.points("ode").cases[0].problem))
-
-
-@pytest.mark.rest
-def test_damaged_lines_of_a_journal_change_nothing(sweep: Design, path: Path) -> None:
-    before = name_of(path)
-    with (path.parent / "journal" / "calm.jsonl").open("ab") as journal:
-        journal.write(b"\xff\xfe\n{}\n[1]\n{\n")
-    assert name_of(finalise(sweep, path.parent)) == before

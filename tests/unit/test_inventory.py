@@ -44,10 +44,10 @@ def test_it_is_that_of_the_cases_one_by_one(sweep: Design, tmp_path: Path) -> No
     assert found.flat.tolist() == flat.tolist()
     assert found.ids.tolist() == np.array([case.identity() for case in cases.values()], "S16").tolist()
     different = {case.identity(): case for case in cases.values()}
-    rows = [(case.problem.text, case.seed, case.clock) for new in found.new.values() for case in found.cases(new)]
+    rows = [(case.problem.text, case.seed, case.clock) for new in found.missing.values() for case in found.cases(new)]
     assert len(rows) == len(different) == found.counts()["missing"]
     assert set(rows) <= {(case.problem.text, case.seed, case.clock) for case in cases.values()}
-    for new in found.new.values():
+    for new in found.missing.values():
         assert (np.diff([case_work(case) for case in found.cases(new)]) <= 0).all()
 
 
@@ -106,4 +106,4 @@ def test_no_axis_and_an_axis_of_one_value_are_the_same_cases(axes: tuple[Axis, .
     assert case == Problem(gamma=0.1, Delta=0.1, **FIXED).text
     assert found.column("seed").tolist() == [0, 1, 2]
     assert found.column("gamma").tolist() == [0.1] * 3
-    assert [len(places) for places in found.new.values()] == [3]
+    assert [len(places) for places in found.missing.values()] == [3]

@@ -137,7 +137,7 @@ def test_a_machine_that_cannot_submit_jobs_is_refused_before_any_work(
     said = "cluster.kind: this machine cannot submit jobs: it has no command sbatch; got 'slurm'"
     with pytest.raises(InputError, match=re.escape(said)):
         run_sweep(load(config(tmp_path)), tmp_path / "results", progress=False)
-    assert not (tmp_path / "results/runs.zarr").exists()
+    assert not (tmp_path / "results/runs").exists()
     assert not (tmp_path / "results/plan.json").exists()
 
 

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from sweeplib.commands.status import state
-from sweeplib.engine.execution.blocks import Block, BlockReport
+from sweeplib.engine.execution.blocks import BlockReport
 from sweeplib.engine.execution.progress import RunProgress, Steps
 from sweeplib.engine.storage.records import holders
 from sweeplib.engine.storage.records.files import write_json
 from sweeplib.engine.storage.records.jobs import DIED, INTERRUPTED, SILENCE_ELSEWHERE, Job, job, jobs, tell
 from sweeplib.engine.storage.records.locks import part_lock, sweep_lock
 from sweeplib.errors import BusyError, InputError
+from tests.blocks import block_of
 from tests.faults.sweeps import wait_until
 
 
@@ -23,7 +24,7 @@ def test_a_job_tells_its_step_and_its_cases_and_ends(tmp_path: Path) -> None:
     with job(tmp_path, "simulate"):
         with Steps().step("compiling ode"):
             assert jobs(tmp_path)["simulate"].doing == "compiling ode"
-        block = Block("", "ode", "", 0, range(10), 10.0)
+        block = block_of(10, seconds_a_case=10.0)
         shown = RunProgress(10, [block])
         shown.advance(block, BlockReport({"killed": 2, "diverged": 1, "ok": 2}, 5, 100.0))
         told = jobs(tmp_path)["simulate"]

@@ -1,8 +1,7 @@
-"""What large sweeps do otherwise: chunks as files, remembered inventories, expressions of columns, linked chunks."""
+"""What large sweeps do otherwise: remembered inventories, expressions of columns, linked chunks."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +9,20 @@ import numpy as np
 import pytest
 import zarr
 
+from sweeplib.engine.design.design import Run
 from sweeplib.engine.language import Expression
 from sweeplib.engine.language.columns import Columns, OneByOneError
+from sweeplib.engine.storage.dataset.folder import COMPRESSORS
 from sweeplib.engine.storage.dataset.stores import LinkingStore
-from sweeplib.engine.storage.records.files import DamageError, write_bytes
 from sweeplib.engine.storage.store import identity_file
+from sweeplib.engine.storage.store import inventory as inventory_module
 from sweeplib.engine.storage.store.inventory import inventory
-from sweeplib.engine.storage.store.layout_files import COMPRESSORS, chunk_bytes, read_chunk
 from sweeplib.engine.storage.store.run_store import RunStore, first_places
+from sweeplib.engine.storage.store.segment import Segment
 from sweeplib.errors import InputError
 from sweeplib.networks.simulation import Recording
 from tests.unit.test_inventory import sweep_of
+from tests.unit.test_storage import cases, identities, write
 
 RANDOM = np.random.default_rng(0)
 COLUMNS: dict[str, list[Any]] = {
@@ -80,31 +82,15 @@ def test_columns_are_refused_as_points_are(text: str) -> None:
     assert str(alone.value) == str(together.value)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "uint8", "int64", "string"])
-def test_a_chunk_has_the_bytes_that_zarr_gives_it(tmp_path: Path, dtype: str) -> None:
-    values: np.ndarray = np.array(["", "χ" * 50, "text"], object) if dtype == "string" else np.array([3, 0, 7], dtype)
-    array = zarr.create_array(
-        tmp_path / "zarr", shape=3, chunks=3, dtype=dtype, compressors=COMPRESSORS, config={"write_empty_chunks": True}
-    )
-    array[...] = values
-    ours, theirs = tmp_path / "folder/0", tmp_path / "zarr/c/0"
-    write_bytes(ours, chunk_bytes(values))
-    assert ours.read_bytes() == theirs.read_bytes()
-    assert read_chunk(ours, array.dtype, (3,), "").tolist() == values.tolist()  # type: ignore[union-attr]
-    assert read_chunk(tmp_path / "no", array.dtype, (3,), "") is None
-    ours.write_bytes(ours.read_bytes()[:-1] + b"?")
-    with pytest.raises(DamageError, match=r"folder/0.*repeat it"):
-        read_chunk(ours, array.dtype, (3,), "repeat it")
-    assert [each.name for each in ours.parent.iterdir()] == ["0"]
-
-
-def test_identities_with_equal_first_words_are_told_apart(tmp_path: Path) -> None:
+def test_identities_with_equal_first_words_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = np.array([[1, 1], [1, 2], [0, 5], [1, 2], [7, 7], [1, 1]], np.uint64)
     ids = pairs.view("S16").ravel()
     assert first_places(ids).tolist() == [0, 1, 2, 4]
     store = RunStore(tmp_path, "calm")
-    store.__dict__["_words"] = pairs[[1, 0, 4]]
-    store.__dict__["_index"] = (np.zeros(3, np.int32), np.arange(3, dtype=np.int32), np.array([1, 0, 2]))
+    monkeypatch.setattr(Segment, "__init__", lambda self, path: None)
+    segment = Segment(tmp_path)
+    segment.ids, segment.status = ids[[1, 0, 4]], np.ones(3, np.uint8)
+    store.segments = [segment]
     assert store.locate(ids)[1].tolist() == [1, 0, -1, 0, 2, 1]
 
 
@@ -117,30 +103,48 @@ def found(sweep: Any, directory: Path) -> Any:
     return inventory(sweep, "sgd_chain", RunStore(directory, "sgd_chain"))
 
 
-def _cases_at(wanted: Any, new: Any, some: slice) -> Any:
-    return wanted.cases(new[some])
-
-
-def appended(sweep: Any, directory: Path) -> None:
-    """Append the new cases of a sweep to its store, and remember its cases."""
-    store, wanted = RunStore(directory, "sgd_chain"), found(sweep, directory)
-    for name, new in wanted.new.items():
-        layout = store.layouts.get(name) or store.create(name, wanted.cases(new[:1])[0], 8)
-        layout.append(wanted.ids[new], partial(_cases_at, wanted, new))
-    wanted.located(store.refreshed())
+def remembered(sweep: Any, directory: Path) -> None:
+    """Remember the cases of a sweep."""
+    found(sweep, directory).remember(RunStore(directory, "sgd_chain"))
 
 
 @pytest.mark.usefixtures("_small")
 def test_a_remembered_inventory_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sweep = sweep_of(10, 3)
-    appended(sweep, tmp_path)
+    remembered(sweep, tmp_path)
     fresh = inventory(sweep, "sgd_chain", RunStore(tmp_path, "sgd_chain"))
     with monkeypatch.context() as patched:
         patched.setattr("sweeplib.engine.storage.store.inventory.identities_of_cases", None)  # it is not called
         again = found(sweep, tmp_path)
-    for name in ("ids", "flat", "layout", "row", "status"):
+    for name in ("ids", "flat", "segment", "row", "status"):
         np.testing.assert_array_equal(getattr(again, name), getattr(fresh, name))
     assert again.counts() == fresh.counts() == {**dict.fromkeys(fresh.counts(), 0), "missing": 30}
+
+
+@pytest.mark.usefixtures("_small")
+def test_remembered_positions_hold_as_long_as_the_segments_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then no segment is opened; one more, or one fewer, and all are looked up."""
+    few = cases(4)
+    write(tmp_path, few[:2])
+    sweep = replace(sweep_of(), runs={"calm": Run("calm")})
+    monkeypatch.setattr(inventory_module, "identities_of_cases", lambda *_: (identities(few), np.arange(4), None))
+
+    def statuses() -> list[int]:
+        store = RunStore(tmp_path, "calm")
+        wanted = inventory(sweep, "calm", store)
+        wanted.remember(store)
+        return wanted.status.tolist()
+
+    assert statuses() == [1, 1, 0, 0]
+    with monkeypatch.context() as patched:
+        patched.setattr(Segment, "__init__", None)
+        assert statuses() == [1, 1, 0, 0]
+    path = write(tmp_path, few[1:3])
+    assert statuses() == [1, 1, 1, 0]
+    path.unlink()
+    assert statuses() == [1, 1, 0, 0]
 
 
 @pytest.mark.rest
@@ -150,7 +154,7 @@ def test_another_sweep_is_not_taken_for_the_remembered_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     sweep = sweep_of(10, 3)
-    appended(sweep, tmp_path)
+    remembered(sweep, tmp_path)
     file = tmp_path / "inventory/sgd_chain.npz"
     before = found(sweep, tmp_path).ids
     match change:
@@ -170,20 +174,6 @@ def test_another_sweep_is_not_taken_for_the_remembered_one(
     assert found(sweep, tmp_path).ids.tolist() == np.array(cases, "S16").tolist()
     if change in ("code", "damage"):
         assert (found(sweep, tmp_path).ids == before).all()
-
-
-@pytest.mark.usefixtures("_small")
-def test_remembered_positions_in_a_layout_that_was_made_again_are_looked_up(tmp_path: Path) -> None:
-    sweep = sweep_of(1, 30)
-    appended(sweep, tmp_path)
-    [layout] = RunStore(tmp_path, "sgd_chain").layouts.values()
-    layout.path.rename(tmp_path / "lost")
-    remembered_file = (tmp_path / "inventory/sgd_chain.npz").read_bytes()
-    appended(replace(sweep, seeds=tuple(range(5, 30))), tmp_path)
-    (tmp_path / "inventory/sgd_chain.npz").write_bytes(remembered_file)
-    again = found(sweep, tmp_path)
-    assert again.row.tolist() == [-1] * 5 + list(range(25))
-    assert sum(map(len, again.new.values())) == 5
 
 
 def test_chunks_of_the_previous_version_are_linked(tmp_path: Path) -> None:

@@ -196,14 +196,13 @@ def test_the_map_of_a_sweep_has_each_case_in_the_cell_of_its_point(tmp_path: Pat
     fixed = {"p": 2, "k": 1, "d": 50, "activation": "square"}
     sweep = replace(calm(seeds=1), grid=Grid(axes, fixed), runs={"calm": Run("calm", where={"gamma": (0.01, 3.0)})})
     wanted = inventory(sweep, "calm", RunStore(tmp_path, "calm"))
-    one = replace(wanted, layout=np.zeros(202, int), row=np.arange(202))
-    cases = CaseMap(one, {"all": SimpleNamespace(block_size=101)})
+    cases = CaseMap(wanted)
     assert cases.before.shape == (150 * 101, len(Status)) and cases.before.sum() == 202
-    block = SimpleNamespace(layout="all", number=1, positions=range(3, 5))
+    block = SimpleNamespace(places=np.array([104, 105]))
     assert cases.cells(block).tolist() == [149 * 101 + 3, 149 * 101 + 4]
     places, positions = cases.along(block, "gamma", {"Delta": 4})
-    assert places.tolist() == [299] and positions.tolist() == [4]
-    assert cases.coordinates(one.ids[0].hex()) == "gamma = 0.01, Delta = 0, seed = 0"
+    assert places.tolist() == [299] and positions.tolist() == [1]
+    assert cases.coordinates(wanted.ids[0].hex()) == "gamma = 0.01, Delta = 0, seed = 0"
 
 
 def test_a_single_failure_is_seen_in_a_cell_of_many_cases_and_a_cell_without_cases_is_empty() -> None:

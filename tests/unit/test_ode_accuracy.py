@@ -17,7 +17,7 @@ from sweeplib.networks.maths.expectations import expectations
 from sweeplib.networks.maths.expectations.system import System
 from sweeplib.networks.simulation import Case, Recording
 from sweeplib.networks.simulation.driver import replicas_of
-from tests.tiers import slow_among, slow_but
+from tests.tiers import slow_but
 
 LEARNED = Overlaps(
     [[1.0, -0.005092957541373029], [-0.005092957541373029, 1.0]],
@@ -129,8 +129,14 @@ def recorded(name, **options):
     return run.risk.values[0], run.risk_error.values[0]
 
 
+COMPILED = ("learned retrieval", "rectified", "fast second layer", "linear")
+"""Those whose kernels no other test of `make test` compiles."""
+NAMES = {name: pytest.param(name, marks=pytest.mark.rest) for name in COMPILED}
+NAMES["wide flow"] = pytest.param("wide flow", marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize("rtol", slow_but([1e-4, 1e-6, 1e-8, 1e-10], 1e-6))
-@pytest.mark.parametrize("name", slow_among(SETTINGS, "wide flow"))
+@pytest.mark.parametrize("name", [NAMES.get(name, name) for name in SETTINGS])
 def test_every_recorded_risk_is_within_its_tolerance_and_its_error(name, rtol):
     risk, error = recorded(name, rtol=rtol)
     difference = np.abs(risk - reference(name))

@@ -71,7 +71,7 @@ def steps_by_numpy(case, count):
         {},
         {"spherical": True},
         {"activation": "erf", "second_layer_rate": 0.5},
-        {"activation": RAMP, "offset_scale": 0.0},
+        pytest.param({"activation": RAMP, "offset_scale": 0.0}, marks=pytest.mark.rest),
         {"activation": "erf", "offset_rate": 0.0},
         pytest.param({"batch_size": 7, "repeats": 2, "second_layer_rate": 0.5}, marks=pytest.mark.slow),
         pytest.param({"batch_size": 9, "samples": 9, "second_layer_rate": 0.5}, marks=pytest.mark.slow),

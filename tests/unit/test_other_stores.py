@@ -5,25 +5,24 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
 from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.engine.design.grid import Axis, Grid
-from sweeplib.engine.execution import plan, row_copies, run, work
+from sweeplib.engine.execution import plan, run, work
 from sweeplib.engine.execution.run import run_sweep
-from sweeplib.engine.status import Status
 from sweeplib.engine.storage.dataset.finalise import finalise
 from sweeplib.engine.storage.dataset.versions import name_of
-from sweeplib.engine.storage.records.files import read_json, read_lines
-from sweeplib.engine.storage.store import run_store
+from sweeplib.engine.storage.records.files import read_json
+from sweeplib.engine.storage.store import taking
 from sweeplib.engine.storage.store.inventory import inventory
-from sweeplib.engine.storage.store.journal import journal, taken_from
-from sweeplib.engine.storage.store.layout import Layout
-from sweeplib.engine.storage.store.layout_files import read_metadata, write_metadata
 from sweeplib.engine.storage.store.other_stores import COMPUTE_ALL, other_cases
 from sweeplib.engine.storage.store.run_store import RunStore
+from sweeplib.engine.storage.store.segment import merged, write_content
+from sweeplib.engine.storage.store.taking import taken_cases, taken_from
 from sweeplib.networks.simulation import Recording, cases
 from tests.in_process import Here, computed
 from tests.tiers import slow_but
@@ -81,7 +80,7 @@ def planned(sweep: Design, results: Path, dynamics: str = "sgd_chain") -> tuple[
 
 @pytest.mark.slow
 def test_the_overlap_of_two_grids_is_taken(tmp_path: Path) -> None:
-    """Seeds, values and block sizes differ; the journal says where each row comes from."""
+    """Seeds, values and block sizes differ; the journal says where each segment comes from."""
     first, second = sweep_of("a"), sweep_of("b", (0.2, 0.4, 0.1), 7, size=3)
     ran(first, tmp_path)
     assert planned(second, tmp_path) == (22, {"a": 20}, 0)
@@ -90,18 +89,13 @@ def test_the_overlap_of_two_grids_is_taken(tmp_path: Path) -> None:
     assert ran(second, tmp_path) == {"sgd_chain": 22}
     assert version(second, tmp_path) == alone(second, tmp_path)
     assert planned(second, tmp_path) == (0, {}, 42)
-    store = RunStore(tmp_path / "b", "sgd_chain")
-    known = inventory(first, "sgd_chain", store)
-    for ids, numbers, rows in [(known.ids, known.layout, known.row)]:
-        for identity, number, row in zip(ids.tolist(), numbers.tolist(), rows.tolist(), strict=True):
-            if number >= 0:
-                layout = list(store.layouts.values())[number]
-                block = f"{layout.name}/{row // layout.block_size}"
-                origin = taken_from(tmp_path / "b", "sgd_chain", block, row % layout.block_size)
-                assert (origin or "").startswith("a/sgd_chain/p2_k1_"), identity
-    lines = read_lines(journal(tmp_path / "b", "sgd_chain"))
-    assert sum(sum(line["computed"].values()) for line in lines if "from" in line) == 20
-    assert sum(sum(line["computed"].values()) for line in lines if "from" not in line) == 22
+    store, origins = RunStore(tmp_path / "b", "sgd_chain"), taken_from(tmp_path / "b", "sgd_chain")
+    common = inventory(first, "sgd_chain", store)
+    for number, _, _ in common.by_segment():
+        assert origins[store.segments[number].name] == "a"
+    assert taken_cases(tmp_path / "b", "sgd_chain") == {"a": 20}
+    assert sum(len(segment) for segment in store.segments if segment.name not in origins) == 22
+    assert all(segment.path.stat().st_nlink == 2 for segment in store.segments if segment.name in origins)
 
 
 def test_under_another_name_nothing_is_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,109 +192,137 @@ def test_nothing_is_taken_from_other_code_or_from_failures(tmp_path: Path, monke
         cases.shared_values.cache_clear()
 
 
-def test_damaged_rows_are_computed_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_segment_whose_numbers_are_damaged_is_computed_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its identities can be read, so that the plan counts its cases as those of the other sweep."""
     ran(sweep_of("a"), tmp_path)
-    layout = next(iter(RunStore(tmp_path / "a", "sgd_chain").layouts.values()))
-    chunk = layout.files(1)[2]
-    content = bytearray(chunk.read_bytes())
-    content[8] ^= 4
-    chunk.write_bytes(content)
+    segment = RunStore(tmp_path / "a", "sgd_chain").segments[1]
+    damage_of(segment.path, "risk.npy")
     second = sweep_of("b")
+    assert planned(second, tmp_path) == (0, {"a": 30}, 0)
     summary = run_sweep(second, tmp_path / "b")["sgd_chain"]
-    assert summary.computed == 4
-    assert str(chunk) in capsys.readouterr().err
+    assert summary.computed == len(segment)
+    assert str(segment.path) in capsys.readouterr().err
     assert version(second, tmp_path) == alone(second, tmp_path)
 
 
-@pytest.mark.parametrize("part", ["status/c/0", "problem/c/0"])
-def test_a_damaged_status_or_problem_stops_no_other_sweep(tmp_path: Path, part: str) -> None:
-    """Damage in any layout that would be read; its cases are computed."""
+def damage_of(path: Path, part: str) -> None:
+    """Flip a bit in a part of a segment."""
+    with ZipFile(path) as file:
+        place = file.getinfo(part).header_offset + 30 + len(part) + 10
+    content = bytearray(path.read_bytes())
+    content[place] ^= 4
+    path.write_bytes(content)
+
+
+def test_a_damaged_segment_stops_no_other_sweep(tmp_path: Path) -> None:
+    """Its cases are computed, those of others are taken."""
     ran(sweep_of("a"), tmp_path)
-    for layout in RunStore(tmp_path / "a", "sgd_chain").layouts.values():
-        chunk = layout.path / part
-        chunk.write_bytes(chunk.read_bytes()[:-1])
+    segment = RunStore(tmp_path / "a", "sgd_chain").segments[0]
+    damage_of(segment.path, "case_id.npy")
     second = sweep_of("b")
-    assert planned(second, tmp_path) == (30, {}, 0)
-    unread = plan._demand(second, "sgd_chain", tmp_path / "b").others.unread
-    assert unread and all("no cases are taken from" in line and part in line for line in unread)
-    assert ran(second, tmp_path) == {"sgd_chain": 30}
+    assert planned(second, tmp_path) == (len(segment), {"a": 30 - len(segment)}, 0)
+    [line] = plan._demand(second, "sgd_chain", tmp_path / "b").others.unread
+    assert line.startswith(f"sgd_chain: no cases are taken from {tmp_path / 'a'}: {segment.path}: damaged")
+    assert ran(second, tmp_path) == {"sgd_chain": len(segment)}
 
 
 def test_a_store_of_another_version_is_left_alone(tmp_path: Path) -> None:
     ran(sweep_of("a"), tmp_path)
-    path = next((tmp_path / "a").rglob("p2_*/zarr.json"))
-    metadata = read_metadata(path, "")
-    del metadata["attributes"]["shared"]["recording"]
-    write_metadata({path: metadata})
+    for segment in RunStore(tmp_path / "a", "sgd_chain").segments:
+        del segment.header["shared"]["recording"]
+        write_content(tmp_path / "a", "sgd_chain", merged([segment]))
+        segment.path.unlink()
     second = sweep_of("b")
     [line] = plan._demand(second, "sgd_chain", tmp_path / "b").others.unread
     assert line.endswith("it is of another version of sweeplib")
     assert ran(second, tmp_path) == {"sgd_chain": 30}
 
 
-def test_a_damaged_folder_is_left_alone_and_named(tmp_path: Path) -> None:
-    ran(sweep_of("a"), tmp_path)
-    index = next((tmp_path / "a").rglob("case_id/c/0/0"))
-    index.write_bytes(index.read_bytes()[:-1])
-    second = sweep_of("b")
-    assert planned(second, tmp_path) == (30, {}, 0)
+def test_a_damaged_segment_is_named_in_the_advice(tmp_path: Path) -> None:
+    ran(sweep_of("a", seeds=2), tmp_path)
+    segment = RunStore(tmp_path / "a", "sgd_chain").segments[0]
+    segment.path.write_bytes(segment.path.read_bytes()[:-1])
+    second = sweep_of("b", seeds=2)
     plan.write_plan(second, tmp_path / "b", progress=False)
     advice = (read_json(tmp_path / "b" / "plan.json") or {})["advice"]
     [line] = [line for line in advice if "no cases are taken" in line]
-    assert line.startswith(f"sgd_chain: no cases are taken from {tmp_path / 'a'}: ") and str(index) in line
+    assert line.startswith(f"sgd_chain: no cases are taken from {tmp_path / 'a'}: {segment.path}: damaged")
     (tmp_path / "c").write_text("a file beside the results")
-    (tmp_path / "d" / "runs.zarr").mkdir(parents=True)
-    assert ran(second, tmp_path) == {"sgd_chain": 30}
+    (tmp_path / "d" / "runs").mkdir(parents=True)
+    assert ran(second, tmp_path) == {"sgd_chain": len(segment)}
 
 
 def cut_after(last: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let chunks of stores appear until there are as many, then fail."""
-    calls, replace_file = itertools.count(1), Path.replace
+    """Let segments of stores appear until there are as many, then fail."""
+    calls, replace_file, link = itertools.count(1), Path.replace, Path.hardlink_to
+
+    def next_one(path: Path) -> None:
+        if path.suffix == ".npz" and "runs" in path.parts and next(calls) > last:
+            raise RuntimeError("killed")
 
     def cut(path: Path, target: Path) -> Path:
-        if "c" in target.parts[-4:-1] and next(calls) > last:
-            raise OSError("killed")
+        next_one(target)
         return replace_file(path, target)
 
+    def cut_link(path: Path, target: Path) -> None:
+        next_one(path)
+        link(path, target)
+
     monkeypatch.setattr(Path, "replace", cut)
+    monkeypatch.setattr(Path, "hardlink_to", cut_link)
 
 
-def test_a_copy_that_is_cut_short_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whichever write is the last; one thread copies, so that the same one is."""
+def test_taking_that_is_cut_short_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever segment is the last."""
     ran(sweep_of("a"), tmp_path)
     second = sweep_of("b", size=8)
-    monkeypatch.setattr(row_copies, "THREADS", 1)
-    for last in (0, 3, 8, 20):
+    for last in (0, 3, 2):
         with monkeypatch.context() as patched:
             cut_after(last, patched)
-            with pytest.raises(OSError, match="killed"):
+            with pytest.raises(RuntimeError, match="killed"):
                 ran(second, tmp_path)
+    assert len(RunStore(tmp_path / "b", "sgd_chain").segments) == 5
     assert ran(second, tmp_path) == {"sgd_chain": 0}
     assert version(second, tmp_path) == alone(second, tmp_path)
 
 
-def _retried(layout: Layout) -> None:
-    layout.reset(layout.status().nonzero()[0][:3])
+def test_where_there_are_no_links_segments_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran(sweep_of("a"), tmp_path)
+
+    def refused(*_: object) -> None:
+        raise PermissionError("no links here")
+
+    monkeypatch.setattr(Path, "hardlink_to", refused)
+    second = sweep_of("b")
+    assert ran(second, tmp_path) == {"sgd_chain": 0}
+    assert all(segment.path.stat().st_nlink == 1 for segment in RunStore(tmp_path / "b", "sgd_chain").segments)
+    assert version(second, tmp_path) == alone(second, tmp_path)
 
 
-def _forgotten(layout: Layout) -> None:
-    layout.forget([0])
+def _retried(store: RunStore) -> None:
+    store.forget(store.segments[0].ids[:3])
 
 
-@pytest.mark.parametrize("change", [_retried, _forgotten])
-def test_rows_that_change_after_they_were_found_are_computed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Layout], None]
+def _deleted(store: RunStore) -> None:
+    store.segments[0].path.unlink()
+
+
+@pytest.mark.parametrize("change", [_retried, _deleted])
+def test_what_changes_after_it_was_found_is_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[RunStore], None]
 ) -> None:
     ran(sweep_of("a"), tmp_path)
-    layout = next(iter(RunStore(tmp_path / "a", "sgd_chain").layouts.values()))
+    store = RunStore(tmp_path / "a", "sgd_chain")
 
     def late(*others: Any) -> None:
-        change(layout)
-        row_copies.take(*others)
+        change(store)
+        taking.take(*others)
 
     monkeypatch.setattr(run, "take", late)
     second = sweep_of("b")
-    assert ran(second, tmp_path)["sgd_chain"] == (layout.status() == Status.missing).sum() > 0
+    assert ran(second, tmp_path)["sgd_chain"] == len(store.segments[0])
     assert version(second, tmp_path) == alone(second, tmp_path)
 
 
@@ -312,16 +334,3 @@ def test_a_sweep_can_be_told_to_compute_all(tmp_path: Path, monkeypatch: pytest.
     wanted = inventory(second, "sgd_chain", store)
     assert other_cases(wanted, store).wanted is wanted
     assert ran(second, tmp_path) == {"sgd_chain": 2}
-
-
-def test_the_journal_of_another_sweep_is_read_once_for_all_its_layouts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    grid = Grid((Axis("p", (1, 2, 3)),), {"k": 1, "d": 20, "gamma": 0.1, "Delta": 0.0, "activation": "square"})
-    first = replace(sweep_of("a"), grid=grid)
-    ran(first, tmp_path)
-    assert len(RunStore(tmp_path / "a", "sgd_chain").layouts) == 3
-    read: list[Path] = []
-    monkeypatch.setattr(run_store, "processors", lambda directory, name: read.append(directory) or {})
-    assert ran(replace(first, name="b"), tmp_path) == {"sgd_chain": 0}
-    assert [directory.name for directory in read] == ["a"]

@@ -80,6 +80,7 @@ def product_mean(student, teacher, s, t, rho):
     return total
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("rho", slow_but([0.0, 0.1, -0.299, 0.31, 0.76, -0.95, 0.9999, 1.0, -1.0], 0.31, 0.9999, -1.0))
 @pytest.mark.parametrize(
     "pair", [(DIP, RAMP), *(pytest.param(pair, marks=pytest.mark.slow) for pair in ((RAMP, "relu"), (RAMP, RAMP)))]

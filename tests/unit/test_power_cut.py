@@ -1,23 +1,15 @@
-"""What must survive a power cut is on the disk before it is relied on: files before their names, data before status."""
+"""What must survive a power cut is on the disk before it is relied on: files before their names."""
 
 import os
 import threading
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from sweeplib.engine.design.design import Design, Run
-from sweeplib.engine.design.grid import Axis, Grid
 from sweeplib.engine.storage.dataset.folder import GroupWriter, written_dataset
 from sweeplib.engine.storage.records import files as records_files
 from sweeplib.engine.storage.records.files import write_files, write_json
-from sweeplib.engine.storage.store.inventory import inventory
-from sweeplib.engine.storage.store.layout import Layout
-from sweeplib.engine.storage.store.run_store import RunStore
-from sweeplib.networks.simulation import Recording
-
-FIXED = {"p": 2, "k": 1, "d": 50, "Delta": 0.0, "activation": "square"}
+from tests.unit.test_storage import cases, write
 
 
 class Disk:
@@ -55,35 +47,10 @@ def disk(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Dis
     return Disk(monkeypatch)
 
 
-def appended(directory: Path) -> Layout:
-    """Return a layout with nine new cases in blocks of four."""
-    grid, recording = Grid((Axis("gamma", (0.1,)),), FIXED), Recording((1.0,), (0.1,), ("overlap_M",))
-    sweep = Design("tiny", grid, tuple(range(9)), {"sgd": Run("sgd")}, recording, source="name: tiny\n")
-    store = RunStore(directory, "sgd")
-    wanted = inventory(sweep, "sgd", store)
-    [(name, new)] = wanted.new.items()
-    layout = store.create(name, wanted.cases(new[:1])[0], 4)
-    layout.append(wanted.ids[new], lambda some: wanted.cases(new[some]))
-    return layout
-
-
-def test_an_append_is_on_the_disk_before_its_number_of_rows(disk: Disk, tmp_path: Path) -> None:
-    layout = appended(tmp_path)
-    assert disk.holds(tmp_path / "runs.zarr")
-    last = disk.time(layout.path / "zarr.json")
-    assert all(disk.time(file) < last for file in layout.path.glob("*/zarr.json"))
-    assert all(max(disk.time(file), disk.time(file.parent)) < last for file in layout.index_files())
-
-
 @pytest.mark.rest
-def test_the_data_of_a_block_are_on_the_disk_before_its_status(disk: Disk, tmp_path: Path) -> None:
-    layout = appended(tmp_path)
-    for positions in ([0, 2], [1, 3]):
-        data = {name: layout.empty(name, 2) for name in layout.variables}
-        layout.write(1, np.array(positions), data, np.ones(2, np.uint8))
-        status, *others = layout.files(1)
-        assert disk.holds(tmp_path / "runs.zarr")
-        assert all(max(disk.time(file), disk.time(file.parent)) < disk.time(status) for file in others)
+def test_a_segment_is_on_the_disk_before_it_has_its_name(disk: Disk, tmp_path: Path) -> None:
+    path = write(tmp_path, cases(3))
+    assert disk.holds(tmp_path / "runs") and disk.time(path) < disk.time(path.parent)
 
 
 def test_a_version_of_a_dataset_is_on_the_disk_before_it_has_its_name(disk: Disk, tmp_path: Path) -> None:

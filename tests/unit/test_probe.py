@@ -13,7 +13,7 @@ from sweeplib.engine.execution.probe import Probe, Probes
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.errors import SweeplibError
 from sweeplib.networks.simulation import Case
-from tests.faults.sweeps import journal, troubled_sweep
+from tests.faults.sweeps import tasks, troubled_sweep
 from tests.in_process import InProcess
 
 
@@ -74,6 +74,6 @@ def test_a_sweep_ends_before_such_a_worker_gets_a_block(
     with pytest.raises(SweeplibError, match=r"1 of 1 workers cannot take part: .* has no folder /none/such"):
         run_sweep(sweep, tmp_path)
     assert capsys.readouterr().err.count("has no folder /none/such") == 1
-    assert not journal(tmp_path)
+    assert not tasks(tmp_path, "calm")
     monkeypatch.setattr(work, "_probe", asked)
     assert run_sweep(sweep, tmp_path, progress=False)["calm"].cases["ok"] == sweep.size

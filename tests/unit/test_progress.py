@@ -12,6 +12,7 @@ from sweeplib.engine.execution import progress
 from sweeplib.engine.execution.block_size import BLOCK_OVERHEAD
 from sweeplib.engine.execution.blocks import Block, BlockReport
 from sweeplib.engine.execution.progress import RunProgress, Steps, shown_progress
+from tests.blocks import block_of
 
 
 class Clock:
@@ -32,7 +33,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def block(seconds: float, dynamics: str = "ode") -> Block:
     """Return a block of one case that is expected to take so many seconds, with those of the block."""
-    return Block("", dynamics, "", 0, range(1), seconds - BLOCK_OVERHEAD, measured=True)
+    return block_of(1, dynamics, seconds_a_case=seconds - BLOCK_OVERHEAD, measured=True)
 
 
 def report(seconds: float, computed: dict[str, int], found: int = 0) -> BlockReport:
@@ -172,9 +173,10 @@ def test_steps_without_a_name_are_silent(capsys: pytest.CaptureFixture[str]) -> 
 BAR = """\
 import sys
 {before}
-from sweeplib.engine.execution.blocks import Block, BlockReport
+from sweeplib.engine.execution.blocks import BlockReport
 from sweeplib.engine.execution.progress import shown_progress
-block = Block("", "ode", "", 0, range(1), 1.0)
+from tests.blocks import block_of
+block = block_of(1, seconds_a_case=1.0)
 with shown_progress("tiny", 3, [block] * 2) as shown:
     shown.advance(block, BlockReport(dict(), 1, 1.0))
     shown.advance(block, BlockReport(dict(), 2, 1.0))

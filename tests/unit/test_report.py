@@ -14,7 +14,7 @@ from sweeplib.pictures.report.failures import MOST, outcomes
 from sweeplib.pictures.report.optima import optima_table
 from sweeplib.pictures.report.overview import axes, overview, provenance
 from sweeplib.pictures.report.plots import interactive_plot
-from sweeplib.pictures.report.runs import Journal
+from sweeplib.pictures.report.runs import Computation
 from sweeplib.pictures.report.tables import analysis_tables
 from sweeplib.pictures.report.write import _unbroken, case_counts, page
 from tests.datasets import sweep_dataset
@@ -81,7 +81,7 @@ def html(ds, optima, tmp_path):
     hostile["gamma_opt"].attrs["long_name"] = HOSTILE
     name = "optimal_learning_rates"
     plot = interactive_plot(name, INTERACTIVE[name], ds, {"optimal_learning_rate": hostile}, {})
-    counts, journals = [("ODE", {"ok": 1200, "failed": 1})], [Journal(90.0, frozenset({"a:1"}))]
+    counts, computed = [("ODE", {"ok": 1200, "failed": 1})], [Computation(90.0, frozenset({"a:1"}))]
     return page(
         name="a <sweep>",
         config=CONFIG,
@@ -97,8 +97,8 @@ def html(ds, optima, tmp_path):
             },
         ),
         links=[("another <one>", "other/index.html")],
-        overview=overview(ds, counts, journals),
-        provenance=provenance(ds, journals, {"Seeds": "0 to 7; root seed 0"}, tmp_path),
+        overview=overview(ds, counts, computed),
+        provenance=provenance(ds, computed, {"Seeds": "0 to 7; root seed 0"}, tmp_path),
         counts=counts,
         axes=axes(ds),
         outcomes=outcomes(tmp_path, {"ode": {"ok": 1200, "failed": 1, "inaccurate": 1}}),
@@ -221,7 +221,7 @@ def test_counts_show_ok_and_every_other_status_that_occurred(tmp_path):
 
 
 def test_provenance_says_what_is_known_and_nothing_else(ds, tmp_path):
-    known = dict(provenance(ds, [Journal(0.0, frozenset())], {}, tmp_path))
+    known = dict(provenance(ds, [Computation(0.0, frozenset())], {}, tmp_path))
     assert known == {"Commit of sweeplib": "abc", "Packages": "python 3.11", "Digest of the numbers": "0f"}
 
 
@@ -231,7 +231,7 @@ def test_no_line_ends_between_a_symbol_and_its_value():
 
 
 def test_overview_counts_and_says_what_is_fixed(ds):
-    found = overview(ds, [("ODE", {"ok": 9, "failed": 1})], [Journal(7200.0, frozenset())])
+    found = overview(ds, [("ODE", {"ok": 9, "failed": 1})], [Computation(7200.0, frozenset())])
     assert ("cases", "10") in found.facts
     assert ("ended ok", "9") in found.facts
     assert found.costs == ["2 h"]

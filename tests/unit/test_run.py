@@ -1,23 +1,21 @@
 """A run of several dynamics."""
 
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import xarray as xr
-from distributed import Client
 
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.engine.design.grid import Axis, Grid
-from sweeplib.engine.execution import work
-from sweeplib.engine.execution.blocks import Block, BlockReport
+from sweeplib.engine.execution.blocks import Block
+from sweeplib.engine.execution.queue import Queue
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.dataset.finalise import finalise
 from sweeplib.engine.storage.records.files import read_json, write_json
 from sweeplib.engine.storage.records.locks import driver_lock
+from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.errors import BusyError
 from sweeplib.networks.simulation import Recording
 from tests.in_process import InProcess
@@ -73,7 +71,7 @@ def test_one_dynamics_under_another_driver_leaves_all_alone(
     monkeypatch.setattr("sweeplib.engine.storage.records.holders.Holder.is_orphan", False)
     with driver_lock(tmp_path, "sgd_chain"), pytest.raises(BusyError, match=r"process .* runs sgd_chain here"):
         run_sweep(sweep, tmp_path, progress=False)
-    assert not (tmp_path / "runs.zarr").exists()
+    assert not (tmp_path / "runs").exists()
     assert list(run_sweep(sweep, tmp_path, ["ode"], progress=False)) == ["ode"]
 
 
@@ -86,23 +84,22 @@ def test_the_costliest_blocks_of_all_dynamics_go_first(
     plan = {}
     for name, seconds in {"ode": 1.0, "sgd_chain": 10.0}.items():
         layout = {"todo": 2 * SEEDS, "block_size": SEEDS, "seconds": seconds, "bytes": 1}
-        plan[name] = {"layouts": {path.name: layout for path in (tmp_path / "first/runs.zarr" / name).glob("p*")}}
+        plan[name] = {"layouts": dict.fromkeys(RunStore(tmp_path / "first", name).by_layout(), layout)}
     directory = tmp_path / "second"
     directory.mkdir()
     write_json(directory / "plan.json", {"dynamics": plan})
 
     seen: list[Block] = []
-    dispatched = work.dispatched
+    block = Queue.block
 
-    def watched(
-        client: Client, blocks: Iterable[Block], *others: Any, **named: Any
-    ) -> Iterator[tuple[Block, BlockReport]]:
-        seen.extend(blocks)
-        return dispatched(client, seen, *others, **named)
+    def watched(queue: Queue, workers: int) -> Block:
+        seen.append(block(queue, workers))
+        return seen[-1]
 
-    monkeypatch.setattr(work, "dispatched", watched)
+    monkeypatch.setattr(Queue, "block", watched)
     run_sweep(replace(sweep, cluster=InProcess()), directory, progress=False)
-    assert [(block.dynamics, block.seconds_a_case) for block in seen] == [("sgd_chain", 10.0)] * 2 + [("ode", 1.0)] * 2
+    found = [(block.dynamics, block.seconds_a_case) for block in seen]
+    assert list(dict.fromkeys(found)) == [("sgd_chain", 10.0), ("ode", 1.0)] and found == sorted(found, reverse=True)
 
 
 @pytest.mark.rest

@@ -1,6 +1,7 @@
-"""The run store: rows survive an append that is interrupted anywhere, results are stored at their rows."""
+"""The run store: a segment is there whole or not at all, and gives back what was written, or says that it cannot."""
 
-from collections.abc import Iterator
+import json
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,17 +9,19 @@ import numpy as np
 import pytest
 
 from sweeplib.engine.code.plugins import load_plugins
+from sweeplib.engine.groups import group_name
 from sweeplib.engine.status import Status
-from sweeplib.engine.storage.store.layout import Layout, cost_class, layout_name
-from sweeplib.engine.storage.store.run_store import RunStore
+from sweeplib.engine.storage.records.files import DamageError
+from sweeplib.engine.storage.store import run_store
+from sweeplib.engine.storage.store.inventory import cost_class, layout_name
+from sweeplib.engine.storage.store.run_store import RunStore, segment_paths
+from sweeplib.engine.storage.store.segment import Segment, empty_values, segment_header, write_segment
 from sweeplib.networks.observables import OBSERVABLES
 from sweeplib.networks.problem import Problem
 from sweeplib.networks.rows import cases_of, index_of, shared_fields
 from sweeplib.networks.simulation import Case, Cases, Recording, case_work
 
 load_plugins(["tests.faults.troubled"])
-
-BLOCK = 4
 
 
 def cases(count: int, gamma: float = 0.1) -> list[Case]:
@@ -31,15 +34,16 @@ def identities(some: list[Case]) -> np.ndarray:
     return np.array([case.identity() for case in some], dtype="S16")
 
 
-def append(layout: Layout, some: list[Case]) -> None:
-    ids, columns = identities(some), Cases.of(some)
-    layout.append(ids, columns.at)
-
-
-@pytest.fixture
-def layout(tmp_path: Path) -> Layout:
-    some = cases(1)
-    return RunStore(tmp_path, "calm").create(layout_name(some[0], case_work(some[0])), some[0], BLOCK)
+def write(directory: Path, some: list[Case], status: Status = Status.ok, value: float = np.nan) -> Path:
+    """Write a segment of cases with one value in all variables."""
+    columns, simulator = Cases.of(some), some[0].simulator
+    variables = simulator.variables(some[0])
+    data = {name: np.where(True, value, empty_values(variable, len(some))) for name, variable in variables.items()}
+    own = {"case_id": identities(some), "status": np.full(len(some), status, np.uint8)} | simulator.index(columns)
+    header = segment_header(
+        columns, layout_name(some[0], case_work(some[0])), group_name(simulator.group(some[0])), 1.0
+    )
+    return write_segment(directory, "calm", header | {"computed": {status.name: len(some)}}, variables, own | data)
 
 
 def test_case_comes_back_from_its_row() -> None:
@@ -65,100 +69,115 @@ def test_a_variable_of_other_dims_belongs_to_another_layout(monkeypatch: pytest.
     assert layout_name(case, case_work(case)) == before
 
 
-class CrashError(Exception):
-    pass
+def test_a_segment_gives_back_what_was_written(tmp_path: Path) -> None:
+    """Cases, values of nothing but NaN, and, for a reader without sweeplib, plain arrays and texts."""
+    some = cases(5)
+    path = write(tmp_path, some)
+    segment = Segment(path)
+    assert (segment.ids == identities(some)).all() and (segment.status == Status.ok).all()
+    assert list(segment.cases()) == some and list(segment.cases(np.array([3, 1]))) == [some[3], some[1]]
+    assert segment.group == "p2_k1" and segment.simulator is some[0].simulator and segment.is_whole()
+    assert segment.recording == some[0].recording
+    assert {name: segment.data(name).shape for name in segment.variables} == {
+        name: (5, *variable.shape) for name, variable in some[0].simulator.variables(some[0]).items()
+    }
+    assert all(np.isnan(segment.data(name)).all() for name in segment.variables)
+    with np.load(path) as plain:
+        assert plain["seed"].tolist() == [0, 1, 2, 3, 4] and json.loads(plain["header.json"])["computed"] == {"ok": 5}
+        assert [json.loads(plain["problems.json"])[at] for at in plain["problem"]] == [some[0].problem.text] * 5
 
 
-def crashing(monkeypatch: pytest.MonkeyPatch, after: int) -> Iterator[int]:
-    """Let renames of files, by which chunks and metadata appear, fail from number `after` on."""
-    count, replace_file = 0, Path.replace
-
-    def failing(path: Path, target: Path) -> Path:
-        nonlocal count
-        count += 1
-        if count > after:
-            raise CrashError
-        return replace_file(path, target)
-
-    monkeypatch.setattr(Path, "replace", failing)
+def test_the_same_content_is_the_same_file(tmp_path: Path) -> None:
+    assert write(tmp_path, cases(3)) == write(tmp_path, cases(3))
+    assert write(tmp_path, cases(3), value=1.0) != write(tmp_path, cases(3))
+    assert len(segment_paths(tmp_path, "calm")) == 2
 
 
-def test_append_cut_short_anywhere_is_repaired(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many writes of an append succeeded, all its rows are there or none, and the next append adds them."""
-    everything = cases(9)
-    append(layout, everything[:3])
-    crashes = 0
-    for after in range(100):
-        with monkeypatch.context() as patched:
-            crashing(patched, after)
-            try:
-                append(Layout(layout.path), everything[len(Layout(layout.path)) :])
-            except CrashError:
-                crashes += 1
-            else:
-                break
-        known = Layout(layout.path).ids
-        assert 3 <= len(known) <= len(everything)
-        assert (known == identities(everything)[: len(known)]).all()
-        if crashes == 3:  # another order next time: what the crash left must not be taken for rows
-            everything = everything[:3] + everything[:2:-1]
-    assert crashes > 4
-    done = Layout(layout.path)
-    assert (done.ids == identities(everything)).all()
-    assert list(done.cases(slice(None))) == everything
-    assert (done.status() == Status.missing).all()
+def test_a_write_that_is_cut_short_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cut(path: Path, target: Path) -> Path:
+        raise OSError("killed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", cut)
+        with pytest.raises(OSError, match="killed"):
+            write(tmp_path, cases(3))
+    assert not RunStore(tmp_path, "calm").segments
 
 
-def test_results_are_merged_into_a_block(layout: Layout) -> None:
-    append(layout, cases(6))
-    first, second = np.array([0, 2]), np.array([1])
-    for positions, value in ((first, 1.0), (second, 2.0)):
-        data = {name: np.full_like(layout.empty(name, len(positions)), value) for name in layout.variables}
-        layout.write(
-            1,
-            positions[positions < 2],
-            {name: values[positions < 2] for name, values in data.items()},
-            ok(positions < 2),
-        )
-    again = Layout(layout.path)
-    assert again.status().tolist() == [0, 0, 0, 0, 1, 1]
-    assert again.data("end_steps")[4:].tolist() == [1.0, 2.0]
-    assert np.isnan(again.data("overlap_M")[:4]).all()
-
-
-def ok(chosen: np.ndarray) -> np.ndarray:
-    return np.full(int(chosen.sum()), Status.ok, np.uint8)
-
-
-def test_chunk_of_nothing_but_nan_is_written(layout: Layout) -> None:
-    append(layout, cases(BLOCK))
-    positions = np.arange(BLOCK)
-    data = {name: layout.empty(name, BLOCK) for name in layout.variables}
-    layout.write(0, positions, data, np.full(BLOCK, Status.diverged, np.uint8))
-    for name in layout.variables:
-        assert any(path.is_file() for path in (layout.path / name / "c").rglob("*")), name
+@pytest.mark.parametrize("step", [1, pytest.param(8, marks=pytest.mark.slow)])
+def test_no_changed_bit_is_read_as_another_value(tmp_path: Path, step: int) -> None:
+    """Of a segment's bits some say nothing (times, versions of the archive): these too are seen by its name."""
+    path = write(tmp_path, cases(3), value=1.5)
+    good, names = path.read_bytes(), [*Segment(path).variables]
+    true = {name: Segment(path).data(name).tobytes() for name in names}
+    problems = {case.problem.text for case in cases(3)}
+    for bit in range(0, 8 * len(good), 977 // step):
+        bad = bytearray(good)
+        bad[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(bad)
+        with suppress(DamageError):
+            segment = Segment(path)
+            assert not segment.is_whole(), bit
+            assert (segment.ids == identities(cases(3))).all() and (segment.status == Status.ok).all()
+            assert set(segment.index["problem"]) == problems
+            assert {name: segment.data(name).tobytes() for name in names} == true
 
 
 def test_rows_are_found_by_identity(tmp_path: Path) -> None:
-    store = RunStore(tmp_path, "calm")
     for gamma in (0.1, 0.0001):
-        some = cases(5, gamma)
-        append(store.create(layout_name(some[0], case_work(some[0])), some[0], BLOCK), some)
-    store = store.refreshed()
-    assert len(store.layouts) == 2
+        write(tmp_path, cases(5, gamma))
+    store = RunStore(tmp_path, "calm")
     unknown = cases(6)[5:]
-    layout, row = store.locate(identities([*cases(5, 0.0001)[::-1], *unknown]))
+    segment, row = store.locate(identities([*cases(5, 0.0001)[::-1], *unknown]))
     assert row.tolist() == [4, 3, 2, 1, 0, -1]
-    name, [first] = list(store.layouts)[layout[0]], cases(1, 0.0001)
-    assert name == layout_name(first, case_work(first))
-    assert layout[-1] == -1
+    assert store.segments[segment[0]].cases(slice(1))[0] == cases(1, 0.0001)[0]
+    assert segment[-1] == -1 and store.status_at(segment, row).tolist() == [1] * 5 + [0]
 
 
-def test_reset_rows_are_missing(layout: Layout) -> None:
-    append(layout, cases(6))
-    for block in (0, 1):
-        positions = np.arange(layout.block(block).stop - layout.block(block).start)
-        data = {name: layout.empty(name, len(positions)) for name in layout.variables}
-        layout.write(block, positions, data, np.full(len(positions), Status.failed, np.uint8))
-    layout.reset(np.array([1, 5]))
-    assert Layout(layout.path).status().tolist() == [3, 0, 3, 3, 3, 0]
+def test_of_two_writers_of_a_case_the_better_end_counts(tmp_path: Path) -> None:
+    for status in (Status.timeout, Status.ok, Status.failed):
+        write(tmp_path, cases(2), status)
+    store = RunStore(tmp_path, "calm")
+    assert store.status_at(*store.locate(identities(cases(2)))).tolist() == [Status.ok] * 2
+    assert len(store.ids) == 2
+
+
+def test_forgotten_cases_are_missing_and_others_stay(tmp_path: Path) -> None:
+    write(tmp_path, cases(4), value=2.0)
+    write(tmp_path, cases(2, 0.2))
+    RunStore(tmp_path, "calm").forget(identities([cases(4)[1], *cases(2, 0.2)]))
+    store = RunStore(tmp_path, "calm")
+    assert [list(segment.cases()) for segment in store.segments] == [[cases(4)[at] for at in (0, 2, 3)]]
+    assert store.segments[0].is_whole() and store.segments[0].data("end_steps").tolist() == [2.0] * 3
+
+
+def test_many_small_segments_become_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_store, "MANY", 4)
+    some = cases(8)
+    for at, case in enumerate(some):
+        write(tmp_path, [case], value=float(at))
+    write(tmp_path, cases(1, 0.0001))
+    RunStore(tmp_path, "calm").merge()
+    store = RunStore(tmp_path, "calm")
+    assert sorted(map(len, store.segments)) == [1, 8]
+    numbers, rows = store.locate(identities(some))
+    values = [store.segments[number].data("end_steps")[row] for number, row in zip(numbers, rows, strict=True)]
+    assert values == [float(at) for at in range(8)]
+    whole = max(store.segments, key=len)
+    assert whole.is_whole() and whole.header["computed"] == {"ok": 8}
+
+
+def test_a_store_is_opened_while_segments_are_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for case in cases(3):
+        write(tmp_path, [case])
+    opened = Segment.__init__
+
+    def late(segment: Segment, path: Path) -> None:
+        monkeypatch.setattr(Segment, "__init__", opened)
+        store = RunStore(tmp_path, "calm")
+        monkeypatch.setattr(run_store, "MANY", 2)
+        store.merge()
+        opened(segment, path)
+
+    monkeypatch.setattr(Segment, "__init__", late)
+    assert list(map(len, RunStore(tmp_path, "calm").segments)) == [3]

@@ -88,13 +88,13 @@ def test_missing_dataset_is_refused_by_name(tmp_path: Path) -> None:
         open_dataset(tmp_path / "nothing.zarr")
 
 
-def test_a_run_store_is_no_dataset(tmp_path: Path) -> None:
+def test_another_group_of_zarr_is_no_dataset(tmp_path: Path) -> None:
     xr.DataTree.from_dict({"ode": xr.Dataset({"status": ("case", [1])})}).to_zarr(
-        tmp_path / "runs.zarr", consolidated=False
+        tmp_path / "other.zarr", consolidated=False
     )
-    refusal = pytest.raises(InputError, match=r"runs\.zarr: no dataset here; expected `dataset\.zarr`")
+    refusal = pytest.raises(InputError, match=r"other\.zarr: no dataset here; expected `dataset\.zarr`")
     with warnings.catch_warnings(action="error"), refusal:
-        open_dataset(tmp_path / "runs.zarr")
+        open_dataset(tmp_path / "other.zarr")
 
 
 @given(st.lists(st.integers(1, 3000), min_size=1, max_size=4), st.sampled_from([1, 8]))

@@ -39,7 +39,7 @@ from sweeplib.engine.execution import work
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.storage.dataset import folder
 from sweeplib.engine.storage.dataset.finalise import finalise
-from sweeplib.engine.storage.store import identity_file, layout
+from sweeplib.engine.storage.store import identity_file, run_store
 from sweeplib.engine.storage.store.other_stores import COMPUTE_ALL
 from sweeplib.errors import SweeplibError
 from tests.faults.troubled import DIVERGES, TROUBLED_SEED
@@ -289,13 +289,13 @@ def content(directory: Path) -> dict[str, bytes]:
 
 @pytest.fixture(autouse=True)
 def _small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let arrays of 60 bytes be split, small inventories be remembered, and an index have several chunks."""
+    """Let arrays of 60 bytes be split, small inventories be remembered, and few segments be merged."""
     monkeypatch.delenv(COMPUTE_ALL)
     monkeypatch.setattr(work, "dispatched", computed)
     monkeypatch.setattr(folder, "CHUNK_BYTES", 60)
     monkeypatch.setattr(folder, "FILE_BYTES", 8)
     monkeypatch.setattr(identity_file, "FEWEST", 1)
-    monkeypatch.setattr(layout, "INDEX_ROWS", 8)
+    monkeypatch.setattr(run_store, "MANY", 4)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ import xarray as xr
 
 from sweeplib.analysis.kit.overlaps import open_with_overlaps
 from sweeplib.engine.storage.records.jobs import jobs
+from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.pictures.figures.write import REPRODUCE
 from tests.faults.sweeps import files
 from tests.tiers import slow_but
@@ -28,6 +29,12 @@ ALWAYS = {"all", "report"}
 DOWNSTREAM = ALWAYS | {"analyse", "figure"}
 EVERYTHING = DOWNSTREAM | {"plan", "simulate", "finalise"}
 LAST = 4.0  # the last recording time
+EXITS = (
+    "sgd_chain: 4 of 6 runs exited by the horizon 4, half by 0",
+    "read_off: 0 of 6 runs exited by the horizon 4",
+    "cloud: 0 of 6 runs exited by the horizon 4",
+)
+"""What the summary says of three seeds."""
 HOLD = """
 import pathlib, sys
 from sweeplib.engine.storage.records.locks import part_lock
@@ -107,6 +114,7 @@ def test_more_seeds_other_code_beside_a_plugin_and_a_figure_that_fails(finished:
     assert done.returncode == 1
     assert done.stdout.splitlines() == [
         "tiny: all 18 cases ended ok",
+        *EXITS,
         "dataset: results/tiny/dataset.zarr",
         "report: results/tiny/report/index.html",
         "failed, each with a card in the report; the same command tries again:",
@@ -129,8 +137,7 @@ def test_more_seeds_other_code_beside_a_plugin_and_a_figure_that_fails(finished:
 
 def computed(project: Project, dynamics: str) -> int:
     """Return the number of cases of a dynamics that were computed so far."""
-    lines = (project.results / "journal" / f"{dynamics}.jsonl").read_text().splitlines()
-    return sum(sum(json.loads(line)["computed"].values()) for line in lines)
+    return sum(map(len, RunStore(project.results, dynamics).segments))
 
 
 def last_overlaps(project: Project) -> set[float]:
@@ -190,6 +197,7 @@ def test_a_sweep_with_overrides_and_a_figure_that_fails(finished: Project) -> No
     assert done.returncode == 1
     assert done.stdout.splitlines() == [
         "tiny: all 18 cases ended ok",
+        *EXITS,
         "dataset: results/tiny/dataset.zarr",
         "report: results/tiny/report/index.html",
         "failed, each with a card in the report; the same command tries again:",
@@ -237,14 +245,14 @@ def test_an_edit_while_a_sweep_runs_waits_for_the_next_command(finished: Project
 def test_a_sweep_whose_stage_fails_names_the_problem_and_the_log(finished: Project) -> None:
     finished.edit("desk/tiny.yaml", "seeds: 2", "seeds: 3")
     (finished.results / "inventory").unlink(missing_ok=True)
-    shutil.rmtree(finished.results / "runs.zarr")
-    (finished.results / "runs.zarr").touch()
+    shutil.rmtree(finished.results / "runs")
+    (finished.results / "runs").touch()
     done = finished.ended("sweeplib", "sweep", "tiny.yaml")
     assert done.returncode == 1 and not done.stdout
     problem, log = done.stderr.splitlines()[-2:]
-    assert problem.startswith("plan: ") and "runs.zarr" in problem
+    assert problem.startswith("simulations: ") and "tiny/runs" in problem
     assert log == "the log: results/tiny/journal/snakemake.log"
-    assert "runs.zarr" in (finished.desk / log.partition(": ")[2]).read_text()
+    assert "tiny/runs" in (finished.desk / log.partition(": ")[2]).read_text()
 
 
 @pytest.mark.slow

@@ -26,11 +26,9 @@ from sweeplib.engine.execution.clients import LastingCluster
 from sweeplib.engine.execution.run import DynamicsSummary, run_sweep
 from sweeplib.engine.process.terminal import clock_time
 from sweeplib.engine.storage.dataset.finalise import dataset_in_memory
-from sweeplib.engine.storage.records.files import read_lines
 from sweeplib.engine.storage.records.jobs import next_part, tell
 from sweeplib.engine.storage.records.rounds import Rounds, rounds_of
-from sweeplib.engine.storage.store.journal import journal
-from sweeplib.engine.storage.store.layout import cost_class
+from sweeplib.engine.storage.store.inventory import cost_class
 from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.errors import InputError, SweeplibError
 
@@ -201,19 +199,17 @@ def merged(rows: Iterable[Row]) -> list[Row]:
 
 
 def measured_prices(sweep: Design, directory: Path) -> dict[str, float]:
-    """Return the seconds of a unit of work of each dynamics, in the blocks that were computed here.
+    """Return the seconds of a unit of work of each dynamics, in the tasks that were computed.
 
     Where none was, the nominal seconds.
     """
-    return {dynamics: _seconds_a_unit(RunStore(directory, dynamics), directory) for dynamics in sweep.runs}
+    return {dynamics: _seconds_a_unit(RunStore(directory, dynamics)) for dynamics in sweep.runs}
 
 
-def _seconds_a_unit(store: RunStore, directory: Path) -> float:
-    works = {name: layout.work for name, layout in store.layouts.items()}
-    lines = [line for line in read_lines(journal(directory, store.dynamics)) if sum(line["computed"].values())]
-    parts = [(line["seconds"], sum(line["computed"].values()) * works[line["block"].split("/")[0]]) for line in lines]
-    work = sum(work for _, work in parts)
-    return sum(seconds for seconds, _ in parts) / work if work else SECONDS_A_WORK_UNIT
+def _seconds_a_unit(store: RunStore) -> float:
+    computed = [segment for segment in store.segments if segment.header.get("seconds")]
+    work = sum(sum(segment.header["computed"].values()) * segment.work for segment in computed)
+    return sum(segment.header["seconds"] for segment in computed) / work if work else SECONDS_A_WORK_UNIT
 
 
 def price_of_rows(whole: Design, new: Iterable[Row], prices: Mapping[str, float]) -> Price:

@@ -14,8 +14,8 @@ from sweeplib.engine.design.design import Design
 from sweeplib.engine.process.terminal import counted
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.store.inventory import Inventory, inventory
-from sweeplib.engine.storage.store.layout import Layout
 from sweeplib.engine.storage.store.run_store import RunStore, whole
+from sweeplib.engine.storage.store.segment import Segment
 from sweeplib.errors import InputError
 
 MOST_VALUES = 4  # that are listed one by one in a message
@@ -73,13 +73,13 @@ def name_of(coordinates: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class ChosenCase:
-    """A case of a sweep that was chosen by name, with the layout of the store and the row that it has there, if any."""
+    """A case of a sweep that was chosen by name, with the segment and the row that it has in the store, if any."""
 
     case: Case
     identity: bytes
     coordinates: Mapping[str, Any]
     store: RunStore
-    layout: Layout | None
+    segment: Segment | None
     row: int
     status: Status
 
@@ -178,8 +178,8 @@ def _refusal(matches: list[tuple[CasesByName, np.ndarray]], text: str, values: M
 def _case_at(cases: CasesByName, place: int) -> ChosenCase:
     """Return the case at a place of the inventory, with its position in the store if it is there."""
     wanted, identity = cases.wanted, whole(bytes(cases.wanted.ids[place]))
-    number, row = int(wanted.layout[place]), int(wanted.row[place])
-    layout = list(cases.store.layouts.values())[number] if number >= 0 else None
-    case = (wanted.cases(np.array([place])) if layout is None else layout.cases(slice(row, row + 1)))[0]
+    number, row = int(wanted.segment[place]), int(wanted.row[place])
+    segment = cases.store.segments[number] if number >= 0 else None
+    case = (wanted.cases(np.array([place])) if segment is None else segment.cases(slice(row, row + 1)))[0]
     status = Status(int(wanted.status[place]))
-    return ChosenCase(case, identity, cases.coordinates(place), cases.store, layout, row, status)
+    return ChosenCase(case, identity, cases.coordinates(place), cases.store, segment, row, status)

@@ -23,8 +23,7 @@ class Finding:
 
     path : the file; of an object of the published dataset, its name below the `address`.
     section : what it belongs to: a dynamics, "dataset", "analyses", "published dataset" or "other files".
-    stage, of : the stage of the workflow that makes it again, and of which analysis or figure; `block` the number of a
-        block of the layout `of`.
+    stage, of : the stage of the workflow that makes it again, and of which analysis or figure.
     cases : the identities of the cases whose results it holds; `words` describes these, or another content.
     why : why the repair is refused.
     """
@@ -35,7 +34,6 @@ class Finding:
     section: str
     stage: str = ""
     of: str = ""
-    block: int = -1
     cases: tuple[bytes, ...] = ()
     words: str = ""
     why: str = ""

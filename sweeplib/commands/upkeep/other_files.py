@@ -9,6 +9,7 @@ from sweeplib.commands.upkeep.finding import Finding, Remedy
 from sweeplib.commands.upkeep.stored_cases import StoredCases
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.files.regular_files import file_bytes
+from sweeplib.engine.status import Status
 from sweeplib.engine.storage.dataset.outline import planned_outline
 from sweeplib.engine.storage.dataset.versions import leftovers, linked_version, name_of, present_folder, versions
 from sweeplib.engine.storage.records.artefacts import DATASET as DATASET_PATH
@@ -167,12 +168,9 @@ class OtherFiles:
         for path in leftovers(self.directory):
             yield Finding(path, "stale, left by a writer that was killed", Remedy.delete, FILES)
         for stored in self.stored:
+            complete = stored.cases is not None and not (stored.cases.wanted.status == Status.missing).any()
             for mark in sorted((self.directory / "locks" / stored.dynamics).glob("*/*.begun")):
-                layout = stored.store.layouts.get(mark.parent.name)
-                number = int(mark.stem) if mark.stem.isdigit() else -1
-                if layout is None or not 0 <= number < layout.n_blocks:
-                    continue
-                if number not in stored.damage.blocks(layout.name) and layout.status(layout.block(number)).all():
+                if complete and not stored.damaged:
                     problem = "stale, left by a worker that died; its block is done"
                     yield Finding(mark, problem, Remedy.delete, FILES)
 

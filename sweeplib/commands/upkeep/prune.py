@@ -7,8 +7,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.process.terminal import bytes_text, counted
 from sweeplib.engine.storage.dataset.versions import leftovers, linked_version, versions
@@ -18,12 +16,12 @@ from sweeplib.engine.storage.records.links import links_on_the_way
 from sweeplib.engine.storage.records.locks import alone
 from sweeplib.engine.storage.records.manifest import MANIFEST, has_manifest, is_own, manifest_at
 from sweeplib.engine.storage.store.checkpoints import FOLDER, CheckpointFolder
+from sweeplib.engine.storage.store.earlier_store import EarlierSegment, earlier_files
 from sweeplib.engine.storage.store.identity_file import identity_files, is_of
 from sweeplib.engine.storage.store.inventory import inventory
-from sweeplib.engine.storage.store.layout import Layout, layout_folders
-from sweeplib.engine.storage.store.layout_files import is_of_layout
 from sweeplib.engine.storage.store.outcomes import outcomes_path, reasons_path
-from sweeplib.engine.storage.store.run_store import RunStore, records, stored_dynamics
+from sweeplib.engine.storage.store.run_store import RunStore, segment_paths, stored_counts, stored_dynamics
+from sweeplib.engine.storage.store.segment import Segment
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -38,16 +36,11 @@ EARLIER_RECORDS = (
 
 @dataclass(frozen=True)
 class Stale:
-    """Files of sweeplib that the config does not use: what they are, the number of cases that they hold (None: none).
-
-    layout, blocks : results that are parts of a layout which the config uses.
-    """
+    """Files of sweeplib that the config does not use: what they are, the number of cases that they hold, if any."""
 
     title: str
     files: tuple[Path, ...]
     cases: int | None = None
-    layout: Layout | None = None
-    blocks: tuple[int, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -68,9 +61,9 @@ def stale(sweep: Design, directory: Path) -> list[Stale]:
     items: list[Stale] = []
     for dynamics in sweep.runs:
         store = RunStore(directory, dynamics)
-        cases = inventory(sweep, dynamics, store)
-        for number, layout in enumerate(store.layouts.values()):
-            items += _stale_in_layout(layout, cases.row[cases.layout == number])
+        used = {number for number, _, _ in inventory(sweep, dynamics, store).by_segment()}
+        others = [segment for number, segment in enumerate(store.segments) if number not in used]
+        items += _stale_segments(others, dynamics)
     items += [*_other_dynamics(sweep, directory), *_other_files(sweep, directory)]
     items = [replace(item, files=tuple(file for file in item.files if _is_file(directory, file))) for item in items]
     return [item for item in items if item.files]
@@ -81,21 +74,15 @@ def _is_file(directory: Path, path: Path) -> bool:
     return path.is_file() and not any(links_on_the_way(directory, path))
 
 
-def _stale_in_layout(layout: Layout, rows: np.ndarray) -> Iterator[Stale]:
-    """Yield a layout of which the config needs no row, or its blocks of which it needs none."""
-    done = layout.status() > 0
-    name = f"{layout.path.parent.name}/{layout.name}"
-    if not len(rows):
-        files = _own_files(layout.path, is_of_layout)
-        yield Stale(f"cases of other configs or of other code: {name}", files, int(done.sum()))
-        return
-    used = set((rows // layout.block_size).tolist())
-    blocks = [n for n in range(layout.n_blocks) if n not in used and done[layout.block(n)].any()]
-    if blocks:
-        files = tuple(file for number in blocks for file in layout.files(number))
-        cases = sum(int(done[layout.block(number)].sum()) for number in blocks)
-        title = f"cases of other configs or of other code: {len(blocks)} block{'s' * (len(blocks) > 1)} of {name}"
-        yield Stale(title, files, cases, layout, tuple(blocks))
+def _stale_segments(segments: Sequence[Segment], dynamics: str) -> Iterator[Stale]:
+    """Yield the segments of each layout of which the config needs no row."""
+    by_layout: dict[str, list[Segment]] = {}
+    for segment in segments:
+        if not isinstance(segment, EarlierSegment):  # the next run converts these
+            by_layout.setdefault(segment.layout, []).append(segment)
+    for layout, some in by_layout.items():
+        title = f"cases of other configs or of other code: {dynamics}/{layout}"
+        yield Stale(title, tuple(segment.path for segment in some), sum(map(len, some)))
 
 
 def _own_files(folder: Path, is_own: Callable[[str], bool]) -> tuple[Path, ...]:
@@ -106,11 +93,9 @@ def _other_dynamics(sweep: Design, directory: Path) -> Iterator[Stale]:
     """Yield the runs of dynamics that are not in the config."""
     for name in stored_dynamics(directory):
         if name not in sweep.runs:
-            folder = directory / "runs.zarr" / name
-            layouts = [file for path in layout_folders(folder) for file in _own_files(path, is_of_layout)]
-            cases = sum(int((status > 0).sum()) for status in RunStore(directory, name).statuses())
-            outcomes = reasons_path(directory, name), outcomes_path(directory, name)
-            files = (*layouts, folder / "zarr.json", *records(directory, name), *outcomes)
+            cases = stored_counts(directory, name).total()
+            records = directory / f"{name}.done.json", reasons_path(directory, name), outcomes_path(directory, name)
+            files = (*segment_paths(directory, name), *earlier_files(directory, name), *records)
             yield Stale(f"runs of {name}, which is not in the config", files, cases)
 
 
@@ -181,9 +166,6 @@ def delete_stale(sweep: Design, directory: Path) -> list[Stale]:
         refuse_other_config(sweep, directory)
         deleted = stale(sweep, directory)
         for item in deleted:
-            if item.layout is not None:
-                item.layout.forget(item.blocks)
-                continue
             remove_files(directory, item.files)
     return deleted
 

@@ -15,8 +15,8 @@ from sweeplib.engine.process.terminal import echo
 from sweeplib.engine.process.troubles import Trouble
 from sweeplib.engine.records import Records
 from sweeplib.engine.status import Status
-from sweeplib.engine.storage.store.journal import taken_from
 from sweeplib.engine.storage.store.outcomes import reason_in_words, reasons
+from sweeplib.engine.storage.store.taking import taken_from
 from sweeplib.errors import SweeplibError
 
 
@@ -46,25 +46,24 @@ def reproduces(sweep: Design, directory: Path, name: str, *, debug: bool = False
         return _raised_in_store(chosen, error, stored.get("exception"), say)
     status, excess = Status(int(records.status[0])), records.excess.get(0)
     say(f"here: {status.name}" + (f", {excess}" if excess else ""))
-    if chosen.layout is None or chosen.status is Status.missing:
+    if chosen.segment is None:
         say("nothing to compare with: the case is not computed yet")
         return True
     if chosen.status in (Status.failed, Status.killed, Status.timeout):
         return chosen.status is status
-    different = differences(chosen.layout, chosen.row, records, 0)
+    different = differences(chosen.segment, chosen.row, records, 0)
     for difference in different:
         say(str(difference))
     if not different:
-        say(f"the same bits: {', '.join(chosen.layout.variables)}")
+        say(f"the same bits: {', '.join(chosen.segment.variables)}")
     return not different
 
 
 def _origin(chosen: ChosenCase, directory: Path) -> str | None:
-    """Return where the row of a case was taken from, None if it was computed for this sweep."""
-    if chosen.layout is None:
+    """Return from which sweep a case was taken, None if it was computed for this one."""
+    if chosen.segment is None:
         return None
-    block, position = divmod(chosen.row, chosen.layout.block_size)
-    return taken_from(directory, chosen.store.dynamics, f"{chosen.layout.name}/{block}", position)
+    return taken_from(directory, chosen.store.dynamics).get(chosen.segment.name)
 
 
 def _run_case(case: Case, *, debug: bool) -> Records:

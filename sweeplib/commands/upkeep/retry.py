@@ -1,4 +1,4 @@
-"""Cases that the next run computes again: those with a status, those of damaged blocks, or one case by its name."""
+"""Cases that the next run computes again: those with a status, those of damaged segments, or one case by its name."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -8,17 +8,17 @@ import numpy as np
 from sweeplib.commands.upkeep.cases import chosen_case, is_case
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.status import Status
+from sweeplib.engine.storage.records.files import remove_files
 from sweeplib.engine.storage.records.locks import alone
-from sweeplib.engine.storage.store.examination import damaged_blocks
+from sweeplib.engine.storage.store.examination import damaged_segments
 from sweeplib.engine.storage.store.inventory import inventory
-from sweeplib.engine.storage.store.layout import Layout
 from sweeplib.engine.storage.store.outcomes import outcomes_path
 from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.errors import InputError
 
 RETRIED = ("failed", "killed", "timeout", "diverged", "inaccurate")
 DAMAGED = "damaged"
-"""Used like a status: the cases of blocks of which a file in the run store is lost or damaged."""
+"""Used like a status: the cases of damaged segments of the run store."""
 ALL = "all"
 
 
@@ -51,28 +51,28 @@ def retry(sweep: Design, directory: Path, selection: Sequence[str]) -> dict[str,
 
 def _reset_case(sweep: Design, directory: Path, name: str) -> dict[str, int]:
     chosen = chosen_case(sweep, directory, name)
-    if chosen.layout is None or chosen.status is Status.missing:
+    if chosen.segment is None:
         return {chosen.store.dynamics: 0}
-    chosen.layout.reset(np.array([chosen.row]))
+    chosen.store.forget(np.array([chosen.identity], "S16"))
     return {chosen.store.dynamics: 1}
 
 
 def _reset(sweep: Design, dynamics: str, directory: Path, names: Collection[str]) -> int:
-    """Reset the cases of a dynamics with some statuses, and those of damaged blocks if these are named."""
-    damaged = _forget_damaged(RunStore(directory, dynamics).layouts.values()) if DAMAGED in names else 0
+    """Reset the cases of a dynamics with some statuses, and those of damaged segments if these are named."""
+    damaged = _forget_damaged(sweep, dynamics, directory) if DAMAGED in names else 0
     statuses = [Status[name] for name in names if name in RETRIED]
     if not statuses:
         return damaged
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
-    chosen = np.isin(wanted.status, statuses)
-    for number, layout in enumerate(store.layouts.values()):
-        layout.reset(np.unique(wanted.row[chosen & (wanted.layout == number)]))
-    return damaged + len(np.unique(wanted.ids[chosen]))
+    chosen = np.unique(wanted.ids[np.isin(wanted.status, statuses)])
+    if len(chosen):
+        store.forget(chosen)
+    return damaged + len(chosen)
 
 
-def _forget_damaged(layouts: Collection[Layout]) -> int:
-    """Delete the results of damaged blocks; return how many cases that are. DamageError if an index is damaged."""
-    for layout in layouts:
-        layout.check_index()
-    return sum(len(layout.forget(damaged_blocks(layout))) for layout in layouts)
+def _forget_damaged(sweep: Design, dynamics: str, directory: Path) -> int:
+    """Delete damaged segments; return how many cases the next run computes if there were any."""
+    damaged = damaged_segments(directory, dynamics)
+    remove_files(directory, list(damaged))
+    return inventory(sweep, dynamics, RunStore(directory, dynamics)).counts()["missing"] if damaged else 0

@@ -163,7 +163,7 @@ def _findings(sweep: Design, directory: Path) -> tuple[list[StoredCases], list[F
     stored = [stored_cases(sweep, name, directory) for name in names]
     others = OtherFiles(sweep, directory, stored)
     findings = [finding for cases in stored for finding in cases.findings()] + list(others.findings())
-    return stored, findings, {cases.dynamics: cases.damage.chunks for cases in stored} | others.chunks
+    return stored, findings, {cases.dynamics: cases.read for cases in stored} | others.chunks
 
 
 class Repair:
@@ -187,7 +187,7 @@ class Repair:
         self.stages = {(finding.stage, finding.of) for finding in findings if finding.remedy is Remedy.again}
         self.unsent = [finding.path.as_posix() for finding in findings if finding.stage == "publish"]
         complete = {name for name in sweep.runs if (directory / f"{name}.done.json").exists()}
-        affected = {cases.dynamics for cases in stored if cases.forget(sweep, findings)}
+        affected = {cases.dynamics for cases in stored if cases.forget(findings)}
         for finding in findings:
             self._forget(finding, config)
         self.again, self.unfinished = sorted(affected & complete), sorted(affected - complete)

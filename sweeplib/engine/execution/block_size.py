@@ -11,19 +11,19 @@ LONGEST_BLOCK_SECONDS = 60.0
 BLOCK_OVERHEAD = 0.01
 """Seconds of a block in addition to its cases."""
 BLOCK_BYTES = 64 * 2**20
-FEWEST_CASES, MOST_CASES = 16, 2048
+FEWEST_CASES, MOST_CASES = 16, 2**15
 
 Lanes = tuple[int, int]
 
 
-def block_size(seconds: float, nbytes: int, lanes: Lanes = (1, 1)) -> int:
-    """Return the number of cases per block: about 2 s of work, from 16 to 2048, in whole groups of lanes.
+def block_size(seconds: float, nbytes: int, lanes: Lanes = (1, 1), target: float = BLOCK_SECONDS) -> int:
+    """Return the number of cases of a block, of some seconds each: about `target` of work, in whole groups of lanes.
 
-    The number is smaller if these take more than a minute or the chunk exceeds 64 MiB. A minute is the work that a
-    crash may cost a worker, and the time for which the last worker may keep the others waiting.
+    They are from 16 to 32,768, fewer if these take more than a minute or their results exceed 64 MiB. A minute is the
+    work that a crash may cost a worker, and the time for which the last worker may keep the others waiting.
     """
     least = max(FEWEST_CASES, lanes[1])
-    cases = min(max(int(BLOCK_SECONDS / max(seconds, 1e-9)), least), MOST_CASES, max(1, BLOCK_BYTES // nbytes))
+    cases = min(max(int(target / max(seconds, 1e-9)), least), MOST_CASES, max(1, BLOCK_BYTES // nbytes))
     cases = max(1, min(cases, int(LONGEST_BLOCK_SECONDS / max(seconds, 1e-9))))
     group = next((width for width in reversed(lanes) if width <= cases), 1)
     return cases // group * group

@@ -1,13 +1,12 @@
-"""The task of a worker: compute the missing cases of one block and store them."""
+"""The task of a worker: compute the missing cases of one block, and store them as a segment."""
 
 import os
 import socket
-import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,30 +17,23 @@ from sweeplib.engine.execution.block_size import BLOCK_OVERHEAD
 from sweeplib.engine.execution.earlier_runs import EarlierRuns
 from sweeplib.engine.execution.guard import Allowance, Explained, computed_apart, computed_here
 from sweeplib.engine.execution.time_limit import time_limit
+from sweeplib.engine.groups import group_name
 from sweeplib.engine.process.troubles import reason
 from sweeplib.engine.records import Begun, Records
 from sweeplib.engine.status import Status
-from sweeplib.engine.storage.records.files import append_line
+from sweeplib.engine.storage.records.files import digest
 from sweeplib.engine.storage.records.locks import block_lock
 from sweeplib.engine.storage.records.provenance import cpu_model
 from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
-from sweeplib.engine.storage.store.journal import journal, runs_of
-from sweeplib.engine.storage.store.layout import Layout
 from sweeplib.engine.storage.store.outcomes import Reason, append_reasons
+from sweeplib.engine.storage.store.run_store import RunStore
+from sweeplib.engine.storage.store.segment import counts_of, empty_values, segment_header, write_segment
 from sweeplib.errors import SweeplibError
 
 if TYPE_CHECKING:
     from distributed import Worker
 
-
-class _Last(threading.local):
-    """The layout that a thread opened last, and its place and the state of its metadata."""
-
-    layout: Layout | None = None
-    state: object = None
-
-
-_last = _Last()
+    from sweeplib.engine.storage.store.inventory import Inventory
 
 
 class _Process:
@@ -53,20 +45,28 @@ class _Process:
 _process = _Process()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Block:
-    """A block of the run store as a task of a few hundred bytes; the cases are read from the store.
+    """Some missing cases of a layout as a task.
 
-    `positions` are the rows within the block that the sweep needs, a range if possible. Each is expected to take
-    `seconds_a_case`, which was `measured` or is a guess. A case of a `suspect` block may end its process. Runs that
-    have `begun` go on, as do cases of which `checkpoints` have a state.
+    digest : of their identities by the driver's code.
+    wanted, places : the driver's inventory, and where the cases are in it; workers are sent the cases instead.
+    work : the order of magnitude of the work of a case.
+
+    Each case is expected to take `seconds_a_case`, which was `measured` or is a guess. A case of a `suspect` block may
+    end its process. Runs that have `begun` go on, as do cases of which `checkpoints` have a state.
     """
 
     directory: str
     dynamics: str
     layout: str
-    number: int
-    positions: Sequence[int]
+    count: int
+    number: int = 0
+    digest: str = ""
+    wanted: "Inventory | None" = None
+    places: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    sent: Cases | None = None
+    work: float = 1.0
     seconds_a_case: float = 0.0
     measured: bool = False
     suspect: bool = False
@@ -75,59 +75,72 @@ class Block:
     begun: tuple[EarlierRuns, ...] = ()
     checkpoints: CheckpointFolder | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is sent to a worker: the cases, made at this moment, since those of all blocks take gigabytes."""
+        return {**self.__dict__, "wanted": None, "places": self.places[:0], "sent": self.cases}
+
+    def __len__(self) -> int:
+        return self.count
+
+    @property
+    def cases(self) -> Cases:
+        """The cases: those that were sent, or in the driver those of its inventory."""
+        if self.sent is not None:
+            return self.sent
+        assert self.wanted is not None
+        return self.wanted.cases(self.places)
+
     @property
     def name(self) -> str:
-        """Return the block's name, unique within its sweep."""
-        return f"{self.dynamics}/{self.layout}/{self.number}"
+        """Return the block's name, the same whenever the same cases are handed out."""
+        return f"{self.dynamics}/{self.layout}/{self.digest}"
 
     @property
     def seconds(self) -> float:
         """Return the seconds that the block is expected to take."""
-        return self.seconds_a_case * len(self.positions) + BLOCK_OVERHEAD
-
-    def open(self) -> Layout:
-        """Return the layout of the block; the last one that this thread opened is kept as long as it is the same."""
-        path = Path(self.directory) / "runs.zarr" / self.dynamics / self.layout
-        file = (path / "zarr.json").stat() if (path / "zarr.json").exists() else None
-        state = path, None if file is None else (file.st_ino, file.st_mtime_ns, file.st_size)
-        if _last.layout is None or _last.state != state:
-            _last.layout, _last.state = Layout(path), state
-        return _last.layout
+        return self.seconds_a_case * len(self) + BLOCK_OVERHEAD
 
 
 @dataclass(frozen=True)
 class BlockReport:
-    """The report of a block: the number of cases that were computed, by status, and of those that were found done.
+    """The report of a block: the number of cases that were computed, by status, and of those that were done before.
 
     `not_ok` has the positions of all cases that ended otherwise than ok: the first and the last of each run, by status.
+    `segment` is the name of the segment with the computed ones.
     """
 
     computed: dict[str, int]
     stored: int
     seconds: float
     not_ok: dict[str, list[list[int]]] = field(default_factory=dict)
+    segment: str = ""
 
 
 def run_block(block: Block) -> BlockReport:
-    """Compute the missing cases of a block, store all results, and return the report.
+    """Compute the cases of a block, store them as a segment, and return the report.
 
     The cases run in this process, or in a child process if the block is `suspect` or a process died while computing it.
-    Why cases failed or are inaccurate is written before the data, these before the status, and the status before the
-    line in the journal.
+    Of a block that was handed out before, the cases are left out that are stored. Why cases failed or are inaccurate is
+    written before the segment.
     """
     import_plugins(block.plugins)
-    started = time.perf_counter()
-    with block_lock(Path(block.directory), block.name) as begun:
-        layout, wanted = block.open(), np.array(block.positions)
-        status = layout.status(layout.block(block.number))[wanted]
-        new = status == Status.missing
-        if new.any():
+    started, directory, cases = time.perf_counter(), Path(block.directory), block.cases
+    ids = cases.identities()
+    if digest(ids.tobytes()) != block.digest:
+        problem = f"this worker's sweeplib or plugins are not those that planned block {block.name}"
+        raise SweeplibError(f"{problem}; run again, with new workers")
+    with block_lock(directory, block.name) as begun:
+        status = np.full(len(block), Status.missing, np.uint8)
+        if begun.again:
+            store = RunStore(directory, block.dynamics, leave_out_damaged=True)
+            status = store.status_at(*store.locate(ids))
+        new, segment = np.flatnonzero(status == Status.missing), ""
+        if len(new):
+            task = _Task(block, cases.at(new), ids[new], new, started, block.suspect or begun.before)
             with begun.now():
-                status[new] = _commit(block, layout, wanted[new], apart=block.suspect or begun.before)
-        stored, seconds = int((~new).sum()), time.perf_counter() - started
-        report = BlockReport(counts_of(status[new]), stored, seconds, _not_ok(wanted, status))
-        _journal(block, report, wanted[new])
-    return report
+                segment, status[new] = _commit(task)
+        seconds = time.perf_counter() - started
+        return BlockReport(counts_of(status[new]), len(block) - len(new), seconds, _not_ok(status), segment)
 
 
 def run_block_apart(block: Block, memory: int) -> BlockReport | SweeplibError:
@@ -139,41 +152,66 @@ def run_block_apart(block: Block, memory: int) -> BlockReport | SweeplibError:
         return SweeplibError(reason(error, Path(block.directory)))
 
 
-def _not_ok(positions: np.ndarray, status: np.ndarray) -> dict[str, list[list[int]]]:
-    """Return the runs of positions whose cases ended otherwise than ok, by their status."""
+def _not_ok(status: np.ndarray) -> dict[str, list[list[int]]]:
+    """Return the runs of positions of the cases that ended otherwise than ok, by their status."""
     others = [value for value in Status if value != Status.ok and (status == value).any()]
-    return {value.name: runs_of(positions[status == value]) for value in others}
+    return {value.name: runs_of(np.flatnonzero(status == value)) for value in others}
 
 
-def _cases(block: Block, layout: Layout, positions: np.ndarray) -> Cases:
-    """Return the cases of some rows of a block; SweeplibError if this code would compute other results than planned."""
-    rows = layout.block(block.number)
-    cases = layout.cases(rows.start + positions)
-    if (cases.identities() != layout.stored_ids(rows)[positions]).any():
-        problem = f"this worker's sweeplib or plugins are not those that planned block {block.name}"
-        raise SweeplibError(f"{problem}; run again, with new workers")
-    return cases
+def runs_of(positions: np.ndarray) -> list[list[int]]:
+    """Return the first and the last of each run of ascending positions."""
+    if not len(positions):
+        return []
+    starts = np.flatnonzero(np.diff(positions, prepend=-2) != 1)
+    return [[int(run[0]), int(run[-1])] for run in np.split(positions, starts[1:])]
 
 
-def _commit(block: Block, layout: Layout, missing: np.ndarray, *, apart: bool) -> np.ndarray:
-    """Compute and write the missing cases; return the status of each."""
-    cases = _cases(block, layout, missing)
-    data = {name: layout.empty(name, len(cases)) for name in layout.variables}
+class _Task(NamedTuple):
+    """The cases of a block that are computed, with their identities and their positions in it; `apart` in a child."""
+
+    block: Block
+    cases: Cases
+    ids: np.ndarray
+    positions: np.ndarray
+    started: float
+    apart: bool
+
+
+def _commit(task: _Task) -> tuple[str, np.ndarray]:
+    """Compute and write the cases of a task; return the name of their segment, and the status of each."""
+    block, cases = task.block, task.cases
+    directory, simulator = Path(block.directory), cases[0].simulator
+    variables = simulator.variables(cases[0])
+    data = {name: empty_values(variable, len(cases)) for name, variable in variables.items()}
     status, reasons = np.empty(len(cases), np.uint8), list[tuple[bytes, Status, Reason]]()
 
     def explained(case: Case, status: Status, reason: Reason) -> None:
         reasons.append((case.identity(), status, reason))
 
-    for places, begun in _by_beginning(block, cases, missing):
-        records = _computed(block, cases.at(places), explained, begun, apart=apart)
+    for places, begun in _by_beginning(block, cases, task.positions):
+        records = _computed(block, cases.at(places), explained, begun, apart=task.apart)
         status[places] = records.status
         for name, values in records.data.items():
             data[name][places] = values
-    append_reasons(Path(block.directory), block.dynamics, reasons)
-    layout.write(block.number, missing, data, status)
+    append_reasons(directory, block.dynamics, reasons)
+    columns = {"case_id": task.ids, "status": status} | simulator.index(cases) | data
+    header = segment_header(cases, block.layout, group_name(simulator.group(cases[0])), block.work)
+    path = write_segment(directory, block.dynamics, header | _origin(task, status), variables, columns)
     if block.checkpoints is not None and not block.checkpoints.keep_ends:
-        block.checkpoints.forget(layout.simulator.kept_names(cases.at(np.flatnonzero(status == Status.ok))))
-    return status
+        block.checkpoints.forget(simulator.kept_names(cases.at(np.flatnonzero(status == Status.ok))))
+    return path.stem, status
+
+
+def _origin(task: _Task, status: np.ndarray) -> dict[str, Any]:
+    """Return what a segment says of its task: how cases ended, its time, its worker, and the processors of its runs."""
+    block = task.block
+    earlier = dict.fromkeys(cpu for runs in block.begun for cpu in runs.processors)
+    return {
+        "computed": counts_of(status),
+        "seconds": round(time.perf_counter() - task.started, 4),
+        "workers": [f"{socket.gethostname()}:{os.getpid()}"],
+        "processors": list(dict.fromkeys([cpu_model(), *earlier])),
+    } | ({"begun": sum(len(runs.positions) for runs in block.begun)} if block.begun else {})
 
 
 def _by_beginning(block: Block, cases: Cases, positions: np.ndarray) -> Iterator[tuple[np.ndarray, Begun | None]]:
@@ -227,28 +265,3 @@ def _worker() -> "Worker | None":
         return get_worker()
     except ValueError:
         return None
-
-
-def counts_of(status: np.ndarray) -> dict[str, int]:
-    """Return the number of cases with each status that occurs."""
-    values, counts = np.unique(status, return_counts=True)
-    return {Status(value).name: int(count) for value, count in zip(values, counts, strict=True)}
-
-
-def _journal(block: Block, report: BlockReport, computed: np.ndarray) -> None:
-    """Write the line of a block into the journal, and one for each other processor on which its runs had begun."""
-    entry = {
-        "block": f"{block.layout}/{block.number}",
-        "computed": report.computed,
-        "found": report.stored,
-        "rows": runs_of(computed),
-        "seconds": round(report.seconds, 4),
-        "worker": f"{socket.gethostname()}:{os.getpid()}",
-        "cpu": cpu_model(),
-    }
-    earlier = {cpu for runs in block.begun for cpu in runs.processors} - {cpu_model()}
-    begun = {"begun": sum(len(runs.positions) for runs in block.begun)} if block.begun else {}
-    append_line(journal(Path(block.directory), block.dynamics), entry | begun)
-    for cpu in sorted(earlier):
-        of_none = dict.fromkeys(report.computed, 0)
-        append_line(journal(Path(block.directory), block.dynamics), entry | {"computed": of_none, "cpu": cpu})

@@ -1,12 +1,8 @@
-"""Blocks run through Dask: a limited number of tasks at a time, as long as there are workers.
-
-A task is one block or, where blocks are short, several that follow each other.
-"""
+"""Blocks run through Dask: a limited number at a time, as long as there are workers."""
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from datetime import timedelta
 from itertools import count
@@ -17,20 +13,14 @@ from uuid import uuid4
 from sweeplib.engine.execution.blocks import Block, BlockReport, run_block
 from sweeplib.engine.execution.machine import UnfitError
 from sweeplib.engine.execution.probe import Probe, Probes
+from sweeplib.engine.execution.queue import Queue
 from sweeplib.errors import SweeplibError
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-MOST_TASKS, FEWEST_TASKS = 10_000, 200
-TASKS_A_WORKER = 4
-MOST_BLOCKS = 64
-"""How many blocks a task has at most."""
-TASK_SECONDS, SECONDS_A_WORKER = 0.5, 0.002
-"""Tasks of short blocks take the longer of the first, and of the second times the number of workers: the scheduler then
-has at most 500 tasks per second."""
-LAST_SECONDS = 0.1
-"""Towards the end of a sweep tasks have fewer blocks, so that all workers have some; no task takes less than this."""
+MOST_TASKS, FEWEST_TASKS = 10_000, 8
+TASKS_A_WORKER, AT_ONCE = 4, 64
 MOST_LOSSES = 2
 """How often Dask may give up a block, each time after several lost workers: its cases kill at most one (`blocks`)."""
 STEADY_SECONDS = 30.0
@@ -39,29 +29,27 @@ STEADY_SECONDS = 30.0
 SECONDS_BETWEEN_LOOKS = 1.0
 SECONDS_BETWEEN_NEWS = 300.0
 
-Task = tuple[Block, ...]
-
 
 class TaskReport(NamedTuple):
-    """The reports of the first blocks of a task; of all, unless there is a `fault` of the machine of a `worker`."""
+    """The report of a block, or a `fault` of the machine of a `worker`."""
 
-    blocks: list[BlockReport]
+    block: BlockReport | None
     worker: str = ""
     fault: str = ""
 
 
 def dispatched(
     client: "Client",
-    blocks: Iterable[Block],
+    queue: Queue,
     say: Callable[[str], None] = lambda _: None,
     patience: float = 60.0,
     *,
     expected: int | None = None,
     problem: Callable[[], str | None] = lambda: None,
     probe: Probe | None = None,
-    submitted: "Callable[[Mapping[str, Task]], None]" = lambda _: None,
+    submitted: "Callable[[Mapping[str, Block]], None]" = lambda _: None,
 ) -> Generator[tuple[Block, BlockReport], None, None]:
-    """Yield each block with its report, when it is done.
+    """Yield the blocks of a queue with their reports, when they are done.
 
     A block whose worker died is given to another worker, which computes it in a child process (`blocks`). Blocks of a
     machine that cannot compute cases are given to others; its workers end, and if there are no others, the run.
@@ -73,66 +61,26 @@ def dispatched(
     """
     probes = Probes(client, probe, say) if probe is not None else None
     running = _Running(client, _Workers(client, say, patience, problem, probes), say, submitted)
-    waiting = _Waiting(blocks)
     try:
-        while running or waiting:
+        while running or queue:
             threads = max(1, expected or 0, running.workers.threads)
             window = min(MOST_TASKS, max(FEWEST_TASKS, TASKS_A_WORKER * threads))
-            running.submit([waiting.task(threads) for _ in range(min(window - len(running), len(waiting))) if waiting])
+            running.submit([queue.block(threads) for _ in range(window - len(running)) if queue])
             for block, report in running.done():
-                waiting.measured(block, report)
+                queue.measured(block, report)
                 yield block, report
     finally:
         running.take_back()
 
 
-def run_blocks(blocks: Task) -> TaskReport:
-    """Compute the missing cases of blocks one after the other; return their reports, up to a fault of the machine."""
+def run_task(block: Block) -> TaskReport:
+    """Compute the missing cases of a block; return its report, or a fault of this machine."""
     from distributed import get_worker
 
-    reports: list[BlockReport] = []
-    for block in blocks:
-        try:
-            reports.append(run_block(block))
-        except UnfitError as error:
-            return TaskReport(reports, get_worker().address, str(error))
-    return TaskReport(reports)
-
-
-class _Waiting:
-    """The blocks that are not submitted yet, and the measured seconds per block of each layout."""
-
-    def __init__(self, blocks: Iterable[Block]) -> None:
-        self._blocks = deque(blocks)
-        self._seconds: dict[tuple[str, str], float] = {}
-
-    def __len__(self) -> int:
-        return len(self._blocks)
-
-    def task(self, threads: int) -> Task:
-        """Return the blocks of the next task: one alone if nothing is known about its layout or it is suspect."""
-        longest = max(TASK_SECONDS, SECONDS_A_WORKER * threads)
-        seconds = self._expected()
-        share = max(1, len(self) // (2 * threads))
-        task = [self._blocks.popleft()]
-        while len(task) < MOST_BLOCKS and self._blocks and (len(task) < share or seconds < LAST_SECONDS):
-            seconds += self._expected()
-            if seconds > longest:
-                break
-            task.append(self._blocks.popleft())
-        return tuple(task)
-
-    def measured(self, block: Block, report: BlockReport) -> None:
-        """Take account of the time of a block; later blocks count more, because the first ones compile."""
-        if report.computed:
-            name = block.dynamics, block.layout
-            mean = self._seconds.get(name, report.seconds)
-            self._seconds[name] = mean + (report.seconds - mean) / 4
-
-    def _expected(self) -> float:
-        """Return the expected seconds of the next block, infinite if they are not known."""
-        block = self._blocks[0]
-        return float("inf") if block.suspect else self._seconds.get((block.dynamics, block.layout), float("inf"))
+    try:
+        return TaskReport(run_block(block))
+    except UnfitError as error:
+        return TaskReport(None, get_worker().address, str(error))
 
 
 class _Running:
@@ -143,33 +91,35 @@ class _Running:
         client: "Client",
         workers: "_Workers",
         say: Callable[[str], None],
-        submitted: Callable[[Mapping[str, Task]], None],
+        submitted: Callable[[Mapping[str, Block]], None],
     ) -> None:
         self._client, self._say, self._submitted = client, say, submitted
         self.workers = workers
         self._run, self._numbers = uuid4().hex, count()
-        self._tasks: dict[str, Task] = {}
+        self._blocks: dict[str, Block] = {}
         self._futures: dict[str, Future] = {}
         self._losses: dict[Block, int] = {}
         self._ready: SimpleQueue[Future] = SimpleQueue()
 
     def __len__(self) -> int:
-        return len(self._tasks)
+        return len(self._blocks)
 
-    def submit(self, tasks: Sequence[Task]) -> None:
-        """Submit tasks, all at once."""
+    def submit(self, blocks: Sequence[Block]) -> None:
+        """Submit blocks, some at once: each has its cases, and Dask sends what is submitted together as one message."""
+        for first in range(0, len(blocks), AT_ONCE):
+            self._submit(blocks[first : first + AT_ONCE])
+
+    def _submit(self, blocks: Sequence[Block]) -> None:
         from distributed.client import ClosedClientError
         from distributed.comm import CommClosedError
 
-        if not tasks:
-            return
-        keys = [self._key(task[0]) for task in tasks]
+        keys = list(map(self._key, blocks))
         try:
-            futures: list[Future] = self._client.map(run_blocks, tasks, key=keys, pure=False)
+            futures: list[Future] = self._client.map(run_task, blocks, key=keys, pure=False)
         except (ClosedClientError, CommClosedError):
             raise self.workers.lost() from None
-        new = dict(zip(keys, tasks, strict=True))
-        self._tasks |= new
+        new = dict(zip(keys, blocks, strict=True))
+        self._blocks |= new
         self._submitted(new)
         self._futures |= dict(zip(keys, futures, strict=True))
         for future in futures:
@@ -185,24 +135,23 @@ class _Running:
         self._futures.clear()
 
     def done(self) -> Iterator[tuple[Block, BlockReport]]:
-        """Yield the blocks of the tasks that are done; waits for the first."""
+        """Yield the blocks that are done; waits for the first."""
         futures = [self._first()]
         while not self._ready.empty():
             futures.append(self._ready.get())
-        for future, reports in zip(futures, self._reports(futures), strict=True):
-            task, _ = self._tasks.pop(future.key), self._futures.pop(future.key)
-            if reports is None:
-                self._submit_again(task)
-                continue
-            if reports.blocks:
+        for future, report in zip(futures, self._reports(futures), strict=True):
+            block, _ = self._blocks.pop(future.key), self._futures.pop(future.key)
+            if report is None:
+                self._submit_again(block)
+            elif report.block is not None:
                 self.workers.are_back()
-            yield from zip(task, reports.blocks, strict=False)
-            if reports.fault:
-                self.workers.leave(reports.worker, reports.fault)
-                self.submit([(block,) for block in task[len(reports.blocks) :]])
+                yield block, report.block
+            else:
+                self.workers.leave(report.worker, report.fault)
+                self.submit([block])
 
     def _key(self, block: Block) -> str:
-        """Return a new key of a task by its first block; Dask's dashboard groups keys by their part before a dash."""
+        """Return a new key of a block; Dask's dashboard groups keys by their part before a dash."""
         return f"{block.dynamics}-{block.layout}/{block.number}-{self._run}-{next(self._numbers)}"
 
     def _reports(self, futures: Sequence["Future"]) -> list[TaskReport | None]:
@@ -217,14 +166,13 @@ class _Running:
         except (asyncio.CancelledError, CancelledError, CommClosedError):
             raise self.workers.lost() from None
 
-    def _submit_again(self, task: Task) -> None:
-        """Submit the blocks of a task that was given up, each alone. SweeplibError if one was given up too often."""
-        for block in task:
-            self._losses[block] = self._losses.get(block, 0) + 1
-            if self._losses[block] > MOST_LOSSES:
-                problem = f"workers die as soon as they are given a block, the last one {block.name}"
-                raise SweeplibError(f"{problem}; {self.workers.memory()}")
-        self.submit([(block,) for block in task])
+    def _submit_again(self, block: Block) -> None:
+        """Submit a block that was given up. SweeplibError if it was given up too often."""
+        self._losses[block] = self._losses.get(block, 0) + 1
+        if self._losses[block] > MOST_LOSSES:
+            problem = f"workers die as soon as they are given a block, the last one {block.name}"
+            raise SweeplibError(f"{problem}; {self.workers.memory()}")
+        self.submit([block])
 
     def _first(self) -> "Future":
         """Return the first task that ends; meanwhile look after the workers, and say if no block is done for long."""
@@ -236,8 +184,7 @@ class _Running:
                 self.workers.look()
             if time.monotonic() - last >= SECONDS_BETWEEN_NEWS:
                 last = time.monotonic()
-                remaining = sum(map(len, self._tasks.values()))
-                self._say(f"no block was done in the last {SECONDS_BETWEEN_NEWS:g} s; {remaining} blocks left")
+                self._say(f"no block was done in the last {SECONDS_BETWEEN_NEWS:g} s; {len(self)} are computed")
 
 
 class _Workers:

@@ -11,16 +11,17 @@ from sweeplib.engine.cases import Cases
 from sweeplib.engine.records import Begun
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.records.files import DamageError
-from sweeplib.engine.storage.store.layout import Layout
-from sweeplib.engine.storage.store.other_stores import Beginnings, stored_block
+from sweeplib.engine.storage.store.other_stores import Places
+from sweeplib.engine.storage.store.run_store import by_segment
+from sweeplib.engine.storage.store.segment import Segment
 from sweeplib.engine.variable import END_STATE
 
 
 @dataclass(frozen=True)
 class EarlierRuns:
-    """Rows of the layout at `path` with earlier runs of some ascending positions of a block, and their processors."""
+    """Rows of the segment at `path` with earlier runs of some ascending positions of a block, and their processors."""
 
-    path: str
+    path: Path
     positions: Sequence[int]
     rows: Sequence[int]
     processors: tuple[str, ...] = ()
@@ -41,45 +42,24 @@ class EarlierRuns:
 
     def _read(self, cases: Cases, have: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, Begun] | None:
         """Return what `earlier_ends` does, of the cases `have`, whose earlier runs should be in these `rows`."""
-        layout, wanted = Layout(Path(self.path)), cases[0].recording
-        recording = layout.recording
+        segment, wanted = Segment(self.path), cases[0].recording
+        recording = segment.recording
         if recording is None:
             return None
-        names = frozenset(layout.simulator.variables(cases[0])) | {END_STATE}
         ids = cases.replaced(recording=Column([recording], np.zeros(len(cases), np.int32))).identities()
-        parts, indices = list[dict[str, np.ndarray]](), list[np.ndarray]()
-        for number in np.unique(rows // layout.block_size).tolist():
-            here = np.flatnonzero(rows // layout.block_size == number)
-            block, at = stored_block(layout, number, names, wanted), rows[here] - number * layout.block_size
-            if block is not None:
-                same = (block.ids[at] == ids[here]) & (block.status[at] == Status.ok)
-                indices.append(here[same])
-                parts.append({name: values[at[same]] for name, values in block.data.items()})
-        order = np.argsort(which := np.concatenate([np.empty(0, np.intp), *indices]))
-        if not len(order):
+        same = np.flatnonzero((segment.ids[rows] == ids) & (segment.status[rows] == Status.ok))
+        if not len(same):
             return None
-        data = {name: np.concatenate([data_of[name] for data_of in parts])[order] for name in names}
-        return have[which[order]], Begun(data, recording.reached(wanted))
+        names = {*segment.simulator.variables(cases[0]), END_STATE}
+        data = {name: recording.values_at(segment.data(name)[rows[same]], segment.dims(name), wanted) for name in names}
+        return have[same], Begun(data, recording.reached(wanted))
 
 
-class EarlierRunsOf:
-    """The earlier runs of the blocks of a store, from where the cases of an inventory have begun."""
-
-    def __init__(self, begun: Beginnings, rows: np.ndarray, places: np.ndarray) -> None:
-        """Take the `rows` (n,) of a layout in which the cases at some `places` (n,) of the inventory are."""
-        order = np.argsort(rows, kind="stable")
-        self.begun, self.rows, self.places = begun, rows[order], places[order]
-
-    def in_rows(self, rows: np.ndarray, first: int) -> Iterator[EarlierRuns]:
-        """Yield the earlier runs of some ascending rows of a block that begins with the row `first`."""
-        places = self.places[np.searchsorted(self.rows, rows)]
-        for number in np.unique(self.begun.source[places]).tolist():
-            if number >= 0:
-                here, source = self.begun.source[places] == number, self.begun.sources[number]
-                there = self.begun.row[places[here]]
-                path = str(source.layout.path.resolve())
-                computed_by = tuple(source.processors_of(there))
-                yield EarlierRuns(path, compact(rows[here] - first), compact(there), computed_by)
+def earlier_runs(begun: Places, places: np.ndarray) -> Iterator[EarlierRuns]:
+    """Yield the earlier runs of a block of which the cases are at some `places` of the inventory."""
+    for number, rows, positions in by_segment(begun.source[places], begun.row[places]):
+        order, segment = np.argsort(positions), begun.sources[number].segment
+        yield EarlierRuns(segment.path.resolve(), compact(positions[order]), compact(rows[order]), segment.processors)
 
 
 def compact(numbers: np.ndarray) -> range | tuple[int, ...]:

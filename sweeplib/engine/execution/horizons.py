@@ -18,9 +18,10 @@ from sweeplib.engine.status import Status
 from sweeplib.engine.storage.store.inventory import Inventory
 from sweeplib.engine.storage.store.other_stores import OtherCases
 from sweeplib.engine.storage.store.run_store import RunStore
+from sweeplib.engine.storage.store.segment import Segment
 
-SAMPLE, BLOCKS, SECONDS = 32, 16, 1.0
-"""The cases that are tried, the stored blocks of a layout that are read for them, and the seconds of each trial."""
+SAMPLE, SEGMENTS, SECONDS = 32, 16, 1.0
+"""The cases that are tried, the segments of a layout that are read for them, and the seconds of each trial."""
 DOUBLINGS, FEW = 5, 0.05
 """Of the horizon, until only a few of the cases have not exited."""
 
@@ -35,33 +36,28 @@ Unit = Mapping[str, Any]
 def unexited(store: RunStore, wanted: Inventory) -> Unexited:
     """Return a sample of the stored cases that did not make all exits, and their part of those that were looked at."""
     late, total = list[Case](), 0
-    for number, layout in enumerate(store.layouts.values()):
-        rows = np.unique(wanted.row[(wanted.layout == number) & (wanted.status == Status.ok)])
-        passage = layout.simulator.hints.passage(layout.cases(slice(1))[0]) if len(rows) else None
-        if passage is not None:
-            blocks = np.unique(rows // layout.block_size)
-            for block in blocks[spread(len(blocks), BLOCKS)].tolist():
-                inside = rows[rows // layout.block_size == block] - block * layout.block_size
-                here = inside[np.isnan(layout.block_data(passage, block)[inside]).any(axis=1)]
-                total += len(inside)
-                late += layout.cases(block * layout.block_size + here) if len(here) else []
+    by_layout: dict[str, list[tuple[Segment, np.ndarray]]] = {}
+    for number, rows, _ in wanted.by_segment():
+        segment = store.segments[number]
+        by_layout.setdefault(segment.layout, []).append((segment, rows[segment.status[rows] == Status.ok]))
+    for parts in by_layout.values():
+        for segment, rows in (parts[at] for at in spread(len(parts), SEGMENTS)):
+            passage = segment.simulator.hints.passage(segment.cases(slice(1))[0])
+            if passage is not None and len(rows):
+                here = np.unique(rows[np.isnan(segment.data(passage)[rows]).any(axis=1)])
+                total += len(np.unique(rows))
+                late += segment.cases(here) if len(here) else []
     return tuple(late[at] for at in spread(len(late), SAMPLE)), len(late) / max(1, total)
 
 
-def shares(store: RunStore, others: OtherCases) -> dict[str, float]:
+def shares(others: OtherCases) -> dict[str, float]:
     """Return the part of the times of the cases to do that is left, by layout, where some go on from earlier runs."""
     wanted, begun = others.wanted, others.begun
     if begun is None:
         return {}
     last = np.array([source.recording.end for source in begun.sources] + [0.0])  # -1: not begun
     progress = last[begun.source] / wanted.sweep.recording.end
-    places = {
-        name: np.flatnonzero((wanted.layout == number) & (wanted.status == Status.missing))
-        for number, name in enumerate(store.layouts)
-    }
-    for name, new in wanted.new.items():
-        places[name] = np.concatenate([places.get(name, new[:0]), new])
-    return {name: 1.0 - float(progress[those].mean()) for name, those in places.items() if len(those)}
+    return {name: 1.0 - float(progress[places].mean()) for name, places in wanted.missing.items()}
 
 
 @dataclass(frozen=True)

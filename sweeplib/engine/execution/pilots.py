@@ -1,6 +1,6 @@
 """Pilots: a few cases of a layout that represent it where costs are measured."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,7 +8,6 @@ import numpy as np
 
 from sweeplib.engine.cases import Case
 from sweeplib.engine.storage.store.inventory import Inventory
-from sweeplib.engine.storage.store.run_store import RunStore
 
 MOST_PILOTS = 32
 """The pilots of a kind that are measured: evenly spaced, with the costliest and the cheapest."""
@@ -57,22 +56,15 @@ def beside_others(count: int, most: int, width: int) -> list[int]:
     return np.unique(np.add.outer(firsts, np.arange(width))).tolist()
 
 
-def pilots_of(store: RunStore, wanted: Inventory, size: int | None) -> dict[str, Pilot]:
-    """Return the pilot of each layout with cases to do: rows that run together, in groups of lanes evenly spaced.
+def pilots_of(wanted: Inventory, size: int | None) -> dict[str, Pilot]:
+    """Return the pilot of each layout with missing cases: some that run together, in groups of lanes evenly spaced.
 
     They are not more than those of a block, of so many cases if given: a case takes longer beside fewer others.
     """
+    most = max(FEWEST_CASES, min(MOST_CASES, CASES_OF_ALL // max(1, len(wanted.missing))))
     pilots = {}
-    most = max(FEWEST_CASES, min(MOST_CASES, CASES_OF_ALL // max(1, len(store.layouts) + len(wanted.new))))
-
-    def add(name: str, cases: Callable[[np.ndarray], Iterable[Case]], places: np.ndarray, size: int) -> None:
-        [first] = cases(places[:1])
-        some = places[beside_others(len(places), min(most, size), first.simulator.lanes(first)[1])]
-        pilots[name] = Pilot(f"{store.dynamics}/{name}", tuple(cases(some)))
-
-    for number, (name, layout) in enumerate(store.layouts.items()):
-        if len(missing := wanted.missing_rows(number)):
-            add(name, layout.cases, missing, layout.block_size)
-    for name, new in wanted.new.items():
-        add(name, wanted.cases, new, size or most)
+    for name, missing in wanted.missing.items():
+        [first] = wanted.cases(missing[:1])
+        some = missing[beside_others(len(missing), min(most, size or most), first.simulator.lanes(first)[1])]
+        pilots[name] = Pilot(f"{wanted.dynamics}/{name}", tuple(wanted.cases(some)))
     return pilots

@@ -24,7 +24,7 @@ from sweeplib.engine.storage.records.artefacts import cases_made_from
 from sweeplib.engine.storage.records.config_files import write_complete_config
 from sweeplib.engine.storage.records.files import damaged, read_json, write_changed, write_json
 from sweeplib.engine.storage.store.inventory import Inventory, inventory
-from sweeplib.engine.storage.store.other_stores import Beginnings, OtherCases, other_cases
+from sweeplib.engine.storage.store.other_stores import OtherCases, other_cases
 from sweeplib.engine.storage.store.run_store import RunStore
 
 if TYPE_CHECKING:
@@ -183,14 +183,18 @@ class Plan:
 class Demand:
     """What a plan is made of for one dynamics: its `wanted` cases, and the `others`, of other folders.
 
-    `todo` cases of each layout are to be computed, and have a pilot.
+    Each layout with cases to compute has a pilot.
     """
 
     store: RunStore
     wanted: Inventory
     others: OtherCases
-    todo: dict[str, int]
     pilots: dict[str, Pilot]
+
+    @property
+    def todo(self) -> dict[str, int]:
+        """The number of cases to compute of each layout."""
+        return todo_by_layout(self.others.wanted)
 
 
 def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, progress: bool = True) -> Plan:
@@ -278,14 +282,14 @@ def planned_advice(directory: Path, cases: Mapping[str, int]) -> tuple[str, ...]
 
 
 def dynamics_plan(
-    wanted: Inventory, layouts: dict[str, LayoutPlan], begun: Beginnings | None, copied: dict[str, int], loading: float
+    others: OtherCases, layouts: dict[str, LayoutPlan], copied: dict[str, int], loading: float
 ) -> DynamicsPlan:
     """Return the plan of the cases of an inventory, with those to compute in `layouts`, of which each worker loads."""
+    wanted = others.wanted
     points = int((np.diff(wanted.flat // len(wanted.sweep.seeds), prepend=-1) != 0).sum())
     cases = sum(wanted.counts().values())
     done = cases - sum(layout.todo for layout in layouts.values()) - sum(copied.values())
-    going_on = {} if begun is None else begun.counts(wanted.ids)
-    return DynamicsPlan(points, cases, done, layouts, copied, going_on, loading)
+    return DynamicsPlan(points, cases, done, layouts, copied, others.beginnings, loading)
 
 
 def _demand(sweep: Design, dynamics: str, directory: Path) -> Demand:
@@ -294,30 +298,25 @@ def _demand(sweep: Design, dynamics: str, directory: Path) -> Demand:
     wanted = inventory(sweep, dynamics, store)
     wanted.remember(store)
     others = other_cases(wanted, store)
-    pilots = pilots_of(store, others.wanted, cluster_of(sweep).block_size)
-    return Demand(store, wanted, others, todo_by_layout(store, others.wanted), pilots)
+    return Demand(store, wanted, others, pilots_of(others.wanted, cluster_of(sweep).block_size))
 
 
 def _plan_at_costs(sweep: Design, demand: Demand, costs: Mapping[str, Cost], loading: float) -> DynamicsPlan:
     """Return the plan of a dynamics from its demand and the costs of its pilots."""
-    store, others, todo = demand.store, demand.others, demand.todo
-    layouts, parts_left = {}, shares(store, others)
+    others, todo = demand.others, demand.todo
+    layouts, parts_left = {}, shares(others)
     for name, pilot in sorted(demand.pilots.items()):
         first, cost = pilot.cases[0], costs[pilot.name]
         nbytes, lanes, simulator = case_bytes(first), first.simulator.lanes(first), first.simulator
         by_cost = even(block_size(cost.most, nbytes, lanes), todo[name], lanes)
-        existing = store.layouts[name].block_size if name in store.layouts else None
-        size = existing or cluster_of(sweep).block_size or by_cost
+        size = cluster_of(sweep).block_size or by_cost
         steps = float(np.mean([simulator.steps(case) for case in pilot.cases]))
         memory = max(map(simulator.memory, pilot.cases))
         numbers = todo[name], size, cost.seconds, nbytes, cost.measured, steps, memory
         layouts[name] = LayoutPlan(*numbers, parts_left.get(name, 1.0), cost.factor)
-    return dynamics_plan(others.wanted, layouts, others.begun, others.counts, loading)
+    return dynamics_plan(others, layouts, others.counts, loading)
 
 
-def todo_by_layout(store: RunStore, wanted: Inventory) -> dict[str, int]:
-    """Return the number of cases to do in each layout that has any."""
-    todo = {name: len(wanted.missing_rows(number)) for number, name in enumerate(store.layouts)}
-    for name, new in wanted.new.items():
-        todo[name] = todo.get(name, 0) + len(new)
-    return {name: count for name, count in todo.items() if count}
+def todo_by_layout(wanted: Inventory) -> dict[str, int]:
+    """Return the number of missing cases of each layout that has any."""
+    return {name: len(places) for name, places in wanted.missing.items()}

@@ -88,7 +88,7 @@ class Forecast:
 
     def __init__(self, blocks: "Sequence[Block]") -> None:
         self.planned = sum(block.seconds for block in blocks)
-        self.done, self.total = 0, sum(len(block.positions) for block in blocks)
+        self.done, self.total = 0, sum(map(len, blocks))
         self.measured = all(block.measured for block in blocks)
         self.seconds, self._over, self._expected = 0.0, 0.0, 0.0
         self._weight = PLANNED_COST * self.planned if self.measured else 0.0
@@ -101,7 +101,7 @@ class Forecast:
         if computed:
             self._expected += block.seconds * computed / (computed + report.stored)
             self.seconds += report.seconds
-        self.done += len(block.positions)
+        self.done += len(block)
         self._last = time.monotonic()
         self._first = min(self._first, self._last - report.seconds)
 

@@ -1,23 +1,21 @@
-"""Run a sweep's dynamics: append new cases, compute missing ones, keep finished ones."""
+"""Run a sweep's dynamics: compute missing cases, keep finished ones."""
 
 import hashlib
 import sys
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from sweeplib.engine.cases import Case
 from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.engine.design.design import Design
+from sweeplib.engine.execution.block_size import case_bytes
 from sweeplib.engine.execution.blocks import Block
 from sweeplib.engine.execution.calibration import SECONDS_A_WORK_UNIT, loading_in
 from sweeplib.engine.execution.clients import LastingCluster
 from sweeplib.engine.execution.clusters import cluster_of, refuse_large_cases
-from sweeplib.engine.execution.earlier_runs import EarlierRunsOf, compact
 from sweeplib.engine.execution.estimates import GUESSED, LayoutPlan
 from sweeplib.engine.execution.live.case_map import CaseMap
 from sweeplib.engine.execution.plan import (
@@ -26,11 +24,10 @@ from sweeplib.engine.execution.plan import (
     plan_of,
     planned_advice,
     planned_layouts,
-    todo_by_layout,
     write_plan,
 )
-from sweeplib.engine.execution.row_copies import take
-from sweeplib.engine.execution.work import Workload, by_cluster, by_processes
+from sweeplib.engine.execution.queue import Part, Queue
+from sweeplib.engine.execution.work import Stored, Workload, by_cluster, by_processes
 from sweeplib.engine.storage.records.artefacts import cases_made_from
 from sweeplib.engine.storage.records.config_files import write_complete_config
 from sweeplib.engine.storage.records.files import read_json, write_json
@@ -39,12 +36,13 @@ from sweeplib.engine.storage.records.locks import driver_lock, remove_block_lock
 from sweeplib.engine.storage.records.publish import check_publishing
 from sweeplib.engine.storage.records.readme import write_readme
 from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
-from sweeplib.engine.storage.store.inventory import Inventory, inventory
-from sweeplib.engine.storage.store.layout import Layout
-from sweeplib.engine.storage.store.other_stores import Beginnings, OtherCases, other_cases
+from sweeplib.engine.storage.store.earlier_store import convert
+from sweeplib.engine.storage.store.inventory import Inventory, cost_class, inventory
+from sweeplib.engine.storage.store.other_stores import OtherCases, other_cases
 from sweeplib.engine.storage.store.outcomes import write_outcomes
-from sweeplib.engine.storage.store.rows import by_block
 from sweeplib.engine.storage.store.run_store import RunStore
+from sweeplib.engine.storage.store.segment import RUNS
+from sweeplib.engine.storage.store.taking import take
 from sweeplib.errors import InputError, SweeplibError
 
 if TYPE_CHECKING:
@@ -52,8 +50,6 @@ if TYPE_CHECKING:
 
 START_SECONDS = 2.0
 """What a local cluster takes to start."""
-APPENDED_AT_ONCE = 8
-"""Layouts that are created and extended at the same time."""
 
 
 @dataclass(frozen=True)
@@ -95,11 +91,13 @@ def run_sweep(
         write_complete_config(sweep, directory)
         write_readme(sweep, directory)
         states = [_state(sweep, name, directory, workers) for name in names]
+        (directory / RUNS).mkdir(exist_ok=True)  # workers are asked whether they see it
         if any(map(_State.lacks_a_plan, states)) and not cluster_of(sweep).block_size:
             write_plan(sweep, directory, workers=workers, progress=progress)
             states = [replace(state, plans=planned_layouts(directory, state.store.dynamics)) for state in states]
         _record_numbers(sweep, directory, states)
         states = [_with_taken(sweep, state, workers, show=progress) for state in states]
+        stored = Stored()
         if any(state.todo for state in states):
             plan = _plan(sweep, directory, states, workers)
             tell(table=plan.cells(), seconds_left=plan.wall_seconds, total=sum(state.todo for state in states))
@@ -107,13 +105,13 @@ def run_sweep(
                 plan.show()
             todo = [state for state in states if state.todo]
             missing = tuple(state.store.dynamics for state in todo), sum(state.todo for state in todo)
-            work = Workload(sweep, directory, *missing, lambda: _all_blocks(sweep, states), lambda: _maps(states))
+            work = Workload(sweep, directory, *missing, lambda: _queue(sweep, states), lambda: _maps(states))
             is_there = client is not None or (lasting is not None and lasting.client is not None)
             if not is_there and _is_short(sweep, plan, workers):
-                by_processes(work, plan.cpu_range.most, workers, show=progress)
+                stored = by_processes(work, plan.cpu_range.most, workers, show=progress)
             else:
-                by_cluster(work, client or workers, show=progress, lasting=lasting)
-        return {state.store.dynamics: _ended(sweep, state) for state in states}
+                stored = by_cluster(work, client or workers, show=progress, lasting=lasting)
+        return {state.store.dynamics: _ended(sweep, state, stored) for state in states}
 
 
 def _record_numbers(sweep: Design, directory: Path, states: list["_State"]) -> None:
@@ -127,44 +125,32 @@ def _record_numbers(sweep: Design, directory: Path, states: list["_State"]) -> N
 
 @dataclass(frozen=True)
 class _State:
-    """The needed cases of one dynamics, the number of those to compute, and the plans of its layouts.
+    """The needed cases of one dynamics, the number of those to compute, and the plans of their layouts.
 
-    others : the cases that other folders have, until they are taken.
-    begun : where other cases have begun, None if none has.
+    others : the cases that other folders have or have begun.
     """
 
     store: RunStore
     wanted: Inventory
     todo: int
     plans: dict[str, LayoutPlan]
-    others: OtherCases | None = None
-    begun: Beginnings | None = None
+    others: OtherCases
 
     def lacks_a_plan(self) -> bool:
-        """Return whether the written plan has not all layouts that are to be added to the store."""
-        new = (self.wanted if self.others is None else self.others.wanted).new
-        return bool(new.keys() - self.store.layouts.keys() - self.plans.keys())
-
-    def expected(self, layout: Layout) -> tuple[float, bool, bool]:
-        """Return the expected seconds per case of a layout, whether they were measured, and whether a case may kill.
-
-        A planned cost is not measured only if the pilot ended its process.
-        """
-        plan = self.plans.get(layout.name)
-        if plan is None:
-            return SECONDS_A_WORK_UNIT * layout.work, False, False
-        return plan.seconds, plan.measured, not plan.measured
+        """Return whether the written plan has not all layouts with cases to compute."""
+        return bool(self.others.wanted.missing.keys() - self.plans.keys())
 
 
 def _state(sweep: Design, dynamics: str, directory: Path, workers: int | None) -> _State:
     """Return the state of a dynamics before the run."""
+    convert(directory, dynamics)
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
     others = other_cases(wanted, store)
-    missing = others.wanted.counts()["missing"]
-    if missing:
+    todo = others.wanted.counts()["missing"]
+    if todo:
         _refuse(sweep, dynamics, directory, workers)
-    return _State(store, wanted, missing, planned_layouts(directory, dynamics), others, others.begun)
+    return _State(store, wanted, todo, planned_layouts(directory, dynamics), others)
 
 
 def _refuse(sweep: Design, dynamics: str, directory: Path, workers: int | None) -> None:
@@ -174,13 +160,12 @@ def _refuse(sweep: Design, dynamics: str, directory: Path, workers: int | None) 
 
 
 def _with_taken(sweep: Design, state: _State, workers: int | None, *, show: bool) -> _State:
-    """Return the state after what other folders have was copied into its store."""
+    """Return the state after the cases that other folders have are in its store."""
     others = state.others
-    if others is None or not others.counts:
-        return replace(state, others=None)
-    name = state.store.dynamics
+    if not others.counts:
+        return state
+    store, name = state.store, state.store.dynamics
     tell(doing="taking cases of other sweeps")
-    state = _located(_grown(sweep, state))
     lines = [f"{name}: {count:,} cases are taken from {folder}" for folder, count in others.counts.items()]
 
     def say(news: str) -> None:
@@ -190,22 +175,25 @@ def _with_taken(sweep: Design, state: _State, workers: int | None, *, show: bool
 
     for line in lines:
         say(line)
-    take(state.store, state.wanted, others, say)
-    wanted = state.wanted.with_status(state.store)
+    take(store.directory, others, say)
+    store = store.refreshed()
+    wanted = state.wanted.located(store)
     todo = wanted.counts()["missing"]
     if todo > state.todo:
-        _refuse(sweep, name, state.store.directory, workers)
+        _refuse(sweep, name, store.directory, workers)
     tell(doing=None)
-    return replace(state, wanted=wanted, todo=todo, others=None)
+    return replace(state, store=store, wanted=wanted, todo=todo, others=replace(others, wanted=wanted, elsewhere=None))
 
 
 def _plan(sweep: Design, directory: Path, states: list[_State], workers: int | None) -> Plan:
     """Return the plan of the remaining cases; if none was written because the block size is set, costs are guesses."""
     dynamics, written = {}, read_json(directory / "plan.json") or {"dynamics": {}}
     for state in states:
-        name, todo = state.store.dynamics, todo_by_layout(state.store, state.wanted)
-        layouts = {layout: replace(_layout(sweep, state, layout), todo=count) for layout, count in todo.items()}
-        dynamics[name] = dynamics_plan(state.wanted, layouts, state.begun, {}, loading_in(written, name))
+        name, missing = state.store.dynamics, state.wanted.missing
+        layouts = {
+            layout: replace(_layout(sweep, state, layout), todo=len(places)) for layout, places in missing.items()
+        }
+        dynamics[name] = dynamics_plan(state.others, layouts, {}, loading_in(written, name))
     advice = planned_advice(directory, {name: state.cases for name, state in dynamics.items()})
     return plan_of(sweep, dynamics, advice, workers)
 
@@ -219,89 +207,53 @@ def _is_short(sweep: Design, plan: Plan, workers: int | None) -> bool:
 
 
 def _layout(sweep: Design, state: _State, name: str) -> LayoutPlan:
-    """Return the plan of a layout; without a written one its costs are guesses."""
+    """Return the plan of a layout with missing cases; without a written one its costs are guesses."""
     if name in state.plans:
         return state.plans[name]
-    layout, new = state.store.layouts.get(name), state.wanted.new.get(name)
-    size = layout.block_size if layout else cluster_of(sweep).block_size or 1
-    work = layout.work if layout else float(state.wanted.cases(new).works().mean()) if new is not None else 0.0
+    work, size = _work(state.wanted.cases(state.wanted.missing[name][:1])[0]), cluster_of(sweep).block_size or 1
     return LayoutPlan(0, size, SECONDS_A_WORK_UNIT * work, 0, measured=False, factor=GUESSED)
 
 
-def _all_blocks(sweep: Design, states: list[_State]) -> list[Block]:
-    """Append new cases, replace the states, and return the blocks with missing cases, the costliest first."""
-    _append(sweep, states)
-    blocks = (block for state in states for block in _blocks(sweep, state))
-    return sorted(blocks, key=lambda block: -block.seconds)
+def _work(case: Case) -> float:
+    """Return the order of magnitude of the work of a case."""
+    return float(4.0 ** cost_class(case.simulator.work(case)))
+
+
+def _queue(sweep: Design, states: list[_State]) -> Queue:
+    """Return the missing cases of all dynamics."""
+    return Queue(layout for state in states for layout in _parts(sweep, state))
 
 
 def _maps(states: list["_State"]) -> dict[str, CaseMap]:
-    """Return the map of the cases of each dynamics, all of which are in the store."""
+    """Return the map of the cases of each dynamics."""
     from sweeplib.engine.execution.live.case_map import CaseMap
 
-    return {state.store.dynamics: CaseMap(state.wanted, state.store.layouts) for state in states if state.todo}
+    return {state.store.dynamics: CaseMap(state.wanted) for state in states if state.todo}
 
 
-def _append(sweep: Design, states: list[_State]) -> None:
-    """Replace each state by the one with its new cases in the store; columns of earlier ones are not kept."""
-    for place, state in enumerate(states):
-        grown = _grown(sweep, state)
-        states[place] = _located(grown) if state.wanted.new else grown
-
-
-def _grown(sweep: Design, state: _State) -> _State:
-    """Append the new cases of a state; return the state without their columns, positions not yet known.
-
-    New layouts have the configured or the planned block size.
-    """
-    store, wanted = state.store, state.wanted
-
-    def grow(name: str, new: np.ndarray) -> None:
-        if name not in store.layouts:
-            size = cluster_of(sweep).block_size or _block_size(state, name, new)
-            store.create(name, wanted.cases(new[:1])[0], size, len(new))
-        store.layouts[name].append(wanted.ids[new], lambda some: wanted.cases(new[some]))
-
-    with ThreadPoolExecutor(APPENDED_AT_ONCE) as threads:  # most of the time they wait for the disk
-        list(threads.map(grow, wanted.new.keys(), wanted.new.values()))
-    return replace(state, store=store.refreshed(), wanted=replace(wanted, points=None))
-
-
-def _located(state: _State) -> _State:
-    """Return a state with the positions of its cases in the store, which has all of them."""
-    return replace(state, wanted=state.wanted.located(state.store.refreshed()))
-
-
-def _block_size(state: _State, name: str, new: np.ndarray) -> int:
-    """Return the planned block size of a new layout, or that of the source if all of its cases are taken."""
-    if name in state.plans:
-        return state.plans[name].block_size
-    if state.others is None:
-        raise SweeplibError(f"{state.store.directory}/plan.json has no block size for {name}")
-    place = int(np.flatnonzero(state.wanted.ids == state.wanted.ids[new[0]])[0])
-    source = state.others.sources[int(state.others.wanted.layout[place]) - state.others.stored]
-    return source.layout.block_size
-
-
-def _blocks(sweep: Design, state: _State) -> Iterator[Block]:
-    """Yield the blocks with missing cases."""
-    store = state.store
-    for number, layout in enumerate(store.layouts.values()):
-        rows, here = state.wanted.missing_rows(number), np.flatnonzero(state.wanted.layout == number)
-        earlier = EarlierRunsOf(state.begun, state.wanted.row[here], here) if state.begun and len(rows) else None
-        for block, some, positions in by_block(rows, layout.block_size):
-            yield Block(
-                str(store.directory.resolve()),
-                store.dynamics,
-                layout.name,
-                block,
-                compact(positions),
-                *state.expected(layout),
-                sweep.timeout,
-                sweep.plugins,
-                tuple(earlier.in_rows(rows[some], block * layout.block_size)) if earlier else (),
-                _checkpoints(sweep, store),
-            )
+def _parts(sweep: Design, state: _State) -> Iterator[Part]:
+    """Yield the missing cases of a dynamics by their layouts."""
+    wanted, directory = state.wanted, str(state.store.directory.resolve())
+    for name, missing in wanted.missing.items():
+        plan, case = _layout(sweep, state, name), wanted.cases(missing[:1])[0]
+        whole = Block(
+            directory,
+            wanted.dynamics,
+            name,
+            len(missing),
+            wanted=wanted,
+            places=missing,
+            work=_work(case),
+            seconds_a_case=plan.seconds,
+            measured=plan.measured,
+            # a planned cost is not measured only if the pilot ended its process
+            suspect=name in state.plans and not plan.measured,
+            timeout=sweep.timeout,
+            plugins=sweep.plugins,
+            checkpoints=_checkpoints(sweep, state.store),
+        )
+        lanes, size = case.simulator.lanes(case), cluster_of(sweep).block_size
+        yield Part(whole, wanted.ids[missing], lanes, case_bytes(case), plan.factor, size, state.others.begun)
 
 
 def _checkpoints(sweep: Design, store: RunStore) -> CheckpointFolder | None:
@@ -311,14 +263,22 @@ def _checkpoints(sweep: Design, store: RunStore) -> CheckpointFolder | None:
     return CheckpointFolder(str(store.directory.resolve()), sweep.checkpoint, sweep.recording.keep_ends)
 
 
-def _ended(sweep: Design, state: _State) -> DynamicsSummary:
+def _ended(sweep: Design, state: _State, stored: Stored) -> DynamicsSummary:
     """Write the table of outcomes and the `done.json` of a dynamics after the run; return its summary."""
-    store, wanted = state.store, state.wanted.with_status(state.store) if state.todo else state.wanted
+    store, wanted = state.store, state.wanted
+    if state.todo:
+        store.wait_for(name for dynamics, name in stored if name and dynamics == store.dynamics)
+        store = store.refreshed()
+        wanted = wanted.located(store)
     counts = wanted.counts()
     if counts["missing"]:
         raise SweeplibError(f"{counts['missing']} cases of {store.dynamics} are still missing in {store.directory}")
     remove_block_locks(store.directory, store.dynamics)
     write_outcomes(store, wanted)
+    if store.merge():
+        store = store.refreshed()
+        wanted = wanted.located(store)
+    wanted.remember(store)
     write_json(
         store.directory / f"{store.dynamics}.done.json",
         {

@@ -1,7 +1,7 @@
 """The blocks of a run, computed by a cluster, or by processes of this machine if they are done before it starts."""
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from functools import partial
 from pathlib import Path
@@ -19,67 +19,75 @@ from sweeplib.engine.execution.dispatch import dispatched
 from sweeplib.engine.execution.live.case_map import CaseMap
 from sweeplib.engine.execution.probe import Probe
 from sweeplib.engine.execution.progress import RunProgress, Steps, shown_progress
+from sweeplib.engine.execution.queue import Queue
 from sweeplib.engine.simulator import home_of
 from sweeplib.engine.storage.records.jobs import tell
+from sweeplib.engine.storage.store.segment import RUNS
 from sweeplib.errors import SweeplibError
 
 if TYPE_CHECKING:
     from distributed import Client
 
 MOMENT = 1.0
-"""Seconds in which blocks may be listed without a word."""
+"""Seconds in which cases may be listed without a word."""
 SECONDS_A_PROCESS = 0.25
 """Work for which another process is worth while."""
 
 
 class Workload(NamedTuple):
-    """The missing cases of a sweep: the dynamics that have some, their number, and how to list their blocks.
+    """The missing cases of a sweep: the dynamics that have some, their number, and how to list them.
 
-    `blocks` adds new cases to the store and returns the blocks, the costliest first; it is called once. `maps` returns
-    the map of the cases of each dynamics, after that.
+    `queue` returns all of them. `maps` returns the map of the cases of each dynamics.
     """
 
     sweep: Design
     directory: Path
     dynamics: tuple[str, ...]
     cases: int
-    blocks: Callable[[], list[Block]]
+    queue: Callable[[], Queue]
     maps: Callable[[], dict[str, CaseMap]]
 
 
-def by_processes(work: Workload, seconds: float, workers: int | None, *, show: bool) -> None:
+Stored = set[tuple[str, str]]
+"""The dynamics and the names of segments that workers say they have written."""
+
+
+def by_processes(work: Workload, seconds: float, workers: int | None, *, show: bool) -> Stored:
     """Compute all blocks in at most so many processes of this machine: `seconds` of work, too little for a cluster."""
     cluster = cluster_of(work.sweep)
     with ThreadPoolExecutor(1) as beside:
-        blocks = _listed(beside.submit(work.blocks), work, show=show)
+        queue = _listed(beside.submit(work.queue), work, show=show)
     processes = min(1 + int(seconds / SECONDS_A_PROCESS), cluster.expected_workers(workers) or 1)
-    with _progress(work, blocks, processes, show=show) as progress:
+    with _progress(work, queue, processes, show=show) as progress:
         progress.say(f"no cluster is started for {seconds:.1f} s of work")
         memory, module = cluster.worker_memory(workers), home_of(work.sweep.simulator)
-        for block, report in computed_by_processes(blocks, processes, memory, module):
+        stored = Stored()
+        for block, report in computed_by_processes(queue, processes, memory, module):
             progress.advance(block, report)
+            stored.add((block.dynamics, report.segment))
+    return stored
 
 
 def by_cluster(
     work: Workload, on: "Client | int | None", *, show: bool, lasting: "LastingCluster | None" = None
-) -> None:
+) -> Stored:
     """Compute all blocks on a client's cluster, or on the sweep's with so many workers, which may be a lasting one.
 
-    The blocks are listed while the cluster starts.
+    The cases are listed while the cluster starts.
     """
     from sweeplib.engine.execution.live.teller import teller_of
 
     cluster = cluster_of(work.sweep).in_results(work.directory)
     with ThreadPoolExecutor(1) as beside:
-        listing = beside.submit(work.blocks)
+        listing = beside.submit(work.queue)
         expected = cluster.expected_workers(on) if isinstance(on, int | None) else None
         tell(doing="starting the workers")
         start = connected if lasting is None else lasting.connected
         with start(cluster, on) if isinstance(on, int | None) else nullcontext(on) as client:
-            blocks = _listed(listing, work, show=show)
+            queue = _listed(listing, work, show=show)
             performance = work.directory / PERFORMANCE if cluster.performance_report else None
-            sharing = _workers(blocks, client, expected)
-            with performance_kept(client, performance), _progress(work, blocks, sharing, show=show) as progress:
+            sharing = _workers(queue, client, expected)
+            with performance_kept(client, performance), _progress(work, queue, sharing, show=show) as progress:
                 teller = teller_of(client, work, partial(_say, progress))
                 link = dashboard_link(client)
                 page = page_link(link) if link and teller.page else None
@@ -89,7 +97,7 @@ def by_cluster(
                     progress.say(f"this sweep: {page}")
                 done = dispatched(
                     client,
-                    blocks,
+                    queue,
                     partial(_say, progress),
                     cluster.wait_for_workers,
                     expected=expected,
@@ -97,38 +105,41 @@ def by_cluster(
                     probe=_probe(work),
                     submitted=teller.submitted,
                 )
+                stored = Stored()
                 with closing(done):
                     for block, report in done:
                         progress.advance(block, report)
+                        stored.add((block.dynamics, report.segment))
                         teller.done(block, report)
                         teller.tell(progress)
                 teller.tell(progress, ended=True)
+                return stored
 
 
-def _listed(listing: "Future[list[Block]]", work: Workload, *, show: bool) -> list[Block]:
-    """Return the blocks once they are listed; a line says so if that takes a while, as it does for many shapes."""
+def _listed(listing: "Future[Queue]", work: Workload, *, show: bool) -> Queue:
+    """Return the cases once they are listed; a line says so if that takes a while, as it does for many shapes."""
     wait([listing], MOMENT)
     steps = Steps(work.sweep.name if show else None)
-    with nullcontext() if listing.done() else steps.step("adding the new cases to the store"):
+    with nullcontext() if listing.done() else steps.step("listing the cases"):
         return listing.result()
 
 
-def _workers(blocks: list[Block], client: "Client", expected: int | None) -> int:
+def _workers(queue: Queue, client: "Client", expected: int | None) -> int:
     """Return the number of workers that share the work; 0 if it is not known, or if costs of cases are guessed."""
-    if not all(block.measured for block in blocks):
+    if not all(whole.measured for whole in queue.parts):
         return 0
     return sum(client.nthreads().values()) if expected is None else expected
 
 
-def _progress(work: Workload, blocks: list[Block], workers: int, *, show: bool) -> AbstractContextManager[RunProgress]:
-    """Return a context with the progress of the cases of blocks, which some workers share."""
-    return shown_progress(work.sweep.name, work.cases, blocks, workers, show=show)
+def _progress(work: Workload, queue: Queue, workers: int, *, show: bool) -> AbstractContextManager[RunProgress]:
+    """Return a context with the progress of all cases, which some workers share."""
+    return shown_progress(work.sweep.name, work.cases, queue.parts, workers, show=show)
 
 
 def _probe(work: Workload) -> Probe:
     """Return what workers are asked: the folder of the runs, the plugins, and the identity of a case per dynamics."""
     cases = [case for name in work.dynamics for case in work.sweep.probed(name)[:1]]
-    folder = work.directory.resolve() / "runs.zarr"
+    folder = work.directory.resolve() / RUNS
     return Probe.of(str(folder), work.sweep.plugins, ((case, case.identity()) for case in cases))
 
 
@@ -141,10 +152,8 @@ MOST_DEATHS = 3
 """How many processes a block may end: from the second on its cases run one by one, in processes of their own."""
 
 
-def computed_by_processes(
-    blocks: Sequence[Block], workers: int, memory: int, module: str
-) -> Iterator[tuple[Block, BlockReport]]:
-    """Yield each block with its report as it is done; `workers` processes may take `memory` bytes each.
+def computed_by_processes(queue: Queue, workers: int, memory: int, module: str) -> Iterator[tuple[Block, BlockReport]]:
+    """Yield each block of a queue with its report as it is done; `workers` processes may take `memory` bytes each.
 
     The processes import a module before their first block, that of the simulator.
 
@@ -153,13 +162,19 @@ def computed_by_processes(
     idle: SimpleQueue[Child] = SimpleQueue()
     limits = Limits(memory=int(MEMORY_SHARE * memory))
     with ExitStack() as stack:
-        for _ in range(min(workers, len(blocks))):
-            idle.put(stack.enter_context(lent(blocks[0].plugins, module)))
+        for _ in range(workers):
+            idle.put(stack.enter_context(lent(queue.parts[0].plugins, module)))
         pool = ThreadPoolExecutor(workers)
         stack.callback(pool.shutdown, wait=False, cancel_futures=True)
-        running = {pool.submit(_report, block, idle, limits): block for block in blocks}
-        for future in as_completed(running):
-            yield running[future], future.result()
+        running: dict[Future[BlockReport], Block] = {}
+        while running or queue:
+            while queue and len(running) < workers:
+                block = queue.block(workers)
+                running[pool.submit(_report, block, idle, limits)] = block
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                block, report = running.pop(future), future.result()
+                queue.measured(block, report)
+                yield block, report
 
 
 def _report(block: Block, idle: "SimpleQueue[Child]", limits: Limits) -> BlockReport:

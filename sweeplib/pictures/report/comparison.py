@@ -26,7 +26,7 @@ from sweeplib.errors import InputError
 from sweeplib.pictures.figures import FIGURES, write_figure
 from sweeplib.pictures.figures.figure import Figure, requested
 from sweeplib.pictures.report.overview import provenance
-from sweeplib.pictures.report.runs import journals
+from sweeplib.pictures.report.runs import computations
 from sweeplib.pictures.report.write import case_counts, contents_of, page, settings
 from sweeplib.statistics.lost_runs import has_run
 
@@ -230,7 +230,7 @@ def _counts(sweeps: Sweeps, names: Sequence[str]) -> list[tuple[str, dict[str, i
 def _provenance(sweeps: Sweeps, names: Sequence[str]) -> list[tuple[str, str]]:
     """Return the provenance of the sweeps: what they share once, what differs for each of them."""
     lists = [
-        dict(provenance(open_dataset(directory), journals(directory, sweep.runs), settings(sweep), directory))
+        dict(provenance(open_dataset(directory), computations(directory, sweep.runs), settings(sweep), directory))
         for sweep, directory in sweeps
     ]
     pairs = []

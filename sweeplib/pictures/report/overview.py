@@ -15,14 +15,14 @@ from sweeplib.engine.process.terminal import counted, duration
 from sweeplib.networks.problem import PARAMETERS
 from sweeplib.pictures.figures.kit.labels import NAMED, axis_label
 from sweeplib.pictures.report.mathematics import value_text
-from sweeplib.pictures.report.runs import Journal
+from sweeplib.pictures.report.runs import Computation
 
 MOST_VALUES = 12
 
 
 @dataclass(frozen=True)
 class Overview:
-    """A sentence, the main numbers, the processor time by dynamics (None without a journal), the fixed fields."""
+    """A sentence, the main numbers, the processor time by dynamics (None if it is not known), the fixed fields."""
 
     lead: str
     facts: list[tuple[str, str]]
@@ -31,9 +31,9 @@ class Overview:
 
 
 def overview(
-    dataset: xr.Dataset, counts: list[tuple[str, dict[str, int]]], journals: Iterable[Journal], about: str = ""
+    dataset: xr.Dataset, counts: list[tuple[str, dict[str, int]]], computed: Iterable[Computation], about: str = ""
 ) -> Overview:
-    """Return the overview of a sweep, from its dataset, its `case_counts` and the journals of its dynamics.
+    """Return the overview of a sweep, from its dataset, its `case_counts` and how its cases were computed.
 
     Its sentences have their mathematics between dollars.
     """
@@ -42,8 +42,8 @@ def overview(
     varied = [f"{axis_label(dataset[dim])} ({dataset.sizes[dim]})" for dim in several]
     total = sum(sum(cases.values()) for _, cases in counts)
     fine = sum(cases["ok"] for _, cases in counts)
-    journals = list(journals)
-    seconds = [journal.seconds for journal in journals]
+    computed = list(computed)
+    seconds = [some.seconds for some in computed]
     facts = [
         ("cases", f"{total:,}"),
         ("ended ok", f"{fine:,}" if fine < total else "all"),
@@ -88,19 +88,19 @@ def axes(dataset: xr.Dataset) -> list[dict[str, str]]:
 
 
 def provenance(
-    dataset: xr.Dataset, journals: Iterable[Journal], settings: Mapping[str, Any], directory: Path
+    dataset: xr.Dataset, computed: Iterable[Computation], settings: Mapping[str, Any], directory: Path
 ) -> list[tuple[str, str]]:
     """Return the provenance of a dataset as (name, text) pairs; `settings` are settings such as the root seed."""
     attrs = dataset.attrs
-    journals = list(journals)
+    computed = list(computed)
     pairs = [
         ("Authors", attrs.get("creator_name")),
         ("Licence of the results", attrs.get("license")),
         ("Commit of sweeplib", attrs.get("git_commit")),
         ("Packages", attrs.get("versions")),
         ("Processors", attrs.get("processors")),
-        ("Workers", _workers(journals)),
-        ("Cases taken from other sweeps", _copies(journals)),
+        ("Workers", _workers(computed)),
+        ("Cases taken from other sweeps", _copies(computed)),
         ("Digest of the numbers", attrs.get("digest")),
         ("Dataset written", _written(directory / "dataset.done.json")),
         *((key, str(value)) for key, value in settings.items()),
@@ -108,14 +108,14 @@ def provenance(
     return [(label, str(text)) for label, text in pairs if text]
 
 
-def _workers(journals: list[Journal]) -> str:
-    workers = {worker for journal in journals for worker in journal.workers}
+def _workers(computed: list[Computation]) -> str:
+    workers = {worker for some in computed for worker in some.workers}
     hosts = {worker.partition(":")[0] for worker in workers}
     return f"{counted(len(workers), 'process')} on {counted(len(hosts), 'machine')}" if workers else ""
 
 
-def _copies(journals: list[Journal]) -> str:
-    copies = sum((Counter(journal.copies) for journal in journals), Counter[str]())
+def _copies(computed: list[Computation]) -> str:
+    copies = sum((Counter(some.copies) for some in computed), Counter[str]())
     return ", ".join(f"{count:,} of {name}" for name, count in sorted(copies.items()))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,8 +37,8 @@ def _text(numbers: list[int], meanings: list[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Journal:
-    """The content of a dynamics' journal: the processor time of its blocks, one core each, and their workers.
+class Computation:
+    """How the cases of a dynamics were computed: the processor time of their tasks, one core each, and their workers.
 
     copies : the number of cases that were taken from each other sweep, by its name.
     """
@@ -49,19 +48,17 @@ class Journal:
     copies: Mapping[str, int] = field(default_factory=dict)
 
 
-def journals(directory: Path, dynamics: Iterable[str]) -> list[Journal]:
-    """Return the journals of some dynamics in a sweep's directory; empty ones if there is no file."""
-    return [_journal(directory, name) for name in dynamics]
+def computations(directory: Path, dynamics: Iterable[str]) -> list[Computation]:
+    """Return how the stored cases of some dynamics in a sweep's directory were computed."""
+    return [_computation(directory, name) for name in dynamics]
 
 
-def _journal(directory: Path, dynamics: str) -> Journal:
-    """Return what the journal of a dynamics says: seconds, workers, and cases taken from other sweeps."""
-    from sweeplib.engine.storage.records.files import read_lines
-    from sweeplib.engine.storage.store.journal import journal
+def _computation(directory: Path, dynamics: str) -> Computation:
+    from sweeplib.engine.storage.store.run_store import RunStore
+    from sweeplib.engine.storage.store.taking import taken_cases, taken_from
 
-    lines, copies = read_lines(journal(directory, dynamics)), Counter[str]()
-    for line in lines:
-        if "from" in line:
-            copies[str(line["from"]).split("/")[0]] += sum(line["computed"].values())
-    seconds = sum(float(line.get("seconds", 0.0)) for line in lines)
-    return Journal(seconds, frozenset(str(line["worker"]) for line in lines if "worker" in line), copies)
+    store, others = RunStore(directory, dynamics, leave_out_damaged=True), taken_from(directory, dynamics)
+    headers = [segment.header for segment in store.segments if segment.name not in others]
+    seconds = sum(float(header.get("seconds", 0.0)) for header in headers)
+    workers = frozenset(worker for header in headers for worker in header.get("workers", ()))
+    return Computation(seconds, workers, taken_cases(directory, dynamics))

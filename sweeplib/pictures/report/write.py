@@ -15,7 +15,7 @@ from sweeplib.engine.storage.records.jobs import counts_when_done
 from sweeplib.pictures.report.failures import cards, outcomes
 from sweeplib.pictures.report.mathematics import html_label
 from sweeplib.pictures.report.overview import axes, overview, provenance
-from sweeplib.pictures.report.runs import journals
+from sweeplib.pictures.report.runs import computations
 
 if TYPE_CHECKING:
     import jinja2
@@ -50,7 +50,7 @@ def contents_of(sweep: Design, directory: Path) -> dict[str, Any]:
 
     contents = Contents(sweep, directory)
     content, dataset = contents.content(), contents.dataset
-    counts, journal = case_counts(sweep, directory), journals(directory, sweep.runs)
+    counts, computed = case_counts(sweep, directory), computations(directory, sweep.runs)
     failed, main = cards(sweep, directory), headlines(sweep, directory, words=value_label)
     opened = [f'{analysis} = xr.open_zarr("analysis/{analysis}.zarr")' for analysis in contents.analyses]
     opening = "\n".join(["import xarray as xr", "", 'ds = xr.open_zarr("dataset.zarr")', *opened, ""])
@@ -65,8 +65,8 @@ def contents_of(sweep: Design, directory: Path) -> dict[str, Any]:
         ],
         "first": ("Answers", _answers(sweep, directory)),
         "links": [],
-        "overview": overview(dataset, counts, journal, sweep.simulator.about),
-        "provenance": provenance(dataset, journal, settings(sweep), directory),
+        "overview": overview(dataset, counts, computed, sweep.simulator.about),
+        "provenance": provenance(dataset, computed, settings(sweep), directory),
         "counts": counts,
         "axes": axes(dataset),
         "outcomes": outcomes(directory, counts_when_done(directory, sweep.runs)),

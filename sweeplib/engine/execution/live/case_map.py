@@ -11,7 +11,6 @@ from sweeplib.engine.status import Status
 if TYPE_CHECKING:
     from sweeplib.engine.execution.blocks import Block, BlockReport
     from sweeplib.engine.storage.store.inventory import Inventory
-    from sweeplib.engine.storage.store.layout import Layout
 
 MOST_CELLS = 20_000
 """The largest number of cells of a map; with more points than that, a cell holds several of them."""
@@ -36,27 +35,19 @@ class CaseMap:
     before (cells, status) : the number of cases before the run. A case that stands for several points is in one cell.
     """
 
-    def __init__(self, wanted: "Inventory", layouts: Mapping[str, "Layout"]) -> None:
+    def __init__(self, wanted: "Inventory") -> None:
         self._wanted, self._lengths = wanted, wanted.sweep.grid.shape
         self._widths = cell_widths(self._lengths)
-        self._points: dict[str, np.ndarray] = {}
-        self._sizes = {name: layout.block_size for name, layout in layouts.items()}
         self.before = np.zeros((math.prod(map_shape(self._lengths, self._widths)), len(Status)), np.int64)
-        for number, name in enumerate(layouts):
-            here = np.flatnonzero(wanted.layout == number)
-            rows, first = np.unique(wanted.row[here], return_index=True)
-            points = wanted.flat[here[first]] // len(wanted.sweep.seeds)
-            self._points[name] = np.zeros(int(rows.max(initial=-1)) + 1, np.int64)
-            self._points[name][rows] = points
-            np.add.at(self.before, (self._cells(points), wanted.status[here[first]]), 1)
+        np.add.at(self.before, (self._cells(self._points(wanted.distinct)), wanted.status[wanted.distinct]), 1)
 
     def cells(self, block: "Block") -> np.ndarray:
         """Return the cells of the cases of a block."""
-        return self._cells(self._points_of(block))
+        return self._cells(self._points(block.places))
 
-    def _points_of(self, block: "Block") -> np.ndarray:
-        first = block.number * self._sizes[block.layout]
-        return self._points[block.layout][first + np.asarray(block.positions)]
+    def _points(self, places: np.ndarray) -> np.ndarray:
+        """Return the points of cases, by their places in the inventory."""
+        return self._wanted.flat[places] // len(self._wanted.sweep.seeds)
 
     def _cells(self, points: np.ndarray) -> np.ndarray:
         """Return the cells of points, by their flat indices over the grid."""
@@ -68,12 +59,12 @@ class CaseMap:
 
     def along(self, block: "Block", axis: str, at: Mapping[str, int]) -> tuple[np.ndarray, np.ndarray]:
         """Return the places along an axis, and the positions, of a block's cases at the given places of other axes."""
-        dims, points = self._wanted.sweep.grid.dims, self._points_of(block)
+        dims, points = self._wanted.sweep.grid.dims, self._points(block.places)
         places = dict(zip(dims, np.unravel_index(points, self._lengths), strict=True))
         chosen = np.ones(len(points), bool)
         for name, place in at.items():
             chosen &= places[name] == place
-        return places[axis][chosen], np.asarray(block.positions)[chosen]
+        return places[axis][chosen], np.flatnonzero(chosen)
 
     def coordinates(self, identity: str) -> str:
         """Return the swept values and the seed of a case, by its identity in hexadecimal digits, in words."""
@@ -84,11 +75,11 @@ class CaseMap:
 
     def changes(self, block: "Block", report: "BlockReport") -> tuple[np.ndarray, np.ndarray]:
         """Return the cell and the status of each case of a block that is done."""
-        status = np.full(max(block.positions) + 1, Status.ok, np.uint8)
+        status = np.full(len(block), Status.ok, np.uint8)
         for name, runs in report.not_ok.items():
             for first, last in runs:
                 status[first : last + 1] = Status[name]
-        return self.cells(block), status[np.asarray(block.positions)]
+        return self.cells(block), status
 
 
 def in_words(value: Any) -> str:

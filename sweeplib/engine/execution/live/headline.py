@@ -4,6 +4,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,12 +16,12 @@ from sweeplib.engine.execution.live.graph import ResultCurve, ResultCurves
 from sweeplib.engine.hints import Headline
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.records.files import DamageError
+from sweeplib.engine.storage.store.segment import Segment, segment_path
 
 if TYPE_CHECKING:
     from sweeplib.engine.design.axis import Axis
-    from sweeplib.engine.execution.blocks import Block
+    from sweeplib.engine.execution.blocks import Block, BlockReport
     from sweeplib.engine.execution.work import Workload
-    from sweeplib.engine.storage.store.layout import Layout
 
 SECONDS_TO_READ, SECONDS_AT_THE_END = 0.02, 0.5
 """How long blocks are read for one news, and for the last one."""
@@ -48,34 +49,33 @@ class HeadlineCurves:
         self._recording = work.sweep.recording
         self._headline: Headline | None = None
         self._values: dict[str, dict[int, list[np.ndarray]]] = {}
-        self._waiting: deque[Block] = deque()
+        self._waiting: deque[tuple[Block, str]] = deque()
 
-    def add(self, block: "Block") -> None:
+    def add(self, block: "Block", report: "BlockReport") -> None:
         """Take note of a block that is done."""
-        if self._axis is not None:
-            self._waiting.append(block)
+        if self._axis is not None and not report.stored:
+            self._waiting.append((block, report.segment))
 
     def curves(self, *, ended: bool) -> ResultCurves | None:
         """Read blocks for a while, and return the curves; None without any value."""
         until = time.monotonic() + (SECONDS_AT_THE_END if ended else SECONDS_TO_READ)
         while self._waiting and time.monotonic() < until:
-            self._read(self._waiting.popleft())
+            self._read(*self._waiting.popleft())
         if self._axis is None or self._headline is None or not self._values:
             return None
         by_name = {name: self._curve(self._values[name], self._axis) for name in self._maps if name in self._values}
         log_x = logarithmic(np.array(self._axis.values, float))
         return ResultCurves(self._axis.name, self._headline.title, self._at, of=by_name, log_x=log_x)
 
-    def _read(self, block: "Block") -> None:
+    def _read(self, block: "Block", name: str) -> None:
         """Take the values of a block that is done, of those of its cases that are at the middle of the other axes."""
         assert self._axis is not None
         places, positions = self._maps[block.dynamics].along(block, self._axis.name, self._middle)
         if not len(places):
             return
         try:
-            layout = block.open()
-            values = self._values_of(layout, block.number)
-            status = layout.status(layout.block(block.number))[positions]
+            segment = Segment(segment_path(Path(block.directory), block.dynamics, name))
+            values, status = self._values_of(segment), segment.status[positions]
         except (DamageError, OSError):  # a file system that does not show it here yet
             return
         if values is None:
@@ -85,16 +85,16 @@ class HeadlineCurves:
         for place in np.unique(places[ended]).tolist():
             results.setdefault(place, []).append(values[ended & (places == place)])
 
-    def _values_of(self, layout: "Layout", number: int) -> np.ndarray | None:
-        """Return the values of the rows of a block; None if it has none.
+    def _values_of(self, segment: Segment) -> np.ndarray | None:
+        """Return the values of the rows of a segment; None if it has none.
 
         They are infinite for a run that did not exit or diverged, NaN for one that is lost: it failed, or was stopped.
         """
-        headline = layout.simulator.hints.headline(self._recording, layout.variables)
+        headline = segment.simulator.hints.headline(self._recording, segment.variables)
         if headline is None:
             return None
         self._headline = headline
-        last, status = _last(layout.block_data(headline.variable, number)), layout.status(layout.block(number))
+        last, status = _last(segment.data(headline.variable)), segment.status
         if headline.is_passage:
             return np.where(np.isnan(last) & np.isin(status, (Status.ok, Status.diverged)), np.inf, last)
         return np.where(status == Status.diverged, np.inf, last)

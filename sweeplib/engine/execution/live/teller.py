@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from sweeplib.engine.execution.blocks import Block, BlockReport
-    from sweeplib.engine.execution.dispatch import Task
     from sweeplib.engine.execution.work import Workload
 
 SECONDS_BETWEEN_NEWS = 1.0
@@ -40,8 +39,8 @@ class Silent:
 
     page = False
 
-    def submitted(self, tasks: "Mapping[str, Task]") -> None:
-        """Take note of new tasks."""
+    def submitted(self, blocks: "Mapping[str, Block]") -> None:
+        """Take note of new blocks, by the keys of their tasks."""
 
     def done(self, block: "Block", report: "BlockReport") -> None:
         """Take note of a block that is done."""
@@ -69,7 +68,7 @@ class Teller(Silent):
         self._headline = HeadlineCurves(work, self._maps)
         rounds = rounds_of(work.sweep, work.directory) if work.sweep.questions else None
         self._answers = list(rounds.answers) if rounds else []
-        self._tasks: dict[str, Task] = {}
+        self._submitted: dict[str, Block] = {}
         self._ended: list[tuple[Block, BlockReport]] = []
         self._next, self._lost = float("-inf"), False
         grid = work.sweep.grid
@@ -82,9 +81,9 @@ class Teller(Silent):
             RunBeginning(self._run, client.id, work.sweep.name, str(work.directory.resolve()), axes, maps)
         )
 
-    def submitted(self, tasks: "Mapping[str, Task]") -> None:
-        """Take note of new tasks."""
-        self._tasks |= tasks
+    def submitted(self, blocks: "Mapping[str, Block]") -> None:
+        """Take note of new blocks, by the keys of their tasks."""
+        self._submitted |= blocks
 
     def done(self, block: "Block", report: "BlockReport") -> None:
         """Take note of a block that is done."""
@@ -109,14 +108,14 @@ class Teller(Silent):
 
     def _news(self, progress: RunProgress, *, ended: bool) -> News:
         """Return what is new since the last news."""
-        tasks, self._tasks = self._tasks, {}
+        blocks, self._submitted = self._submitted, {}
         done, self._ended = self._ended, []
-        for block, _ in done:
-            self._headline.add(block)
+        for block, report in done:
+            self._headline.add(block, report)
         return News(
             self._run,
             {name: self._changes(name, done) for name in self._maps},
-            {key: self._cells(task) for key, task in tasks.items()},
+            {key: self._cells(block) for key, block in blocks.items()},
             _totals(progress),
             {name: _pace(progress.forecasts[name]) for name in self._maps},
             self._reasons.rows(self._maps),
@@ -131,11 +130,8 @@ class Teller(Silent):
         cells, status = (np.concatenate(parts) for parts in zip(empty, *changes, strict=True))
         return changed(cells, status)
 
-    def _cells(self, task: "Task") -> dict[str, np.ndarray]:
-        by_dynamics: dict[str, list[np.ndarray]] = {}
-        for block in task:
-            by_dynamics.setdefault(block.dynamics, []).append(self._maps[block.dynamics].cells(block))
-        return {name: np.unique(np.concatenate(cells)) for name, cells in by_dynamics.items()}
+    def _cells(self, block: "Block") -> dict[str, np.ndarray]:
+        return {block.dynamics: np.unique(self._maps[block.dynamics].cells(block))}
 
 
 class _Reasons:

@@ -1,4 +1,4 @@
-"""Conversion of the run store `runs.zarr` to the labelled dataset `dataset.zarr`, reproducible to the byte."""
+"""Conversion of the run store, `runs/`, to the labelled dataset `dataset.zarr`, reproducible to the byte."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -20,18 +20,16 @@ from sweeplib.engine.storage.dataset.folder import GroupWriter, plain, written_d
 from sweeplib.engine.storage.dataset.results import Region, Results, region_of, results_of_all
 from sweeplib.engine.storage.records.artefacts import DATASET, EXECUTION_KEYS, made_from
 from sweeplib.engine.storage.records.config_files import write_complete_config
-from sweeplib.engine.storage.records.files import read_lines
 from sweeplib.engine.storage.records.locks import writer_lock
 from sweeplib.engine.storage.records.provenance import CREDITS, git_commit, versions
 from sweeplib.engine.storage.records.readme import write_readme
-from sweeplib.engine.storage.store.journal import journal
 
 
 def finalise(sweep: Design, directory: Path) -> Path:
     """Write the sweep's dataset under `directory`, its done.json, complete config and README.md; return its path.
 
     InputError if a case is missing, DamageError if a case cannot be read. The bytes of the dataset depend only on the
-    config and on the numerics, not on block sizes, workers, crashes, or the order in which the sweep grew. One variable
+    config and on the numerics, not on tasks, workers, crashes, or the order in which the sweep grew. One variable
     of one dynamics is in memory at a time.
     """
     path = directory / DATASET
@@ -149,8 +147,8 @@ def _attributes(sweep: Design, directory: Path, results: Mapping[str, Results]) 
     digest = hashlib.blake2b(digest_size=16)
     for of_run in results.values():
         digest.update(of_run.wanted.ids.tobytes())
-    journals = (read_lines(journal(directory, run)) for run in sweep.runs)
-    processors = {str(entry["cpu"]) for journal in journals for entry in journal if "cpu" in entry}
+    used = (rows.segment for of_run in results.values() for rows in of_run.used)
+    processors = {name for segment in used for name in segment.processors}
     credited = zip(CREDITS, ("; ".join(sweep.authors), sweep.licence), strict=True)
     return {
         "title": sweep.name,

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import zarr
+from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.files.regular_files import file_bytes
@@ -21,10 +22,11 @@ from sweeplib.engine.storage.dataset.stores import LinkingStore, RegularStore, V
 from sweeplib.engine.storage.dataset.versions import FOLDER, present_folder, replacement
 from sweeplib.engine.storage.records.files import write_json
 from sweeplib.engine.storage.records.manifest import Manifest, manifest_path
-from sweeplib.engine.storage.store.layout_files import COMPRESSORS
 from sweeplib.engine.variable import stored_attributes
 from sweeplib.errors import InputError, SweeplibError
 
+COMPRESSORS = (ZstdCodec(level=0), Crc32cCodec())
+"""The compressors of all arrays: zarr's default, then the checksum of the compressed bytes."""
 CHUNK_BYTES = 16 * 2**20
 """Arrays up to this number of bytes are one chunk, and one file."""
 Opened = tuple[VersionStore | Path, Path, str]

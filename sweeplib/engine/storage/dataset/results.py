@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,9 +14,8 @@ from sweeplib.engine.status import Status
 from sweeplib.engine.storage.records.files import DamageError
 from sweeplib.engine.storage.records.locks import free_writer
 from sweeplib.engine.storage.store.inventory import Inventory, inventory
-from sweeplib.engine.storage.store.layout import Layout
-from sweeplib.engine.storage.store.rows import by_block
 from sweeplib.engine.storage.store.run_store import RunStore
+from sweeplib.engine.storage.store.segment import Segment, fill_value
 from sweeplib.engine.variable import END_STATE
 from sweeplib.errors import InputError
 
@@ -27,39 +26,45 @@ class StoredVariable:
 
     dims: tuple[str, ...]
     dtype: np.dtype
-    fill_value: Any
     attributes: Mapping[str, Any]
+
+
+class Rows(NamedTuple):
+    """The needed rows (n,) of a segment, ascending, and the flat indices (n,) of their cases."""
+
+    segment: Segment
+    rows: np.ndarray
+    flat: np.ndarray
 
 
 @dataclass(frozen=True)
 class Results:
     """The rows of one dynamics that a sweep needs, all of them done."""
 
-    layouts: list[Layout]
+    used: list[Rows]
     wanted: Inventory
-    _placed: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
-
-    @cached_property
-    def used(self) -> list[tuple[int, Layout]]:
-        """Return the layouts that have a needed row, with their numbers."""
-        return [(int(number), self.layouts[number]) for number in np.unique(self.wanted.layout)]
 
     def groups(self) -> set[str]:
         """Return the names of the groups of cases that have a variable whose shape not all cases share."""
         return {
-            layout.group for _, layout in self.used if not all(_is_shared(layout, name) for name in _recorded(layout))
+            some.group for some in self._layouts.values() if not all(_is_shared(some, name) for name in _recorded(some))
         }
 
-    def of_group(self, group: str | None) -> list[tuple[int, Layout]]:
-        """Return the layouts of one group that have a needed row, or of all, with their numbers."""
-        return self.used if group is None else self._layouts_by_group.get(group, [])
+    @cached_property
+    def _layouts(self) -> dict[str, Segment]:
+        """A segment of each layout: all others of it have the same variables."""
+        return {rows.segment.layout: rows.segment for rows in self.used}
+
+    def of_group(self, group: str | None) -> list[Rows]:
+        """Return the needed rows of one group, or all."""
+        return self.used if group is None else self._by_group.get(group, [])
 
     @cached_property
-    def _layouts_by_group(self) -> dict[str, list[tuple[int, Layout]]]:
-        layouts: dict[str, list[tuple[int, Layout]]] = {}
-        for number, layout in self.used:
-            layouts.setdefault(layout.group, []).append((number, layout))
-        return layouts
+    def _by_group(self) -> dict[str, list[Rows]]:
+        by_group: dict[str, list[Rows]] = {}
+        for rows in self.used:
+            by_group.setdefault(rows.segment.group, []).append(rows)
+        return by_group
 
     def variables(self, group: str | None) -> dict[str, StoredVariable]:
         """Return the recorded variables: those that all shapes share, or the others of one group."""
@@ -67,43 +72,29 @@ class Results:
 
     @cached_property
     def _variables(self) -> dict[str | None, dict[str, StoredVariable]]:
-        last: dict[str | None, dict[str, Layout]] = {}
-        for _, layout in self.used:
-            for name in _recorded(layout):
-                last.setdefault(None if _is_shared(layout, name) else layout.group, {})[name] = layout
+        last: dict[str | None, dict[str, Segment]] = {}
+        for segment in self._layouts.values():
+            for name in _recorded(segment):
+                last.setdefault(None if _is_shared(segment, name) else segment.group, {})[name] = segment
         return {
-            group: {name: _variable(layout, name) for name, layout in those.items()} for group, those in last.items()
+            group: {name: _variable(segment, name) for name, segment in those.items()} for group, those in last.items()
         }
 
     def inner_sizes(self, group: str | None) -> set[tuple[str, int]]:
         """Return the dimensions of `variables` with every length that occurs; the number of particles may vary."""
         names = self.variables(group)
-        layouts = [layout for _, layout in self.of_group(group)]
-        arrays = [
-            (layout.variables[name], layout.array(name))
-            for layout in layouts
-            for name in names
-            if name in layout.variables
-        ]
-        return {size for dims, array in arrays for size in zip(dims, array.shape[1:], strict=True)}
-
-    def rows_and_places(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the needed rows (n,) of a layout, ascending, and the flat indices (n,) of their cases."""
-        if number not in self._placed:
-            here = np.flatnonzero(self.wanted.layout == number)
-            here = here[np.argsort(self.wanted.row[here], kind="stable")]
-            self._placed[number] = self.wanted.row[here], self.wanted.flat[here]
-        return self._placed[number]
+        segments = [some for some in self._layouts.values() if group is None or some.group == group]
+        arrays = [(some, name) for some in segments for name in names if name in some.variables]
+        return {size for some, name in arrays for size in zip(some.dims(name), some.shape(name), strict=True)}
 
     @property
     def simulators(self) -> list[str]:
-        """Return the dynamics of the layouts."""
-        return sorted({str(layout.shared["dynamics"]) for _, layout in self.used})
+        """Return the dynamics of the segments."""
+        return sorted({str(segment.shared["dynamics"]) for segment in self._layouts.values()})
 
     def cases_of(self, group: str | None) -> np.ndarray:
         """Return the flat indices over (grid, seed) of the cases of one group, or of all."""
-        flat = [np.empty(0, np.int64), *(self.rows_and_places(number)[1] for number, _ in self.of_group(group))]
-        return np.concatenate(flat)
+        return np.concatenate([np.empty(0, np.int64), *(rows.flat for rows in self.of_group(group))])
 
 
 @dataclass(frozen=True)
@@ -133,16 +124,13 @@ class Region:
         """Return a variable of one dynamics, for the cases of one group or all, over this region.
 
         The array has these `sizes` along the variable's own dimensions. It has the fill value where there is no case,
-        and beyond the length of a case's own dimensions. One block of the run store is in memory at a time.
+        and beyond the length of a case's own dimensions. One segment is in memory at a time.
         """
-        values = np.full((int(np.prod(self.sizes)), *sizes), variable.fill_value, variable.dtype)
-        for number, layout in results.of_group(group):
-            if name in layout.variables:
-                rows, flat = results.rows_and_places(number)
-                inside = self.inside(flat)
-                inner: tuple[Any, ...] = tuple(slice(size) for size in layout.array(name).shape[1:])
-                for block, some, positions in by_block(rows, layout.block_size):
-                    values[(inside[some], *inner)] = layout.block_data(name, block)[positions]
+        values = np.full((int(np.prod(self.sizes)), *sizes), fill_value(variable.dtype), variable.dtype)
+        for segment, rows, flat in results.of_group(group):
+            if name in segment.variables:
+                inner: tuple[Any, ...] = tuple(slice(size) for size in segment.shape(name))
+                values[(self.inside(flat), *inner)] = segment.data(name)[rows]
         return values.reshape(*self.sizes, *sizes)
 
     def status(self, results: Results) -> np.ndarray:
@@ -154,8 +142,8 @@ class Region:
     def simulators(self, results: Results, names: Sequence[str]) -> np.ndarray:
         """Return the number of the dynamics that ran each point, of `names` from 1; 0 where there is no case."""
         numbers = np.zeros(self.sizes, np.uint8)
-        for number, layout in results.used:
-            numbers.flat[results.rows_and_places(number)[1]] = 1 + names.index(layout.shared["dynamics"])
+        for segment, _, flat in results.used:
+            numbers.flat[flat] = 1 + names.index(segment.shared["dynamics"])
         return numbers.max(axis=-1)
 
 
@@ -166,8 +154,6 @@ def results_of(sweep: Design, dynamics: str, directory: Path) -> Results:
     """
     try:
         store = RunStore(directory, dynamics)
-        for layout in store.layouts.values():
-            layout.check_index()
         wanted = replace(inventory(sweep, dynamics, store), points=None)
     except DamageError:
         _forget_done(directory, dynamics)
@@ -178,7 +164,8 @@ def results_of(sweep: Design, dynamics: str, directory: Path) -> Results:
         problem = f"{missing} cases of {dynamics} have not been run yet"
         expected = "`sweeplib sweep CONFIG` or `sweeplib run CONFIG` first, again if the config changed meanwhile"
         raise InputError(problem, file=directory, expected=expected)
-    return Results(list(store.layouts.values()), wanted)
+    used = [Rows(store.segments[number], rows, wanted.flat[places]) for number, rows, places in wanted.by_segment()]
+    return Results(used, wanted)
 
 
 def results_of_all(sweep: Design, directory: Path) -> dict[str, Results]:
@@ -192,13 +179,13 @@ def _joined(law: str, parts: list[Results]) -> Results:
     """Return the results of several runs, at different points, as those of one."""
     if len(parts) == 1:
         return parts[0]
-    layouts, wanted = [layout for results in parts for layout in results.layouts], [results.wanted for results in parts]
-    first = np.cumsum([0, *(len(results.layouts) for results in parts)]).tolist()
-    numbers = [inventory.layout + number for inventory, number in zip(wanted, first, strict=False)]
-    ids, flat, row, status = (
-        np.concatenate([getattr(inventory, name) for inventory in wanted]) for name in ("ids", "flat", "row", "status")
+    wanted = [results.wanted for results in parts]
+    ids, flat, status = (
+        np.concatenate([getattr(cases, name) for cases in wanted]) for name in ("ids", "flat", "status")
     )
-    return Results(layouts, Inventory(wanted[0].sweep, law, ids, flat, np.concatenate(numbers), row, status))
+    nowhere = np.full(len(ids), -1, np.int32)  # their segments are of different stores
+    used = [rows for results in parts for rows in results.used]
+    return Results(used, Inventory(wanted[0].sweep, law, ids, flat, nowhere, nowhere, status))
 
 
 def _forget_done(directory: Path, dynamics: str) -> None:
@@ -217,19 +204,19 @@ def region_of(sweep: Design, cases: Iterable[np.ndarray] | None = None) -> Regio
     return Region(dims, shape, {dim: np.unique(at) for dim, at in zip(dims, index, strict=True)})
 
 
-def _recorded(layout: Layout) -> list[str]:
-    """Return the variables of a layout that datasets have."""
-    return [name for name in layout.variables if name != END_STATE]
+def _recorded(segment: Segment) -> list[str]:
+    """Return the variables of a segment that datasets have."""
+    return [name for name in segment.variables if name != END_STATE]
 
 
-def _is_shared(layout: Layout, name: str) -> bool:
-    """Return whether a variable of a layout has the same shape in all groups of cases."""
-    return layout.simulator.shares(layout.variables[name])
+def _is_shared(segment: Segment, name: str) -> bool:
+    """Return whether a variable of a segment has the same shape in all groups of cases."""
+    return segment.simulator.shares(segment.dims(name))
 
 
-def _variable(layout: Layout, name: str) -> StoredVariable:
-    array = layout.array(name)
-    dims = tuple(layout.variables[name])
+def _variable(segment: Segment, name: str) -> StoredVariable:
+    described = segment.variables[name]
     # a label that was edited since the cases ran makes no new cases
-    labels = layout.simulator.own_labels().get(name, {})
-    return StoredVariable(dims, array.dtype, array.fill_value, {**array.attrs.asdict(), **labels})
+    labels = segment.simulator.own_labels().get(name, {})
+    dtype = np.dtype(described["dtype"])
+    return StoredVariable(tuple(described["dims"]), dtype, {**described["attrs"], **labels})

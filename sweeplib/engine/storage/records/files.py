@@ -24,7 +24,7 @@ from uuid import uuid4
 import google_crc32c
 
 from sweeplib.engine.files.regular_files import IrregularFileError, descriptor, file_bytes, open_bytes
-from sweeplib.engine.storage.records.links import linked
+from sweeplib.engine.storage.records.links import linked, refuse_links
 from sweeplib.errors import SweeplibError
 
 CHECKSUM = "checksum"
@@ -187,7 +187,8 @@ def remove_own(folder: Path, is_own: Callable[[str], bool]) -> None:
 
 
 def remove_files(directory: Path, files: Sequence[Path]) -> None:
-    """Remove files below a directory, and the folders there that are then empty."""
+    """Remove files below a directory, and the folders there that are then empty; InputError for one behind a link."""
+    refuse_links(directory, *(path.parent for path in files))
     for path in files:
         path.unlink(missing_ok=True)
     folders = {folder for path in files for folder in path.parents if directory in folder.parents}

@@ -121,12 +121,11 @@ def driver_lock(directory: Path, dynamics: str) -> Iterator[None]:
 
     A holder whose parent (for example Snakemake) was killed is doing the same work: the call prints a line on standard
     error and waits for it. So it does in what a command started that has the lock of the sweep: nobody else works then.
-    InputError for a link in the place of a layout of the dynamics or of one of its arrays.
+    InputError for a link in the place of the segments of the dynamics.
     """
     record, does = directory / "locks" / f"{dynamics}.holder.json", f"runs {dynamics}"
     reported = False
-    store = directory / "runs.zarr" / dynamics
-    refuse_links(directory, store, *store.glob("*/*"))
+    refuse_links(directory, directory / "runs" / dynamics)
     with at_work(directory, does):
         while True:
             with _file_lock(_lock_path(directory, dynamics), fcntl.LOCK_EX, PATIENCE) as is_held:
@@ -153,10 +152,13 @@ def free_writer(directory: Path, name: str) -> AbstractContextManager[bool]:
 
 
 class BlockMark:
-    """Whether a process began a block `before` and died; a file next to the lock records this."""
+    """Whether a process began a block `before` and died; a file next to the lock records this.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    again : whether the block was handed out before, so that its cases may be done.
+    """
+
+    def __init__(self, path: Path, *, again: bool) -> None:
+        self._path, self.again = path, again
         self.before = path.exists()
 
     @contextmanager
@@ -173,11 +175,14 @@ class BlockMark:
 def block_lock(directory: Path, name: str) -> Iterator[BlockMark]:
     """A context that holds the write lock of block `name`; yields a `BlockMark`.
 
-    Waits for a writer of an earlier driver: two writers in one chunk lose data. Waits for one that deletes, too.
+    Waits for a worker of an earlier driver that computes the same cases, and for one that deletes.
     """
     lock = _lock_path(directory, name)
     with _file_lock(_lock_path(directory, FOLDER), fcntl.LOCK_SH), _file_lock(lock, fcntl.LOCK_EX):
-        yield BlockMark(lock.with_suffix(".begun"))
+        again = lock.stat().st_size > 0
+        if not again:
+            lock.write_text("handed out\n")
+        yield BlockMark(lock.with_suffix(".begun"), again=again)
 
 
 def remove_block_locks(directory: Path, dynamics: str) -> None:

@@ -30,7 +30,7 @@ ds = xr.open_zarr("dataset.zarr")  # or any other reader of zarr v3; sweeplib is
 | `report/index.html` | figures, tables and origin of the numbers, for a browser, without a network |
 | `figures/`, `analysis/` | each figure as PDF and PNG; what they draw, as zarr |
 | `config.yaml` | the complete config |
-| `runs.zarr`, `journal/`, `*.json` | the runs themselves and records, from which sweeplib goes on |
+| `runs/`, `journal/`, `*.json` | the runs themselves and records, from which sweeplib goes on |
 
 ## How to go on
 

@@ -1,8 +1,8 @@
-"""The identities of a large sweep's cases in a file, `inventory/<dynamics>.npz`: they take seconds to compute.
+"""The identities of a large sweep's cases, and where these are stored, in a file: both take seconds to find out.
 
-The file is used only for the sweep that it was made for: it has a digest of its description, of identities at some
-points, and of the code of sweeplib. Positions in the run store are compared to the identities there. If the file is
-lost, damaged or of another sweep, everything is computed again.
+The file `inventory/<dynamics>.npz` is used only for the sweep that it was made for: it has a digest of its description,
+of identities at some points, and of the code of sweeplib. If it is lost, damaged or of another sweep, they are computed
+again. Positions are those in segments with some names, which never change: they hold as long as these are the segments.
 """
 
 import hashlib
@@ -17,7 +17,6 @@ import numpy as np
 from sweeplib.engine.code.sources import package_digest
 from sweeplib.engine.files.regular_files import open_bytes
 from sweeplib.engine.storage.records.files import partial, remove_partials
-from sweeplib.engine.storage.store.run_store import RunStore
 
 if TYPE_CHECKING:
     from sweeplib.engine.design.design import Design
@@ -31,45 +30,47 @@ _UNREADABLE = (OSError, ValueError, KeyError, BadZipFile, EOFError, zlib.error, 
 """What reading a damaged file may raise."""
 
 
-class CasePositions(NamedTuple):
-    """Identities, flat indices, and positions in the store (n,), of the n cases of one dynamics of a sweep."""
+class WantedCases(NamedTuple):
+    """The n cases of one dynamics of a sweep: identities, flat indices over (grid, seed), positions, and status (n,).
+
+    names : of the segments in which they were looked up.
+    """
 
     ids: np.ndarray
     flat: np.ndarray
-    layout: np.ndarray
+    segment: np.ndarray
     row: np.ndarray
+    status: np.ndarray
+    names: list[str]
 
 
-def write_identities(sweep: "Design", store: RunStore, cases: CasePositions) -> None:
+def write_identities(sweep: "Design", dynamics: str, directory: Path, cases: WantedCases) -> None:
     """Write the file for a sweep, if it is large and its folder exists."""
-    if len(cases.ids) < FEWEST or not store.directory.exists():
+    if len(cases.ids) < FEWEST or not directory.exists():
         return
-    path = _path(store)
+    path = _path(directory, dynamics)
     with suppress(OSError):  # without the file everything works, only slower
         path.parent.mkdir(exist_ok=True)
         remove_partials(path)
         beside = partial(path)
-        names = np.array(list(store.layouts), "U") if store.layouts else np.empty(0, "U1")
-        key = np.array(_key(sweep, store.dynamics))
         with beside.open("wb") as file:
-            np.savez(file, key=key, names=names, ids=cases.ids, flat=cases.flat, layout=cases.layout, row=cases.row)
+            texts = {"key": np.array(_key(sweep, dynamics)), "names": np.array(cases.names, "U")}
+            np.savez(file, **cases._asdict() | texts)
         beside.replace(path)
 
 
-def read_identities(sweep: "Design", store: RunStore) -> CasePositions | None:
-    """Return what the file has, with positions in the present store; None without a file for the present sweep."""
-    path = _path(store)
+def read_identities(sweep: "Design", dynamics: str, directory: Path) -> WantedCases | None:
+    """Return what the file has; None without a file for the present sweep."""
+    path = _path(directory, dynamics)
     if not path.exists():
         return None
     try:
         with open_bytes(path) as opened, np.load(opened, allow_pickle=False) as file:
-            if str(file["key"]) != _key(sweep, store.dynamics):
+            if str(file["key"]) != _key(sweep, dynamics):
                 return None
-            cases = CasePositions(file["ids"], file["flat"], file["layout"], file["row"])
-            names = file["names"].tolist()
+            return WantedCases(**{name: file[name] for name in WantedCases._fields} | {"names": file["names"].tolist()})
     except _UNREADABLE:
         return None
-    return _checked_positions(store, cases, names)
 
 
 def identity_files(directory: Path) -> list[Path]:
@@ -95,24 +96,8 @@ def is_of(path: Path, sweep: "Design") -> bool:
         return False
 
 
-def _checked_positions(store: RunStore, cases: CasePositions, names: list[str]) -> CasePositions:
-    """Return the cases with positions that are true: remembered ones are checked, all others are looked up."""
-    layout, row = np.full(len(cases.ids), -1, np.int32), np.full(len(cases.ids), -1, np.int32)
-    numbers = {name: number for number, name in enumerate(store.layouts)}
-    for number, name in enumerate(names):
-        if name in numbers:
-            ids = store.layouts[name].ids
-            here = np.flatnonzero((cases.layout == number) & (cases.row < len(ids)))
-            here = here[ids[cases.row[here]] == cases.ids[here]]
-            layout[here], row[here] = numbers[name], cases.row[here]
-    unknown = np.flatnonzero(layout < 0)
-    if len(unknown):
-        layout[unknown], row[unknown] = store.locate(cases.ids[unknown])
-    return CasePositions(cases.ids, cases.flat, layout, row)
-
-
-def _path(store: RunStore) -> Path:
-    return store.directory / FOLDER / f"{store.dynamics}.npz"
+def _path(directory: Path, dynamics: str) -> Path:
+    return directory / FOLDER / f"{dynamics}.npz"
 
 
 def _key(sweep: "Design", dynamics: str) -> str:

@@ -1,5 +1,6 @@
 """Inventory: the cases of one dynamics that a sweep needs, and their state in the run store, as columns."""
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.engine.base.table import Column
-from sweeplib.engine.cases import Cases
+from sweeplib.engine.cases import Case, Cases
+from sweeplib.engine.groups import group_name
 from sweeplib.engine.status import Status
-from sweeplib.engine.storage.store.identity_file import CasePositions, read_identities, write_identities
-from sweeplib.engine.storage.store.layout import cost_class, layout_name
-from sweeplib.engine.storage.store.run_store import RunStore, first_places, whole
+from sweeplib.engine.storage.store.earlier_store import has_earlier_store
+from sweeplib.engine.storage.store.identity_file import WantedCases, read_identities, write_identities
+from sweeplib.engine.storage.store.run_store import RunStore, by_segment, first_places, whole
 
 if TYPE_CHECKING:
     from sweeplib.engine.design.design import Design, RunPoints
@@ -24,13 +26,30 @@ AT_ONCE = 4096
 """The number of points whose identities are computed together."""
 
 
+def cost_class(work: float | np.ndarray) -> Any:
+    """Return floor(log4(work)), of one or of each of n, from the exponent's bits, so that all machines agree."""
+    return np.maximum(0, np.frexp(work)[1] - 1) // 2
+
+
+def layout_name(case: Case, work: float) -> str:
+    """Return the name of the layout of a case of this work: a readable part and a hash of the shared fields.
+
+    The shared fields include the names, dimensions, shapes and types of the recorded variables.
+    """
+    stored = case.simulator.variables(case).items()
+    variables = [(name, variable.dims, variable.shape, str(variable.dtype)) for name, variable in stored]
+    shared = repr((case.shape, case.root_seed, case.pair_by, variables))
+    digest = hashlib.blake2b(shared.encode(), digest_size=6).hexdigest()
+    return f"{group_name(case.simulator.group(case))}_w{cost_class(work)}-{digest}"
+
+
 @dataclass(frozen=True)
 class Inventory:
     """The n cases of one dynamics that a sweep needs, in the sweep's order, all seeds of a point together.
 
     ids (n,) : identities, 16 bytes each.
     flat (n,) : flat indices over (grid dims, seed).
-    layout, row (n,) : positions in the store, -1 where a case is not there.
+    segment, row (n,) : positions in the store, -1 where a case is not there.
     status (n,) : their status.
     points : the points, if they were made for the identities.
     """
@@ -39,7 +58,7 @@ class Inventory:
     dynamics: str
     ids: np.ndarray
     flat: np.ndarray
-    layout: np.ndarray
+    segment: np.ndarray
     row: np.ndarray
     status: np.ndarray
     points: "RunPoints | None" = None
@@ -68,46 +87,31 @@ class Inventory:
         }
         return {name: self.column(name).tolist() for name in names} | others
 
+    @cached_property
+    def distinct(self) -> np.ndarray:
+        """The first place (m,) of each different case, ascending."""
+        return first_places(self.ids)
+
     def counts(self) -> dict[str, int]:
         """Return the number of different cases with each status."""
-        status = np.concatenate([*self._stored_status(), np.full(self._unknown, Status.missing, np.uint8)])
-        numbers = np.bincount(status, minlength=len(Status))
+        numbers = np.bincount(self.status[self.distinct], minlength=len(Status))
         return {state.name: int(numbers[state]) for state in Status}
 
-    def _stored_status(self) -> Iterator[np.ndarray]:
-        """Yield the status of the different cases in each layout."""
-        for number in range(int(self.layout.max(initial=-1)) + 1):
-            here = self.layout == number
-            status = np.full(int(self.row[here].max(initial=-1)) + 1, len(Status), np.uint8)
-            status[self.row[here]] = self.status[here]
-            yield status[status < len(Status)]
-
-    @cached_property
-    def _unknown(self) -> int:
-        """The number of different cases that are not in the store."""
-        return len(first_places(self.ids[self.layout < 0]))
-
     def located(self, store: RunStore) -> "Inventory":
-        """Return the same cases with their positions in the current store, which must contain all of them."""
-        layout, row = store.locate(self.ids)
-        located = replace(self, layout=layout, row=row, status=_status(store, layout, row), points=None)
-        located.remember(store)
-        return located
+        """Return the same cases with their positions and status in a store."""
+        segment, row = store.locate(self.ids)
+        return replace(self, segment=segment, row=row, status=store.status_at(segment, row))
 
-    def with_status(self, store: RunStore) -> "Inventory":
-        """Return the same cases with their current status."""
-        return replace(self, status=_status(store, self.layout, self.row))
-
-    def missing_rows(self, layout: int) -> np.ndarray:
-        """Return the rows of a layout whose cases are needed and missing, sorted."""
-        rows = self.row[(self.layout == layout) & (self.status == Status.missing)]
-        missing = np.zeros(rows.max(initial=-1) + 1, bool)
-        missing[rows] = True
-        return np.flatnonzero(missing)
+    def by_segment(self) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """Yield the number of each segment with needed cases, their rows (m,), ascending, and their places (m,)."""
+        return by_segment(self.segment, self.row)
 
     def remember(self, store: RunStore) -> None:
         """Keep identities and positions in a file, for later inventories of the same sweep."""
-        write_identities(self.sweep, store, CasePositions(self.ids, self.flat, self.layout, self.row))
+        if has_earlier_store(store.directory, self.dynamics):  # the next run converts it
+            return
+        cases = WantedCases(self.ids, self.flat, self.segment, self.row, self.status, store.names)
+        write_identities(self.sweep, self.dynamics, store.directory, cases)
 
     @cached_property
     def _points(self) -> "RunPoints":
@@ -124,13 +128,12 @@ class Inventory:
         return self._points.cases.at(self._point(places)).replaced(seed=seed.at(slice(None)))
 
     @cached_property
-    def new(self) -> dict[str, np.ndarray]:
-        """The places of the different cases that are not in the store, by the layout they will be added to.
+    def missing(self) -> dict[str, np.ndarray]:
+        """The places of the different cases that are missing, by their layout: cases of one shape and similar work.
 
         The costliest are first.
         """
-        places = np.flatnonzero(self.layout < 0)
-        places = places[first_places(self.ids[places])]
+        places = self.distinct[self.status[self.distinct] == Status.missing]
         if not len(places):
             return {}
         point, points = self._point(places), self._points.cases
@@ -146,24 +149,19 @@ class Inventory:
 
 def inventory(sweep: "Design", dynamics: str, store: RunStore) -> Inventory:
     """Return the inventory of a sweep's cases of one dynamics."""
-    positions, points = read_identities(sweep, store), None
-    if positions is None:
+    cases, points = read_identities(sweep, dynamics, store.directory), None
+    if cases is not None and cases.names == store.names:
+        return Inventory(sweep, dynamics, *cases[:5])
+    ids, flat = cases[:2] if cases is not None else (None, None)
+    if ids is None or flat is None:
         ids, flat, points = identities_of_cases(sweep, dynamics)
-        positions = CasePositions(ids, flat, *store.locate(ids))
-    return Inventory(sweep, dynamics, *positions, _status(store, positions.layout, positions.row), points)
+    segment, row = store.locate(ids)
+    return Inventory(sweep, dynamics, ids, flat, segment, row, store.status_at(segment, row), points)
 
 
 def sweep_status(sweep: "Design", directory: Path) -> dict[str, dict[str, int]]:
     """Return the number of cases with each status, by dynamics. It may be called while the sweep runs."""
     return {name: inventory(sweep, name, RunStore(directory, name)).counts() for name in sweep.runs}
-
-
-def _status(store: RunStore, layout: np.ndarray, row: np.ndarray) -> np.ndarray:
-    status = np.full(len(row), Status.missing, np.uint8)
-    for number, stored in enumerate(store.statuses()):
-        here = layout == number
-        status[here] = stored[row[here]]
-    return status
 
 
 def identities_of_cases(sweep: "Design", dynamics: str) -> tuple[np.ndarray, np.ndarray, "RunPoints"]:

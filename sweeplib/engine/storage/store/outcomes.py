@@ -23,7 +23,7 @@ from sweeplib.engine.status import FAILURES, Excess, Status
 from sweeplib.engine.storage.records.files import append_line, read_lines, write_text
 from sweeplib.engine.storage.records.provenance import versions
 from sweeplib.engine.storage.store.inventory import Inventory
-from sweeplib.engine.storage.store.run_store import RunStore, whole
+from sweeplib.engine.storage.store.run_store import RunStore, by_segment, whole
 
 Reason = Trouble | Excess
 
@@ -129,21 +129,16 @@ def first_outcomes(directory: Path, dynamics: str, most: int) -> list[dict[str, 
 def _ends(store: RunStore, wanted: Inventory, places: np.ndarray) -> np.ndarray:
     """Return how far the cases at some places came: the values (ends, n) of the variables that say it."""
     names = _end_names(store)
-    ends, row = np.full((len(names), len(places)), np.nan), wanted.row[places]
-    for number, layout in enumerate(store.layouts.values()):
-        here = np.flatnonzero(wanted.layout[places] == number)
-        block_of = row[here] // layout.block_size
-        for block in np.unique(block_of).tolist():
-            inside = here[block_of == block]
-            at = row[inside] - block * layout.block_size
-            for end, name in zip(ends, names, strict=True):
-                end[inside] = layout.block_data(name, block)[at]
+    ends = np.full((len(names), len(places)), np.nan)
+    for number, rows, here in by_segment(wanted.segment[places], wanted.row[places]):
+        for end, name in zip(ends, names, strict=True):
+            end[here] = store.segments[number].data(name)[rows]
     return ends
 
 
 def _end_names(store: RunStore) -> tuple[str, ...]:
     """Return the variables that say how far runs of a store came."""
-    return next((layout.simulator.ends for layout in store.layouts.values()), ())
+    return next((segment.simulator.ends for segment in store.segments), ())
 
 
 def _reason_cells(directory: Path, wanted: Inventory, places: np.ndarray) -> Iterator[list[Any]]:

@@ -1,149 +1,271 @@
-"""The run store of a sweep, `runs.zarr`: a group per dynamics, a layout per shape and cost, a row per case.
+"""The run store of a sweep, `runs/DYNAMICS/`: the finished tasks of a dynamics, a segment each (`segment`).
 
-A row takes 8 bytes per recorded number before compression, and about 25 bytes of index (docs/performance.md).
+What is stored is the set of the segments. A case is done if one of them has its identity; what is missing is the
+difference. Nothing changes in place: what is forgotten or merged is written again, then the earlier file is removed.
 """
 
+import time
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
+from os.path import lexists
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from sweeplib.engine.cases import Case
 from sweeplib.engine.status import Status
-from sweeplib.engine.storage.records.files import DamageError, intact_json
+from sweeplib.engine.storage.records.files import DamageError, intact_json, partial
 from sweeplib.engine.storage.records.jobs import ended_cases, planned_cases
-from sweeplib.engine.storage.store.journal import journal, processors
-from sweeplib.engine.storage.store.layout import Layout, create_layout, layout_folders
-from sweeplib.engine.storage.store.layout_files import read_metadata, write_metadata
+from sweeplib.engine.storage.records.links import refuse_links
+from sweeplib.engine.storage.store.earlier_store import convert, earlier_runs, earlier_segments
+from sweeplib.engine.storage.store.segment import (
+    RUNS,
+    SUFFIX,
+    Segment,
+    counts_of,
+    merged,
+    segment_path,
+    store_folder,
+    write_content,
+)
+from sweeplib.errors import SweeplibError
 
 AT_ONCE = 2**17
 """The number of identities that are looked up together."""
+SMALL, MANY = 2**20, 1000
+"""Segments of fewer bytes are merged into larger ones once a dynamics has so many segments."""
+DIGITS = 32
+LISTING_SECONDS, BETWEEN_LISTINGS = 90.0, 0.5
+"""How long what a network file system remembers of a folder may last, and how often it is looked at."""
 
 
-def write_group(path: Path) -> None:
-    """Write the metadata of the store itself or of the group of a dynamics; they have no content."""
-    write_metadata({path: {"attributes": {}, "node_type": "group", "zarr_format": 3}})
+def is_segment(path: Path) -> bool:
+    """Return whether a path has the name of a segment."""
+    return path.suffix == SUFFIX and len(path.stem) == DIGITS and set(path.stem) <= set("0123456789abcdef")
+
+
+def segment_paths(directory: Path, dynamics: str) -> list[Path]:
+    """Return the places of the segments of a dynamics in a sweep's directory, in the order of their names."""
+    return sorted(filter(is_segment, store_folder(directory, dynamics).glob(f"*{SUFFIX}")))
 
 
 def stored_dynamics(directory: Path) -> list[str]:
-    """Return the dynamics that have run in a sweep's directory; a folder without a record of runs is a copy."""
-    folders = (path for path in sorted((directory / "runs.zarr").glob("*")) if path.is_dir())
-    return [path.name for path in folders if any(record.exists() for record in records(directory, path.name))]
+    """Return the dynamics that have run in a sweep's directory; a folder that a person copied is none."""
+    names = {path.name for path in (directory / RUNS).glob("*") if path.is_dir() and _is_of_run(directory, path.name)}
+    return sorted({*names, *earlier_runs(directory)})
 
 
-def records(directory: Path, dynamics: str) -> list[Path]:
-    """Return the files that say that a dynamics has run in a sweep's directory."""
-    return [directory / f"{dynamics}.done.json", journal(directory, dynamics)]
+def _is_of_run(directory: Path, name: str) -> bool:
+    """Return whether a folder of segments is that of a run of this name: by what it has ended, or by a segment."""
+    if intact_json(directory / f"{name}.done.json"):
+        return True
+    with suppress(DamageError, OSError):
+        return any(Segment(path).header.get("run") == name for path in segment_paths(directory, name)[:1])
+    return False
 
 
 def recorded_counts(directory: Path) -> dict[str, dict[str, int]]:
-    """Return the number of cases with each status by dynamics, as the records and rows in a folder say it.
+    """Return the number of cases with each status by dynamics, as the records and segments in a folder say it.
 
-    Without a config: rows of earlier grids count too where no run has ended. The number of all cases is the plan's; all
-    those of a plan or a run by an earlier version are computed again.
+    Without a config: cases of earlier grids count too where no run has ended. The number of all cases is the plan's;
+    all those of a plan or a run by an earlier version are computed again.
     """
     plan = intact_json(directory / "plan.done.json")
     planned, is_of_earlier = planned_cases(plan), bool(plan) and "made_from" not in plan
     counts: dict[str, dict[str, int]] = {}
     for name in dict.fromkeys([*planned, *stored_dynamics(directory)]):
         marker = intact_json(directory / f"{name}.done.json")
-        numbers = Counter(ended_cases(marker)) if marker or is_of_earlier else _row_counts(directory, name)
+        numbers = Counter(ended_cases(marker)) if marker or is_of_earlier else stored_counts(directory, name)
         missing = max(0, planned.get(name, 0) - sum(numbers.values()))
         counts[name] = {status.name: numbers[status.name] for status in Status} | {Status.missing.name: missing}
     return counts
 
 
-def _row_counts(directory: Path, dynamics: str) -> Counter[str]:
-    """Return the number of rows with each status that have a result; none if the store is damaged."""
+def stored_counts(directory: Path, dynamics: str) -> Counter[str]:
+    """Return the number of stored cases with each status; none if a segment is damaged."""
     with suppress(DamageError):
-        statuses = RunStore(directory, dynamics).statuses()
-        values, numbers = np.unique(np.concatenate([np.empty(0, np.uint8), *statuses]), return_counts=True)
-        named = zip(values.tolist(), numbers.tolist(), strict=True)
-        return Counter({Status(value).name: number for value, number in named if value != Status.missing})
+        store = RunStore(directory, dynamics)
+        return Counter(counts_of(store.status_at(*store.locate(store.ids))))
     return Counter()
 
 
-class RunStore:
-    """The rows of one dynamics under a sweep's `directory`."""
+class _Catalogue(NamedTuple):
+    """Identities (n, 2) as two words, ascending by the first one, with the number of the segment, the row, the status.
 
-    def __init__(self, directory: Path, dynamics: str, *, leave_out: Collection[str] | None = None) -> None:
-        """Open the store; DamageError if it is damaged, but for the layouts to `leave_out` if this is given."""
+    Of a case that several segments have, the row that ended best is first.
+    """
+
+    words: np.ndarray
+    segment: np.ndarray
+    row: np.ndarray
+    status: np.ndarray
+
+
+class RunStore:
+    """The segments of one dynamics under a sweep's `directory`, opened when they are first asked for."""
+
+    def __init__(
+        self, directory: Path, dynamics: str, *, leave_out_damaged: bool = False, leave_out: Collection[Path] = ()
+    ) -> None:
+        """Name the store; damaged segments, or those at some paths, may be left out."""
         self.directory = directory
         self.dynamics = dynamics
-        self.path = directory / "runs.zarr" / dynamics
-        self._groups = [folder / "zarr.json" for folder in (self.path.parent, self.path)]
-        for group in self._groups:
-            if group.exists() and leave_out is None:
-                read_metadata(group, f"delete {group}: the next run writes it again")
-        folders = (path for path in layout_folders(self.path) if path.name not in (leave_out or ()))
-        self.layouts = {path.name: Layout(path) for path in folders}
+        self.path = store_folder(directory, dynamics)
+        self._leaves_out_damaged, self._leave_out = leave_out_damaged, leave_out
+        self._damaged: dict[Path, DamageError] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the segments, as they are listed now; none of an earlier store."""
+        return [path.stem for path in segment_paths(self.directory, self.dynamics) if path not in self._leave_out]
 
     @cached_property
-    def _index(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The layout and the row (n,) of each stored case, and their identities' order (n,) by their first words."""
-        sizes = [len(layout) for layout in self.layouts.values()]
+    def segments(self) -> list[Segment]:
+        """The segments; DamageError for a damaged one, unless these are left out."""
+        while (opened := self._opened()) is None:
+            pass
+        return [*opened, *earlier_segments(self.directory, self.dynamics)]
+
+    @property
+    def damaged(self) -> dict[Path, DamageError]:
+        """The damaged segments that are left out."""
+        _ = self.segments
+        return self._damaged
+
+    def _opened(self) -> list[Segment] | None:
+        """Return the segments; None if one has gone since it was listed: it was merged, or written again."""
+        segments = []
+        for path in segment_paths(self.directory, self.dynamics):
+            try:
+                segments += [Segment(path)] if path not in self._leave_out else []
+            except DamageError as error:
+                if not lexists(path):
+                    return None
+                if not self._leaves_out_damaged:
+                    raise
+                self._damaged[path] = error
+        return segments
+
+    def by_layout(self) -> dict[str, list[Segment]]:
+        """Return the segments of each layout."""
+        layouts: dict[str, list[Segment]] = {}
+        for segment in self.segments:
+            layouts.setdefault(segment.layout, []).append(segment)
+        return layouts
+
+    @property
+    def ids(self) -> np.ndarray:
+        """The different identities (n,) of the stored cases."""
+        every = np.concatenate([np.empty(0, "S16"), *(segment.ids for segment in self.segments)])
+        return every[first_places(every)]
+
+    @cached_property
+    def _catalogue(self) -> _Catalogue:
+        sizes = [len(segment) for segment in self.segments]
+        number = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
         row = np.concatenate([np.empty(0, np.int32), *(np.arange(size, dtype=np.int32) for size in sizes)])
-        layout = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-        return layout, row, np.argsort(self._words[:, 0], kind="stable")
-
-    @cached_property
-    def _keys(self) -> np.ndarray:
-        """The first words (n,) of the identities, ascending."""
-        return self._words[self._index[2], 0]
-
-    @cached_property
-    def _words(self) -> np.ndarray:
-        """The identities of all stored cases (n, 2) as two numbers each."""
-        parts = [layout.ids for layout in self.layouts.values()]
-        return words(parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, "S16"), *parts]))
-
-    @cached_property
-    def processors(self) -> dict[str, set[str]]:
-        """The types of processors that computed each block, of all layouts, when this was first asked for."""
-        return processors(self.directory, self.dynamics)
+        status = np.concatenate([np.empty(0, np.uint8), *(segment.status for segment in self.segments)])
+        every = words(np.concatenate([np.empty(0, "S16"), *(segment.ids for segment in self.segments)]))
+        order = np.lexsort((status, every[:, 0]))
+        return _Catalogue(every[order], number[order], row[order], status[order])
 
     def locate(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the layout number (in the order of `layouts`) and the row of each identity; -1 and -1 if unknown."""
-        layout, row = np.full(len(ids), -1, np.int32), np.full(len(ids), -1, np.int32)
-        if len(self._words):
-            for first in range(0, len(ids), AT_ONCE):
-                some = slice(first, first + AT_ONCE)
-                self._locate(words(ids[some]), layout[some], row[some])
-        return layout, row
+        """Return the number of the segment and the row (n,) of identities (n,), -1 where a case is not stored."""
+        segment, row = np.full(len(ids), -1, np.int32), np.full(len(ids), -1, np.int32)
+        for first in range(0, len(ids), AT_ONCE):
+            some = slice(first, first + AT_ONCE)
+            self._locate(words(ids[some]), segment[some], row[some])
+        return segment, row
 
-    def _locate(self, wanted: np.ndarray, layout: np.ndarray, row: np.ndarray) -> None:
-        """Fill in the layout number and the row (n,) of identities (n, 2) where they are known."""
-        layouts, rows, order = self._index
-        keys = self._keys
+    def _locate(self, wanted: np.ndarray, segment: np.ndarray, row: np.ndarray) -> None:
+        """Fill in the segment number and the row (n,) of identities (n, 2) where they are known."""
+        stored = self._catalogue
+        keys = stored.words[:, 0]
         place = np.searchsorted(keys, wanted[:, 0])
         waiting = np.flatnonzero(place < len(keys))
         while len(waiting):  # once, but for different identities with the same first word
             waiting = waiting[keys[place[waiting]] == wanted[waiting, 0]]
-            at = order[place[waiting]]
-            same = self._words[at, 1] == wanted[waiting, 1]
-            layout[waiting[same]], row[waiting[same]] = layouts[at[same]], rows[at[same]]
+            at = place[waiting]
+            same = stored.words[at, 1] == wanted[waiting, 1]
+            segment[waiting[same]], row[waiting[same]] = stored.segment[at[same]], stored.row[at[same]]
             waiting = waiting[~same]
             place[waiting] += 1
             waiting = waiting[place[waiting] < len(keys)]
 
-    def create(self, name: str, case: Case, block_size: int, rows: int = 0) -> Layout:
-        """Return the new layout `name`, created for cases like `case`; `rows` of them will be appended."""
-        for group in self._groups:
-            if not group.exists():
-                write_group(group)
-        self.layouts[name] = create_layout(self.path / name, case, block_size, rows)
-        return self.layouts[name]
+    def status_at(self, segment: np.ndarray, row: np.ndarray) -> np.ndarray:
+        """Return the status (n,) of the cases at some positions; missing where a case has none."""
+        status = np.full(len(row), Status.missing, np.uint8)
+        for number, rows, places in by_segment(segment, row):
+            status[places] = self.segments[number].status[rows]
+        return status
 
-    def statuses(self) -> list[np.ndarray]:
-        """Return the status of every row, one array per layout, in the order of `layouts`."""
-        return [layout.status() for layout in self.layouts.values()]
+    def wait_for(self, names: Iterable[str]) -> None:
+        """Wait until segments that others have written are listed here: a network file system may remember a listing.
+
+        SweeplibError if they are not, after a minute.
+        """
+        lacking, until = set(names) - set(self.names), time.monotonic() + LISTING_SECONDS
+        while lacking and time.monotonic() < until:
+            # a change by this machine ends what it remembers of the folder
+            beside = partial(self.path / "listing")
+            beside.touch()
+            beside.unlink()
+            time.sleep(BETWEEN_LISTINGS)
+            lacking -= set(self.names)
+        if lacking:
+            first = segment_path(self.directory, self.dynamics, min(lacking))
+            problem = f"{len(lacking)} files of workers are not seen here, such as {first}"
+            raise SweeplibError(f"{problem}; on a slow network file system, run again: they are not lost")
 
     def refreshed(self) -> "RunStore":
         """Return the current store on disk."""
         return RunStore(self.directory, self.dynamics)
+
+    def forget(self, ids: np.ndarray) -> None:
+        """Make cases missing: their segments are written again without them. Only under the folder's lock."""
+        convert(self.directory, self.dynamics)
+        refuse_links(self.directory, self.path)
+        forgotten = {whole(identity) for identity in ids.tolist()}
+        for segment in self.refreshed().segments:
+            stays = np.array([whole(identity) not in forgotten for identity in segment.ids.tolist()], bool)
+            if not stays.all():
+                if stays.any():
+                    write_content(self.directory, self.dynamics, merged([segment], stays))
+                segment.path.unlink()
+
+    def merge(self) -> bool:
+        """Write small segments of a layout as one if there are many; return whether any were. Only for the driver."""
+        if len(self.names) < MANY:
+            return False
+        groups = [group for segments in self.by_layout().values() for group in _small_groups(segments)]
+        for group in groups:
+            write_content(self.directory, self.dynamics, merged(group))
+            for segment in group:
+                segment.path.unlink()
+        return bool(groups)
+
+
+def _small_groups(segments: list[Segment]) -> Iterator[list[Segment]]:
+    """Yield groups of small segments of a layout which together are no longer small."""
+    group, size = list[Segment](), 0
+    for segment in segments:
+        if (length := segment.path.stat().st_size) < SMALL:
+            group, size = [*group, segment], size + length
+            if size >= SMALL:
+                yield group
+                group, size = [], 0
+    if len(group) > 1:
+        yield group
+
+
+def by_segment(segment: np.ndarray, row: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Yield the number of each segment at positions (n,), with its rows, ascending, and the places of these."""
+    order = np.lexsort((row, segment))
+    order = order[np.searchsorted(segment[order], 0) :]
+    for places in np.split(order, np.flatnonzero(np.diff(segment[order])) + 1) if len(order) else ():
+        yield int(segment[places[0]]), row[places], places
 
 
 def whole(identity: bytes) -> bytes:

@@ -1,0 +1,106 @@
+"""The missing cases of a run, cut into blocks as they are handed out, by what cases of the same layout have taken."""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sweeplib.engine.execution.block_size import BLOCK_SECONDS, Lanes, block_size
+from sweeplib.engine.execution.blocks import Block, BlockReport
+from sweeplib.engine.execution.earlier_runs import earlier_runs
+from sweeplib.engine.storage.records.files import digest
+from sweeplib.engine.storage.store.other_stores import Places
+
+SECONDS_A_WORKER = 0.002
+"""Blocks take so much longer for each worker that a scheduler is asked for at most 500 blocks a second."""
+LAST_SECONDS = 0.25
+"""Towards the end of a run blocks are shorter, so that all workers have some; none is made shorter than this."""
+SHARES = 2
+"""In how many blocks a worker takes its share of what is left."""
+
+
+@dataclass
+class Part:
+    """The missing cases of a layout: `whole` has all of them, those from `first` on are not handed out yet.
+
+    ids (n,) : the identities of all.
+    lanes, nbytes : how many cases are computed together, and the bytes of the results of one.
+    factor : within which their planned cost is known.
+    size : the number of cases of a block if it is set, None if it follows from the cost.
+    begun : where some of them have begun.
+    seconds : what a case has taken in the blocks so far, None before the first one.
+    """
+
+    whole: Block
+    ids: np.ndarray
+    lanes: Lanes = (1, 1)
+    nbytes: int = 1
+    factor: float = 1.0
+    size: int | None = None
+    begun: Places | None = None
+    first: int = 0
+    number: int = 0
+    seconds: float | None = None
+
+    def __len__(self) -> int:
+        return len(self.whole) - self.first
+
+    @property
+    def seconds_left(self) -> float:
+        """The seconds that the cases take which are not handed out."""
+        return len(self) * (self.whole.seconds_a_case if self.seconds is None else self.seconds)
+
+    def cut(self, seconds: float) -> Block:
+        """Return a block of cases that take about so many seconds; a case that may end its process is with few."""
+        cost = self.factor * self.whole.seconds_a_case if self.seconds is None else self.seconds
+        count = min(self.size or block_size(cost, self.nbytes, self.lanes, seconds), len(self))
+        some = slice(self.first, self.first + count)
+        places = self.whole.places[some]
+        block = replace(
+            self.whole,
+            number=self.number,
+            places=places,
+            count=count,
+            digest=digest(self.ids[some].tobytes()),
+            begun=tuple(earlier_runs(self.begun, places)) if self.begun is not None else (),
+        )
+        self.first, self.number = self.first + count, self.number + 1
+        return block
+
+    def measured(self, report: BlockReport) -> None:
+        """Take account of the time of a block; later blocks count more, because the first ones load code."""
+        if computed := sum(report.computed.values()):
+            mean = report.seconds / computed
+            self.seconds = mean if self.seconds is None else self.seconds + (mean - self.seconds) / 4
+
+
+class Queue:
+    """The cases of a run that are not handed out yet; its length is their number. The costliest are first."""
+
+    def __init__(self, parts: Iterable[Part]) -> None:
+        ordered = sorted(parts, key=lambda layout: -layout.whole.seconds_a_case)
+        self._parts = {(layout.whole.dynamics, layout.whole.layout): layout for layout in ordered}
+        self._waiting = deque(layout for layout in ordered if len(layout))
+
+    @property
+    def parts(self) -> list[Block]:
+        """All cases of each layout as one block, handed out or not."""
+        return [layout.whole for layout in self._parts.values()]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._waiting))
+
+    def block(self, workers: int) -> Block:
+        """Return the next block, for a number of workers that share what is left."""
+        share = sum(layout.seconds_left for layout in self._waiting) / (SHARES * workers)
+        longest = max(BLOCK_SECONDS, SECONDS_A_WORKER * workers)
+        layout = self._waiting[0]
+        block = layout.cut(min(longest, max(LAST_SECONDS, share)))
+        if not len(layout):
+            self._waiting.popleft()
+        return block
+
+    def measured(self, block: Block, report: BlockReport) -> None:
+        """Take account of the time of a block that is done."""
+        self._parts[block.dynamics, block.layout].measured(report)

@@ -1,0 +1,202 @@
+"""Run stores of earlier versions, `runs.zarr`: their blocks are read as segments, and become segments in the next run.
+
+A layout there is a group of zarr with a row a case; its arrays have a chunk for each block of rows.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sweeplib.engine.files.regular_files import IrregularFileError, file_bytes, refuse_irregular
+from sweeplib.engine.storage.records.files import CHECKSUM, damaged, digest, files_below, lost, read_lines, remove_files
+from sweeplib.engine.storage.records.links import refuse_links
+from sweeplib.engine.storage.store.segment import Segment, counts_of, merged, write_content
+
+FOLDER = "runs.zarr"
+OWN = ("problem", "seed", "clock")
+_OWN_FILES = re.compile(r"([\w-]+/){0,2}(zarr\.json|c(/\d+)*)|[\w-]+/\w+/c(/\d+)*")
+
+
+class EarlierSegment(Segment):
+    """The rows with a result of a block of an earlier run store."""
+
+    def __init__(self, layout: "_Layout", number: int, done: np.ndarray, task: dict[str, Any]) -> None:
+        self.path, self._layout, self._number, self._done = layout.path, layout, number, done
+        words = np.ascontiguousarray(layout.rows("case_id", number)[done])
+        self.ids, self.status = words.view("S16").ravel(), layout.rows("status", number)[done]
+        self.layout, self.group, self.work = layout.path.name, layout.path.name.rpartition("_w")[0], layout.work
+        self.shared, self.variables = layout.shared, layout.variables
+        about = {"layout": self.layout, "group": self.group, "work": self.work, "shared": self.shared}
+        self.header = {**about, "variables": self.variables, "computed": counts_of(self.status), **task}
+
+    @property
+    def name(self) -> str:
+        """The layout and the number of the block."""
+        return f"{self.layout}/{self._number}"
+
+    @cached_property
+    def index(self) -> dict[str, np.ndarray]:
+        """The columns (n,) from which simulators make cases."""
+        return {name: self._layout.rows(name, self._number)[self._done] for name in OWN}
+
+    def data(self, variable: str) -> np.ndarray:
+        """Return a recorded variable of all rows, (n, ...)."""
+        return self._layout.rows(variable, self._number)[self._done]
+
+    def is_whole(self) -> bool:
+        """Return True: what is damaged there is not read."""
+        return True
+
+
+class _Layout:
+    """A layout of an earlier run store."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._remedy = f"delete the folder {path}, and the next run computes its cases again"
+        about = self._metadata(path / "zarr.json")["attributes"]
+        self.count, self.block_size, self.shared = (about[name] for name in ("rows", "block_size", "shared"))
+        self.work, self._dims = 4.0 ** about["cost_class"], about["variables"]
+        self._arrays: dict[str, Any] = {}
+        self._columns: dict[str, np.ndarray] = {}
+
+    @cached_property
+    def variables(self) -> dict[str, dict[str, Any]]:
+        """The dims, shapes, types and labels of the recorded variables."""
+        described = {}
+        for name, dims in self._dims.items():
+            array = self._array(name)
+            labels = {key: value for key, value in array.attrs.asdict().items() if key != CHECKSUM}
+            shape, dtype = list(array.shape[1:]), str(array.dtype)
+            described[name] = {"dims": dims, "shape": shape, "dtype": dtype, "attrs": labels}
+        return described
+
+    def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield each block with results, and which of its rows have one."""
+        for number in range(-(-self.count // self.block_size)):
+            if self._chunk("status", number).exists() and (done := self.rows("status", number) > 0).any():
+                yield number, np.flatnonzero(done)
+
+    def rows(self, name: str, number: int) -> np.ndarray:
+        """Return an array at the rows of a block; DamageError if a chunk of it is lost or damaged."""
+        rows = slice(number * self.block_size, min((number + 1) * self.block_size, self.count))
+        if name in self._dims or name == "status":
+            return self._read(name, rows, [self._chunk(name, number)])
+        if name not in self._columns:
+            length = self._array(name).chunks[0]
+            chunks = [self._chunk(name, at) for at in range(-(-self.count // length))]
+            self._columns[name] = self._read(name, slice(self.count), chunks)
+        return self._columns[name][rows]
+
+    def _read(self, name: str, rows: slice, chunks: Iterable[Path]) -> np.ndarray:
+        """Return some rows of an array, which are in these chunks."""
+        for chunk in chunks:
+            try:
+                refuse_irregular(chunk)
+            except FileNotFoundError:
+                raise lost(chunk, self._remedy) from None
+            except OSError:
+                raise damaged(chunk, self._remedy) from None
+        try:
+            values = np.asarray(self._array(name)[rows])
+        except (ValueError, RuntimeError, OSError):
+            raise damaged(self.path / name, self._remedy) from None
+        return values.astype(object) if name == "problem" else values
+
+    def _array(self, name: str) -> Any:
+        if name not in self._arrays:
+            import zarr  # takes longer than all else that commands do which meet no earlier store
+
+            self._metadata(self.path / name / "zarr.json")
+            self._arrays[name] = zarr.open_array(self.path / name, mode="r")
+        return self._arrays[name]
+
+    def _chunk(self, name: str, number: int) -> Path:
+        more = "/0" * (len(self._array(name).shape) - 1)
+        return Path(f"{self.path}/{name}/c/{number}{more}")
+
+    def _metadata(self, path: Path) -> dict[str, Any]:
+        """Return what a zarr.json says; DamageError if any bit of it has changed."""
+        try:
+            text = file_bytes(path).decode()
+            content: dict[str, Any] = json.loads(text)
+            checksum = content["attributes"].pop(CHECKSUM)
+            intact = checksum == digest(f"{json.dumps(content, sort_keys=True)}\n".encode())
+        except FileNotFoundError:
+            raise lost(path, self._remedy) from None
+        except (ValueError, TypeError, KeyError, RecursionError, IsADirectoryError, IrregularFileError):
+            intact = False
+        if not intact:
+            raise damaged(path, self._remedy)
+        return content
+
+
+def earlier_segments(directory: Path, dynamics: str) -> Iterator[EarlierSegment]:
+    """Yield the blocks of an earlier run store as segments."""
+    layouts = _layout_folders(directory, dynamics)
+    tasks = _tasks(directory, dynamics) if layouts else {}
+    for path in layouts:
+        layout = _Layout(path)
+        for number, done in layout.blocks():
+            yield EarlierSegment(layout, number, done, tasks.get(f"{path.name}/{number}", {}))
+
+
+def earlier_runs(directory: Path) -> list[str]:
+    """Return the dynamics with an earlier run store that have a record of runs; a folder without one is a copy."""
+    folders = sorted((directory / FOLDER).glob("*/"))
+    records = {path.name: (directory / f"{path.name}.done.json", _journal(directory, path.name)) for path in folders}
+    return [name for name, files in records.items() if any(file.exists() for file in files)]
+
+
+def has_earlier_store(directory: Path, dynamics: str) -> bool:
+    """Return whether a dynamics has runs in an earlier run store."""
+    return bool(_layout_folders(directory, dynamics))
+
+
+def earlier_files(directory: Path, dynamics: str) -> list[Path]:
+    """Return the files of an earlier run store and its journal."""
+    folder = directory / FOLDER / dynamics
+    files = [file for file in files_below(folder) if _OWN_FILES.fullmatch(file.relative_to(folder).as_posix())]
+    return [*files, _journal(directory, dynamics)] if files else []
+
+
+def convert(directory: Path, dynamics: str) -> None:
+    """Write the earlier run store of a dynamics as segments, then remove it. Only for the driver.
+
+    Killed at any time, everything is in one store or in both.
+    """
+    folder = directory / FOLDER / dynamics
+    if not has_earlier_store(directory, dynamics):
+        return
+    refuse_links(directory, folder)
+    for segment in earlier_segments(directory, dynamics):
+        write_content(directory, dynamics, merged([segment]))
+    remove_files(directory, earlier_files(directory, dynamics))
+    if not any((directory / FOLDER).glob("*/")):
+        remove_files(directory, [directory / FOLDER / "zarr.json"])
+
+
+def _layout_folders(directory: Path, dynamics: str) -> list[Path]:
+    folders = sorted((directory / FOLDER / dynamics).glob("*_w*-????????????"))
+    return [folder for folder in folders if any((folder / name).exists() for name in ("zarr.json", "status"))]
+
+
+def _journal(directory: Path, dynamics: str) -> Path:
+    return directory / "journal" / f"{dynamics}.jsonl"
+
+
+def _tasks(directory: Path, dynamics: str) -> dict[str, dict[str, Any]]:
+    """Return the seconds, the workers and the processors of each block, by the journal of an earlier version."""
+    tasks: dict[str, dict[str, Any]] = {}
+    for line in read_lines(_journal(directory, dynamics)):
+        task = tasks.setdefault(str(line.get("block")), {"seconds": 0.0, "workers": [], "processors": []})
+        task["seconds"] += float(line.get("seconds", 0.0))
+        for key, name in (("workers", "worker"), ("processors", "cpu")):
+            if name in line and line[name] not in task[key]:
+                task[key].append(line[name])
+    return tasks

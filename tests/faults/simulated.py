@@ -1,0 +1,267 @@
+"""A run that a seed replays: the driver, the dispatcher and the store are the true ones, what they meet is drawn.
+
+Workers die before or after they have stored a task, answer late, are gone for a while; a task is computed twice;
+schedulers are lost; drivers are killed; a disk is full; a file system does not list yet what others have written. All
+of it happens in this thread, at a clock of its own, so that the same seed is the same run.
+"""
+
+import errno
+import os
+import pickle
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from queue import Empty
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+from distributed import KilledWorker
+
+from sweeplib.engine.design.cluster import ClusterSettings
+from sweeplib.engine.execution import blocks, dispatch
+from sweeplib.engine.execution.blocks import Block
+from sweeplib.engine.execution.guard import computed_here
+from sweeplib.engine.storage.store import run_store, segment
+from sweeplib.engine.storage.store.segment import Segment
+
+ALLOWED_DEATHS = 3
+"""Workers that a task may end before Dask gives it up."""
+
+
+FAULTS = {
+    "the driver is killed",
+    "the scheduler is lost",
+    "workers are gone",
+    "an answer is late, and another worker is given the task, too",
+    "the disk is full",
+    "a worker dies before it has stored a task",
+    "a file is listed late",
+    "a worker dies after it has stored a task",
+}
+"""All that may happen."""
+
+
+class KilledError(BaseException):
+    """The end of a driver or of a worker at any moment."""
+
+
+class World:
+    """What a run meets, drawn by a seed: each event is a fault with the probability `faults`.
+
+    repeated : rows that a driver may compute again, since a file system did not list them.
+    story : what happened, for whoever reads a failing seed.
+    """
+
+    def __init__(self, seed: int, faults: float) -> None:
+        self.rng, self.faults = random.Random(seed), faults
+        self.now, self.story, self.repeated = 0.0, list[str](), 0
+        self.hidden: dict[Path, int] = {}
+        self.is_in_task = False
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin with another driver: its scheduler has no tasks."""
+        self.workers = {f"worker {number}": 1 for number in range(self.rng.randint(1, 4))}
+        self.waiting, self.late = list[Task](), list[Task]()
+        self.is_lost = False
+        if self.rng.random() < 0.5:
+            self.hidden.clear()
+        self.repeated += sum(len(Segment(path)) for path in self.hidden if path.exists())
+
+    def happens(self, what: str, share: float = 1.0) -> bool:
+        """Return whether a fault happens, which has a share of the faults."""
+        if self.rng.random() >= self.faults * share:
+            return False
+        self.story.append(what)
+        return True
+
+    def clock(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def step(self) -> None:
+        """Let one thing happen: a task ends, a late one is answered, or there is a fault."""
+        self.now += 0.01
+        if self.happens("the driver is killed", 0.2):
+            raise KilledError
+        if self.happens("the scheduler is lost", 0.1):
+            self.is_lost = True
+        if self.workers and self.happens("workers are gone", 0.2):
+            self.workers = {}
+        elif not self.workers and self.rng.random() < 0.3:
+            self.workers = {"worker": 1}
+        if self.late and self.rng.random() < 0.3:
+            self.late.pop(self.rng.randrange(len(self.late))).end()
+        elif self.waiting and self.workers:
+            task = self.waiting.pop(self.rng.randrange(len(self.waiting)))
+            self._run(task)
+
+    def _run(self, task: "Task") -> None:
+        self.is_in_task = True
+        try:
+            task.run()
+        except KilledError:
+            _mark(task.block)
+            task.deaths += 1
+            if task.deaths > ALLOWED_DEATHS:
+                task.error = KilledWorker(task.key, SimpleNamespace(address="worker"), ALLOWED_DEATHS)
+                task.end()
+            else:
+                self.waiting.append(task)
+            return
+        except OSError as error:
+            task.error = error
+        finally:
+            self.is_in_task = False
+        if task.error is None and self.happens("an answer is late, and another worker is given the task, too"):
+            self.waiting.append(task)
+            self.late.append(task)
+        else:
+            task.end()
+
+    def write(self, directory: Path, dynamics: str, content: bytes) -> Path:
+        """Write a segment, unless the disk is full or the worker dies before; it may die after, or be seen late."""
+        if self.happens("the disk is full", 0.2):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(directory))
+        if self.happens("a worker dies before it has stored a task"):
+            raise KilledError
+        path = _write(directory, dynamics, content)
+        if self.happens("a file is listed late"):
+            self.hidden[path] = self.rng.randint(1, 5)
+        if self.happens("a worker dies after it has stored a task"):
+            raise KilledError
+        return path
+
+    def listed(self, directory: Path, dynamics: str) -> list[Path]:
+        """Return the segments that a listing has now; what a worker does not see it may compute again."""
+        if self.is_in_task:
+            self.repeated += sum(len(Segment(path)) for path in self.hidden)
+        paths = [path for path in _listed(directory, dynamics) if path not in self.hidden]
+        self.hidden = {path: left - 1 for path, left in self.hidden.items() if left > 1}
+        return paths
+
+
+_write, _listed = segment.write_content, run_store.segment_paths
+
+
+def _mark(block: Block) -> None:
+    """Leave the mark of a process that died while it computed a block."""
+    (Path(block.directory) / "locks" / f"{block.name}.begun").touch()
+
+
+class Task:
+    """A future of Dask: it runs what was pickled, as in another process."""
+
+    def __init__(self, world: World, key: str, function: Callable[[Any], Any], argument: Any) -> None:
+        self.key, self._world, self._function, self._pickled = key, world, function, pickle.dumps(argument)
+        self.block: Block = argument
+        self.deaths, self.result, self.error = 0, None, None
+        self._callbacks: list[Callable[[Task], Any]] = []
+
+    def run(self) -> None:
+        self.result = self._function(pickle.loads(self._pickled))
+
+    def end(self) -> None:
+        """Say once that the task is done, as Dask does."""
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback(self)
+
+    def add_done_callback(self, callback: Callable[["Task"], Any]) -> None:
+        self._callbacks.append(callback)
+
+    def release(self) -> None: ...
+
+
+class Client:
+    """A client of Dask, as far as the dispatcher asks one."""
+
+    asynchronous, dashboard_link, scheduler = False, "", SimpleNamespace(address="simulated")
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    @property
+    def status(self) -> str:
+        return "closed" if self._world.is_lost else "running"
+
+    def nthreads(self) -> dict[str, int]:
+        return dict(self._world.workers)
+
+    def run(self, *_: Any, workers: Sequence[str], **_named: Any) -> dict[str, None]:
+        return dict.fromkeys(workers)
+
+    def register_plugin(self, _: Any) -> None:
+        raise RuntimeError("no page")
+
+    def scheduler_info(self) -> dict[str, Any]:
+        return {"workers": {"worker": {"memory_limit": 10**9}}}
+
+    def map(self, function: Callable[[Any], Any], tasks: Sequence[Any], *, key: list[str], pure: bool) -> list[Task]:
+        new = [Task(self._world, name, function, task) for name, task in zip(key, tasks, strict=True)]
+        self._world.waiting += new
+        return new
+
+    def gather(self, futures: Sequence[Task]) -> list[Any]:
+        for future in futures:
+            if future.error is not None:
+                raise future.error
+        return [future.result for future in futures]
+
+
+class Ready:
+    """The queue of tasks that have ended, on which the dispatcher waits: meanwhile things happen."""
+
+    def __init__(self, world: World) -> None:
+        self._world, self._tasks = world, list[Task]()
+
+    def put(self, task: Task) -> None:
+        self._tasks.append(task)
+
+    def empty(self) -> bool:
+        return not self._tasks
+
+    def get(self, timeout: float | None = None) -> Task:
+        if not self._tasks:
+            self._world.step()
+        if not self._tasks:
+            self._world.now += timeout or 0.0
+            raise Empty
+        return self._tasks.pop(0)
+
+
+class SimulatedCluster(ClusterSettings):
+    """A cluster of a world."""
+
+    world: Any = None
+
+    def expected_workers(self, workers: int | None = None) -> int | None:
+        return None
+
+    @contextmanager
+    def client(self, workers: int | None = None) -> Iterator[Any]:
+        yield Client(self.world)
+
+
+@contextmanager
+def simulated(world: World) -> Iterator[None]:
+    """A context in which runs meet a world instead of a cluster, a clock and a disk."""
+    time = SimpleNamespace(monotonic=world.clock, sleep=world.sleep)
+    with (
+        patch.object(dispatch, "time", time),
+        patch.object(dispatch, "SimpleQueue", lambda: Ready(world)),
+        patch.object(run_store, "time", time),
+        patch.object(run_store, "segment_paths", world.listed),
+        patch.object(segment, "write_content", world.write),
+        patch.object(blocks, "computed_apart", _here),
+    ):
+        yield
+
+
+def _here(cases: Any, _: Any, allowance: Any, explained: Any) -> Any:
+    """Compute here what would be computed in a process of its own."""
+    return computed_here(cases, allowance, explained, None)

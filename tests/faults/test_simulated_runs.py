@@ -1,0 +1,123 @@
+"""Whatever a run meets, it ends true; the next ones finish it, with the numbers of a run that met nothing.
+
+A failing seed is a test: `simulated_run(SEED, ...)` replays it, and `World.story` says what happened.
+"""
+
+import errno
+import os
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sweeplib.engine.code.plugins import load_plugins
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.status import Status
+from sweeplib.engine.storage.records.files import read_json
+from sweeplib.engine.storage.store.inventory import inventory
+from sweeplib.engine.storage.store.other_stores import COMPUTE_ALL
+from sweeplib.engine.storage.store.outcomes import cases_without_reason
+from sweeplib.engine.storage.store.run_store import RunStore, whole
+from sweeplib.errors import SweeplibError
+from tests.faults.simulated import FAULTS, KilledError, SimulatedCluster, World, simulated
+from tests.unit.test_other_stores import sweep_of
+
+load_plugins(["tests.faults.troubled"])
+
+DRIVERS = 12
+"""After so many drivers the world has no more faults."""
+SEEDS = [
+    pytest.param(range(40), marks=pytest.mark.rest, id="40"),
+    pytest.param(range(40, 1000), marks=pytest.mark.slow, id="1000"),
+    pytest.param(range(1000, 100_000), marks=pytest.mark.long, id="100000"),
+]
+Numbers = dict[str, tuple[int, dict[str, bytes]]]
+
+SWEEP = sweep_of("a", (0.1, 101.0, 104.0), dynamics=("calm",))
+
+
+def numbers(directory: Path) -> Numbers:
+    """Return the status and the bits of all variables of each case."""
+    found: Numbers = {}
+    for segment in RunStore(directory, "calm").segments:
+        data = {name: segment.data(name) for name in segment.variables}
+        for row, identity in enumerate(segment.ids.tolist()):
+            case = int(segment.status[row]), {name: values[row].tobytes() for name, values in data.items()}
+            assert found.setdefault(whole(identity).hex(), case) == case
+    return found
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Numbers:
+    """The numbers of a run that meets nothing."""
+    directory = tmp_path_factory.mktemp("undisturbed") / "a"
+    world = World(0, 0.0)
+    with simulated(world):
+        run_sweep(replace(SWEEP, cluster=SimulatedCluster(block_size=4, world=world)), directory, progress=False)
+    return numbers(directory)
+
+
+def simulated_run(seed: int, directory: Path, undisturbed: Numbers) -> World:
+    """Run a sweep by one driver after the other until it is done; return the world that they have met."""
+    world = World(seed, faults=0.15)
+    sweep = replace(SWEEP, cluster=SimulatedCluster(block_size=1 + seed % 7, world=world))
+    with simulated(world):
+        for driver in range(DRIVERS + 1):
+            if driver == DRIVERS:
+                world.faults = 0.0
+            world.begin()
+            with suppress(KilledError):
+                try:
+                    summary = run_sweep(sweep, directory, progress=False)["calm"]
+                    break
+                except (SweeplibError, OSError) as error:
+                    world.story.append(str(error).replace(str(directory), "FOLDER"))
+    refused = [line for line in world.story if line not in FAULTS and not any(part in line for part in SAID)]
+    assert not refused, (seed, world.story)
+    world.hidden.clear()
+    assert numbers(directory) == undisturbed, (seed, world.story)
+    assert summary.cases == {status.name: count for status, count in _expected(undisturbed).items()}, seed
+    done = read_json(directory / "calm.done.json") or {}
+    assert done["cases"] == {name: count for name, count in summary.cases.items() if count}
+    store = RunStore(directory, "calm")
+    assert cases_without_reason(directory, inventory(sweep, "calm", store)) == [], (seed, world.story)
+    twice = sum(map(len, store.segments)) - len(store.ids)
+    assert twice <= world.repeated, (seed, twice, world.story)
+    assert not list((directory / "locks").rglob("*.begun")) and not list(directory.rglob("*.partial"))
+    return world
+
+
+SAID = (
+    "finished cases are stored",  # the scheduler is lost, or there are no workers
+    "workers die as soon as they are given a block",
+    os.strerror(errno.ENOSPC),
+)
+
+
+def _expected(undisturbed: Numbers) -> dict[Status, int]:
+    counts = dict.fromkeys(Status, 0)
+    for status, _ in undisturbed.values():
+        counts[Status(status)] += 1
+    return counts
+
+
+@pytest.mark.parametrize("seeds", SEEDS)
+def test_runs_end_true_whatever_they_meet(
+    tmp_path: Path, undisturbed: Numbers, monkeypatch: pytest.MonkeyPatch, seeds: range
+) -> None:
+    monkeypatch.setenv(COMPUTE_ALL, "1")
+    for seed in seeds:
+        simulated_run(seed, tmp_path / str(seed) / "a", undisturbed)
+
+
+@pytest.mark.rest
+def test_the_same_seed_is_the_same_run(tmp_path: Path, undisturbed: Numbers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what is simulated happens: in a few seeds, every fault."""
+    monkeypatch.setenv(COMPUTE_ALL, "1")
+    stories = [
+        [simulated_run(seed, tmp_path / turn / str(seed) / "a", undisturbed).story for seed in range(12)]
+        for turn in ("one", "two")
+    ]
+    assert stories[0] == stories[1]
+    assert {line for story in stories[0] for line in story} >= FAULTS
