@@ -103,8 +103,8 @@ LIMITS = (
     Limit(
         "batch_size",
         "no overlap map",
-        f"at least {FEWEST_SAMPLES} with {{beside}} in overlap_map: the norm of the gradient of a small batch varies; "
-        "ode has that of one sample",
+        f"at least {FEWEST_SAMPLES} with {{beside}} in overlap_map: the gradient of a small batch varies; "
+        "sgd_chain takes it",
         RESCALED,
         _is_small,
     ),
