@@ -151,7 +151,10 @@ PAIRS = [
 @pytest.mark.parametrize(("rule", "kind"), PAIRS)
 def test_sgd_takes_the_steps_of_its_rule_in_numpy(rule, kind):
     """And finds the exit where NumPy does, by the risk at each step."""
-    fields = {"d": 40, "gamma": 0.5 if rule in ("normalised", "adagrad_norm", "heavy_ball", "spectral", "muon") else 1.0}
+    fields = {
+        "d": 40,
+        "gamma": 0.5 if rule in ("normalised", "adagrad_norm", "heavy_ball", "spectral", "muon") else 1.0,
+    }
     takes_the_steps_of_numpy(dataclasses.replace(COMMITTEE, **fields | RULES[rule] | KINDS[kind]), 1e-9)
 
 

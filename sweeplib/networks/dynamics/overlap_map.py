@@ -226,8 +226,8 @@ class OverlapMap(StepDynamics):
         long = T[:, None, None]
         if step.has_velocities or step.spectrum:
             D, D_star = mean_slopes(drifts.M, drifts.GF, *fields, resolution)
-            slopes = drifts.M, D @ Q + D_star @ M.swapaxes(1, 2), (D, D_star), square
-            Q, M, *then = self._step_of_velocities(order, long, 1.0, slopes, shrinkage, Q, M, *of_rule)
+            means = drifts.M, D @ Q + D_star @ M.swapaxes(1, 2), (D, D_star), square
+            Q, M, *then = self._step_of_velocities(order, long, 1.0, means, shrinkage, Q, M, *of_rule)
         else:
             M = shrinkage * M + long * drifts.M
             Q = shrinkage**2 * Q + shrinkage * long * drifts.GF + (T * T)[:, None, None] * square
@@ -241,7 +241,7 @@ class OverlapMap(StepDynamics):
         order: NDArray[np.intp],
         T: Array,
         values: Array | float,
-        slopes: tuple[Array, Array, tuple[Array, Array], Array],
+        means: tuple[Array, Array, tuple[Array, Array], Array],
         kept: Array,
         Q: Array,
         M: Array,
@@ -249,10 +249,10 @@ class OverlapMap(StepDynamics):
     ) -> tuple[Array, ...]:
         """Q, M and the velocities after a step of momentum, or a spectral one; of all inputs, or of each block of them.
 
-        slopes : Ψ^M, G and D over the eigenvalues `values`, and K. T, kept : numbers with the axes of these.
+        means : Ψ^M, G and D over the eigenvalues `values`, and K. T, kept : numbers with the axes of these.
         """
         replicas, rule = self.replicas, self.replicas.rule
-        (of_M, of_Q, (D, D_star), square), step = slopes, UPDATES[rule.update]
+        (of_M, of_Q, (D, D_star), square), step = means, UPDATES[rule.update]
         before = Velocities(*of_rule) if step.has_velocities else resting_velocities(M)
         beta, unit = rule.numbers[0] if step.has_velocities else 0.0, T if step.spectrum is None else np.ones_like(T)
 
@@ -304,8 +304,8 @@ class OverlapMap(StepDynamics):
         T, *then = self._rescaled(order, T, square.sum(axis=1), *of_rule)
         long = T[:, None, None, None]
         if UPDATES[replicas.rule.update].has_velocities or UPDATES[replicas.rule.update].spectrum:
-            slopes = Y, X, (D, D_star), square
-            Q, M, *then = self._step_of_velocities(order, long, values, slopes, shrinkage, Q, M, *of_rule)
+            means = Y, X, (D, D_star), square
+            Q, M, *then = self._step_of_velocities(order, long, values, means, shrinkage, Q, M, *of_rule)
         else:
             M = shrinkage * M + long * values * Y
             Q = shrinkage**2 * Q + shrinkage * long * values * (X + X.swapaxes(2, 3))

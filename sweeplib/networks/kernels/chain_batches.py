@@ -245,9 +245,8 @@ def refactor_mixture(work):  # type: ignore[no-untyped-def]
     """Replace B by a lower triangular factor of its rows with the moves; those of velocities become V."""
     chain, moves, across, (V, factor, _, _) = work.chain, work.sums.moves, work.outside.across, work.mixture
     A, B, column, rotations = chain.A, chain.B, chain.push, chain.rotations
-    p, width, lanes = moves.shape
-    k, rows = A.shape[1], B.shape[0]
-    first = rows - p
+    p, _, lanes = moves.shape
+    k, rows, first = A.shape[1], B.shape[0], B.shape[0] - p
     factor[:] = 0.0
     for j in range(rows + p):
         for i in range(rows):

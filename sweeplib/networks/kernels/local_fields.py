@@ -40,7 +40,7 @@ def student_fields(A, B, z, lam):  # type: ignore[no-untyped-def]
 
 @kernel
 def fields_of_replica(A, B, replica, L_star, z, lam, lam_star):  # type: ignore[no-untyped-def]
-    """Fill λ* and λ of samples of one replica, of the last rows of A (rows, k, `replica`) and B (rows, rows, `replica`)."""
+    """Fill λ* and λ of samples of one replica, for the last rows of its A (rows, k) and B (rows, rows)."""
     (p, lanes), (rows, k, _) = lam.shape, A.shape
     first = rows - p
     teacher_fields(L_star, z, lam_star)

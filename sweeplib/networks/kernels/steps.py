@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sweeplib.networks.numerics.binding import bound
 from sweeplib.networks.numerics.compiled import in_loops, pointer
 from sweeplib.networks.problem import UPDATES, Rule
-from sweeplib.networks.problem.updates.update import Factor
 
 _LINE = types.Array(types.float64, 1, "C")
 
@@ -67,7 +66,7 @@ def spectrum_address(step: str) -> Any:
     return pointer(_fill_spectrum, types.void(_LINE, _LINE, _LINE, _LINE), spectrum=in_loops(UPDATES[step].spectrum))
 
 
-def factor_of(step: str) -> Factor:
+def factor_of(step: str) -> Any:
     """The factor of gradients by a registered step: by one with a spectrum, of those of rank one."""
     spectrum = UPDATES[step].spectrum
     return UPDATES[step].factor if spectrum is None else bound(_of_rank_one, spectrum=in_loops(spectrum))

@@ -33,9 +33,7 @@ VELOCITIES = Feature("the update {problem.update}", lambda problem: UPDATES[prob
 TANGENT = Feature(
     "the update {problem.update}", lambda problem: UPDATES[problem.update].is_tangent, "steps along the sphere"
 )
-RESCALED = Feature(
-    "the update {problem.update}", lambda problem: UPDATES[problem.update].rescales, "rescaled steps"
-)
+RESCALED = Feature("the update {problem.update}", lambda problem: UPDATES[problem.update].rescales, "rescaled steps")
 MEMORY = Feature(
     "the update {problem.update}", lambda problem: UPDATES[problem.update].memory is not None, "steps with a memory"
 )
