@@ -190,18 +190,15 @@ def mix_batch(rule, work):  # type: ignore[no-untyped-def]
     chain, moves, across, (V, _, spectrum, share) = work.chain, work.sums.moves, work.outside.across, work.mixture
     A, B, numbers, column, rotations = chain.A, chain.B, chain.constants.numbers, chain.fields.c, chain.rotations
     p, width, lanes = moves.shape
-    k = A.shape[1]
+    k, H = A.shape[1], spectrum.R
+    for lane in range(lanes):
+        length = numbers.T[lane] * numbers.d[lane] if rule.is_spectral else 1.0
+        share[lane] = 1.0 / length if length > 0.0 else 0.0
     for i in range(p):
         for s in range(width + p):
             for lane in range(lanes):
-                if s < width:
-                    V[i, s, lane] = moves[i, s, lane]
-                else:
-                    V[i, s, lane] = across[i, s - width, lane] if s - width <= i else 0.0
-        if rule.is_spectral:
-            for s in range(width + p):
-                for lane in range(lanes):
-                    V[i, s, lane] *= 1.0 / (numbers.T[lane] * numbers.d[lane]) if numbers.T[lane] > 0.0 else 0.0
+                outside = across[i, s - width, lane] if 0 <= s - width <= i else 0.0
+                V[i, s, lane] = share[lane] * (moves[i, s, lane] if s < width else outside)
         if rule.has_velocities:
             for s in range(k + i + 1):
                 for lane in range(lanes):
@@ -209,35 +206,28 @@ def mix_batch(rule, work):  # type: ignore[no-untyped-def]
             for s in range(k):
                 for lane in range(lanes):
                     A[i, s, lane] = V[i, s, lane]
+    H[:] = 0.0
     if rule.is_spectral:
-        spectrum.R[:] = 0.0
         for s in range(width + p):
             for i in range(p):
                 for lane in range(lanes):
                     column[i, lane] = V[i, s, lane]
-            absorb(spectrum.R, column, rotations.cosine, rotations.sine)
+            absorb(H, column, rotations.cosine, rotations.sine)
         fill_spectral_matrix(rule, numbers.d, spectrum)
     for i in range(p):
         moves[i], across[i] = 0.0, 0.0
         for m in range(p):
-            if rule.is_spectral or m == i:
-                share[:] = 1.0
+            for lane in range(lanes):
                 if rule.is_spectral:
-                    for lane in range(lanes):
-                        share[lane] = numbers.T[lane] * numbers.d[lane] * spectrum.R[i, m, lane]
-                add_row(share, V[m], moves[i], across[i])
-
-
-@kernel
-def add_row(factor, row, inside, outside):  # type: ignore[no-untyped-def]
-    """Add a factor (lanes,) times a row, in two parts, to `inside` and `outside`."""
-    width = inside.shape[0]
-    for s in range(row.shape[0]):
-        for lane in range(factor.shape[0]):
-            if s < width:
-                inside[s, lane] += factor[lane] * row[s, lane]
-            else:
-                outside[s - width, lane] += factor[lane] * row[s, lane]
+                    H[i, m, lane] *= numbers.T[lane] * numbers.d[lane]
+                elif i == m:
+                    H[i, m, lane] = 1.0
+            for s in range(width):
+                for lane in range(lanes):
+                    moves[i, s, lane] += H[i, m, lane] * V[m, s, lane]
+            for s in range(p):
+                for lane in range(lanes):
+                    across[i, s, lane] += H[i, m, lane] * V[m, width + s, lane]
 
 
 @loops
