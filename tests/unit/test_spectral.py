@@ -288,7 +288,7 @@ REFUSED = [
     (
         "ode",
         {"update": "spectral", "spectral_ridge": 0.1, "k": 1},
-        "spectral_ridge: no drifts of a ridge.*0, its default",
+        "update: no drifts of a ridge.*spectral_ridge: 0",
     ),
     (
         "ode",
