@@ -48,7 +48,7 @@ def polynomials(numbers: Any, value: float, largest: float, total: float) -> flo
     return factor
 
 
-_POLAR, _MUON, _OF_N = "({0}{0}^T + \\ell^2)^{{-1/2}} {0}", "h({0}{0}^T) {0}", r",\ N \gets \beta N + g"
+_POLAR, _MUON, _OF_N = "({0}{0}^T + \\ell^2)^{{-1/2}} {0}", "h({0}{0}^T) {0}", r",\ N \leftarrow \beta N + g"
 UPDATES.add(Update("spectral", r"-\gamma " + _POLAR.format("g"), spectrum=polar, loss="absolute", parameters=Ridge))
 UPDATES.add(Update("newton_schulz", r"-\gamma " + _MUON.format("g"), spectrum=polynomials))
 for _name, _label, _spectrum, _parameters in (
