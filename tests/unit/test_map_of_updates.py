@@ -28,6 +28,7 @@ RULES = {
     "spectral": {"spectral_ridge": 0.3 / math.sqrt(D)},
     "spectral_momentum": {"momentum": 0.7},
 }
+KEEP = ("heavy_ball", "spectral_momentum")
 OF_SPECTRA = {"muon": {"momentum": 0.7}}
 """The clip is reached at the start, and not at the end."""
 
@@ -48,7 +49,7 @@ def of_a_linear_unit(problem, m, q):
         B += T * square
         norm = math.sqrt(square)
         factor = {"clipped": min(1.0, problem.clip_norm / norm), "normalised": 1 / norm, "adagrad_norm": B**-0.5}
-        t, beta = T * factor.get(problem.update, 1.0), problem.momentum if problem.momentum == 0.7 else 0.0
+        t, beta = T * factor.get(problem.update, 1.0), problem.momentum if problem.update in KEEP else 0.0
         along_w, along_v = m - q, n - s
         if problem.update in ("spectral", "spectral_momentum"):
             n, x, u = beta * n + 1.0 - m, beta * s + along_w, beta**2 * u + 2.0 * beta * along_v + K
