@@ -47,11 +47,25 @@ def masks_of(problem, key, seed, sample):
     return kept / problem.keep_probability
 
 
+def spectral(problem, G):
+    """Return the polar factor of G, that with a ridge, or what Muon's iteration makes of G."""
+    if problem.update in ("newton_schulz", "muon"):
+        X = G / np.linalg.norm(G)
+        for _ in range(5):
+            A = X @ X.T
+            X = 3.4445 * X - 4.7750 * A @ X + 2.0315 * A @ A @ X
+        return X
+    left, sizes, right = np.linalg.svd(G, full_matrices=False)
+    sizes = np.where(sizes > 1e-6 * sizes.max(), sizes, 0.0)
+    return left @ np.diag(sizes / np.maximum(np.hypot(sizes, problem.spectral_ridge), 1e-300)) @ right
+
+
 def steps_by_numpy(case, count):
     """Q, M and a of SGD for erf after some steps, with the samples of the case, and the risk after each."""
     problem, (W, W_star) = case.problem, replicas_of([case]).weights(0)
     W, key, n_b, d, p = W.copy(), samples_key(case), problem.batch_size, problem.d, problem.p
     layer, risks, v, B = np.broadcast_to(problem.a, p).astype(float), [], 0.0 * W, None
+    keeps = problem.update in ("spectral_momentum", "muon")
     streams = [np.uint64((int(key) + int(more)) % 2**64) for more in (OF_MASKS, OF_INPUTS)]
     for step in range(count):
         middle = (step + 0.5) * problem.step_time()
@@ -71,6 +85,9 @@ def steps_by_numpy(case, count):
         c = layer * masks * np.sqrt(2 / np.pi) * np.exp(-(lam**2) / 2) * E[:, None]
         descent = c.T @ x / n_b
         size = np.linalg.norm(descent)
+        if keeps or problem.update in ("spectral", "newton_schulz"):
+            v = descent + (problem.momentum * v if keeps else 0.0)
+            descent = spectral(problem, v)
         if problem.update == "normalised":
             descent /= size
         elif problem.update == "clipped":
@@ -80,8 +97,10 @@ def steps_by_numpy(case, count):
             descent /= np.sqrt(B)
         elif problem.update == "tangent":
             descent -= np.mean(c * lam, axis=0)[:, None] * W / d
-        v = gamma / p * descent + (problem.momentum * v if problem.update == "heavy_ball" else 0.0)
-        W = (1 - problem.weight_decay * T) * W + v
+        move = gamma / p * descent
+        if problem.update == "heavy_ball":
+            v = move = move + problem.momentum * v
+        W = (1 - problem.weight_decay * T) * W + move
         if problem.spherical:
             W *= np.sqrt(d) / np.linalg.norm(W, axis=1, keepdims=True)
         layer = layer + problem.second_layer_rate * T * (

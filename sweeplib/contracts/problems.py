@@ -55,6 +55,7 @@ CHANGED_OF: dict[str, Problem] = {
     "clip_norm": replace(CHANGED, update="clipped", p=1),
     "adagrad_start": replace(CHANGED, update="adagrad_norm"),
     "momentum": replace(CHANGED, update="heavy_ball"),
+    "spectral_ridge": replace(CHANGED, update="spectral"),
     "update": replace(CHANGED, p=1),
     "eigenvalues": Problem(**COMMON, k=1, data="spectrum", eigenvalues=(3.0, 1.0), fractions=(1.0, 2.0)),
     "fractions": Problem(**COMMON, k=1, data="spectrum", eigenvalues=(3.0, 1.0), fractions=(1.0, 1.0)),

@@ -9,7 +9,7 @@ import numpy as np
 from sweeplib.contracts.check import require, require_equal
 from sweeplib.contracts.problems import needed, two_values
 from sweeplib.engine.status import Status
-from sweeplib.networks.kernels.steps import factor_address
+from sweeplib.networks.kernels.steps import factor_address, spectrum_address
 from sweeplib.networks.numerics.compiled import call_by_address
 from sweeplib.networks.problem import LOSSES, UPDATES, Problem
 from sweeplib.networks.simulation import Case, Recording, run_cases
@@ -37,6 +37,20 @@ def its_factor_is_finite_and_compiled_as_in_python(name: str) -> None:
     result, memories = SQUARES.copy(), np.full(len(SQUARES), start)
     call_by_address(factor_address(name), numbers, np.full(len(SQUARES), T), result, memories)
     require_equal(np.array([result, memories]).T, expected, "its factor and its memory, compiled", rtol=1e-9)
+
+
+def its_spectrum_is_finite_and_compiled_as_in_python(name: str) -> None:
+    """Check the factors of eigenvalues of many sizes, below a largest one and a sum, zero among them."""
+    rule, numbers = UPDATES[name], np.array(_problem(name).rule.numbers)
+    if rule.spectrum is None:
+        return
+    values, largest = (part.ravel() for part in np.meshgrid(SQUARES, SQUARES))
+    values, total = np.minimum(values, largest), values + largest
+    expected = np.array([rule.spectrum(numbers, *sizes) for sizes in zip(values, largest, total, strict=True)])
+    require(bool(np.isfinite(expected * np.sqrt(values)).all()), "a step is not finite")
+    result = values.copy()
+    call_by_address(spectrum_address(name), numbers, result, largest, total)
+    require_equal(result, expected, "its factors of eigenvalues, compiled", rtol=1e-9)
 
 
 def its_loss_has_the_force_of_its_steps(name: str) -> None:

@@ -39,6 +39,8 @@ SPECIAL: list[tuple[str, Problem, dict[str, Any]]] = [
     ("overlap_map", replace(PLAIN, p=1, k=1, activation="tanh", update="heavy_ball", batch_size=8), {}),
     ("overlap_map", replace(PLAIN, update="adagrad_norm", batch_size=8), {}),
     ("sgd_chain", replace(PLAIN, update="adagrad_norm", batch_size=8), {}),
+    ("sgd_chain", replace(PLAIN, update="muon", momentum=0.6, batch_size=8), {}),
+    ("overlap_map", replace(PLAIN, update="spectral_momentum", momentum=0.6, batch_size=16), {}),
 ]
 
 

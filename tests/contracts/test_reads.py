@@ -107,7 +107,8 @@ def acts_on(dynamics: str, field: str) -> bool:
 
 OF_STEPS = dict.fromkeys(parameters_of("update"), ("update",))
 ELSEWHERE = [*(("overlap_map", field) for field in ("update", *OF_STEPS)), ("sde", "huber_delta")]
-"""Of steps the map has those along the sphere, of losses the SDE the correlation: see `unit/test_updates.py`."""
+ELSEWHERE += [("ode", "spectral_ridge")]
+"""Steps of the map are in `unit/test_map_of_updates.py`; the SDE has one loss, the ODE no ridge."""
 WITHIN = {"sampling": "samples", "huber_delta": "loss"} | dict.fromkeys(OF_STEPS, "update")
 WITHIN |= dict.fromkeys(parameters_of("data"), "data")
 WITHIN |= dict.fromkeys(parameters_of("tasks"), "tasks")

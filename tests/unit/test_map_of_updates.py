@@ -1,4 +1,4 @@
-"""The overlap map of steps that are normalised, clipped, of AdaGrad-norm and with momentum.
+"""The overlap map of steps that are normalised, clipped, of AdaGrad-norm, spectral and with momentum.
 
 Against its formulas for one linear unit, written as scalars, and against SGD on the weights in NumPy.
 """
@@ -12,10 +12,12 @@ from scipy.special import erf
 from sweeplib import Overlaps, Problem, simulate
 from sweeplib.networks.simulation import Case, Recording
 from sweeplib.networks.simulation.driver import replicas_of
+from tests.numpy_sgd import spectral
 from tests.tiers import slow_but
 
 D, ALPHA, STEPS = 1000, 1.5, 4
 RATE = {"plain": D, "heavy_ball": D, "clipped": D, "normalised": math.sqrt(D), "adagrad_norm": 1.0}
+RATE |= dict.fromkeys(("spectral", "spectral_momentum", "muon"), math.sqrt(D))
 """Of steps whose length is of order one, over p times a number."""
 RULES = {
     "plain": {},
@@ -23,13 +25,17 @@ RULES = {
     "clipped": {"clip_norm": 0.4 / math.sqrt(D)},
     "normalised": {},
     "adagrad_norm": {"adagrad_start": 0.3 / D**2},
+    "spectral": {"spectral_ridge": 0.3 / math.sqrt(D)},
+    "spectral_momentum": {"momentum": 0.7},
 }
+KEEP = ("heavy_ball", "spectral_momentum")
+OF_SPECTRA = {"muon": {"momentum": 0.7}}
 """The clip is reached at the start, and not at the end."""
 
 
 def problem_of(update, length, **fields):
     given = {"update": update, "gamma": length * RATE[update] * fields["p"], "batch_size": int(ALPHA * D)}
-    return Problem(d=D, Delta=0.1, **given | RULES[update] | fields)
+    return Problem(d=D, Delta=0.1, **given | (RULES | OF_SPECTRA)[update] | fields)
 
 
 def of_a_linear_unit(problem, m, q):
@@ -43,8 +49,14 @@ def of_a_linear_unit(problem, m, q):
         B += T * square
         norm = math.sqrt(square)
         factor = {"clipped": min(1.0, problem.clip_norm / norm), "normalised": 1 / norm, "adagrad_norm": B**-0.5}
-        t, beta = T * factor.get(problem.update, 1.0), problem.momentum if problem.update == "heavy_ball" else 0.0
+        t, beta = T * factor.get(problem.update, 1.0), problem.momentum if problem.update in KEEP else 0.0
         along_w, along_v = m - q, n - s
+        if problem.update in ("spectral", "spectral_momentum"):
+            n, x, u = beta * n + 1.0 - m, beta * s + along_w, beta**2 * u + 2.0 * beta * along_v + K
+            h = T / math.sqrt(u / D + problem.spectral_ridge**2)
+            m, q, s = m + h * n, q + 2.0 * h * x + h**2 * u, x + h * u
+            path.append((m, q))
+            continue
         n, x = beta * n + t * (1.0 - m), beta * s + t * along_w
         u = beta**2 * u + 2.0 * beta * t * along_v + t**2 * K
         m, q, s = m + n, q + 2.0 * x + u, x + u
@@ -81,17 +93,21 @@ def by_numpy(problem, start, eigenvalues, runs):
             g = c.T @ x / n_b
             norm = np.linalg.norm(g)
             B += T * norm**2
-            if problem.update not in ("plain", "heavy_ball"):
+            if problem.update in ("clipped", "normalised", "adagrad_norm"):
                 of_rule = {"clipped": min(1.0, problem.clip_norm / norm), "normalised": 1 / norm}
                 g *= of_rule.get(problem.update, B**-0.5)
             a = a + problem.second_layer_rate * T * (erf(lam / math.sqrt(2)).T @ E) / n_b
+            if problem.update in ("spectral", "spectral_momentum", "muon"):
+                v = g + (0.0 if problem.update == "spectral" else problem.momentum) * v
+                W = W + problem.gamma / p * spectral(problem, v)
+                continue
             v = (problem.momentum if problem.update == "heavy_ball" else 0.0) * v + problem.gamma / p * g
             W = W + v
         ends.append([W @ W.T / D, W @ W_star.T / D, a])
     return [np.array(part) for part in zip(*ends, strict=True)]
 
 
-SETTINGS = [(rule, kind) for rule in RULES for kind in ("both layers", "spectrum")]
+SETTINGS = [(rule, kind) for rule in (*RULES, *OF_SPECTRA) for kind in ("both layers", "spectrum")]
 
 
 @pytest.mark.parametrize(("rule", "kind"), slow_but(SETTINGS))

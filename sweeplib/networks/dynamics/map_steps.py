@@ -9,14 +9,21 @@ H_ij = E[c_i x·v_j] = Σ_m D_im S_mj + Σ_r D_ir* N_jr, G_ij = E[c_i λ_j] and 
 
     N' = β N + T Ψ^M,    X = β Sᵀ + T G,    U' = β² U + β T (H + Hᵀ) + T² K,
     M' = M + N',    Q' = Q + X + Xᵀ + U',    S' = Xᵀ + U'.
+
+Spectral steps have G in place of the plain move T G, N ← β N + G, the products U' of which are K without momentum, and
+
+    M' = (1 − s) M + H N',    Q' = (1 − s)² Q + (1 − s) (H X + Xᵀ H) + H U' H,    S' = (1 − s) Xᵀ + H U',
+
+with the one matrix H = T h(U'/d) for all blocks of inputs, and the decay s of the weights.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.kernels.steps import factor_address
+from sweeplib.networks.kernels.steps import factor_address, spectrum_address
 from sweeplib.networks.numerics.compiled import call_by_address
 from sweeplib.networks.problem import UPDATES, Limit, Problem, Rule
 from sweeplib.networks.problem.combinations import RESCALED, SPECTRUM, TANGENT
@@ -49,16 +56,42 @@ def rescaled_times(rule: Rule, T: Array, square: Array, memory: Array) -> tuple[
 
 
 def with_velocities(
-    Q: Array, M: Array, before: Velocities, beta: float, moves: tuple[Array, Array], turns: Array, square: Array
+    Q: Array,
+    M: Array,
+    before: Velocities,
+    beta: float,
+    moves: tuple[Array, Array],
+    turns: Array,
+    square: Array,
+    matrix_of: Callable[[Array], Array] | None = None,
+    kept: Array | float = 1.0,
 ) -> tuple[Array, ...]:
     """Q, M, N, S and U after a step of momentum β.
 
     moves : T Ψ^M (..., p, k) and T G (..., p, p). turns : T H (..., p, p). square : T² K (..., p, p).
+    matrix_of : of spectral steps, with 1 in place of T, the matrices (..., p, p) of U', and the part of W that is kept.
     """
     N, S, U = before
     N, X = beta * N + moves[0], beta * S.swapaxes(-1, -2) + moves[1]
     U = beta**2 * U + beta * (turns + turns.swapaxes(-1, -2)) + square
-    return Q + X + X.swapaxes(-1, -2) + U, M + N, N, X.swapaxes(-1, -2) + U, U
+    if matrix_of is None:
+        return Q + X + X.swapaxes(-1, -2) + U, M + N, N, X.swapaxes(-1, -2) + U, U
+    H = matrix_of(U)
+    across, along = kept * (H @ X), H @ U
+    Q = kept**2 * Q + across + across.swapaxes(-1, -2) + along @ H
+    return Q, kept * M + H @ N, N, kept * X.swapaxes(-1, -2) + along, U
+
+
+def spectral_matrices(rule: Rule, S: Array) -> Array:
+    """The matrices h(S) (n, p, p) of a rule with a spectrum; NaN where S (n, p, p) is not finite."""
+    finite = np.isfinite(S).all(axis=(1, 2), keepdims=True)
+    values, vectors = np.linalg.eigh(np.where(finite, S, 0.0))
+    values = np.maximum(values, 0.0)
+    sums = [np.repeat(of(axis=1), values.shape[1]) for of in (values.max, values.sum)]
+    factors = values.ravel()
+    call_by_address(spectrum_address(rule.update), np.array(rule.numbers, float), factors, *sums)
+    turned = vectors * factors.reshape(values.shape)[:, None, :]
+    return np.where(finite, turned @ vectors.swapaxes(1, 2), np.nan)
 
 
 def _is_small(problem: Problem) -> bool:
@@ -70,8 +103,8 @@ LIMITS = (
     Limit(
         "batch_size",
         "no overlap map",
-        f"at least {FEWEST_SAMPLES} with {{beside}} in overlap_map: the norm of the gradient of a small batch varies; "
-        "ode has that of one sample",
+        f"at least {FEWEST_SAMPLES} with {{beside}} in overlap_map: the gradient of a small batch varies; "
+        "sgd_chain takes it",
         RESCALED,
         _is_small,
     ),

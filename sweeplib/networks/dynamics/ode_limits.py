@@ -16,6 +16,11 @@ _UPDATE_BY_NODES = Feature(
     lambda problem: _has_many(problem) and UPDATES[problem.update].loss is not None,
     "normalised or clipped steps",
 )
+_RIDGE = Feature(
+    "the update {problem.update}",
+    lambda problem: "spectral_ridge" in problem.differing_names,
+    "a spectral_ridge",
+)
 _BY_NODES = "{beside} drifts by nodes over p + k fields"
 
 
@@ -52,6 +57,13 @@ OF_NOISY_INPUTS = Limit(
 LIMITS = (
     Limit("update", "no drifts of this update", "{default} with {beside} (sgd has no such bound)", SPECTRUM),
     Limit("update", "no drifts of this update and loss", _updates_with_means, RESCALED, _has_no_means),
+    Limit(
+        "update",
+        "no drifts of a ridge",
+        "`spectral_ridge: 0` with {beside} in ode; or sgd, sgd_chain",
+        _RIDGE,
+        lambda _: True,
+    ),
     Limit("batch_size", "no drifts of batches", "{default} with {beside} in ode (sgd has no such bound)", RESCALED),
     Limit("p", _BY_NODES, _few_or_closed, _LOSS_BY_NODES, value=_fields),
     Limit("p", _BY_NODES, f"{_FEW}; or another update; or sgd, sgd_chain", _UPDATE_BY_NODES, value=_fields),

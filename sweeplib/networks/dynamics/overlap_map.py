@@ -38,6 +38,7 @@ from sweeplib.networks.dynamics.map_steps import (
     Velocities,
     rescaled_times,
     resting_velocities,
+    spectral_matrices,
     with_velocities,
 )
 from sweeplib.networks.dynamics.replicas import Replicas
@@ -223,12 +224,10 @@ class OverlapMap(StepDynamics):
         shrinkage = 1.0 - replicas.numbers.weight_decay[order][:, None, None] * T[:, None, None]
         T, *then = self._rescaled(order, T, square, *of_rule)
         long = T[:, None, None]
-        if step.has_velocities:
+        if step.has_velocities or step.spectrum:
             D, D_star = mean_slopes(drifts.M, drifts.GF, *fields, resolution)
-            of_weights = long * drifts.M, long * (D @ Q + D_star @ M.swapaxes(1, 2))
-            turns = long * (D @ of_rule[1] + D_star @ of_rule[0].swapaxes(1, 2))
-            beta = replicas.rule.numbers[0]
-            Q, M, *then = with_velocities(Q, M, Velocities(*of_rule), beta, of_weights, turns, long**2 * square)
+            means = drifts.M, D @ Q + D_star @ M.swapaxes(1, 2), (D, D_star), square
+            Q, M, *then = self._step_of_velocities(order, long, 1.0, means, shrinkage, Q, M, *of_rule)
         else:
             M = shrinkage * M + long * drifts.M
             Q = shrinkage**2 * Q + shrinkage * long * drifts.GF + (T * T)[:, None, None] * square
@@ -236,6 +235,36 @@ class OverlapMap(StepDynamics):
             Q, M = on_sphere(Q, M)
         # the products above are symmetric to rounding only
         return 0.5 * (Q + Q.transpose(0, 2, 1)), M, *then
+
+    def _step_of_velocities(
+        self,
+        order: NDArray[np.intp],
+        T: Array,
+        values: Array | float,
+        means: tuple[Array, Array, tuple[Array, Array], Array],
+        kept: Array,
+        Q: Array,
+        M: Array,
+        *of_rule: Array,
+    ) -> tuple[Array, ...]:
+        """Q, M and the velocities after a step of momentum, or a spectral one; of all inputs, or of each block of them.
+
+        means : Ψ^M, G and D over the eigenvalues `values`, and K. T, kept : numbers with the axes of these.
+        """
+        replicas, rule = self.replicas, self.replicas.rule
+        (of_M, of_Q, (D, D_star), square), step = means, UPDATES[rule.update]
+        before = Velocities(*of_rule) if step.has_velocities else resting_velocities(M)
+        beta, unit = rule.numbers[0] if step.has_velocities else 0.0, T if step.spectrum is None else np.ones_like(T)
+
+        def matrix_of(U: Array) -> Array:
+            whole = U if self.by_block is None else U.sum(axis=1)
+            matrices = spectral_matrices(rule, whole / replicas.d[order, None, None])
+            return T * (matrices if self.by_block is None else matrices[:, None])
+
+        turns = unit * values * (D @ before.S + D_star @ before.N.swapaxes(-1, -2))
+        given = (unit * values * of_M, unit * values * of_Q), turns, unit**2 * square
+        Q, M, *then = with_velocities(Q, M, before, beta, *given, matrix_of if step.spectrum else None, kept)
+        return Q, M, *(then if step.has_velocities else ())
 
     def _rescaled(self, order: NDArray[np.intp], T: Array, square: Array, *of_rule: Array) -> tuple[Array, ...]:
         """T (n,) times the factors of gradients with the products `square`/d (n, p, p), and what the rule keeps."""
@@ -274,11 +303,9 @@ class OverlapMap(StepDynamics):
         shrinkage = 1.0 - replicas.numbers.weight_decay[order][:, None, None, None] * T[:, None, None, None]
         T, *then = self._rescaled(order, T, square.sum(axis=1), *of_rule)
         long = T[:, None, None, None]
-        if UPDATES[replicas.rule.update].has_velocities:
-            turns = long * values * (D @ of_rule[1] + D_star @ of_rule[0].swapaxes(2, 3))
-            of_weights = long * values * Y, long * values * X
-            beta = replicas.rule.numbers[0]
-            Q, M, *then = with_velocities(Q, M, Velocities(*of_rule), beta, of_weights, turns, long**2 * square)
+        if UPDATES[replicas.rule.update].has_velocities or UPDATES[replicas.rule.update].spectrum:
+            means = Y, X, (D, D_star), square
+            Q, M, *then = self._step_of_velocities(order, long, values, means, shrinkage, Q, M, *of_rule)
         else:
             M = shrinkage * M + long * values * Y
             Q = shrinkage**2 * Q + shrinkage * long * values * (X + X.swapaxes(2, 3))

@@ -57,7 +57,6 @@ class SgdChain(LaneDynamics):
     undefined = (("samples sampling", "the overlaps of a student that sees samples again are no Markov chain"),)
     limits = (
         Limit("repeats", *_BESIDE, UPDATE),
-        Limit("batch_size", *_BESIDE, VELOCITIES),
         Limit("batch_size repeats", *_BESIDE, DROPOUT),
         Limit("batch_size repeats", *_BESIDE, INPUT_NOISE),
         Limit("batch_size repeats update", *_BESIDE, SPECTRUM),
@@ -98,7 +97,7 @@ class SgdChain(LaneDynamics):
         remembers = UPDATES[replicas.rule.update].memory is not None
         lessons = replicas.replayed
         tasks = (0, 0) if lessons is None else (lessons.a_star.shape[1], lessons.heads.shape[1])
-        flags: Any = decays, self._rows, remembers, replicas.drops, replicas.has_input_noise, *tasks
+        flags: Any = decays, self._rows, self._mixes, remembers, replicas.drops, replicas.has_input_noise, *tasks
         self.settings = Settings(p, k, replicas.spherical, replicas.trains_second_layer, *of_batch, *flags)
         if replicas.has_spectrum:
             self.settings = block_settings(replicas)
@@ -125,12 +124,18 @@ class SgdChain(LaneDynamics):
             of_tasks = np.concatenate(tasks)
             self.state[-len(of_tasks) :] = of_tasks
 
+    @property
+    def _mixes(self) -> bool:
+        """Whether steps mix the gradients of units, or keep velocities of batches; with one sample some do neither."""
+        rule, many = self.called.rule, self.replicas.batch_size > 1
+        return (rule.is_spectral and (many or rule.has_velocities)) or (many and rule.has_velocities)
+
     def _round(self) -> Callable[..., None]:
         """The kernel for steps with one fresh sample, with a fresh batch, or with a batch used in several steps."""
         work, step = replay_work, replay_step
         if self.replicas.repeats > 1:
             work, step = reuse_work, reuse_step
-        elif self.replicas.batch_size > 1:
+        elif self.replicas.batch_size > 1 or self.settings.mixes:
             work, step = batch_work, batch_step
         return round_of(work, prepare=chain_prepare, take_step=step, fill_network=chain_network)
 

@@ -37,7 +37,7 @@ LARGE = 32
 class Sums(NamedTuple):
     """Sums over the samples of a batch, for the replicas in lanes.
 
-    moves (p, k + p, lanes) : C (U*, W)ᵀ.
+    moves (p, k + rows, lanes) : C (U*, W)ᵀ.
     layer (p, lanes) : the sum of σ(λ) E.
     factor (p, p, lanes) : lower triangular factor of CCᵀ.
     overflow (lanes,) : whether an E is beyond OVERFLOW, or NaN.
@@ -66,10 +66,10 @@ class Samples(NamedTuple):
 
 
 @allocating
-def empty_sums(p, k, lanes):  # type: ignore[no-untyped-def]
-    """Zero sums."""
+def empty_sums(p, width, lanes):  # type: ignore[no-untyped-def]
+    """Zero sums, of samples with so many coordinates."""
     overflow = np.zeros(lanes, np.bool_)
-    return Sums(np.zeros((p, k + p, lanes)), np.zeros((p, lanes)), np.zeros((p, p, lanes)), overflow)
+    return Sums(np.zeros((p, width, lanes)), np.zeros((p, lanes)), np.zeros((p, p, lanes)), overflow)
 
 
 @kernel
@@ -81,10 +81,11 @@ def begin_batches(stream, n_b, samples):  # type: ignore[no-untyped-def]
 
 
 @allocating
-def empty_samples(p, k, lanes, a, constants, fields):  # type: ignore[no-untyped-def]
-    """Room for samples with these second layers, constants and fields."""
-    z = np.empty((4 * ((p + k + 4) // 4), lanes))
-    return Samples(a, constants, empty_stream(lanes), z, fields, np.empty((p, lanes)), np.zeros(lanes, np.bool_))
+def empty_samples(width, a, constants, fields):  # type: ignore[no-untyped-def]
+    """Room for samples of so many coordinates, with these second layers, constants and fields."""
+    lanes = a.shape[1]
+    z, overflow = np.empty((4 * ((width + 4) // 4), lanes)), np.zeros(lanes, np.bool_)
+    return Samples(a, constants, empty_stream(lanes), z, fields, np.empty(a.shape), overflow)
 
 
 @allocating
@@ -92,12 +93,12 @@ def samples_of(settings, chain):  # type: ignore[no-untyped-def]
     """Room for samples in lanes: those of a large batch of one replica, or one of each replica."""
     p, k = settings.p, settings.k
     if settings.batch_size < LARGE:
-        return empty_samples(p, k, chain.a.shape[1], chain.a, chain.constants, chain.fields)
+        return empty_samples(settings.rows + k, chain.a, chain.constants, chain.fields)
     lanes = group_width(settings.batch_size)
     wide, rows = np.empty((4, p, lanes)), np.empty((3, lanes))
     constants = constants_of(np.empty((k * (k + 1) + COUNT) * lanes), k)
     fields = Fields(wide[0], np.empty((k, lanes)), wide[1], wide[2], rows[0], rows[1], rows[2])
-    return empty_samples(p, k, lanes, wide[3], constants, fields)
+    return empty_samples(settings.rows + k, wide[3], constants, fields)
 
 
 @loops
@@ -156,12 +157,12 @@ def load(chain, replica, samples):  # type: ignore[no-untyped-def]
 @kernel
 def fill_columns(settings, functions, samples, filled):  # type: ignore[no-untyped-def]
     """From the fields of the samples, fill E, σ(λ) and the columns of C; E is zero from lane `filled` on."""
-    p, k = settings.p, settings.k
+    p, label = settings.p, settings.k + settings.rows
     _, lam_star, _, c, E, deviation, _ = samples.fields
     lanes, share, T = E.shape[0], 1.0 / settings.batch_size, samples.constants.numbers.T
     functions.labels(lam_star, samples.constants.a_star, E)
     for lane in range(lanes):
-        E[lane] += deviation[lane] * samples.z[k + p, lane]
+        E[lane] += deviation[lane] * samples.z[label, lane]
     displace(functions, samples.a, samples.fields, samples.overflow)
     # these lanes have drawn samples beyond the end of the batch
     for lane in range(filled, lanes):

@@ -1,13 +1,17 @@
 """The steps of SGD on the weights of one replica with the mean gradient of a batch, used once or in several steps."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from sweeplib.networks.kernels.lanes import OVERFLOW, kernel, loops
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.kernels.batch_sums import absorb_block
+from sweeplib.networks.kernels.lanes import OVERFLOW, allocating, kernel, loops
 from sweeplib.networks.kernels.row_products import inner_product
 from sweeplib.networks.kernels.sample_blocks import BLOCK, draw_block
 from sweeplib.networks.kernels.schedules import label_deviation, step_time
+from sweeplib.networks.kernels.spectral import Spectrum, empty_spectrum, fill_spectral_matrix
 from sweeplib.networks.kernels.weights import (
     DIVERGED,
     GOING,
@@ -25,6 +29,17 @@ from sweeplib.networks.kernels.weights import (
     room_of,
 )
 
+COLUMNS = 256
+"""The number of columns of a gradient that are taken at once."""
+
+
+class Mixing(NamedTuple):
+    """Work arrays of a step that mixes units, without rows for others: of the spectrum, columns (p, COLUMNS), and 1."""
+
+    spectrum: Spectrum
+    columns: Array
+    one: Array
+
 
 def batch_steps(count, step, batch_size, repeats, replica, rates, functions, exits):  # type: ignore[no-untyped-def]
     """Take up to `count` rounds from number `step` on; return their number and the fate of the run.
@@ -33,13 +48,14 @@ def batch_steps(count, step, batch_size, repeats, replica, rates, functions, exi
     sample ν n_b + s of the stream: with n_b = 1 the samples are those of `sgd_steps`.
     """
     room, moves, layer_moves = room_of(replica), np.empty(replica.W.shape), np.empty((3, len(replica.a)))
+    mixing = mixing_of(replica, functions.rule)
     clock = np.empty((2, 1))
     for step_number in range(count):
         T, first = step_time(step + step_number, replica.numbers.T, rates, clock), (step + step_number) * batch_size
         if rates.anneals:
             room.deviation[:] = label_deviation(step + step_number, replica.numbers, rates, clock)
         for _ in range(repeats):
-            if not take_step(first, batch_size, T, replica, functions, moves, layer_moves, room):
+            if not take_step(first, batch_size, T, replica, functions, moves, layer_moves, mixing, room):
                 return step_number, DIVERGED
         if is_waiting(exits):
             fill_overlaps(replica, exits)
@@ -48,11 +64,18 @@ def batch_steps(count, step, batch_size, repeats, replica, rates, functions, exi
     return count, GOING
 
 
+@allocating
+def mixing_of(replica, rule):  # type: ignore[no-untyped-def]
+    """Room for what a rule makes of the gradients of all units together."""
+    p = len(replica.a) if rule.is_spectral else 0
+    return Mixing(empty_spectrum(p, 1), np.empty((p, COLUMNS)), np.ones(1))
+
+
 @loops
-def take_step(first, batch_size, T, replica, functions, moves, layer_moves, room):  # type: ignore[no-untyped-def]
+def take_step(first, batch_size, T, replica, functions, moves, layer_moves, mixing, room):  # type: ignore[no-untyped-def]
     """Take a step at the rate of T with the samples from number `first` on; return False if it diverged.
 
-    `moves` (p, d) and `layer_moves` (3, p), of a, of b and of Σ c_i λ_i, are work arrays.
+    `moves` (p, d) and `layer_moves` (3, p), of a, of b and of Σ c_i λ_i, are work arrays, and those of `mixing`.
     """
     p, d = replica.W.shape
     share, root, numbers = 1.0 / batch_size, 1.0 / math.sqrt(d), replica.numbers
@@ -82,7 +105,7 @@ def take_step(first, batch_size, T, replica, functions, moves, layer_moves, room
                     moves[i, j] += room.c[i] / root * room.normals[0, s, j]
     move_others(replica, T, layer_moves)
     if functions.rule.rescales or functions.rule.has_velocities:
-        apply_rule(replica, functions.rule, T, moves, room.sample)
+        apply_rule(replica, functions.rule, T, moves, mixing, room.sample)
     for i in range(p):
         square, shrinkage = 0.0, kept_of_row(replica, functions.rule, T, layer_moves[2, i])
         for j in range(d):
@@ -102,8 +125,11 @@ def kept_of_row(replica, rule, T, along):  # type: ignore[no-untyped-def]
 
 
 @loops
-def apply_rule(replica, rule, T, moves, sample):  # type: ignore[no-untyped-def]
+def apply_rule(replica, rule, T, moves, mixing, sample):  # type: ignore[no-untyped-def]
     """Replace the moves (p, d) of plain steps by those of the rule; `sample` is a work array (2, 1)."""
+    if rule.is_spectral:
+        apply_spectrum(replica, rule, T, moves, mixing)
+        return
     p, d = moves.shape
     if rule.rescales:
         square = 0.0
@@ -118,3 +144,28 @@ def apply_rule(replica, rule, T, moves, sample):  # type: ignore[no-untyped-def]
             for j in range(d):
                 moves[i, j] += rule.momentum * replica.velocities[i, j]
                 replica.velocities[i, j] = moves[i, j]
+
+
+@loops
+def apply_spectrum(replica, rule, T, moves, work):  # type: ignore[no-untyped-def]
+    """Replace the moves T d G (p, d) by T d h(GGᵀ) G; with velocities first N ← β N + G, and N in place of G."""
+    (p, d), spectrum, columns, length = moves.shape, work.spectrum, work.columns, T * moves.shape[1]
+    inverse, column = 1.0 / length if T > 0.0 else 0.0, spectrum.values[:, 0]
+    spectrum.R[:] = 0.0
+    for first in range(0, d, columns.shape[1]):
+        columns[:] = 0.0
+        for i in range(p):
+            for j in range(first, min(first + columns.shape[1], d)):
+                moves[i, j] *= inverse
+                if rule.has_velocities:
+                    moves[i, j] += rule.momentum * replica.velocities[i, j]
+                    replica.velocities[i, j] = moves[i, j]
+                columns[i, j - first] = moves[i, j]
+        absorb_block(spectrum.R, 0, columns)
+    fill_spectral_matrix(rule, work.one, spectrum)
+    for j in range(d):
+        for i in range(p):
+            column[i], moves[i, j] = length * moves[i, j], 0.0
+        for i in range(p):
+            for m in range(p):
+                moves[i, j] += spectrum.R[i, m, 0] * column[m]

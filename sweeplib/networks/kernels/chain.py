@@ -33,9 +33,9 @@ from sweeplib.networks.numerics.random import attempt_words, chi_square, chi_squ
 class Settings(NamedTuple):
     """The settings of a run: widths, geometry, whether the second layer is trained, batches, whether weights decay.
 
-    Also the number of rows of A and B, p or 2p, whether the rule of the steps has a memory, whether steps leave out
-    units, whether inputs have noise, and the numbers of tasks and of second layers among which steps choose, zero if
-    they do not.
+    Also the number of rows of A and B, p or 2p, whether steps of batches mix units or keep velocities, whether the rule
+    of the steps has a memory, whether steps leave out units, whether inputs have noise, and the numbers of tasks and of
+    second layers among which steps choose, zero if they do not.
     """
 
     p: int
@@ -46,6 +46,7 @@ class Settings(NamedTuple):
     repeats: int
     decays: bool
     rows: int
+    mixes: bool
     remembers: bool
     drops: bool
     has_input_noise: bool
@@ -198,10 +199,10 @@ def lengths_of_S(length, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def project(A, B, norm):  # type: ignore[no-untyped-def]
-    """Divide each student row of (A, B) by its norm."""
-    p, k, lanes = A.shape
-    for i in range(p):
+def project(A, B, first, norm):  # type: ignore[no-untyped-def]
+    """Divide the rows of (A, B) from `first` on, those of the student, by their norms."""
+    rows, k, lanes = A.shape
+    for i in range(first, rows):
         for lane in range(lanes):
             norm[lane] = B[i, 0, lane] * B[i, 0, lane]
         for j in range(1, i + 1):
@@ -293,23 +294,24 @@ def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
 def decay(settings, lipschitz, work):  # type: ignore[no-untyped-def]
     """Multiply [A, B] by 1 − λ T; subtract a bound of the change of f from the slack: (L/p) Σ_i |a_i| λ T ‖[A, B]_i‖.
 
-    The bound is twice that on the sphere, as in `shorten_slack`.
+    Rows of velocities do not decay. The bound is twice that on the sphere, as in `shorten_slack`.
     """
     if not settings.decays:
         return
     A, B, numbers, rate, norm = work.A, work.B, work.constants.numbers, work.rotations.cosine, work.rotations.sine
-    p, k, lanes = A.shape
+    rows, k, lanes = A.shape
+    first = rows - settings.p
     bounded = needs_slack(settings, lipschitz, work.network)
     for lane in range(lanes):
         rate[lane] = numbers.weight_decay[lane] * numbers.T[lane]
-    for i in range(p):
+    for i in range(first, rows):
         if bounded:
             norm[:] = 0.0
             add_products(A[i], A[i], k, norm)
             add_products(B[i], B[i], i + 1, norm)
-            factor = (2.0 if settings.spherical else 1.0) * lipschitz / p
+            factor = (2.0 if settings.spherical else 1.0) * lipschitz / settings.p
             for lane in range(lanes):
-                work.network.slack[lane] -= factor * rate[lane] * abs(work.a[i, lane]) * math.sqrt(norm[lane])
+                work.network.slack[lane] -= factor * rate[lane] * abs(work.a[i - first, lane]) * math.sqrt(norm[lane])
         for s in range(k):
             for lane in range(lanes):
                 A[i, s, lane] *= 1.0 - rate[lane]
@@ -390,4 +392,4 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     shorten_slack(settings, functions.lipschitz, work)
     refactor(work.B, push, z[k : k + rows], work.length.s, work.rotations)
     if settings.spherical:
-        project(A, work.B, work.rotations.cosine)
+        project(A, work.B, rows - p, work.rotations.cosine)

@@ -38,6 +38,7 @@ from sweeplib.networks.kernels.chain import (
     project,
 )
 from sweeplib.networks.kernels.lanes import Network, Stream, allocating, draw_normals, empty_stream, kernel, loops
+from sweeplib.networks.kernels.spectral import Spectrum, empty_spectrum, fill_spectral_matrix
 
 
 class Outside(NamedTuple):
@@ -55,6 +56,19 @@ class Outside(NamedTuple):
     width: Array
 
 
+class Mixture(NamedTuple):
+    """Work arrays of steps that mix units, or keep velocities; without rows for others.
+
+    V (p, k + rows + p, lanes) : gradients, or velocities, in the span of the weights, and out of it.
+    factor (rows, rows, lanes) : the next B. share (lanes,) : of a row of V in a move.
+    """
+
+    V: Array
+    factor: Array
+    spectrum: Spectrum
+    share: Array
+
+
 class Batch(NamedTuple):
     """The data of a group: the chain, samples in lanes, their sums for each replica, and what is out of the span."""
 
@@ -62,20 +76,24 @@ class Batch(NamedTuple):
     samples: Samples
     sums: Sums
     outside: Outside
+    mixture: Mixture
     network: Network
 
 
 @allocating
 def batch_work(settings, state, constants):  # type: ignore[no-untyped-def]
     """The data of a group, from its flat blocks of state and constants."""
-    p, k = settings.p, settings.k
+    p, k, rows = settings.p, settings.k, settings.rows
     chain = chain_work(settings, state, constants)
     lanes = chain.B.shape[2]
-    sums, of_S = empty_sums(p, k, lanes), lengths_of_S(chain.length, p)
-    z = np.empty((4 * ((k + p + 1 + p * (p + 1) // 2 + 3) // 4), lanes))
+    sums, of_S = empty_sums(p, k + rows, lanes), lengths_of_S(chain.length, p)
+    z = np.empty((4 * ((k + rows + 1 + p * (p + 1) // 2 + 3) // 4), lanes))
     S, across = np.zeros((p, p, lanes)), np.empty((p, p, lanes))
     outside = Outside(empty_stream(lanes), z, S, across, of_S[0], of_S[1], of_S[2])
-    return Batch(chain, samples_of(settings, chain), sums, outside, chain.network)
+    some = 1 if settings.mixes else 0
+    V, factor = np.empty((some * p, k + rows + p, lanes)), np.empty((some * rows, rows, lanes))
+    mixture = Mixture(V, factor, empty_spectrum(some * p, lanes), np.empty(lanes))
+    return Batch(chain, samples_of(settings, chain), sums, outside, mixture, chain.network)
 
 
 @loops
@@ -89,7 +107,7 @@ def draw_outside(settings, stream, outside, length):  # type: ignore[no-untyped-
     lanes = degrees.shape[1]
     begin_batches(stream, n_b, samples)
     draw_normals(samples.step, samples.seed, samples.key, z)
-    row = p + settings.k + 1
+    row = settings.rows + settings.k + 1
     for j in range(min(p, n_b)):
         length_j = Length(S[j, j], degrees[j], outside.scale[j], outside.width[j], length.sure, length.four)
         draw_length(samples, length_j, z[row])
@@ -128,7 +146,7 @@ def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
         for s in range(width):
             for lane in range(lanes):
                 square[lane] += moves[i, s, lane] * moves[i, s, lane]
-        for j in range(i + 1):
+        for j in range(p if settings.mixes else i + 1):
             for lane in range(lanes):
                 square[lane] += across[i, j, lane] * across[i, j, lane]
         for lane in range(lanes):
@@ -162,6 +180,80 @@ def rescale_batch(rule, work):  # type: ignore[no-untyped-def]
                 across[i, j, lane] *= square[lane]
 
 
+@loops
+def mix_batch(rule, work):  # type: ignore[no-untyped-def]
+    """Fill V with [G_A, G_B, G_out], in velocities β V before it; replace moves and across by T d h(S) V, or V itself.
+
+    Here G is the gradient over √d, S = d V Vᵀ; without a spectrum V is the sum of the moves. Rows of velocities in A
+    become those of V.
+    """
+    chain, moves, across, (V, _, spectrum, share) = work.chain, work.sums.moves, work.outside.across, work.mixture
+    A, B, numbers, column, rotations = chain.A, chain.B, chain.constants.numbers, chain.fields.c, chain.rotations
+    p, width, lanes = moves.shape
+    k, H = A.shape[1], spectrum.R
+    for lane in range(lanes):
+        length = numbers.T[lane] * numbers.d[lane] if rule.is_spectral else 1.0
+        share[lane] = 1.0 / length if length > 0.0 else 0.0
+    for i in range(p):
+        for s in range(width + p):
+            for lane in range(lanes):
+                outside = across[i, s - width, lane] if 0 <= s - width <= i else 0.0
+                V[i, s, lane] = share[lane] * (moves[i, s, lane] if s < width else outside)
+        if rule.has_velocities:
+            for s in range(k + i + 1):
+                for lane in range(lanes):
+                    V[i, s, lane] += rule.momentum * (A[i, s, lane] if s < k else B[i, s - k, lane])
+            for s in range(k):
+                for lane in range(lanes):
+                    A[i, s, lane] = V[i, s, lane]
+    H[:] = 0.0
+    if rule.is_spectral:
+        for s in range(width + p):
+            for i in range(p):
+                for lane in range(lanes):
+                    column[i, lane] = V[i, s, lane]
+            absorb(H, column, rotations.cosine, rotations.sine)
+        fill_spectral_matrix(rule, numbers.d, spectrum)
+    for i in range(p):
+        moves[i], across[i] = 0.0, 0.0
+        for m in range(p):
+            for lane in range(lanes):
+                if rule.is_spectral:
+                    H[i, m, lane] *= numbers.T[lane] * numbers.d[lane]
+                elif i == m:
+                    H[i, m, lane] = 1.0
+            for s in range(width):
+                for lane in range(lanes):
+                    moves[i, s, lane] += H[i, m, lane] * V[m, s, lane]
+            for s in range(p):
+                for lane in range(lanes):
+                    across[i, s, lane] += H[i, m, lane] * V[m, width + s, lane]
+
+
+@loops
+def refactor_mixture(work):  # type: ignore[no-untyped-def]
+    """Replace B by a lower triangular factor of its rows with the moves; those of velocities become V."""
+    chain, moves, across, (V, factor, _, _) = work.chain, work.sums.moves, work.outside.across, work.mixture
+    A, B, column, rotations = chain.A, chain.B, chain.push, chain.rotations
+    p, _, lanes = moves.shape
+    k, rows, first = A.shape[1], B.shape[0], B.shape[0] - p
+    factor[:] = 0.0
+    for j in range(rows + p):
+        for i in range(rows):
+            for lane in range(lanes):
+                if i < first:
+                    column[i, lane] = V[i, k + j, lane]
+                elif j < rows:
+                    column[i, lane] = moves[i - first, k + j, lane] + (B[i, j, lane] if j <= i else 0.0)
+                else:
+                    column[i, lane] = across[i - first, j - rows, lane]
+        absorb(factor, column, rotations.cosine, rotations.sine)
+    for i in range(rows):
+        for j in range(i + 1):
+            for lane in range(lanes):
+                B[i, j, lane] = factor[i, j, lane]
+
+
 @kernel
 def turn_batch_along_sphere(chain, moves):  # type: ignore[no-untyped-def]
     """Multiply row i by 1 − Σ c_i λ_i: with the moves added, it moves by their part orthogonal to w_i."""
@@ -189,7 +281,7 @@ def batch_step(settings, functions, stream, work, broken):  # type: ignore[no-un
 
     A and B decay first.
     """
-    p, k, n_b = settings.p, settings.k, settings.batch_size
+    p, k, n_b, first = settings.p, settings.k, settings.batch_size, settings.rows - settings.p
     chain, sums, outside = work.chain, work.sums, work.outside
     A, B, numbers, rotations = chain.A, chain.B, chain.constants.numbers, chain.rotations
     lanes = broken.shape[0]
@@ -199,7 +291,9 @@ def batch_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     draw_outside(settings, stream, outside, chain.length)
     multiply(sums.factor, outside.S, outside.across)
     decay(settings, functions.lipschitz, chain)
-    if functions.rule.rescales:
+    if settings.mixes:
+        mix_batch(functions.rule, work)
+    elif functions.rule.rescales:
         rescale_batch(functions.rule, work)
     if functions.rule.is_tangent:
         turn_batch_along_sphere(chain, sums.moves)
@@ -207,23 +301,26 @@ def batch_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     for i in range(p):
         for s in range(k):
             for lane in range(lanes):
-                A[i, s, lane] += sums.moves[i, s, lane]
+                A[first + i, s, lane] += sums.moves[i, s, lane]
         if settings.trained:
             for lane in range(lanes):
                 force = sums.layer[i, lane] / n_b - numbers.second_layer_decay[lane] * chain.a[i, lane]
                 chain.a[i, lane] += numbers.second_layer_rate[lane] * numbers.T[lane] * force
-    for j in range(p):
-        column = chain.fields.c
+    if settings.mixes:
+        refactor_mixture(work)
+    else:
+        for j in range(p):
+            column = chain.fields.c
+            for i in range(p):
+                for lane in range(lanes):
+                    column[i, lane] = sums.moves[i, k + j, lane]
+                    if i >= j:
+                        column[i, lane] += B[i, j, lane]
+            # F S is triangular: only the p columns of B + C Wᵀ are left to absorb
+            absorb(outside.across, column, rotations.cosine, rotations.sine)
         for i in range(p):
-            for lane in range(lanes):
-                column[i, lane] = sums.moves[i, k + j, lane]
-                if i >= j:
-                    column[i, lane] += B[i, j, lane]
-        # F S is triangular: only the p columns of B + C Wᵀ are left to absorb
-        absorb(outside.across, column, rotations.cosine, rotations.sine)
-    for i in range(p):
-        for j in range(i + 1):
-            for lane in range(lanes):
-                B[i, j, lane] = outside.across[i, j, lane]
+            for j in range(i + 1):
+                for lane in range(lanes):
+                    B[i, j, lane] = outside.across[i, j, lane]
     if settings.spherical:
-        project(A, B, rotations.cosine)
+        project(A, B, first, rotations.cosine)

@@ -40,19 +40,19 @@ def student_fields(A, B, z, lam):  # type: ignore[no-untyped-def]
 
 @kernel
 def fields_of_replica(A, B, replica, L_star, z, lam, lam_star):  # type: ignore[no-untyped-def]
-    """Fill λ* and λ of samples of one replica, whose A is (p, k, `replica`) and whose B is (p, p, `replica`)."""
-    p, k, _ = A.shape
-    lanes = lam.shape[1]
+    """Fill λ* and λ of samples of one replica, for the last rows of its A (rows, k) and B (rows, rows)."""
+    (p, lanes), (rows, k, _) = lam.shape, A.shape
+    first = rows - p
     teacher_fields(L_star, z, lam_star)
     for i in range(p):
-        entry = B[i, 0, replica]
+        entry = B[first + i, 0, replica]
         for lane in range(lanes):
             lam[i, lane] = entry * z[k, lane]
         for s in range(k):
-            entry = A[i, s, replica]
+            entry = A[first + i, s, replica]
             for lane in range(lanes):
                 lam[i, lane] += entry * z[s, lane]
-        for j in range(1, i + 1):
-            entry = B[i, j, replica]
+        for j in range(1, first + i + 1):
+            entry = B[first + i, j, replica]
             for lane in range(lanes):
                 lam[i, lane] += entry * z[k + j, lane]

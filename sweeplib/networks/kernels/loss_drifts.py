@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from sweeplib.networks.kernels.losses import means_of
+from sweeplib.networks.kernels.steps import factor_of
 from sweeplib.networks.maths.activations import activation
 from sweeplib.networks.maths.expectations import Expectations
 from sweeplib.networks.maths.expectations.expectations import FINER, refined
@@ -85,7 +86,7 @@ def _rescaled_means(step: str) -> Callable[..., Any]:
     update = UPDATES[step]
     assert update.loss is not None  # by `equations`
     means = inlined(LOSSES[update.loss].means)
-    return inlined(bound(_of_rescaled_steps, means=means, rescale=inlined(update.factor)))
+    return inlined(bound(_of_rescaled_steps, means=means, rescale=inlined(factor_of(step))))
 
 
 def _of_plain_steps(numbers, size, f_star, f, Delta):  # type: ignore[no-untyped-def]

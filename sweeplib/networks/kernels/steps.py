@@ -7,6 +7,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
+from sweeplib.networks.numerics.binding import bound
 from sweeplib.networks.numerics.compiled import in_loops, pointer
 from sweeplib.networks.problem import UPDATES, Rule
 
@@ -18,7 +19,10 @@ class StepRule(NamedTuple):
 
     rescales : whether the gradient has a factor.
     factor : address of a function (numbers (m,), T (n,), square (n,), memory (n,)) that replaces squared norms of
-        gradients by factors, and updates memories.
+        gradients by factors, and updates memories; of a spectrum, for gradients of rank one.
+    is_spectral : whether each singular value of the gradient has a factor.
+    spectrum : address of a function (numbers (m,), values (n,), largest (n,), total (n,)) that replaces eigenvalues of
+        n matrices by their factors.
     numbers : the values of the rule's parameters.
     momentum : β; zero without velocities.
     has_velocities, is_tangent : as those of the `Update`.
@@ -27,6 +31,8 @@ class StepRule(NamedTuple):
     rescales: bool
     factor: Any
     numbers: NDArray[np.float64]
+    is_spectral: bool
+    spectrum: Any
     momentum: float
     has_velocities: bool
     is_tangent: bool
@@ -42,23 +48,46 @@ def step_rule(rule: Rule) -> StepRule:
     """The rule for kernels; without a factor, its address is that of a factor that no kernel calls."""
     step, numbers = UPDATES[rule.update], np.array(rule.numbers, float)
     momentum = rule.numbers[0] if step.has_velocities else 0.0
-    factor = factor_address(rule.update if step.factor is not None else "normalised")
-    return StepRule(step.factor is not None, factor, numbers, momentum, step.has_velocities, step.is_tangent)
+    factor, spectral = factor_address(rule.update if step.rescales else "normalised"), step.spectrum is not None
+    spectrum = spectrum_address(rule.update) if spectral else factor
+    kinds = step.has_velocities, step.is_tangent
+    return StepRule(step.rescales, factor, numbers, spectral, spectrum, momentum, *kinds)
 
 
 @cache
 def factor_address(step: str) -> Any:
     """The address of the function that fills the factors of a registered step."""
-    return pointer(_fill_factors, types.void(_LINE, _LINE, _LINE, _LINE), factor=in_loops(UPDATES[step].factor))
+    return pointer(_fill_factors, types.void(_LINE, _LINE, _LINE, _LINE), factor=in_loops(factor_of(step)))
+
+
+@cache
+def spectrum_address(step: str) -> Any:
+    """The address of the function that fills the factors of eigenvalues of a registered step."""
+    return pointer(_fill_spectrum, types.void(_LINE, _LINE, _LINE, _LINE), spectrum=in_loops(UPDATES[step].spectrum))
+
+
+def factor_of(step: str) -> Any:
+    """The factor of gradients by a registered step: by one with a spectrum, of those of rank one."""
+    spectrum = UPDATES[step].spectrum
+    return UPDATES[step].factor if spectrum is None else bound(_of_rank_one, spectrum=in_loops(spectrum))
 
 
 def _unbound(*_: Any) -> Any:
     raise NotImplementedError("bound by `factor_address`")
 
 
-factor = _unbound
+factor = spectrum = _unbound
+
+
+def _of_rank_one(numbers, T, square, memory):  # type: ignore[no-untyped-def]
+    return spectrum(numbers, square, square, square), memory
 
 
 def _fill_factors(numbers, T, square, memory):  # type: ignore[no-untyped-def]
     for n in range(square.shape[0]):
         square[n], memory[n] = factor(numbers, T[n], square[n], memory[n])
+
+
+def _fill_spectrum(numbers, values, largest, total):  # type: ignore[no-untyped-def]
+    for n in range(values.shape[0]):
+        values[n] = spectrum(numbers, values[n], largest[n], total[n])

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.kernels.batches import apply_rule, kept_of_row
+from sweeplib.networks.kernels.batches import apply_rule, kept_of_row, mixing_of
 from sweeplib.networks.kernels.lanes import OVERFLOW
 from sweeplib.networks.kernels.row_products import inner_product, loop, products
 from sweeplib.networks.kernels.sample_blocks import MULTIPLE, called_once
@@ -266,11 +266,11 @@ def chunk_of(replica, n):  # type: ignore[no-untyped-def]
 
 
 @called_once
-def move(batch, T, replica, functions, data, chunk, moves, layer_moves):  # type: ignore[no-untyped-def]
+def move(batch, T, replica, functions, data, chunk, moves, layer_moves, mixing):  # type: ignore[no-untyped-def]
     """Take a step at the rate of T with these samples; return whether all their E are finite, else nothing moves.
 
     A few samples are added to W itself; more are first added up in `moves` (p, d), so that a step rounds a weight once.
-    `layer_moves` (3, p) is a work array, of a, of b and of Σ c_i λ_i.
+    `layer_moves` (3, p) is a work array, of a, of b and of Σ c_i λ_i, and so are those of `mixing`.
     """
     W, numbers, size, most = replica.W, replica.numbers, len(batch), len(chunk.E)
     p, d = W.shape
@@ -303,7 +303,7 @@ def move(batch, T, replica, functions, data, chunk, moves, layer_moves):  # type
     move_others(replica, T, layer_moves)
     if not few:
         if rule.rescales or rule.has_velocities:
-            apply_rule(replica, rule, T, moves, chunk.sample)
+            apply_rule(replica, rule, T, moves, mixing, chunk.sample)
         for i in range(p):
             shrinkage = kept_of_row(replica, rule, T, layer_moves[2, i])
             for j in range(d):
@@ -319,11 +319,12 @@ def training_steps(count, step, batch_size, repeats, replica, rates, functions, 
     p, d = replica.W.shape
     chunk, batch = chunk_of(replica, batch_size), np.empty(batch_size, np.int64)
     moves, layer_moves, clock = np.empty((p, d)), np.empty((3, p)), np.empty((2, 1))
+    mixing = mixing_of(replica, functions.rule)
     for step_number in range(count):
         T = step_time(step + step_number, replica.numbers.T, rates, clock)
         size = choose(step + step_number, batch_size, replica.seed, data, batch)
         for _ in range(repeats):
-            if not move(batch[:size], T, replica, functions, data, chunk, moves, layer_moves):
+            if not move(batch[:size], T, replica, functions, data, chunk, moves, layer_moves, mixing):
                 return step_number, DIVERGED
             if replica.spherical:
                 project(replica.W)

@@ -24,13 +24,16 @@ LOSS = Feature(
 UPDATE = Feature(
     "the update {problem.update}", lambda problem: not UPDATES[problem.update].is_plain, "an update that is not plain"
 )
+HEAVY_BALL = Feature(
+    "the update {problem.update}",
+    lambda problem: UPDATES[problem.update].has_velocities and UPDATES[problem.update].spectrum is None,
+    "momentum of plain steps",
+)
 VELOCITIES = Feature("the update {problem.update}", lambda problem: UPDATES[problem.update].has_velocities, "momentum")
 TANGENT = Feature(
     "the update {problem.update}", lambda problem: UPDATES[problem.update].is_tangent, "steps along the sphere"
 )
-RESCALED = Feature(
-    "the update {problem.update}", lambda problem: UPDATES[problem.update].factor is not None, "rescaled steps"
-)
+RESCALED = Feature("the update {problem.update}", lambda problem: UPDATES[problem.update].rescales, "rescaled steps")
 MEMORY = Feature(
     "the update {problem.update}", lambda problem: UPDATES[problem.update].memory is not None, "steps with a memory"
 )
@@ -111,10 +114,10 @@ COMBINATIONS = (
         lambda problem: not STARTS[problem.student_start].on_sphere,
     ),
     Limit("offset_scale offset_rate", *_OF_UPDATES, UPDATE),
-    Limit("weight_decay", *_OF_UPDATES, VELOCITIES),
+    Limit("weight_decay", *_OF_UPDATES, HEAVY_BALL),
     Limit("weight_decay", *_OF_UPDATES, TANGENT),
     Limit("schedule noise_schedule", *_OF_UPDATES, MEMORY),
-    Limit("spherical", _OF_UPDATES[0], "false", VELOCITIES),
+    Limit("spherical", _OF_UPDATES[0], "false", HEAVY_BALL),
     Limit("spherical", _OF_UPDATES[0], "true: it is along the sphere", TANGENT, lambda problem: not problem.spherical),
     Limit("teacher_start", "no rows of a given overlap", beside=OVERLAP),
     Limit("teacher_block", "no rows of a given overlap", "null, rows with all coordinates, with {beside}", OVERLAP),

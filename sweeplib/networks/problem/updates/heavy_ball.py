@@ -12,7 +12,7 @@ class Persistence(Parameters):
     """β."""
 
     momentum: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = parameter(0.9, "momentum", r"\beta", 0.5)
-    """0 ≤ β < 1 of the update `heavy_ball`, v_i ← β v_i − γ g_i, w_i ← w_i + v_i, at the rate γ/(1 − β)."""
+    """0 ≤ β < 1 of momentum: `heavy_ball` is v_i ← β v_i − γ g_i, w_i ← w_i + v_i, at the rate γ/(1 − β)."""
 
 
 UPDATES.add(Update("heavy_ball", r"\beta v - \gamma g", has_velocities=True, parameters=Persistence))

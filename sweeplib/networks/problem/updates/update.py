@@ -8,6 +8,7 @@ from sweeplib.engine.base.registry import Registry
 from sweeplib.networks.problem.parameters import Part, declare_parameters_of
 
 Factor = Callable[[Any, float, float, float], tuple[float, float]]
+Spectrum = Callable[[Any, float, float, float], float]
 
 
 @dataclass(frozen=True)
@@ -22,9 +23,12 @@ class Update(Part):
         time T of the step and ‖g‖² = `square`; plain Python that numba compiles. `numbers` has the parameters of the
         rule in their order. Without a gradient it must return a finite h.
     memory : function of the numbers that returns the memory at the start.
+    spectrum : function (numbers, value, largest, total) of an eigenvalue of GGᵀ, the p x p products of the gradients of
+        units, the largest and their sum, that returns the factor of its eigenvector in the step; in place of `factor`.
     loss : name of the loss with `means` whose force at E = ±‖g‖, with the same numbers, is ±h ‖g‖; of rules without
         memory. With it the ODE has sums over nodes for p + k ≤ 3.
-    has_velocities : whether steps are those of momentum, v_i ← β v_i − γ g_i, w_i ← w_i + v_i, β the first number.
+    has_velocities : whether steps are those of momentum, v_i ← β v_i − γ g_i, w_i ← w_i + v_i, β the first number; with
+        a spectrum, that of N ← β N + G in place of G.
     is_tangent : whether steps are along the sphere, by the part of x orthogonal to w_i, before the projection.
     """
 
@@ -32,6 +36,7 @@ class Update(Part):
     label: str
     factor: Factor | None = None
     memory: Callable[[tuple[float, ...]], float] | None = None
+    spectrum: Spectrum | None = None
     loss: str | None = None
     has_velocities: bool = False
     is_tangent: bool = False
@@ -39,7 +44,12 @@ class Update(Part):
     @property
     def is_plain(self) -> bool:
         """Whether steps are those of plain SGD."""
-        return self.factor is None and not self.has_velocities and not self.is_tangent
+        return not (self.rescales or self.has_velocities or self.is_tangent)
+
+    @property
+    def rescales(self) -> bool:
+        """Whether the gradient, or each of its singular values, has a factor."""
+        return self.factor is not None or self.spectrum is not None
 
 
 class Rule(NamedTuple):
