@@ -17,7 +17,6 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.contracts.datasets import giant_steps_dataset, regime_dataset
 from sweeplib.pictures.figures import FIGURES
-from sweeplib.pictures.figures.kit.points import Level, Points
 from sweeplib.pictures.figures.kit.style import ARROWS
 from sweeplib.pictures.report.plots import interactive_plot
 from tests.datasets import sweep_dataset, units_dataset, with_outcome
@@ -239,8 +238,7 @@ def declared_points(both, level):
 )
 def test_points_with_their_intervals_at_all_levels(which, name, options, request):
     both = Both(name, request.getfixturevalue(which), **options)
-    assert isinstance(both.declared, Points)
-    levels = both.declared.levels or (Level(both.declared.y),)
+    levels = both.declared.levels
     panels = len(both.drawing.axes) // len(levels)
     aside = 1 if both.declared.aside else 0  # of points that are shifted sideways, only the heights
     for place, level in enumerate(levels):
@@ -301,7 +299,7 @@ def drawn_curves(panels):
     found = {}
     for panel, axes in enumerate(panels):
         for line in axes.lines:
-            if name := re.fullmatch(r"hue-(\d+) (sgd|sgd_chain|ode|giant_steps)", line.get_gid() or ""):
+            if name := re.fullmatch(r"hue-(\d+) dynamics-(sgd|sgd_chain|ode|giant_steps)", line.get_gid() or ""):
                 found[panel, int(name[1]), name[2]] = known(*np.asarray(line.get_xydata(), float).T)
     return {key: points for key, points in found.items() if len(points)}
 
@@ -406,7 +404,7 @@ def test_units(where):
     for time, axes in zip(shown, both.drawing.axes, strict=True):
         for name in ("sgd", "mean_field"):
             rows = [row for row in both.rows if row["dynamics"] == name and row["time"] == time]
-            [line] = [line for line in axes.lines if line.get_gid() == name]
+            [line] = [line for line in axes.lines if line.get_gid() == f"dynamics-{name}"]
             told = np.column_stack([both.column(rows, "unit_overlap"), both.column(rows, "unit_norm")])
             drawn = np.asarray(line.get_xydata(), float)
             close(drawn, told if name == "sgd" else told[:30])

@@ -12,8 +12,8 @@ from sweeplib.engine.base.arrays import wide
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError, errors_at
-from sweeplib.pictures.figures.figure import FIGURES, Panel, Where
-from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, chart_figure
+from sweeplib.pictures.figures.figure import FIGURES, Panel, Where, chart_figure
+from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data
 from sweeplib.pictures.figures.kit.facets import Facets, arranged
 from sweeplib.pictures.figures.kit.labels import axis_label, wrapped_label
 from sweeplib.pictures.figures.kit.legend import Entry, legend_below

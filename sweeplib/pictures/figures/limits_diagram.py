@@ -13,8 +13,8 @@ from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.scan import drawn_scan_dim, scan_dim, scan_dims
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import outline_of
-from sweeplib.pictures.figures.figure import FIGURES, Where
-from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, chart_figure
+from sweeplib.pictures.figures.figure import FIGURES, Where, chart_figure
+from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data
 from sweeplib.pictures.figures.kit.facets import Facets, arranged, free_axes
 from sweeplib.pictures.figures.kit.labels import axis_label
 from sweeplib.pictures.figures.kit.legend import Entry, legend_below

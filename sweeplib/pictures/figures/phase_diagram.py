@@ -11,8 +11,8 @@ from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.errors import InputError
 from sweeplib.networks.theory.regimes import BOUNDARIES, REGIMES
-from sweeplib.pictures.figures.figure import FIGURES, Where
-from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, chart_figure
+from sweeplib.pictures.figures.figure import FIGURES, Where, chart_figure
+from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data
 from sweeplib.pictures.figures.kit.facets import arranged
 from sweeplib.pictures.figures.kit.labels import axis_label, number
 from sweeplib.pictures.figures.kit.legend import Entry, legend_below
