@@ -135,17 +135,12 @@ FIGURES.add(
         hues="Delta",
         hover=("gain_limit", "gain_quenched", "at_edge"),
         theory="gain_noise_corrected",
-        levels=(
-            Level(
-                (
-                    Layer("points", "gain"),
-                    Layer("law", GAIN, INFINITE, "limit", DASHED),
-                    Layer("law", "gain_noise_corrected", CORRECTED, "corrected"),
-                    Layer("right", "widest", r"$p\to\infty$: $(12+\Delta)/(2+\Delta)$", look=TICK | {"marker": "_"}),
-                ),
-                log=True,
-            ),
+        layers=(
+            Layer("law", GAIN, INFINITE, "limit", DASHED),
+            Layer("law", "gain_noise_corrected", CORRECTED, "corrected"),
+            Layer("right", "widest", r"$p\to\infty$: $(12+\Delta)/(2+\Delta)$", look=TICK | {"marker": "_"}),
         ),
+        log=True,
         more=_gains,
         aside=True,
     )

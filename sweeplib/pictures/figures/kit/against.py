@@ -16,7 +16,7 @@ from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.errors import InputError
 from sweeplib.networks.simulation.labels import label
 from sweeplib.pictures.figures.figure import Figure, Hue, Panel, Published, Where, chart_figure
-from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data
+from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
 from sweeplib.pictures.figures.kit.facets import arranged, free_axes
 from sweeplib.pictures.figures.kit.scales import logarithmic_along
 
@@ -55,12 +55,15 @@ def against(
     panels: str = "",
     hues: str = "",
     drawn_axes: tuple[str, ...] = (),
+    layers: tuple[Layer, ...] = (),
+    log: bool | None = None,
     **settings: Any,
 ) -> Chart:
     """Return the declaration of the variable `y` of the first analysis of `needs` against the parameter `x`.
 
     `facets` are the options where, panel and hue; `panels` and `hues` are the axes that are panels and colours without
-    them, `drawn_axes` others that the figure draws, and `settings` those of `Chart`. The learning rate is drawn along
+    them, `drawn_axes` others that the figure draws, `layers` what is beside points of y, whose axis is logarithmic if
+    `log`, and `settings` those of `Chart`. The learning rate is drawn along
     the axis that scans it. InputError if there is none, or if another parameter varies along other axes than its own.
     """
     outline, where = outline_of(analyses[needs[0]]), facets["where"]
@@ -73,6 +76,8 @@ def against(
     panel = panel or (panels if panels in free and hue != panels else None)
     hue = hue or (hues if hues in free and panel != hues else None)
     split = arranged(outline, {"dynamics", along, *drawn_axes}, where, panel, hue)
+    levels = (Level((Layer("points", settings["y"]), *layers), log=log),)
+    settings = {"levels": levels, **settings}
     return Chart(
         x=x, needs=needs, split=split, log_x=lambda at: x != "gamma" or logarithmic_along(at, along), **settings
     )

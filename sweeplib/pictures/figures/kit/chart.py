@@ -50,7 +50,7 @@ class Layer:
     dashes : of a law.
     once : whether it is the same for all colours; the part is then that of the panel. The name of a variable: whether
         that is the same for all of them.
-    x : the variable of the horizontal axis, by default that of the chart.
+    x : the variable of the horizontal axis, by default that of the chart; `up`: that of the vertical axis of cells.
     column : the column of the legend in which it is.
     look, entry : other properties of its lines, and of its entry in the legend.
     """
@@ -62,6 +62,7 @@ class Layer:
     dashes: Any = "solid"
     once: bool | str = False
     x: str = ""
+    up: str = ""
     column: int = 0
     look: dict[str, Any] = field(default_factory=dict)
     entry: dict[str, Any] = field(default_factory=dict)
@@ -180,11 +181,15 @@ class Chart:
     share_x: bool = True
     size: tuple[float, float, float] = (2.3, 3.8, 2.7)
     looks: Looks = BY_MARKER
-    paint: Callable[[xr.Dataset, Mapping[str, xr.Dataset]], Drawing] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hue", self.hue or self.split.hue)
         object.__setattr__(self, "levels", self.levels or (Level((Layer("points", self.y),)),))
+
+    @property
+    def across(self) -> str:
+        """Return the variable of the horizontal axis of the picture."""
+        return self.levels[0].layers[0].x or self.x
 
     def begins_at(self) -> Mapping[str, int]:
         """Return the places on axes at which the filters of the plot begin: those that the picture shows."""
@@ -207,7 +212,7 @@ class Chart:
         """Return the picture; constants of the datasets are coordinates."""
         from sweeplib.pictures.figures.kit.picture import picture_of
 
-        return picture_of(self, ds, analyses) if self.paint is None else self.paint(ds, analyses)
+        return picture_of(self, ds, analyses)
 
     def pictured(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the data of the picture, along x; constants are coordinates already."""
@@ -215,7 +220,7 @@ class Chart:
         make = self.pictures or self.data
         data = analyses[self.needs[0]] if make is None else make(ds, analyses)
         data = data if self.more is None else self.more(ds, analyses, data)
-        return data if data[self.x].dims else data.expand_dims(self.x)
+        return data if data[self.across].dims else data.expand_dims(self.across)
 
     def chosen(self, data: xr.Dataset) -> xr.Dataset:
         """Return the part of the data of the picture that it shows; without analyses they have no other."""

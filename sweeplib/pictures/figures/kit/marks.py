@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.pictures.figures.kit.cells import cells, classes, power
 from sweeplib.pictures.figures.kit.facets import used_dynamics
 from sweeplib.pictures.figures.kit.panels import say
 from sweeplib.pictures.figures.kit.part import Part, places_of, unit_of
@@ -239,6 +240,9 @@ MARKS: Mapping[str, Callable[[Part], None]] = POINTS | {
 }
 """What draws each kind of mark of a colour."""
 ONCE: Mapping[str, Callable[[Part], None]] = {
+    "cells": cells,
+    "classes": classes,
+    "power": power,
     "across": _across,
     "upright": _upright,
     "begin": _begin,

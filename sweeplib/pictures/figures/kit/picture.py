@@ -13,9 +13,17 @@ from sweeplib.engine.base.arrays import logarithmic, wide
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT
 from sweeplib.errors import InputError
+from sweeplib.pictures.figures.kit.cells import colour_bar, entries_of_cells
 from sweeplib.pictures.figures.kit.chart import Chart, Layer, Level
 from sweeplib.pictures.figures.kit.facets import numbered_parts
-from sweeplib.pictures.figures.kit.labels import dynamics_order, plain_mean, row_label, value_label, wrapped_label
+from sweeplib.pictures.figures.kit.labels import (
+    axis_label,
+    dynamics_order,
+    plain_mean,
+    row_label,
+    value_label,
+    wrapped_label,
+)
 from sweeplib.pictures.figures.kit.legend import Entry, legend_below
 from sweeplib.pictures.figures.kit.marks import MARKS, ONCE, POINTS, RUN, STOPPED
 from sweeplib.pictures.figures.kit.panels import Panels, mark_empty, panels_of
@@ -33,7 +41,9 @@ if TYPE_CHECKING:
 THEORY: Any = (0, (2, 1))
 """The dashes of the theory that a variable names."""
 MOST_TICKS, MOST_ROWS = 5, 8
-WRITTEN = ("note", "texts")
+MAPS = ("cells", "classes")
+"""Marks over two axes."""
+WRITTEN = ("note", "texts", *MAPS)
 """Marks whose labels stand in the panels."""
 TOUCHING = 0.04
 """The fraction of the height of the axes below which the zero would cut a marker."""
@@ -41,7 +51,7 @@ TOUCHING = 0.04
 
 def picture_of(chart: Chart, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> Drawing:
     """Return the picture that a declaration describes; constants of the datasets are coordinates."""
-    whole = chart.pictured(ds, analyses)
+    whole, chart = chart.pictured(ds, analyses), replace(chart, x=chart.across)
     selected = chart.chosen(whole)
     if chart.x_over and not bool(selected[chart.x_over].notnull().all()):
         chart = replace(chart, x_over="", x_label="")
@@ -66,17 +76,22 @@ def picture_of(chart: Chart, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset])
     picture.scale(data)
     for place, (level, of_level) in enumerate(zip(levels, datasets, strict=True)):
         picture.draw(place, level, of_level)
-    if not any(layer.mark in POINTS for layer in top.layers):
+    mark = top.layers[0].mark
+    if mark == "cells":
+        colour_bar(panels, data[top.y])
+    if mark not in MAPS:
+        picture.set_ticks(data)
+    if mark not in (*POINTS, *MAPS):
         mark_empty(panels)
     panels.xlabel(chart.x_label or wrapped_label(data[chart.x], 24))
-    picture.set_ticks(data)
     legend_below(panels.drawing, picture.entries(data, levels), *filter(None, [chart.looks.handle]))
     return panels.drawing
 
 
 def _with_theory(level: Level, data: xr.Dataset) -> Level:
     """Return a level with the theory that the attributes of its points name, if it has no law."""
-    name = data[level.y].attrs.get("theory") if level.y and not level.over else None
+    pointed = level.y and level.layers[0].mark in POINTS and not level.over
+    name = data[level.y].attrs.get("theory") if pointed else None
     if name is None or any(layer.mark == "law" for layer in level.layers):
         return level
     theory = Layer("law", name, data[name].attrs["long_name"], "theory", THEORY)
@@ -85,7 +100,7 @@ def _with_theory(level: Level, data: xr.Dataset) -> Level:
 
 def _requested(whole: xr.Dataset, level: Level, ds: xr.Dataset) -> xr.Dataset:
     """Return the data with a mask of the runs that were made: its own `Y_requested`, else that of the dataset."""
-    if not level.y or level.layers[0].mark not in POINTS:
+    if not level.y or level.layers[0].mark not in (*POINTS, "cells"):
         return whole
     name = f"{level.y}_requested"
     return whole.assign(requested=whole[name]) if name in whole else with_requests(whole, level.y, ds)
@@ -139,6 +154,8 @@ class _Picture:
             axes.set_ylim(bottom=-TOUCHING * top if bool((data[level.y] < TOUCHING * top).any()) else 0.0)
         if level.label:
             self.panels.ylabel(level.label, place)
+        elif level.layers[0].up:
+            self.panels.ylabel(axis_label(data[level.layers[0].up]), place)
         elif level.y:
             self.panels.heights(plain_mean(data[level.y]) if "bound" in data[level.y].attrs else data[level.y], place)
 
@@ -209,7 +226,15 @@ class _Picture:
         if any(layer.mark == "ticks" for layer in layers):
             columns[-1] += self._kinds([*self.names, *self._others(data)])[len(self.names) :]
         columns[-1] += _marks_of_points(chart, data, levels[0])
-        return [_hues(data, chart), dashes, kinds, *columns, self.published.entries(data, chart.split, chart.dash)]
+        maps = entries_of_cells(data, layers[0]) if layers[0].mark in MAPS else []
+        return [
+            _hues(data, chart),
+            dashes,
+            kinds,
+            *maps,
+            *columns,
+            self.published.entries(data, chart.split, chart.dash),
+        ]
 
     def _kinds(self, names: list[str]) -> list[Entry]:
         """Return an entry per dynamics; a single one without a hue may have its colour."""
