@@ -18,7 +18,7 @@ from sweeplib.pictures.figures.kit.facets import arranged
 from sweeplib.pictures.figures.kit.labels import wrapped_label
 from sweeplib.pictures.figures.kit.quantities import EXITS, at_last_time, recorded_quantity
 from sweeplib.pictures.figures.kit.style import by_dashes
-from sweeplib.statistics.labelled import labelled
+from sweeplib.statistics.labelled import labelled, with_bounds
 from sweeplib.statistics.lost_runs import sample_of, values_of
 from sweeplib.statistics.survival import survival_curve
 
@@ -113,17 +113,10 @@ def _curves(sample: xr.Dataset, confidence: float, attrs: Mapping[str, Any]) -> 
     value, fraction, low, high = (result.isel(part=row, drop=True) for row in range(4))
     begin = float(value.min()) if wide(value.values) else 0.0
     value = value.where(fraction.isnull() | value.notnull(), begin)  # without an exit: none up to the last end
-    long_name = "fraction of runs with at most this value"
-    more = "fraction of runs with more than this value"
-    curves = {
-        "fraction": labelled(fraction, long_name),
-        "fraction_low": labelled(low, f"{long_name}, lower bound"),
-        "fraction_high": labelled(high, f"{long_name}, upper bound"),
-        "fraction_left": labelled(1.0 - fraction, more),
-        "fraction_left_low": labelled(1.0 - high, f"{more}, lower bound"),
-        "fraction_left_high": labelled(1.0 - low, f"{more}, upper bound"),
-        "value": labelled(value, attrs.get("long_name", "value"), attrs.get("symbol", "")),
-    }
+    at_most, more = (f"fraction of runs with {words} this value" for words in ("at most", "more than"))
+    curves = with_bounds("fraction", (fraction, low, high), at_most)
+    curves |= with_bounds("fraction_left", (1.0 - fraction, 1.0 - high, 1.0 - low), more)
+    curves["value"] = labelled(value, attrs.get("long_name", "value"), attrs.get("symbol", ""))
     rank = labelled(xr.DataArray(np.arange(value.sizes["rank"]), dims="rank"), "rank of the run")
     return xr.Dataset(curves).assign_coords(rank=rank).assign_attrs(confidence=confidence)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,7 @@ from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Leve
 from sweeplib.pictures.figures.kit.facets import Facets, arranged
 from sweeplib.pictures.figures.kit.labels import wrapped_label
 from sweeplib.pictures.figures.kit.style import by_dashes
-from sweeplib.statistics.labelled import labelled
+from sweeplib.statistics.labelled import labelled, with_bounds
 from sweeplib.statistics.survival import survival_curve
 
 CAPTION = (
@@ -52,8 +52,6 @@ LAYERS = (
 )
 ARGUMENTS = ("gamma", "p", "d", "Delta", "threshold")
 SMOOTH = 200
-CONFIDENCE = 0.95
-PLACES = 60
 
 
 def exit_time_distributions(
@@ -63,7 +61,7 @@ def exit_time_distributions(
     where: Where = None,
     panel: Panel = None,
     hue: Hue = None,
-    confidence: BandConfidence = CONFIDENCE,
+    confidence: BandConfidence = 0.95,
 ) -> Chart:
     """Declare the survival functions of the exit time; other axes are fixed at `where` or their middle."""
     outline = outline_of(ds)
@@ -72,11 +70,13 @@ def exit_time_distributions(
     return Chart(
         x="passed",
         y="survival",
-        data=survival_curves,
+        data=partial(survival_curves, split=split, confidence=confidence),
         theory="survival_theory",
         kind="curves",
+        xs=(),
+        ys=(),
+        steps=True,
         split=split,
-        pictures=lambda whole, _: _picture(whole, split, confidence),
         levels=(Level(LAYERS, label="fraction of runs\nthat have not exited", limits=(0.0, 1.02), log=False),),
         x_label="" if isinstance(ds, Outline) else wrapped_label(ds["exit_time"], 26),
         log_x=lambda _: False,
@@ -86,8 +86,11 @@ def exit_time_distributions(
     )
 
 
-def _picture(ds: xr.Dataset, split: Facets, confidence: float) -> xr.Dataset:
-    """Return the curves, the ends of runs that did not exit, and the times of laws where theory holds."""
+def survival_curves(ds: xr.Dataset, _: ByName, split: Facets, confidence: float) -> xr.Dataset:
+    """Return Kaplan-Meier curves at their steps, the ends of runs that did not exit, and theory where it holds.
+
+    The law at the steps is noise-corrected for stochastic dynamics and quenched for the ODE.
+    """
     sample, applies = passages(ds, "time"), exit_theory_holds(ds)
     exits, ends = sample.exit.where(sample.used), sample.end.where(sample.used)
     together = [dim for dim in ("dynamics", "seed", split.hue) if dim in exits.dims]
@@ -98,16 +101,30 @@ def _picture(ds: xr.Dataset, split: Facets, confidence: float) -> xr.Dataset:
         ends,
         last.fillna(ds["end_time"].max(together)),
         input_core_dims=[["seed"], ["seed"], []],
-        output_core_dims=[["part", "step"]],
+        output_core_dims=[["part", "rank"]],
         vectorize=True,
     )
-    columns = ("passed", "survival", "survival_low", "survival_high", "ended", "left")
-    curves = {name: result.isel(part=place, drop=True) for place, name in enumerate(columns)}
+    passed, survival, low, high, ended, heights = (result.isel(part=row, drop=True) for row in range(6))
     latest = exits.max([dim for dim in ("dynamics", "seed") if dim in exits.dims]).where(applies)
+    annealed = theory.annealed_exit_time(*(field(ds, name) for name in ARGUMENTS)).where(latest.notnull())
     times = 1.05 * latest * xr.DataArray(np.linspace(0.0, 1.0, SMOOTH), dims="place")
-    annealed = theory.annealed_exit_time(*(field(ds, name) for name in ARGUMENTS))
-    marks = {"annealed": annealed.where(latest.notnull()), "zero": 0.0 * latest, "applies": applies, "times": times}
-    return xr.Dataset(curves | marks)
+    curves = with_bounds("survival", (survival, low, high), "fraction of runs that have not exited")
+    rank = labelled(xr.DataArray(np.arange(passed.sizes["rank"]), dims="rank"), "rank of the run")
+    laws = {"annealed": annealed, "zero": 0.0 * latest, "applies": applies, "times": times}
+    data = xr.Dataset(curves | {"ended": ended, "left": heights} | laws, attrs={"confidence": confidence})
+    data = data.assign_coords(passed=passed.assign_attrs(ds["exit_time"].attrs), rank=rank)
+    if not bool(applies.any()):
+        return data
+    gamma, *others = (field(ds, name).astype(float) for name in ARGUMENTS)
+
+    def at_steps(law: Callable[..., xr.DataArray], gamma: xr.DataArray) -> xr.DataArray:
+        core = [["rank"], *([] for _ in ARGUMENTS)]
+        arguments = (passed.fillna(0.0), gamma, *others)
+        return xr.apply_ufunc(law, *arguments, input_core_dims=core, output_core_dims=[["rank"]], vectorize=True)
+
+    kinds = (theory.noise_corrected_survival, gamma), (theory.quenched_survival, gamma)
+    law = by_dynamics(ds, *(at_steps(*kind) for kind in (*kinds, (theory.quenched_survival, 0.0 * gamma))))
+    return data.assign(survival_theory=labelled(law.where(applies & passed.notnull()), "law of theory"))
 
 
 def _steps(exits: np.ndarray, ends: np.ndarray, latest: float, confidence: float) -> np.ndarray:
@@ -141,69 +158,6 @@ def survival_steps(exits: np.ndarray, ends: np.ndarray, confidence: float) -> tu
         places = np.array([np.max(ends, where=np.isfinite(ends), initial=0.0)])
         curves = [np.ones(1), np.full(1, np.nan), np.full(1, np.nan)]
     return np.append(0.0, places), *(np.append(1.0, curve) for curve in curves)
-
-
-def survival_curves(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Return Kaplan-Meier curves at `PLACES` times up to the last exit, and the law of theory at these times.
-
-    Without an exit they are 1 up to the last end of a run.
-
-    The law is noise-corrected for stochastic dynamics and quenched for the ODE.
-    """
-    sample = passages(ds, "time")
-    parts = xr.apply_ufunc(
-        _at_places,
-        sample.exit.where(sample.used),
-        sample.end.where(sample.used),
-        input_core_dims=[["seed"], ["seed"]],
-        output_core_dims=[["place"]] * 4,
-        vectorize=True,
-    )
-    time, survival, low, high = parts
-    quantity = "fraction of runs that have not exited"
-    curves = xr.Dataset(
-        {
-            "survival": labelled(survival, quantity),
-            "survival_low": labelled(low, f"lower end of the {quantity}"),
-            "survival_high": labelled(high, f"upper end of the {quantity}"),
-        },
-        {
-            "passed": time.assign_attrs(ds["exit_time"].attrs),
-            "place": labelled(xr.DataArray(np.arange(PLACES), dims="place"), "position on the curve"),
-        },
-        {"confidence": CONFIDENCE},
-    )
-    applies = exit_theory_holds(ds)
-    if not bool(applies.any()):
-        return curves
-    gamma, *others = (field(ds, name) for name in ("gamma", "p", "d", "Delta", "threshold"))
-    law = by_dynamics(
-        ds,
-        _at_times(theory.noise_corrected_survival, time, gamma, *others),
-        _at_times(theory.quenched_survival, time, gamma, *others),
-        _at_times(theory.quenched_survival, time, 0.0 * gamma, *others),
-    )
-    return curves.assign(survival_theory=labelled(law.where(applies), "law of theory"))
-
-
-def _at_times(law: Callable[..., xr.DataArray], time: xr.DataArray, *fields: xr.DataArray) -> xr.DataArray:
-    """Return the law of theory at the times of each curve."""
-    return xr.apply_ufunc(
-        law, time, *(field.astype(float) for field in fields), input_core_dims=[["place"], *([] for _ in fields)],
-        output_core_dims=[["place"]], vectorize=True,
-    )  # fmt: skip
-
-
-def _at_places(exits: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return times, the survival curve and its band; NaN if nothing was observed. NaN in `ends` means no run."""
-    reached = np.isfinite(exits)
-    times, *curves = survival_steps(exits[reached], ends[~reached & ~np.isnan(ends)], CONFIDENCE)
-    last = 1.05 * exits[reached].max() if reached.any() else times[-1]
-    if last == 0.0:
-        return (np.full(PLACES, np.nan),) * 4
-    grid = np.linspace(0.0, last, PLACES)
-    before = np.searchsorted(times, grid, side="right") - 1
-    return grid, *(curve[before] for curve in curves)
 
 
 FIGURES.add(chart_figure("exit_time_distributions", exit_time_distributions, CAPTION))

@@ -97,7 +97,8 @@ class Figure:
         if self.arrange is not None and all(analyses.get(name) is not None for name in self._needed(complete)):
             columns = asked_columns(ds, complete)
             outlines = {name: by_columns(analyses[name], columns) for name in self._needed(complete)}
-            self.arrange(by_columns(ds, columns), {**analyses, **outlines}, **complete)
+            others = {name: outline for name, outline in analyses.items() if outline is not None}
+            self.arrange(by_columns(ds, columns), others | outlines, **complete)
 
 
 def chart_figure(

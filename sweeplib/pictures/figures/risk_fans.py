@@ -44,8 +44,8 @@ def risk_fans(
     axes = {"dynamics", "seed", "time"}
     listed = {axis: values for axis, values in (where or {}).items() if isinstance(values, list | tuple)}
     points = [axis for axis, values in listed.items() if axis not in axes and len(set(map(str, values))) > 1]
-    names = dynamics_order(outline.axes["dynamics"])
     split = arranged(outline.only("risk"), axes, where, panel=next(iter(points), None), most=len(points[:1]))
+    names = dynamics_order(split.selected(xr.DataArray(list(outline.axes["dynamics"]), dims="dynamics")).values)
     noisy, quiet = ([name for name in names if is_stochastic(name) is noise] for noise in (True, False))
     return Chart(
         x="time",
@@ -54,7 +54,7 @@ def risk_fans(
         kind="curves",
         split=replace(split, beside="dynamics"),
         pictures=partial(_fans, runs=runs),
-        levels=(Level((*_layers(noisy[0]), *_paths(quiet)), log=False),),
+        levels=(Level((*_layers(next(iter(noisy), "")), *_paths(quiet)), log=False),),
         log_x=lambda _: "x" in (log_axes or ()),
         size=(2.7, 4.0, 2.8),
         log_axes=log_axes,
@@ -92,7 +92,8 @@ def _fans(ds: xr.Dataset, _: Mapping[str, xr.Dataset], *, runs: int) -> xr.Datas
     ends = dict(zip(("outer_low", "inner_low", "risk", "inner_high", "outer_high"), LEVELS, strict=True))
     fan = {name: fans.sel(quantile=level, drop=True) for name, level in ends.items()}
     first = bands.sel(dynamics=noisy[0], drop=True).where(fans["dynamics"] != noisy[0])
-    paths = {f"path_{name}": bands.sel(dynamics=name, quantile=0.5, drop=True) for name in names if name not in noisy}
+    quiet = [str(name) for name in ds["dynamics"].values if not is_stochastic(str(name))]
+    paths = {f"path_{name}": bands.sel(dynamics=name, quantile=0.5, drop=True) for name in quiet}
     single = ds["risk"].sel(dynamics=noisy).isel(seed=slice(runs))
     return xr.Dataset(fan | paths | {"outer": fan["risk"], "inner": fan["risk"], "first": first, "runs": single})
 

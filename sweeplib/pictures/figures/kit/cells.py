@@ -46,12 +46,12 @@ SMALL: dict[str, Any] = {"markersize": 9.0, "markeredgewidth": 0.8}
 """The size of arrows in cells."""
 
 
-def cells(part: Part) -> None:
+def cells(piece: Part) -> None:
     """Draw the cells of a panel: hatched where nothing was run, white with a mark where it has no value."""
     from matplotlib.colors import ListedColormap
 
-    axes, x, y, variable = part.axes, part.x, part.layer.up, str(part.layer.y)
-    subset = part.panel.sortby([x, y])
+    axes, x, y, variable = piece.axes, piece.x, piece.layer.up, str(piece.layer.y)
+    subset = piece.panel.sortby([x, y])
     across, up = (subset[name].values.astype(float) for name in (x, y))
     for values, scale in ((across, axes.set_xscale), (up, axes.set_yscale)):
         if logarithmic_cells(values):
@@ -60,7 +60,7 @@ def cells(part: Part) -> None:
     bound = bounds(subset.transpose(..., y, x), variable)
     edges = edges_of(across, axes.get_xscale() == "log"), edges_of(up, axes.get_yscale() == "log")
     axes.set(xlim=(edges[0][0], edges[0][-1]), ylim=(edges[1][0], edges[1][-1]))
-    norm, many = _norm(part), values.size > MOST_VECTORS
+    norm, many = _norm(piece), values.size > MOST_VECTORS
     axes.pcolormesh(*edges, np.ma.masked_invalid(values), cmap=COLOURS, norm=norm, rasterized=many)
     axes.patch.set(hatch=NOT_RUN, edgecolor=FAINT)
     unknown = np.ma.masked_where(~run | np.isfinite(values), np.zeros_like(values))
@@ -82,27 +82,27 @@ def cells(part: Part) -> None:
             ticks_at(axis, places)
 
 
-def _norm(part: Part) -> Any:
+def _norm(piece: Part) -> Any:
     """Return the scale of the colours of all panels: logarithmic for positive values over more than a decade."""
     from matplotlib.colors import LogNorm, Normalize
 
-    figure = part.axes.get_figure()
+    figure = piece.axes.get_figure()
     if figure is not None and (before := figure.axes[0].collections):
         return before[0].norm
-    values = part.data[part.layer.y].values
+    values = piece.data[piece.layer.y].values
     finite = values[np.isfinite(values)]
     low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
     return LogNorm(low, high) if wide(finite) else Normalize(low, high)
 
 
-def classes(part: Part) -> None:
+def classes(piece: Part) -> None:
     """Draw a cell and a marker in the look of its class around each point that was run, in rows of the vertical axis.
 
     Cells reach half way to those that were asked for.
     """
-    axes, looks = part.axes, part.layer.look["classes"]
-    names = (part.layer.y, part.x, part.layer.up, "run", "wanted", "added")
-    arrays = [array.values for array in xr.broadcast(*(part.panel[name] for name in names))]
+    axes, looks = piece.axes, piece.layer.look["classes"]
+    names = (piece.layer.y, piece.x, piece.layer.up, "run", "wanted", "added")
+    arrays = [array.values for array in xr.broadcast(*(piece.panel[name] for name in names))]
     codes, x, y, run, wanted, added = arrays
     ends = np.array([float(y.min()), float(y.max())]) * [0.7, 1.4]
     axes.set(xscale="log", yscale="log", ylim=ends, xlim=np.array([x.min(), x.max()]) * [0.6, 1.6])
@@ -127,10 +127,10 @@ def classes(part: Part) -> None:
             axes.plot(x[here], y[here], zorder=3, **look | {"markersize": size * look["markersize"]})
 
 
-def power(part: Part) -> None:
+def power(piece: Part) -> None:
     """Draw the line along which x is a power of the vertical axis."""
-    ends = np.array(part.axes.get_ylim())
-    part.axes.plot(ends**part.number, ends, color=INK, linewidth=0.9, zorder=1, **part.layer.look)
+    ends = np.array(piece.axes.get_ylim())
+    piece.axes.plot(ends**piece.number, ends, color=INK, linewidth=0.9, zorder=1, **piece.layer.look)
 
 
 def colour_bar(panels: Panels, quantity: xr.DataArray) -> None:

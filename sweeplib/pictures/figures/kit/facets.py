@@ -54,8 +54,8 @@ class Facets:
 
     def parts(self, data: xr.Dataset) -> Iterator[tuple[int, xr.Dataset]]:
         """Yield the number and the data of each panel."""
-        for place, part in numbered_parts(data, self.panel):
-            for other, subset in numbered_parts(part, self.beside):
+        for place, panel in numbered_parts(data, self.panel):
+            for other, subset in numbered_parts(panel, self.beside):
                 yield place * data.sizes.get(self.beside, 1) + other, subset
 
     def colours(self, subset: xr.Dataset) -> Iterator[tuple[int, xr.Dataset]]:

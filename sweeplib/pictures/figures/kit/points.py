@@ -30,24 +30,24 @@ DASHES: tuple[Any, ...] = ("solid", (0, (4, 1.5)), (0, (1, 1.2)))
 JOINED = frozenset({"joined", "steps"})
 
 
-def points(part: Part) -> None:
+def points(piece: Part) -> None:
     """Draw the points of each dynamics."""
-    for name, series, style in part.dynamics():
-        _points_of(part, name, series, style)
+    for name, series, style in piece.dynamics():
+        _points_of(piece, name, series, style)
 
 
-def _points_of(part: Part, name: str, series: xr.Dataset, style: dict[str, Any]) -> None:
+def _points_of(piece: Part, name: str, series: xr.Dataset, style: dict[str, Any]) -> None:
     """Draw the points of a dynamics: with bars, arrows at bounds, ∅ on the axis for unknown ones."""
-    axes, chart, y = part.axes, part.chart, str(part.layer.y)
+    axes, chart, y = piece.axes, piece.chart, str(piece.layer.y)
     lengths = interval(series, y)
     bars = lengths or (np.full(series[y].shape, np.nan),) * 2
-    unit = part.level.unit(series)
+    unit = piece.level.unit(series)
     arrays = [places_of(chart, series), series[y] / unit, *(series[y].copy(data=bar) / unit for bar in bars)]
     masks = [series[y].copy(data=bounds(series, y)), series["requested"] & series[y].isnull()]
     columns = [column.values.ravel() for column in xr.broadcast(*arrays, *masks)]
     order = np.argsort(columns[0], kind="stable")
     places, values, below, above, is_bound, is_unknown = (column[order] for column in columns)
-    x = _aside(part, places)
+    x = _aside(piece, places)
     drawable = np.isfinite(x) & ((x > 0) | (axes.get_xscale() != "log"))
     unknown = drawable & is_unknown.astype(bool)
     if unknown.any() and (is_stochastic(name) or chart.unknown):
@@ -56,11 +56,11 @@ def _points_of(part: Part, name: str, series: xr.Dataset, style: dict[str, Any])
     defined = drawable & np.isfinite(values)
     if not defined.any():
         return
-    style |= _joining(part, name, style)
+    style |= _joining(piece, name, style)
     if fit := series[y].attrs.get("fit"):
-        _draw_law(part, fit, series, DASHES[part.dash], {"color": style["color"], "gid": "fit"})
+        _draw_law(piece, fit, series, DASHES[piece.dash], {"color": style["color"], "gid": "fit"})
         style |= {"linestyle": "none"}
-    crowded = part.layer.mark in JOINED or (part.layer.mark == "sparse" and chart.split.hue is not None)
+    crowded = piece.layer.mark in JOINED or (piece.layer.mark == "sparse" and chart.split.hue is not None)
     marks = bars_at = max(1, -(-int(defined.sum()) // MOST_MARKS)) if crowded else 1
     if POINT in series[chart.x].dims:  # neighbours along x may be rows of other problems
         style, marks = style | {"linestyle": "none", "markersize": 4.0 if bars_at == 1 else 1.5}, 1
@@ -77,58 +77,58 @@ def _points_of(part: Part, name: str, series: xr.Dataset, style: dict[str, Any])
         axes.plot(x[bound], values[bound], zorder=5, color=style["color"], **bound_mark(side))
 
 
-def _aside(part: Part, x: np.ndarray) -> np.ndarray:
+def _aside(piece: Part, x: np.ndarray) -> np.ndarray:
     """Return places, shifted sideways by the colour."""
-    if not part.chart.aside:
+    if not piece.chart.aside:
         return x
-    places, hue = places_of(part.chart, part.data).values, part.chart.split.hue
+    places, hue = places_of(piece.chart, piece.data).values, piece.chart.split.hue
     low, high = np.nanmin(places), np.nanmax(places)
-    shift = ASIDE * (part.index - 0.5 * ((part.data.sizes[hue] if hue else 1) - 1))
-    if part.axes.get_xscale() == "log":
+    shift = ASIDE * (piece.index - 0.5 * ((piece.data.sizes[hue] if hue else 1) - 1))
+    if piece.axes.get_xscale() == "log":
         return x * (high / low if high > low else 10.0) ** shift
     return x + shift * (high - low)
 
 
-def _joining(part: Part, name: str, style: Mapping[str, Any]) -> dict[str, Any]:
+def _joining(piece: Part, name: str, style: Mapping[str, Any]) -> dict[str, Any]:
     """Return the line that joins the points of a dynamics, and what the dash changes of its marker."""
-    if part.layer.mark not in JOINED or (not is_stochastic(name) and is_stochastic(part.names[0])):
+    if piece.layer.mark not in JOINED or (not is_stochastic(name) and is_stochastic(piece.names[0])):
         return {"linestyle": "none"} | ({} if is_stochastic(name) else {"zorder": 5})
-    line = {"linestyle": DASHES[part.dash], "linewidth": 1.0, "gid": f"{style['gid']} dash-{part.dash}"}
-    if part.dash and sum(map(is_stochastic, part.names)) == 1:
+    line = {"linestyle": DASHES[piece.dash], "linewidth": 1.0, "gid": f"{style['gid']} dash-{piece.dash}"}
+    if piece.dash and sum(map(is_stochastic, piece.names)) == 1:
         line |= {"markerfacecolor": "white"}  # crosses of dynamics without noise are visible on it
-    return line | ({"drawstyle": "steps-mid"} if part.layer.mark == "steps" else {})
+    return line | ({"drawstyle": "steps-mid"} if piece.layer.mark == "steps" else {})
 
 
-def law(part: Part) -> None:
+def law(piece: Part) -> None:
     """Draw a law over one colour's points with runs, or once over those of the panel."""
-    once, hue = part.layer.once, part.chart.split.hue
-    once = once if isinstance(once, bool) else hue not in part.data[once].dims
-    if part.dash or (once and part.index):
+    once, hue = piece.layer.once, piece.chart.split.hue
+    once = once if isinstance(once, bool) else hue not in piece.data[once].dims
+    if piece.dash or (once and piece.index):
         return
-    style = {"color": INK, "gid": part.layer.name} if once else line_look(part.index, part.layer.name)
-    assert not isinstance(part.layer.y, float)
-    _draw_law(part, part.layer.y, part.panel if once else part.series, part.layer.dashes, style, smooth=once)
+    style = {"color": INK, "gid": piece.layer.name} if once else line_look(piece.index, piece.layer.name)
+    assert not isinstance(piece.layer.y, float)
+    _draw_law(piece, piece.layer.y, piece.panel if once else piece.series, piece.layer.dashes, style, smooth=once)
 
 
 def _draw_law(
-    part: Part, of: Any, series: xr.Dataset, dashes: Any, style: Mapping[str, Any], smooth: bool = False
+    piece: Part, of: Any, series: xr.Dataset, dashes: Any, style: Mapping[str, Any], smooth: bool = False
 ) -> None:
     """Draw a variable of the data from point to point, or a function of the axis.
 
     A function is smooth, but where other parameters of the problem vary along the axis: there it is at the points.
     """
-    name = part.x
-    if part.layer.x:
-        at, line = series[name].values, law_look(part.chart, dashes) | dict(style) | part.layer.look
+    name = piece.x
+    if piece.layer.x:
+        at, line = series[name].values, law_look(piece.chart, dashes) | dict(style) | piece.layer.look
         if np.isfinite(at).any():
-            part.axes.plot(at, of(series, at), **line)
+            piece.axes.plot(at, of(series, at), **line)
         return
     x, series = series[name], with_numbers(series, name)
     run = series["requested"].any([dim for dim in series["requested"].dims if dim not in x.dims]).broadcast_like(x)
     if isinstance(of, str):
         heights_of = series[of]
-        if "dynamics" in heights_of.dims and part.names:
-            heights_of = heights_of.sel(dynamics=part.names[0])
+        if "dynamics" in heights_of.dims and piece.names:
+            heights_of = heights_of.sel(dynamics=piece.names[0])
         heights_of, at = heights_of.where(run).broadcast_like(x), x.values.ravel()
         order = np.argsort(at)
         places, heights = at[order], heights_of.values.ravel()[order]
@@ -137,12 +137,12 @@ def _draw_law(
         if at.size == 1:
             places, at = at * np.array([1.0 / ABOUT, ABOUT]), np.repeat(at, 2)
         elif at.size and (smooth or not others_vary(series, name)):
-            spaced = np.geomspace if part.axes.get_xscale() == "log" else np.linspace
+            spaced = np.geomspace if piece.axes.get_xscale() == "log" else np.linspace
             places = at = spaced(at[0], at[-1], SMOOTH)
         heights = of(series.sortby(name) if name in series.dims else series, at)
     if np.isfinite(heights).any():
-        line = law_look(part.chart, dashes) | {"zorder": 1, **style}
-        part.axes.plot(places / unit_of(series, part.chart.x_over), heights, **line)
+        line = law_look(piece.chart, dashes) | {"zorder": 1, **style}
+        piece.axes.plot(places / unit_of(series, piece.chart.x_over), heights, **line)
 
 
 def law_look(chart: Chart, dashes: Any) -> dict[str, Any]:
