@@ -40,8 +40,6 @@ def norm_density(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
         x="norm",
         y="density",
         data=_densities,
-        kind="curves",
-        steps=True,
         split=split,
         levels=(Level((Layer("bins", "density"),), label="density", limits=(0.0, None)),),
         x_label=r"norm $\|w\|/\sqrt{d}$",

@@ -51,7 +51,6 @@ def risk_curves(
         x="time",
         y="risk",
         data=partial(risk_bands, log_axes=log_axes),
-        kind="curves",
         split=split,
         published=reference,
         levels=(Level(LAYERS, label=label, wide=DECADE, range="runs"),),

@@ -51,7 +51,6 @@ def risk_fans(
         x="time",
         y="risk",
         data=partial(risk_bands, log_axes=log_axes),
-        kind="curves",
         split=replace(split, beside="dynamics"),
         pictures=partial(_fans, runs=runs),
         levels=(Level((*_layers(next(iter(noisy), "")), *_paths(quiet)), log=False),),

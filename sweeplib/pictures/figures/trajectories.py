@@ -58,7 +58,6 @@ def trajectories(
         y=f"{name}_seeds",
         data=lambda whole, _: _seeds(whole, name, split, max(1, runs), log_axes),
         theory=f"{name}_of_all",
-        kind="curves",
         xs=axes,
         title="" if isinstance(ds, Outline) else f"{_sentence(ds[name])} along single runs",
         split=split,

@@ -44,7 +44,6 @@ def unit_clouds(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
         y="unit_norm",
         data=lambda whole, analyses: _units(whole, analyses[MEASURE], point),
         needs=(MEASURE,),
-        kind="cloud",
         frames="time",
         xs=(),
         ys=(),

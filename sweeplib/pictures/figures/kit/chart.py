@@ -102,6 +102,9 @@ class Level:
         return data[self.over].where(data[self.over] > 0.0) if self.over else 1.0
 
 
+CURVES, STEPPED = ("line", "marked", "runs"), ("stairs", "bins")
+KINDS = dict.fromkeys((*CURVES, *STEPPED), "curves") | {"dots": "cloud"}
+"""The kinds of interactive plots by the marks of their first layers."""
 ROWS = frozenset({"ticks", "bars"})
 """The marks of values along x, in a row for each colour."""
 
@@ -118,13 +121,13 @@ class Chart:
     data : function that returns the data from the dataset and these analyses.
     hover : other variables that are shown under the mouse.
     theory : a variable, or the name of a law, that the interactive plot draws as a curve.
-    kind : points with error bars, curves with a band, or a cloud: points that nothing connects.
+    kind : points with error bars, curves with a band, or a cloud: points that nothing connects; "": that of the marks.
     hue : the axis of the colours, by default that of the split. All other axes become filters.
     lines : lines (slope, intercept, name) over a map.
     colors : the colour of each class of a map.
     figure : the figure beside which the report places the plot of a chart that has no picture.
     xs, ys : the other variables that a reader may choose for x and for y; None: all numbers of the data that fit.
-    steps : whether curves are steps, each value holding up to the next one.
+    steps : whether curves are steps, each value holding up to the next one; always if stairs are their marks.
     frames : an axis of which one value is shown at a time, chosen by a slider and played by a button.
     log_axes : those of "x" and "y" that are logarithmic; None: the values decide.
     columns : the columns of a table of points that are axes of the plot.
@@ -155,7 +158,7 @@ class Chart:
     hover: tuple[str, ...] = ()
     theory: str | None = None
     hue: str | None = None
-    kind: Literal["points", "curves", "cloud"] = "points"
+    kind: Literal["", "points", "curves", "cloud"] = ""
     lines: tuple[Line, ...] = ()
     colors: Mapping[str, str] = field(default_factory=dict)
     title: str = ""
@@ -185,6 +188,9 @@ class Chart:
     def __post_init__(self) -> None:
         object.__setattr__(self, "hue", self.hue or self.split.hue)
         object.__setattr__(self, "levels", self.levels or (Level((Layer("points", self.y),)),))
+        mark = self.levels[0].layers[0].mark
+        object.__setattr__(self, "kind", self.kind or KINDS.get(mark, "points"))
+        object.__setattr__(self, "steps", self.steps or mark in STEPPED)
 
     @property
     def across(self) -> str:
