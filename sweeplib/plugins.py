@@ -130,6 +130,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in FORMER:
+        from sweeplib.errors import InputError
+
         raise InputError("it is no longer there", value=name, expected=FORMER[name])
     if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

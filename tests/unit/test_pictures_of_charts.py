@@ -16,7 +16,10 @@ from matplotlib.lines import Line2D
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.contracts.datasets import giant_steps_dataset, regime_dataset
-from sweeplib.pictures.figures import FIGURES
+from sweeplib.errors import InputError
+from sweeplib.pictures.figures import FIGURES, Chart
+from sweeplib.pictures.figures.figure import chart_figure
+from sweeplib.pictures.figures.kit.chart import Layer, Level
 from sweeplib.pictures.figures.kit.style import ARROWS
 from sweeplib.pictures.report.plots import interactive_plot
 from tests.datasets import sweep_dataset, units_dataset, with_outcome
@@ -279,6 +282,21 @@ def test_lines_of_many_points_have_some_of_the_bars(ds):
     assert drawn
     for key, bars in drawn.items():
         close(bars, [next(bar for bar in told[key] if np.isclose(bar[0], x)) for x, *_ in bars])
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_has_one_declaration_for_picture_and_page(name):
+    """The diagram of regimes has axes of two kinds side by side, which are no levels of layers."""
+    figure = FIGURES[name]
+    assert figure.interactive is figure.arrange is not None
+    assert (figure.function.__name__ == "picture") == (name == "phase_diagram")
+
+
+def test_an_unknown_mark_is_refused(ds):
+    levels = (Level((Layer("points", "risk_floor"), Layer("acros", 1.0))),)
+    chart = Chart(x="gamma", y="risk_floor", needs=("risk_floor",), levels=levels)
+    with pytest.raises(InputError, match=r"acros.*across"):
+        chart_figure("any", lambda ds, analyses: chart, "Any.", ("risk_floor",))(ds)
 
 
 @pytest.mark.slow

@@ -55,6 +55,8 @@ def picture_of(chart: Chart, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset])
     selected = chart.chosen(whole)
     if chart.x_over and not bool(selected[chart.x_over].notnull().all()):
         chart = replace(chart, x_over="", x_label="")
+    if unknown := {layer.mark for level in chart.levels for layer in level.layers} - MARKS.keys() - ONCE.keys():
+        raise InputError("no such mark", key="mark", value=min(unknown), choices=[*MARKS, *ONCE])
     top, *below = chart.levels
     levels = (top, *(lower for lower in below if not lower.over or bool((selected[lower.over] > 0.0).any())))
     levels = tuple(_with_theory(level, whole) for level in levels)
