@@ -29,6 +29,12 @@ LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 MEDIAN: dict[str, Any] = {"color": COLOURS[0], "gid": "median"}
 DOTTED = {"color": INK, "linestyle": (0, (1, 1)), "linewidth": 0.9, "alpha": 1.0, "zorder": 4, "gid": "compared"}
 DASHES: Any = ((0, (5, 2)), (0, (5, 1, 1, 1)), (0, (8, 1, 1, 1, 1, 1)))
+FAN = (
+    Layer("line", "risk", "median", column=1, look={"linewidth": 1.6, "zorder": 3} | MEDIAN),
+    Layer("band", "outer", "5 % to 95 %", look={"alpha": 0.18} | MEDIAN),
+    Layer("band", "inner", "25 % to 75 %", look={"alpha": 0.32} | MEDIAN, entry={"alpha": 0.45}),
+    Layer("lines", "runs", "single runs", column=1, look={"alpha": 0.8}),
+)
 
 
 def risk_fans(
@@ -53,22 +59,15 @@ def risk_fans(
         data=partial(risk_bands, log_axes=log_axes),
         split=replace(split, beside="dynamics"),
         pictures=partial(_fans, runs=runs),
-        levels=(Level((*_layers(next(iter(noisy), "")), *_paths(quiet)), log=False),),
+        levels=(Level((*FAN, *_paths(quiet), _compared(next(iter(noisy), ""))), log=False),),
         log_x=lambda _: "x" in (log_axes or ()),
         size=(2.7, 4.0, 2.8),
         log_axes=log_axes,
     )
 
 
-def _layers(first: str) -> tuple[Layer, ...]:
-    quantiles = f"quantiles of {dynamics_label(first)}"
-    return (
-        Layer("line", "risk", "median", column=1, look={"linewidth": 1.6, "zorder": 3} | MEDIAN),
-        Layer("band", "outer", "5 % to 95 %", look={"alpha": 0.18} | MEDIAN),
-        Layer("band", "inner", "25 % to 75 %", look={"alpha": 0.32} | MEDIAN, entry={"alpha": 0.45}),
-        Layer("lines", "runs", "single runs", column=1, look={"alpha": 0.8}),
-        Layer("lines", "first", quantiles, column=2, look=DOTTED),
-    )
+def _compared(first: str) -> Layer:
+    return Layer("lines", "first", f"quantiles of {dynamics_label(first)}", column=2, look=DOTTED)
 
 
 def _paths(quiet: list[str]) -> list[Layer]:
