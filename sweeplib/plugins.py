@@ -7,7 +7,7 @@ it names. docs/how-to/plugins.md says what each name is for.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.engine.code.exports import HOMES
+from sweeplib.engine.code.exports import FORMER, HOMES
 
 if TYPE_CHECKING:
     from sweeplib.analysis import ANALYSES, Analysis
@@ -53,11 +53,11 @@ if TYPE_CHECKING:
         TwoTimeView,
         View,
     )
-    from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Figure, Interactive
+    from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Chart, Figure
+    from sweeplib.pictures.figures.figure import chart_figure
     from sweeplib.pictures.figures.kit.against import figure_against, theory_along
-    from sweeplib.pictures.figures.kit.chart import Chart, chart_figure
+    from sweeplib.pictures.figures.kit.chart import Layer, Level
     from sweeplib.pictures.figures.kit.facets import arranged
-    from sweeplib.pictures.figures.kit.points import Curve, Level, Points
 
 __all__ = [
     "ACTIVATIONS",
@@ -83,7 +83,6 @@ __all__ = [
     "Chart",
     "ClusterSettings",
     "Course",
-    "Curve",
     "DataLaw",
     "Diagnostic",
     "Dynamics",
@@ -94,7 +93,7 @@ __all__ = [
     "Feature",
     "Figure",
     "InputError",
-    "Interactive",
+    "Layer",
     "Level",
     "Limit",
     "Loss",
@@ -105,7 +104,6 @@ __all__ = [
     "OverlapView",
     "Parameters",
     "ParticleView",
-    "Points",
     "Problem",
     "Question",
     "Row",
@@ -131,6 +129,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in FORMER:
+        from sweeplib.errors import InputError
+
+        raise InputError("it is no longer there", value=name, expected=FORMER[name])
     if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = getattr(importlib.import_module(HOMES[name]), name)

@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Interactive
+from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Chart
 from sweeplib.pictures.figures.kit.style import save
 from sweeplib.pictures.report.failures import Outcomes
 from sweeplib.pictures.report.optima import optima_table
@@ -139,7 +139,7 @@ def _card(kind: str, name: str) -> dict[str, str]:
     return {"kind": kind, "name": name, "exception": raised, "traceback": traceback, "reproduce": code}
 
 
-def _regimes() -> tuple[Interactive, xr.Dataset]:
+def _regimes() -> tuple[Chart, xr.Dataset]:
     """Return a map of classes over two exponents."""
     coords = {"delta": np.linspace(-1.0, 1.0, 5), "kappa": np.linspace(0.0, 0.5, 3)}
     names = np.resize(["plateau", "no_ode"], (5, 3))
@@ -149,7 +149,7 @@ def _regimes() -> tuple[Interactive, xr.Dataset]:
     flags = {"flag_values": [0, 1], "flag_meanings": "missing ok"}
     data["status"] = xr.ones_like(data["delta"] * data["kappa"], np.uint8).expand_dims(seed=2).assign_attrs(flags)
     lines = ((-1.0, 0.0, "κ + δ = 0"),)
-    declared = Interactive(x="delta", y="kappa", z="regime", data=lambda ds, _: ds[["regime"]], lines=lines)
+    declared = Chart(x="delta", y="kappa", z="regime", data=lambda ds, _: ds[["regime"]], lines=lines)
     return replace(declared, title="Regimes"), data
 
 

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import sweeplib.accessor  # noqa: F401 - `ds.sweep`
-from sweeplib.pictures.figures.kit.interactive import along
+from sweeplib.pictures.figures.kit.chart import along
 from sweeplib.pictures.report.explore import curves
 from tests.datasets import sweep_dataset
 

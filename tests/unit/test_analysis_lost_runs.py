@@ -9,7 +9,7 @@ from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
 from sweeplib.pictures import figures
-from sweeplib.pictures.figures.exit_time_distributions import survival_curves
+from sweeplib.pictures.figures import FIGURES
 from sweeplib.pictures.figures.limits_diagram import limits_map
 from sweeplib.pictures.figures.risk_curves import risk_bands
 from sweeplib.statistics.lost_runs import MOST_LOST
@@ -18,6 +18,11 @@ from tests.unit.test_analysis_deviation import scaling_dataset
 from tests.unit.test_analysis_limits import runs as limits_runs
 
 SCAN = {"ratios": np.linspace(0.4, 1.6, 13), "d": [3000], "Delta": [0.0], "seeds": 128, "dynamics": ["sgd_chain"]}
+
+
+def survival(ds: xr.Dataset) -> xr.DataArray:
+    """Return the survival curves of the interactive plot."""
+    return FIGURES["exit_time_distributions"].declared(ds, {}).labelled(ds, {}).survival
 
 
 @pytest.fixture(scope="module")
@@ -86,14 +91,14 @@ def test_distributions_are_those_of_all_runs(scan):
     curve = figures.exit_time_distributions(cut, where=where).axes[0].lines[0].get_ydata()
     assert curve[-1] == pytest.approx(left)
     assert left > 0.1
-    assert survival_curves(with_constants(cut), {}).survival.sel(**where).min() == pytest.approx(left)
+    assert survival(cut).sel(**where).min() == pytest.approx(left)
 
 
 def test_no_distribution_is_drawn_where_many_runs_are_lost(scan):
     lost = with_outcome(scan, "killed", (scan.seed < 9).broadcast_like(scan.status))
     drawing = figures.exit_time_distributions(lost, where={"gamma_ratio": 0.8})
     assert not [line for line in drawing.axes[0].lines if line.get_drawstyle() == "steps-post"]
-    assert survival_curves(with_constants(lost), {}).survival.isnull().all()
+    assert survival(lost).isnull().all()
 
 
 def test_dimensions_whose_runs_time_out_are_left_out_of_the_sample_complexity():

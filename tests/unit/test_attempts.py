@@ -15,7 +15,7 @@ from sweeplib.engine.storage.records.artefacts import cases_made_from, stale_out
 from sweeplib.engine.storage.records.attempts import attempt_of, failed_attempts
 from sweeplib.engine.storage.records.files import write_json
 from sweeplib.errors import InputError
-from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Figure, Interactive, write_figure
+from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Chart, Figure, write_figure
 from sweeplib.pictures.report import summary, write_report
 from tests.datasets import sweep_dataset
 from tests.plugged import nothing_left
@@ -65,7 +65,7 @@ def _registered() -> Iterator[None]:
             ANALYSES.register(name, Analysis(name, function, f"What is {name}"))
         FIGURES.register("breaking", Figure("breaking", broken_figure, "Broken."))
         FIGURES.register("of_breaking", Figure("of_breaking", broken_figure, "Broken.", needs=("breaking",)))
-        plot = Interactive(x="gamma", y="risk", data=broken_plot, figure="risk_curves")
+        plot = Chart(x="gamma", y="risk", data=broken_plot, figure="risk_curves")
         INTERACTIVE.register("broken_plot", plot)
         yield
 

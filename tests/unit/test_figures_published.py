@@ -153,8 +153,8 @@ def test_distributions_show_runs_without_an_exit_to_their_end(ds):
         .data(limited, {})
         .sel(dynamics="sgd_chain", d=3000, Delta=0.0)
     )
-    assert (curves.survival == 1.0).all()
-    np.testing.assert_allclose(curves.passed.isel(place=-1), 0.1)
+    assert (curves.survival.isel(rank=[0, 1]) == 1.0).all() and curves.survival.isel(rank=slice(2, None)).isnull().all()
+    np.testing.assert_allclose(curves.passed.isel(rank=1), 0.1)
 
 
 def test_distributions_of_diverged_runs_never_fall(ds):

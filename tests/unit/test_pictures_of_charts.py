@@ -16,8 +16,10 @@ from matplotlib.lines import Line2D
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.contracts.datasets import giant_steps_dataset, regime_dataset
-from sweeplib.pictures.figures import FIGURES
-from sweeplib.pictures.figures.kit.points import Level, Points
+from sweeplib.errors import InputError
+from sweeplib.pictures.figures import FIGURES, Chart
+from sweeplib.pictures.figures.figure import chart_figure
+from sweeplib.pictures.figures.kit.chart import Layer, Level
 from sweeplib.pictures.figures.kit.style import ARROWS
 from sweeplib.pictures.report.plots import interactive_plot
 from tests.datasets import sweep_dataset, units_dataset, with_outcome
@@ -239,8 +241,7 @@ def declared_points(both, level):
 )
 def test_points_with_their_intervals_at_all_levels(which, name, options, request):
     both = Both(name, request.getfixturevalue(which), **options)
-    assert isinstance(both.declared, Points)
-    levels = both.declared.levels or (Level(both.declared.y),)
+    levels = both.declared.levels
     panels = len(both.drawing.axes) // len(levels)
     aside = 1 if both.declared.aside else 0  # of points that are shifted sideways, only the heights
     for place, level in enumerate(levels):
@@ -283,6 +284,21 @@ def test_lines_of_many_points_have_some_of_the_bars(ds):
         close(bars, [next(bar for bar in told[key] if np.isclose(bar[0], x)) for x, *_ in bars])
 
 
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_has_one_declaration_for_picture_and_page(name):
+    """The diagram of regimes has axes of two kinds side by side, which are no levels of layers."""
+    figure = FIGURES[name]
+    assert figure.interactive is figure.arrange is not None
+    assert (figure.function.__name__ == "picture") == (name == "phase_diagram")
+
+
+def test_an_unknown_mark_is_refused(ds):
+    levels = (Level((Layer("points", "risk_floor"), Layer("acros", 1.0))),)
+    chart = Chart(x="gamma", y="risk_floor", needs=("risk_floor",), levels=levels)
+    with pytest.raises(InputError, match=r"acros.*across"):
+        chart_figure("any", lambda ds, analyses: chart, "Any.", ("risk_floor",))(ds)
+
+
 @pytest.mark.slow
 def test_optima_below_a_scan(ds):
     both = Both("learning_rate_scan", ds)
@@ -301,7 +317,7 @@ def drawn_curves(panels):
     found = {}
     for panel, axes in enumerate(panels):
         for line in axes.lines:
-            if name := re.fullmatch(r"hue-(\d+) (sgd|sgd_chain|ode|giant_steps)", line.get_gid() or ""):
+            if name := re.fullmatch(r"hue-(\d+) dynamics-(sgd|sgd_chain|ode|giant_steps)", line.get_gid() or ""):
                 found[panel, int(name[1]), name[2]] = known(*np.asarray(line.get_xydata(), float).T)
     return {key: points for key, points in found.items() if len(points)}
 
@@ -385,15 +401,9 @@ def contained(corners, bars):
 
 
 @pytest.mark.slow
-def test_survival_curves_at_the_places_of_the_plot(ds):
-    """The plot has the same curve at other times: it is compared at these."""
+def test_survival_curves(ds):
     both = Both("exit_time_distributions", ds)
-    drawn, told = drawn_curves(both.drawing.axes), both.points("passed", "survival")
-    assert drawn.keys() == told.keys()
-    for key, points in drawn.items():
-        times, left = points[:, 0], np.minimum.accumulate(points[:, 1])
-        after = np.array([left[times <= time * (1 + 1e-12)].min() for time in told[key][:, 0]])
-        assert np.mean(np.isclose(after, told[key][:, 1], atol=1e-8)) == 1.0
+    same(drawn_curves(both.drawing.axes), both.points("passed", "survival"))
 
 
 @pytest.mark.slow
@@ -406,7 +416,7 @@ def test_units(where):
     for time, axes in zip(shown, both.drawing.axes, strict=True):
         for name in ("sgd", "mean_field"):
             rows = [row for row in both.rows if row["dynamics"] == name and row["time"] == time]
-            [line] = [line for line in axes.lines if line.get_gid() == name]
+            [line] = [line for line in axes.lines if line.get_gid() == f"dynamics-{name}"]
             told = np.column_stack([both.column(rows, "unit_overlap"), both.column(rows, "unit_norm")])
             drawn = np.asarray(line.get_xydata(), float)
             close(drawn, told if name == "sgd" else told[:30])

@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sweeplib import Problem, simulate
+from sweeplib import Problem, plugins, simulate
 from sweeplib.analysis import ANALYSES
 from sweeplib.config import load
 from sweeplib.contracts.outcomes import all_outcomes, outcomes
+from sweeplib.engine.code.exports import FORMER
 from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.errors import InputError
 from sweeplib.networks.maths.activations import ACTIVATIONS
@@ -45,6 +46,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in files:
         (tmp_path / name).write_text(text)
     return tmp_path
+
+
+@pytest.mark.parametrize("name", FORMER)
+def test_a_name_of_before_says_what_stands_for_it(name: str) -> None:
+    with pytest.raises(InputError, match=r"a Chart|Layer"):
+        getattr(plugins, name)
 
 
 def test_every_kind_of_thing_that_can_be_registered_has_an_example(folder: Path) -> None:

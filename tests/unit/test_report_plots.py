@@ -11,9 +11,9 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.errors import InputError
-from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Interactive
+from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Chart
 from sweeplib.pictures.figures.kit import scales
-from sweeplib.pictures.figures.kit.points import Curve, Level, Points
+from sweeplib.pictures.figures.kit.chart import Layer, Level
 from sweeplib.pictures.report import choices, plots, tables
 from sweeplib.pictures.report.contents import different
 from sweeplib.pictures.report.looks import dynamics_looks, sequence
@@ -59,7 +59,7 @@ def plot_of(declared, ds, data=None, **options):
 
 def test_a_plot_without_any_value_is_not_drawn(ds, analyses):
     none = analyses["averages"].assign(risk=analyses["averages"].risk * np.nan)
-    plot = plot_of(Interactive(x="time", y="risk", needs=("any",)), ds, none)
+    plot = plot_of(Chart(x="time", y="risk", needs=("any",)), ds, none)
     assert plot.table.rows == 0 and not plot.spec and not plot.controls
 
 
@@ -127,10 +127,9 @@ def test_points_are_those_of_the_analysis_with_their_errors(ds, analyses):
 
 
 def test_a_law_of_the_picture_is_the_theory_of_the_plot(ds, analyses):
-    law = Curve("law", "a law", lambda part, gamma: gamma * part["Delta"].item())
-    declared = Points(
-        x="gamma", y="risk_floor", needs=("risk_floor",), levels=(Level("risk_floor", (law,)),), theory="law"
-    )
+    law = Layer("law", lambda part, gamma: gamma * part["Delta"].item(), "a law", "law")
+    levels = (Level((Layer("points", "risk_floor"), law)),)
+    declared = Chart(x="gamma", y="risk_floor", needs=("risk_floor",), levels=levels, theory="law")
     plot = interactive_plot("laws", declared, ds, analyses, {})
     gamma, Delta, heights = (np.array(values(plot.table, name), float) for name in ("gamma", "Delta", "law"))
     np.testing.assert_allclose(heights, gamma * Delta, rtol=1e-8)
@@ -153,7 +152,7 @@ def test_theories_of_runs_with_and_without_noise_have_dashes_of_their_own(ds, an
 def test_points_that_were_not_run_are_left_out_and_others_counted(ds, analyses):
     exits = analyses["exit_times"].copy(deep=True)
     exits["exit_steps_mean"] = exits.exit_steps_mean.where(exits.d != 3000)
-    plot = plot_of(Interactive(x="gamma", y="exit_steps_mean", needs=("any",), ys=()), ds, exits)
+    plot = plot_of(Chart(x="gamma", y="exit_steps_mean", needs=("any",), ys=()), ds, exits)
     assert plot.table.rows == 3 * 2 * 8  # three dynamics at d = 300, two noises, eight learning rates
     assert f"{2 * 2 * 8} points have runs but no value, and are not drawn." in plot.notes
 
@@ -204,7 +203,7 @@ def test_optima_of_two_figures_are_shown_once_if_one_axis_varies(ds, d):
 
 def test_a_map_has_a_cell_a_point_and_its_classes_as_a_legend():
     ds, data = regimes()
-    declared = Interactive(
+    declared = Chart(
         x="delta",
         y="kappa",
         z="regime",
@@ -226,13 +225,13 @@ def test_a_map_has_a_cell_a_point_and_its_classes_as_a_legend():
 def test_variables_of_other_axes_are_no_trouble():
     ds, data = regimes()
     data["probability"] = data.confidence.expand_dims(candidate=REGIMES)
-    plot = plot_of(Interactive(x="delta", y="kappa", z="regime", needs=("any",), hover=("probability",)), ds, data)
+    plot = plot_of(Chart(x="delta", y="kappa", z="regime", needs=("any",), hover=("probability",)), ds, data)
     assert [column.name for column in plot.table.columns] == ["kappa", "delta", "regime", "runs"]
 
 
 def test_a_map_of_numbers_has_their_range():
     ds, data = regimes()
-    plot = plot_of(Interactive(x="delta", y="kappa", z="confidence", needs=("any",)), ds, data)
+    plot = plot_of(Chart(x="delta", y="kappa", z="confidence", needs=("any",)), ds, data)
     assert plot.controls == []
     assert plot.spec["range"] == [0.9, 0.9]
 
@@ -244,7 +243,7 @@ def test_classes_may_be_flags():
     )
     [table] = analysis_tables("regimes", data.assign(regime=codes), ds)
     assert set(values(table, "regime")) == {"plateau"}
-    plot = plot_of(Interactive(x="delta", y="kappa", z="regime", needs=("any",)), ds, data.assign(regime=codes))
+    plot = plot_of(Chart(x="delta", y="kappa", z="regime", needs=("any",)), ds, data.assign(regime=codes))
     assert plot.spec["range"] is None
     assert [control.labels for control in plot.controls] == [["plateau"]]
 
@@ -262,14 +261,14 @@ def test_dynamics_have_the_colours_where_nothing_else_varies(ds):
 )
 def test_an_axis_is_logarithmic_where_that_spaces_it_evenly(values, logarithmic):
     data = xr.Dataset(coords={"d": values})
-    assert is_logarithmic(data, "d", "points", Interactive("time", "y")) is logarithmic
+    assert is_logarithmic(data, "d", "points", Chart("time", "y")) is logarithmic
     assert scales.logarithmic(data.d.values) is logarithmic
 
 
 def test_an_axis_is_logarithmic_as_that_of_the_picture():
     """Quantities above the ranges of pictures of points and of runs, times by their spacing; none with a zero."""
     data = xr.Dataset({"y": ("d", [1.0, 15.0])}, {"d": [1.0, 2.0], "time": np.linspace(1.0, 100.0, 5)})
-    plot = Interactive("time", "y")
+    plot = Chart("time", "y")
     assert [is_logarithmic(data, "y", kind, plot) for kind in ("points", "curves")] == [False, True]
     assert is_logarithmic(data * 1.0 + xr.Dataset({"y": ("d", [0.0, 20.0])}), "y", "points", plot)
     assert not is_logarithmic(data, "time", "curves", plot)
@@ -279,7 +278,7 @@ def test_an_axis_is_logarithmic_as_that_of_the_picture():
 
 def test_one_value_of_x_is_a_plot_too(ds, analyses):
     one = analyses["optimal_learning_rate"].sel(d=300)
-    plot = plot_of(Interactive(x="d", y="gamma_opt", needs=("any",)), ds.sel(d=[300]), one)
+    plot = plot_of(Chart(x="d", y="gamma_opt", needs=("any",)), ds.sel(d=[300]), one)
     assert set(values(plot.table, "d")) == {300}
 
 
@@ -301,7 +300,7 @@ def test_points_of_a_table_are_not_joined_along_a_column(ds):
     table = one.assign_coords(point=np.arange(3), gamma=("point", [0.1, 0.2, 0.1], ds.gamma.attrs))
     found = {"any": ANALYSES["averages"](table)}
     over_gamma, over_time = (
-        interactive_plot("any", Interactive(x=x, y="risk", needs=("any",)), table, found, {}) for x in ("gamma", "time")
+        interactive_plot("any", Chart(x=x, y="risk", needs=("any",)), table, found, {}) for x in ("gamma", "time")
     )
     assert (over_gamma.spec["joined"], over_time.spec["joined"]) == (False, True)
     joined = {each["name"]: each["joined"] for each in over_time.spec["choice"]["x"]}

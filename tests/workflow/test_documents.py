@@ -58,7 +58,7 @@ NOT_RUN = {
     "sweep = sweeplib.Sweep(...,": "a call with its other arguments left out",
     "openssl": "needs the command openssl; tests/contracts/test_clusters.py has schedulers with TLS",
     "from sweeplib.commands.snakemake": "a Snakefile, which tests/workflow/test_modules.py runs",
-    "FLOOR = Curve(": "an excerpt of sweeplib/pictures/figures/scaling.py",
+    "FLOOR = Layer(": "an excerpt of sweeplib/pictures/figures/scaling.py",
     "snakemake --profile": "as in test_workflow.py",
     "scan: dashboard": "what a longer sweep says: one of seconds runs without a cluster",
     "docker": "needs Docker and the network",

@@ -16,7 +16,6 @@ HOMES = {
     "Chart": "sweeplib.pictures.figures.kit.chart",
     "ClusterSettings": "sweeplib.engine.design.cluster",
     "Course": "sweeplib.networks.problem",
-    "Curve": "sweeplib.pictures.figures.kit.points",
     "DATA": "sweeplib.networks.problem",
     "DYNAMICS": "sweeplib.networks.dynamics",
     "DataLaw": "sweeplib.networks.problem",
@@ -33,9 +32,9 @@ HOMES = {
     "Figure": "sweeplib.pictures.figures",
     "INTERACTIVE": "sweeplib.pictures.figures",
     "InputError": "sweeplib.errors",
-    "Interactive": "sweeplib.pictures.figures",
     "LOSSES": "sweeplib.networks.problem",
-    "Level": "sweeplib.pictures.figures.kit.points",
+    "Layer": "sweeplib.pictures.figures.kit.chart",
+    "Level": "sweeplib.pictures.figures.kit.chart",
     "Limit": "sweeplib.networks.problem",
     "Loss": "sweeplib.networks.problem",
     "NetworkView": "sweeplib.networks.views",
@@ -48,7 +47,6 @@ HOMES = {
     "PROPOSERS": "sweeplib.analysis.answers",
     "Parameters": "sweeplib.networks.problem",
     "ParticleView": "sweeplib.networks.views",
-    "Points": "sweeplib.pictures.figures.kit.points",
     "Problem": "sweeplib.networks.problem",
     "Question": "sweeplib.analysis.answers",
     "Row": "sweeplib.analysis.answers",
@@ -66,7 +64,7 @@ HOMES = {
     "Update": "sweeplib.networks.problem",
     "View": "sweeplib.networks.views",
     "arranged": "sweeplib.pictures.figures.kit.facets",
-    "chart_figure": "sweeplib.pictures.figures.kit.chart",
+    "chart_figure": "sweeplib.pictures.figures.figure",
     "expectations": "sweeplib.networks.maths.expectations",
     "figure_against": "sweeplib.pictures.figures.kit.against",
     "hermite_series": "sweeplib.networks.maths.hermite",
@@ -75,3 +73,10 @@ HOMES = {
     "spelled": "sweeplib.networks.maths.activations.named",
     "theory_along": "sweeplib.pictures.figures.kit.against",
 }
+
+FORMER = {
+    "Curve": "a law is Layer('law', heights, label, name, dashes)",
+    "Interactive": "an interactive plot is a Chart",
+    "Points": "points are the layers of a Chart: levels=(Level((Layer('points', 'y'), ...)),)",
+}
+"""What stands for a name that was offered before."""

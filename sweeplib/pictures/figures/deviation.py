@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -15,15 +15,10 @@ from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.errors import InputError
-from sweeplib.pictures.figures.figure import FIGURES, Hue, Panel, Where
-from sweeplib.pictures.figures.kit.chart import ByName, Data, chart_figure
+from sweeplib.pictures.figures.figure import FIGURES, Hue, Panel, Where, chart_figure
+from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
 from sweeplib.pictures.figures.kit.facets import MOST_HUES, arranged, free_axes
 from sweeplib.pictures.figures.kit.labels import MINUS, dynamics_order
-from sweeplib.pictures.figures.kit.points import Curve, Level, Points
-from sweeplib.pictures.figures.kit.style import INK, dynamics_look
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 CAPTION = (
     "Mean over the seeds of the largest deviation of SGD from its ODE over the recorded times, paired by seed, with "
@@ -32,8 +27,6 @@ CAPTION = (
 )
 SHIFT = 0.5
 DASHES = (0, (5, 2))
-ROW = 0.075
-"""The height of a line of text, as a fraction of that of the axes."""
 MEASURED = "_sup_deviation"
 FIT = ("exponent", "exponent_low", "exponent_high", "prefactor")
 
@@ -51,7 +44,7 @@ def deviation(
     panel: Panel = None,
     hue: Hue = None,
     observable: Deviating = "risk",
-) -> Points:
+) -> Chart:
     """Declare the mean largest deviation of `observable` (or of all `overlaps`) against γ/(pd).
 
     All points of the fit are drawn, coloured by `hue`, by default d. Of the remaining axes, two become panels and
@@ -73,18 +66,21 @@ def deviation(
     def more(_: xr.Dataset, analyses: Mapping[str, xr.Dataset], data: xr.Dataset) -> xr.Dataset:
         result = analyses["deviation_scaling"]
         fits = {end: result[f"{observable}_{end}"].sel(variable="coupling", drop=True) for end in FIT}
-        return data.assign(fits).sel(dynamics=names)
+        ends = (fits[name] for name in FIT[:3])
+        texts = xr.apply_ufunc(_interval, *ends, vectorize=True, output_dtypes=[object])
+        return data.assign(fits | {"exponents": texts}).sel(dynamics=names)
 
-    laws = [Curve("fit", "fitted power", partial(_power, name=name), once=True) for name in names]
-    guide = Curve("guide", "slope 1/2", partial(_guide, name=names[0]), DASHES, once=True)
-    return Points(
+    laws = [Layer("law", partial(_power, name=name), "fitted power", "fit", once=True) for name in names]
+    guide = Layer("law", partial(_guide, name=names[0]), "slope 1/2", "guide", DASHES, once=True)
+    level = Level((Layer("points", "mean"), *laws, guide, Layer("texts", "exponents", "exponent")), log=True)
+    return Chart(
         x="step",
         y="mean",
         needs=("deviation",),
         data=lambda ds, analyses: step_deviations(analyses["deviation"], observable),
         hover=("gamma", "p"),
         split=split,
-        levels=(Level("mean", (*laws, guide), log=True, marks=_exponents),),
+        levels=(level,),
         more=more,
         log_x=lambda _: True,
     )
@@ -114,19 +110,10 @@ def _range(subset: xr.Dataset, name: str) -> tuple[float, float]:
     return 0.999 * float(step.min()), 1.001 * float(step.max())
 
 
-def _exponents(axes: Axes, subset: xr.Dataset) -> None:
-    """Write the fitted exponents above the points, a line each."""
-    fits = {str(name): [_fit(subset, str(name))[key].item() for key in FIT] for name in subset["dynamics"].values}
-    finite = {name: fit for name, fit in fits.items() if np.isfinite(fit[0])}
-    bottom, top = axes.get_ylim()
-    axes.set_ylim(bottom, top * (top / bottom) ** (ROW * len(fits)))
-    for place, (name, (exponent, low, high, _)) in enumerate(finite.items()):
-        text = f"{exponent:.2f} {interval_text(f'{low:.2f}', f'{high:.2f}')}".replace("-", MINUS)
-        if several := len(finite) > 1:
-            mark = dynamics_look(name, list(fits), {"color": INK, "marker": "o"}) | {"transform": axes.transAxes}
-            axes.plot(0.04, 0.955 - ROW * place, scalex=False, scaley=False, **mark | {"gid": None})
-        line = text if several else f"exponent {text}"
-        axes.text(0.09 if several else 0.04, 0.98 - ROW * place, line, transform=axes.transAxes, va="top", fontsize=8)
+def _interval(exponent: float, low: float, high: float) -> str:
+    """Return an exponent with its interval; "" for none."""
+    text = f"{exponent:.2f} {interval_text(f'{low:.2f}', f'{high:.2f}')}".replace("-", MINUS)
+    return text if np.isfinite(exponent) else ""
 
 
 def step_deviations(result: xr.Dataset, observable: str) -> xr.Dataset:

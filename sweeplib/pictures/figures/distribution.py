@@ -9,14 +9,16 @@ import numpy as np
 
 from sweeplib.analysis.averages import numbered
 from sweeplib.analysis.kit.passages import passages
+from sweeplib.engine.base.arrays import wide
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
-from sweeplib.pictures.figures.figure import FIGURES, BandConfidence, Drawn, Hue, Panel, Where
-from sweeplib.pictures.figures.kit.chart import ByName, Data, chart_figure
+from sweeplib.pictures.figures.figure import FIGURES, BandConfidence, Drawn, Hue, Panel, Where, chart_figure
+from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
 from sweeplib.pictures.figures.kit.facets import arranged
+from sweeplib.pictures.figures.kit.labels import wrapped_label
 from sweeplib.pictures.figures.kit.quantities import EXITS, at_last_time, recorded_quantity
-from sweeplib.pictures.figures.kit.runs import Runs
-from sweeplib.statistics.labelled import labelled
+from sweeplib.pictures.figures.kit.style import by_dashes
+from sweeplib.statistics.labelled import labelled, with_bounds
 from sweeplib.statistics.lost_runs import sample_of, values_of
 from sweeplib.statistics.survival import survival_curve
 
@@ -25,6 +27,7 @@ CAPTION = (
     "dynamics. Exits are Kaplan-Meier curves, which end below 1 where runs did not exit. Points at which more than 2 % "
     "of the runs have no value are left out."
 )
+LABEL = "fraction of runs\nwith at most this value"
 MOST_RUNS = 12_000
 """The number of runs of the interactive plot above which it has only the points of the figure."""
 
@@ -38,7 +41,7 @@ def distribution(
     panel: Panel = None,
     hue: Hue = None,
     confidence: BandConfidence = 0.95,
-) -> Runs:
+) -> Chart:
     """Declare the distribution of exit_steps, exit_time or an observable at one time, by default the last.
 
     Other axes are fixed at `where`, or at their middle value.
@@ -56,20 +59,20 @@ def distribution(
         return _curves(sample, confidence, whole[name].attrs)
 
     words = name if isinstance(ds, Outline) else ds[name].attrs.get("long_name", name)
-    return Runs(
+    return Chart(
         x="value",
         y="fraction",
         data=data,
-        kind="curves",
         xs=(),
         ys=("fraction_left",),
-        steps=True,
         title=f"Distribution of the {words} over the seeds",
         split=split,
-        quantity=name,
-        sample=lambda whole: _sample(whole, name),
-        confidence=confidence,
-        label="fraction of runs\nwith at most this value",
+        pictures=lambda whole, _: _curves(_sample(whole, name), confidence, whole[name].attrs),
+        levels=(Level((Layer("stairs", "fraction"),), label=LABEL, limits=(-0.02, 1.02), log=False),),
+        x_label="" if isinstance(ds, Outline) else wrapped_label(ds[name], 26),
+        log_x=lambda values: wide(values.isel(rank=slice(1, None)).values),
+        size=(2.5, 4.0, 2.6),
+        looks=by_dashes(),
     )
 
 
@@ -88,6 +91,8 @@ def _curves(sample: xr.Dataset, confidence: float, attrs: Mapping[str, Any]) -> 
     def curve(values: np.ndarray, ends: np.ndarray, used: np.ndarray) -> np.ndarray:
         result = np.full((4, values.size + 1), np.nan)
         reached = used & np.isfinite(values)
+        if used.any() and not reached.any():
+            result[0, 1], result[1, :2] = ends.max(initial=0.0, where=used & np.isfinite(ends)), 0.0
         if reached.any():
             places, survival, low, high = survival_curve(values[reached], ends[used & ~reached], confidence)
             result[:, 0] = places[0], 0.0, np.nan, np.nan
@@ -104,17 +109,12 @@ def _curves(sample: xr.Dataset, confidence: float, attrs: Mapping[str, Any]) -> 
         vectorize=True,
     )
     value, fraction, low, high = (result.isel(part=row, drop=True) for row in range(4))
-    long_name = "fraction of runs with at most this value"
-    more = "fraction of runs with more than this value"
-    curves = {
-        "fraction": labelled(fraction, long_name),
-        "fraction_low": labelled(low, f"{long_name}, lower bound"),
-        "fraction_high": labelled(high, f"{long_name}, upper bound"),
-        "fraction_left": labelled(1.0 - fraction, more),
-        "fraction_left_low": labelled(1.0 - high, f"{more}, lower bound"),
-        "fraction_left_high": labelled(1.0 - low, f"{more}, upper bound"),
-        "value": labelled(value, attrs.get("long_name", "value"), attrs.get("symbol", "")),
-    }
+    begin = float(value.min()) if wide(value.values) else 0.0
+    value = value.where(fraction.isnull() | value.notnull(), begin)  # without an exit: none up to the last end
+    at_most, more = (f"fraction of runs with {words} this value" for words in ("at most", "more than"))
+    curves = with_bounds("fraction", (fraction, low, high), at_most)
+    curves |= with_bounds("fraction_left", (1.0 - fraction, 1.0 - high, 1.0 - low), more)
+    curves["value"] = labelled(value, attrs.get("long_name", "value"), attrs.get("symbol", ""))
     rank = labelled(xr.DataArray(np.arange(value.sizes["rank"]), dims="rank"), "rank of the run")
     return xr.Dataset(curves).assign_coords(rank=rank).assign_attrs(confidence=confidence)
 

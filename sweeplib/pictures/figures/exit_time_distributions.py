@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,16 @@ from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.phase_retrieval import exit_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.engine.base.late_modules import xarray as xr
-from sweeplib.engine.storage.dataset.outline import outline_of
+from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.networks import theory
-from sweeplib.pictures.figures.figure import FIGURES, BandConfidence, Hue, Panel, Where
+from sweeplib.pictures.figures.figure import FIGURES, BandConfidence, Hue, Panel, Where, chart_figure
 from sweeplib.pictures.figures.kit.against import theory_along
-from sweeplib.pictures.figures.kit.chart import ByName, Data, chart_figure
-from sweeplib.pictures.figures.kit.facets import arranged
-from sweeplib.pictures.figures.kit.points import Curve
-from sweeplib.pictures.figures.kit.runs import Runs, survival_steps
-from sweeplib.statistics.labelled import labelled
+from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
+from sweeplib.pictures.figures.kit.facets import Facets, arranged
+from sweeplib.pictures.figures.kit.labels import wrapped_label
+from sweeplib.pictures.figures.kit.style import by_dashes
+from sweeplib.statistics.labelled import labelled, with_bounds
+from sweeplib.statistics.survival import survival_curve
 
 CAPTION = (
     "Fraction of runs that have not exited against time: Kaplan-Meier curves over the seeds, with 95 % bands for the "
@@ -29,13 +31,27 @@ CAPTION = (
     "only the random starts; dotted: the law with the noise of SGD; triangles: the annealed exit time, from the mean "
     "start."
 )
+THIN = {"linewidth": 1.0, "zorder": 5}
 LAWS: tuple[tuple[str, Any, Any], ...] = (
     ("quenched", theory.quenched_survival, (0, (4, 1.6))),
     ("noise-corrected", theory.noise_corrected_survival, (0, (1, 0.9))),
 )
-ANNEALED = theory_along(theory.annealed_exit_time, "t", "applies")
-CONFIDENCE = 0.95
-PLACES = 60
+LONG_DASHES: tuple[Any, ...] = ("solid", (0, (6, 1.5, 1, 1.5)), (0, (10, 2)), (0, (6, 1.5, 1, 1.5, 1, 1.5)))
+"""The dashes of several dynamics beside laws, which have shorter ones."""
+CENSORED: dict[str, Any] = {"linestyle": "none", "marker": "|", "markersize": 7, "markeredgewidth": 1.0, "zorder": 2}
+TRIANGLE = {"linestyle": "none", "marker": "v", "markersize": 6, "clip_on": False, "zorder": 6, "gid": "annealed"}
+LAYERS = (
+    Layer("stairs", "survival"),
+    *(
+        Layer("law", theory_along(law, "t", "applies"), f"{name} law", name, dashes, x="times", look=THIN)
+        for name, law, dashes in LAWS
+    ),
+    Layer("dots", "zero", "annealed exit time", x="annealed", look=TRIANGLE),
+    Layer("dots", "left", "end of a run\nthat did not exit", x="ended", look=CENSORED | {"gid": "censored"}),
+    Layer("begin", 0.0),
+)
+ARGUMENTS = ("gamma", "p", "d", "Delta", "threshold")
+SMOOTH = 200
 
 
 def exit_time_distributions(
@@ -45,96 +61,101 @@ def exit_time_distributions(
     where: Where = None,
     panel: Panel = None,
     hue: Hue = None,
-    confidence: BandConfidence = CONFIDENCE,
-) -> Runs:
+    confidence: BandConfidence = 0.95,
+) -> Chart:
     """Declare the survival functions of the exit time; other axes are fixed at `where` or their middle."""
     outline = outline_of(ds)
     need_passages(outline)
     split = arranged(outline.only("exit_time"), {"dynamics", "seed"}, where, panel, hue)
-    return Runs(
+    return Chart(
         x="passed",
         y="survival",
-        data=survival_curves,
+        data=partial(survival_curves, split=split, confidence=confidence),
         theory="survival_theory",
-        kind="curves",
+        xs=(),
+        ys=(),
         split=split,
-        quantity="exit_time",
-        sample=_sample,
-        confidence=confidence,
-        label="fraction of runs\nthat have not exited",
-        survival=True,
-        laws=tuple(Curve(name, f"{name} law", theory_along(law, "t", "applies"), dashes) for name, law, dashes in LAWS),
-        marks={"annealed": lambda series: float(ANNEALED(series, np.empty(0)))},
+        levels=(Level(LAYERS, label="fraction of runs\nthat have not exited", limits=(0.0, 1.02), log=False),),
+        x_label="" if isinstance(ds, Outline) else wrapped_label(ds["exit_time"], 26),
+        log_x=lambda _: False,
+        share_x=False,
+        size=(2.5, 4.0, 2.6),
+        looks=by_dashes(LONG_DASHES, 3.6),
     )
 
 
-def _sample(ds: xr.Dataset) -> xr.Dataset:
-    sample = passages(ds, "time")
-    runs = {"value": sample.exit.where(sample.used), "end": sample.end, "used": sample.used, "stopped": ds["end_time"]}
-    return xr.Dataset(runs | {"applies": exit_theory_holds(ds)})
+def survival_curves(ds: xr.Dataset, _: ByName, split: Facets, confidence: float) -> xr.Dataset:
+    """Return Kaplan-Meier curves at their steps, the ends of runs that did not exit, and theory where it holds.
 
-
-def survival_curves(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Return Kaplan-Meier curves at `PLACES` times up to the last exit, and the law of theory at these times.
-
-    Without an exit they are 1 up to the last end of a run.
-
-    The law is noise-corrected for stochastic dynamics and quenched for the ODE.
+    The law at the steps is noise-corrected for stochastic dynamics and quenched for the ODE.
     """
-    sample = passages(ds, "time")
-    parts = xr.apply_ufunc(
-        _at_places,
-        sample.exit.where(sample.used),
-        sample.end.where(sample.used),
-        input_core_dims=[["seed"], ["seed"]],
-        output_core_dims=[["place"]] * 4,
+    sample, applies = passages(ds, "time"), exit_theory_holds(ds)
+    exits, ends = sample.exit.where(sample.used), sample.end.where(sample.used)
+    together = [dim for dim in ("dynamics", "seed", split.hue) if dim in exits.dims]
+    last = exits.fillna(ends).where(np.isfinite(exits.fillna(ends))).max(together)
+    result = xr.apply_ufunc(
+        partial(_steps, confidence=confidence),
+        exits,
+        ends,
+        last.fillna(ds["end_time"].max(together)),
+        input_core_dims=[["seed"], ["seed"], []],
+        output_core_dims=[["part", "rank"]],
         vectorize=True,
     )
-    time, survival, low, high = parts
-    quantity = "fraction of runs that have not exited"
-    curves = xr.Dataset(
-        {
-            "survival": labelled(survival, quantity),
-            "survival_low": labelled(low, f"lower end of the {quantity}"),
-            "survival_high": labelled(high, f"upper end of the {quantity}"),
-        },
-        {
-            "passed": time.assign_attrs(ds["exit_time"].attrs),
-            "place": labelled(xr.DataArray(np.arange(PLACES), dims="place"), "position on the curve"),
-        },
-        {"confidence": CONFIDENCE},
-    )
-    applies = exit_theory_holds(ds)
+    passed, survival, low, high, ended, heights = (result.isel(part=row, drop=True) for row in range(6))
+    latest = exits.max([dim for dim in ("dynamics", "seed") if dim in exits.dims]).where(applies)
+    annealed = theory.annealed_exit_time(*(field(ds, name) for name in ARGUMENTS)).where(latest.notnull())
+    times = 1.05 * latest * xr.DataArray(np.linspace(0.0, 1.0, SMOOTH), dims="place")
+    curves = with_bounds("survival", (survival, low, high), "fraction of runs that have not exited")
+    rank = labelled(xr.DataArray(np.arange(passed.sizes["rank"]), dims="rank"), "rank of the run")
+    laws = {"annealed": annealed, "zero": 0.0 * latest, "applies": applies, "times": times}
+    data = xr.Dataset(curves | {"ended": ended, "left": heights} | laws, attrs={"confidence": confidence})
+    data = data.assign_coords(passed=passed.assign_attrs(ds["exit_time"].attrs), rank=rank)
     if not bool(applies.any()):
-        return curves
-    gamma, *others = (field(ds, name) for name in ("gamma", "p", "d", "Delta", "threshold"))
-    law = by_dynamics(
-        ds,
-        _at_times(theory.noise_corrected_survival, time, gamma, *others),
-        _at_times(theory.quenched_survival, time, gamma, *others),
-        _at_times(theory.quenched_survival, time, 0.0 * gamma, *others),
-    )
-    return curves.assign(survival_theory=labelled(law.where(applies), "law of theory"))
+        return data
+    gamma, *others = (field(ds, name).astype(float) for name in ARGUMENTS)
+
+    def at_steps(law: Callable[..., xr.DataArray], gamma: xr.DataArray) -> xr.DataArray:
+        core = [["rank"], *([] for _ in ARGUMENTS)]
+        arguments = (passed.fillna(0.0), gamma, *others)
+        return xr.apply_ufunc(law, *arguments, input_core_dims=core, output_core_dims=[["rank"]], vectorize=True)
+
+    kinds = (theory.noise_corrected_survival, gamma), (theory.quenched_survival, gamma)
+    law = by_dynamics(ds, *(at_steps(*kind) for kind in (*kinds, (theory.quenched_survival, 0.0 * gamma))))
+    return data.assign(survival_theory=labelled(law.where(applies & passed.notnull()), "law of theory"))
 
 
-def _at_times(law: Callable[..., xr.DataArray], time: xr.DataArray, *fields: xr.DataArray) -> xr.DataArray:
-    """Return the law of theory at the times of each curve."""
-    return xr.apply_ufunc(
-        law, time, *(field.astype(float) for field in fields), input_core_dims=[["place"], *([] for _ in fields)],
-        output_core_dims=[["place"]], vectorize=True,
-    )  # fmt: skip
+def _steps(exits: np.ndarray, ends: np.ndarray, latest: float, confidence: float) -> np.ndarray:
+    """Return the places, heights and band of a curve, and ends of runs with its heights there.
 
-
-def _at_places(exits: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return times, the survival curve and its band; NaN if nothing was observed. NaN in `ends` means no run."""
+    The curve of diverged runs, which never exit, goes on to the `latest` time.
+    """
+    result = np.full((6, exits.size + 3), np.nan)
     reached = np.isfinite(exits)
-    times, *curves = survival_steps(exits[reached], ends[~reached & ~np.isnan(ends)], CONFIDENCE)
-    last = 1.05 * exits[reached].max() if reached.any() else times[-1]
-    if last == 0.0:
-        return (np.full(PLACES, np.nan),) * 4
-    grid = np.linspace(0.0, last, PLACES)
-    before = np.searchsorted(times, grid, side="right") - 1
-    return grid, *(curve[before] for curve in curves)
+    watched = ends[~reached & ~np.isnan(ends)]
+    if not reached.any() and not watched.size:
+        return result
+    curve = np.array(survival_steps(exits[reached], watched, confidence))
+    if np.isinf(watched).any():
+        curve = np.append(curve, curve[:, -1:], axis=1)
+        curve[0, -1] = max(curve[0, -1], latest)
+    result[:4, : curve.shape[1]] = curve
+    ended = np.unique(watched[np.isfinite(watched)])
+    result[4:, : ended.size] = ended, curve[1, np.searchsorted(curve[0], ended, side="right") - 1]
+    return result
+
+
+def survival_steps(exits: np.ndarray, ends: np.ndarray, confidence: float) -> tuple[np.ndarray, ...]:
+    """Return the places, the heights and the band of a Kaplan-Meier curve from (0, 1) on.
+
+    Without exits all runs are left until the last of the ends.
+    """
+    if exits.size:
+        places, *curves = survival_curve(exits, ends, confidence)
+    else:
+        places = np.array([np.max(ends, where=np.isfinite(ends), initial=0.0)])
+        curves = [np.ones(1), np.full(1, np.nan), np.full(1, np.nan)]
+    return np.append(0.0, places), *(np.append(1.0, curve) for curve in curves)
 
 
 FIGURES.add(chart_figure("exit_time_distributions", exit_time_distributions, CAPTION))

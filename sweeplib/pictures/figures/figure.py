@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
@@ -16,8 +17,8 @@ from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.base.registry import Registry
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError, errors_at
+from sweeplib.pictures.figures.kit.chart import Chart
 from sweeplib.pictures.figures.kit.facets import asked_columns, by_columns
-from sweeplib.pictures.figures.kit.interactive import Interactive
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -45,7 +46,7 @@ class Figure:
     caption: str
     needs: tuple[str, ...] | Callable[..., tuple[str, ...]] = ()
     arrange: Callable[..., Any] | None = None
-    interactive: Callable[..., Interactive] | None = None
+    interactive: Callable[..., Chart] | None = None
 
     def __call__(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset] | None = None, **options: Any) -> Drawing:
         """Return the drawing; InputError for a wrong option, an axis that cannot be drawn, or an unknown analysis."""
@@ -61,7 +62,7 @@ class Figure:
         with styled():
             return fitted(self.function(*_prepared(ds, needed, options), **options))
 
-    def declared(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], **options: Any) -> Interactive:
+    def declared(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], **options: Any) -> Chart:
         """Return the interactive plot of a figure that has one, with these options."""
         assert self.interactive is not None
         plot = self.interactive(*_prepared(ds, analyses, options), **self.check(options))
@@ -96,7 +97,30 @@ class Figure:
         if self.arrange is not None and all(analyses.get(name) is not None for name in self._needed(complete)):
             columns = asked_columns(ds, complete)
             outlines = {name: by_columns(analyses[name], columns) for name in self._needed(complete)}
-            self.arrange(by_columns(ds, columns), {**analyses, **outlines}, **complete)
+            others = {name: outline for name, outline in analyses.items() if outline is not None}
+            self.arrange(by_columns(ds, columns), others | outlines, **complete)
+
+
+def chart_figure(
+    name: str,
+    declare: Callable[..., Chart],
+    caption: str,
+    needs: tuple[str, ...] | Callable[..., tuple[str, ...]] = (),
+) -> Figure:
+    """Return the figure of a function (ds, analyses, **options) that returns a chart.
+
+    The function is called with outlines before anything runs, to refuse what cannot be drawn, and then with datasets.
+    """
+
+    @wraps(declare)
+    def declared(ds: Any, analyses: Mapping[str, Any], **options: Any) -> Chart:
+        return declare(ds, analyses, **options).check(ds, analyses)
+
+    @wraps(declare)
+    def picture(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], **options: Any) -> Drawing:
+        return declared(ds, analyses, **options).picture(ds, analyses)
+
+    return Figure(name, picture, caption, needs, arrange=declared, interactive=declared)
 
 
 def _prepared(

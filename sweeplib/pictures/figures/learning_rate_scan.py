@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -14,18 +14,12 @@ from sweeplib.engine.base.arrays import wide
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.networks import theory
-from sweeplib.pictures.figures.figure import FIGURES, Hue, Panel, Published, Theories, Where
+from sweeplib.pictures.figures.figure import FIGURES, Hue, Panel, Published, Theories, Where, chart_figure
 from sweeplib.pictures.figures.kit.against import theory_along
-from sweeplib.pictures.figures.kit.chart import ByName, Data, chart_figure
-from sweeplib.pictures.figures.kit.facets import Facets, arranged, used_dynamics
-from sweeplib.pictures.figures.kit.interactive import INTERACTIVE, Interactive
-from sweeplib.pictures.figures.kit.labels import dynamics_order, plain_mean, symbol, value_label
-from sweeplib.pictures.figures.kit.legend import Entry, dynamics_entries
-from sweeplib.pictures.figures.kit.points import Curve, Level, Points
-from sweeplib.pictures.figures.kit.style import FAINT, INK, THEORY_DASHES, dynamics_look, look
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from sweeplib.pictures.figures.kit.chart import INTERACTIVE, ByName, Chart, Data, Layer, Level
+from sweeplib.pictures.figures.kit.facets import Facets, arranged
+from sweeplib.pictures.figures.kit.labels import plain_mean, symbol
+from sweeplib.pictures.figures.kit.style import FAINT, THEORY_DASHES
 
 CAPTION = (
     "Mean number of steps to the exit against the learning rate, with the intervals of the means; arrows: "
@@ -41,10 +35,9 @@ WIDE = 10.0
 """The factor in learning rate above which its axis is logarithmic."""
 SCALES = {"d": "/d", "d log d": r"/(d\,\log d)", "1": ""}
 MARK: dict[str, Any] = {"marker": "|", "linestyle": "none", "markersize": 9}
-MARKS: tuple[Entry, ...] = (
-    (MARK | {"markeredgewidth": 0.8, "color": FAINT, "gid": "optimum"}, "optimum of theory"),
-    (MARK | {"markeredgewidth": 2.4, "color": INK, "alpha": 0.4, "gid": "corrected"}, "noise-corrected optimum"),
-)
+OPTIMUM: dict[str, Any] = MARK | {"markeredgewidth": 0.8, "color": FAINT, "gid": "optimum"}
+CORRECTED: dict[str, Any] = MARK | {"markersize": 13, "markeredgewidth": 2.4, "alpha": 0.4, "gid": "corrected"}
+"""The marks of the optima of theories in the legend."""
 
 Scale = Annotated[Literal["d", "d log d", "1"], Field(description="the unit of the exit steps.")]
 
@@ -59,7 +52,7 @@ def learning_rate_scan(
     scale: Scale = "d",
     theories: Theories = ("quenched", "noise-corrected"),
     reference: Published = (),
-) -> Points:
+) -> Chart:
     """Declare mean exit steps over `scale` against γ/γ_opt (γ if no theory applies), with the optima below.
 
     `where` fixes axes at values; of the other axes, one becomes the panels and one the colours. Markers: filled for the
@@ -85,16 +78,20 @@ def learning_rate_scan(
         unit = theory_optimum if has_theory else theory_optimum.copy(data=np.ones(theory_optimum.shape))
         if apart is not None:
             merged = merged.assign(exit_steps_mean=_of_noise(merged["exit_steps_mean"]))
-        return merged.assign(gamma_unit=unit, step_unit={"d log d": d * np.log(d), "d": d, "1": 0.0 * d + 1.0}[scale])
+        steps_unit = {"d log d": d * np.log(d), "d": d, "1": 0.0 * d + 1.0}[scale]
+        used = (merged["seeds_used"].where(_noisy(merged)) > 0).any({"dynamics", along})
+        corrected = merged["gamma_opt_noise_corrected"].where(used)
+        return merged.assign(corrected=corrected, gamma_unit=unit, step_unit=steps_unit)
 
-    def scan(axes: Axes, subset: xr.Dataset) -> None:
-        _optima(axes, subset, split)
-
-    line = Level(
-        "", height=(0.25 + 0.21 * _rows(outline_of(exits), split)) / 2.3, marks=scan, at_x=1.0 if has_theory else None
+    laws = tuple(_steps(kind, apart) for kind in THEORY_DASHES if kind in theories) if has_theory else ()
+    optima_at = (Layer("upright", 1.0, "optimum of theory", look=OPTIMUM),) * has_theory
+    bar = Layer("bar", "corrected", "noise-corrected optimum", look=CORRECTED, entry=MARK)
+    rows = Level(
+        (Layer("ticks", "gamma_opt"), bar, *optima_at),
+        height=(0.25 + 0.21 * _rows(outline_of(exits), split)) / 2.3,
     )
-    curves = tuple(_steps(kind, apart) for kind in THEORY_DASHES if kind in theories) if has_theory else ()
-    return Points(
+    means = Layer("points" if has_theory else "joined", "exit_steps_mean")
+    return Chart(
         x="gamma",
         y="exit_steps_mean",
         needs=("exit_times", "optimal_learning_rate"),
@@ -102,16 +99,14 @@ def learning_rate_scan(
         theory="exit_steps_theory",
         split=split,
         levels=(
-            Level("exit_steps_mean", curves, over="step_unit", label=label, log=True, at_x=1.0 if has_theory else None),
-            *([line] if marked else []),
+            Level((means, *laws, *optima_at), over="step_unit", label=label, log=True),
+            *([rows] if marked else []),
         ),
         more=more,
         x_over="gamma_unit",
         x_label=x_label,
         log_x=lambda rates: wide(rates.values, WIDE),
-        joined=not has_theory,
         published=reference,
-        entries=(*MARKS, *(_quiet_entries(exits) if apart is not None else ())),
         share_x=has_theory,
     )
 
@@ -122,12 +117,6 @@ def _rows(outline: Outline, split: Facets) -> int:
         return 1
     places = split.at.get(split.hue, range(outline.sizes[split.hue]))
     return 1 if isinstance(places, int) else len(places)
-
-
-def _quiet_entries(exits: Data) -> list[Entry]:
-    """Return the entries of dynamics without noise, for whose points a curve stands."""
-    names = dynamics_order(outline_of(exits).axes["dynamics"])
-    return [entry for name, entry in zip(names, dynamics_entries(names), strict=True) if not is_stochastic(name)]
 
 
 def _apart(exits: xr.Dataset) -> float | None:
@@ -146,12 +135,17 @@ def _apart(exits: xr.Dataset) -> float | None:
 
 def _of_noise(mean: xr.DataArray) -> xr.DataArray:
     """Return the means of dynamics with noise; NaN for the others."""
-    noisy = [is_stochastic(str(name)) for name in mean["dynamics"].values]
-    return mean.where(xr.DataArray(noisy, {"dynamics": mean["dynamics"]})).assign_attrs(mean.attrs)
+    return mean.where(_noisy(mean)).assign_attrs(mean.attrs)
 
 
-def _steps(kind: str, apart: float | None) -> Curve:
-    """Return the exit steps p d/γ times the exit time of a theory over their unit, as a curve.
+def _noisy(data: xr.Dataset | xr.DataArray) -> xr.DataArray:
+    """Return which of the dynamics have noise."""
+    noisy = [is_stochastic(str(name)) for name in data["dynamics"].values]
+    return xr.DataArray(noisy, {"dynamics": data["dynamics"]})
+
+
+def _steps(kind: str, apart: float | None) -> Layer:
+    """Return the exit steps p d/γ times the exit time of a theory over their unit, as a law.
 
     `apart` : how far dynamics without noise are from quenched theory, if that stands for them.
 
@@ -161,56 +155,13 @@ def _steps(kind: str, apart: float | None) -> Curve:
 
     def heights(series: xr.Dataset, gamma: np.ndarray) -> np.ndarray:
         p, d = (float(field(series, name)) for name in ("p", "d"))
-        noisy = _stochastic(series) and bool(np.isfinite(series["gamma_opt_noise_corrected"]))
+        noisy = bool(np.isfinite(series["corrected"]))
         holds = noisy or kind != "noise-corrected"  # there it does not hold for the ODE, nor where noise alone exits
         holds &= (p == 1) | (theory.student_alignment_rate(gamma, p) > 0.0)
         return np.where(holds, time(series, gamma) * p * d / gamma / series["step_unit"].item(), np.nan)
 
     stands = f", {100.0 * apart:.2g} % from runs without noise" if kind == "quenched" and apart is not None else ""
-    return Curve(kind, f"{kind} theory{stands}", heights, THEORY_DASHES[kind])
-
-
-def _optima(below: Axes, subset: xr.Dataset, split: Facets) -> None:
-    """Draw the optima of a panel, a row a colour."""
-    rows = [series for _, series in split.colours(subset)]
-    for index, series in enumerate(rows):
-        _row(below, series, -index, look(index))
-    labels = [value_label(series[split.hue], subset[split.hue]) if split.hue else "optimum" for series in rows]
-    below.set_ylim(-len(rows) + 0.4, 0.6)
-    below.set_yticks([-index for index in range(len(rows))], labels)
-    below.tick_params(left=False)
-    below.spines["left"].set_visible(False)
-
-
-def _row(below: Axes, series: xr.Dataset, row: int, looks: dict[str, str]) -> None:
-    unit = series["gamma_unit"].item()
-    corrected = series["gamma_opt_noise_corrected"].item() / unit
-    if np.isfinite(corrected) and _stochastic(series):
-        bar = MARK | {"markersize": 13, "markeredgewidth": 2.4, "alpha": 0.4, "gid": "corrected"}
-        below.plot(corrected, row, color=looks["color"], zorder=1, **bar)
-    names = used_dynamics(series)
-    for place, name in enumerate(names):
-        dynamics = series.sel(dynamics=name)
-        best, low, high = (dynamics[f"gamma_opt{end}"].item() / unit for end in ("", "_low", "_high"))
-        y = row - 0.22 * (place - (len(names) - 1) / 2)
-        style = dynamics_look(name, names, looks) | {"markersize": 3.6}
-        edges = _edges(series["gamma"].values / unit, (low, best, high)) if dynamics["at_edge"] else {}
-        if best in edges:
-            style |= {"marker": "none"}
-        below.errorbar(best, y, xerr=[[best - low], [high - best]], elinewidth=0.9, **style)
-        for end, marker in edges.items():
-            arrow = {"marker": marker, "markersize": 4.5, "color": style["color"], "gid": style["gid"]}
-            below.plot(end, y, clip_on=False, zorder=4, **arrow)
-
-
-def _edges(scanned: np.ndarray, values: tuple[float, ...]) -> dict[float, str]:
-    """Return the numbers at an end of the scanned learning rates, each with an arrow marker that points beyond."""
-    middle = np.median(scanned)
-    return {x: "<" if x < middle else ">" for x in values if np.isclose(scanned, x, rtol=1e-9, atol=0.0).any()}
-
-
-def _stochastic(subset: xr.Dataset) -> bool:
-    return any(map(is_stochastic, used_dynamics(subset)))
+    return Layer("law", heights, f"{kind} theory{stands}", kind, THEORY_DASHES[kind])
 
 
 FIGURES.add(
@@ -218,7 +169,7 @@ FIGURES.add(
 )
 INTERACTIVE.register(
     "optimal_learning_rates",
-    Interactive(
+    Chart(
         x="d",
         y="gamma_opt",
         needs=("optimal_learning_rate",),

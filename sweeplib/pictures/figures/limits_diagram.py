@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.needs import need_axis
@@ -13,20 +11,14 @@ from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.scan import drawn_scan_dim, scan_dim, scan_dims
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import outline_of
-from sweeplib.pictures.figures.figure import FIGURES, Where
-from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, chart_figure
-from sweeplib.pictures.figures.kit.facets import Facets, arranged, free_axes
-from sweeplib.pictures.figures.kit.labels import axis_label
-from sweeplib.pictures.figures.kit.legend import Entry, legend_below
-from sweeplib.pictures.figures.kit.panels import panels_of
-from sweeplib.pictures.figures.kit.rounds import ADDED_SIZE, is_added, is_asked, with_rounds
-from sweeplib.pictures.figures.kit.scales import edges_of, logarithm
-from sweeplib.pictures.figures.kit.style import FAINT, INK, UNDECIDED, plain_ticks
+from sweeplib.pictures.figures.figure import FIGURES, Where, chart_figure
+from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
+from sweeplib.pictures.figures.kit.facets import arranged, free_axes
+from sweeplib.pictures.figures.kit.legend import Entry
+from sweeplib.pictures.figures.kit.rounds import is_added, is_asked, with_rounds
+from sweeplib.pictures.figures.kit.scales import logarithm
+from sweeplib.pictures.figures.kit.style import UNDECIDED
 from sweeplib.statistics.labelled import labelled
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 CAPTION = (
     "The simplest limit that describes SGD: the mean of SGD deviates from it by less than the scatter of runs, and the "
@@ -55,12 +47,11 @@ UNDECIDED_BY: tuple[tuple[dict[str, Any], str], ...] = (
     (UNRUN, "undecided: what may decide was not run"),
 )
 """The marks of points without a limit, by the reason, and their texts."""
-SIZE, TINT = 0.72, 0.35
-"""The size of markers in cells relative to that in the legend, and the opacity of cells."""
-NOT_RUN: dict[str, Any] = {"color": FAINT, "linestyle": "none", "marker": ".", "markersize": 2.0, "gid": "not-run"}
-NOWHERE = -9
-"""The code of a point that was not run."""
-LINES: dict[str, tuple[float, Any]] = {r"$\gamma/p=1/d$": (-1.0, "solid"), r"$\gamma/p=\sqrt{d}$": (0.5, (0, (5, 2)))}
+POWERS = ((-1.0, r"$\gamma/p=1/d$", "solid"), (0.5, r"$\gamma/p=\sqrt{d}$", (0, (5, 2))))
+LINES = [
+    Layer("power", power, text, column=column, look={"linestyle": dashes, "gid": text})
+    for column, (power, text, dashes) in enumerate(POWERS)
+]
 
 
 def limits_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
@@ -71,6 +62,7 @@ def limits_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
     panel = "p" if "p" in free_axes(limit, where) else None
     axes = {drawn_scan_dim(outline, where), "d"}
     split = arranged(limit, axes, where, panel, spare=False, most=1 if panel else 0)
+    classes = _classes(list(map(str, outline.axes["candidate"])))
     return Chart(
         x="log_x",
         y="log_d",
@@ -81,65 +73,23 @@ def limits_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
         colors={"undecided": UNDECIDED, "none": NONE["color"]} | {name: look["color"] for name, look in LOOKS.items()},
         title="Simplest limit that describes SGD over learning rate and dimension",
         split=split,
-        paint=lambda ds, results: _painted(split.selected(with_rounds(results["limits"], ds, "limit")), split),
+        pictures=lambda ds, results: _picture(with_rounds(results["limits"], ds, "limit")),
+        levels=(Level((Layer("classes", "code", x="ratio", up="d", look={"classes": classes}), *LINES), log=False),),
+        log_x=lambda _: True,
+        size=(2.1, 3.8, 3.0),
     )
 
 
-def _painted(result: xr.Dataset, split: Facets) -> Drawing:
-    result = result.assign_coords(ratio=labelled(field(result, "gamma") / field(result, "p"), "", r"\gamma/p"))
-    panels = panels_of(result, split, width=2.1, height=3.0)
-    for place, subset in split.parts(result):
-        _panel(panels.stacks[place][0], subset)
-    panels.xlabel(axis_label(result["ratio"]).strip())
-    panels.ylabel(axis_label(result["d"]))
-    legend_below(panels.drawing, [[entry] for entry in (*_entries(result), *map(_line, LINES))])
-    return panels.drawing
-
-
-def _panel(axes: Axes, subset: xr.Dataset) -> None:
-    limit, ratio, d = xr.broadcast(subset["limit"], subset["ratio"], subset["d"])
-    run = xr.broadcast(_was_run(subset), limit)[0].transpose(*limit.dims)
-    ends = np.array([float(subset["d"].min()), float(subset["d"].max())]) * [0.7, 1.4]
-    axes.set(xscale="log", yscale="log", ylim=ends, xlim=np.array([ratio.min(), ratio.max()]) * [0.6, 1.6])
-    plain_ticks(axes.xaxis)
-    plain_ticks(axes.yaxis, (1.0, 3.0))
-    for title, (power, dash) in LINES.items():
-        axes.plot(ends**power, ends, color=INK, linewidth=0.9, linestyle=dash, zorder=1, gid=title)
-    wanted, added = is_asked(subset, limit), is_added(subset, limit)
-    left_out = ~run.values & wanted
-    axes.plot(ratio.values[left_out], d.values[left_out], **NOT_RUN)
-    codes, looks = _codes(subset, limit), _looks(subset)
-    _cells(axes, ratio.values, d.values, np.where(run.values, codes, NOWHERE), wanted | run.values, looks)
-    for size, kind in ((SIZE, ~added), (SIZE * ADDED_SIZE, added)):
-        for code, look in looks.items():
-            here = (codes == code) & run.values & kind
-            style = look | {"markersize": size * look["markersize"], "linestyle": "none", "gid": f"code-{code}"}
-            axes.plot(ratio.values[here], d.values[here], zorder=3, **style)
-
-
-def _codes(subset: xr.Dataset, limit: xr.DataArray) -> np.ndarray:
-    """Return the limits by code; of undecided points −1 where runs were lost, −2 where what may decide was not run."""
-    lost = subset["bias"].isnull().any("candidate") & (subset["seeds_lost"] > 0).any("candidate")
-    unrun = subset["decidable"] == 0.0
-    undecided = xr.where(unrun, -2, xr.where(lost, -1, 0)).broadcast_like(limit).transpose(*limit.dims)
-    return np.where(limit.values == 0, undecided.values, limit.values)
-
-
-def _cells(
-    axes: Axes, x: np.ndarray, d: np.ndarray, codes: np.ndarray, wanted: np.ndarray, looks: Mapping[int, dict[str, Any]]
-) -> None:
-    """Draw a cell in the colour of its limit around each point that was run: half way to those that were asked for."""
-    rows = np.unique(d)
-    heights = edges_of(rows.astype(float), logarithmic=True)
-    for place, row in enumerate(rows):
-        here = wanted & (d == row)
-        order = np.argsort(x[here])
-        sides, kinds = edges_of(x[here][order], logarithmic=True), codes[here][order]
-        for code in set(kinds.tolist()) & looks.keys():
-            left, right = sides[:-1][kinds == code], sides[1:][kinds == code]
-            colour = UNDECIDED if code <= 0 else looks[code]["color"]
-            box = {"bottom": heights[place], "height": heights[place + 1] - heights[place]}
-            axes.bar(left, width=right - left, align="edge", color=colour, alpha=TINT, linewidth=0, zorder=0.5, **box)
+def _picture(result: xr.Dataset) -> xr.Dataset:
+    """Return the class of each point, whether it was run, and whether the config or a round has asked for it."""
+    limit, run = result["limit"], _was_run(result)
+    lost = result["bias"].isnull().any("candidate") & (result["seeds_lost"] > 0).any("candidate")
+    undecided = xr.where(result["decidable"] == 0.0, -2, xr.where(lost, -1, 0))  # of those without a limit, the reason
+    code = limit.where(limit != 0, undecided).assign_attrs(limit.attrs)
+    wanted, added = (limit.copy(data=which(result, limit)) for which in (is_asked, is_added))
+    ratio = labelled(field(result, "gamma") / field(result, "p"), "", r"\gamma/p")
+    names = {"code": code, "run": run, "wanted": wanted, "added": added}
+    return result.assign(names).assign_coords(ratio=ratio)
 
 
 def _was_run(result: xr.Dataset) -> xr.DataArray:
@@ -147,25 +97,13 @@ def _was_run(result: xr.Dataset) -> xr.DataArray:
     return (result["bias"].notnull() | (result["seeds_lost"] > 0)).any("candidate")
 
 
-def _looks(result: xr.Dataset) -> dict[int, dict[str, Any]]:
-    """Return the marker styles by code: undecided for a reason (0, −1, −2), the candidates, none of them."""
-    names = [str(name) for name in result["candidate"].values]
+def _classes(names: Sequence[str]) -> dict[int, Entry]:
+    """Return the looks of points by code, and their texts: candidates, none of them, undecided for a reason."""
     others = [name for name in names if name not in LOOKS]
-    limits = [*(LOOKS.get(name) or OTHERS[others.index(name) % len(OTHERS)] for name in names), NONE]
-    return {-code: look for code, (look, _) in enumerate(UNDECIDED_BY)} | dict(enumerate(limits, start=1))
-
-
-def _entries(result: xr.Dataset) -> list[Entry]:
-    reasons = [text for _, text in UNDECIDED_BY]
-    names = [*reasons, *(dynamics_label(str(name)) for name in result["candidate"].values), "no limit"]
-    looks = zip(_looks(result).items(), names, strict=True)
-    entries: list[Entry] = [(look | {"linestyle": "none", "gid": f"code-{code}"}, name) for (code, look), name in looks]
-    limits, open_ones = entries[len(reasons) :], entries[: len(reasons)]
-    return [*limits, *open_ones, (NOT_RUN, "not run")]
-
-
-def _line(title: str) -> Entry:
-    return {"color": INK, "linestyle": LINES[title][1], "gid": title}, title
+    looks = [LOOKS.get(name) or OTHERS[others.index(name) % len(OTHERS)] for name in names]
+    limits = [*zip(looks, map(dynamics_label, names), strict=True), (NONE, "no limit")]
+    classes = dict(enumerate(limits, start=1)) | {-place: reason for place, reason in enumerate(UNDECIDED_BY)}
+    return {code: (look | {"linestyle": "none", "gid": f"code-{code}"}, text) for code, (look, text) in classes.items()}
 
 
 def limits_map(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -11,13 +10,25 @@ from pydantic import Field
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
-from sweeplib.pictures.figures.figure import FIGURES, Dash, Drawn, Horizontal, Hue, LogAxes, Panel, Published, Where
-from sweeplib.pictures.figures.kit.chart import ByName, Data, chart_figure
+from sweeplib.pictures.figures.figure import (
+    FIGURES,
+    Dash,
+    Drawn,
+    Horizontal,
+    Hue,
+    LogAxes,
+    Panel,
+    Published,
+    Where,
+    chart_figure,
+)
+from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
 from sweeplib.pictures.figures.kit.facets import arranged
-from sweeplib.pictures.figures.kit.picture import DASHES
-from sweeplib.pictures.figures.kit.points import Points
+from sweeplib.pictures.figures.kit.labels import MINUS
+from sweeplib.pictures.figures.kit.points import DASHES
 from sweeplib.pictures.figures.kit.quantities import at_last_time, horizontal_axis, quantity
 from sweeplib.pictures.figures.kit.scales import above_error
+from sweeplib.pictures.figures.kit.style import DIM
 
 CAPTION = (
     "A quantity against an axis of the sweep or the steps; bars: the interval of the analysis, or the standard error "
@@ -25,6 +36,8 @@ CAPTION = (
     "the scan. ∅ on the axis: points without a value, as more than 2 % of their runs have none or, on a logarithmic "
     "axis, as it is not above its error."
 )
+
+GUIDE: dict[str, Any] = {"color": DIM, "linestyle": (0, (6, 2, 1, 2)), "linewidth": 0.9, "gid": "guide"}
 
 Guide = Annotated[
     Annotated[float, Field(allow_inf_nan=False)] | None,
@@ -45,39 +58,39 @@ def line(
     log_axes: LogAxes = None,
     guide: Guide = None,
     reference: Published = (),
-) -> Points:
+) -> Chart:
     """Declare `y` against `x`; `guide` is the slope of a line on logarithmic axes.
 
     Axes that are not selected or drawn are fixed at their middle value, the time at the last one.
     """
-    points = quantity_points(ds, analyses, y=y, x=x, where=where, panel=panel, hue=hue, dash=dash, log_axes=log_axes)
-    return replace(points, guide=guide, published=reference)
+    choice = {"where": where, "panel": panel, "hue": hue, "dash": dash}
+    return quantity_chart(
+        ds, analyses, y, x, choice, log_axes, guide=() if guide is None else (guide,), published=reference
+    )
 
 
-def quantity_points(
+def quantity_chart(
     ds: Data,
     analyses: ByName,
-    *,
     y: str | None,
     x: str | None,
-    where: Mapping[str, Any] | None,
-    panel: str | None,
-    hue: str | None,
-    dash: str | None,
+    choice: Mapping[str, Any],
     log_axes: Sequence[str] | None = None,
-) -> Points:
+    guide: tuple[float, ...] = (),
+    **settings: Any,
+) -> Chart:
     """Return the declaration of the quantity `y` against `x`, of an outline without what describes the quantity.
 
-    Other axes that are not selected or drawn are fixed at their middle value, the time at the last one. InputError for
-    an unknown quantity, and for axes that cannot be drawn.
+    `choice` are the options where, panel, hue and dash. Other axes that are not selected or drawn are fixed at their
+    middle value, the time at the last one. InputError for an unknown quantity, and for axes that cannot be drawn.
     """
     wanted = quantity(y)
     outline, variable = wanted.outline(ds, analyses)
     if "dynamics" not in outline.sizes:
         raise InputError("not a quantity of single dynamics", key="y", value=y, expected="another one, or a map")
-    choice = {"where": where, "panel": panel, "hue": hue, "dash": dash}
     coordinate, along = horizontal_axis(outline, x, choice)
-    where = at_last_time(outline, where, along, panel, hue, dash)
+    panel, hue, dash = map(choice.get, ("panel", "hue", "dash"))
+    where = at_last_time(outline, choice["where"], along, panel, hue, dash)
     axes = {"dynamics", along}
     free = [dim for dim, size in outline.sizes.items() if size > 1 and dim not in axes]
     if dash is not None and dash not in free:
@@ -94,7 +107,8 @@ def quantity_points(
         measured = results[wanted.analysis]
         return measured.assign({variable: above_error(measured[variable], whole, log_axes=log_axes)})
 
-    return Points(
+    slopes = [Layer("guide", slope, f"slope {slope:g}".replace("-", MINUS), look=GUIDE) for slope in guide]
+    return Chart(
         x=coordinate,
         y=variable,
         needs=(wanted.analysis,),
@@ -104,8 +118,8 @@ def quantity_points(
         kind="curves" if along == "time" else "points",
         split=split,
         dash=dash,
-        joined=True,
         log_axes=log_axes,
+        **{"levels": (Level((Layer("joined", variable), *slopes)),), **settings},
     )
 
 

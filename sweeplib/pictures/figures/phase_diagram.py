@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.errors import InputError
 from sweeplib.networks.theory.regimes import BOUNDARIES, REGIMES
-from sweeplib.pictures.figures.figure import FIGURES, Where
-from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, chart_figure
+from sweeplib.pictures.figures.figure import FIGURES, Figure, Where
+from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data
 from sweeplib.pictures.figures.kit.facets import arranged
 from sweeplib.pictures.figures.kit.labels import axis_label, number
 from sweeplib.pictures.figures.kit.legend import Entry, legend_below
@@ -63,8 +64,13 @@ def phase_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
         colors={name: look["color"] for name, look in LOOKS.items()} | {"undecided": UNDECIDED},
         title="Regime of SGD over the exponents of width and learning rate",
         split=split,
-        paint=lambda ds, done: _painted(split.selected(_with_runs(with_rounds(done["regimes"], ds, "regime"), ds))),
     )
+
+
+def picture(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: Where = None) -> Drawing:
+    """Return the diagram and, beside it, the exponents: axes of two kinds, which are no levels of layers."""
+    split = phase_diagram(ds, analyses, where=where).split
+    return _painted(split.selected(_with_runs(with_rounds(analyses["regimes"], ds, "regime"), ds)))
 
 
 def _with_runs(result: xr.Dataset, ds: xr.Dataset) -> xr.Dataset:
@@ -187,4 +193,4 @@ def _line(boundary: float) -> Entry:
     return {"color": INK, "linestyle": DASHES[boundary], "gid": f"{boundary}"}, rf"$\kappa+\delta={number(boundary)}$"
 
 
-FIGURES.add(chart_figure("phase_diagram", phase_diagram, CAPTION, ("regimes",)))
+FIGURES.add(Figure("phase_diagram", picture, CAPTION, ("regimes",), phase_diagram, phase_diagram))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -18,19 +17,14 @@ from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import places_in
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
-from sweeplib.pictures.figures.figure import FIGURES, Dash, Drawn, Horizontal, Hue, Panel, Where
-from sweeplib.pictures.figures.kit.chart import ByName, Data, chart_figure
+from sweeplib.pictures.figures.figure import FIGURES, Dash, Drawn, Horizontal, Hue, Panel, Where, chart_figure
+from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
 from sweeplib.pictures.figures.kit.labels import value_label
-from sweeplib.pictures.figures.kit.panels import say
-from sweeplib.pictures.figures.kit.points import Level, Points
 from sweeplib.pictures.figures.kit.quantities import AVERAGES, bounds, interval, with_requests
-from sweeplib.pictures.figures.line import needed, quantity_points
+from sweeplib.pictures.figures.line import needed, quantity_chart
 from sweeplib.statistics.labelled import labelled
 from sweeplib.statistics.lost_runs import MOST_LOST, sample_of, values_of
 from sweeplib.statistics.seed_means import FEWEST_SEEDS
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 CAPTION = (
     "A quantity against an axis of the sweep or the steps, with its uncertainty, and below its ratio to the value "
@@ -60,37 +54,31 @@ def ratio(
     panel: Panel = None,
     hue: Hue = None,
     dash: Dash = None,
-) -> Points:
+) -> Chart:
     """Declare `y` against `x`, and below it `y` over its value at `to`, such as `{dynamics: ode}`.
 
     By default `to` is the first dynamics without noise.
     """
-    points = quantity_points(ds, analyses, y=y, x=x, where=where, panel=panel, hue=hue, dash=dash)
-    (analysis,), along = points.needs, outline_of(analyses[points.needs[0]]).only(points.y)
+    chart = quantity_chart(ds, analyses, y, x, {"where": where, "panel": panel, "hue": hue, "dash": dash})
+    (analysis,), variable = chart.needs, chart.y
+    along = outline_of(analyses[analysis]).only(variable)
     point = _point(along, to)
-    if to is not None and points.x in to:
-        raise InputError("the axis that is drawn", key="to", value=points.x, expected="a point of another axis")
+    if to is not None and chart.x in to:
+        raise InputError("the axis that is drawn", key="to", value=chart.x, expected="a point of another axis")
 
     def data(whole: xr.Dataset, results: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        return results[analysis].assign(ratios(whole, results[analysis], analysis, points.y, point))
+        return results[analysis].assign(ratios(whole, results[analysis], analysis, variable, point))
 
     def more(whole: xr.Dataset, results: Mapping[str, xr.Dataset], dataset: xr.Dataset) -> xr.Dataset:
-        run = with_requests(results[analysis], points.y, whole)
+        run = with_requests(results[analysis], variable, whole)
         compared = run["requested"] & run["requested"].isel(point, drop=True) & _elsewhere(dataset, point)
         ratio = dataset["ratio"].where(_elsewhere(dataset, point)).assign_attrs(dataset["ratio"].attrs)
-        return dataset.assign({points.y: run[points.y], "ratio": ratio, "ratio_requested": compared})
+        alone = (~compared).where(run[variable].notnull() | compared)
+        return dataset.assign({variable: run[variable], "ratio": ratio, "ratio_requested": compared, "alone": alone})
 
-    levels = (
-        Level(points.y),
-        Level("ratio", at=1.0, height=1.0 / 1.5, joined=False, marks=partial(_say_reference, y=points.y)),
-    )
-    return replace(points, y="ratio", data=data, more=more, levels=levels, theory=None)
-
-
-def _say_reference(axes: Axes, subset: xr.Dataset, y: str) -> None:
-    """Write into a panel of ratios without any that all values of y in it are those with which others are compared."""
-    if bool(subset[y].notnull().any()) and not bool(subset["ratio_requested"].any()):
-        say(axes, "compared with this")
+    compared_with = Layer("note", "alone", "compared with this")
+    below = Level((Layer("sparse", "ratio"), Layer("across", 1.0), compared_with), height=1.0 / 1.5)
+    return replace(chart, y="ratio", data=data, more=more, levels=(*chart.levels, below), theory=None)
 
 
 def _point(outline: Outline, to: Mapping[str, Any] | None) -> dict[str, int]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.needs import need_stochastic
@@ -12,28 +13,28 @@ from sweeplib.analysis.kit.variables import is_stochastic, require
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.errors import SweeplibError
-from sweeplib.pictures.figures.figure import FIGURES, LogAxes, SingleRuns, Where
-from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, chart_figure
-from sweeplib.pictures.figures.kit.facets import Facets, arranged, measured_dynamics
-from sweeplib.pictures.figures.kit.labels import axis_label, value_label
-from sweeplib.pictures.figures.kit.legend import Entry, legend_below
-from sweeplib.pictures.figures.kit.panels import panel_grid
-from sweeplib.pictures.figures.kit.style import COLOURS, INK, plain_ticks, set_log
+from sweeplib.pictures.figures.figure import FIGURES, LogAxes, SingleRuns, Where, chart_figure
+from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
+from sweeplib.pictures.figures.kit.facets import arranged, measured_dynamics
+from sweeplib.pictures.figures.kit.labels import dynamics_order
+from sweeplib.pictures.figures.kit.style import COLOURS, INK
 from sweeplib.pictures.figures.risk_curves import risk_bands, risk_quantiles
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 CAPTION = (
     "Population risk against time for each stochastic dynamics: bands from the 5 % to the 95 % and from the 25 % to "
     "the 75 % quantile over the seeds, their median, and some single runs. Dotted: the quantiles of the first "
     "dynamics, for comparison. Dashed: the median of the dynamics without noise."
 )
-BANDS = ((0.05, 0.95, 0.18), (0.25, 0.75, 0.32))
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
-DOTTED: Any = (0, (1, 1))
+MEDIAN: dict[str, Any] = {"color": COLOURS[0], "gid": "median"}
+DOTTED = {"color": INK, "linestyle": (0, (1, 1)), "linewidth": 0.9, "alpha": 1.0, "zorder": 4, "gid": "compared"}
 DASHES: Any = ((0, (5, 2)), (0, (5, 1, 1, 1)), (0, (8, 1, 1, 1, 1, 1)))
+FAN = (
+    Layer("line", "risk", "median", column=1, look={"linewidth": 1.6, "zorder": 3} | MEDIAN),
+    Layer("band", "outer", "5 % to 95 %", look={"alpha": 0.18} | MEDIAN),
+    Layer("band", "inner", "25 % to 75 %", look={"alpha": 0.32} | MEDIAN, entry={"alpha": 0.45}),
+    Layer("lines", "runs", "single runs", column=1, look={"alpha": 0.8}),
+)
 
 
 def risk_fans(
@@ -50,85 +51,49 @@ def risk_fans(
     listed = {axis: values for axis, values in (where or {}).items() if isinstance(values, list | tuple)}
     points = [axis for axis, values in listed.items() if axis not in axes and len(set(map(str, values))) > 1]
     split = arranged(outline.only("risk"), axes, where, panel=next(iter(points), None), most=len(points[:1]))
-    painted = partial(_painted, split=split, runs=runs, log_axes=log_axes or ())
-    data = partial(risk_bands, log_axes=log_axes)
-    return Chart(x="time", y="risk", data=data, kind="curves", split=split, paint=painted, log_axes=log_axes)
+    names = dynamics_order(split.selected(xr.DataArray(list(outline.axes["dynamics"]), dims="dynamics")).values)
+    noisy, quiet = ([name for name in names if is_stochastic(name) is noise] for noise in (True, False))
+    return Chart(
+        x="time",
+        y="risk",
+        data=partial(risk_bands, log_axes=log_axes),
+        split=replace(split, beside="dynamics"),
+        pictures=partial(_fans, runs=runs),
+        levels=(Level((*FAN, *_paths(quiet), _compared(next(iter(noisy), ""))), log=False),),
+        log_x=lambda _: "x" in (log_axes or ()),
+        size=(2.7, 4.0, 2.8),
+        log_axes=log_axes,
+    )
 
 
-def _painted(
-    ds: xr.Dataset, _: Mapping[str, xr.Dataset], *, split: Facets, runs: int, log_axes: Sequence[Literal["x", "y"]]
-) -> Drawing:
-    data = split.selected(ds[["risk", "status"]])
-    names = measured_dynamics(data, "risk")
-    stochastic = [name for name in names if is_stochastic(name)]
-    if not stochastic:
+def _compared(first: str) -> Layer:
+    return Layer("lines", "first", f"quantiles of {dynamics_label(first)}", column=2, look=DOTTED)
+
+
+def _paths(quiet: list[str]) -> list[Layer]:
+    """Return the medians of dynamics without noise."""
+    looks = [{"color": INK, "linestyle": dashes, "zorder": 5} for dashes in DASHES]
+    return [
+        Layer("line", f"path_{name}", dynamics_label(name), column=2, look=looks[place % len(looks)] | {"gid": name})
+        for place, name in enumerate(quiet)
+    ]
+
+
+def _fans(ds: xr.Dataset, _: Mapping[str, xr.Dataset], *, runs: int) -> xr.Dataset:
+    """Return the quantiles of dynamics with noise, some of their runs, and the medians of the others."""
+    bands = risk_quantiles(ds, LEVELS).assign_attrs(ds["risk"].attrs)
+    names = measured_dynamics(ds, "risk")
+    noisy = [name for name in names if is_stochastic(name)]
+    if not noisy:
         raise SweeplibError("no run of a stochastic dynamics has a risk")
-    parts = list(split.parts(data))
-    panels = panel_grid(len(parts) * len(stochastic), width=2.7, alone=4.0, height=2.8)
-    for point, subset in parts:
-        bands = {name: risk_quantiles(subset.sel(dynamics=name), LEVELS) for name in names}
-        for place, name in enumerate(stochastic):
-            panel = point * len(stochastic) + place
-            axes = panels.stacks[panel][0]
-            _fan(axes, bands[name], COLOURS[0])
-            _runs(axes, subset["risk"].sel(dynamics=name), COLOURS[0], runs)
-            if place:
-                _dotted(axes, bands[stochastic[0]])
-            for other, dashes in _without_noise(names).items():
-                line = {"color": INK, "linestyle": dashes, "gid": other}
-                axes.plot(subset["time"], bands[other].sel(quantile=0.5), zorder=5, **line)
-            panels.title(panel, _title(subset, data, split.panel, name))
-    for axis in log_axes:
-        set_log(panels.stacks[0][0], axis)
-        plain_ticks(getattr(panels.stacks[0][0], f"{axis}axis"))
-    panels.xlabel(axis_label(ds["time"]))
-    panels.ylabel(axis_label(ds["risk"]))
-    panels.note(split.title(ds))
-    _legend(panels.drawing, names, stochastic)
-    return panels.drawing
-
-
-def _title(subset: xr.Dataset, data: xr.Dataset, axis: str | None, name: str) -> str:
-    """Return the title of a panel: its dynamics, and below it the point where there are several."""
-    return dynamics_label(name) + (f"\n{value_label(subset[axis], data[axis])}" if axis else "")
-
-
-def _without_noise(names: list[str]) -> dict[str, Any]:
-    """Return the dash style of each deterministic dynamics."""
-    return {name: DASHES[place % len(DASHES)] for place, name in enumerate(n for n in names if not is_stochastic(n))}
-
-
-def _fan(axes: Axes, bands: xr.DataArray, colour: str) -> None:
-    for low, high, alpha in BANDS:
-        edges = bands.sel(quantile=[low, high]).values
-        axes.fill_between(bands["time"], *edges, color=colour, alpha=alpha, linewidth=0, zorder=1)
-    axes.plot(bands["time"], bands.sel(quantile=0.5), color=colour, linewidth=1.6, zorder=3, gid="median")
-
-
-def _runs(axes: Axes, risk: xr.DataArray, colour: str, runs: int) -> None:
-    for run in risk.isel(seed=slice(runs)).transpose("seed", "time").values:
-        axes.plot(risk["time"], run, color=colour, linewidth=0.5, alpha=0.8, zorder=2, gid="run")
-
-
-def _dotted(axes: Axes, bands: xr.DataArray) -> None:
-    for level in LEVELS:
-        curve = bands.sel(quantile=level)
-        axes.plot(bands["time"], curve, color=INK, linestyle=DOTTED, linewidth=0.9, zorder=4, gid="compared")
-
-
-def _legend(drawing: Drawing, names: list[str], stochastic: list[str]) -> None:
-    band = {"color": COLOURS[0], "linewidth": 7, "solid_capstyle": "butt", "gid": "median"}
-    wide: list[Entry] = [(band | {"alpha": 0.18}, "5 % to 95 %"), (band | {"alpha": 0.45}, "25 % to 75 %")]
-    lines: list[Entry] = [
-        ({"color": COLOURS[0], "linewidth": 1.6, "gid": "median"}, "median"),
-        ({"color": COLOURS[0], "linewidth": 0.5, "gid": "run"}, "single runs"),
-    ]
-    compared: list[Entry] = [
-        ({"color": INK, "linestyle": dashes, "gid": name}, dynamics_label(name))
-        for name, dashes in _without_noise(names).items()
-    ]
-    dotted = {"color": INK, "linestyle": DOTTED, "linewidth": 0.9, "gid": "compared"}
-    legend_below(drawing, [wide, lines, [*compared, (dotted, f"quantiles of {dynamics_label(stochastic[0])}")]])
+    fans = bands.sel(dynamics=noisy)
+    ends = dict(zip(("outer_low", "inner_low", "risk", "inner_high", "outer_high"), LEVELS, strict=True))
+    fan = {name: fans.sel(quantile=level, drop=True) for name, level in ends.items()}
+    first = bands.sel(dynamics=noisy[0], drop=True).where(fans["dynamics"] != noisy[0])
+    quiet = [str(name) for name in ds["dynamics"].values if not is_stochastic(str(name))]
+    paths = {f"path_{name}": bands.sel(dynamics=name, quantile=0.5, drop=True) for name in quiet}
+    single = ds["risk"].sel(dynamics=noisy).isel(seed=slice(runs))
+    return xr.Dataset(fan | paths | {"outer": fan["risk"], "inner": fan["risk"], "first": first, "runs": single})
 
 
 FIGURES.add(chart_figure("risk_fans", risk_fans, CAPTION))

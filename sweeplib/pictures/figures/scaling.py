@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,20 +17,15 @@ from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.networks import theory
-from sweeplib.pictures.figures.figure import FIGURES, Hue, Panel, Published, Theories, Where
+from sweeplib.pictures.figures.figure import FIGURES, Hue, Panel, Published, Theories, Where, chart_figure
 from sweeplib.pictures.figures.kit.against import against, figure_against, theory_along
-from sweeplib.pictures.figures.kit.chart import ByName, Data, chart_figure
+from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
 from sweeplib.pictures.figures.kit.facets import measured_dynamics
 from sweeplib.pictures.figures.kit.labels import MINUS, dynamics_order
-from sweeplib.pictures.figures.kit.panels import say
-from sweeplib.pictures.figures.kit.points import Curve, Level, Points
 from sweeplib.pictures.figures.kit.style import INK, THEORY_DASHES
 from sweeplib.statistics.growth_laws import growth
 from sweeplib.statistics.labelled import labelled
 from sweeplib.statistics.lost_runs import STOPPED, with_status
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 EXIT_TIMES, OPTIMA = ("exit_times",), ("optimal_learning_rate",)
 TICK: dict[str, Any] = {"color": INK, "markersize": 8, "markeredgewidth": 1.8, "linestyle": "none", "gid": "end"}
@@ -40,17 +35,14 @@ RISK_FLOOR = (
     "Mean population risk over the last part of the runs against the learning rate, with standard errors over the "
     "seeds; ∅ on the axis: no value. Solid: the floor γΔ/(1 − 6γ) of theory. Below: the ratio to theory."
 )
-FLOOR = Curve(
-    "theory",
-    r"theory, $\gamma\Delta/(1-6\gamma)$",
+FLOOR = Layer(
+    "law",
     theory_along(theory.asymptotic_risk, "gamma", "risk_floor_theory"),
+    r"theory, $\gamma\Delta/(1-6\gamma)$",
+    "theory",
     once="risk_floor_theory",
 )
-
-
-def _no_floor(axes: Axes, subset: xr.Dataset) -> None:
-    if not bool((subset["risk_floor_theory"] > 0.0).any()):
-        say(axes, "no floor in theory")
+WITHOUT = Layer("note", "without_floor", "no floor in theory")
 
 
 FIGURES.add(
@@ -63,9 +55,15 @@ FIGURES.add(
         hover=("risk_drift",),
         theory="risk_floor_theory",
         levels=(
-            Level("risk_floor", (FLOOR,), log=True),
-            Level("risk_floor", over="risk_floor_theory", label="over theory", at=1.0, marks=_no_floor, height=1 / 2.2),
+            Level((Layer("points", "risk_floor"), FLOOR), log=True),
+            Level(
+                (Layer("points", "risk_floor"), Layer("across", 1.0), WITHOUT),
+                over="risk_floor_theory",
+                label="over theory",
+                height=1 / 2.2,
+            ),
         ),
+        more=lambda _, __, result: result.assign(without_floor=~(result["risk_floor_theory"] > 0.0)),
     )
 )
 
@@ -79,7 +77,8 @@ OPTIMAL_LEARNING_RATE = (
 INFINITE, CORRECTED, DASHED = r"theory, $d\to\infty$", "noise-corrected theory", THEORY_DASHES["quenched"]
 OPTIMUM = theory_along(theory.optimal_learning_rate, "p", "gamma_opt_theory")
 SHIFTED = theory_along(theory.noise_corrected_optimal_learning_rate, "p", "gamma_opt_theory")
-SHIFT = Curve("corrected", CORRECTED, lambda data, p: SHIFTED(data, p) / OPTIMUM(data, p))
+SHIFT = Layer("law", lambda data, p: SHIFTED(data, p) / OPTIMUM(data, p), CORRECTED, "corrected")
+OPTIMA_OF_THEORY = Layer("law", OPTIMUM, INFINITE, "limit", DASHED), Layer("law", SHIFTED, CORRECTED, "corrected")
 RATIO = "over theory, $d\\to\\infty$\n$\\hat\\gamma_{\\mathrm{opt}}$/$\\gamma_{\\mathrm{opt}}$"
 
 FIGURES.add(
@@ -94,12 +93,13 @@ FIGURES.add(
         hover=("gamma_opt_theory", "exit_steps_min", "at_edge"),
         theory="gamma_opt_expected",
         levels=(
+            Level((Layer("points", "gamma_opt"), *OPTIMA_OF_THEORY), log=True),
             Level(
-                "gamma_opt",
-                (Curve("limit", INFINITE, OPTIMUM, DASHED), Curve("corrected", CORRECTED, SHIFTED)),
-                log=True,
+                (Layer("points", "gamma_opt"), SHIFT, Layer("across", 1.0)),
+                over="gamma_opt_theory",
+                label=RATIO,
+                log=False,
             ),
-            Level("gamma_opt", (SHIFT,), over="gamma_opt_theory", label=RATIO, log=False, at=1.0),
         ),
         aside=True,
         unknown="no optimum",
@@ -112,6 +112,7 @@ OVERPARAMETRISATION_GAIN = (
     "value. Dashed: theory for d → ∞, with the limit (12 + Δ)/(2 + Δ), the tick on the right; solid: theory with the "
     "noise of SGD at this d. Points of several colours are shifted sideways."
 )
+GAIN = theory_along(theory.overparametrisation_gain, "p", "gain_limit")
 
 
 def _gains(_: xr.Dataset, __: Mapping[str, xr.Dataset], result: xr.Dataset) -> xr.Dataset:
@@ -134,20 +135,14 @@ FIGURES.add(
         hues="Delta",
         hover=("gain_limit", "gain_quenched", "at_edge"),
         theory="gain_noise_corrected",
-        levels=(
-            Level(
-                "gain",
-                (
-                    Curve("limit", INFINITE, theory_along(theory.overparametrisation_gain, "p", "gain_limit"), DASHED),
-                    Curve("corrected", CORRECTED, "gain_noise_corrected"),
-                ),
-                log=True,
-                right="widest",
-            ),
+        layers=(
+            Layer("law", GAIN, INFINITE, "limit", DASHED),
+            Layer("law", "gain_noise_corrected", CORRECTED, "corrected"),
+            Layer("right", "widest", r"$p\to\infty$: $(12+\Delta)/(2+\Delta)$", look=TICK | {"marker": "_"}),
         ),
+        log=True,
         more=_gains,
         aside=True,
-        entries=((TICK | {"marker": "_"}, r"$p\to\infty$: $(12+\Delta)/(2+\Delta)$"),),
     )
 )
 
@@ -167,13 +162,13 @@ def exit_time_scaling(
     hue: Hue = None,
     theories: Theories = ("quenched", "noise-corrected"),
     reference: Published = (),
-) -> Points:
+) -> Chart:
     """Declare the mean exit time against d with these theories."""
     need_axis(outline_of(ds), "d")
     formulas = [getattr(theory, f"{kind.replace('-', '_')}_exit_time") for kind in theories]
-    heights = [theory_along(formula, "d", "holds") for formula in formulas]
-    curves = [
-        Curve(kind, f"{kind} theory", of, THEORY_DASHES[kind]) for kind, of in zip(theories, heights, strict=True)
+    laws = [
+        Layer("law", theory_along(formula, "d", "holds"), f"{kind} theory", kind, THEORY_DASHES[kind])
+        for kind, formula in zip(theories, formulas, strict=True)
     ]
     return against(
         ds,
@@ -185,7 +180,7 @@ def exit_time_scaling(
         data=_unrestricted,
         hover=("exit_time_median", "exited_fraction"),
         theory="exit_time_theory",
-        levels=(Level("exit_time_mean", tuple(curves), log=False, from_zero=True),),
+        levels=(Level((Layer("points", "exit_time_mean"), *laws), log=False, from_zero=True),),
         more=lambda ds, _, data: data.assign(holds=exit_theory_holds(ds)),
         published=reference,
     )
@@ -233,13 +228,20 @@ FIGURES.add(
         y="exited_fraction",
         panels="threshold",
         hover=("exit_steps_median",),
-        levels=(Level("exited_fraction", log=False, limits=(-0.05, 1.05), top="end"),),
+        levels=(
+            Level(
+                (
+                    Layer("steps", "exited_fraction"),
+                    Layer("top", "end", "end of linear theory", look=TICK | {"marker": "|"}),
+                ),
+                log=False,
+                limits=(-0.05, 1.05),
+            ),
+        ),
         more=_fractions,
         x_over="unit",
         x_label=UNIT,
-        joined="steps",
         aside=True,
-        entries=((TICK | {"marker": "|"}, "end of linear theory"),),
     )
 )
 
@@ -256,7 +258,7 @@ FORMULAS = {1: "a", 2: r"a+b\,\log d", 3: r"a+b\,d"}
 
 def sample_complexity(
     ds: Data, analyses: ByName, *, where: Where = None, panel: Panel = None, hue: Hue = None, reference: Published = ()
-) -> Points:
+) -> Chart:
     """Declare n/d against d, with a curve for each law."""
     laws = tuple(map(_law, range(1, 1 + max(map(int, outline_of(analyses["sample_complexity"]).axes["law"])))))
     return against(
@@ -268,12 +270,12 @@ def sample_complexity(
         y="steps_over_d",
         drawn_axes=("law",),
         hover=("exponent", "information_exponent", "expected_law"),
-        levels=(Level("steps_over_d", laws, from_zero=True),),
+        levels=(Level((Layer("points", "steps_over_d"), *laws), from_zero=True),),
         published=reference,
     )
 
 
-def _law(exponent: int) -> Curve:
+def _law(exponent: int) -> Layer:
     def heights(series: xr.Dataset, d: np.ndarray) -> np.ndarray:
         if series["expected_law"].item() != exponent:
             return np.full(d.shape, np.nan)
@@ -284,7 +286,7 @@ def _law(exponent: int) -> Curve:
 
     text = FORMULAS.get(exponent, rf"a+b\,d^{exponent - 2}")
     label = rf"fit for $\kappa={exponent}$: ${STEPS}={text}$"
-    return Curve(f"law-{exponent}", label, heights, DASHES.get(exponent, HIGHER))
+    return Layer("law", heights, label, f"law-{exponent}", DASHES.get(exponent, HIGHER))
 
 
 FIGURES.add(chart_figure("sample_complexity", sample_complexity, SAMPLE_COMPLEXITY, ("sample_complexity",)))
@@ -334,7 +336,8 @@ FIGURES.add(
         y="steps",
         hover=("exponent",),
         levels=tuple(
-            Level(name, (Curve("fit", "", partial(_power, name=name)),), log=True) for name in ("steps", "samples")
+            Level((Layer("points", name), Layer("law", partial(_power, name=name), name="fit")), log=True)
+            for name in ("steps", "samples")
         ),
         hue_text=_slope,
     )

@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Any, Literal
 
-import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.averages import counts_steps, numbered, steps_coordinate
-from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.variables import is_stochastic, over_time
-from sweeplib.engine.base.arrays import DECADE, wide
+from sweeplib.engine.base.arrays import DECADE
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
-from sweeplib.pictures.figures.figure import FIGURES, Drawn, Hue, LogAxes, Panel, SingleRuns, Where
-from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, chart_figure
-from sweeplib.pictures.figures.kit.facets import Facets, arranged, measured_dynamics
-from sweeplib.pictures.figures.kit.labels import wrapped_label
-from sweeplib.pictures.figures.kit.legend import Entry, hue_entries, legend_below
-from sweeplib.pictures.figures.kit.panels import mark_empty, panels_of
+from sweeplib.pictures.figures.figure import FIGURES, Drawn, Hue, LogAxes, Panel, SingleRuns, Where, chart_figure
+from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
+from sweeplib.pictures.figures.kit.facets import Facets, arranged
 from sweeplib.pictures.figures.kit.quantities import recorded_quantity
-from sweeplib.pictures.figures.kit.scales import above_error, is_log, logarithmic_time
-from sweeplib.pictures.figures.kit.style import COLOURS, DASHES, INK, line_look, plain_ticks, set_log
+from sweeplib.pictures.figures.kit.scales import above_error
+from sweeplib.pictures.figures.kit.style import DASHES, Looks
 from sweeplib.statistics.labelled import labelled
 from sweeplib.statistics.lost_runs import sample_of, values_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 CAPTION = (
     "An observable along single runs (thin) and its median over all seeds (thick), against the time or the steps; the "
@@ -67,38 +58,23 @@ def trajectories(
         y=f"{name}_seeds",
         data=lambda whole, _: _seeds(whole, name, split, max(1, runs), log_axes),
         theory=f"{name}_of_all",
-        kind="curves",
         xs=axes,
         title="" if isinstance(ds, Outline) else f"{_sentence(ds[name])} along single runs",
         split=split,
-        paint=lambda whole, _: _painted(whole, name, x, split, runs, log_axes),
+        levels=(Level((Layer("runs", name, "single runs"), Layer("line", "median")), wide=DECADE, range="every"),),
+        pictures=lambda whole, _: _picture(whole, name, runs, log_axes),
+        size=(2.4, 4.0, 2.7),
+        looks=LOOKS,
         log_axes=log_axes,
     )
 
 
-def _painted(ds: xr.Dataset, name: str, x: str, split: Facets, runs: int, log_axes: Sequence[str] | None) -> Drawing:
-    values = numbered(above_error(values_of(ds, name), ds, DECADE, log_axes))
+def _picture(ds: xr.Dataset, name: str, runs: int, log_axes: Sequence[str] | None) -> xr.Dataset:
+    """Return the values of the first runs, of all runs, and the median, as the picture shows them."""
+    values = numbered(above_error(values_of(ds, name), ds, DECADE, log_axes)).assign_attrs(ds[name].attrs)
     median = sample_of(values, ds, of_means=False).median("seed")
-    dataset = ds[["status"]].assign(values=values, median=median).assign_coords(steps_coordinate(ds))
-    data = split.selected(dataset)
-    panels = panels_of(data, split, width=2.4, alone=4.0)
-    names = measured_dynamics(data, "values")
-    axes = panels.stacks[0][0]
-    if is_log("y", log_axes, wide(data["values"].values, DECADE)):
-        set_log(axes, "y")
-    if is_log("x", log_axes, logarithmic_time(data[x])):
-        set_log(axes, "x")
-    for place, index, series in split.series(data):
-        first = np.flatnonzero(_among_first(series["values"], runs).values)
-        for dash, kind in enumerate(names):
-            _runs(panels.stacks[place][0], series.sel(dynamics=kind), x, (index, dash, kind), first)
-    mark_empty(panels)
-    panels.xlabel(wrapped_label(data[x], 24))
-    panels.heights(ds[name])
-    for axis in (axes.xaxis, axes.yaxis):
-        plain_ticks(axis)
-    _legend(panels.drawing, data, split, names)
-    return panels.drawing
+    first = values.where(_among_first(values, runs)).assign_attrs(ds[name].attrs)
+    return xr.Dataset({name: first, "every": values, "median": median}).assign_coords(steps_coordinate(ds))
 
 
 def _among_first(values: xr.DataArray, most: int) -> xr.DataArray:
@@ -107,35 +83,14 @@ def _among_first(values: xr.DataArray, most: int) -> xr.DataArray:
     return has_value & (has_value.cumsum("seed") <= most)
 
 
-def _runs(axes: Axes, series: xr.Dataset, x: str, place: tuple[int, int, str], seeds: np.ndarray) -> None:
-    index, dash, kind = place
-    look = line_look(index, kind) | {"linestyle": DASHES[dash % len(DASHES)]}
-    horizontal, values = series[x].values, series["values"].transpose("seed", "time").values[seeds]
-    for run in values[np.isfinite(values).any(axis=1)]:
-        axes.plot(horizontal, run, **look | {"linewidth": 0.5, "alpha": 0.75, "zorder": 2, "gid": "run"})
-        last = np.flatnonzero(np.isfinite(run))[-1]
-        if last < len(run) - 1:
-            axes.plot(horizontal[last], run[last], marker="o", markersize=2.6, color=look["color"], gid="stopped")
-    if bool(series["median"].notnull().any()):
-        wide = 1.8 if is_stochastic(kind) else 1.2
-        axes.plot(horizontal, series["median"], **look | {"linewidth": wide, "zorder": 3 + dash})
+def _look(name: str, names: list[str], look: dict[str, Any]) -> dict[str, Any]:
+    """Return the median of a dynamics, of which single runs have colour and dashes."""
+    place, gid = names.index(name), f"{look.get('gid', '')} dynamics-{name}".strip()
+    line = {"linestyle": DASHES[place % len(DASHES)], "linewidth": 1.8 if is_stochastic(name) else 1.2}
+    return line | {"color": look["color"], "zorder": 3 + place, "gid": gid}
 
 
-def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, names: list[str]) -> None:
-    hues = hue_entries(data, split, marker="none", linewidth=2.0)
-    kinds: list[Entry] = [
-        ({"color": INK, "linestyle": DASHES[place % len(DASHES)], "linewidth": 1.8, "gid": name},
-         f"{dynamics_label(name)}, median")
-        for place, name in enumerate(names)
-    ]  # fmt: skip
-    marks: list[Entry] = [
-        ({"color": COLOURS[0] if not split.hue else INK, "linewidth": 0.5, "gid": "run"}, "single runs"),
-        (
-            {"color": INK, "marker": "o", "markersize": 2.6, "linestyle": "none", "gid": "stopped"},
-            "last record of a run\nthat stopped",
-        ),
-    ]
-    legend_below(drawing, [hues, kinds, marks])
+LOOKS = Looks(_look, lambda _: {"linewidth": 1.8}, {"marker": "none", "linewidth": 2.0}, words=", median")
 
 
 def _seeds(ds: xr.Dataset, name: str, split: Facets, runs: int, log_axes: Sequence[str] | None) -> xr.Dataset:

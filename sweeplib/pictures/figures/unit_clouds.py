@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
-from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
-from sweeplib.pictures.figures.figure import FIGURES, Where
-from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, chart_figure
-from sweeplib.pictures.figures.kit.facets import Facets, arranged, few_times, free_axes, measured_dynamics
-from sweeplib.pictures.figures.kit.legend import Entry, legend_below
-from sweeplib.pictures.figures.kit.panels import mark_empty, panels_of
-from sweeplib.pictures.figures.kit.style import COLOURS, INK
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
+from sweeplib.pictures.figures.figure import FIGURES, Where, chart_figure
+from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
+from sweeplib.pictures.figures.kit.facets import arranged, few_times, free_axes
+from sweeplib.pictures.figures.kit.style import COLOURS, INK, Looks
 
 CAPTION = (
     "Units of the students at several times: their overlaps with the teacher and their norms. Dots: units of all seeds "
@@ -30,8 +21,6 @@ CAPTION = (
 MEASURE = "unit_measure"
 MARKED = 30
 """The number of units of which deterministic dynamics have a marker."""
-MANY = 300
-"""The number of units above which the dots of stochastic dynamics are smaller."""
 DOTS, MARKS = ("#6f93bd", "#c98f4e", "#9a9a9a"), ("o", "x", "s", "+")
 MARK_COLOURS = (INK, COLOURS[1], COLOURS[3], COLOURS[4])
 
@@ -55,13 +44,17 @@ def unit_clouds(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
         y="unit_norm",
         data=lambda whole, analyses: _units(whole, analyses[MEASURE], point),
         needs=(MEASURE,),
-        kind="cloud",
         frames="time",
         xs=(),
         ys=(),
         title=f"Norm and overlap of the units along the runs {at}".strip(),
         split=split,
-        paint=lambda _, analyses: _painted(analyses[MEASURE], split),
+        levels=(Level((Layer("dots", "unit_norm"),), label=r"norm $\|w\|/\sqrt{d}$"),),
+        pictures=lambda _, analyses: _marked(analyses[MEASURE]),
+        x_label="overlap $m$",
+        log_x=lambda _: False,
+        size=(1.7, 3.6, 2.5),
+        looks=LOOKS,
     )
 
 
@@ -72,45 +65,26 @@ def _units(ds: xr.Dataset, result: xr.Dataset, point: Mapping[str, int]) -> xr.D
     return units.dropna("dynamics", how="all", subset=["unit_norm"])
 
 
-def _painted(result: xr.Dataset, split: Facets) -> Drawing:
-    data = split.selected(result[["unit_overlap", "unit_norm"]])
-    panels = panels_of(data, split, width=1.7, alone=3.6, height=2.5)
-    names = measured_dynamics(data, "unit_norm")
-    for place, subset in split.parts(data):
-        for name in names:
-            _cloud(panels.stacks[place][0], subset.sel(dynamics=name), _look(name, names))
-    mark_empty(panels)
-    panels.xlabel("overlap $m$")
-    panels.ylabel(r"norm $\|w\|/\sqrt{d}$")
-    legend_below(panels.drawing, [[_entry(name, names) for name in names]])
-    return panels.drawing
+def _marked(data: xr.Dataset) -> xr.Dataset:
+    """Return the units that are drawn: all of stochastic dynamics, some of the others."""
+    there = (data["unit_norm"] + data["unit_overlap"]).notnull()
+    noisy = xr.DataArray([is_stochastic(str(name)) for name in data["dynamics"].values], dims="dynamics")
+    some = (there.cumsum("unit") <= MARKED) | noisy
+    return data[["unit_overlap"]].assign(
+        unit_norm=data["unit_norm"].where(there & some).assign_attrs(data["unit_norm"].attrs)
+    )
 
 
-def _cloud(axes: Axes, subset: xr.Dataset, look: dict[str, Any]) -> None:
-    overlap, norm = subset["unit_overlap"].values, subset["unit_norm"].values
-    places = np.flatnonzero(np.isfinite(overlap + norm))
-    if look["markerfacecolor"] == "none":
-        places = places[:MARKED]
-    elif len(places) <= MANY:
-        look = look | {"markersize": 3.4}
-    axes.plot(overlap[places], norm[places], linestyle="none", **look)
-
-
-def _look(name: str, names: list[str]) -> dict[str, Any]:
+def _look(name: str, names: list[str], _: dict[str, Any]) -> dict[str, Any]:
     """Return small filled dots for stochastic dynamics, open dark markers for the others."""
     place = [other for other in names if is_stochastic(other) == is_stochastic(name)].index(name)
+    look = {"linestyle": "none", "gid": f"dynamics-{name}"}
     if is_stochastic(name):
-        colour = DOTS[place % len(DOTS)]
-        return {"color": colour, "marker": "o", "markersize": 2.2, "markeredgewidth": 0.0, "markerfacecolor": colour,
-                "alpha": 0.6, "gid": name, "zorder": 1}  # fmt: skip
-    colour = MARK_COLOURS[place % len(MARK_COLOURS)]
-    return {"color": colour, "marker": MARKS[place % len(MARKS)], "markersize": 4.4, "markeredgewidth": 0.8,
-            "markerfacecolor": "none", "gid": name, "zorder": 2 + place}  # fmt: skip
+        dot = {"color": DOTS[place % len(DOTS)], "marker": "o", "markersize": 2.2, "markeredgewidth": 0.0}
+        return look | dot | {"markerfacecolor": dot["color"], "alpha": 0.6, "zorder": 1}
+    mark = {"color": MARK_COLOURS[place % len(MARK_COLOURS)], "marker": MARKS[place % len(MARKS)], "markersize": 4.4}
+    return look | mark | {"markeredgewidth": 0.8, "markerfacecolor": "none", "zorder": 2 + place}
 
 
-def _entry(name: str, names: list[str]) -> Entry:
-    size = 5.0 if is_stochastic(name) else 4.2
-    return _look(name, names) | {"linestyle": "none", "markersize": size}, dynamics_label(name)
-
-
+LOOKS = Looks(_look, lambda name: {"markersize": 5.0 if is_stochastic(name) else 4.2})
 FIGURES.add(chart_figure("unit_clouds", unit_clouds, CAPTION, (MEASURE,)))

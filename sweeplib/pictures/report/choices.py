@@ -12,7 +12,7 @@ from sweeplib.analysis.kit.labels import at_labels
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT
-from sweeplib.pictures.figures.kit.interactive import Interactive, along
+from sweeplib.pictures.figures.kit.chart import Chart, along
 from sweeplib.pictures.figures.kit.quantities import bound_side
 from sweeplib.pictures.report.mathematics import plain_label
 from sweeplib.pictures.report.tables import DIGITS, heading
@@ -25,7 +25,7 @@ STATISTICS = ("_mean", "_median")
 RUN_DIGITS = 5
 
 
-def horizontal(data: xr.Dataset, declared: Interactive, dims: Sequence[str]) -> list[str]:
+def horizontal(data: xr.Dataset, declared: Chart, dims: Sequence[str]) -> list[str]:
     """Return the coordinates for the horizontal axis, the declared one first: numbers that vary along the axes."""
     if declared.z or declared.xs is not None:
         return list(dict.fromkeys([declared.x, *(declared.xs or ())]))
@@ -37,7 +37,7 @@ def horizontal(data: xr.Dataset, declared: Interactive, dims: Sequence[str]) -> 
     return list(dict.fromkeys([declared.x, *several]))
 
 
-def vertical(data: xr.Dataset, declared: Interactive, dims: Sequence[str]) -> list[str]:
+def vertical(data: xr.Dataset, declared: Chart, dims: Sequence[str]) -> list[str]:
     """Return the quantities for the vertical axis, the declared one first: numbers along the same axes."""
     if declared.z or declared.ys is not None:
         return list(dict.fromkeys([declared.y, *(declared.ys or ())]))
@@ -67,7 +67,7 @@ def columns_of(data: xr.Dataset, name: str) -> list[str]:
 
 
 def horizontal_choice(
-    data: xr.Dataset, name: str, declared: Interactive, is_log: Callable[[str, str], bool]
+    data: xr.Dataset, name: str, declared: Chart, is_log: Callable[[str, str], bool]
 ) -> dict[str, Any]:
     """Return what the page's script knows of a coordinate for the horizontal axis."""
     axis = along(data, name)
@@ -79,7 +79,7 @@ def horizontal_choice(
 
 
 def vertical_choice(
-    data: xr.Dataset, name: str, held: set[str], declared: Interactive, is_log: Callable[[str, str], bool]
+    data: xr.Dataset, name: str, held: set[str], declared: Chart, is_log: Callable[[str, str], bool]
 ) -> dict[str, Any]:
     """Return what the page's script knows of a quantity for the vertical axis."""
     attrs, ends = data[name].attrs, [f"{name}_low", f"{name}_high"]

@@ -13,8 +13,8 @@ from sweeplib.analysis.kit.rows import RUNS, constant_values, numbers_of_runs, p
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT
+from sweeplib.pictures.figures.kit.chart import Chart, along
 from sweeplib.pictures.figures.kit.facets import PANELS_FIRST, by_columns
-from sweeplib.pictures.figures.kit.interactive import Interactive, along
 from sweeplib.pictures.figures.kit.labels import axis_label
 from sweeplib.pictures.figures.kit.quantities import bound_side
 from sweeplib.pictures.figures.kit.rounds import ROUND, with_rounds
@@ -74,7 +74,7 @@ class Plot:
 
 def interactive_plot(
     name: str,
-    declared: Interactive,
+    declared: Chart,
     dataset: xr.Dataset,
     analyses: Mapping[str, xr.Dataset],
     options: Mapping[str, Any],
@@ -121,7 +121,7 @@ def interactive_plot(
 
 
 def _fitted(
-    data: xr.Dataset, declared: Interactive, dims: list[str], xs: list[str], ys: list[str]
+    data: xr.Dataset, declared: Chart, dims: list[str], xs: list[str], ys: list[str]
 ) -> tuple[list[str], np.ndarray, int]:
     """Return the variables of a plot, its points, and how many have runs but no value.
 
@@ -143,7 +143,7 @@ def _lower(label: str) -> str:
     return label if label[1:2].isupper() else label[:1].lower() + label[1:]
 
 
-def _against_what_varies(data: xr.Dataset, declared: Interactive) -> Interactive:
+def _against_what_varies(data: xr.Dataset, declared: Chart) -> Chart:
     """Return the declaration of points, against the longest axis of numbers if its x has one value only."""
     if declared.z or declared.kind != "points" or len(np.unique(data[declared.x].values)) > 1:
         return declared
@@ -152,7 +152,7 @@ def _against_what_varies(data: xr.Dataset, declared: Interactive) -> Interactive
     return replace(declared, x=max(swept, key=data.sizes.__getitem__)) if swept else declared
 
 
-def _series_axes(data: xr.Dataset, declared: Interactive) -> list[str]:
+def _series_axes(data: xr.Dataset, declared: Chart) -> list[str]:
     """Return the axes along which the points of one series lie, that of x last."""
     last = [along(data, declared.x)]
     return last if declared.z is None else [along(data, declared.y), *last]
@@ -170,7 +170,7 @@ def _thinned(data: xr.Dataset, dims: list[str], x: str) -> tuple[xr.Dataset, lis
     return data.isel({x: slice(None, None, stride)}), [note]
 
 
-def _names(data: xr.Dataset, declared: Interactive, dims: list[str], xs: list[str], ys: list[str]) -> list[str]:
+def _names(data: xr.Dataset, declared: Chart, dims: list[str], xs: list[str], ys: list[str]) -> list[str]:
     """Return the variables of a plot that the data have without further axes."""
     wanted = [*xs, declared.y, *columns_of(data, declared.z)] if declared.z else list(xs)
     wanted += [column for name in ys for column in columns_of(data, name)]
@@ -198,7 +198,7 @@ def _mask(data: xr.Dataset, value: str) -> tuple[np.ndarray, int]:
     return present.values.ravel(), int((~present & run).sum())
 
 
-def _key(data: xr.Dataset, declared: Interactive, names: list[str], kind: str) -> list[str]:
+def _key(data: xr.Dataset, declared: Chart, names: list[str], kind: str) -> list[str]:
     """Return the meaning of bars, bands and dashed curves."""
     ends, notes = [f"{declared.y}_low", f"{declared.y}_high"], []
     marks = "Band" if kind == "curves" else "Bars"
@@ -217,7 +217,7 @@ def _key(data: xr.Dataset, declared: Interactive, names: list[str], kind: str) -
     return notes + [f"Dashed lines: {lines}."] * bool(lines)
 
 
-def _theories_differ(data: xr.Dataset, declared: Interactive, kind: str) -> bool:
+def _theories_differ(data: xr.Dataset, declared: Chart, kind: str) -> bool:
     """Return whether points of stochastic and of deterministic dynamics have a theory each."""
     if kind != "points" or declared.theory not in data or "dynamics" not in data[declared.theory].dims:
         return False
@@ -226,7 +226,7 @@ def _theories_differ(data: xr.Dataset, declared: Interactive, kind: str) -> bool
     return len({is_stochastic(str(name)) for name in data["dynamics"].values[present.values]}) == 2
 
 
-def _hue(data: xr.Dataset, declared: Interactive, free: list[str], options: Mapping[str, Any]) -> str | None:
+def _hue(data: xr.Dataset, declared: Chart, free: list[str], options: Mapping[str, Any]) -> str | None:
     """Return the column of the colours: the quantity of a map, the requested axis, or the figures' first axis."""
     if declared.z:
         return declared.z
@@ -294,7 +294,7 @@ def _styles(looks: list[Look]) -> list[dict[str, Any]]:
 
 def _choices(
     table: PageTable,
-    declared: Interactive,
+    declared: Chart,
     data: xr.Dataset,
     dims: list[str],
     chosen: tuple[list[str], list[str], str | None],
@@ -330,7 +330,7 @@ def _choices(
     }
 
 
-def _first(data: xr.Dataset, declared: Interactive, options: Mapping[str, Any]) -> dict[str, int]:
+def _first(data: xr.Dataset, declared: Chart, options: Mapping[str, Any]) -> dict[str, int]:
     """Return the places at which the filters begin: those of the picture, or of the option `where`."""
     places = {dim: place for dim, place in declared.begins_at().items() if place < data.sizes.get(dim, 0)}
     where = {dim: value for dim, value in (options.get("where") or {}).items() if dim in data.dims}
@@ -345,7 +345,7 @@ def _chosen(levels: list[Any], wanted: Any) -> int:
 
 def _spec(
     table: PageTable,
-    declared: Interactive,
+    declared: Chart,
     data: xr.Dataset,
     dims: list[str],
     series_axes: list[str],

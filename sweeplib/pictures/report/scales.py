@@ -8,7 +8,7 @@ import numpy as np
 
 from sweeplib.engine.base.arrays import DECADE, WIDE, logarithmic, wide
 from sweeplib.engine.base.late_modules import xarray as xr
-from sweeplib.pictures.figures.kit.interactive import Interactive
+from sweeplib.pictures.figures.kit.chart import Chart
 from sweeplib.pictures.figures.kit.labels import number
 from sweeplib.pictures.figures.kit.scales import LOGARITHM_OF, edges_of, few, logarithmic_time
 from sweeplib.pictures.report.mathematics import plain_label
@@ -17,7 +17,7 @@ from sweeplib.pictures.report.tables import capital, heading
 FEW_TICKS = 5
 
 
-def cells(data: xr.Dataset, declared: Interactive) -> dict[str, list[float]]:
+def cells(data: xr.Dataset, declared: Chart) -> dict[str, list[float]]:
     """Return the edges of a map's cells along each axis, as those of the static map."""
     places = {axis: data[name].values.astype(float) for axis, name in (("x", declared.x), ("y", declared.y))}
     return {axis: edges_of(np.unique(along[np.isfinite(along)])).tolist() for axis, along in places.items()}
@@ -56,7 +56,7 @@ def positive(values: xr.DataArray) -> bool:
     return values.dtype.kind in "fiu" and bool((values > 0).any()) and not bool((values < 0).any())
 
 
-def is_logarithmic(data: xr.Dataset, name: str, kind: str, declared: Interactive) -> bool:
+def is_logarithmic(data: xr.Dataset, name: str, kind: str, declared: Chart) -> bool:
     """Return whether the axis of a variable is logarithmic: as that of the picture is, if there is no zero."""
     values = data[name]
     if kind in ("map", "cloud") or not positive(values):

@@ -1,7 +1,7 @@
 """A plugin for tests: an analysis, the figure and the interactive plot that show it."""
 
 from sweeplib.analysis import ANALYSES, Analysis
-from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Figure, Interactive
+from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Chart, Figure
 
 
 def last_overlap(ds):
@@ -22,5 +22,5 @@ ANALYSES.register("last_overlap", Analysis("last_overlap", last_overlap, "The la
 FIGURES.register("last_overlaps", Figure("last_overlaps", last_overlaps, "The last overlaps.", needs=("last_overlap",)))
 INTERACTIVE.register(
     "overlaps",
-    Interactive(x="gamma", y="mean_overlap", needs=("last_overlap",), figure="last_overlaps", title="Overlaps"),
+    Chart(x="gamma", y="mean_overlap", needs=("last_overlap",), figure="last_overlaps", title="Overlaps"),
 )

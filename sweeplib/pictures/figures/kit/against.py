@@ -15,14 +15,13 @@ from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.errors import InputError
 from sweeplib.networks.simulation.labels import label
-from sweeplib.pictures.figures.figure import Figure, Hue, Panel, Published, Where
-from sweeplib.pictures.figures.kit.chart import ByName, Data, chart_figure
+from sweeplib.pictures.figures.figure import Figure, Hue, Panel, Published, Where, chart_figure
+from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
 from sweeplib.pictures.figures.kit.facets import arranged, free_axes
-from sweeplib.pictures.figures.kit.points import Points
 from sweeplib.pictures.figures.kit.scales import logarithmic_along
 
 if TYPE_CHECKING:
-    from sweeplib.pictures.figures.kit.points import Heights
+    from sweeplib.pictures.figures.kit.chart import Heights
 
 OTHER_NAMES = {"T": "threshold"}
 """The coordinates that formulas of `sweeplib.networks.theory` call otherwise."""
@@ -39,7 +38,7 @@ def figure_against(name: str, caption: str, needs: tuple[str, ...], **settings: 
         panel: Panel = None,
         hue: Hue = None,
         reference: Published = (),
-    ) -> Points:
+    ) -> Chart:
         facets = {"where": where, "panel": panel, "hue": hue}
         return against(ds, analyses, needs, facets, published=reference, **settings)
 
@@ -56,12 +55,15 @@ def against(
     panels: str = "",
     hues: str = "",
     drawn_axes: tuple[str, ...] = (),
+    layers: tuple[Layer, ...] = (),
+    log: bool | None = None,
     **settings: Any,
-) -> Points:
+) -> Chart:
     """Return the declaration of the variable `y` of the first analysis of `needs` against the parameter `x`.
 
     `facets` are the options where, panel and hue; `panels` and `hues` are the axes that are panels and colours without
-    them, `drawn_axes` others that the figure draws, and `settings` those of `Points`. The learning rate is drawn along
+    them, `drawn_axes` others that the figure draws, `layers` what is beside points of y, whose axis is logarithmic if
+    `log`, and `settings` those of `Chart`. The learning rate is drawn along
     the axis that scans it. InputError if there is none, or if another parameter varies along other axes than its own.
     """
     outline, where = outline_of(analyses[needs[0]]), facets["where"]
@@ -74,7 +76,9 @@ def against(
     panel = panel or (panels if panels in free and hue != panels else None)
     hue = hue or (hues if hues in free and panel != hues else None)
     split = arranged(outline, {"dynamics", along, *drawn_axes}, where, panel, hue)
-    return Points(
+    levels = (Level((Layer("points", settings["y"]), *layers), log=log),)
+    settings = {"levels": levels, **settings}
+    return Chart(
         x=x, needs=needs, split=split, log_x=lambda at: x != "gamma" or logarithmic_along(at, along), **settings
     )
 

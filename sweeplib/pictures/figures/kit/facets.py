@@ -39,12 +39,14 @@ class Facets:
     at : the index or indices selected along some axes.
     panel, hue : the axes drawn as panels and as colours, or None.
     titled : the axes with several values of which the figure's title gives the selected value.
+    beside : an axis of which each panel has one for each value, or None.
     """
 
     at: Mapping[str, int | list[int]]
     panel: str | None = None
     hue: str | None = None
     titled: tuple[str, ...] = ()
+    beside: str | None = None
 
     def selected(self, data: Array) -> Array:
         """Return the data at the selected indices `at`."""
@@ -52,7 +54,9 @@ class Facets:
 
     def parts(self, data: xr.Dataset) -> Iterator[tuple[int, xr.Dataset]]:
         """Yield the number and the data of each panel."""
-        return numbered_parts(data, self.panel)
+        for place, panel in numbered_parts(data, self.panel):
+            for other, subset in numbered_parts(panel, self.beside):
+                yield place * data.sizes.get(self.beside, 1) + other, subset
 
     def colours(self, subset: xr.Dataset) -> Iterator[tuple[int, xr.Dataset]]:
         """Yield the number and the data of each colour in a part."""

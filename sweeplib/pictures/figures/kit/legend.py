@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.kit.labels import dynamics_label
-from sweeplib.engine.base.late_modules import xarray as xr
-from sweeplib.pictures.figures.kit.facets import Facets
 from sweeplib.pictures.figures.kit.fit import SMALLEST, broken, renderer_of
-from sweeplib.pictures.figures.kit.labels import value_label
-from sweeplib.pictures.figures.kit.style import INK, STYLE, UNKNOWN, dynamics_look, keep_within_doubles, look
+from sweeplib.pictures.figures.kit.style import STYLE, keep_within_doubles
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -152,23 +148,3 @@ def _in_lines(figure: Figure, column: list[Entry], room: float, size: float) -> 
     lines = [(properties, broken(label, width, length)) for properties, label in column]
     text.remove()
     return lines
-
-
-def hue_entries(data: xr.Dataset, split: Facets, **line: Any) -> list[Entry]:
-    """Return an entry per colour: its marker, without a line unless `line` says otherwise."""
-    if split.hue is None:
-        return []
-    line = line or {"linestyle": "none"}
-    parts = split.colours(data)
-    return [(look(index) | line, value_label(series[split.hue], data[split.hue])) for index, series in parts]
-
-
-def dynamics_entries(names: list[str], hue: str | None = "any") -> list[Entry]:
-    """Return an entry per marker, for dynamics of these `names`; a single one without a hue has its colour."""
-    blank = {"color": INK if hue or len(names) > 1 else look(0)["color"], "marker": "o"}
-    return [(dynamics_look(name, names, blank) | {"linestyle": "none"}, dynamics_label(name)) for name in names]
-
-
-def unknown_entry(meaning: str) -> Entry:
-    """Return the entry of the mark of points without a value."""
-    return UNKNOWN | {"color": INK, "gid": "unknown"}, meaning

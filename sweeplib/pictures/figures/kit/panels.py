@@ -101,10 +101,10 @@ def panel_grid(
 def panels_of(
     data: xr.Dataset,
     split: Facets,
-    *,
     width: float = 2.3,
     alone: float = 3.8,
     height: float = 2.7,
+    *,
     stack: tuple[float, ...] = (1.0,),
     share_x: bool = True,
     whole: xr.Dataset | None = None,
@@ -114,10 +114,11 @@ def panels_of(
     whole : the data before these values were selected, by whose other points a point of a table has its name.
     """
     parts = list(split.parts(data))
+    height *= sum(stack) / stack[0]
     panels = panel_grid(len(parts), width=width, alone=alone, height=height, stack=stack, share_x=share_x)
     for place, subset in parts:
-        if split.panel:
-            panels.title(place, title_of(subset, data, split.panel))
+        titles = [title_of(subset, data, axis) for axis in (split.beside, split.panel) if axis]
+        panels.title(place, "\n".join(titles))
     panels.note(note_of(data if whole is None else whole, split))
     return panels
 

@@ -1,202 +1,152 @@
-"""Points against an axis: one declaration, which the picture of a figure and its interactive plot draw."""
+"""The marks of points, with bars, arrows and what joins them, and of laws."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.kit.problem_fields import with_constants
+from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.engine.base.late_modules import xarray as xr
-from sweeplib.pictures.figures.kit.chart import Chart
-from sweeplib.pictures.figures.kit.interactive import Interactive, along
-from sweeplib.pictures.figures.kit.quantities import at_chosen_time
-from sweeplib.statistics.labelled import labelled
+from sweeplib.engine.design.axis import POINT
+from sweeplib.pictures.figures.kit.part import Part, places_of, unit_of
+from sweeplib.pictures.figures.kit.quantities import bound_side, bounds, interval, others_vary, with_numbers
+from sweeplib.pictures.figures.kit.style import INK, bound_mark, line_look, mark_unknown
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
+    from sweeplib.pictures.figures.kit.chart import Chart
 
-    from sweeplib.pictures.figures.kit.legend import Entry
+MOST_MARKS = 12
+"""The number of points of a curve above which only every second, third, ... of them has a marker and an error bar."""
+ASIDE = 0.018
+"""The shift between points of neighbouring colours, as a fraction of the range of the axis."""
+ABOUT = 1.2
+"""The factor from a single place on the horizontal axis to the ends of its curves."""
+SMOOTH = 200
+"""The number of places of a law."""
+DASHES: tuple[Any, ...] = ("solid", (0, (4, 1.5)), (0, (1, 1.2)))
+"""Those of the values of the axis `dash`."""
+JOINED = frozenset({"joined", "steps"})
 
-    Heights = Callable[[xr.Dataset, np.ndarray], np.ndarray]
-    Marks = Callable[[Axes, xr.Dataset], None]
+
+def points(piece: Part) -> None:
+    """Draw the points of each dynamics."""
+    for name, series, style in piece.dynamics():
+        _points_of(piece, name, series, style)
 
 
-SCALED = "scaled_"
-"""The beginning of names of variables in the units of a picture."""
+def _points_of(piece: Part, name: str, series: xr.Dataset, style: dict[str, Any]) -> None:
+    """Draw the points of a dynamics: with bars, arrows at bounds, ∅ on the axis for unknown ones."""
+    axes, chart, y = piece.axes, piece.chart, str(piece.layer.y)
+    lengths = interval(series, y)
+    bars = lengths or (np.full(series[y].shape, np.nan),) * 2
+    unit = piece.level.unit(series)
+    arrays = [places_of(chart, series), series[y] / unit, *(series[y].copy(data=bar) / unit for bar in bars)]
+    masks = [series[y].copy(data=bounds(series, y)), series["requested"] & series[y].isnull()]
+    columns = [column.values.ravel() for column in xr.broadcast(*arrays, *masks)]
+    order = np.argsort(columns[0], kind="stable")
+    places, values, below, above, is_bound, is_unknown = (column[order] for column in columns)
+    x = _aside(piece, places)
+    drawable = np.isfinite(x) & ((x > 0) | (axes.get_xscale() != "log"))
+    unknown = drawable & is_unknown.astype(bool)
+    if unknown.any() and (is_stochastic(name) or chart.unknown):
+        marked = unknown & ~np.append(False, unknown[:-1]) if chart.kind == "curves" else unknown
+        mark_unknown(axes, x[marked], style["color"])
+    defined = drawable & np.isfinite(values)
+    if not defined.any():
+        return
+    style |= _joining(piece, name, style)
+    if fit := series[y].attrs.get("fit"):
+        _draw_law(piece, fit, series, DASHES[piece.dash], {"color": style["color"], "gid": "fit"})
+        style |= {"linestyle": "none"}
+    crowded = piece.layer.mark in JOINED or (piece.layer.mark == "sparse" and chart.split.hue is not None)
+    marks = bars_at = max(1, -(-int(defined.sum()) // MOST_MARKS)) if crowded else 1
+    if POINT in series[chart.x].dims:  # neighbours along x may be rows of other problems
+        style, marks = style | {"linestyle": "none", "markersize": 4.0 if bars_at == 1 else 1.5}, 1
+    bound = defined & is_bound.astype(bool)
+    ends = np.nan_to_num(np.array([below, above])).clip(0.0)
+    if (sure := defined & ~bound).any():
+        often = {"markevery": marks, "errorevery": bars_at}
+        axes.errorbar(x[sure], values[sure], ends[:, sure] if lengths else None, elinewidth=0.8, **often | style)
+    if bound.any():
+        side = bound_side(series[y])
+        ends[[side == "below", side == "above"]] = 0.0
+        style |= {"linestyle": "none"}
+        axes.errorbar(x[bound], values[bound], ends[:, bound] if lengths else None, elinewidth=0.8, **style)
+        axes.plot(x[bound], values[bound], zorder=5, color=style["color"], **bound_mark(side))
 
 
-@dataclass(frozen=True)
-class Curve:
-    """A law, drawn as a curve for each colour.
+def _aside(piece: Part, x: np.ndarray) -> np.ndarray:
+    """Return places, shifted sideways by the colour."""
+    if not piece.chart.aside:
+        return x
+    places, hue = places_of(piece.chart, piece.data).values, piece.chart.split.hue
+    low, high = np.nanmin(places), np.nanmax(places)
+    shift = ASIDE * (piece.index - 0.5 * ((piece.data.sizes[hue] if hue else 1) - 1))
+    if piece.axes.get_xscale() == "log":
+        return x * (high / low if high > low else 10.0) ** shift
+    return x + shift * (high - low)
 
-    name, label : its name, and its text in the legend; "" for none.
-    of : a variable of the data, drawn from point to point; or a function (part, x) of the part of one colour in a panel
-        that returns the heights at the numbers x of the horizontal axis, NaN where the law does not hold.
-    once : whether the law is the same for all colours; the part is then that of the panel. The name of a variable:
-        whether it is the same for all of them.
+
+def _joining(piece: Part, name: str, style: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the line that joins the points of a dynamics, and what the dash changes of its marker."""
+    if piece.layer.mark not in JOINED or (not is_stochastic(name) and is_stochastic(piece.names[0])):
+        return {"linestyle": "none"} | ({} if is_stochastic(name) else {"zorder": 5})
+    line = {"linestyle": DASHES[piece.dash], "linewidth": 1.0, "gid": f"{style['gid']} dash-{piece.dash}"}
+    if piece.dash and sum(map(is_stochastic, piece.names)) == 1:
+        line |= {"markerfacecolor": "white"}  # crosses of dynamics without noise are visible on it
+    return line | ({"drawstyle": "steps-mid"} if piece.layer.mark == "steps" else {})
+
+
+def law(piece: Part) -> None:
+    """Draw a law over one colour's points with runs, or once over those of the panel."""
+    once, hue = piece.layer.once, piece.chart.split.hue
+    once = once if isinstance(once, bool) else hue not in piece.data[once].dims
+    if piece.dash or (once and piece.index):
+        return
+    style = {"color": INK, "gid": piece.layer.name} if once else line_look(piece.index, piece.layer.name)
+    assert not isinstance(piece.layer.y, float)
+    _draw_law(piece, piece.layer.y, piece.panel if once else piece.series, piece.layer.dashes, style, smooth=once)
+
+
+def _draw_law(
+    piece: Part, of: Any, series: xr.Dataset, dashes: Any, style: Mapping[str, Any], smooth: bool = False
+) -> None:
+    """Draw a variable of the data from point to point, or a function of the axis.
+
+    A function is smooth, but where other parameters of the problem vary along the axis: there it is at the points.
     """
-
-    name: str
-    label: str
-    of: str | Heights
-    dashes: Any = "solid"
-    once: bool | str = False
-
-
-@dataclass(frozen=True)
-class Level:
-    """The axes of one quantity; each panel is a stack of levels, from the top.
-
-    y : a variable of the data, with its interval; "" if `marks` draws all.
-    over : a variable of the data by which y is divided, where it is positive; without any a level below is left out.
-    label : of the vertical axis, by default that of y.
-    log : whether the axis is logarithmic; None: if the values range widely.
-    limits : of the axis; None: they follow from the points.
-    from_zero : whether a linear axis begins at zero; below it where it would cut a marker.
-    at, at_x : the height of a line across; the place of a line from below.
-    top, right : variables of the data with a tick for each colour at the upper end of the axes, if it is between the
-        points, and at the right end.
-    marks : function (axes, panel) that draws more, from the data of a panel.
-    height : relative to that of the first level.
-    joined : whether lines join the points here as the chart says.
-    """
-
-    y: str
-    curves: tuple[Curve, ...] = ()
-    over: str = ""
-    label: str = ""
-    log: bool | None = None
-    limits: tuple[float, float] | None = None
-    from_zero: bool = False
-    at: float | None = None
-    at_x: float | None = None
-    top: str = ""
-    right: str = ""
-    marks: Marks | None = None
-    height: float = 1.0
-    joined: bool = True
-
-    def unit(self, data: xr.Dataset) -> xr.DataArray | float:
-        """Return that by which y is divided: `over` where it is positive."""
-        return data[self.over].where(data[self.over] > 0.0) if self.over else 1.0
+    name = piece.x
+    if piece.layer.x:
+        at, line = series[name].values, law_look(piece.chart, dashes) | dict(style) | piece.layer.look
+        if np.isfinite(at).any():
+            piece.axes.plot(at, of(series, at), **line)
+        return
+    x, series = series[name], with_numbers(series, name)
+    run = series["requested"].any([dim for dim in series["requested"].dims if dim not in x.dims]).broadcast_like(x)
+    if isinstance(of, str):
+        heights_of = series[of]
+        if "dynamics" in heights_of.dims and piece.names:
+            heights_of = heights_of.sel(dynamics=piece.names[0])
+        heights_of, at = heights_of.where(run).broadcast_like(x), x.values.ravel()
+        order = np.argsort(at)
+        places, heights = at[order], heights_of.values.ravel()[order]
+    else:
+        places = at = np.unique(x.values[np.isfinite(x.values) & run.transpose(*x.dims).values]).astype(float)
+        if at.size == 1:
+            places, at = at * np.array([1.0 / ABOUT, ABOUT]), np.repeat(at, 2)
+        elif at.size and (smooth or not others_vary(series, name)):
+            spaced = np.geomspace if piece.axes.get_xscale() == "log" else np.linspace
+            places = at = spaced(at[0], at[-1], SMOOTH)
+        heights = of(series.sortby(name) if name in series.dims else series, at)
+    if np.isfinite(heights).any():
+        line = law_look(piece.chart, dashes) | {"zorder": 1, **style}
+        piece.axes.plot(places / unit_of(series, piece.chart.x_over), heights, **line)
 
 
-@dataclass(frozen=True)
-class Points(Chart):
-    """A chart of points, one by one or as curves.
-
-    levels : of each panel; by default y alone.
-    more : function (ds, analyses, data) that adds to the data what the picture alone needs.
-    x_over, x_label : a variable of the data by which x is divided, if it is known everywhere; the label of that ratio.
-    log_x : function of x that tells whether the axis is logarithmic; None: if the values ask for it.
-    joined : whether lines join the points of stochastic dynamics; "steps": each holds from the middle between two
-        points to the next middle.
-    aside : whether the points of several colours are shifted sideways.
-    unknown : what a point without a value has none of; then dynamics without noise have the mark of such points too.
-    entries : more entries of the legend.
-    hue_text : function of the part of a colour that returns a text beside it in the legend.
-    guide, share_x : the slope of a line to compare with; whether panels share the horizontal axis.
-    """
-
-    levels: tuple[Level, ...] = ()
-    more: Callable[[xr.Dataset, Mapping[str, xr.Dataset], xr.Dataset], xr.Dataset] | None = None
-    x_over: str = ""
-    x_label: str = ""
-    log_x: Callable[[xr.DataArray], bool] | None = None
-    joined: bool | Literal["steps"] = False
-    aside: bool = False
-    unknown: str = ""
-    entries: tuple[Entry, ...] = ()
-    hue_text: Callable[[xr.Dataset], str] | None = None
-    guide: float | None = None
-    share_x: bool = True
-
-    def labelled(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Return the data of the interactive plot: at the time that the picture shows, if it is a single one.
-
-        If `theory` is the name of a curve that is a function, the data have it at their points.
-        """
-        data = at_chosen_time(super().labelled(ds, analyses), self.split)
-        laws = {curve.name: curve for level in self.levels for curve in level.curves if not isinstance(curve.of, str)}
-        law = laws.get(self.theory or "")
-        if law is None or law.name in data.variables:
-            return data
-        return data.assign({law.name: _at_points(law, data, self.x, self.y)})
-
-    def page(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> tuple[Interactive, xr.Dataset, xr.Dataset]:
-        """Return what the page draws, its data and the dataset: the top level of the picture, in the units of its axes.
-
-        What is in these units has the name of the plain variable after `scaled_`; runs of the dataset are in them too.
-        """
-        data, top = self.labelled(ds, analyses), (*self.levels, Level(self.y))[0]
-        if not (self.x_over or top.over):
-            return self, data, ds
-        whole = {name: with_constants(analysis) for name, analysis in analyses.items()}
-        units = data if self.more is None else self.more(with_constants(ds), whole, data)
-        declared = self
-        if self.x_over and bool(self.split.selected(units[self.x_over]).notnull().all()):
-            at = _named(units[self.x] / units[self.x_over], self.x_label, units[self.x])
-            declared = replace(declared, x=f"{SCALED}{self.x}")
-            data = data.assign_coords({declared.x: at})
-        if top.over:
-            declared = replace(declared, y=f"{SCALED}{self.y}", theory=self.theory and f"{SCALED}{self.theory}")
-            data = data.assign(_scaled(data, self.y, self.theory, top, top.unit(units)))
-            if (runs := self.y.removesuffix("_mean")) in ds:
-                symbol = top.label[top.label.find("$") :].replace(r"\langle", "").replace(r"\rangle", "")
-                ds = ds.assign({f"{SCALED}{runs}": _named(ds[runs] / top.unit(units), symbol, ds[runs])})
-        if self.log_axes is None and self.log_x is not None and top.log is not None:
-            log = {"x": self.log_x(data[declared.x]), "y": top.log}
-            declared = replace(declared, log_axes=[axis for axis, is_log in log.items() if is_log])
-        return declared, data, ds
-
-    def pictured(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Return the data of the picture, along x; constants are coordinates already."""
-        data = super().pictured(ds, analyses)
-        data = data if self.more is None else self.more(ds, analyses, data)
-        return data if data[self.x].dims else data.expand_dims(self.x)
-
-    def picture(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> Drawing:
-        """Return the picture."""
-        from sweeplib.pictures.figures.kit.picture import picture_of
-
-        return picture_of(self, ds, analyses)
-
-
-def _scaled(
-    data: xr.Dataset, y: str, theory: str | None, level: Level, unit: xr.DataArray | float
-) -> dict[str, xr.DataArray]:
-    """Return y over a unit with what describes it: its interval, its bounds, its theory."""
-    value, described = data[y], [f"{y}{end}" for end in ("_low", "_high", "_error")]
-    bound = {key: text for key, text in value.attrs.items() if key in ("bound", "bound_side")}
-    scaled = {
-        SCALED + name: (data[name] / unit).assign_attrs(data[name].attrs)
-        for name in (*described, *filter(None, [theory]))
-        if name in data.variables
-    }
-    return scaled | {SCALED + y: _named(value / unit, level.label, value).assign_attrs(bound)}
-
-
-def _named(values: xr.DataArray, label: str, plain: xr.DataArray) -> xr.DataArray:
-    """Return values with the words and the mathematics of the label of an axis as their name and symbol.
-
-    Without words the name is that of the plain variable, which the values are in other units.
-    """
-    words, _, mathematics = label.replace("\n", " ").partition("$")
-    return labelled(values, words.strip() or plain.attrs["long_name"], mathematics.replace("$", "").strip())
-
-
-def _at_points(curve: Curve, data: xr.Dataset, x: str, y: str) -> xr.DataArray:
-    """Return a law at the points of y, which is the same for all dynamics."""
-    assert callable(curve.of)
-    points = xr.broadcast(data[x], data[y].isel({"dynamics": 0}, drop=True, missing_dims="ignore"))[0]
-    heights = points.astype(float).copy(data=np.full(points.shape, np.nan))
-    others = [dim for dim in points.dims if not data[x].dims or dim != along(data, x)]
-    for place in np.ndindex(*(points.sizes[dim] for dim in others)):
-        subset = data.isel(at := dict(zip(others, place, strict=True)))
-        ordinates = curve.of(subset, subset[x].values.astype(float).ravel())
-        heights[at] = ordinates if subset[x].dims else ordinates[0]
-    return labelled(heights, curve.label)
+def law_look(chart: Chart, dashes: Any) -> dict[str, Any]:
+    """Return the look of a law: a curve, but a stroke at each row of a table, between which nothing lies."""
+    if chart.x == POINT:
+        return {"linestyle": "none", "marker": "_", "markersize": 12.0, "markeredgewidth": 0.9}
+    return {"linestyle": dashes, "linewidth": 0.9}

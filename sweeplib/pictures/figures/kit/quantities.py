@@ -174,7 +174,8 @@ def with_requests(result: xr.Dataset, variable: str, ds: xr.Dataset) -> xr.Datas
 
 def shown_dynamics(data: xr.Dataset, name: str) -> list[str]:
     """Return the dynamics with a value of the variable `name`, and stochastic ones that were run; these come first."""
-    values, run = data[name].notnull(), data["requested"]
+    values = data[name].notnull()
+    run = data.get("requested", xr.zeros_like(values))
     return dynamics_order(
         kind
         for kind in data["dynamics"].values

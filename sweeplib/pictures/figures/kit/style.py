@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -131,6 +132,37 @@ def dynamics_look(name: str, names: list[str], looks: dict[str, Any]) -> dict[st
         return looks | {"markerfacecolor": "white", "markersize": 6.2, "zorder": 3}
     half = HALVES[(names.index(name) - 2) % len(HALVES)]
     return looks | {"fillstyle": half, "markerfacecoloralt": "white", "markersize": 6.2, "zorder": 3}
+
+
+@dataclass(frozen=True)
+class Looks:
+    """How dynamics are told apart: a look by name, all names, stochastic ones first, and the look of the colour.
+
+    entry : what the entry of a dynamics in a legend has beside that; `hue`: that of a colour.
+    words : what stands after the name of a dynamics there.
+    listed : whether a single dynamics has an entry too, in ink.
+    handle : the length of the lines in the legend; 0: the usual one.
+    """
+
+    of: Callable[[str, list[str], dict[str, Any]], dict[str, Any]]
+    entry: Callable[[str], dict[str, Any]] = lambda _: {}
+    hue: dict[str, Any] = field(default_factory=dict)
+    words: str = ""
+    listed: bool = True
+    handle: float = 0.0
+
+
+def by_dashes(dashes: tuple[Any, ...] = DASHES, handle: float = 0.0) -> Looks:
+    """Return looks of which the first lies on top, told apart by dashes; long ones need a longer `handle`."""
+
+    def of(name: str, names: list[str], look: dict[str, Any]) -> dict[str, Any]:
+        place, gid = names.index(name), f"{look.get('gid', '')} dynamics-{name}".strip()
+        return {"color": look["color"], "linestyle": dashes[place % len(dashes)], "zorder": 3 - place, "gid": gid}
+
+    return Looks(of, hue={"marker": "none", "linewidth": 2.0}, handle=handle)
+
+
+BY_MARKER = Looks(dynamics_look, lambda _: {"linestyle": "none"}, {"linestyle": "none"}, listed=False)
 
 
 def bound_mark(side: str) -> dict[str, Any]:
