@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.dispatch import SIZE, done, queue
 from sweeplib.engine.execution import dispatch
 from sweeplib.engine.execution.blocks import Block, BlockReport
-from sweeplib.engine.execution.dispatch import FEWEST_TASKS, MOST_TASKS, TASKS_A_WORKER, TaskReport, dispatched
+from sweeplib.engine.execution.dispatch import FEWEST_TASKS, MOST_TASKS, TASKS_A_THREAD, TaskReport, dispatched
 from sweeplib.engine.execution.queue import Part, Queue
 from sweeplib.functions.cases import FunctionCases
 
@@ -72,7 +72,7 @@ def simulated(workers: int, seconds: float, count: int, cost: float) -> tuple[fl
     Also the number of blocks. A block costs the server some seconds, half as it is handed out.
     """
     waiting = cases_of(count, seconds)
-    window = min(MOST_TASKS, max(FEWEST_TASKS, TASKS_A_WORKER * workers))
+    window = min(MOST_TASKS, max(FEWEST_TASKS, TASKS_A_THREAD * workers))
     ready: deque[Block] = deque()
     free = deque(range(workers))
     held = [0] * workers
@@ -98,7 +98,7 @@ def simulated(workers: int, seconds: float, count: int, cost: float) -> tuple[fl
             free.append(worker)
         held[worker] -= 1
         on_scheduler -= 1
-        waiting.measured(block, BlockReport({"ok": len(block)}, 0, len(block) * seconds + OVERHEAD))
+        waiting.learn(block, BlockReport({"ok": len(block)}, 0, len(block) * seconds + OVERHEAD))
     last = max(now, *busy_until)
     return last, count * seconds / (workers * last), server / last, float(blocks)
 

@@ -44,5 +44,5 @@ def computed(_: Any, queue: Queue, *_others: Any, **_named: Any) -> Iterator[tup
     while queue:
         block = queue.block(1)
         report = run_block(block)
-        queue.measured(block, report)
+        queue.learn(block, report)
         yield block, report

@@ -44,7 +44,7 @@ def its_spectrum_is_finite_and_compiled_as_in_python(name: str) -> None:
     rule, numbers = UPDATES[name], np.array(_problem(name).rule.numbers)
     if rule.spectrum is None:
         return
-    values, largest = (part.ravel() for part in np.meshgrid(SQUARES, SQUARES))
+    values, largest = (grid.ravel() for grid in np.meshgrid(SQUARES, SQUARES))
     values, total = np.minimum(values, largest), values + largest
     expected = np.array([rule.spectrum(numbers, *sizes) for sizes in zip(values, largest, total, strict=True)])
     require(bool(np.isfinite(expected * np.sqrt(values)).all()), "a step is not finite")

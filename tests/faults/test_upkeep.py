@@ -17,6 +17,7 @@ from sweeplib.engine.storage.store.outcomes import append_reasons
 from sweeplib.engine.storage.store.run_store import whole
 from tests.faults.finished import CONFIG, Done
 from tests.faults.persons import missing, put
+from tests.unit.test_other_stores import damage_of
 
 
 def identity(done: Done, status: Status) -> str:
@@ -178,9 +179,7 @@ def test_remembered_identities_are_checked_and_stale_for_another_config(
     assert done.told("plan")[0] == 0
     path = done.directory / "inventory" / "calm.npz"
     assert done.told("prune")[1].splitlines()[-1] == "nothing is stale"
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
+    damage_of(path, "ids.npy")
     status, found = done.verified("--sample", "0")
     assert status == 1 and [each["file"] for each in found["damaged"]] == [str(path)], found
     done.verified("--sample", "0", "--repair")

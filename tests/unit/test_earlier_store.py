@@ -35,7 +35,8 @@ def _shared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def as_earlier(directory: Path, dynamics: str) -> None:
     """Write the segments of a dynamics as the store of an earlier version, and delete them."""
-    for name, segments in RunStore(directory, dynamics).by_layout().items():
+    for segments in RunStore(directory, dynamics).alike():
+        name = segments[0].layout
         _write_layout(directory / "runs.zarr" / dynamics / name, segments)
         lines = [{"block": f"{name}/{number}", "seconds": 1.5, "worker": "here:1", "cpu": "a 486"} for number in (0, 1)]
         for line in lines:
@@ -133,7 +134,22 @@ def test_a_conversion_that_is_cut_short_goes_on(tmp_path: Path, monkeypatch: pyt
             convert(directory, "calm")
         assert has_earlier_store(directory, "calm") and counts(directory)[0] == 30
     monkeypatch.setattr(earlier_store, "write_content", write)
+    removed, unlink = 0, Path.unlink
+
+    def cut_off(path: Path, *, missing_ok: bool = False) -> None:
+        nonlocal removed
+        removed += 1
+        if removed > 5:
+            raise RuntimeError("killed")
+        unlink(path, missing_ok=missing_ok)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", cut_off)
+        with pytest.raises(RuntimeError, match="killed"):
+            convert(directory, "calm")
+    assert counts(directory)[0] == 30 and any((directory / "runs.zarr").rglob("zarr.json"))
     convert(directory, "calm")
+    assert not (directory / "runs.zarr").exists()
     assert not has_earlier_store(directory, "calm") and counts(directory)[0] == 30
 
 

@@ -17,7 +17,7 @@ def blocks(queue: Queue, workers: int = 2, seconds: float | None = None) -> list
     while queue:
         found.append(queue.block(workers))
         if seconds is not None:
-            queue.measured(found[-1], BlockReport({"ok": len(found[-1])}, 0, seconds * len(found[-1])))
+            queue.learn(found[-1], BlockReport({"ok": len(found[-1])}, 0, seconds * len(found[-1])))
     return found
 
 
@@ -54,7 +54,7 @@ def test_what_blocks_have_taken_counts_and_not_the_plan() -> None:
 def test_a_layout_is_measured_by_itself() -> None:
     queue = Queue([part_of(500, seconds=0.02), part_of(500, "p2", seconds=0.01)])
     first = queue.block(1)
-    queue.measured(first, BlockReport({"ok": len(first)}, 0, 2000.0))
+    queue.learn(first, BlockReport({"ok": len(first)}, 0, 2000.0))
     left = blocks(queue, workers=1)
     assert max(len(block) for block in left if block.layout == "p1") <= 16
     assert len(next(block for block in left if block.layout == "p2")) == 200
@@ -62,7 +62,7 @@ def test_a_layout_is_measured_by_itself() -> None:
 
 def test_cases_that_were_found_done_say_nothing_about_the_cost() -> None:
     queue = queue_of(1000, seconds=0.1)
-    queue.measured(queue.block(1), BlockReport({}, 20, 0.0))
+    queue.learn(queue.block(1), BlockReport({}, 20, 0.0))
     assert len(queue.block(1)) == 20
 
 

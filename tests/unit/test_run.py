@@ -84,7 +84,7 @@ def test_the_costliest_blocks_of_all_dynamics_go_first(
     plan = {}
     for name, seconds in {"ode": 1.0, "sgd_chain": 10.0}.items():
         layout = {"todo": 2 * SEEDS, "block_size": SEEDS, "seconds": seconds, "bytes": 1}
-        plan[name] = {"layouts": dict.fromkeys(RunStore(tmp_path / "first", name).by_layout(), layout)}
+        plan[name] = {"layouts": {some.layout: layout for some in RunStore(tmp_path / "first", name).segments}}
     directory = tmp_path / "second"
     directory.mkdir()
     write_json(directory / "plan.json", {"dynamics": plan})

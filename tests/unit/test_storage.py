@@ -14,8 +14,16 @@ from sweeplib.engine.status import Status
 from sweeplib.engine.storage.records.files import DamageError
 from sweeplib.engine.storage.store import run_store
 from sweeplib.engine.storage.store.inventory import cost_class, layout_name
+from sweeplib.engine.storage.store.origins import append_origin, taken_cases
 from sweeplib.engine.storage.store.run_store import RunStore, segment_paths
-from sweeplib.engine.storage.store.segment import Segment, empty_values, segment_header, write_segment
+from sweeplib.engine.storage.store.segment import (
+    Segment,
+    empty_values,
+    merged,
+    segment_header,
+    write_content,
+    write_segment,
+)
 from sweeplib.networks.observables import OBSERVABLES
 from sweeplib.networks.problem import Problem
 from sweeplib.networks.rows import cases_of, index_of, shared_fields
@@ -135,11 +143,12 @@ def test_rows_are_found_by_identity(tmp_path: Path) -> None:
 
 
 def test_of_two_writers_of_a_case_the_better_end_counts(tmp_path: Path) -> None:
-    for status in (Status.timeout, Status.ok, Status.failed):
+    """Of failures nothing is known, of runs that were stopped something."""
+    for status in (Status.killed, Status.failed, Status.timeout, Status.inaccurate, Status.diverged, Status.ok):
         write(tmp_path, cases(2), status)
-    store = RunStore(tmp_path, "calm")
-    assert store.status_at(*store.locate(identities(cases(2)))).tolist() == [Status.ok] * 2
-    assert len(store.ids) == 2
+        store = RunStore(tmp_path, "calm")
+        assert store.status_at(*store.locate(identities(cases(2)))).tolist() == [status] * 2
+        assert len(store.ids) == 2
 
 
 def test_forgotten_cases_are_missing_and_others_stay(tmp_path: Path) -> None:
@@ -165,6 +174,53 @@ def test_many_small_segments_become_one(tmp_path: Path, monkeypatch: pytest.Monk
     assert values == [float(at) for at in range(8)]
     whole = max(store.segments, key=len)
     assert whole.is_whole() and whole.header["computed"] == {"ok": 8}
+
+
+def test_segments_that_differ_in_what_their_rows_share_are_not_merged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as their recording times; nor those that were taken from another sweep, which would become one's own."""
+    monkeypatch.setattr(run_store, "MANY", 4)
+    later = [replace(case, recording=replace(case.recording, times=(0.5, 2.0))) for case in cases(2)]
+    assert layout_name(cases(1)[0], 4.0) != layout_name(later[0], 4.0)
+    monkeypatch.setattr("tests.unit.test_storage.layout_name", lambda *_: "all_w0-000000000000")  # as of functions once
+    for case in (*cases(3), *later):
+        path = write(tmp_path, [case])
+    append_origin(tmp_path, "calm", path.stem, "b", 1)
+    RunStore(tmp_path, "calm").merge()
+    store = RunStore(tmp_path, "calm")
+    assert sorted(map(len, store.segments)) == [1, 1, 3]
+    assert all(
+        case.recording.times in ((0.5, 1.0), (0.5, 2.0)) for segment in store.segments for case in segment.cases()
+    )
+    assert taken_cases(tmp_path, "calm") == {"b": 1}
+
+
+def test_a_part_of_the_rows_has_that_part_of_the_seconds(tmp_path: Path) -> None:
+    write(tmp_path, cases(4))
+    [segment] = RunStore(tmp_path, "calm").segments
+    segment.header["seconds"] = 2.0
+    half = Segment(write_content(tmp_path, "calm", merged([segment], np.array([0, 3]))))
+    assert (half.header["seconds"], half.header["computed"]) == (1.0, {"ok": 2})
+
+
+def test_remembered_numbers_of_segments_are_of_those_that_were_listed(tmp_path: Path) -> None:
+    """A segment that comes later, and before them by its name, shifts none."""
+    for case in cases(6):
+        write(tmp_path, [case])
+    first, *others = segment_paths(tmp_path, "calm")
+    first.rename(tmp_path / first.name)
+    store = RunStore(tmp_path, "calm")
+    names = store.names
+    store.pin()
+    (tmp_path / first.name).rename(first)
+    assert store.names == names == [segment.name for segment in store.segments] == [path.stem for path in others]
+    others[0].unlink()
+    again = RunStore(tmp_path, "calm")
+    assert again.names and again.pin() is None
+    others[1].unlink()
+    with pytest.raises(DamageError, match=f"{others[1].name}: lost"):
+        _ = again.segments
 
 
 def test_a_store_is_opened_while_segments_are_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

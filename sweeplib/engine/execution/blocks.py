@@ -124,20 +124,21 @@ def run_block(block: Block) -> BlockReport:
     written before the segment.
     """
     import_plugins(block.plugins)
-    started, directory, cases = time.perf_counter(), Path(block.directory), block.cases
+    directory, cases = Path(block.directory), block.cases
     ids = cases.identities()
     if digest(ids.tobytes()) != block.digest:
         problem = f"this worker's sweeplib or plugins are not those that planned block {block.name}"
         raise SweeplibError(f"{problem}; run again, with new workers")
-    with block_lock(directory, block.name) as begun:
+    with block_lock(directory, block.name) as mark:
+        started = time.perf_counter()
         status = np.full(len(block), Status.missing, np.uint8)
-        if begun.again:
+        if mark.again:
             store = RunStore(directory, block.dynamics, leave_out_damaged=True)
             status = store.status_at(*store.locate(ids))
         new, segment = np.flatnonzero(status == Status.missing), ""
         if len(new):
-            task = _Task(block, cases.at(new), ids[new], new, started, block.suspect or begun.before)
-            with begun.now():
+            task = _Task(block, cases.at(new), ids[new], new, started, block.suspect or mark.before)
+            with mark.now():
                 segment, status[new] = _commit(task)
         seconds = time.perf_counter() - started
         return BlockReport(counts_of(status[new]), len(block) - len(new), seconds, _not_ok(status), segment)
@@ -183,7 +184,7 @@ def _commit(task: _Task) -> tuple[str, np.ndarray]:
     directory, simulator = Path(block.directory), cases[0].simulator
     variables = simulator.variables(cases[0])
     data = {name: empty_values(variable, len(cases)) for name, variable in variables.items()}
-    status, reasons = np.empty(len(cases), np.uint8), list[tuple[bytes, Status, Reason]]()
+    status, reasons, went_on = np.empty(len(cases), np.uint8), list[tuple[bytes, Status, Reason]](), 0
 
     def explained(case: Case, status: Status, reason: Reason) -> None:
         reasons.append((case.identity(), status, reason))
@@ -191,27 +192,28 @@ def _commit(task: _Task) -> tuple[str, np.ndarray]:
     for places, begun in _by_beginning(block, cases, task.positions):
         records = _computed(block, cases.at(places), explained, begun, apart=task.apart)
         status[places] = records.status
+        went_on += 0 if begun is None or task.apart else len(places)
         for name, values in records.data.items():
             data[name][places] = values
     append_reasons(directory, block.dynamics, reasons)
     columns = {"case_id": task.ids, "status": status} | simulator.index(cases) | data
     header = segment_header(cases, block.layout, group_name(simulator.group(cases[0])), block.work)
-    path = write_segment(directory, block.dynamics, header | _origin(task, status), variables, columns)
+    path = write_segment(directory, block.dynamics, header | _origin(task, status, went_on), variables, columns)
     if block.checkpoints is not None and not block.checkpoints.keep_ends:
         block.checkpoints.forget(simulator.kept_names(cases.at(np.flatnonzero(status == Status.ok))))
     return path.stem, status
 
 
-def _origin(task: _Task, status: np.ndarray) -> dict[str, Any]:
-    """Return what a segment says of its task: how cases ended, its time, its worker, and the processors of its runs."""
-    block = task.block
-    earlier = dict.fromkeys(cpu for runs in block.begun for cpu in runs.processors)
+def _origin(task: _Task, status: np.ndarray, went_on: int) -> dict[str, Any]:
+    """Return what a segment says of its task, in which some cases went on from earlier runs."""
+    earlier = dict.fromkeys(cpu for runs in task.block.begun for cpu in runs.processors)
     return {
         "computed": counts_of(status),
         "seconds": round(time.perf_counter() - task.started, 4),
         "workers": [f"{socket.gethostname()}:{os.getpid()}"],
         "processors": list(dict.fromkeys([cpu_model(), *earlier])),
-    } | ({"begun": sum(len(runs.positions) for runs in block.begun)} if block.begun else {})
+        "begun": went_on,
+    }
 
 
 def _by_beginning(block: Block, cases: Cases, positions: np.ndarray) -> Iterator[tuple[np.ndarray, Begun | None]]:

@@ -19,8 +19,10 @@ from sweeplib.errors import SweeplibError
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-MOST_TASKS, FEWEST_TASKS = 10_000, 8
-TASKS_A_WORKER, AT_ONCE = 4, 64
+MOST_TASKS, FEWEST_TASKS, TASKS_A_THREAD = 10_000, 8, 4
+"""How many tasks are on the scheduler: so many for each thread of a worker, within bounds."""
+AT_ONCE = 64
+"""How many tasks are submitted together."""
 MOST_LOSSES = 2
 """How often Dask may give up a block, each time after several lost workers: its cases kill at most one (`blocks`)."""
 STEADY_SECONDS = 30.0
@@ -64,10 +66,10 @@ def dispatched(
     try:
         while running or queue:
             threads = max(1, expected or 0, running.workers.threads)
-            window = min(MOST_TASKS, max(FEWEST_TASKS, TASKS_A_WORKER * threads))
+            window = min(MOST_TASKS, max(FEWEST_TASKS, TASKS_A_THREAD * threads))
             running.submit([queue.block(threads) for _ in range(window - len(running)) if queue])
             for block, report in running.done():
-                queue.measured(block, report)
+                queue.learn(block, report)
                 yield block, report
     finally:
         running.take_back()
@@ -120,8 +122,8 @@ class _Running:
             raise self.workers.lost() from None
         new = dict(zip(keys, blocks, strict=True))
         self._blocks |= new
-        self._submitted(new)
         self._futures |= dict(zip(keys, futures, strict=True))
+        self._submitted(new)
         for future in futures:
             future.add_done_callback(self._ready.put)
 
@@ -184,7 +186,9 @@ class _Running:
                 self.workers.look()
             if time.monotonic() - last >= SECONDS_BETWEEN_NEWS:
                 last = time.monotonic()
-                self._say(f"no block was done in the last {SECONDS_BETWEEN_NEWS:g} s; {len(self)} are computed")
+                self._say(
+                    f"no block was done in the last {SECONDS_BETWEEN_NEWS:g} s; {len(self)} are computing or waiting"
+                )
 
 
 class _Workers:

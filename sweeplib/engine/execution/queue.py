@@ -13,7 +13,7 @@ from sweeplib.engine.storage.records.files import digest
 from sweeplib.engine.storage.store.other_stores import Places
 
 SECONDS_A_WORKER = 0.002
-"""Blocks take so much longer for each worker that a scheduler is asked for at most 500 blocks a second."""
+"""The seconds that blocks take at most are so many for each worker: a scheduler then hands out 500 a second."""
 LAST_SECONDS = 0.25
 """Towards the end of a run blocks are shorter, so that all workers have some; none is made shorter than this."""
 SHARES = 2
@@ -29,6 +29,7 @@ class Part:
     factor : within which their planned cost is known.
     size : the number of cases of a block if it is set, None if it follows from the cost.
     begun : where some of them have begun.
+    number : of the next block.
     seconds : what a case has taken in the blocks so far, None before the first one.
     """
 
@@ -52,7 +53,7 @@ class Part:
         return len(self) * (self.whole.seconds_a_case if self.seconds is None else self.seconds)
 
     def cut(self, seconds: float) -> Block:
-        """Return a block of cases that take about so many seconds; a case that may end its process is with few."""
+        """Return the next block, of cases that take about so many seconds."""
         cost = self.factor * self.whole.seconds_a_case if self.seconds is None else self.seconds
         count = min(self.size or block_size(cost, self.nbytes, self.lanes, seconds), len(self))
         some = slice(self.first, self.first + count)
@@ -68,7 +69,7 @@ class Part:
         self.first, self.number = self.first + count, self.number + 1
         return block
 
-    def measured(self, report: BlockReport) -> None:
+    def learn(self, report: BlockReport) -> None:
         """Take account of the time of a block; later blocks count more, because the first ones load code."""
         if computed := sum(report.computed.values()):
             mean = report.seconds / computed
@@ -84,7 +85,7 @@ class Queue:
         self._waiting = deque(layout for layout in ordered if len(layout))
 
     @property
-    def parts(self) -> list[Block]:
+    def wholes(self) -> list[Block]:
         """All cases of each layout as one block, handed out or not."""
         return [layout.whole for layout in self._parts.values()]
 
@@ -101,6 +102,6 @@ class Queue:
             self._waiting.popleft()
         return block
 
-    def measured(self, block: Block, report: BlockReport) -> None:
+    def learn(self, block: Block, report: BlockReport) -> None:
         """Take account of the time of a block that is done."""
-        self._parts[block.dynamics, block.layout].measured(report)
+        self._parts[block.dynamics, block.layout].learn(report)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sweeplib.engine.cases import Case
 from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.execution.block_size import case_bytes
@@ -30,14 +29,14 @@ from sweeplib.engine.execution.queue import Part, Queue
 from sweeplib.engine.execution.work import Stored, Workload, by_cluster, by_processes
 from sweeplib.engine.storage.records.artefacts import cases_made_from
 from sweeplib.engine.storage.records.config_files import write_complete_config
-from sweeplib.engine.storage.records.files import read_json, write_json
+from sweeplib.engine.storage.records.files import read_json, write_changed, write_json
 from sweeplib.engine.storage.records.jobs import tell
 from sweeplib.engine.storage.records.locks import driver_lock, remove_block_locks
 from sweeplib.engine.storage.records.publish import check_publishing
 from sweeplib.engine.storage.records.readme import write_readme
 from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
 from sweeplib.engine.storage.store.earlier_store import convert
-from sweeplib.engine.storage.store.inventory import Inventory, cost_class, inventory
+from sweeplib.engine.storage.store.inventory import Inventory, inventory, order_of_work
 from sweeplib.engine.storage.store.other_stores import OtherCases, other_cases
 from sweeplib.engine.storage.store.outcomes import write_outcomes
 from sweeplib.engine.storage.store.run_store import RunStore
@@ -115,12 +114,11 @@ def run_sweep(
 
 
 def _record_numbers(sweep: Design, directory: Path, states: list["_State"]) -> None:
-    """Write the numbers of cases of a plan, unless they are those of the plan that was written last."""
+    """Write the numbers of cases of a plan, unless they and what they follow from are those that were written last."""
     before = (read_json(directory / "plan.done.json") or {}).get("cases", {})
     now = {state.store.dynamics: sum(state.wanted.counts().values()) for state in states}
     whole = {name: total for name in sweep.runs if (total := now.get(name, before.get(name))) is not None}
-    if whole != before:
-        write_json(directory / "plan.done.json", {"cases": whole, "made_from": cases_made_from(sweep)})
+    write_changed(directory / "plan.done.json", {"cases": whole, "made_from": cases_made_from(sweep)})
 
 
 @dataclass(frozen=True)
@@ -137,7 +135,7 @@ class _State:
     others: OtherCases
 
     def lacks_a_plan(self) -> bool:
-        """Return whether the written plan has not all layouts with cases to compute."""
+        """Return whether the written plan lacks a layout with cases to compute."""
         return bool(self.others.wanted.missing.keys() - self.plans.keys())
 
 
@@ -210,13 +208,9 @@ def _layout(sweep: Design, state: _State, name: str) -> LayoutPlan:
     """Return the plan of a layout with missing cases; without a written one its costs are guesses."""
     if name in state.plans:
         return state.plans[name]
-    work, size = _work(state.wanted.cases(state.wanted.missing[name][:1])[0]), cluster_of(sweep).block_size or 1
+    work = order_of_work(state.wanted.cases(state.wanted.missing[name][:1])[0])
+    size = cluster_of(sweep).block_size or 1
     return LayoutPlan(0, size, SECONDS_A_WORK_UNIT * work, 0, measured=False, factor=GUESSED)
-
-
-def _work(case: Case) -> float:
-    """Return the order of magnitude of the work of a case."""
-    return float(4.0 ** cost_class(case.simulator.work(case)))
 
 
 def _queue(sweep: Design, states: list[_State]) -> Queue:
@@ -224,10 +218,8 @@ def _queue(sweep: Design, states: list[_State]) -> Queue:
     return Queue(layout for state in states for layout in _parts(sweep, state))
 
 
-def _maps(states: list["_State"]) -> dict[str, CaseMap]:
+def _maps(states: list[_State]) -> dict[str, CaseMap]:
     """Return the map of the cases of each dynamics."""
-    from sweeplib.engine.execution.live.case_map import CaseMap
-
     return {state.store.dynamics: CaseMap(state.wanted) for state in states if state.todo}
 
 
@@ -243,10 +235,10 @@ def _parts(sweep: Design, state: _State) -> Iterator[Part]:
             len(missing),
             wanted=wanted,
             places=missing,
-            work=_work(case),
+            work=order_of_work(case),
             seconds_a_case=plan.seconds,
             measured=plan.measured,
-            # a planned cost is not measured only if the pilot ended its process
+            # every planned cost is measured, unless the pilot ended its process
             suspect=name in state.plans and not plan.measured,
             timeout=sweep.timeout,
             plugins=sweep.plugins,
@@ -272,7 +264,8 @@ def _ended(sweep: Design, state: _State, stored: Stored) -> DynamicsSummary:
         wanted = wanted.located(store)
     counts = wanted.counts()
     if counts["missing"]:
-        raise SweeplibError(f"{counts['missing']} cases of {store.dynamics} are still missing in {store.directory}")
+        problem = f"{counts['missing']} cases of {store.dynamics} are still missing in {store.directory}"
+        raise SweeplibError(f"{problem}; run again")
     remove_block_locks(store.directory, store.dynamics)
     write_outcomes(store, wanted)
     if store.merge():

@@ -1,6 +1,6 @@
 """The blocks of a run, computed by a cluster, or by processes of this machine if they are done before it starts."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from functools import partial
@@ -28,6 +28,8 @@ from sweeplib.errors import SweeplibError
 if TYPE_CHECKING:
     from distributed import Client
 
+MOST_DEATHS = 3
+"""How many processes a block may end: from the second on its cases run one by one, in processes of their own."""
 MOMENT = 1.0
 """Seconds in which cases may be listed without a word."""
 SECONDS_A_PROCESS = 0.25
@@ -62,16 +64,17 @@ def by_processes(work: Workload, seconds: float, workers: int | None, *, show: b
         progress.say(f"no cluster is started for {seconds:.1f} s of work")
         memory, module = cluster.worker_memory(workers), home_of(work.sweep.simulator)
         stored = Stored()
-        for block, report in computed_by_processes(queue, processes, memory, module):
-            progress.advance(block, report)
-            stored.add((block.dynamics, report.segment))
+        with closing(computed_by_processes(queue, processes, memory, module)) as done:
+            for block, report in done:
+                progress.advance(block, report)
+                stored.add((block.dynamics, report.segment))
     return stored
 
 
 def by_cluster(
     work: Workload, on: "Client | int | None", *, show: bool, lasting: "LastingCluster | None" = None
 ) -> Stored:
-    """Compute all blocks on a client's cluster, or on the sweep's with so many workers, which may be a lasting one.
+    """Compute all blocks on the cluster of a client, on a lasting one, or on the sweep's own with so many workers.
 
     The cases are listed while the cluster starts.
     """
@@ -126,14 +129,14 @@ def _listed(listing: "Future[Queue]", work: Workload, *, show: bool) -> Queue:
 
 def _workers(queue: Queue, client: "Client", expected: int | None) -> int:
     """Return the number of workers that share the work; 0 if it is not known, or if costs of cases are guessed."""
-    if not all(whole.measured for whole in queue.parts):
+    if not all(whole.measured for whole in queue.wholes):
         return 0
     return sum(client.nthreads().values()) if expected is None else expected
 
 
 def _progress(work: Workload, queue: Queue, workers: int, *, show: bool) -> AbstractContextManager[RunProgress]:
     """Return a context with the progress of all cases, which some workers share."""
-    return shown_progress(work.sweep.name, work.cases, queue.parts, workers, show=show)
+    return shown_progress(work.sweep.name, work.cases, queue.wholes, workers, show=show)
 
 
 def _probe(work: Workload) -> Probe:
@@ -148,11 +151,9 @@ def _say(progress: RunProgress, news: str) -> None:
     progress.say(news)
 
 
-MOST_DEATHS = 3
-"""How many processes a block may end: from the second on its cases run one by one, in processes of their own."""
-
-
-def computed_by_processes(queue: Queue, workers: int, memory: int, module: str) -> Iterator[tuple[Block, BlockReport]]:
+def computed_by_processes(
+    queue: Queue, workers: int, memory: int, module: str
+) -> Generator[tuple[Block, BlockReport], None, None]:
     """Yield each block of a queue with its report as it is done; `workers` processes may take `memory` bytes each.
 
     The processes import a module before their first block, that of the simulator.
@@ -163,7 +164,7 @@ def computed_by_processes(queue: Queue, workers: int, memory: int, module: str) 
     limits = Limits(memory=int(MEMORY_SHARE * memory))
     with ExitStack() as stack:
         for _ in range(workers):
-            idle.put(stack.enter_context(lent(queue.parts[0].plugins, module)))
+            idle.put(stack.enter_context(lent(queue.wholes[0].plugins, module)))
         pool = ThreadPoolExecutor(workers)
         stack.callback(pool.shutdown, wait=False, cancel_futures=True)
         running: dict[Future[BlockReport], Block] = {}
@@ -173,7 +174,7 @@ def computed_by_processes(queue: Queue, workers: int, memory: int, module: str) 
                 running[pool.submit(_report, block, idle, limits)] = block
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 block, report = running.pop(future), future.result()
-                queue.measured(block, report)
+                queue.learn(block, report)
                 yield block, report
 
 

@@ -64,12 +64,12 @@ def with_velocities(
     turns: Array,
     square: Array,
     matrix_of: Callable[[Array], Array] | None = None,
-    kept: Array | float = 1.0,
+    shrink: Array | float = 1.0,
 ) -> tuple[Array, ...]:
     """Q, M, N, S and U after a step of momentum β.
 
     moves : T Ψ^M (..., p, k) and T G (..., p, p). turns : T H (..., p, p). square : T² K (..., p, p).
-    matrix_of : of spectral steps, with 1 in place of T, the matrices (..., p, p) of U', and the part of W that is kept.
+    matrix_of : of spectral steps, with 1 in place of T, the matrices (..., p, p) of U', and the part of W that stays (`shrink`).
     """
     N, S, U = before
     N, X = beta * N + moves[0], beta * S.swapaxes(-1, -2) + moves[1]
@@ -77,9 +77,9 @@ def with_velocities(
     if matrix_of is None:
         return Q + X + X.swapaxes(-1, -2) + U, M + N, N, X.swapaxes(-1, -2) + U, U
     H = matrix_of(U)
-    across, along = kept * (H @ X), H @ U
-    Q = kept**2 * Q + across + across.swapaxes(-1, -2) + along @ H
-    return Q, kept * M + H @ N, N, kept * X.swapaxes(-1, -2) + along, U
+    across, along = shrink * (H @ X), H @ U
+    Q = shrink**2 * Q + across + across.swapaxes(-1, -2) + along @ H
+    return Q, shrink * M + H @ N, N, shrink * X.swapaxes(-1, -2) + along, U
 
 
 def spectral_matrices(rule: Rule, S: Array) -> Array:

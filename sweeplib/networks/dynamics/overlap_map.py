@@ -242,14 +242,14 @@ class OverlapMap(StepDynamics):
         T: Array,
         values: Array | float,
         means: tuple[Array, Array, tuple[Array, Array], Array],
-        kept: Array,
+        shrink: Array,
         Q: Array,
         M: Array,
         *of_rule: Array,
     ) -> tuple[Array, ...]:
         """Q, M and the velocities after a step of momentum, or a spectral one; of all inputs, or of each block of them.
 
-        means : Ψ^M, G and D over the eigenvalues `values`, and K. T, kept : numbers with the axes of these.
+        means : Ψ^M, G and D over the eigenvalues `values`, and K. T, shrink : numbers with the axes of these.
         """
         replicas, rule = self.replicas, self.replicas.rule
         (of_M, of_Q, (D, D_star), square), step = means, UPDATES[rule.update]
@@ -262,8 +262,8 @@ class OverlapMap(StepDynamics):
             return T * (matrices if self.by_block is None else matrices[:, None])
 
         turns = unit * values * (D @ before.S + D_star @ before.N.swapaxes(-1, -2))
-        given = (unit * values * of_M, unit * values * of_Q), turns, unit**2 * square
-        Q, M, *then = with_velocities(Q, M, before, beta, *given, matrix_of if step.spectrum else None, kept)
+        terms = (unit * values * of_M, unit * values * of_Q), turns, unit**2 * square
+        Q, M, *then = with_velocities(Q, M, before, beta, *terms, matrix_of if step.spectrum else None, shrink)
         return Q, M, *(then if step.has_velocities else ())
 
     def _rescaled(self, order: NDArray[np.intp], T: Array, square: Array, *of_rule: Array) -> tuple[Array, ...]:

@@ -38,7 +38,7 @@ class Mixing(NamedTuple):
 
     spectrum: Spectrum
     columns: Array
-    one: Array
+    unit: Array
 
 
 def batch_steps(count, step, batch_size, repeats, replica, rates, functions, exits):  # type: ignore[no-untyped-def]
@@ -162,7 +162,7 @@ def apply_spectrum(replica, rule, T, moves, work):  # type: ignore[no-untyped-de
                     replica.velocities[i, j] = moves[i, j]
                 columns[i, j - first] = moves[i, j]
         absorb_block(spectrum.R, 0, columns)
-    fill_spectral_matrix(rule, work.one, spectrum)
+    fill_spectral_matrix(rule, work.unit, spectrum)
     for j in range(d):
         for i in range(p):
             column[i], moves[i, j] = length * moves[i, j], 0.0

@@ -13,25 +13,36 @@ from typing import Any
 import numpy as np
 
 from sweeplib.engine.files.regular_files import IrregularFileError, file_bytes, refuse_irregular
-from sweeplib.engine.storage.records.files import CHECKSUM, damaged, digest, files_below, lost, read_lines, remove_files
+from sweeplib.engine.storage.records.files import (
+    CHECKSUM,
+    damaged,
+    digest,
+    files_below,
+    lost,
+    read_lines,
+    remove_empty,
+    remove_files,
+)
 from sweeplib.engine.storage.records.links import refuse_links
 from sweeplib.engine.storage.store.segment import Segment, counts_of, merged, write_content
 
 FOLDER = "runs.zarr"
 OWN = ("problem", "seed", "clock")
-_OWN_FILES = re.compile(r"([\w-]+/){0,2}(zarr\.json|c(/\d+)*)|[\w-]+/\w+/c(/\d+)*")
+CONVERTED = ".converted"
+_OWN_FILES = re.compile(r"([\w.-]+/(\w+/)?)?zarr\.json|[\w.-]+/\w+/c(/\d+)*")
+"""The files of layouts, by their paths in the folder of a dynamics: metadata and chunks."""
 
 
 class EarlierSegment(Segment):
     """The rows with a result of a block of an earlier run store."""
 
-    def __init__(self, layout: "_Layout", number: int, done: np.ndarray, task: dict[str, Any]) -> None:
+    def __init__(self, run: str, layout: "_Layout", number: int, done: np.ndarray, task: dict[str, Any]) -> None:
         self.path, self._layout, self._number, self._done = layout.path, layout, number, done
         words = np.ascontiguousarray(layout.rows("case_id", number)[done])
         self.ids, self.status = words.view("S16").ravel(), layout.rows("status", number)[done]
         self.layout, self.group, self.work = layout.path.name, layout.path.name.rpartition("_w")[0], layout.work
         self.shared, self.variables = layout.shared, layout.variables
-        about = {"layout": self.layout, "group": self.group, "work": self.work, "shared": self.shared}
+        about = {"run": run, "layout": self.layout, "group": self.group, "work": self.work, "shared": self.shared}
         self.header = {**about, "variables": self.variables, "computed": counts_of(self.status), **task}
 
     @property
@@ -49,7 +60,7 @@ class EarlierSegment(Segment):
         return self._layout.rows(variable, self._number)[self._done]
 
     def is_whole(self) -> bool:
-        """Return True: what is damaged there is not read."""
+        """Return True: damaged rows raise DamageError when they are read."""
         return True
 
 
@@ -143,7 +154,7 @@ def earlier_segments(directory: Path, dynamics: str) -> Iterator[EarlierSegment]
     for path in layouts:
         layout = _Layout(path)
         for number, done in layout.blocks():
-            yield EarlierSegment(layout, number, done, tasks.get(f"{path.name}/{number}", {}))
+            yield EarlierSegment(dynamics, layout, number, done, tasks.get(f"{path.name}/{number}", {}))
 
 
 def earlier_runs(directory: Path) -> list[str]:
@@ -171,12 +182,16 @@ def convert(directory: Path, dynamics: str) -> None:
     Killed at any time, everything is in one store or in both.
     """
     folder = directory / FOLDER / dynamics
-    if not has_earlier_store(directory, dynamics):
+    if not folder.is_dir():
         return
     refuse_links(directory, folder)
     for segment in earlier_segments(directory, dynamics):
         write_content(directory, dynamics, merged([segment]))
+    for layout in _layout_folders(directory, dynamics):
+        # from now on it is no layout, however much of it is deleted
+        layout.rename(layout.with_name(f"{layout.name}{CONVERTED}"))
     remove_files(directory, earlier_files(directory, dynamics))
+    remove_empty(folder)
     if not any((directory / FOLDER).glob("*/")):
         remove_files(directory, [directory / FOLDER / "zarr.json"])
 

@@ -1,8 +1,8 @@
 """The identities of a large sweep's cases, and where these are stored, in a file: both take seconds to find out.
 
-The file `inventory/<dynamics>.npz` is used only for the sweep that it was made for: it has a digest of its description,
-of identities at some points, and of the code of sweeplib. If it is lost, damaged or of another sweep, they are computed
-again. Positions are those in segments with some names, which never change: they hold as long as these are the segments.
+The file `inventory/<dynamics>.npz` holds a digest of the sweep's description, of identities at some points, and of the
+code of sweeplib, and is used only while all three are the same. Positions hold as long as the store has exactly the
+segments that are named in the file, which never change.
 """
 
 import hashlib
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 FEWEST = 20_000
 """The number of cases from which on they are remembered; fewer are computed as fast."""
-
-
 FOLDER = "inventory"
 _UNREADABLE = (OSError, ValueError, KeyError, BadZipFile, EOFError, zlib.error, NotImplementedError)
 """What reading a damaged file may raise."""
@@ -88,7 +86,7 @@ def is_whole(path: Path) -> bool:
 
 
 def is_of(path: Path, sweep: "Design") -> bool:
-    """Return whether a file has the identities of a sweep's present cases; those of others are not used."""
+    """Return whether a file has the identities of a sweep's present cases; any other file is not used."""
     try:
         with open_bytes(path) as opened, np.load(opened, allow_pickle=False) as file:
             return path.stem in sweep.runs and str(file["key"]) == _key(sweep, path.stem)

@@ -27,8 +27,13 @@ AT_ONCE = 4096
 
 
 def cost_class(work: float | np.ndarray) -> Any:
-    """Return floor(log4(work)), of one or of each of n, from the exponent's bits, so that all machines agree."""
+    """Return floor(log4(work)), at least 0, of one or of each of n, from the exponent's bits: all machines agree."""
     return np.maximum(0, np.frexp(work)[1] - 1) // 2
+
+
+def order_of_work(case: Case) -> float:
+    """Return the order of magnitude of the work of a case."""
+    return float(4.0 ** cost_class(case.simulator.work(case)))
 
 
 def layout_name(case: Case, work: float) -> str:
@@ -38,7 +43,7 @@ def layout_name(case: Case, work: float) -> str:
     """
     stored = case.simulator.variables(case).items()
     variables = [(name, variable.dims, variable.shape, str(variable.dtype)) for name, variable in stored]
-    shared = repr((case.shape, case.root_seed, case.pair_by, variables))
+    shared = repr((case.shape, case.recording.key, case.root_seed, case.pair_by, variables))
     digest = hashlib.blake2b(shared.encode(), digest_size=6).hexdigest()
     return f"{group_name(case.simulator.group(case))}_w{cost_class(work)}-{digest}"
 
@@ -108,7 +113,7 @@ class Inventory:
 
     def remember(self, store: RunStore) -> None:
         """Keep identities and positions in a file, for later inventories of the same sweep."""
-        if has_earlier_store(store.directory, self.dynamics):  # the next run converts it
+        if has_earlier_store(store.directory, self.dynamics) or store.leaves_out:  # the numbers of segments are others
             return
         cases = WantedCases(self.ids, self.flat, self.segment, self.row, self.status, store.names)
         write_identities(self.sweep, self.dynamics, store.directory, cases)
@@ -131,7 +136,7 @@ class Inventory:
     def missing(self) -> dict[str, np.ndarray]:
         """The places of the different cases that are missing, by their layout: cases of one shape and similar work.
 
-        The costliest are first.
+        Of each the costliest are first.
         """
         places = self.distinct[self.status[self.distinct] == Status.missing]
         if not len(places):
@@ -151,6 +156,7 @@ def inventory(sweep: "Design", dynamics: str, store: RunStore) -> Inventory:
     """Return the inventory of a sweep's cases of one dynamics."""
     cases, points = read_identities(sweep, dynamics, store.directory), None
     if cases is not None and cases.names == store.names:
+        store.pin()
         return Inventory(sweep, dynamics, *cases[:5])
     ids, flat = cases[:2] if cases is not None else (None, None)
     if ids is None or flat is None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sweeplib.engine.design.design import Design
 
 COMPUTE_ALL = "SWEEPLIB_COMPUTE_ALL"
-"""The environment variable with which a run takes nothing from other sweeps."""
+"""The environment variable with which a run takes nothing from other sweeps, or from its own other recordings."""
 FINAL = (Status.ok, Status.diverged)
 """How cases end by themselves; others may end in another way on another day, and are computed."""
 
@@ -173,7 +173,8 @@ class _Search:
                 if key not in self._needed:
                     self._needed[key] = _needed_variables(segment, self.wanted.sweep, recording)
             except (SweeplibError, OSError) as error:
-                self.unread.append(_unread_line(store.directory, store.dynamics, error))
+                line = _unread_line(store.directory, store.dynamics, error)
+                self.unread += [] if line in self.unread else [line]
                 continue
             here = np.isin(segment.status[rows], ends)
             if (needed := self._needed[key]) is not None and here.any():
@@ -191,7 +192,7 @@ def _stores_beside(store: RunStore, unread: list[str]) -> Iterator[RunStore]:
                 continue
             other = RunStore(folder, run, leave_out_damaged=True)
             unread += [_unread_line(folder, run, error) for error in other.damaged.values()]
-            for segments in other.by_layout().values():
+            for segments in other.alike():
                 _ = segments[0].recording
         except (SweeplibError, OSError) as error:
             unread.append(_unread_line(folder, run, error))
@@ -211,7 +212,7 @@ def _recordings(
 ) -> list[Any]:
     """Return the different recordings of segments that fit what is wanted, and are not the same, the longest first."""
     recordings: dict[Any, None] = {}
-    for segments in (segments for store in stores for segments in store.by_layout().values()):
+    for segments in (segments for store in stores for segments in store.alike()):
         earlier = segments[0].recording
         if earlier is not None and earlier != wanted and fits(earlier, wanted, kind_of(dynamics)):
             recordings[earlier] = None

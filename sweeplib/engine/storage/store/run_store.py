@@ -15,11 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sweeplib.engine.status import Status
+from sweeplib.engine.status import FAILURES, Status
 from sweeplib.engine.storage.records.files import DamageError, intact_json, partial
 from sweeplib.engine.storage.records.jobs import ended_cases, planned_cases
 from sweeplib.engine.storage.records.links import refuse_links
 from sweeplib.engine.storage.store.earlier_store import convert, earlier_runs, earlier_segments
+from sweeplib.engine.storage.store.origins import append_origin, taken_from
 from sweeplib.engine.storage.store.segment import (
     RUNS,
     SUFFIX,
@@ -38,7 +39,10 @@ SMALL, MANY = 2**20, 1000
 """Segments of fewer bytes are merged into larger ones once a dynamics has so many segments."""
 DIGITS = 32
 LISTING_SECONDS, BETWEEN_LISTINGS = 90.0, 0.5
-"""How long what a network file system remembers of a folder may last, and how often it is looked at."""
+"""Seconds for which a network file system may show an old listing, and seconds between two looks."""
+BEST_FIRST = (*(Status.ok, Status.diverged, Status.inaccurate, Status.timeout), *FAILURES, Status.missing)
+RANK = np.argsort(BEST_FIRST).astype(np.uint8)
+"""The place of each status among ends of a case, the best first: of failures nothing is known."""
 
 
 def is_segment(path: Path) -> bool:
@@ -58,11 +62,12 @@ def stored_dynamics(directory: Path) -> list[str]:
 
 
 def _is_of_run(directory: Path, name: str) -> bool:
-    """Return whether a folder of segments is that of a run of this name: by what it has ended, or by a segment."""
-    if intact_json(directory / f"{name}.done.json"):
+    """Return whether a folder of segments is that of a run of this name: by its end, what it took, or a segment."""
+    if intact_json(directory / f"{name}.done.json") or taken_from(directory, name):
         return True
-    with suppress(DamageError, OSError):
-        return any(Segment(path).header.get("run") == name for path in segment_paths(directory, name)[:1])
+    for path in segment_paths(directory, name):
+        with suppress(DamageError, OSError):
+            return bool(Segment(path).header.get("run") == name)
     return False
 
 
@@ -115,17 +120,31 @@ class RunStore:
         self.path = store_folder(directory, dynamics)
         self._leaves_out_damaged, self._leave_out = leave_out_damaged, leave_out
         self._damaged: dict[Path, DamageError] = {}
+        self._is_pinned = False
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether damaged segments, or some others, are left out."""
+        return self._leaves_out_damaged or bool(self._leave_out)
+
+    @cached_property
+    def _paths(self) -> list[Path]:
+        return [path for path in segment_paths(self.directory, self.dynamics) if path not in self._leave_out]
 
     @property
     def names(self) -> list[str]:
-        """The names of the segments, as they are listed now; none of an earlier store."""
-        return [path.stem for path in segment_paths(self.directory, self.dynamics) if path not in self._leave_out]
+        """The names of the segments, as they were listed first; none of an earlier store."""
+        return [path.stem for path in self._paths]
+
+    def pin(self) -> None:
+        """Let the segments be those that were listed: somebody knows positions by their numbers."""
+        self._is_pinned = True
 
     @cached_property
     def segments(self) -> list[Segment]:
         """The segments; DamageError for a damaged one, unless these are left out."""
         while (opened := self._opened()) is None:
-            pass
+            del self._paths
         return [*opened, *earlier_segments(self.directory, self.dynamics)]
 
     @property
@@ -137,23 +156,23 @@ class RunStore:
     def _opened(self) -> list[Segment] | None:
         """Return the segments; None if one has gone since it was listed: it was merged, or written again."""
         segments = []
-        for path in segment_paths(self.directory, self.dynamics):
+        for path in self._paths:
             try:
-                segments += [Segment(path)] if path not in self._leave_out else []
+                segments.append(Segment(path))
             except DamageError as error:
-                if not lexists(path):
+                if not lexists(path) and not self._is_pinned:
                     return None
                 if not self._leaves_out_damaged:
                     raise
                 self._damaged[path] = error
         return segments
 
-    def by_layout(self) -> dict[str, list[Segment]]:
-        """Return the segments of each layout."""
-        layouts: dict[str, list[Segment]] = {}
+    def alike(self) -> list[list[Segment]]:
+        """Return the segments in groups of one layout, which share all but their rows."""
+        groups: dict[tuple[str, str], list[Segment]] = {}
         for segment in self.segments:
-            layouts.setdefault(segment.layout, []).append(segment)
-        return layouts
+            groups.setdefault((segment.layout, repr(sorted(segment.shared.items()))), []).append(segment)
+        return list(groups.values())
 
     @property
     def ids(self) -> np.ndarray:
@@ -168,7 +187,7 @@ class RunStore:
         row = np.concatenate([np.empty(0, np.int32), *(np.arange(size, dtype=np.int32) for size in sizes)])
         status = np.concatenate([np.empty(0, np.uint8), *(segment.status for segment in self.segments)])
         every = words(np.concatenate([np.empty(0, "S16"), *(segment.ids for segment in self.segments)]))
-        order = np.lexsort((status, every[:, 0]))
+        order = np.lexsort((RANK[status], every[:, 0]))
         return _Catalogue(every[order], number[order], row[order], status[order])
 
     def locate(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -204,20 +223,24 @@ class RunStore:
     def wait_for(self, names: Iterable[str]) -> None:
         """Wait until segments that others have written are listed here: a network file system may remember a listing.
 
-        SweeplibError if they are not, after a minute.
+        SweeplibError if they are not after `LISTING_SECONDS`.
         """
-        lacking, until = set(names) - set(self.names), time.monotonic() + LISTING_SECONDS
+        self.path.mkdir(parents=True, exist_ok=True)  # it may not be seen here yet, either
+        lacking, until = set(names) - self._listed(), time.monotonic() + LISTING_SECONDS
         while lacking and time.monotonic() < until:
             # a change by this machine ends what it remembers of the folder
             beside = partial(self.path / "listing")
             beside.touch()
             beside.unlink()
             time.sleep(BETWEEN_LISTINGS)
-            lacking -= set(self.names)
+            lacking -= self._listed()
         if lacking:
             first = segment_path(self.directory, self.dynamics, min(lacking))
             problem = f"{len(lacking)} files of workers are not seen here, such as {first}"
             raise SweeplibError(f"{problem}; on a slow network file system, run again: they are not lost")
+
+    def _listed(self) -> set[str]:
+        return {path.stem for path in segment_paths(self.directory, self.dynamics)}
 
     def refreshed(self) -> "RunStore":
         """Return the current store on disk."""
@@ -228,18 +251,25 @@ class RunStore:
         convert(self.directory, self.dynamics)
         refuse_links(self.directory, self.path)
         forgotten = {whole(identity) for identity in ids.tolist()}
+        origins = taken_from(self.directory, self.dynamics)
         for segment in self.refreshed().segments:
             stays = np.array([whole(identity) not in forgotten for identity in segment.ids.tolist()], bool)
             if not stays.all():
                 if stays.any():
-                    write_content(self.directory, self.dynamics, merged([segment], stays))
+                    path = write_content(self.directory, self.dynamics, merged([segment], stays))
+                    if folder := origins.get(segment.name):
+                        append_origin(self.directory, self.dynamics, path.stem, folder, int(stays.sum()))
                 segment.path.unlink()
 
     def merge(self) -> bool:
-        """Write small segments of a layout as one if there are many; return whether any were. Only for the driver."""
+        """Write small segments that were computed here as one if there are many; return whether any were.
+
+        Only for the driver.
+        """
         if len(self.names) < MANY:
             return False
-        groups = [group for segments in self.by_layout().values() for group in _small_groups(segments)]
+        origins = taken_from(self.directory, self.dynamics)
+        groups = [group for segments in self.alike() for group in _small_groups(segments, origins)]
         for group in groups:
             write_content(self.directory, self.dynamics, merged(group))
             for segment in group:
@@ -247,11 +277,11 @@ class RunStore:
         return bool(groups)
 
 
-def _small_groups(segments: list[Segment]) -> Iterator[list[Segment]]:
-    """Yield groups of small segments of a layout which together are no longer small."""
+def _small_groups(segments: list[Segment], others: Collection[str]) -> Iterator[list[Segment]]:
+    """Yield groups of small segments, but for those with the names of `others`, which together are no longer small."""
     group, size = list[Segment](), 0
     for segment in segments:
-        if (length := segment.path.stat().st_size) < SMALL:
+        if segment.name not in others and (length := segment.path.stat().st_size) < SMALL:
             group, size = [*group, segment], size + length
             if size >= SMALL:
                 yield group

@@ -3,8 +3,8 @@
     runs/sgd/0f3c5b1e...a2.npz
 
 A segment is there with all its rows or not at all. A killed writer leaves a temporary file; a damaged segment is one
-whose bytes do not give its name. Two writers of one case leave two segments with the same numbers, of which either
-serves. `numpy.load` reads it: `case_id` (n,), `status` (n,), `seed` (n,), `clock` (n,), every recorded variable
+whose bytes do not give its name. Two writers of one case leave two segments, with the same numbers if both ended by
+themselves. `numpy.load` reads it: `case_id` (n,), `status` (n,), `seed` (n,), `clock` (n,), every recorded variable
 (n, ...), and `problem` (n,), the places of texts in `problems.json`. `header.json` has what the rows share, and who
 computed them. Every part has a checksum, so that a changed bit is never read as another value.
 """
@@ -52,8 +52,8 @@ class Segment:
     status (n,) : how the cases ended; no case is missing.
     header : `run`, the name of the run; `layout`, that of what its rows have in common; `group`, that of their group in
         a dataset; `work`, the order of magnitude of the work of a case; `shared`, the fields that all cases share;
-        `variables`, with their dims, shapes, types and labels; `computed`, `seconds`, `workers` and `processors` of the
-        task.
+        `variables`, with their dims, shapes, types and labels; of the task how many cases ended how (`computed`), its
+        `seconds`, `workers` and `processors`, and how many cases went on from earlier runs (`begun`).
     """
 
     def __init__(self, path: Path) -> None:
@@ -64,7 +64,7 @@ class Segment:
             self.layout, self.group, self.work = (self.header[name] for name in ("layout", "group", "work"))
             self.shared, self.variables = self.header["shared"], self.header["variables"]
             if len(self.ids) != len(self.status):
-                raise ValueError("rows")
+                raise ValueError("rows")  # `_parts` makes a DamageError of it
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -152,7 +152,13 @@ def write_segment(
 
     `columns` are `case_id`, `status`, those of `Simulator.index`, and the `variables`.
     """
-    described = {
+    whole = {**header, "run": dynamics, "variables": described_variables(variables)}
+    return write_content(directory, dynamics, segment_bytes(whole, columns))
+
+
+def described_variables(variables: Mapping[str, Variable]) -> dict[str, dict[str, Any]]:
+    """Return what a header says of variables."""
+    return {
         name: {
             "dims": list(variable.dims),
             "shape": list(variable.shape),
@@ -161,9 +167,6 @@ def write_segment(
         }
         for name, variable in variables.items()
     }
-    return write_content(
-        directory, dynamics, segment_bytes({**header, "run": dynamics, "variables": described}, columns)
-    )
 
 
 def write_content(directory: Path, dynamics: str, content: bytes) -> Path:
@@ -216,11 +219,13 @@ def merged(segments: Sequence[Segment], rows: slice | np.ndarray = slice(None)) 
     columns = {name: np.concatenate([columns[name] for columns in every])[rows] for name in every[0]}
     columns |= {name: np.concatenate([some.data(name) for some in segments])[rows] for name in first.variables}
     headers = [segment.header for segment in segments]
+    part_of_rows = len(columns["status"]) / sum(map(len, segments))
     workers = dict.fromkeys(worker for header in headers for worker in header.get("workers", ()))
     processors = dict.fromkeys(name for segment in segments for name in segment.processors)
     together = {
         "computed": counts_of(columns["status"]),
-        "seconds": sum(header.get("seconds", 0.0) for header in headers),
+        "seconds": part_of_rows * sum(header.get("seconds", 0.0) for header in headers),
+        "begun": sum(header.get("begun", 0) for header in headers),
         "workers": list(workers),
         "processors": list(processors),
     }

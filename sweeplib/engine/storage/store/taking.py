@@ -1,4 +1,4 @@
-"""Cases that other run stores have, taken into a sweep's own: by links to their segments, or as segments of some rows."""
+"""Cases that other run stores have, taken into one's own: by links to their segments, or as segments of some rows."""
 
 from collections.abc import Callable
 from pathlib import Path

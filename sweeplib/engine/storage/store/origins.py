@@ -1,0 +1,35 @@
+"""Origins: from which sweeps the segments of a store were taken, `journal/<dynamics>.taken.jsonl`.
+
+A line has the name of a segment, the folder of the sweep, and the number of cases that were wanted of it. A segment
+does not say it itself: where it is a link, it is that of the other sweep.
+"""
+
+from collections import Counter
+from pathlib import Path
+
+from sweeplib.engine.storage.records.files import append_line, read_lines
+from sweeplib.engine.storage.store.segment import segment_path
+
+
+def append_origin(directory: Path, dynamics: str, name: str, folder: str, cases: int) -> None:
+    """Append that a segment was taken, or is about to be, from the sweep in a folder."""
+    append_line(_journal(directory, dynamics), {"segment": name, "from": folder, "cases": cases})
+
+
+def taken_from(directory: Path, dynamics: str) -> dict[str, str]:
+    """Return from which sweep each segment was taken, by its name; those that are not there were computed."""
+    return {str(line["segment"]): str(line["from"]) for line in read_lines(_journal(directory, dynamics))}
+
+
+def taken_cases(directory: Path, dynamics: str) -> Counter[str]:
+    """Return the number of cases that were taken from each other sweep, by its name."""
+    lines = {line["segment"]: line for line in read_lines(_journal(directory, dynamics))}
+    counts = Counter[str]()
+    for name, line in lines.items():
+        if segment_path(directory, dynamics, name).exists():
+            counts[str(line["from"])] += int(line["cases"])
+    return counts
+
+
+def _journal(directory: Path, dynamics: str) -> Path:
+    return directory / "journal" / f"{dynamics}.taken.jsonl"
