@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from struct import unpack_from
 from typing import Any
 from zipfile import ZipFile
 
@@ -210,9 +211,9 @@ def test_a_segment_whose_numbers_are_damaged_is_computed_and_named(
 def damage_of(path: Path, part: str) -> None:
     """Flip a bit in a part of a segment."""
     with ZipFile(path) as file:
-        place = file.getinfo(part).header_offset + 30 + len(part) + 10
+        header = file.getinfo(part).header_offset
     content = bytearray(path.read_bytes())
-    content[place] ^= 4
+    content[header + 30 + sum(unpack_from("<HH", content, header + 26)) + 10] ^= 4  # after the name and more
     path.write_bytes(content)
 
 

@@ -69,7 +69,8 @@ def with_velocities(
     """Q, M, N, S and U after a step of momentum β.
 
     moves : T Ψ^M (..., p, k) and T G (..., p, p). turns : T H (..., p, p). square : T² K (..., p, p).
-    matrix_of : of spectral steps, with 1 in place of T, the matrices (..., p, p) of U', and the part of W that stays (`shrink`).
+    matrix_of : of spectral steps, with 1 in place of T, the matrices (..., p, p) of U'.
+    shrink : the part of W that stays.
     """
     N, S, U = before
     N, X = beta * N + moves[0], beta * S.swapaxes(-1, -2) + moves[1]
