@@ -17,7 +17,7 @@ from benchmarks.timing import Benchmark
 from sweeplib.engine.execution import dispatch
 from sweeplib.engine.execution.blocks import Block, BlockReport
 from sweeplib.engine.execution.dispatch import dispatched
-from sweeplib.engine.execution.queue import Part, Queue
+from sweeplib.engine.execution.queue import LayoutCases, Queue
 from sweeplib.engine.storage.store.inventory import Inventory, inventory
 from sweeplib.engine.storage.store.run_store import RunStore
 
@@ -39,7 +39,7 @@ def queue(count: int, size: int | None = None) -> Queue:
     """Return so many cases without work, in blocks of a size or as they are cut by time."""
     wanted = _wanted(count)
     whole = Block("/results/many", DYNAMICS, "p1_k1_w5", count, wanted=wanted, places=np.arange(count))
-    return Queue([Part(whole, wanted.ids, size=size)])
+    return Queue([LayoutCases(whole, wanted.ids, size=size)])
 
 
 def done(block: Block) -> BlockReport:

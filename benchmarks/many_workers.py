@@ -19,7 +19,7 @@ from benchmarks.dispatch import SIZE, done, queue
 from sweeplib.engine.execution import dispatch
 from sweeplib.engine.execution.blocks import Block, BlockReport
 from sweeplib.engine.execution.dispatch import FEWEST_TASKS, MOST_TASKS, TASKS_A_THREAD, TaskReport, dispatched
-from sweeplib.engine.execution.queue import Part, Queue
+from sweeplib.engine.execution.queue import LayoutCases, Queue
 from sweeplib.functions.cases import FunctionCases
 
 MEASURED = 3000
@@ -63,7 +63,7 @@ def cases_of(count: int, seconds: float) -> Queue:
     whole = Block(
         "", "ode", "p1", count, places=np.arange(count), sent=FunctionCases({}, count), seconds_a_case=seconds
     )
-    return Queue([Part(whole, np.zeros(count, "S16"))])
+    return Queue([LayoutCases(whole, np.zeros(count, "S16"))])
 
 
 def simulated(workers: int, seconds: float, count: int, cost: float) -> tuple[float, ...]:

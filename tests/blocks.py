@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sweeplib.engine.execution.blocks import Block
-from sweeplib.engine.execution.queue import Part, Queue
+from sweeplib.engine.execution.queue import LayoutCases, Queue
 from sweeplib.functions.cases import FunctionCases
 
 
@@ -15,10 +15,12 @@ def block_of(count: int, dynamics: str = "ode", layout: str = "p1", number: int 
     return Block("", dynamics, layout, count, number, places=places, sent=cases, **fields)
 
 
-def part_of(count: int, layout: str = "p1", *, seconds: float = 1.0, suspect: bool = False, **fields: Any) -> Part:
+def part_of(
+    count: int, layout: str = "p1", *, seconds: float = 1.0, suspect: bool = False, **fields: Any
+) -> LayoutCases:
     """Return a layout of so many cases, which take so many seconds each."""
     whole = block_of(count, layout=layout, seconds_a_case=seconds, suspect=suspect)
-    return Part(whole, np.arange(count).astype("S16"), **fields)
+    return LayoutCases(whole, np.arange(count).astype("S16"), **fields)
 
 
 def queue_of(count: int, **fields: Any) -> Queue:

@@ -16,7 +16,7 @@ def regime_samples(ds: xr.Dataset, max_lost: float = MOST_LOST) -> xr.Dataset:
     """Return, per seed and point, `excess` R_SGD − R_GF, `fall` R(0) − R_GF, and `growth` of log tr Q_SGD/tr Q_ODE.
 
     All are at the last recorded time. They are NaN for all seeds where more than the fraction `max_lost` of the runs
-    made has no value there, for example because they diverged, timed out or became inaccurate; `seeds_lost` is the
+    has no value there, for example because they diverged, timed out or became inaccurate; `seeds_lost` is the
     number of these runs per point. Where the ODE was run for no seed of a point, `growth` is that of SGD alone, which
     includes the spread of the starts.
     """

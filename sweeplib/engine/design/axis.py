@@ -86,8 +86,9 @@ def places_in(column: Sequence[Any], name: str, wanted: Iterable[Any]) -> list[l
     """Return the indices of each value in the `column` of an axis, numbers to 12 digits; InputError if one has none."""
     places: dict[Any, list[int]] = {}
     for place, value in enumerate(column):
+        # True equals 1, and is another value
         places.setdefault((isinstance(value, bool), value), []).append(place)
-    numbers = [value for value in places if _are_numbers(value[1:])]
+    numbers = [key for key in places if _are_numbers(key[1:])]
     numbers.sort(key=itemgetter(1))
     return [
         (places.get((isinstance(value, bool), value)) if isinstance(value, _SCALARS) else None)

@@ -21,7 +21,7 @@ SHARES = 2
 
 
 @dataclass
-class Part:
+class LayoutCases:
     """The missing cases of a layout: `whole` has all of them, those from `first` on are not handed out yet.
 
     ids (n,) : the identities of all.
@@ -79,15 +79,15 @@ class Part:
 class Queue:
     """The cases of a run that are not handed out yet; its length is their number. The costliest are first."""
 
-    def __init__(self, parts: Iterable[Part]) -> None:
-        ordered = sorted(parts, key=lambda layout: -layout.whole.seconds_a_case)
-        self._parts = {(layout.whole.dynamics, layout.whole.layout): layout for layout in ordered}
+    def __init__(self, layouts: Iterable[LayoutCases]) -> None:
+        ordered = sorted(layouts, key=lambda layout: -layout.whole.seconds_a_case)
+        self._layouts = {(layout.whole.dynamics, layout.whole.layout): layout for layout in ordered}
         self._waiting = deque(layout for layout in ordered if len(layout))
 
     @property
     def wholes(self) -> list[Block]:
         """All cases of each layout as one block, handed out or not."""
-        return [layout.whole for layout in self._parts.values()]
+        return [layout.whole for layout in self._layouts.values()]
 
     def __len__(self) -> int:
         return sum(map(len, self._waiting))
@@ -104,4 +104,4 @@ class Queue:
 
     def learn(self, block: Block, report: BlockReport) -> None:
         """Take account of the time of a block that is done."""
-        self._parts[block.dynamics, block.layout].learn(report)
+        self._layouts[block.dynamics, block.layout].learn(report)

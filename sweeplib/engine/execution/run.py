@@ -25,7 +25,7 @@ from sweeplib.engine.execution.plan import (
     planned_layouts,
     write_plan,
 )
-from sweeplib.engine.execution.queue import Part, Queue
+from sweeplib.engine.execution.queue import LayoutCases, Queue
 from sweeplib.engine.execution.work import Stored, Workload, by_cluster, by_processes
 from sweeplib.engine.storage.records.artefacts import cases_made_from
 from sweeplib.engine.storage.records.config_files import write_complete_config
@@ -215,7 +215,7 @@ def _layout(sweep: Design, state: _State, name: str) -> LayoutPlan:
 
 def _queue(sweep: Design, states: list[_State]) -> Queue:
     """Return the missing cases of all dynamics."""
-    return Queue(layout for state in states for layout in _parts(sweep, state))
+    return Queue(layout for state in states for layout in _layouts(sweep, state))
 
 
 def _maps(states: list[_State]) -> dict[str, CaseMap]:
@@ -223,7 +223,7 @@ def _maps(states: list[_State]) -> dict[str, CaseMap]:
     return {state.store.dynamics: CaseMap(state.wanted) for state in states if state.todo}
 
 
-def _parts(sweep: Design, state: _State) -> Iterator[Part]:
+def _layouts(sweep: Design, state: _State) -> Iterator[LayoutCases]:
     """Yield the missing cases of a dynamics by their layouts."""
     wanted, directory = state.wanted, str(state.store.directory.resolve())
     for name, missing in wanted.missing.items():
@@ -245,7 +245,7 @@ def _parts(sweep: Design, state: _State) -> Iterator[Part]:
             checkpoints=_checkpoints(sweep, state.store),
         )
         lanes, size = case.simulator.lanes(case), cluster_of(sweep).block_size
-        yield Part(whole, wanted.ids[missing], lanes, case_bytes(case), plan.factor, size, state.others.begun)
+        yield LayoutCases(whole, wanted.ids[missing], lanes, case_bytes(case), plan.factor, size, state.others.begun)
 
 
 def _checkpoints(sweep: Design, store: RunStore) -> CheckpointFolder | None:

@@ -102,7 +102,7 @@ class MeanSystem(StiffSystem):
         return np.concatenate([mean, np.zeros(len(self._triangle[0]))])
 
     def ensemble(self, state: Array) -> Ensemble:
-        """The ensemble of a state."""
+        """Return the ensemble around the mean that a state has: its covariance is the state's spread times T."""
         mean, spread = self._split(state)
         return ensemble(mean, self._step_time * spread)
 

@@ -155,6 +155,7 @@ class SweepNews(SchedulerPlugin):
 
 def changed(cells: np.ndarray, status: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the places in a raveled map that change where cases have ended, and by how much."""
+    # `Status.missing` is 0: the place of the missing cases of a cell is the first of the cell
     places = cells.astype(np.int64) * len(Status)
     changes, counts = np.unique(np.concatenate([places + status, places]), return_counts=True)
     return changes, np.where(changes % len(Status) == Status.missing, -counts, counts)

@@ -80,7 +80,7 @@ def leap_exponent(formula: Formula) -> int | None:
 
 
 def _agreed(formula: Formula, exponent: Callable[[frozenset[Term]], int]) -> int | None:
-    """The exponent of the terms, if those that may be zero do not change it."""
+    """Return the exponent of the terms, if it is the same with and without those that may be zero; None otherwise."""
     exponents = {exponent(choice) if choice else None for choice in terms(formula)}
     return exponents.pop() if len(exponents) == 1 else None
 
@@ -158,6 +158,7 @@ def _expanded(formula: Formula, k: int) -> _Products:
 
 
 def _sum(sums: Sequence[_Products]) -> _Products:
+    """Return the sum of sums of products, each with its factor and the size of what it was added up from."""
     total: _Products = {}
     for product, (factor, size) in itertools.chain(*(summand.items() for summand in sums)):
         before = total.get(product, (0.0, 0.0))
