@@ -51,6 +51,8 @@ NAMES = (
     *("round", "runs", "seed", "simulator", "status", "zip"),
 )
 """Names with a meaning of their own in datasets and configs."""
+STORED = {"case_id", "problem"}
+"""Names of columns of the run store that arguments may have, and results not."""
 Real = Annotated[float, pydantic.Field(allow_inf_nan=False)]
 Number = int | Real
 
@@ -156,8 +158,9 @@ class Function:
         if not self.results:
             expected = '@simulator(energy="J"), the names of the results with their units'
             raise InputError(f"{self.name} has no results", expected=expected)
+        reserved = {*NAMES, *self.results.keys() & STORED}
         for name in (*self.arguments, *self.results, *(dim for result in self.results.values() for dim in result.dims)):
-            if not name.isidentifier() or name in NAMES:
+            if not name.isidentifier() or name in reserved:
                 raise InputError(f"{self.name}: this name has another meaning", value=name, expected="another name")
         for name, result in self.results.items():
             if name in self.arguments:

@@ -159,8 +159,9 @@ def test_lost_files_are_repaired_with_no_other_case_computed(done: Done) -> None
     lost(done.directory / "analysis" / "exit_times.zarr" / "zarr.json")
     status, said = done.told("verify", "--repair", "--sample", "0")
     assert (status, said.count("repaired: ")) == (1, 4)
-    earlier = [segment.header["seconds"] for segment in segments]  # of segments that were written again, too
-    computed = [segment for segment in done.segments if segment.header["seconds"] not in earlier]
+    # a segment that is written again without some rows has the seconds of the others
+    earlier = [pytest.approx(segment.header["seconds"] / len(segment)) for segment in segments]
+    computed = [segment for segment in done.segments if segment.header["seconds"] / len(segment) not in earlier]
     others = [segment for place, segment in enumerate(segments) if place not in (0, 3)]
     failed_there = sum(int((segment.status == Status.failed).sum()) for segment in others)
     assert sum(map(len, computed)) == len(segments[0]) + len(segments[3]) + failed_there

@@ -327,6 +327,24 @@ def test_what_changes_after_it_was_found_is_computed(
     assert version(second, tmp_path) == alone(second, tmp_path)
 
 
+def test_what_was_made_missing_is_computed_and_taken_from_nobody(tmp_path: Path) -> None:
+    """As by `retry`; a segment of the other sweep that has more than is missing here is not linked as a whole."""
+    ran(sweep_of("a"), tmp_path)
+    second = sweep_of("b")
+    assert ran(second, tmp_path) == {"sgd_chain": 0}
+    store = RunStore(tmp_path / "b", "sgd_chain")
+    store.forget(store.ids[:3])
+    assert planned(second, tmp_path) == (3, {}, 27)
+    assert ran(second, tmp_path) == {"sgd_chain": 3}
+    lost = RunStore(tmp_path / "b", "sgd_chain")
+    fewer = min(lost.segments, key=len)
+    fewer.path.unlink()
+    assert ran(second, tmp_path)["sgd_chain"] <= len(fewer)
+    store = RunStore(tmp_path / "b", "sgd_chain")
+    assert sum(map(len, store.segments)) == len(store.ids) == 30
+    assert version(second, tmp_path) == alone(second, tmp_path)
+
+
 def test_a_sweep_can_be_told_to_compute_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran(sweep_of("a", GAMMAS[:1], 1), tmp_path)
     monkeypatch.setenv(COMPUTE_ALL, "1")

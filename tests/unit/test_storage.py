@@ -24,6 +24,7 @@ from sweeplib.engine.storage.store.segment import (
     write_content,
     write_segment,
 )
+from sweeplib.errors import SweeplibError
 from sweeplib.networks.observables import OBSERVABLES
 from sweeplib.networks.problem import Problem
 from sweeplib.networks.rows import cases_of, index_of, shared_fields
@@ -237,3 +238,10 @@ def test_a_store_is_opened_while_segments_are_merged(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(Segment, "__init__", late)
     assert list(map(len, RunStore(tmp_path, "calm").segments)) == [3]
+
+
+def test_a_variable_of_the_name_of_a_column_is_refused(tmp_path: Path) -> None:
+    [case] = cases(1)
+    variables = {"problem": case.simulator.variables(case)["end_steps"]}
+    with pytest.raises(SweeplibError, match="problem: a variable has the name of a column of the run store"):
+        write_segment(tmp_path, "calm", {}, variables, {})

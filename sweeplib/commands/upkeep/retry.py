@@ -74,5 +74,7 @@ def _reset(sweep: Design, dynamics: str, directory: Path, names: Collection[str]
 def _forget_damaged(sweep: Design, dynamics: str, directory: Path) -> int:
     """Delete damaged segments; return how many cases the next run computes if there were any."""
     damaged = damaged_segments(directory, dynamics)
+    if folder := next(filter(Path.is_dir, damaged), None):
+        raise InputError("a folder is in the place of a file", file=folder, expected="nothing there: move it away")
     remove_files(directory, list(damaged))
     return inventory(sweep, dynamics, RunStore(directory, dynamics)).counts()["missing"] if damaged else 0

@@ -25,6 +25,7 @@ from sweeplib.engine.storage.store.examination import damaged_segments
 from sweeplib.engine.storage.store.inventory import inventory
 from sweeplib.engine.storage.store.outcomes import cases_without_reason, outcomes_path, outcomes_table, reasons_path
 from sweeplib.engine.storage.store.run_store import RunStore, segment_paths
+from sweeplib.engine.storage.store.segment import MOVE_AWAY
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,9 @@ class StoredCases:
     def findings(self) -> Iterator[Finding]:
         """Yield all that is damaged or lost."""
         for path, ids in self.damaged.items():
+            if path.is_dir():
+                yield Finding(path, DAMAGED, Remedy.refused, self.dynamics, why=MOVE_AWAY)
+                continue
             words = self.described(tuple(ids.tolist())) if len(ids) else "cases that cannot be read"
             yield Finding(path, DAMAGED, Remedy.cases, self.dynamics, cases=tuple(ids.tolist()), words=words)
         yield from self._lost_cases()
@@ -95,7 +99,7 @@ class StoredCases:
         """Make the cases missing that `findings` are damaged; return whether the sweep's have to be computed again."""
         of_run = [finding for finding in findings if finding.section == self.dynamics]
         again = [finding for finding in of_run if finding.remedy is Remedy.cases]
-        remove_files(self.directory, list(self.damaged))
+        remove_files(self.directory, [path for path in self.damaged if not path.is_dir()])
         if (path := reasons_path(self.directory, self.dynamics)) in {finding.path for finding in of_run}:
             drop_damaged_lines(path)
         # those of damaged segments are gone with these

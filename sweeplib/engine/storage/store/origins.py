@@ -1,10 +1,13 @@
-"""Origins: from which sweeps the segments of a store were taken, `journal/<dynamics>.taken.jsonl`.
+"""Origins: from which sweeps the segments of a store were taken, and which cases are to be computed here.
 
-A line has the name of a segment, the folder of the sweep, and the number of cases that were wanted of it. A segment
-does not say it itself: where it is a link, it is that of the other sweep.
+`journal/<dynamics>.taken.jsonl` has a line for each segment that was taken: its name, the folder of the sweep, and the
+number of cases that were wanted of it. A segment does not say it itself: where it is a link, it is that of the other
+sweep. `journal/<dynamics>.forgotten.jsonl` has the identities of cases that were made missing here, by `retry` or a
+repair: to take what another sweep has of them would undo that.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 from sweeplib.engine.storage.records.files import append_line, read_lines
@@ -29,6 +32,21 @@ def taken_cases(directory: Path, dynamics: str) -> Counter[str]:
         if segment_path(directory, dynamics, name).exists():
             counts[str(line["from"])] += int(line["cases"])
     return counts
+
+
+def append_forgotten(directory: Path, dynamics: str, identities: Iterable[bytes]) -> None:
+    """Append the identities of cases that were made missing."""
+    append_line(_forgotten(directory, dynamics), {"cases": [identity.hex() for identity in identities]})
+
+
+def forgotten_cases(directory: Path, dynamics: str) -> set[bytes]:
+    """Return the identities of the cases that were made missing."""
+    lines = read_lines(_forgotten(directory, dynamics))
+    return {bytes.fromhex(identity) for line in lines for identity in line["cases"]}
+
+
+def _forgotten(directory: Path, dynamics: str) -> Path:
+    return directory / "journal" / f"{dynamics}.forgotten.jsonl"
 
 
 def _journal(directory: Path, dynamics: str) -> Path:

@@ -22,7 +22,8 @@ from sweeplib.engine.status import Status
 from sweeplib.engine.storage.store.earlier_store import FOLDER as EARLIER
 from sweeplib.engine.storage.store.earlier_store import EarlierSegment
 from sweeplib.engine.storage.store.inventory import Inventory, identities_of_cases
-from sweeplib.engine.storage.store.run_store import RunStore, by_segment, first_places
+from sweeplib.engine.storage.store.origins import forgotten_cases
+from sweeplib.engine.storage.store.run_store import RunStore, by_segment, first_places, whole
 from sweeplib.engine.storage.store.segment import Segment
 from sweeplib.engine.variable import END_STATE
 from sweeplib.errors import SweeplibError
@@ -113,8 +114,14 @@ def _counts(places: Places, wanted: Inventory, key: Callable[[Source], str]) -> 
 
 
 def other_cases(wanted: Inventory, store: RunStore) -> OtherCases:
-    """Return where the missing cases of an inventory are, other than in their place in its own store."""
+    """Return where the missing cases of an inventory are, other than in their place in its own store.
+
+    Those that were made missing, as by `retry`, are to be computed.
+    """
     missing = np.flatnonzero(wanted.status == Status.missing)
+    if forgotten := forgotten_cases(store.directory, store.dynamics):
+        identities = map(whole, wanted.ids[missing].tolist())
+        missing = missing[np.array([identity not in forgotten for identity in identities], bool)]
     if not len(missing) or os.environ.get(COMPUTE_ALL):
         return OtherCases(wanted)
     unread: list[str] = []

@@ -20,7 +20,7 @@ from sweeplib.engine.storage.records.files import DamageError, intact_json, part
 from sweeplib.engine.storage.records.jobs import ended_cases, planned_cases
 from sweeplib.engine.storage.records.links import refuse_links
 from sweeplib.engine.storage.store.earlier_store import convert, earlier_runs, earlier_segments
-from sweeplib.engine.storage.store.origins import append_origin, taken_from
+from sweeplib.engine.storage.store.origins import append_forgotten, append_origin, taken_from
 from sweeplib.engine.storage.store.segment import (
     RUNS,
     SUFFIX,
@@ -251,6 +251,7 @@ class RunStore:
         convert(self.directory, self.dynamics)
         refuse_links(self.directory, self.path)
         forgotten = {whole(identity) for identity in ids.tolist()}
+        append_forgotten(self.directory, self.dynamics, sorted(forgotten))
         origins = taken_from(self.directory, self.dynamics)
         for segment in self.refreshed().segments:
             stays = np.array([whole(identity) not in forgotten for identity in segment.ids.tolist()], bool)

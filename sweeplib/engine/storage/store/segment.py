@@ -30,9 +30,13 @@ from sweeplib.engine.status import Status
 from sweeplib.engine.storage.records.files import damaged, digest, lost, write_bytes
 from sweeplib.engine.storage.records.links import refuse_links
 from sweeplib.engine.variable import Variable
+from sweeplib.errors import SweeplibError
 
 RUNS, SUFFIX = "runs", ".npz"
+INDEX = {"case_id", "status", "problem", "seed", "clock"}
+"""The columns beside the variables."""
 HEADER, PROBLEMS = "header.json", "problems.json"
+MOVE_AWAY = "a folder is in its place: move it away"
 RETRY = "`sweeplib retry CONFIG damaged` lets the next run compute its cases again"
 EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The time in every segment, so that the same content has the same bytes."""
@@ -131,7 +135,7 @@ class Segment:
         except (OSError, *UNREADABLE) as error:
             # an error without a number is of a decompressor, any other one of the disk or of permissions
             if isinstance(error, UNREADABLE) or error.errno is None:
-                raise damaged(self.path, RETRY) from None
+                raise damaged(self.path, MOVE_AWAY if self.path.is_dir() else RETRY) from None
             raise
 
 
@@ -152,6 +156,8 @@ def write_segment(
 
     `columns` are `case_id`, `status`, those of `Simulator.index`, and the `variables`.
     """
+    if clashing := INDEX & variables.keys():
+        raise SweeplibError(f"{', '.join(sorted(clashing))}: a variable has the name of a column of the run store")
     whole = {**header, "run": dynamics, "variables": described_variables(variables)}
     return write_content(directory, dynamics, segment_bytes(whole, columns))
 

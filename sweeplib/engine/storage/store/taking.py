@@ -13,7 +13,7 @@ from sweeplib.engine.storage.store.earlier_store import EarlierSegment
 from sweeplib.engine.storage.store.inventory import Inventory, layout_name, order_of_work
 from sweeplib.engine.storage.store.origins import append_origin
 from sweeplib.engine.storage.store.other_stores import FINAL, OtherCases, Source
-from sweeplib.engine.storage.store.run_store import first_places
+from sweeplib.engine.storage.store.run_store import first_places, words
 from sweeplib.engine.storage.store.segment import (
     RETRY,
     counts_of,
@@ -34,11 +34,14 @@ def take(directory: Path, others: OtherCases, say: Callable[[str], None]) -> Non
     """
     if others.elsewhere is None:
         return
-    dynamics = others.wanted.dynamics
+    dynamics, wanted = others.wanted.dynamics, others.wanted
+    stored = np.sort(words(wanted.ids[wanted.segment >= 0])[:, 0])
     for source, rows, places in others.elsewhere.by_source():
         first = first_places(others.wanted.ids[places])
         try:
-            content = _content(others.wanted, source, rows[first], places[first])
+            # as a whole it would have cases a second time that are here
+            has_more = _are_in(words(source.segment.ids)[:, 0], stored)
+            content = _content(wanted, source, rows[first], places[first], by_itself=has_more)
             name = source.segment.name if content is None else digest(content)
             append_origin(directory, dynamics, name, source.folder, len(first))
             if content is None:
@@ -49,13 +52,24 @@ def take(directory: Path, others: OtherCases, say: Callable[[str], None]) -> Non
             say(f"not taken from {source.folder}: {error}")
 
 
-def _content(wanted: Inventory, source: Source, rows: np.ndarray, places: np.ndarray) -> bytes | None:
-    """Return the bytes of a segment with the cases at some places, in some rows of a source; None for that as it is."""
+def _are_in(values: np.ndarray, ordered: np.ndarray) -> bool:
+    """Return whether any value is among ascending ones."""
+    at = np.searchsorted(ordered, values)
+    return bool((ordered[np.minimum(at, len(ordered) - 1)] == values).any()) if len(ordered) else False
+
+
+def _content(
+    wanted: Inventory, source: Source, rows: np.ndarray, places: np.ndarray, *, by_itself: bool
+) -> bytes | None:
+    """Return the bytes of a segment with the cases at some places, in some rows of a source, or None for all its rows.
+
+    `by_itself` : whether it must have these rows alone.
+    """
     segment, sweep = source.segment, wanted.sweep
     if not segment.is_whole():
         raise damaged(segment.path, RETRY)
     if source.recording == sweep.recording:
-        as_it_is = np.isin(segment.status, FINAL).all() and not isinstance(segment, EarlierSegment)
+        as_it_is = not by_itself and np.isin(segment.status, FINAL).all() and not isinstance(segment, EarlierSegment)
         return None if as_it_is else merged([segment], rows)
     cases = wanted.cases(places)
     case, simulator, status = cases[0], segment.simulator, segment.status[rows]
