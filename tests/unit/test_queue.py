@@ -37,7 +37,7 @@ def test_each_case_is_in_one_block() -> None:
 
 
 def test_a_block_takes_two_seconds_and_the_last_ones_less() -> None:
-    """Each takes half of a worker's share of what is left, as far as that is no less than a quarter of a second."""
+    """Each takes half of a worker's share of what is left, as far as that is no less than half a second."""
     found = times(blocks(queue_of(10_000, seconds=0.01), workers=4), 0.01)
     assert found[:10] == [pytest.approx(BLOCK_SECONDS)] * 10
     assert sorted(found, reverse=True) == found

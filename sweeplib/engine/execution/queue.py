@@ -14,7 +14,7 @@ from sweeplib.engine.storage.store.other_stores import Places
 
 SECONDS_A_WORKER = 0.002
 """The seconds that blocks take at most are so many for each worker: a scheduler then hands out 500 a second."""
-LAST_SECONDS = 0.25
+LAST_SECONDS = 0.5
 """Towards the end of a run blocks are shorter, so that all workers have some; none is made shorter than this."""
 SHARES = 2
 """In how many blocks a worker takes its share of what is left."""
