@@ -5,7 +5,7 @@ Simulations are replaced: the results of workers are written between the timed s
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +21,7 @@ from sweeplib.engine.design.design import Design, Run
 from sweeplib.engine.design.grid import Axis, Grid
 from sweeplib.engine.execution import blocks, run, work
 from sweeplib.engine.execution.blocks import Block, BlockReport
+from sweeplib.engine.execution.queue import Queue
 from sweeplib.engine.language import Expression
 from sweeplib.engine.records import Records
 from sweeplib.engine.status import Status
@@ -56,13 +57,15 @@ def nothing(block: Block, cases: Cases, *_others: Any, **_named: Any) -> Records
     return Records(data, np.full(len(cases), Status.ok, np.uint8))
 
 
-def written(_: Any, several: Iterable[Block], *_others: Any, **_named: Any) -> Iterator[tuple[Block, BlockReport]]:
+def written(_: Any, queue: Queue, *_others: Any, **_named: Any) -> Iterator[tuple[Block, BlockReport]]:
     """Store the blocks as a worker does, without computing."""
     global _uncounted  # noqa: PLW0603 - the one number that the timing of a stage is lessened by
-    for block in several:
+    while queue:
+        block = queue.block(1)
         began = time.process_time()
         report = blocks.run_block(block)
         _uncounted += time.process_time() - began
+        queue.learn(block, report)
         yield block, report
 
 

@@ -196,11 +196,14 @@ def prune(config: Path, delete: bool, set_: Sequence[str], results: Path) -> Non
     """
     sweep, directory = named(config, set_, results)
     from sweeplib.commands.upkeep.prune import delete_stale, stale, table
+    from sweeplib.engine.storage.records.artefacts import refuse_other_config
 
     items = stale(sweep, directory)
     if not items:
         echo("nothing is stale")
         return
+    if delete:
+        refuse_other_config(sweep, directory)  # before a list of what would not be deleted
     show(table(items))
     if delete:
         echo(f"{len(delete_stale(sweep, directory))} deleted")

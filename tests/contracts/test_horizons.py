@@ -12,9 +12,10 @@ from sweeplib.contracts.observables import quick
 from sweeplib.engine.records import Begun
 from sweeplib.engine.status import Status
 from sweeplib.networks.dynamics import DYNAMICS
+from sweeplib.networks.observables import OBSERVABLES
 from sweeplib.networks.problem import Problem
 from sweeplib.networks.simulation import Case, Recording, run_cases, stored_variables
-from sweeplib.networks.simulation.cases import numerical_options
+from sweeplib.networks.simulation.cases import WITHOUT_DRIFTS, numerical_options
 from sweeplib.networks.simulation.driver import unfinished
 from tests.tiers import slow_but
 
@@ -50,8 +51,10 @@ KEEPING = [name for name, kind in DYNAMICS.items() if kind.state_size(PLAIN, kin
 def goes_on(name: str, problem: Problem, options: dict[str, Any]) -> Iterator[tuple[int, int]]:
     """Yield how many runs had not stopped, and how many had, of those that are compared with whole runs."""
     pairs = tuple(sorted(options.items()))
+    has_drifts = not any(feature.is_of(problem) for feature, _ in WITHOUT_DRIFTS)
+    recorded = [each for each in quick(recordable(name), problem) if has_drifts or not OBSERVABLES[each].uses_drifts]
     for pair in HORIZONS:
-        observed = quick(recordable(name), problem)[:2]
+        observed = tuple(recorded[:2])
         known, wanted = (replace(recording, observables=observed) for recording in pair)
         cases = [Case(problem, name, seed, known, options=pairs) for seed in range(8)]
         longer = [replace(case, recording=wanted) for case in cases]

@@ -10,7 +10,8 @@ import xarray as xr
 
 import sweeplib
 from sweeplib import InputError
-from sweeplib.commands.upkeep.prune import stale
+from sweeplib.commands.upkeep.prune import delete_stale, stale
+from sweeplib.commands.upkeep.verify import verify
 from sweeplib.config import load
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
@@ -246,3 +247,24 @@ def test_how_often_a_state_is_kept(written: Written) -> None:
     assert load(config).checkpoint == 300.0
     times = {"2 h": 7200.0, "1.5min": 90.0, "30 s": 30.0, "12": 12.0}
     assert {text: load(config, [f"checkpoint={text}"]).checkpoint for text in times} == times
+
+
+@pytest.mark.rest
+def test_a_deletion_in_one_sweep_leaves_what_another_has_taken_from_it(written: Written) -> None:
+    """Both link the same segments; the path of the function is relative to the folder of the results."""
+    first, other = written(KEYS, name="first"), written(KEYS, name="other")
+    other.write_text(first.read_text(), encoding="utf-8")
+    steps, results = first.parent / "steps", first.parent / "results"
+    ran(first)
+    ran(first, "seeds=4")
+    before, computed = ran(other, "seeds=4"), steps.read_text()
+    sweep = sweeplib.Sweep.from_yaml(first, results=results)
+    with pytest.raises(InputError, match="the present results are of another config"):
+        delete_stale(sweep.design, results / "first")
+    sweep.run(progress=False)
+    assert sum(each.cases or 0 for each in delete_stale(sweep.design, results / "first")) == 4
+    assert stale(sweep.design, results / "first") == []
+    grown = sweeplib.Sweep.from_yaml(other, "seeds=4", results=results).design
+    assert verify(grown, other, results / "other", sample=0, progress=False).exit_status == 0
+    xr.testing.assert_identical(ran(other, "seeds=4").drop_attrs(), before.drop_attrs())
+    assert steps.read_text() == computed, "all was taken, and nothing is lost"

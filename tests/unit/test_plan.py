@@ -212,7 +212,7 @@ def test_of_many_shapes_a_few_are_measured_and_others_lie_between(monkeypatch: p
 @pytest.mark.parametrize("shapes", [99, 300])
 def test_the_cost_of_many_shapes_is_named(shapes: int) -> None:
     part = DynamicsPlan(shapes, 2 * shapes, 0, {f"p{at}": LayoutPlan(2, 2, 1e-3, 100) for at in range(shapes)})
-    said = "300 shapes and costs: the store and the dataset take about 30 s more"
+    said = "300 shapes and costs: the store and the dataset take about 9 s more"
     assert (said in repr(Plan("any", 2, {"sgd": part}))) is (shapes == 300)
 
 
@@ -490,7 +490,7 @@ cluster: {kind: local, workers: 1, memory_limit: "2GB"}
 def test_a_plan_says_what_thousands_of_shapes_take_besides_their_cases() -> None:
     layouts = {f"p{p}": LayoutPlan(2, 2, 1e-3, 100) for p in range(3000)}
     plans = [Plan("wide", 2, {"ode": DynamicsPlan(1, 6000, 0, some)}) for some in (layouts, {"p1": layouts["p1"]})]
-    assert ["the store and the dataset take about 5 min more" in repr(plan) for plan in plans] == [True, False]
+    assert ["the store and the dataset take about 1.5 min more" in repr(plan) for plan in plans] == [True, False]
 
 
 def test_time_in_which_others_have_the_processor_is_not_measured(tmp_path, monkeypatch):

@@ -41,15 +41,13 @@ def test_a_million_points_dry_run_in_the_memory_of_two(project: Project) -> None
 
 
 @pytest.mark.slow
-def test_the_linter_asks_for_nothing_but_conda_environments(project: Project) -> None:
+def test_the_linter_asks_for_nothing(project: Project) -> None:
     snakemake = [sys.executable, "-m", "snakemake", "--snakefile", "../Snakefile"]
     command = [*snakemake, "--lint", "--config", "sweep=tiny.yaml"]
     environment = os.environ | {"PYTHONPATH": str(project.root)}
     done = subprocess.run(command, cwd=project.desk, env=environment, capture_output=True, text=True, check=False)
-    for rule in ("plan", "simulate", "finalise", "analyse", "figure", "report"):
-        assert f"Lints for rule {rule} " in done.stderr
-    titles = [line.strip() for line in done.stderr.splitlines() if line.strip().startswith("* ")]
-    assert titles == 6 * ["* Specify a conda environment or container for each rule.:"], done.stderr
+    assert done.returncode == 0, done.stderr
+    assert "your workflow is in a good condition" in done.stderr and "Lints for" not in done.stderr
 
 
 def _dry_run(project: Project, name: str) -> tuple[int, str, float]:

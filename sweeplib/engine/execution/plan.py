@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 LEAST_NAMED = 0.5
 """The seconds from which on the compilation and the loading of machine code are named."""
-SHAPE_SECONDS, MANY_SHAPES = 0.1, 100
+SHAPE_SECONDS, MANY_SHAPES = 0.03, 100
 """What a shape takes in store and dataset, about, in addition to its blocks; from how many shapes on this is said."""
 
 

@@ -21,6 +21,7 @@ from sweeplib.engine.files.regular_files import file_text
 from sweeplib.engine.files.strict_yaml import parsed
 from sweeplib.engine.simulator import home_of
 from sweeplib.engine.storage.records.attempts import IN_REPORT
+from sweeplib.engine.storage.records.config_files import complete_config
 from sweeplib.engine.storage.records.files import DamageError, digest, intact_json, read_json
 from sweeplib.engine.storage.records.manifest import Manifest, manifest_at, manifest_of
 from sweeplib.errors import InputError
@@ -137,7 +138,8 @@ def is_of_config(sweep: "Design", directory: Path) -> bool:
 
 def refuse_other_config(sweep: "Design", directory: Path) -> None:
     """Raise InputError unless the last run and the present dataset in a sweep's directory are of the sweep's config."""
-    config, settings = directory / "config.yaml", settings_digest(sweep.source)
+    # both texts as they are written there: the paths of files in a complete config are relative to its folder
+    config, settings = directory / "config.yaml", settings_digest(complete_config(sweep, directory))
     last = settings_digest(file_text(config)) if config.exists() else settings
     if last != settings or not is_of_config(sweep, directory):
         expected = "`sweeplib sweep` with this config before, or the overrides of the last run"
