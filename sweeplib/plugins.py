@@ -53,10 +53,10 @@ if TYPE_CHECKING:
         TwoTimeView,
         View,
     )
-    from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Chart, Figure
+    from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Figure
     from sweeplib.pictures.figures.figure import chart_figure
     from sweeplib.pictures.figures.kit.against import figure_against, theory_along
-    from sweeplib.pictures.figures.kit.chart import Layer, Level
+    from sweeplib.pictures.figures.kit.chart import Chart, Layer, Level
     from sweeplib.pictures.figures.kit.facets import arranged
 
 __all__ = [
