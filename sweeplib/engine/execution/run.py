@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -123,16 +124,20 @@ def _record_numbers(sweep: Design, directory: Path, states: list["_State"]) -> N
 
 @dataclass(frozen=True)
 class _State:
-    """The needed cases of one dynamics, the number of those to compute, and the plans of their layouts.
+    """The needed cases of one dynamics, and the plans of their layouts.
 
     others : the cases that other folders have or have begun.
     """
 
     store: RunStore
     wanted: Inventory
-    todo: int
     plans: dict[str, LayoutPlan]
     others: OtherCases
+
+    @cached_property
+    def todo(self) -> int:
+        """The number of cases to compute."""
+        return self.others.wanted.counts()["missing"]
 
     def lacks_a_plan(self) -> bool:
         """Return whether the written plan lacks a layout with cases to compute."""
@@ -145,10 +150,10 @@ def _state(sweep: Design, dynamics: str, directory: Path, workers: int | None) -
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
     others = other_cases(wanted, store)
-    todo = others.wanted.counts()["missing"]
-    if todo:
+    state = _State(store, wanted, planned_layouts(directory, dynamics), others)
+    if state.todo:
         _refuse(sweep, dynamics, directory, workers)
-    return _State(store, wanted, todo, planned_layouts(directory, dynamics), others)
+    return state
 
 
 def _refuse(sweep: Design, dynamics: str, directory: Path, workers: int | None) -> None:
@@ -176,11 +181,11 @@ def _with_taken(sweep: Design, state: _State, workers: int | None, *, show: bool
     take(store.directory, others, say)
     store = store.refreshed()
     wanted = state.wanted.located(store)
-    todo = wanted.counts()["missing"]
-    if todo > state.todo:
+    after = replace(state, store=store, wanted=wanted, others=replace(others, wanted=wanted, elsewhere=None))
+    if after.todo > state.todo:
         _refuse(sweep, name, store.directory, workers)
     tell(doing=None)
-    return replace(state, store=store, wanted=wanted, todo=todo, others=replace(others, wanted=wanted, elsewhere=None))
+    return after
 
 
 def _plan(sweep: Design, directory: Path, states: list[_State], workers: int | None) -> Plan:

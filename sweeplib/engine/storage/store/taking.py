@@ -37,7 +37,7 @@ def take(directory: Path, others: OtherCases, say: Callable[[str], None]) -> Non
     dynamics, wanted = others.wanted.dynamics, others.wanted
     stored = np.sort(words(wanted.ids[wanted.segment >= 0])[:, 0])
     for source, rows, places in others.elsewhere.by_source():
-        first = first_places(others.wanted.ids[places])
+        first = first_places(wanted.ids[places])
         try:
             # as a whole it would have cases a second time that are here
             has_more = _are_in(words(source.segment.ids)[:, 0], stored)
