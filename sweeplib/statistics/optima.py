@@ -151,4 +151,6 @@ class MeanCurve:
         if not self.of_logarithms:
             return value, value - half, value + half
         low, high = value - half, value + half * (1.0 + 2.0 * least.error)
-        return float(np.exp(value)), float(np.exp(low)), float(np.exp(high))
+        # Student's t of one degree of freedom makes ends beyond the largest number: there the end is not known
+        with np.errstate(over="ignore"):
+            return float(np.exp(value)), float(np.exp(low)), float(np.exp(high))
