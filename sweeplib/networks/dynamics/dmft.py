@@ -46,7 +46,7 @@ MADE_OF = {
 
 
 def path_work(p: int, k: int, steps: float, step: float) -> float:
-    """The work of a sample up to a step: normal numbers of all steps, activations, products with directions so far."""
+    """The work of a sample up to number `step` of so many `steps`: normals of all, activations and products so far."""
     return 350.0 * (1 + k + p * (steps + 1)) + (step + 1) * p * (200.0 + 4.0 * k) + 8.0 * (p * step) ** 2
 
 
@@ -132,6 +132,7 @@ class Dmft(StepDynamics):
             self._find_exits(i)
 
     def _find_exits(self, i: int) -> None:
+        """Find the first steps of replica i at which the mean risk of its batches is below the targets."""
         below = self._risks(i, slice(None))[:, None] <= self.targets[i]
         self._found_exits[i] = np.where(below.any(axis=0), below.argmax(axis=0), -1)
 
@@ -140,7 +141,7 @@ class Dmft(StepDynamics):
         return min(len(history.a) for history in self._batches[i]) - 1
 
     def _stacked(self, i: int, name: str) -> Array:
-        """An array of the histories of replica i (batches, steps, ...), or NaN for a replica that timed out."""
+        """An array of the histories of replica i (batches, steps, ...), by name; NaN if it timed out."""
         p, k, last = self.replicas.p, self.replicas.k, 0
         if self._batches[i]:
             last = self._last(i)
@@ -154,16 +155,16 @@ class Dmft(StepDynamics):
         return self._risks_of(i, Q, M, a)
 
     def _risks_of(self, i: int, Q: Array, M: Array, a: Array) -> Array:
-        """The population risks (n,) of replica i at n overlaps."""
+        """The population risks (m,) of replica i at m overlaps Q (m, p, p), M (m, p, k), and a (m, p)."""
         P, a_star = (np.repeat(array[i : i + 1], len(Q), axis=0) for array in (self.replicas.P, self.replicas.a_star))
         return self.replicas.expectations.risks(Q, M, P, a, a_star)
 
     def _now(self, name: str) -> Array:
-        """An array of all batches after the present steps (n, batches, ...)."""
+        """An array of all batches after the present steps (n, batches, ...), by its name in `History`."""
         return np.array([self._stacked(i, name)[:, step] for i, step in enumerate(self.step)])
 
     def _two_times(self, name: str) -> Array:
-        """C or R of all batches now and at the recording times (n, batches, times, p, p), NaN at later ones."""
+        """The `C` or `R` of all batches now and at the recording times (n, batches, times, p, p), NaN at later ones."""
         p, (count, times) = self.replicas.p, self.until.shape
         out = np.full((count, BATCHES, times, p, p), np.nan)
         for i, step in enumerate(self.step):
@@ -182,7 +183,7 @@ class Dmft(StepDynamics):
         return np.where(self.timed_out, self._done * self.until[:, -1], super().end_steps)
 
     def look(self) -> list[tuple[Array, View]]:
-        """The means over the batches, with weight one."""
+        """The view of the means over the batches; its one part has the weight one in each replica."""
         replicas, two_times = self.replicas, cache(self._two_times)
         Q, M, a, training_risk = map(self._now, ("Q", "M", "a", "training_risk"))
 

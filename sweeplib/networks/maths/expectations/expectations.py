@@ -185,6 +185,7 @@ def refined(rule: Expectations, pair: Callable[[float], Pair]) -> Expectations:
 
 
 def _flat(drifts: Drifts, with_variance: bool) -> Array:
+    """The entries of drifts (n,), of Ψ^Var only `with_variance`."""
     used = drifts if with_variance else (drifts.M, drifts.GF, drifts.a)
     return np.concatenate([drift.ravel() for drift in used])
 
@@ -218,7 +219,7 @@ def _expectations(student: str, teacher: str) -> Expectations:
 
 
 def no_arrays(p: int, k: int, pair: Pair, number: Any) -> tuple[()]:
-    """No arrays."""
+    """No work arrays, for rules that need none."""
     return ()
 
 

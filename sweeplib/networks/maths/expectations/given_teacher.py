@@ -60,7 +60,10 @@ MOST_NODES_OF_TEACHER, NODES_OF_A_PANEL = 2.0**15, 5.0
 
 @inlined
 def student_tables(pair: Pair, A: Array, C: Array, kinds: int) -> Tables:
-    """The tables of the first `kinds` of the means of the students, as far as nodes of λ* reach."""
+    """The tables of the first `kinds` of the means E'[σ_i], E'[σ'_i], E'[σ'_i u] of the smooth rests of students.
+
+    A (p, k), C (p, p) : means A z and covariance of the students' fields given λ*. Means reach as far as nodes do.
+    """
     (p, k), spreads, scales = A.shape, np.empty(len(A)), np.empty(len(A))
     number = 0 if pair.steps[0, 0] < math.inf else -1
     for i in range(p):
@@ -87,9 +90,10 @@ def add_hinge_means(hinges: Array, mean: float, scale: float, means: Array) -> N
 
 @inlined
 def add_moments(system: System, C: Array, i: int, factor: float, fields: Array, x: float, law: Any, out: Any) -> None:
-    """Add the terms of student i at a node with the fields λ* (k,) and x on the line.
+    """Add the terms of student i at a node with the fields λ* (k,) and x on the line, times `factor`.
 
-    given : Σ_q A_jq z_q over the other axes (p,), A (p, k) in the axes of the line, and E'[σ_i], E'[σ'_i], E'[σ'_i u].
+    law : Σ_q A_jq z_q over the other axes (p,), A (p, k) in the axes of the line, and E'[σ_i], E'[σ'_i], E'[σ'_i u].
+    out : the sums for Ψ^a (p,), Ψ^M (p, k) and E[σ'_i λ_j f*] (p, p).
     """
     (centre, A, means), (to_a, to_M, flow), scale = law, out, math.sqrt(C[i, i])
     to_a[i] += factor * means[0]

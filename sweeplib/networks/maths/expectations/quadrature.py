@@ -32,7 +32,7 @@ from sweeplib.networks.numerics.compiled import over_arrays, without_references
 
 
 def drifts(system: System, out: Drifts) -> None:
-    """Ψ^a, Ψ^M and Ψ^GF by `slope_means`, and Ψ^Var at Ω times `stretch` by `conditional`."""
+    """Fill Ψ^a, Ψ^M and Ψ^GF by `slope_means`, and Ψ^Var at Ω times `stretch` by `conditional`."""
     a, pair = system.a, system.pair
     p, k = system.M.shape
     functions, size = counts(pair.weights, p, k)
