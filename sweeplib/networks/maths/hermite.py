@@ -97,6 +97,7 @@ def pair_information_exponent(
 
 
 def _panel_coefficients(function: Callable[[float], float], degree: int, nodes: int, ends: Array) -> Array:
+    """The coefficients (degree + 1,) by Gauss-Legendre quadrature, `nodes` in each panel between the `ends`."""
     offsets, weights = np.polynomial.legendre.leggauss(nodes)
     lengths = np.diff(ends)[:, None]
     z = (ends[:-1, None] + lengths * (0.5 * (offsets + 1.0))).ravel()

@@ -60,6 +60,7 @@ def _folder_of_code(beside: Path) -> str | None:
 
 
 def _path(folder: Path | None) -> str | None:
+    """The path of a folder as text; None for none."""
     return None if folder is None else str(folder)
 
 

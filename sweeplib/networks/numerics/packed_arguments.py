@@ -57,10 +57,13 @@ def unpacker(kind: numba.types.Type) -> Any:
 
 @cache
 def _packer(kind: numba.types.Type) -> OneSignature:
+    """The compiled function that writes a value of this numba type to an array."""
     return OneSignature(_pack, store=_store_intrinsic(kind))
 
 
 def _store_intrinsic(kind: numba.types.Type) -> Any:
+    """An intrinsic that stores a value of this numba type at the data of an array."""
+
     def store(context, value, where):  # type: ignore[no-untyped-def]
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
             place = _address(context, builder, kind, signature.args[1], arguments[1])
@@ -83,6 +86,7 @@ def _pack(value, out):  # type: ignore[no-untyped-def]
 
 @cache
 def _data_size(kind: numba.types.Type) -> int:
+    """The bytes of a value of this numba type in memory."""
     context = cpu_target.target_context
     return context.get_abi_sizeof(context.get_data_type(kind))
 
