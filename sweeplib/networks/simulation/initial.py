@@ -47,6 +47,7 @@ class CaseStarts:
                 _check_fit(self._initial, case.problem)
 
     def _draw_of(self, i: int) -> "_Draw":
+        """The random start of case i, made on first use."""
         if i not in self._draws:
             self._draws[i] = _draw(self._cases[i])
         return self._draws[i]
@@ -133,6 +134,7 @@ def _draw(case: Case) -> _Draw:
 
 
 def _overlaps(draw: _Draw) -> Overlaps:
+    """The overlaps of the weights of a random start."""
     return drawn_overlaps(draw.problem, *drawn_weights(draw.problem, root_seed=draw.root_seed, seed=draw.seed))
 
 
@@ -140,6 +142,7 @@ _random_overlaps = lru_cache(maxsize=8192)(_overlaps)
 
 
 def _arrays(weights: Weights) -> tuple[Array, Array]:
+    """W and W* as arrays; InputError for what are no matrices of finite numbers."""
     W, W_star = (np.atleast_2d(np.array(matrix, dtype=float)) for matrix in weights)
     for name, matrix in (("W", W), ("W_star", W_star)):
         if matrix.ndim != 2 or not np.isfinite(matrix).all():

@@ -68,7 +68,7 @@ def _label(knots: tuple[float, ...], values: tuple[float, ...]) -> str:
 
 
 def _exponent(name: str, hinges: tuple[tuple[float, float], ...]) -> int:
-    """The order of the first Hermite coefficient beyond the constant that is not zero to rounding, by knots and jumps."""
+    """The order of the first Hermite coefficient beyond the constant that is not zero to rounding, by (knot, jump)."""
     terms = [jump * 0.5 * math.erfc(knot * math.sqrt(0.5)) for knot, jump in hinges]
     before, now = [0.0] * len(hinges), [math.exp(-0.5 * knot * knot) for knot, _ in hinges]
     for order in range(1, HIGHEST_ORDER + 1):

@@ -42,7 +42,7 @@ rule = System = _unbound
 
 @cache
 def drifts(needed: "Expectations") -> "Expectations":
-    """The expectations with E[...] of y in place of y − f, by the rules of the square loss.
+    """The expectations with the label y in place of y − f in all drifts, by the rules of the square loss.
 
     In units of s, those of a second layer s a have y − s f in place of y − f, where s f is less than a rounding error.
     All factors s are powers of two: nothing is rounded.

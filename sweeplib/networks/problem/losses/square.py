@@ -16,7 +16,7 @@ def value(numbers: Any, E: float, y: float) -> float:
 
 
 def means(numbers: Any, r: float, Delta: float) -> tuple[float, float, float]:
-    """The means of the force, its square and the loss, for a normal E of mean r and variance Δ."""
+    """The means of the force, its square and the loss, for a normal displacement E of mean r and variance Δ."""
     square = r * r + Delta
     return r, square, 0.5 * square
 

@@ -22,7 +22,7 @@ class Scale(Parameters):
 
 
 def weights(problem: "Problem", W_star: Array, normals: Normals) -> Array:
-    """W (p, d)."""
+    """The weights W (p, d)."""
     return problem.start_scale * normals(problem.p, problem.d)
 
 
