@@ -153,7 +153,7 @@ def lengths_of(case: FunctionCase) -> dict[str, Any]:
 
 
 def text_of(values: Any) -> str:
-    """Return values as a text of JSON; 1 and 1.0 are two values."""
+    """Return values as a text of JSON, in which 1 and 1.0 differ."""
     return json.dumps(values, sort_keys=True)
 
 

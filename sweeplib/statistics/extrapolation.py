@@ -112,7 +112,7 @@ def extrapolated(
 
 
 def _steady_errors(u: Array, errors: Array, freedom: Array) -> Array:
-    """Return errors (n,) of means, by the scatter of each point and by a power of u through the scatter of all."""
+    """Return errors (n,) of means at u (n,), by the scatter of each point and by a power of u through that of all."""
     scatter = errors**2 * (freedom + 1.0)
     slope, offset = np.polyfit(np.log(u), np.log(scatter), 1)
     smooth = np.exp(offset) * u**slope
@@ -121,14 +121,14 @@ def _steady_errors(u: Array, errors: Array, freedom: Array) -> Array:
 
 
 def _chance(chi2: float, count: int, freedom: float) -> float:
-    """Return the chance of a χ² with so many degrees of freedom (`count`), of errors with `freedom` (Welch 1951)."""
+    """Return the chance of as large a χ² with `count` degrees of freedom, by errors with `freedom` (Welch 1951)."""
     uncertain = count**2 / ((count + 1) * freedom)
     ratio = chi2 / count / (1.0 + 2.0 * (count - 1) / (count * (count + 2)) * uncertain)
     return float(scipy.special.fdtrc(count, count * (count + 2) / (3.0 * uncertain), ratio))
 
 
 def _fits(values: Array, errors: Array, design: Array, terms: Array, sizes: Array) -> _Fits:
-    """Return the first coefficient of `design` (n, k), where `terms` (n, m) have coefficients N(0, size²)."""
+    """Return the first coefficient of `design` (n, k) by size, where `terms` (n, m) have coefficients N(0, size²)."""
     scaled = terms / errors[:, None]
     variances, axes = np.linalg.eigh(scaled @ scaled.T)
     rotated, white = axes.T @ (values / errors), axes.T @ (design / errors[:, None])

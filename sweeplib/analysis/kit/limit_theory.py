@@ -51,5 +51,6 @@ def _orders(ds: xr.Dataset) -> tuple[xr.DataArray, dict[str, xr.DataArray]]:
 
 
 def _holds(ds: xr.Dataset) -> xr.DataArray:
+    """Return where theory says what describes SGD: for plain students of a committee with a frozen second layer."""
     plain = ~field(ds, "spherical", False).astype(bool) & (field(ds, "second_layer_rate", 0.0) == 0.0)
     return one_pass_committee(ds) & plain
