@@ -278,6 +278,7 @@ class _Fork:
         self.report.close()
 
     def _death(self, limits: Limits) -> tuple[type[EndedError], Trouble]:
+        """Return the error for a process that has ended: its time was up or it died, and what it left as the reason."""
         self.process.join()
         self.report.seek(0)
         where = shortened(self.report.read().decode("utf-8", "replace"), MOST_OF_A_TRACEBACK)
@@ -308,6 +309,7 @@ def _compute(connection: Connection, report: IO[bytes], others: Sequence[Connect
 
 
 def _bytes_of(process: psutil.Process) -> int:
+    """Return the memory of a process; 0 if it has ended."""
     try:
         return int(process.memory_info().rss)
     except psutil.Error:
@@ -315,6 +317,7 @@ def _bytes_of(process: psutil.Process) -> int:
 
 
 def _exit_description(exitcode: int | None) -> str:
+    """Return the name of the signal that ended a process, or its exit status."""
     if exitcode is not None and exitcode < 0:
         with suppress(ValueError):
             return signal.Signals(-exitcode).name
