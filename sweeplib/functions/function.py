@@ -212,6 +212,7 @@ def simulator(**results: str | Result) -> Callable[[Callable[..., Any]], Functio
     declared = {name: Result(entry) if isinstance(entry, str) else entry for name, entry in results.items()}
 
     def decorated(function: Callable[..., Any]) -> Function:
+        """Return the function as one that a sweep can call, and remember it under its name."""
         simulated = Function(function, declared)
         FUNCTIONS.setdefault(simulated.name, []).append(simulated)
         return simulated

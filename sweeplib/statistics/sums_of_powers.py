@@ -102,6 +102,7 @@ def sum_of_powers(values: Array, logarithms: Array, resampling: Resampling) -> S
 
 
 def _with_gaps(values: Array, resolved: NDArray[np.bool_]) -> Array:
+    """Return the values at the places that are resolved, NaN at others."""
     whole = np.full(len(resolved), np.nan)
     whole[resolved] = values
     return whole

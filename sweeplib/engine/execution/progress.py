@@ -241,6 +241,8 @@ def _bar(name: str, total: int, blocks: "Sequence[Block]", workers: int) -> Iter
 
 
 class _Bar(RunProgress):
+    """The progress of a run as a bar on the terminal."""
+
     def __init__(self, rich: "RichProgress", task: "TaskID", *of: Any) -> None:
         super().__init__(*of)
         self.rich, self.task = rich, task

@@ -116,6 +116,7 @@ class Dmft(StepDynamics):
         histories: list[History] = []
 
         def late(step: int) -> bool:
+            """Note how far this replica's computation is, by its work, and return whether the time is over."""
             array = path_work(replicas.p, replicas.k, steps, step) / path_work(replicas.p, replicas.k, steps, steps)
             self._done[i] = (len(histories) + array) / BATCHES
             return self.clock() > deadline
@@ -188,6 +189,7 @@ class Dmft(StepDynamics):
         Q, M, a, training_risk = map(self._now, ("Q", "M", "a", "training_risk"))
 
         def view(of: Callable[[Array], Array], **more: Any) -> TwoTimeView:
+            """Return the view of the replicas that `of` selects from arrays (n, ...)."""
             more |= {"C": lambda: of(two_times("C")), "R": lambda: of(two_times("R"))}
             more |= {"refit": replicas.refitted, "of_labels": replicas.of_labels, "training_risk": of(training_risk)}
             more |= {

@@ -84,6 +84,7 @@ class LabelMeans:
         layers, errors, rule = (now.Q, now.M, now.P), np.zeros(len(now.a)), now.expectations
 
         def risks(a: Array) -> Array:
+            """Return the losses (n,) at second layers a (n, p), and add their errors to those kept."""
             losses = rule.risks(*layers, a, now.a_star)
             errors[:] += rule.risk_errors(losses, *layers, a, now.a_star)
             return losses

@@ -280,6 +280,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         return take(path.states)
 
     def _recorded_risks(self) -> Array:
+        """Return the risks (n,) at the present time, with the corrections of finite d if the equations have them."""
         if self._finite_d:
             return self._risks_of(self._solution, self.replicas.expectations)
         Q, M, _ = self.fields

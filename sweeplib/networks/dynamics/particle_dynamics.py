@@ -196,6 +196,7 @@ class ParticleDynamics(IntegratedDynamics):
         rule = compiled(target(replicas.target).labels(replicas.teacher_activation))
 
         def labels(g: Array) -> Array:
+            """Return the labels (n,) of Gaussian inputs g, of which the teacher's fields are L* g."""
             out = np.empty(g.shape[1])
             rule(np.ascontiguousarray(L_star @ g), np.repeat(a_star[:, None], g.shape[1], axis=1), out)
             return out

@@ -68,6 +68,7 @@ def equations(
     spacing, numbers = SPACINGS[fields], np.array(step.numbers if rescales else criterion.numbers, float)
 
     def pair(finer: float) -> Pair:
+        """Return the pair of the level that is finer by this factor, with its spacing and the numbers of the loss."""
         level = needed
         for _ in FINER[: FINER.index(finer)]:
             level = level.finer or level

@@ -58,6 +58,7 @@ def hermite_orders(activation: Activation, variances: tuple[float, ...] = (1.0,)
     knots = [] if activation.hinges is None else [knot for knot, _ in activation.hinges[1]]
 
     def orders(root: float) -> list[int]:
+        """Return the orders that the activation has at fields of this standard deviation, beyond rounding errors."""
         series = hermite_series(lambda z: activation.value(root * z), degree, tuple(knot / root for knot in knots))
         return [int(n) for n in np.flatnonzero(np.abs(series.coefficients) > 10 * series.errors)]
 

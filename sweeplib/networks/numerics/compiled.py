@@ -120,6 +120,7 @@ def _for_any_constants(dispatcher: Any) -> Any:
     compile_one = dispatcher.compile
 
     def compiled_once(signature: Any) -> Any:
+        """Compile for the types of the arguments, not for their constants."""
         arguments, returned = sigutils.normalize_signature(signature)
         arguments = tuple(map(numba.types.unliteral, arguments))
         with _collection_paused():
@@ -243,6 +244,7 @@ function = _unbound
 
 
 def _fill(x, out):  # type: ignore[no-untyped-def]
+    """Set out (n,) to the function at x (n,)."""
     for n in range(x.shape[0]):
         out[n] = function(x[n])
 

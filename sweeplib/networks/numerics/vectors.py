@@ -39,6 +39,8 @@ _NUMBERS, _FLAGS = _Vector("numbers", ir.DoubleType()), _Vector("flags", ir.IntT
 
 @register_model(_Vector)
 class _VectorModel(models.PrimitiveModel):
+    """A vector in compiled code: the type of LLVM itself."""
+
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, kind.code)
 
@@ -56,7 +58,10 @@ def _define(function: Any, build: Callable[..., Any], arguments: int = 2, result
     """Let a function of numbers take vectors; `build` (builder, *vectors) returns the code of the result."""
 
     class Template(AbstractTemplate):
+        """The types that the function takes, of which one at least is a vector."""
+
         def generic(self, kinds: Any, _: Any) -> Any:
+            """Return the signature for these types of arguments; None if the function does not take them."""
             fits = len(kinds) == arguments and _NUMBERS in kinds
             return signature(result, *[_NUMBERS] * arguments) if fits else None
 
@@ -116,6 +121,7 @@ def _vectors(context: Any, builder: Any, sig: Any, values: Any) -> Any:
 
 @type_callable(room)
 def _type_of_room(_: Any) -> Any:
+    """Return how the type of a room follows from that of its shape and of its numbers."""
     return lambda shape, number: (
         _entries(len(shape), "C") if number is _NUMBERS else types.Array(number, len(shape), "C")
     )

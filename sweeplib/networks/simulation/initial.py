@@ -72,12 +72,12 @@ class CaseStarts:
         return _random_overlaps(draw) if draw.problem.p <= REMEMBERED_WIDTH else _overlaps(draw)
 
     def block_overlaps(self, i: int, multiplicities: Array) -> tuple[Array, Array, Array]:
-        """The overlaps of the blocks of columns of the weights."""
+        """Return the overlaps of the weights of case i by blocks of so many columns each."""
         W, W_star = self.weights(i)
         return block_overlaps(W, W_star, multiplicities)
 
     def teacher_overlaps(self, i: int) -> Array:
-        """P (k, k)."""
+        """Return the overlaps P (k, k) of the teacher of case i."""
         draw = self._draw_of(i)
         if isinstance(self._initial, Overlaps) or draw.problem.p <= REMEMBERED_WIDTH:
             return self.overlaps(i).P

@@ -160,6 +160,7 @@ def _optimal_fraction(growth: float, strength: float) -> float:
     """The fraction x of 2 γ_opt at which the noise-corrected number of steps has its first minimum."""
 
     def slope(x: Real) -> Real:
+        """Return the derivative whose zero is the optimal fraction, at a fraction x."""
         remaining = growth - np.log1p(strength * x / (1.0 - x))
         return remaining * (2.0 * x - 1.0) - strength * x / (1.0 - x + strength * x)
 

@@ -21,6 +21,7 @@ def labelled(symbol: str, long_name: str, units: str = "1") -> Callable[[Callabl
     """
 
     def decorate(formula: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the formula for numbers, arrays and labelled arrays."""
         signature = inspect.signature(formula)
 
         @functools.wraps(formula)

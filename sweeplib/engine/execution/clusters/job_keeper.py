@@ -32,6 +32,8 @@ def refusable(kind: Any) -> Any:
     from distributed.deploy.spec import ProcessInterface
 
     class RefusableJob(kind.job_cls):
+        """A job of dask-jobqueue; `refused` is why the batch system did not accept it, None if it did."""
+
         refused: str | None = None
 
         async def start(self) -> None:

@@ -63,6 +63,7 @@ def piecewise(numbers: tuple[float, ...]) -> Activation:
 
 
 def _label(knots: tuple[float, ...], values: tuple[float, ...]) -> str:
+    """Return the knots and the values there in LaTeX."""
     points = r",\,".join(f"({knot:.4g}, {level:.4g})" for knot, level in zip(knots, values, strict=True))
     return rf"\mathrm{{piecewise}}[{points}]"
 

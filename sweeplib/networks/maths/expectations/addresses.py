@@ -116,16 +116,19 @@ def _fill_ridge(which, x, out):  # type: ignore[no-untyped-def]
 
 
 def _fill_labels(k, x, out):  # type: ignore[no-untyped-def]
+    """Set out (n,) to the labels of fields x, (k, n) in one row; kernels call this by its address."""
     lam_star = x.reshape((k, out.shape[0]))
     labels(lam_star, lam_star, out)
 
 
 def _fill_all(which, x, out):  # type: ignore[no-untyped-def]
+    """Set out (n,) to the function at x (n,), whichever ridge is asked for."""
     for n in range(x.shape[0]):
         out[n] = function(x[n])
 
 
 def _fill_chosen(which, x, out):  # type: ignore[no-untyped-def]
+    """Set out (n,) to the function of the ridge `which`: the first of those left, or one of the others."""
     if which == number:
         first(which, x, out)
     else:

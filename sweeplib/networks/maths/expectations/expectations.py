@@ -213,6 +213,7 @@ def expectations(student: str, teacher: str | None = None) -> Expectations:
 
 @cache
 def _expectations(student: str, teacher: str) -> Expectations:
+    """Return the expectations of a pair of activations, by the least general family that has them."""
     pair = activation(student), activation(teacher)
     families = sorted(FAMILIES.values(), key=lambda family: family.generality)
     return next(pair_rule for family in families if (pair_rule := family.pair_expectations(*pair)) is not None)
@@ -241,11 +242,13 @@ drifts = arrays = fill = _unbound
 
 
 def _fill_lanes(filled: int, system: System, out: Drifts) -> None:
+    """Set `out` to the drifts of the `filled` first lanes of a system, with work arrays for these widths."""
     p, k, _ = system.M.shape
     fill(filled, system, out, arrays(p, k, system.pair, vectors(system.Delta, 0)))
 
 
 def _fill_vectors(filled: int, system: System, out: Drifts, work: tuple[Any, ...]) -> None:
+    """Set `out` to the drifts of the `filled` first lanes, `WIDTH` lanes at a time as the entries of vectors."""
     for lane in range(0, filled, WIDTH):
         Q, M, P = vectors(system.Q, lane), vectors(system.M, lane), vectors(system.P, lane)
         a, a_star = vectors(system.a, lane), vectors(system.a_star, lane)

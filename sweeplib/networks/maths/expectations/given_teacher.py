@@ -328,16 +328,19 @@ def of_labels(
     hinges = [hinges_row(student), *([0.0, *(number for knot in places for number in (knot, 1.0))] for places in knots)]
 
     def values(lam_star: Array) -> Array:
+        """Return f* (n,) at fields (k, n)."""
         out = np.empty(lam_star.shape[1])
         call_by_address(address, k, np.ascontiguousarray(lam_star).reshape(-1), out)
         return out
 
     @cache
     def steps() -> Array:
+        """Return the widest steps of nodes (levels, 1 + k) that resolve the student and f*, by the fields' scale."""
         scales = 2.0 ** np.arange(LEVELS)
         return np.array([[rest_step(student), *target_steps(values, knots, scale)] for scale in scales.tolist()])
 
     def pair(finer: float) -> Pair:
+        """Return the arrays of the rules, with nodes so many times as dense."""
         return Pair(
             over_arrays(student.value),
             over_arrays(student.derivative),

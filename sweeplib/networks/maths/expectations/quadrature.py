@@ -88,6 +88,7 @@ def of_ridges(name: str, student: Activation, functions: tuple[Activation, ...],
     degree = max(len(side.hermite or ()) for side in sides)
 
     def pair(finer: float) -> Pair:
+        """Return the arrays of the rules, with nodes so many times as dense."""
         return Pair(
             over_arrays(student.value),
             over_arrays(student.derivative),

@@ -76,7 +76,7 @@ class Number(Formula):
         return 3 if self.value >= 0.0 else 1
 
     def written(self, *, latex: bool) -> str:
-        """Its shortest text."""
+        """Return its shortest text, which is that of LaTeX too."""
         return repr(self.value).removesuffix(".0")
 
     def source(self, functions: dict[str, str]) -> str:
@@ -106,7 +106,7 @@ class Field(Formula):
 
 @dataclass(frozen=True)
 class Sum(Formula):
-    """A sum."""
+    """A sum of formulas."""
 
     terms: tuple[Formula, ...]
     binding = 0
@@ -187,7 +187,7 @@ class Applied(Formula):
 
     @property
     def activation(self) -> Activation:
-        """The activation."""
+        """Return the activation that is applied."""
         return activation(self.name)
 
     def written(self, *, latex: bool) -> str:

@@ -87,6 +87,7 @@ def _slope(i, state, arguments, out):  # type: ignore[no-untyped-def]
 
 
 def _level(i, state, arguments):  # type: ignore[no-untyped-def]
+    """Return what `filled` does at level i, with the systems and work arrays that are packed in `arguments`."""
     systems, work = opened(arguments)
     return filled(i, state, systems, work)
 

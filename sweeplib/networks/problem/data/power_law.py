@@ -40,7 +40,7 @@ def binned(exponent: float, bins: int, d: int) -> Blocks:
 
 
 def levels(problem: "Problem") -> Blocks:
-    """The bins."""
+    """Return the mean eigenvalues of the bins and the numbers of coordinates in them."""
     return binned(problem.exponent, problem.bins, problem.d)
 
 

@@ -32,7 +32,7 @@ class TeacherBlocks(Parameters):
 
 
 class Levels(TeacherBlocks):
-    """λ_b and d_b/d."""
+    """The eigenvalues λ_b of the blocks, and the parts d_b/d of the coordinates."""
 
     eigenvalues: tuple[Positive, ...] = parameter(..., "eigenvalues of the inputs", r"\lambda_b", [2.0, 0.5])
     """eigenvalues λ_b > 0 of `spectrum`, one a block. They are scaled so that E‖x‖² = 1."""

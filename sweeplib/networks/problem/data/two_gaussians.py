@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Contrast(Parameters):
-    """c."""
+    """The contrast c of the two classes."""
 
     contrast: Annotated[float, Field(gt=0, lt=1)] = parameter(..., "contrast of the two classes", "c", 0.8)
     """c in (0, 1) of `two_gaussians`."""

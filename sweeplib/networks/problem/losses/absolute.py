@@ -12,7 +12,7 @@ def force(numbers: Any, E: float, y: float) -> float:
 
 
 def value(numbers: Any, E: float, y: float) -> float:
-    """|E|."""
+    """Return the loss |E|."""
     return abs(E)
 
 

@@ -19,12 +19,12 @@ SHARE = 2.0**-120
 
 
 def force(numbers: Any, E: float, y: float) -> float:
-    """The label."""
+    """Return the force, which is the label."""
     return y
 
 
 def value(numbers: Any, E: float, y: float) -> float:
-    """−y f."""
+    """Return the loss −y f."""
     return y * (E - y)
 
 

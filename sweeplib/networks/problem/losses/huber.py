@@ -10,7 +10,7 @@ from sweeplib.networks.problem.parameters import Parameters, parameter
 
 
 class Width(Parameters):
-    """h."""
+    """The displacement h up to which the loss is a square."""
 
     huber_delta: Annotated[float, Field(gt=0, allow_inf_nan=False)] = parameter(
         1.0, "largest force of the Huber loss", r"\delta_{\mathrm{H}}", 0.3

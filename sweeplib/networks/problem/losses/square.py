@@ -6,12 +6,12 @@ from sweeplib.networks.problem.losses.loss import LOSSES, Loss, unchanged
 
 
 def force(numbers: Any, E: float, y: float) -> float:
-    """E = y − f."""
+    """Return the force, which is the displacement E = y − f."""
     return E
 
 
 def value(numbers: Any, E: float, y: float) -> float:
-    """½ E²."""
+    """Return the loss ½ E²."""
     return 0.5 * E * E
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Scale(Parameters):
-    """s."""
+    """The standard deviation s of the weights."""
 
     start_scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] = parameter(
         1.0, "standard deviation of the student's first weights", "s", 0.8

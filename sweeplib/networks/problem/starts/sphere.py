@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Cosine(Parameters):
-    """m0."""
+    """The cosine m0 with the teacher at the start."""
 
     m0: Annotated[float, Field(gt=-1, lt=1)] | None = parameter(None, "overlap at the start", "m_0", 0.1)
     """the cosine in (−1, 1) of every student row with the single teacher row (k = 1) or, in a warm start, of row i with
