@@ -77,7 +77,7 @@ def _means(numbers, f_star, f, Delta):  # type: ignore[no-untyped-def]
 
 
 def _means_by_nodes(numbers, f_star, f, Delta):  # type: ignore[no-untyped-def]
-    """E g, E g² and E L for a label f* + √Δ z, as sums over equally spaced z."""
+    """Return E g, E g² and E L of the force g and the loss L for a label f* + √Δ z, as sums over equally spaced z."""
     first = second = loss = 0.0
     most = int(REACH / SPACING)
     for n in range(-most, most + 1):

@@ -168,7 +168,7 @@ def _bound_and_named(template: Callable[..., Any], bindings: tuple[tuple[str, An
 
 
 def _unique_name(function: Any) -> types.FunctionType:
-    """A copy of the function with a unique name. It shares the globals, so it can call functions defined later.
+    """Return a copy of the function with a unique name. It shares the globals, so it can call functions defined later.
 
     numba identifies machine code by the name of its function and by a number that starts again in each process. If two
     processes cached kernels with two functions of one name, a third process would load one function for both.

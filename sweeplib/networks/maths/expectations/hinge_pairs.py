@@ -60,7 +60,7 @@ class Units(NamedTuple):
     a, scale (p,), rho (p, p) : a_i/p, √C_ii, and the correlations given λ*.
     above, h, cdf, density (p, J, nodes) : μ − c, that over s, and Φ and φ of it.
     weight, target, factor (nodes,) : w, f* and their product.
-    room (8, nodes) : work arrays.
+    room (8, nodes) : work arrays; rows 0 to 3 are of functions that add terms, 4 to 7 of those that these call.
     total (p, p) : the sums, j ≤ i.
     """
 
@@ -273,6 +273,7 @@ def fill_edge(units: Units, order: Group, knots: Group, count: int, out: Array) 
     (x, y, z), (b, c, e), room = order, knots, units.room
     xy, xz, yz = units.rho[x, y], units.rho[x, z], units.rho[y, z]
     partial = max(min((yz - xy * xz) / (rho_bar(xy) * rho_bar(xz)), 1.0), -1.0)
+    # rows 4 and 5: the fields of y and z given x at its knot; row 6: Φ of the latter
     fill_given(units.h[y, c], units.h[x, b], xy, count, room[4], out)
     fill_given(units.h[z, e], units.h[x, b], xz, count, room[5], room[6])
     for n in range(count):

@@ -144,7 +144,11 @@ def variance_term(
 def add_kinked_variance(
     system: System, hinges: Array, rules: Rules, L: Array, A: Array, C: Array, total: Array
 ) -> None:
-    """Add the sums of all pairs j ≤ i to `total` (p, p), at fewer nodes than the first moments have."""
+    """Add w (f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f]), over nodes of λ*, to `total` (p, p) for all pairs j ≤ i.
+
+    L, A, C : the root of P, the means of students along its fields, and their covariance (p, p) given λ*.
+    Nodes are fewer than those of the first moments.
+    """
     pair, (p, k), pairs = system.pair, A.shape, pairs_of(len(A), rules, hinges)
     lines = lines_of(pair, rules, L, pair.most / FEWER_FOR_VARIANCE, np.empty((0, k)), np.empty(0))
     weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])

@@ -75,6 +75,7 @@ def fill_table(pair: Pair, number: int, scale: float, step: float, values: Array
     count = int(pair.reach / inner) if scale > 0.0 else 0
     means_apart = 1 if nodes_apart > 0 else 2 * count + 1
     nodes_apart = max(nodes_apart, 1)
+    # rows: arguments, the function there, and its square or its slope, which the kinds of means are of
     room = np.empty((3, means_apart * (points - 1) + nodes_apart * 2 * count + 1))
     for n in range(room.shape[1]):
         if means_apart == 1:
