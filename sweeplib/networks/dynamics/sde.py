@@ -106,7 +106,7 @@ class Sde(LaneDynamics):
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError too for batches of steps with one sample in the noise: no pairs."""
+        """Raise InputError too for steps with a batch if the noise is that of one sample, of which there are no pairs."""
         super().check(problem, options)
         if problem.batch_size > 1 and isinstance(options, SdeOptions) and options.samples < 2:
             reason, expected = (
@@ -117,7 +117,7 @@ class Sde(LaneDynamics):
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
-        """The number of steps times the work of the drifts, draws and products of one step."""
+        """Return the number of steps to a time, times the work of the drifts, draws and products of one step."""
         width = problem.p + problem.k
         return time / problem.step_time() * (600.0 + 60.0 * width + 30.0 * problem.p * width**2)
 

@@ -178,7 +178,7 @@ class SgdChain(LaneDynamics):
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
-        """The number of steps times the work of the draws, fields and rotations of all samples and uses of a batch."""
+        """Return the number of steps to a time, times the work of all samples and uses of a batch in one."""
         width = problem.p + problem.k + (problem.batch_size if problem.repeats > 1 else 0)
         of_sample = 20.0 * (width + 3) + 8.0 * problem.p * width * problem.repeats
         return time / problem.step_time() * problem.batch_size * of_sample * len(problem.blocks[0])

@@ -73,7 +73,7 @@ def mixing_of(replica, rule):  # type: ignore[no-untyped-def]
 
 @loops
 def take_step(first, batch_size, T, replica, functions, moves, layer_moves, mixing, room):  # type: ignore[no-untyped-def]
-    """Take a step at the rate of T with the samples from number `first` on; return False if it diverged.
+    """Take a step over the time T with the batch of samples from number `first` on; return False if it diverged.
 
     `moves` (p, d) and `layer_moves` (3, p), of a, of b and of Σ c_i λ_i, are work arrays, and those of `mixing`.
     """

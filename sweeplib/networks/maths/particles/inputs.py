@@ -207,7 +207,10 @@ def _of_class(
 def _products(
     L_star: Array, D: float, labels: Labels, deviation: float, parity: int, fine: Accuracy
 ) -> tuple[Array, Array, Array, Array]:
-    """Nodes g (κ, n), of some deviation, and ρ (n,), labels and weights (n,): each g with each ρ."""
+    """Return nodes g (κ, n), of some deviation, and ρ (n,), labels and weights (n,): each g with each ρ.
+
+    L_star, D, parity : as of `inputs`; with a parity of the label, g and −g are one node.
+    """
     if L_star.shape[1] == 1 and not fine.exact:
         places = kinks(lambda x: labels(deviation * x[None]))
         g, weight = _line(np.union1d(places, [0.0] if fine.at_zero else []), fine)
