@@ -106,7 +106,7 @@ class Sde(LaneDynamics):
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError too for steps with a batch if the noise is that of one sample, of which there are no pairs."""
+        """Raise InputError too for steps with a batch if the noise is that of one sample: there are no pairs."""
         super().check(problem, options)
         if problem.batch_size > 1 and isinstance(options, SdeOptions) and options.samples < 2:
             reason, expected = (
