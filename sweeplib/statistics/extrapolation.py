@@ -112,7 +112,11 @@ def extrapolated(
 
 
 def _steady_errors(u: Array, errors: Array, freedom: Array) -> Array:
-    """Return errors (n,) of means at u (n,), by the scatter of each point and by a power of u through that of all."""
+    """Return errors (n,) of means at u (n,), steadier than these `errors` (n,), which are those of few seeds.
+
+    The variance of one seed is the mean of that of the point, of so many degrees of `freedom` (n,), and of a power of u
+    through those of all points, which counts as `SMOOTH_SEEDS` of them.
+    """
     scatter = errors**2 * (freedom + 1.0)
     slope, offset = np.polyfit(np.log(u), np.log(scatter), 1)
     smooth = np.exp(offset) * u**slope
