@@ -95,6 +95,7 @@ def extrapolated(
     plain = values - design @ np.linalg.lstsq(design / errors[:, None], values / errors, rcond=None)[0]
     least = float(np.mean(errors**-2) ** -0.5)
     sizes = np.geomspace(least, max(LARGEST * float(np.abs(plain).max()), 4.0 * least), SIZES)
+    # sizes A are weighted by the fits of size A; the limit is that of the fits of SURPLUS times A
     tried, wider = (_fits(values, errors, design, terms, factor * sizes) for factor in (1.0, SURPLUS))
     weights = np.exp(tried.evidence - tried.evidence.max())
     weights /= weights.sum()
@@ -104,6 +105,7 @@ def extrapolated(
     variance = float(weights @ (wider.variance + (wider.value - value) ** 2))
     noise = shares[finite] * single
     by_seed = noise if parts is None else noise @ parts[finite]
+    # what the points' own errors, with their correlations, have beyond those that weighed
     variance += max(0.0, float(by_seed @ by_seed - shares[finite] ** 2 @ errors**2))
     half = float(scipy.special.stdtrit(least_n, 0.5 + 0.5 * confidence)) * math.sqrt(variance * max(1.0, chi2 / n_left))
     skew = 2.0 * math.sqrt(variance) / float(values.mean()) if law == "constant" and values.min() > 0.0 else 0.0
