@@ -192,11 +192,8 @@ class Dmft(StepDynamics):
             """Return the view of the replicas that `of` selects from arrays (n, ...)."""
             more |= {"C": lambda: of(two_times("C")), "R": lambda: of(two_times("R"))}
             more |= {"refit": replicas.refitted, "of_labels": replicas.of_labels, "training_risk": of(training_risk)}
-            more |= {
-                "d": replicas.d,
-                "gamma": replicas.gamma,
-                "second_layer_rate": replicas.parameters["second_layer_rate"],
-            }
+            more |= {"d": replicas.d, "gamma": replicas.gamma}
+            more |= {"second_layer_rate": replicas.parameters["second_layer_rate"]}
             problem = replicas.a_star, replicas.Delta, replicas.expectations
             return TwoTimeView(of(Q), of(M), replicas.P, of(a), *problem, **more)
 

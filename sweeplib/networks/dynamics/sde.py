@@ -109,10 +109,8 @@ class Sde(LaneDynamics):
         """Raise InputError too for steps with a batch if the noise is that of one sample: there are no pairs."""
         super().check(problem, options)
         if problem.batch_size > 1 and isinstance(options, SdeOptions) and options.samples < 2:
-            reason, expected = (
-                "the noise of the sde has no pairs of samples",
-                "at least 2, for steps of SGD with a batch",
-            )
+            reason = "the noise of the sde has no pairs of samples"
+            expected = "at least 2, for steps of SGD with a batch"
             raise InputError(reason, key="samples", value=options.samples, expected=expected)
 
     @staticmethod

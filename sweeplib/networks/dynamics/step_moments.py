@@ -117,11 +117,9 @@ class StepMoments:
         flow, decay = c[rows] * lam[columns] + c[columns] * lam[rows], self._decay
         X_Q = flow + self._noise_factor * squares - 2.0 * decay * Q[rows, columns][:, None]
         X_M = (c[:, None] * lam_star).reshape(M.size, -1) - decay * M.reshape(-1, 1)
-        X_a = (
-            self._rate * function_values(self._student.value, lam) * displacement
-            if self._trained
-            else np.empty((0, c.shape[1]))
-        )
+        X_a = np.empty((0, c.shape[1]))
+        if self._trained:
+            X_a = self._rate * function_values(self._student.value, lam) * displacement
         # the mean of ‖x‖² given u is 1 + excess/d
         excess = (self._u**2).sum(axis=0) - len(self._u)
         gradient = (c * self._weights) @ self._u.T

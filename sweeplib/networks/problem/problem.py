@@ -294,11 +294,7 @@ def _checked(name: str, value: Any) -> Any:
 
 def changed_parameters(of_parts: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     """The parameters of parts that differ from their defaults, with their values, in alphabetical order."""
-    return (
-        tuple(sorted((name, value) for name, value in of_parts.items() if value != DEFAULTS.get(name)))
-        if of_parts
-        else ()
-    )
+    return tuple(sorted((name, value) for name, value in of_parts.items() if value != DEFAULTS.get(name)))
 
 
 def _problem_error(error: pydantic.ValidationError, name: str | None = None) -> InputError:

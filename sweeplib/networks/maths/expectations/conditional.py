@@ -196,12 +196,8 @@ def smooth_product(
     is 0, and each node is interpolated.
     """
     row, count = m * len(parts.field) + q, int(limit / law.step[m, q])
-    x, value, share, sums = (
-        room.work[0, : 2 * count + 1],
-        room.work[1, : 2 * count + 1],
-        room.work[2],
-        room.work[2, INTERPOLATED:],
-    )
+    x, value = room.work[0, : 2 * count + 1], room.work[1, : 2 * count + 1]
+    share, sums = room.work[2], room.work[2, INTERPOLATED:]
     for r in range(2 * count + 1):
         x[r] = room.mean[m, at] + law.scale[m] * law.step[m, q] * (r - count)
     fill_rest(pair, parts.number[m], x, value)

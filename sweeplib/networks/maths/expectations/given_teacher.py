@@ -251,10 +251,8 @@ def fill_risks(pair: Pair, hinges: Array | None, Q: Array, M: Array, P: Array, a
                     out[lane] += share_ij * mean_product(pair, rules.panel, 0, 0, s, t, covariance[i, j], room)
                 else:
                     out[lane] += share_ij * rest_sums(pair, 0, 0, s, t, covariance[i, j], False, room)[0]
-        lines, tables = (
-            lines_of(pair, rules, L, pair.most, np.empty((0, k)), np.empty(0)),
-            student_tables(pair, A, C, 1),
-        )
+        lines = lines_of(pair, rules, L, pair.most, np.empty((0, k)), np.empty(0))
+        tables = student_tables(pair, A, C, 1)
         weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
         while next_line(pair, rules, L, lines):
             count = fill_line(L, lines, weight, fields)

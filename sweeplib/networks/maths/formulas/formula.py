@@ -338,8 +338,5 @@ class _Reader(Reader):
         try:
             return activation(name).name
         except InputError as error:
-            position = f" at character {node.col_offset + 1}"
-            choices = error.choices
-            raise InputError(
-                f"{error.problem}{position}", value=name, expected=error.expected, choices=choices
-            ) from None
+            problem = f"{error.problem} at character {node.col_offset + 1}"
+            raise InputError(problem, value=name, expected=error.expected, choices=error.choices) from None

@@ -85,9 +85,8 @@ def check(problem: "Problem") -> None:
         expected = f"a multiple of {count}, the number of tasks, whose teachers have equally many rows"
         raise InputError("rows that cannot be shared out", key="k", value=problem.k, expected=expected)
     if v < least - 1e-12:
-        raise InputError(
-            "no such rows", key="task_overlap", value=v, expected=f"at least {least:.6g} for {count} tasks"
-        )
+        expected = f"at least {least:.6g} for {count} tasks"
+        raise InputError("no such rows", key="task_overlap", value=v, expected=expected)
 
 
 TASKS.add(Tasks("in_turn", course, overlaps, parameters=TurnParameters, check=check))
