@@ -156,11 +156,10 @@ class Child:
 
 @contextmanager
 def lent(plugins: Sequence[str], module: str | None) -> Iterator[Child]:
-    """Return a context with a child that nobody else uses; if one is left from an earlier context, it has kernels.
+    """Return a context with a child that nobody else uses, after which it is kept for the next one.
 
-    It imports the plugins and a module, that of the simulator of its tasks, once for all its forks.
-
-    Afterwards the child is kept for the next context. After an exception it is ended: a task may be unanswered.
+    It imports the plugins and a module, that of the simulator of its tasks, once for all its forks; one that was kept
+    has kernels too. After an exception it is ended: a task may be unanswered.
     """
     surroundings = Path.cwd(), tuple(sys.path), tuple(plugins), module, tuple(sorted(os.environ.items()))
     waiting = _waiting.setdefault(surroundings, [])

@@ -101,7 +101,7 @@ class NonlinearDynamics(MeanField):
         super().__init__(among, options)
 
     def look(self) -> list[tuple[Array, View]]:
-        """The p units now, with the risk of the measure; its one part has the weight one in each replica."""
+        """Return the view of the p units now, with the risk of the measure of all, and its weight, one a replica."""
         (weight, all_of_them), p = super().look()[0], self._units
         assert isinstance(all_of_them, NetworkView)
         units = {name: getattr(all_of_them, name)[:, :p] for name in ("m", "q", "a")}

@@ -254,9 +254,10 @@ class OverlapMap(StepDynamics):
         M: Array,
         *of_rule: Array,
     ) -> tuple[Array, ...]:
-        """Q, M and the velocities after a step of momentum, or a spectral one; of all inputs, or of each block of them.
+        """Return Q, M and the velocities of replicas in `order` (m,) after a step of momentum, or a spectral one.
 
-        means : Ψ^M, G and D over the eigenvalues `values`, and K. T, shrink : numbers with the axes of these.
+        They are of all inputs, or of each block of them, which have the eigenvalues `values`.
+        means : Ψ^M, G and D over the eigenvalues, and K. T, shrink : numbers with the axes of these.
         """
         replicas, rule = self.replicas, self.replicas.rule
         (of_M, of_Q, (D, D_star), square), step = means, UPDATES[rule.update]
