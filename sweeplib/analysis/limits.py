@@ -20,7 +20,7 @@ from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
 from sweeplib.statistics.labelled import labelled, with_bounds
 from sweeplib.statistics.lost_runs import MOST_LOST, has_run, too_many, values_of, without_value
-from sweeplib.statistics.seed_means import student_interval
+from sweeplib.statistics.seed_means import interval_by_error
 
 Candidates = Annotated[
     Sequence[str], Field(min_length=1, description="the dynamics that may describe SGD, from the simplest.")
@@ -146,9 +146,9 @@ def _relative_deviation(mean: xr.DataArray, variance: xr.DataArray, scatter: xr.
 def _with_interval(measures: xr.Dataset, confidence: float) -> xr.Dataset:
     """Return the discrepancies at the time of the largest bias, with its interval by Student's t."""
     values = measures["bias"], measures["bias_error"], measures["pairs"]
-    bias, low, high = student_interval(*values, confidence)
+    bias, low, high = interval_by_error(*values, confidence)
     rivals = (high >= low.max("time")).sum("time").clip(1)
-    _, low, _ = student_interval(*values, 1.0 - (1.0 - confidence) / rivals)
+    _, low, _ = interval_by_error(*values, 1.0 - (1.0 - confidence) / rivals)
     measures = measures.drop_vars("pairs").assign(bias_high=high).isel(time=bias.fillna(-1.0).argmax("time"))
     bounds = measures["bias"], low.max("time").clip(0.0), measures["bias_high"]
     return measures.assign(with_bounds("bias", bounds, bias.attrs["long_name"], "b")).drop_vars("time")

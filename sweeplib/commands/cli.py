@@ -50,6 +50,7 @@ def sweep(config: Path, overrides: Sequence[str], results: Path, profile: str) -
     from sweeplib.commands.snakemake import PATIENCE
     from sweeplib.commands.sweep import run_stages
 
+    # Snakemake's process is ended after PATIENCE, and this one must outlive it to say how the run ended
     with command(passing=options.PASSING, patience=PATIENCE + 0.2):
         raise SystemExit(run_stages(config, overrides, results=results, profile=profile))
 

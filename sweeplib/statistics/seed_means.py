@@ -1,4 +1,4 @@
-"""Means over the seeds, with standard errors."""
+"""Means over the seeds, with standard errors; intervals of means are in `estimators`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def with_error(
     }
 
 
-def student_interval(
+def interval_by_error(
     mean: xr.DataArray, error: xr.DataArray, count: xr.DataArray, confidence: float | xr.DataArray
 ) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
     """Return a mean over `count` values and the ends of its interval, by its standard error and Student's law."""

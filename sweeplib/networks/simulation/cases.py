@@ -162,16 +162,15 @@ class Case(engine.Case):
                 raise InputError(f"{law.name} has no teacher", key="observables", value=name, expected=expected)
 
     def _check_exits(self) -> None:
-        """Raise InputError for exits that the dynamics does not find beside a feature of the problem."""
+        """Raise InputError for exits, if the problem has a feature with which the dynamics finds none."""
         thresholds = list(self.recording.thresholds)
-        for feature, words, finds in WITHOUT_EXITS if thresholds else ():
+        for feature, condition, finds in WITHOUT_EXITS if thresholds else ():
             if feature.is_of(self.problem) and not finds(DYNAMICS[self.dynamics]):
                 others = ", ".join(name for name, kind in DYNAMICS.items() if finds(kind))
-                text = f"no exits {words}" if not others else f"{self.dynamics} finds no exits {words}"
+                template = f"no exits {condition}" if not others else f"{self.dynamics} finds no exits {condition}"
                 expected = "[], no exits" + (f"; or a dynamics that finds them: {others}" if others else "")
-                raise InputError(
-                    text.format(problem=self.problem), key="thresholds", value=thresholds, expected=expected
-                )
+                text = template.format(problem=self.problem)
+                raise InputError(text, key="thresholds", value=thresholds, expected=expected)
 
     def _check_drifts(self) -> None:
         """Raise InputError for a recorded observable by drifts beside a feature of the problem that has none."""

@@ -19,7 +19,6 @@ import numpy as np
 from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.engine.base.arrays import DECADE, WIDE
-from sweeplib.engine.base.late_modules import scipy
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.execution.clusters.dashboard_access import own_names
 from sweeplib.engine.execution.live.graph import Graph, ResultCurve, ResultCurves
@@ -29,8 +28,8 @@ from sweeplib.pictures.figures.kit.rounds import ROUND
 from sweeplib.pictures.report.mathematics import plain_label
 from sweeplib.pictures.report.scales import logarithmic_places
 from sweeplib.pictures.report.tables import heading
+from sweeplib.statistics.estimators import Mean
 from sweeplib.statistics.lost_runs import has_run, sample_of, values_of
-from sweeplib.statistics.seed_means import FEWEST_SEEDS, mean_and_error
 from sweeplib.statistics.survival import medians
 
 if TYPE_CHECKING:
@@ -195,10 +194,7 @@ def _means(data: xr.Dataset, name: str) -> tuple[Any, ...]:
     """Return the mean over the seeds, the ends of its interval, and the number of runs, at all points of a part."""
     sample = sample_of(values_of(data, name), data)
     with np.errstate(over="ignore", invalid="ignore"):  # of values that grow without bound
-        (mean, error), count = mean_and_error(sample), sample.count("seed")
-    enough = count.where(count >= FEWEST_SEEDS)
-    half = error * xr.apply_ufunc(scipy.special.stdtrit, enough - 1.0, (1.0 + CONFIDENCE) / 2.0)
-    return mean, mean - half, mean + half, count, "Mean"
+        return *Mean()(sample, CONFIDENCE), sample.count("seed"), "Mean"
 
 
 def _lost(value: xr.DataArray, run: xr.DataArray, why: str) -> str:
