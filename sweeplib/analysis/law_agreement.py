@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis, Treated
+from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Treated, analysis_of
 from sweeplib.analysis.kit.differences import check_reference
 from sweeplib.analysis.kit.options import LostPart
 from sweeplib.analysis.kit.passages import passages
@@ -217,12 +217,11 @@ def _outline(ds: Outline, *, reference: str | None, seeds: str, **_: Any) -> Out
 
 
 ANALYSES.add(
-    Analysis(
-        "law_agreement",
+    analysis_of(
         law_agreement,
         "Whether each dynamics has the law of SGD over the seeds",
         overlaps=True,
         outline=_outline,
         ends=EXITS_ONLY | {"exit": Treated.compared},
-    ),
+    )
 )

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
+from sweeplib.analysis.analysis import ANALYSES, Treated, analysis_of
 from sweeplib.analysis.kit.limit_theory import limits_expected
 from sweeplib.analysis.kit.needs import need_start, need_stochastic
 from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
@@ -205,8 +205,7 @@ def _outline(ds: Outline, *, candidates: Sequence[str], **_: Any) -> Outline:
 
 
 ANALYSES.add(
-    Analysis(
-        "limits",
+    analysis_of(
         limits,
         "The simplest limit that describes SGD within its seed error",
         outline=_outline,
@@ -214,5 +213,5 @@ ANALYSES.add(
         headline="agreement",
         label="limit",
         decidable="decidable",
-    ),
+    )
 )

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
+from sweeplib.analysis.analysis import ANALYSES, Treated, analysis_of
 from sweeplib.analysis.kit.needs import need_axis
 from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Resamples, Tolerance
 from sweeplib.analysis.kit.regime_samples import need_samples, regime_samples
@@ -214,13 +214,12 @@ def _outline(ds: Outline, **_: Any) -> Outline:
 
 
 ANALYSES.add(
-    Analysis(
-        "regimes",
+    analysis_of(
         regimes,
         "Regime of SGD from the scaling of risk, noise and spread with d",
         outline=_outline,
         ends={"exit": Treated.refused},
         label="regime",
         decidable="decidable",
-    ),
+    )
 )

@@ -105,7 +105,6 @@ def differences(ds: xr.Dataset, reference: str, until: float, max_lost: float) -
 
     Axes that an observable has of its own, such as those of an overlap matrix, are kept.
     """
-    check_reference(ds, reference)
     others = (ds["dynamics"] != reference).values
 
     def paired_where(condition: xr.DataArray) -> xr.DataArray:

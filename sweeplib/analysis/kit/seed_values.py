@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.kit.passages import passages
+from sweeplib.analysis.kit.needs import statistics_outline
+from sweeplib.analysis.kit.passages import Passages, passages
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.variables import recorded
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
+from sweeplib.statistics.laws import law_along
 from sweeplib.statistics.lost_runs import has_diverged, has_run, unless_lost, values_of, without_value
 
 PASSAGES = {"exit_steps": "steps", "exit_samples": "steps", "exit_time": "time", "exited": "steps"}
@@ -42,19 +44,32 @@ CUT_OFF = 0.002
 class Curves(NamedTuple):
     """Values of runs, NaN for those that do not count, and the numbers on the axis along which they are compared.
 
-    `censored` are the places at which too many runs did not exit, `restricted` the values of exits up to the horizon.
+    `censored` are the places at which too many runs did not exit, so that their mean is unknown, `lost` those at which
+    too many were lost, `restricted` the values of exits up to the horizon, whose mean is less than that of the exits.
     """
 
     values: xr.DataArray
     x: xr.DataArray
     along: str
     censored: xr.DataArray
+    lost: xr.DataArray
     restricted: xr.DataArray
+
+    def law(self, law: Callable[..., Any], inner: str = "", **settings: Any) -> tuple[xr.DataArray, ...]:
+        """Return the numbers of a law along the axis, as `law_along`."""
+        return law_along(self.along, self.values, self.x, law, inner, **settings)
 
     @classmethod
     def complete(cls, values: xr.DataArray, x: xr.DataArray, along: str) -> Curves:
         """Return curves of values that no horizon cuts off."""
-        return cls(values, x, along, xr.zeros_like(values.isel(seed=0, drop=True), dtype=bool), values)
+        none = xr.zeros_like(values.isel(seed=0, drop=True), dtype=bool)
+        return cls(values, x, along, none, none, values)
+
+    @classmethod
+    def of_exits(cls, sample: Passages, x: xr.DataArray, along: str, most: float, unit: Any = 1.0) -> Curves:
+        """Return curves of exits in a unit, without places at which more than the fraction `most` did not exit."""
+        censored, restricted = sample.too_censored(most), sample.restricted() * unit
+        return cls(restricted.where(~censored), x, along, censored, sample.refused, restricted)
 
 
 def curves_along(ds: xr.Dataset, of: str, along: str | None, time: float | None, max_lost: float) -> Curves:
@@ -69,15 +84,22 @@ def curves_along(ds: xr.Dataset, of: str, along: str | None, time: float | None,
         x = ds[axis].astype(float)
         if of == "exited":
             return Curves.complete(sample.reached.astype(float).where(sample.used), x, axis)
-        censored = sample.too_censored(CUT_OFF)
-        restricted = sample.restricted() * (samples_of_a_step(ds) if of == "exit_samples" else 1.0)
-        return Curves(restricted.where(~censored), x, axis, censored, restricted)
+        return Curves.of_exits(sample, x, axis, CUT_OFF, samples_of_a_step(ds) if of == "exit_samples" else 1.0)
     run, values = has_run(ds), values_of(ds, of)
     if "time" in values.dims:
         values = values.sel(time=ds["time"].values[-1] if time is None else time, drop=True)
     lost = without_value(values, run)
     runs = unless_lost(values.where(run & ~lost), lost, run, max_lost, has_diverged(ds))
     return Curves.complete(runs, ds[axis].astype(float), axis)
+
+
+def rate_scan(ds: xr.Dataset, dim: str, max_censored: float, max_lost: float) -> Curves:
+    """Return the exit steps along an axis that scans the learning rate, at these rates.
+
+    Rates at which more than these fractions of the runs are censored or lost have none.
+    """
+    gamma = field(ds, "gamma").astype(float).broadcast_like(ds["status"].isel(seed=0, drop=True))
+    return Curves.of_exits(passages(ds, "steps", max_lost), gamma, dim, max_censored)
 
 
 def axis_along(ds: Outline, of: str, along: str | None) -> str:
@@ -111,11 +133,6 @@ def samples_of_a_step(ds: xr.Dataset) -> xr.DataArray:
     return whole / repeats
 
 
-def source_of(of: str) -> str:
-    """Return the recorded variable from which a quantity is made."""
-    return "exit_steps" if of in PASSAGES else of
-
-
 def quantity_of(ds: xr.Dataset, of: str) -> tuple[str, str]:
     """Return the name of the mean of a quantity in words, and its units."""
     if of == "exited":
@@ -125,11 +142,10 @@ def quantity_of(ds: xr.Dataset, of: str) -> tuple[str, str]:
     return f"mean {ds[of].attrs['long_name']}", str(ds[of].attrs.get("units", "1"))
 
 
-def outline_along(ds: Outline, of: str, along: str | None, time: float | None) -> tuple[str, tuple[str, ...]]:
-    """Return the axis and the dimensions of what is made of curves along it; InputError if a quantity has none."""
-    axis = axis_along(ds, of, along)
-    source = source_of(of)
+def outline_along(ds: Outline, of: str, along: str | None, time: float | None, *names: str) -> Outline:
+    """Return the outline of variables that are made of curves along an axis; InputError if a quantity has none."""
+    axis, source = axis_along(ds, of, along), "exit_steps" if of in PASSAGES else of
     times = ds.axes["time"] if "time" in ds.dims_of(source) else ()
     if time is not None and time not in times:
         raise InputError("not a recorded time of this quantity", key="time", value=time, choices=map(str, times))
-    return axis, tuple(dim for dim in ds.dims_of(source) if dim not in ("seed", "time", axis))
+    return statistics_outline(ds, source, *names, over=("time", axis)).with_variables({}, along=axis)
