@@ -16,7 +16,7 @@ from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
 from sweeplib.statistics.laws import law_along
-from sweeplib.statistics.lost_runs import has_diverged, has_run, unless_lost, values_of, without_value
+from sweeplib.statistics.lost_runs import MOST_LOST, has_diverged, has_run, unless_lost, values_of, without_value
 
 PASSAGES = {"exit_steps": "steps", "exit_samples": "steps", "exit_time": "time", "exited": "steps"}
 """The quantities of first passages, by what is read.
@@ -72,8 +72,10 @@ class Curves(NamedTuple):
         return cls(restricted.where(~censored), x, along, censored, sample.refused, restricted)
 
 
-def curves_along(ds: xr.Dataset, of: str, along: str | None, time: float | None, max_lost: float) -> Curves:
-    """Return the values of single runs of a quantity along an axis.
+def curves_along(
+    ds: xr.Dataset, of: str, along: str | None = None, time: float | None = None, max_lost: float = MOST_LOST
+) -> Curves:
+    """Return the values of single runs of a quantity along an axis, by default the only one, at the last time.
 
     A point has none where more than the fraction `max_lost` of its runs has no value, or, of exits, where more than
     `CUT_OFF` of them have not exited.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -72,9 +73,8 @@ def phase_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
     if not isinstance(result, Outline):
         labels = [axis_label(result[name]) for name in ("delta", "coupling_exponent")]
         levels = tuple(_exponents(split.selected(result), name) for name in MEASURES)
-        exponents = Chart(
-            "coupling_exponent", "regime", levels=levels, x_label=labels[1], size=(1.0, 0.0, 0.0), **drawn
-        )
+        size = (1.0, 1.0, 3.7)
+        exponents = Chart("coupling_exponent", "regime", levels=levels, x_label=labels[1], size=size, **drawn)
     return Chart(
         x="delta",
         y="kappa",
@@ -91,7 +91,7 @@ def phase_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
     )
 
 
-def _picture(ds: xr.Dataset, analyses: ByName) -> xr.Dataset:
+def _picture(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
     """Return the regimes with the class of each point, and whether it has runs."""
     result, runs = with_rounds(analyses["regimes"], ds, "regime"), has_run(ds)
     regime, likeliest = (result[name].transpose(*PLANE, ...).astype(int) for name in ("regime", "likeliest"))
