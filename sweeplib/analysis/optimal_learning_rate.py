@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, analysis_of
-from sweeplib.analysis.kit.expected import by_dynamics
 from sweeplib.analysis.kit.needs import passages_outline
 from sweeplib.analysis.kit.options import Along, CensoredPart, Confidence, LostPart
-from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds
+from sweeplib.analysis.kit.phase_retrieval import by_dynamics, escape_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.analysis.kit.scan import scan_dim
-from sweeplib.analysis.kit.seed_values import Curves, rate_scan
+from sweeplib.analysis.kit.seed_values import Curves, rate_scan, scan_dim
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.networks.theory import exact_optimal_learning_rate, noise_corrected_optimal_learning_rate

@@ -11,8 +11,7 @@ from sweeplib.analysis.kit.needs import passages_outline
 from sweeplib.analysis.kit.options import Along, CensoredPart, Confidence, LostPart
 from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.analysis.kit.scan import scan_dim
-from sweeplib.analysis.kit.seed_values import rate_scan
+from sweeplib.analysis.kit.seed_values import rate_scan, scan_dim
 from sweeplib.analysis.optimal_learning_rate import NEEDED, left_out
 from sweeplib.engine.base.late_modules import scipy
 from sweeplib.engine.base.late_modules import xarray as xr

@@ -1,4 +1,4 @@
-"""The empirical measure of the units over overlap and norm, pooled over the seeds."""
+"""The units of students as points of overlap and norm, and their empirical measure, pooled over the seeds."""
 
 from __future__ import annotations
 
@@ -11,12 +11,32 @@ from pydantic import Field
 from sweeplib.analysis.analysis import ANALYSES, analysis_of
 from sweeplib.analysis.averages import numbered
 from sweeplib.analysis.kit.options import LostPart
-from sweeplib.analysis.kit.units import OVERLAP, norms, require_units
+from sweeplib.analysis.kit.variables import require
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.statistics.labelled import labelled
 from sweeplib.statistics.lost_runs import MOST_LOST, sample_of, values_of, with_status
+
+OVERLAP, SELF_OVERLAP = "overlap_M", "self_overlap"
+
+
+def require_units(ds: xr.Dataset | Outline) -> None:
+    """Raise InputError unless overlaps with the teacher and self-overlaps are recorded."""
+    require(ds, OVERLAP, SELF_OVERLAP)
+
+
+def norms(ds: xr.Dataset) -> xr.DataArray:
+    """Return ‖w_i‖/√d of each student; NaN beyond the width of a point and where a run has no value."""
+    roots: xr.DataArray = values_of(ds, SELF_OVERLAP).clip(min=0.0) ** 0.5
+    return roots
+
+
+def points(ds: xr.Dataset) -> xr.DataArray:
+    """Return the units along `student`, with their k + 1 numbers along `number`: the overlaps, then the norm."""
+    overlaps = values_of(ds, OVERLAP).rename(teacher="number")
+    return xr.concat([overlaps, norms(ds).expand_dims("number")], "number", combine_attrs="drop")
+
 
 Bins = Annotated[int, Field(ge=1, le=500, description="the number of bins of the overlap, and of the norm.")]
 Sample = Annotated[

@@ -23,8 +23,7 @@ from sweeplib.analysis.answers.proposers.along_axis import CLEAR, MOST_SEEDS, Al
 from sweeplib.analysis.answers.proposers.scan import ScanColumn
 from sweeplib.analysis.answers.proposers.seeds import FIRST, GROWTH, WIDE, next_totals
 from sweeplib.analysis.answers.unexited_runs import exits_go_on
-from sweeplib.analysis.kit.scan import scan_dim
-from sweeplib.analysis.kit.seed_values import CUT_OFF, Curves, rate_scan
+from sweeplib.analysis.kit.seed_values import CUT_OFF, Curves, rate_scan, scan_dim
 from sweeplib.engine.base.budget import SEEDS
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.questions import Question

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sweeplib.pictures.figures.kit.chart import Layer
     from sweeplib.pictures.figures.kit.legend import Entry
     from sweeplib.pictures.figures.kit.panels import Panels
-    from sweeplib.pictures.figures.kit.part import Part
+    from sweeplib.pictures.figures.kit.points import Part
 
 COLOURS = "viridis"
 """A map whose lightness increases, so that it is legible in grey."""
@@ -185,9 +185,10 @@ def region(piece: Part) -> None:
         room.append((last - first, 0.5 * (last + first), at))
     if room and max(room)[0] > 0.0:
         _, middle, at = max(room, key=lambda gap: round(gap[0], 9))
-        text, style = piece.layer.label, {"style": "italic", "ha": "center", "va": "center", "zorder": 3}
+        text, middled = piece.layer.label, {"ha": "center", "va": "center"}
         narrow = max(room)[0] < CHARACTER * len(text) * (high - low)
-        piece.axes.text(middle, at, text.replace(" ", "\n") if narrow else text, color=look["color"], **style)
+        text = text.replace(" ", "\n") if narrow else text
+        piece.axes.text(middle, at, text, color=look["color"], style="italic", zorder=3, **middled)
 
 
 def colour_bar(panels: Panels, quantity: xr.DataArray) -> None:

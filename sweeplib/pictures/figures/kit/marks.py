@@ -12,8 +12,7 @@ from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.pictures.figures.kit.cells import cells, classes, kinds, line_of_sum, power, region
 from sweeplib.pictures.figures.kit.facets import used_dynamics
 from sweeplib.pictures.figures.kit.panels import say
-from sweeplib.pictures.figures.kit.part import Part, places_of, unit_of
-from sweeplib.pictures.figures.kit.points import law, points
+from sweeplib.pictures.figures.kit.points import Part, law, places_of, points, unit_of
 from sweeplib.pictures.figures.kit.scales import edges_of
 from sweeplib.pictures.figures.kit.style import (
     COLOURS,
@@ -173,7 +172,8 @@ def _across(piece: Part) -> None:
 
 
 def _upright(piece: Part) -> None:
-    piece.axes.axvline(piece.number, **{"color": FAINT, "linewidth": 0.8, "zorder": 0} | piece.layer.look)
+    style: dict[str, Any] = {"color": FAINT, "linewidth": 0.8, "zorder": 0}
+    piece.axes.axvline(piece.number, **style | piece.layer.look)
 
 
 def _path(piece: Part) -> None:

@@ -27,8 +27,7 @@ from sweeplib.pictures.figures.kit.labels import (
 from sweeplib.pictures.figures.kit.legend import Entry, legend_below
 from sweeplib.pictures.figures.kit.marks import MARKS, ONCE, POINTS, RUN, STOPPED
 from sweeplib.pictures.figures.kit.panels import Panels, mark_empty, panels_of, side_by_side
-from sweeplib.pictures.figures.kit.part import Part, places_of, unit_of
-from sweeplib.pictures.figures.kit.points import DASHES, law_look
+from sweeplib.pictures.figures.kit.points import DASHES, Part, law_look, places_of, unit_of
 from sweeplib.pictures.figures.kit.quantities import bound_side, shown_dynamics, with_requests
 from sweeplib.pictures.figures.kit.references import References, references
 from sweeplib.pictures.figures.kit.scales import few, is_log, logarithmic_above_zero, logarithmic_time
