@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -12,15 +12,14 @@ from sweeplib.analysis.averages import averaged_observables, numbered, numbered_
 from sweeplib.analysis.kit.needs import statistics_outline
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.engine.base.arrays import Array
-from sweeplib.engine.base.late_modules import scipy
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
-from sweeplib.statistics.exponents import means
 from sweeplib.statistics.fits import FEWEST_POINTS
 from sweeplib.statistics.labelled import labelled, with_bounds
 from sweeplib.statistics.laws import law_along
 from sweeplib.statistics.lost_runs import MOST_LOST, sample_of, values_of
+from sweeplib.statistics.slopes import slopes_of_mean
 
 Observable = Annotated[
     str, Field(description="the observable; a number, or one per teacher direction or task, at each time.")
@@ -59,7 +58,7 @@ def time_exponent(
     """
     times = _times(ds["time"].values, first, last)
     selection = sample_of(numbered(values_of(ds, of).sel(time=times)), ds, max_lost)
-    exponents = law_along("time", selection, ds["time"].sel(time=times), _exponents, confidence=confidence)
+    exponents = law_along("time", selection, ds["time"].sel(time=times), slopes_of_mean, confidence=confidence)
     result = {"seeds_used": labelled(selection.count("seed").min("time"), "runs used")}
     needs = "a mean above zero by two standard errors at all times, from three runs or more"
     for at, (name, (long_name, symbol)) in enumerate(KINDS.items()):
@@ -79,50 +78,6 @@ def _times(recorded: Array, first: float | None, last: float | None) -> Array:
         expected = f"{FEWEST_POINTS} recorded times or more, above zero"
         raise InputError("too few times for an exponent", key=key, value=f"{len(times)} times", expected=expected)
     return times
-
-
-class Slopes(NamedTuple):
-    """The slope over the logarithm of time and its change, each with its bounds."""
-
-    slope: float = np.nan
-    slope_low: float = np.nan
-    slope_high: float = np.nan
-    change: float = np.nan
-    change_low: float = np.nan
-    change_high: float = np.nan
-
-
-def _exponents(sample: Array, times: Array, confidence: float) -> Slopes:
-    """Return the exponents of the mean of a sample (seed, time), by the jackknife."""
-    sample = sample[np.isfinite(sample).any(axis=1)]
-    present, freedom, directions = np.isfinite(sample), len(sample) - 1.0, _directions(np.log(times))
-    total, counts = np.where(present, sample, 0.0).sum(axis=0), present.sum(axis=0)
-    if not np.isfinite(means(sample).logs).all():
-        return Slopes()
-    without = (total - np.where(present, sample, 0.0)) / (counts - present)
-    if not (without > 0.0).all():
-        return Slopes()
-    slopes = np.log(without) @ directions.T
-    centre = slopes.mean(axis=0)
-    half = np.sqrt(freedom / (freedom + 1.0) * np.sum((slopes - centre) ** 2, axis=0))
-    half *= scipy.special.stdtrit(freedom, (1.0 + confidence) / 2.0)
-    value = (freedom + 1.0) * (directions @ np.log(total / counts)) - freedom * centre
-    return Slopes(*np.stack([value, value - half, value + half], axis=1).ravel())
-
-
-def _directions(x: Array) -> Array:
-    """Return the combinations (2, n) of values at x that give their slope, and its later minus its earlier half."""
-    middle = (len(x) + 1) // 2
-    halves = [_slope(x, slice(0, middle)), _slope(x, slice(middle - 1, None))]
-    return np.stack([_slope(x, slice(None)), halves[1] - halves[0]])
-
-
-def _slope(x: Array, window: slice) -> Array:
-    """Return the combination (n,) of values at x that is the slope of a straight line through some of them."""
-    combination = np.zeros_like(x)
-    centred = x[window] - x[window].mean()
-    combination[window] = centred / np.sum(centred**2)
-    return combination
 
 
 def _outline(ds: Outline, *, of: str, first: float | None, last: float | None, **_: Any) -> Outline:

@@ -185,10 +185,10 @@ def region(piece: Part) -> None:
         room.append((last - first, 0.5 * (last + first), at))
     if room and max(room)[0] > 0.0:
         _, middle, at = max(room, key=lambda gap: round(gap[0], 9))
-        text, middled = piece.layer.label, {"ha": "center", "va": "center"}
+        text = piece.layer.label
         narrow = max(room)[0] < CHARACTER * len(text) * (high - low)
         text = text.replace(" ", "\n") if narrow else text
-        piece.axes.text(middle, at, text, color=look["color"], style="italic", zorder=3, **middled)
+        piece.axes.text(middle, at, text, color=look["color"], style="italic", zorder=3, ha="center", va="center")
 
 
 def colour_bar(panels: Panels, quantity: xr.DataArray) -> None:
