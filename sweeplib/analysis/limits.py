@@ -177,7 +177,7 @@ def _simplest_limit(within: xr.DataArray, beyond: xr.DataArray) -> xr.DataArray:
         undescribed = undescribed & beyond.sel(candidate=name, drop=True)
     limit = limit.where(~undescribed, np.uint8(len(names) + 1))
     flags = {"flag_values": list(range(len(names) + 2)), "flag_meanings": " ".join(("undecided", *names, "none"))}
-    return limit.assign_attrs({"long_name": "simplest limit that describes SGD", "units": "1"} | flags)
+    return labelled(limit, "simplest limit that describes SGD", **flags)
 
 
 def _agreement(limit: xr.DataArray, expected: xr.DataArray, confidence: float) -> dict[str, xr.DataArray]:

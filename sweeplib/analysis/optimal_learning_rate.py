@@ -9,8 +9,7 @@ import numpy as np
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, analysis_of
 from sweeplib.analysis.kit.needs import passages_outline
 from sweeplib.analysis.kit.options import Along, CensoredPart, Confidence, LostPart
-from sweeplib.analysis.kit.phase_retrieval import by_dynamics, escape_theory_holds
-from sweeplib.analysis.kit.problem_fields import field
+from sweeplib.analysis.kit.phase_retrieval import by_dynamics, escape_of
 from sweeplib.analysis.kit.seed_values import Curves, rate_scan, scan_dim
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
@@ -79,9 +78,7 @@ def optimal_learning_rate(
 
 
 def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
-    constants = ds.drop_vars("gamma").isel({dim: 0}, drop=True)
-    applies = escape_theory_holds(constants)
-    p, d, Delta, T = (field(constants, name) for name in ("p", "d", "Delta", "threshold"))
+    applies, p, d, Delta, T = escape_of(ds, dim)
     results = {
         "gamma_opt_theory": theory_optimum(p, Delta),
         "gamma_opt_noise_corrected": noise_corrected_optimal_learning_rate(p, d, Delta, T),

@@ -9,8 +9,7 @@ import numpy as np
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, analysis_of
 from sweeplib.analysis.kit.needs import passages_outline
 from sweeplib.analysis.kit.options import Along, CensoredPart, Confidence, LostPart
-from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds
-from sweeplib.analysis.kit.problem_fields import field
+from sweeplib.analysis.kit.phase_retrieval import escape_of
 from sweeplib.analysis.kit.seed_values import rate_scan, scan_dim
 from sweeplib.analysis.optimal_learning_rate import NEEDED, left_out
 from sweeplib.engine.base.late_modules import scipy
@@ -63,9 +62,7 @@ def overparametrisation_gain(
 
 
 def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
-    constants = ds.drop_vars("gamma").isel({dim: 0}, drop=True)
-    applies = escape_theory_holds(constants)
-    p, d, Delta, T = (field(constants, name) for name in ("p", "d", "Delta", "threshold"))
+    applies, p, d, Delta, T = escape_of(ds, dim)
     gains = {
         "gain_limit": (theory.overparametrisation_gain(p, Delta), f"{GAIN} for d → ∞"),
         "gain_quenched": (gain_of("quenched", p, d, Delta, T), f"{GAIN}, quenched theory"),

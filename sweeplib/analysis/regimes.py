@@ -172,8 +172,8 @@ def _decisions(probability: xr.DataArray, confidence: float) -> dict[str, xr.Dat
 
 def regime_codes(codes: xr.DataArray, long_name: str) -> xr.DataArray:
     """Return codes of regimes with flags that name them (CF conventions)."""
-    attrs = {"long_name": long_name, "units": "1", "flag_values": list(range(len(REGIMES)))}
-    return codes.astype(np.uint8).assign_attrs(attrs | {"flag_meanings": " ".join(REGIMES)})
+    flags = {"flag_values": list(range(len(REGIMES))), "flag_meanings": " ".join(REGIMES)}
+    return labelled(codes.astype(np.uint8), long_name, **flags)
 
 
 def _exponents(exponents: xr.DataArray) -> dict[str, xr.DataArray]:

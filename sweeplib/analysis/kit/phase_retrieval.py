@@ -39,6 +39,12 @@ def escape_theory_holds(ds: xr.Dataset) -> xr.DataArray:
     return _is_phase_retrieval(ds) & start & field(ds, "m0", np.nan).isnull()
 
 
+def escape_of(ds: xr.Dataset, dim: str) -> tuple[xr.DataArray, ...]:
+    """Return where the closed forms of the escape hold, and p, d, Δ, T; the axis `dim` scans the learning rate."""
+    constants = ds.drop_vars("gamma").isel({dim: 0}, drop=True)
+    return escape_theory_holds(constants), *(field(constants, name) for name in ("p", "d", "Delta", "threshold"))
+
+
 def exit_theory_holds(ds: xr.Dataset) -> xr.DataArray:
     """Return a mask: where exit times and their distributions are those of linear theory."""
     p = field(ds, "p")
