@@ -145,7 +145,7 @@ def _parts_of_seeds(ds: xr.Dataset, source: str, variable: str, time: float | No
     if source == AVERAGES:
         values = _at_time(numbered(values_of(ds, variable)), time)
     else:
-        values = passages(ds, "time" if variable.startswith("exit_time") else "steps").restricted()
+        values = passages(ds, "time" if variable.startswith("exit_time") else "steps").restricted
     centred = (values - values.mean("seed")).fillna(0.0)
     length = ((centred**2).sum("seed")) ** 0.5
     return centred / length.where(length > 0.0, 1.0)

@@ -176,7 +176,8 @@ def _simplest_limit(within: xr.DataArray, beyond: xr.DataArray) -> xr.DataArray:
         limit = limit.where(~(undescribed & within.sel(candidate=name, drop=True)), np.uint8(position))
         undescribed = undescribed & beyond.sel(candidate=name, drop=True)
     limit = limit.where(~undescribed, np.uint8(len(names) + 1))
-    flags = {"flag_values": list(range(len(names) + 2)), "flag_meanings": " ".join(("undecided", *names, "none"))}
+    flags: dict[str, Any] = {"flag_values": list(range(len(names) + 2))}
+    flags["flag_meanings"] = " ".join(("undecided", *names, "none"))
     return labelled(limit, "simplest limit that describes SGD", **flags)
 
 

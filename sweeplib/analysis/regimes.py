@@ -172,7 +172,7 @@ def _decisions(probability: xr.DataArray, confidence: float) -> dict[str, xr.Dat
 
 def regime_codes(codes: xr.DataArray, long_name: str) -> xr.DataArray:
     """Return codes of regimes with flags that name them (CF conventions)."""
-    flags = {"flag_values": list(range(len(REGIMES))), "flag_meanings": " ".join(REGIMES)}
+    flags: dict[str, Any] = {"flag_values": list(range(len(REGIMES))), "flag_meanings": " ".join(REGIMES)}
     return labelled(codes.astype(np.uint8), long_name, **flags)
 
 

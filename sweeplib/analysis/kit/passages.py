@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,7 @@ class Passages:
         last = times.where(np.isfinite(times)).max("seed")
         return last.where(self.censored().any("seed"), np.inf).where(self.used.any("seed"))
 
+    @cached_property
     def restricted(self) -> xr.DataArray:
         """Return min(first passage, horizon) per seed; NaN for runs that are not used.
 
@@ -80,11 +81,11 @@ class Passages:
 
     def mean(self, confidence: float) -> Estimate:
         """Return the mean of min(first passage, horizon) and its interval."""
-        return RestrictedMean(self.horizon)(self.restricted(), confidence)
+        return RestrictedMean(self.horizon)(self.restricted, confidence)
 
     def mean_error(self) -> xr.DataArray:
         """Return the standard error of the mean; NaN where no run passed."""
-        return standard_error(self.restricted()).where(self.reached.any("seed"))
+        return standard_error(self.restricted).where(self.reached.any("seed"))
 
     def median(self, confidence: float) -> Estimate:
         """Return the Kaplan-Meier median and its interval; NaN where fewer than half of the runs passed."""
@@ -112,7 +113,7 @@ class Passages:
 
     def of_most(self, max_censored: float) -> xr.DataArray:
         """Return the values `restricted`, NaN in cells that are `too_censored`: their mean is that of the exits."""
-        return self.restricted().where(~self.too_censored(max_censored))
+        return self.restricted.where(~self.too_censored(max_censored))
 
     def mean_variables(
         self, name: str, mean: Estimate, title: str, symbol: str, *, unit: Any = 1.0, units: str = "1", **attrs: Any

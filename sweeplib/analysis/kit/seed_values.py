@@ -124,7 +124,7 @@ class Curves(NamedTuple):
     @classmethod
     def of_exits(cls, sample: Passages, x: xr.DataArray, along: str, most: float, unit: Any = 1.0) -> Curves:
         """Return curves of exits in a unit, without places at which more than the fraction `most` did not exit."""
-        censored, restricted = sample.too_censored(most), sample.restricted() * unit
+        censored, restricted = sample.too_censored(most), sample.restricted * unit
         return cls(restricted.where(~censored), x, along, censored, sample.refused, restricted)
 
 
