@@ -18,7 +18,7 @@ from sweeplib.pictures.figures.kit.labels import number
 from sweeplib.pictures.figures.kit.quantities import bound_side
 from sweeplib.pictures.figures.kit.scales import LOGARITHM_OF, edges_of, few, logarithmic_time
 from sweeplib.pictures.report.mathematics import plain_label
-from sweeplib.pictures.report.tables import DIGITS, capital, heading
+from sweeplib.pictures.report.tables import capital, heading, rounded
 from sweeplib.statistics.lost_runs import values_of
 
 FEW_TICKS = 5
@@ -224,8 +224,4 @@ def _runs(
     missing = [dim for dim in dims if dim not in values.dims]
     whole = values.expand_dims({dim: data.sizes[dim] for dim in missing}).transpose(*dims, "seed")
     rows = whole.values.reshape(-1, whole.sizes["seed"])[mask]
-    return [[_number(value) for value in row] if is_noisy else [] for row, is_noisy in zip(rows, noisy, strict=True)]
-
-
-def _number(value: float) -> float | None:
-    return float(f"{value:.{min(RUN_DIGITS, DIGITS)}g}") if np.isfinite(value) else None
+    return [rounded(row, RUN_DIGITS) if is_noisy else [] for row, is_noisy in zip(rows, noisy, strict=True)]

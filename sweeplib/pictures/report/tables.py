@@ -104,7 +104,7 @@ def _variable(ds: xr.Dataset, name: str, dims: Sequence[str], mask: np.ndarray |
     if flat.dtype.kind in "UOTb" or "flag_meanings" in array.attrs:
         levels, codes = np.unique(flat.astype("U") if flat.dtype.kind in "OT" else flat, return_inverse=True)
         return PageColumn(name, plain_label(label), codes.tolist(), *_levels(array, levels.tolist()), html=_html(label))
-    numbers = flat.tolist() if flat.dtype.kind in "iu" else _rounded(flat)
+    numbers = flat.tolist() if flat.dtype.kind in "iu" else rounded(flat)
     return PageColumn(name, plain_label(label), numbers, html=_html(label))
 
 
@@ -148,9 +148,9 @@ def _levels(array: xr.DataArray, levels: list[Any]) -> tuple[list[Any], list[str
     return levels, [dynamics_label(level) if name == "dynamics" else value_text(level, name) for level in levels]
 
 
-def _rounded(values: np.ndarray) -> list[float | None]:
-    """Return the numbers with DIGITS digits; None for infinite numbers and NaN, which JSON does not have."""
-    return [float(f"{number:.{DIGITS}g}") if np.isfinite(number) else None for number in values.tolist()]
+def rounded(values: np.ndarray, digits: int = DIGITS) -> list[float | None]:
+    """Return the numbers with so many digits; None for infinite numbers and NaN, which JSON does not have."""
+    return [float(f"{number:.{digits}g}") if np.isfinite(number) else None for number in values.tolist()]
 
 
 THEORY = {"gamma_opt_theory": "Annealed and quenched theory", "gamma_opt_noise_corrected": "Noise-corrected theory"}
