@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Treated, analysis_of
-from sweeplib.analysis.averages import INNER, numbered, numbered_axes
+from sweeplib.analysis.averages import averaged_observables, numbered, numbered_axes
 from sweeplib.analysis.kit.needs import statistics_outline
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.passages import recorded_passages
@@ -69,8 +69,7 @@ def first_passages(
 
 
 def _outline(ds: Outline, *, of: str, **_: Any) -> Outline:
-    outer = {*ds.dims_of("status"), "time", *INNER}
-    names = [name for name in over_time(ds) if outer.issuperset(ds.variables[name])]
+    names = [name for name in averaged_observables(ds) if name in over_time(ds)]
     if of not in names:
         expected = {"choices": names} if names else {"expected": "a quantity over time, with a dimension `time`"}
         raise InputError("not recorded over time in this sweep", key="of", value=of, **expected)

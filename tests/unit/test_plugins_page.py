@@ -93,8 +93,8 @@ def test_a_law_along_an_axis_and_a_figure_with_theory_take_a_few_lines(folder: P
     with nothing_left():
         load_plugins([str(folder / name) for name in wanted])
         with pytest.raises(InputError, match="along: no such axis of numbers"):
-            ANALYSES["growth"](ds.isel(d=slice(2)))
-        result = ANALYSES["growth"](ds)
+            ANALYSES["growth"](ds.isel(d=slice(2)), along="d")
+        result = ANALYSES["growth"](ds, along="d")
         known = result.exponent.notnull()
         assert known.any()
         assert (result.exponent_low < result.exponent).where(known, other=True).all()
