@@ -86,7 +86,8 @@ def limits(
     measures["decidable"] = labelled(_decidable(beyond, ran), "whether more seeds may decide the limit")
     limit = measures["limit"]
     expected = limits_expected(ds, candidates, most_spread, margin).broadcast_like(limit).transpose(*limit.dims)
-    measures["limit_theory"] = expected.assign_attrs(limit.attrs | {"long_name": f"{limit.attrs['long_name']}, theory"})
+    flags = {name: limit.attrs[name] for name in ("flag_values", "flag_meanings")}
+    measures["limit_theory"] = labelled(expected, f"{limit.attrs['long_name']}, theory", **flags)
     return measures.assign(_agreement(limit, expected, confidence)).assign_attrs(
         confidence=confidence, most_spread=most_spread, max_lost=max_lost, margin=margin
     )
