@@ -80,6 +80,7 @@ def _require_same(key: str, values: Sequence[Any]) -> None:
 def _merged(first: xr.Dataset, other: xr.Dataset, *, exact: bool) -> xr.Dataset:
     """Return the union of two datasets with the same axes."""
     near = {dim: near_labels(other.indexes[dim], first.indexes[dim]) for dim in map(str, first.indexes)}
+    other = other.assign_coords({dim: (dim, values, other[dim].attrs) for dim, values in near.items()})
     labels = {dim: every_label(first.indexes[dim], values) for dim, values in near.items()}
     first, other = (at_labels_of(ds, labels) for ds in (first, other))
     best, second = _rank(first), _rank(other)

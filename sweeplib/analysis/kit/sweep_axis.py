@@ -36,7 +36,7 @@ def along_sweeps(datasets: Sequence[xr.Dataset], names: Sequence[str]) -> xr.Dat
     parts = _with_same_axes(_without_single_values(_with_same_variables(parts)))
     labels = {str(dim): _labels(str(dim), parts) for dim in dict.fromkeys(dim for ds in parts for dim in ds.indexes)}
     kinds = {name: array.dtype for name, array in parts[0].coords.items() if array.dtype.kind in "iub"}
-    parts = _with_same_sizes([at_labels_of(ds, labels) for ds in parts])
+    parts = _with_same_sizes([_at_labels(ds, labels) for ds in parts])
     axis = xr.Variable(SWEEP, np.array(names, dtype=str), {"long_name": "sweep", "units": "1"})
     held = [name for name in parts[0].coords if name not in labels]
     bare = [ds.drop_vars(held).drop_attrs(deep=False) for ds in parts]
@@ -137,11 +137,15 @@ def every_label(first: Any, other: Any) -> Any:
 
 
 def at_labels_of(ds: xr.Dataset, labels: dict[str, Any]) -> xr.Dataset:
-    """Return the dataset at labels, which may differ from its own by rounding; cases that it lacks are missing."""
-    near = {dim: near_labels(ds.indexes[dim], xr.Variable(dim, wanted)) for dim, wanted in labels.items()}
-    ds = ds.assign_coords({dim: (dim, values, ds[dim].attrs) for dim, values in near.items()})
+    """Return the dataset at all labels; where it has no cases, their status is missing."""
     texts = [name for name, variable in ds.variables.items() if variable.dtype.kind in "UO"]
     return ds.reindex(labels, fill_value=dict.fromkeys(texts, "") | {"status": np.uint8(0)})
+
+
+def _at_labels(ds: xr.Dataset, labels: dict[str, np.ndarray]) -> xr.Dataset:
+    """Return a part at all labels, which may differ from its own by rounding."""
+    near = {dim: near_labels(ds.indexes[dim], xr.Variable(dim, wanted)) for dim, wanted in labels.items()}
+    return at_labels_of(ds.assign_coords({dim: (dim, values, ds[dim].attrs) for dim, values in near.items()}), labels)
 
 
 def _with_same_sizes(parts: Sequence[xr.Dataset]) -> list[xr.Dataset]:
