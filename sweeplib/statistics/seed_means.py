@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from sweeplib.engine.base.late_modules import scipy
@@ -28,12 +30,19 @@ def mean_and_error(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
 
 
 def with_error(
-    name: str, values: xr.DataArray, long_name: str, symbol: str = "", *, error_symbol: str = "", units: str = "1"
+    name: str,
+    values: xr.DataArray,
+    long_name: str,
+    symbol: str = "",
+    *,
+    error_symbol: str = "",
+    units: str = "1",
+    **attributes: Any,
 ) -> dict[str, xr.DataArray]:
-    """Return the mean over `seed` and its standard error, labelled: the variables NAME and NAME_error."""
+    """Return the mean over `seed`, with these attributes, and its standard error: the variables NAME and NAME_error."""
     mean, error = mean_and_error(values)
     return {
-        name: labelled(mean, long_name, symbol, units),
+        name: labelled(mean, long_name, symbol, units, **attributes),
         f"{name}_error": labelled(error, f"standard error of the {long_name}", error_symbol, units),
     }
 

@@ -12,7 +12,7 @@ from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.pictures.figures.figure import FIGURES, Where, chart_figure
 from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
-from sweeplib.pictures.figures.kit.facets import arranged, few_times, free_axes
+from sweeplib.pictures.figures.kit.facets import over_times
 from sweeplib.pictures.figures.kit.style import COLOURS, INK, Looks
 from sweeplib.statistics.labelled import labelled
 from sweeplib.statistics.lost_runs import values_of
@@ -33,9 +33,7 @@ def norm_density(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
     """
     require(ds, QUANTITY)
     outline = outline_of(ds).only(QUANTITY)
-    where = few_times(outline, where or {})
-    panel = "time" if "time" in free_axes(outline, where) else None
-    split = arranged(outline, {"dynamics", "seed", "quantile"}, where, panel, most=1 if panel else 0)
+    split = over_times(outline, {"dynamics", "seed", "quantile"}, where or {})
     return Chart(
         x="norm",
         y="density",

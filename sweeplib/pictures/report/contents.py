@@ -13,9 +13,8 @@ from sweeplib.engine.storage.dataset.folder import open_dataset
 from sweeplib.engine.storage.records.attempts import IN_REPORT, attempt_of, forget_attempts
 from sweeplib.pictures.figures import INTERACTIVE
 from sweeplib.pictures.figures.figure import first_entry, requested
-from sweeplib.pictures.report.optima import OptimaTable, optima_table
 from sweeplib.pictures.report.plots import Plot, interactive_plot
-from sweeplib.pictures.report.tables import PageTable, analysis_tables
+from sweeplib.pictures.report.tables import OptimaTable, PageTable, analysis_tables, optima_table
 
 T = TypeVar("T")
 

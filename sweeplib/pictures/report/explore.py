@@ -9,7 +9,6 @@ import threading
 import webbrowser
 from concurrent.futures import Future
 from contextlib import suppress
-from functools import partial
 from html import escape
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any
@@ -25,12 +24,11 @@ from sweeplib.engine.execution.live.graph import Graph, ResultCurve, ResultCurve
 from sweeplib.errors import InputError
 from sweeplib.pictures.figures.kit.chart import along
 from sweeplib.pictures.figures.kit.rounds import ROUND
+from sweeplib.pictures.report.choices import logarithmic_places
 from sweeplib.pictures.report.mathematics import plain_label
-from sweeplib.pictures.report.scales import logarithmic_places
 from sweeplib.pictures.report.tables import heading
 from sweeplib.statistics.estimators import Mean
 from sweeplib.statistics.lost_runs import has_run, sample_of, values_of
-from sweeplib.statistics.survival import medians
 
 if TYPE_CHECKING:
     from bokeh.document import Document
@@ -183,11 +181,7 @@ def curves(ds: xr.Dataset, name: str, x: str, hue: str | None, at: dict[str, int
 
 def _exits(data: xr.Dataset, name: str) -> tuple[Any, ...]:
     sample = passages(data, name.removeprefix("exit_"))
-    statistics = xr.apply_ufunc(
-        partial(medians, confidence=CONFIDENCE), sample.exit, sample.end, sample.used,
-        input_core_dims=[["seed"]] * 3, output_core_dims=[()] * 3,
-    )  # fmt: skip
-    return *statistics, sample.used.sum("seed"), "Median"
+    return *sample.median(CONFIDENCE), sample.used.sum("seed"), "Median"
 
 
 def _means(data: xr.Dataset, name: str) -> tuple[Any, ...]:

@@ -79,6 +79,7 @@ class Level:
     limits : of the axis; None: they follow from what is drawn.
     from_zero : whether a linear axis begins at zero; below it where it would cut a marker.
     height : relative to that of the first level.
+    title : above it.
     """
 
     layers: tuple[Layer, ...] = ()
@@ -90,6 +91,7 @@ class Level:
     limits: tuple[float | None, float | None] | None = None
     from_zero: bool = False
     height: float = 1.0
+    title: str = ""
 
     @property
     def y(self) -> str:
@@ -148,6 +150,7 @@ class Chart:
     share_x : whether panels share the horizontal axis.
     size : the widths of one of several panels and of a single one, and the height of a row, in inches.
     looks : how dynamics are told apart.
+    beside : another chart, drawn to the right of a single panel; the first widths of both are relative then.
     """
 
     x: str
@@ -184,6 +187,7 @@ class Chart:
     share_x: bool = True
     size: tuple[float, float, float] = (2.3, 3.8, 2.7)
     looks: Looks = BY_MARKER
+    beside: Chart | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hue", self.hue or self.split.hue)
