@@ -206,10 +206,11 @@ def registered(name: str, code: str | None = None) -> Function:
 
 def _other_code(function: Function) -> InputError:
     """Return the error for a function with another code than is asked for; it names its file that was written last."""
-    written = {path: path.stat().st_mtime for path in function.code_files() if path.is_file()}
-    last = max(written, key=written.__getitem__, default=None)
-    when = f"; of its files this one was written last, at {datetime.fromtimestamp(written[last]):%H:%M:%S}" if last else ""
-    problem = f"{function.name} has another code here than where the run began{when}"
+    problem = f"{function.name} has another code here than where the run began"
+    times = {path: path.stat().st_mtime for path in function.code_files() if path.is_file()}
+    last = max(times, key=times.__getitem__, default=None)
+    if last is not None:
+        problem += f"; of its files this one was written last, at {datetime.fromtimestamp(times[last]):%H:%M:%S}"
     return InputError(problem, file=last, expected="no edit during a run, and a command that names no file it writes")
 
 

@@ -96,8 +96,9 @@ def is_importable(function: Function) -> bool:
 
 def code_files_of(function: Function) -> list[Path]:
     """Return the file of a function and the user's own that it imports; of a script or a notebook none but its own."""
-    own = [function.file] if function.file is not None else []
-    return user_files([function.module]) if is_importable(function) else own
+    if is_importable(function):
+        return user_files([function.module])
+    return [function.file] if function.file is not None else []
 
 
 def _text_around(function: Function) -> str:

@@ -157,8 +157,9 @@ def _verified(
 
 def _link_notes(directory: Path, findings: Sequence[Finding]) -> list[str]:
     """Return a line for each link to something that is read in the folder of a sweep as if it were there."""
-    known = {finding.path for finding in findings} | {directory / DATASET}  # of which findings tell
-    links = [link for link in links_below(directory) if link not in known and link.exists()]
+    # findings tell of the dataset, as a link that earlier versions made or as another one
+    paths = {finding.path for finding in findings} | {directory / DATASET}
+    links = [link for link in links_below(directory) if link not in paths and link.exists()]
     return [f"{link}: {foreign(link)}: what it leads to is read here, and is not in this folder" for link in links]
 
 
