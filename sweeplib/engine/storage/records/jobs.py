@@ -228,11 +228,11 @@ def ended_cases(marker: Mapping[str, Any] | None) -> dict[str, int]:
 
 
 def _job_in(path: Path) -> Job | None:
-    """Return the job that a file describes; None if it is damaged, or of another version."""
+    """Return the job that a file describes; None if it is damaged, of another version, or the record of another job."""
     try:
         content = read_json(path) or {}
         names = {field.name for field in fields(Job)} & content.keys() - {"last_sign"}
         values: dict[str, Any] = {name: harmless(v) if isinstance(v := content[name], str) else v for name in names}
-        return Job(**values, last_sign=last_sign(path) or 0.0) if "name" in values else None
+        return Job(**values, last_sign=last_sign(path) or 0.0) if values.get("name") == path.stem else None
     except (DamageError, OSError):
         return None
