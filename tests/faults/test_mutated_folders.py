@@ -11,7 +11,9 @@ import pytest
 
 import sweeplib
 from sweeplib import SweeplibError
+from sweeplib.engine.storage.records.files import REPAIR
 from tests.faults.finished import Done
+from tests.tiers import slow_but
 
 READERS = (
     ("status",),
@@ -97,6 +99,7 @@ def mutate(folder: Path, rng: random.Random) -> list[str]:
     return names
 
 
+@pytest.mark.timeout(0)
 @pytest.mark.parametrize("seeds", FOLDERS)
 def test_no_reader_has_a_traceback_or_another_number(seeds: range, done: Done, tmp_path: Path) -> None:
     true, intact = sweeplib.open(done.directory).load(), tmp_path / "intact"
@@ -117,3 +120,33 @@ def test_no_reader_has_a_traceback_or_another_number(seeds: range, done: Done, t
         assert read.variables.keys() == true.variables.keys(), (seed, names)
         for name in true.variables:
             np.testing.assert_array_equal(read[name], true[name], err_msg=f"{seed}: {names}")
+
+
+OTHER_FILES = (b"\xa5\xff", b"[]\n", b"{", b"3\n")
+TABLES = (*OTHER_FILES, b"identity,status\n1,2\n", b'"')
+
+
+@pytest.mark.parametrize("table", slow_but(TABLES, OTHER_FILES[0]))
+def test_another_file_in_the_place_of_the_table_of_outcomes_is_named(table: bytes, done: Done) -> None:
+    path = done.directory / "outcomes" / "calm.csv"
+    before = path.read_bytes()
+    for content in (table, before.split(b"\n")[0] + b"\n" + table, before.replace(b",failed,", b",failed,3,")):
+        path.write_bytes(content)
+        for words in (("status",), ("status", "--json"), ("report",)):
+            status, said = done.told(*words)
+            assert f"{path}: damaged, it holds something else than was written" in said, (content, words, said)
+            assert "an error in sweeplib" not in said and status == int(words != ("status",))
+        assert done.told("verify", "--repair", "--sample", "0")[0] == 1 and path.read_bytes() == before
+
+
+@pytest.mark.parametrize("content", slow_but(OTHER_FILES, OTHER_FILES[0]))
+def test_another_file_in_the_place_of_the_complete_config_is_named(content: bytes, done: Done) -> None:
+    path = done.directory / "config.yaml"
+    before = path.read_bytes()
+    path.write_bytes(content)
+    status, said = done.told("analyse")
+    assert status == 1 and f"{path}: damaged, it holds something else than was written; {REPAIR}" in said, said
+    for words in (("prune",), ("status",), ("verify", "--repair", "--sample", "0")):
+        status, said = done.told(*words)
+        assert "an error in sweeplib" not in said and status in (0, 1), (words, said)
+    assert path.read_bytes() == before and done.told("analyse")[0] == 0
