@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import sweeplib
 from sweeplib import SweeplibError
+from sweeplib.commands.cli import app
 from sweeplib.engine.storage.records.files import REPAIR
 from tests.faults.finished import Done
 from tests.tiers import slow_but
@@ -120,6 +122,26 @@ def test_no_reader_has_a_traceback_or_another_number(seeds: range, done: Done, t
         assert read.variables.keys() == true.variables.keys(), (seed, names)
         for name in true.variables:
             np.testing.assert_array_equal(read[name], true[name], err_msg=f"{seed}: {names}")
+
+
+RECORDS = ("plan.json", "calm.done.json", "dataset.done.json", "dataset.zarr/manifest.json", "jobs/plan.json")
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("place", slow_but(RECORDS, "dataset.zarr/manifest.json"))
+def test_the_whole_record_of_something_else_is_none(place: str, done: Done) -> None:
+    """As a copy over it leaves it: its checksum is right."""
+    assert done.told("plan")[0] == 0
+    path = done.directory / place
+    contents = {name: (done.directory / name).read_bytes() for name in (*RECORDS, "origin.json")}
+    for name in contents.keys() - {place}:
+        path.write_bytes(contents[name])
+        for words in (("status",), ("status", "--json"), ("summary",), ("verify", "--sample", "0"), ("report",)):
+            status, said = done.told(*words)
+            assert "an error in sweeplib" not in said and status in (0, 1, 2, 3), (name, words, said)
+        listed = CliRunner().invoke(app, ["list", "--results", str(done.directory.parent)])
+        assert listed.exit_code == 0 and "verified" in listed.output, (name, listed.output)
+    path.write_bytes(contents[place])
 
 
 OTHER_FILES = (b"\xa5\xff", b"[1]\n", b"{", b"3\n")
