@@ -189,10 +189,15 @@ def _job_of_all(counts: Iterable[Mapping[str, int]]) -> Job:
 
 def _reasons(directory: Path, dynamics: str) -> list[str]:
     """Return why the first case of a dynamics with each status failed or became inaccurate."""
+    from sweeplib.engine.storage.records.files import DamageError
     from sweeplib.engine.storage.store.outcomes import first_outcomes, outcomes_path, reason_in_words
 
+    try:
+        outcomes = first_outcomes(directory, dynamics, MOST_LISTED)
+    except DamageError as error:
+        return [str(error)]
     lines: dict[str, str] = {}
-    for line in first_outcomes(directory, dynamics, MOST_LISTED):
+    for line in outcomes:
         if why := reason_in_words(line):
             lines.setdefault(line["status"], f"{dynamics}, {line['status']}, case {line['identity'][:8]}: {why}")
     path = [f"all of these cases: {outcomes_path(directory, dynamics)}"] if lines else []

@@ -164,7 +164,7 @@ def test_the_report_shows_all_that_was_made_and_a_card_for_all_that_was_not(swee
     assert "gamma: cannot be plotted; got 0" in html
     told = summary(sweep, directory)
     assert told.failed
-    lines = [line for line in told.text.splitlines() if " exited by the horizon " not in line]
+    lines = [line for line in told.text.splitlines() if " exit by the horizon " not in line]
     assert lines[:4] == [
         f"tried: 10 cases: 3 ok, 2 diverged, 5 missing; {directory / 'outcomes'} lists them",
         f"dataset: {directory / 'dataset.zarr'}",

@@ -131,6 +131,14 @@ def test_jobs_of_earlier_runs_and_damaged_files_are_left_out(tmp_path: Path) -> 
     assert not jobs(tmp_path, since=time.time() + 1)
 
 
+@pytest.mark.parametrize("name", ["mine", "plan", 3, None])
+def test_the_record_of_something_else_is_that_of_no_job(name: object, tmp_path: Path) -> None:
+    """As after a copy over it: a plan has a name too, and no end."""
+    write_json(tmp_path / "jobs" / "report.json", {"name": name, "cases": {}})
+    write_json(tmp_path / "jobs" / "analyse.mine.json", {"name": "analyse.mine"})
+    assert jobs(tmp_path).keys() == {"analyse.mine"}
+
+
 def test_without_a_job_nothing_is_told(tmp_path: Path) -> None:
     tell(done=3)
     assert not list(tmp_path.iterdir())

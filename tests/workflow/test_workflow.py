@@ -30,9 +30,9 @@ DOWNSTREAM = ALWAYS | {"analyse", "figure"}
 EVERYTHING = DOWNSTREAM | {"plan", "simulate", "finalise"}
 LAST = 4.0  # the last recording time
 EXITS = (
-    "sgd_chain: 4 of 6 runs exited by the horizon 4, half by 0",
-    "read_off: 0 of 6 runs exited by the horizon 4",
-    "cloud: 0 of 6 runs exited by the horizon 4",
+    "sgd_chain: 4 of 6 runs exit by the horizon 4, half by 0",
+    "read_off: 0 of 6 runs exit by the horizon 4",
+    "cloud: 0 of 6 runs exit by the horizon 4",
 )
 """What the summary says of three seeds."""
 HOLD = """
@@ -165,7 +165,7 @@ def test_after_a_finished_run_nothing_is_left_to_do_and_make_says_what_became_of
     first, *exits, dataset, report = done.stdout.splitlines()
     assert first == "tiny: all 12 cases ended ok"
     assert len(exits) == 3
-    assert all(" of 4 runs exited by the horizon 4" in line for line in exits)
+    assert all(" of 4 runs exit by the horizon 4" in line for line in exits)
     assert dataset == "dataset: desk/results/tiny/dataset.zarr"
     assert report == "report: desk/results/tiny/report/index.html"
     assert shown_at_once(finished, "summary") == done.stdout

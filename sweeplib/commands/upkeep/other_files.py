@@ -17,6 +17,7 @@ from sweeplib.engine.storage.records.artefacts import Artefact, artefacts, is_of
 from sweeplib.engine.storage.records.attempts import IN_REPORT
 from sweeplib.engine.storage.records.config_files import ORIGIN, READ, is_as_written
 from sweeplib.engine.storage.records.files import DAMAGED, LOST, DamageError, intact_json, read_json
+from sweeplib.engine.storage.records.links import foreign
 from sweeplib.engine.storage.records.manifest import UNLISTED, examination, manifest_path
 from sweeplib.engine.storage.records.publish import PublishAddress
 from sweeplib.engine.storage.store.identity_file import identity_files, is_whole
@@ -78,8 +79,7 @@ class OtherFiles:
         path = artefact.path
         if path.is_symlink() and linked_version(path) is None:
             why = "delete the link, if it is not yours"
-            problem = f"a link to {str(path.readlink())!a}, which sweeplib did not make"
-            yield Finding(path, problem, Remedy.refused, DATASET, why=why)
+            yield Finding(path, foreign(path), Remedy.refused, DATASET, why=why)
             return
         findings = list(self._artefact(artefact))
         if path.is_symlink() and not path.exists():

@@ -20,6 +20,7 @@ from sweeplib.engine.storage.records.artefacts import DATASET
 from sweeplib.engine.storage.records.attempts import Attempt
 from sweeplib.engine.storage.records.config_files import ORIGIN, record_origin, write_complete_config
 from sweeplib.engine.storage.records.files import remove_files, remove_own
+from sweeplib.engine.storage.records.links import foreign, links_below
 from sweeplib.engine.storage.records.locks import alone, part_lock
 from sweeplib.engine.storage.records.manifest import is_own
 from sweeplib.engine.storage.records.publish import publish_dataset
@@ -150,7 +151,16 @@ def _verified(
             _, done.remaining, _ = _findings(sweep, directory)
     elif repaired:
         done.remaining = list(done.findings)
+    done.notes += _link_notes(directory, done.findings)
     return done
+
+
+def _link_notes(directory: Path, findings: Sequence[Finding]) -> list[str]:
+    """Return a line for each link to something that is read in the folder of a sweep as if it were there."""
+    # findings tell of the dataset, as a link that earlier versions made or as another one
+    paths = {finding.path for finding in findings} | {directory / DATASET}
+    links = [link for link in links_below(directory) if link not in paths and link.exists()]
+    return [f"{link}: {foreign(link)}: what it leads to is read here, and is not in this folder" for link in links]
 
 
 def _lock_if_writable(directory: Path, *, writes: bool) -> AbstractContextManager[None]:

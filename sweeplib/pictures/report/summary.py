@@ -13,6 +13,7 @@ from sweeplib.engine.status import failed
 from sweeplib.engine.storage.records.artefacts import cases_made_from, is_of, outdated_names
 from sweeplib.engine.storage.records.attempts import IN_REPORT, failed_attempts
 from sweeplib.engine.storage.records.files import read_json
+from sweeplib.engine.storage.records.jobs import ended_cases
 from sweeplib.engine.storage.store.inventory import inventory
 from sweeplib.engine.storage.store.run_store import RunStore, recorded_counts
 from sweeplib.pictures.report.failures import cards
@@ -81,8 +82,9 @@ def _counts(sweep: Design, directory: Path) -> Counter[str]:
     now = cases_made_from(sweep)
     for name in sweep.runs:
         record = directory / f"{name}.done.json"
-        done = read_json(record) if is_of(record, now) else None  # else a run that goes on, or of another config
-        cases = done["cases"] if done else inventory(sweep, name, RunStore(directory, name)).counts()
+        # there are none of a run that goes on, or of another config
+        done = ended_cases(read_json(record)) if is_of(record, now) else {}
+        cases = done or inventory(sweep, name, RunStore(directory, name)).counts()
         counts.update({status: count for status, count in cases.items() if count})
     return counts
 

@@ -40,6 +40,7 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 DAMAGED = "damaged, it holds something else than was written"
 LOST = "lost, the file is no longer there"
+REPAIR = "repair all with `sweeplib verify CONFIG --repair`"
 
 
 class DamageError(SweeplibError):
@@ -249,7 +250,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
         checksum, intact = "", False
     if not intact:
         older = " (if it is of an earlier version of sweeplib: it has no checksum)" if checksum is None else ""
-        raise damaged(path, f"delete {path}, or repair all with `sweeplib verify CONFIG --repair`{older}")
+        raise damaged(path, f"delete {path}, or {REPAIR}{older}")
     return dict(value)
 
 

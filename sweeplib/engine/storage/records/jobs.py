@@ -214,25 +214,30 @@ def _start_time(pid: int) -> float:
 
 def counts_when_done(directory: Path, names: Iterable[str]) -> dict[str, dict[str, int]]:
     """Return the number of cases of some dynamics with each status that occurs, as of the last run; {} before it."""
-    return {name: (read_json(directory / f"{name}.done.json") or {}).get("cases", {}) for name in names}
+    return {name: _numbers((read_json(directory / f"{name}.done.json") or {}).get("cases")) for name in names}
 
 
 def planned_cases(plan: Mapping[str, Any]) -> dict[str, int]:
     """Return the number of cases of each dynamics by the marker of a plan, also of one by an earlier version."""
-    return dict(plan.get("cases", plan))
+    return _numbers(plan.get("cases", plan))
 
 
 def ended_cases(marker: Mapping[str, Any] | None) -> dict[str, int]:
     """Return the numbers of cases by the marker of a run; none by an earlier version's, which are computed again."""
-    return dict(marker["cases"]) if marker and "made_from" in marker else {}
+    return _numbers(marker.get("cases")) if marker and "made_from" in marker else {}
+
+
+def _numbers(cases: object) -> dict[str, int]:
+    """Return the numbers of cases in a record; none if it is the record of something else."""
+    return {name: n for name, n in cases.items() if isinstance(n, int)} if isinstance(cases, Mapping) else {}
 
 
 def _job_in(path: Path) -> Job | None:
-    """Return the job that a file describes; None if it is damaged, or of another version."""
+    """Return the job that a file describes; None if it is damaged, of another version, or the record of another job."""
     try:
         content = read_json(path) or {}
         names = {field.name for field in fields(Job)} & content.keys() - {"last_sign"}
         values: dict[str, Any] = {name: harmless(v) if isinstance(v := content[name], str) else v for name in names}
-        return Job(**values, last_sign=last_sign(path) or 0.0) if "name" in values else None
+        return Job(**values, last_sign=last_sign(path) or 0.0) if values.get("name") == path.stem else None
     except (DamageError, OSError):
         return None

@@ -29,6 +29,7 @@ from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.engine.storage.records.files import (
     DAMAGED,
     LOST,
+    REPAIR,
     DamageError,
     damaged,
     digest,
@@ -157,9 +158,13 @@ class Manifest:
 
 
 def manifest_of(artefact: Path) -> Manifest | None:
-    """Return the manifest of an artefact; None if it has none, DamageError if any bit of it has changed."""
+    """Return the manifest of an artefact; None if it has none, DamageError if it is changed, or another record."""
     content = read_json(path := manifest_path(artefact))
-    return None if content is None else Manifest(path, _own_entries(content["files"]), content["made_from"])
+    if content is None:
+        return None
+    if not content.keys() >= {"files", "made_from"}:
+        raise damaged(path, REPAIR)
+    return Manifest(path, _own_entries(content["files"]), content["made_from"])
 
 
 def has_manifest(folder: Path) -> bool:
