@@ -116,7 +116,7 @@ def fits_over(
 ) -> tuple[xr.DataArray, ...]:
     """Return the seven parts of the fit of a law, `power_law` or `sum_of_powers`, to the points along `over`."""
     logarithms = logarithms.expand_dims({dim: largest[dim] for dim in over if dim not in logarithms.dims})
-    values, x = (each.reset_coords(drop=True).stack(place=over, create_index=False) for each in (largest, logarithms))
+    values, x = (array.reset_coords(drop=True).stack(place=over, create_index=False) for array in (largest, logarithms))
     return law_along("place", values, x, law, "variable", resampling=resampling)
 
 

@@ -72,7 +72,7 @@ def deviation_sum(
         quantity = largest.attrs["long_name"]
         result |= sup_deviations(name, largest)
         result |= fit_variables(name, fits, quantity, around="the sum", prefactor="A", term="a term of ")
-        prefactor, exponent = (result[f"{name}_{part}"] for part in ("prefactor", "exponent"))
+        prefactor, exponent = (result[f"{name}_{number}"] for number in ("prefactor", "exponent"))
         result[f"{name}_sum"] = _fitted_sum(largest, prefactor, exponent, logarithms)
         result[f"{name}_sup_deviation"].attrs["fit"] = f"{name}_sum"
     summed = xr.Dataset(result)

@@ -69,7 +69,7 @@ def sample_complexity(
     variables = with_error("steps_over_d", ratio, title, SYMBOL, error_symbol=rf"\mathrm{{se}}\,{SYMBOL}")
     variables |= sample.counts(ds)
     variables |= with_bounds("exponent", growth[:3], "exponent of the mean exit steps", "x", needs=needs)
-    variables |= {name: labelled(each, *FITTED[name]) for name, each in zip(FITTED, growth[3:], strict=True)}
+    variables |= {name: labelled(array, *FITTED[name]) for name, array in zip(FITTED, growth[3:], strict=True)}
     variables["expected_law"] = expected_laws(ds)
     law = labelled(xr.DataArray(list(tried), dims="law"), "law of an information exponent")
     result = xr.Dataset(variables).assign_coords(law=law, information_exponent=exponents)

@@ -68,13 +68,18 @@ def phase_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
         if name not in outline.axes:
             raise InputError("not an axis of this sweep", value=name, expected="delta and kappa in `grid`")
     split = arranged(outline, set(PLANE), where, spare=False, most=0)
-    drawn: dict[str, Any] = {"needs": ("regimes",), "split": split, "pictures": _picture, "log_x": lambda _: False}
+    chart_options: dict[str, Any] = {
+        "needs": ("regimes",),
+        "split": split,
+        "pictures": _picture,
+        "log_x": lambda _: False,
+    }
     exponents, labels = None, ["", ""]
     if not isinstance(result, Outline):
         labels = [axis_label(result[name]) for name in ("delta", "coupling_exponent")]
         levels = tuple(_exponents(split.selected(result), name) for name in MEASURES)
         size = (1.0, 1.0, 3.7)
-        exponents = Chart("coupling_exponent", "regime", levels=levels, x_label=labels[1], size=size, **drawn)
+        exponents = Chart("coupling_exponent", "regime", levels=levels, x_label=labels[1], size=size, **chart_options)
     return Chart(
         x="delta",
         y="kappa",
@@ -87,7 +92,7 @@ def phase_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
         x_label=labels[0],
         size=(1.5, 1.5, 3.7),
         beside=exponents,
-        **drawn,
+        **chart_options,
     )
 
 
@@ -105,7 +110,7 @@ def _exponents(result: xr.Dataset, name: str) -> Level:
     """Return the axes of a measured exponent, beside that of theory."""
     values, theory = result[f"{name}_exponent"], result[f"{name}_exponent_theory"].values
     symbol, finite = values.attrs["symbol"], theory[np.isfinite(theory)]
-    top = max((part.max() for part in (finite, values.values[np.isfinite(values.values)]) if part.size), default=0.0)
+    top = max((array.max() for array in (finite, values.values[np.isfinite(values.values)]) if array.size), default=0.0)
     layers = (
         Layer("kinds", f"{name}_exponent", look={"classes": CLASSES}),
         Layer("path", f"{name}_exponent_theory", look=THEORY),
