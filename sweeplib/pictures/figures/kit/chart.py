@@ -257,7 +257,7 @@ class Chart:
         declared = self
         if self.x_over and bool(self.split.selected(units[self.x_over]).notnull().all()):
             at = _named(units[self.x] / units[self.x_over], self.x_label, units[self.x])
-            declared = replace(declared, x=f"{SCALED}{self.x}")
+            declared = replace(declared, x=f"{SCALED}{self.x}", hover=(self.x, *self.hover))
             data = data.assign_coords({declared.x: at})
         if top.over:
             declared = replace(declared, y=f"{SCALED}{self.y}", theory=self.theory and f"{SCALED}{self.theory}")
