@@ -10,7 +10,7 @@ import numpy as np
 
 from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.analysis.kit.sweep_axis import SWEEP
-from sweeplib.engine.base.arrays import WIDE
+from sweeplib.engine.base.arrays import WIDE, logarithmic, wide
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.base.registry import Registry
 from sweeplib.engine.storage.dataset.outline import Outline
@@ -18,6 +18,7 @@ from sweeplib.networks.problem import PARAMETERS
 from sweeplib.pictures.figures.kit.facets import Facets
 from sweeplib.pictures.figures.kit.quantities import at_chosen_time
 from sweeplib.pictures.figures.kit.references import check_references, references
+from sweeplib.pictures.figures.kit.scales import is_log, logarithmic_time
 from sweeplib.pictures.figures.kit.style import BY_MARKER, Looks
 from sweeplib.statistics.labelled import labelled
 
@@ -100,6 +101,14 @@ class Level:
     def unit(self, data: xr.Dataset) -> xr.DataArray | float:
         """Return that by which y is divided: `over` where it is positive."""
         return data[self.over].where(data[self.over] > 0.0) if self.over else 1.0
+
+    def is_logarithmic(self, values: np.ndarray, log_axes: Sequence[str] | None) -> bool:
+        """Return whether the axis of these values is logarithmic."""
+        finite = values[np.isfinite(values)]
+        if self.log is None and log_axes is None:
+            guided = any(layer.mark == "guide" for layer in self.layers)
+            return wide(values, self.wide) or bool(guided and finite.size and (finite > 0.0).all())
+        return is_log("y", log_axes, bool(self.log)) and bool((finite > 0.0).any())
 
 
 CURVES, STEPPED = ("line", "marked", "runs"), ("stairs", "bins")
@@ -191,6 +200,18 @@ class Chart:
         mark = self.levels[0].layers[0].mark
         object.__setattr__(self, "kind", self.kind or KINDS.get(mark, "points"))
         object.__setattr__(self, "steps", self.steps or mark in STEPPED)
+        object.__setattr__(self, "theory", self.theory or self._fit())
+
+    def _fit(self) -> str | None:
+        """Return the law that is fitted to each colour, which is a theory of the interactive plot; None without one."""
+        laws = (layer for layer in self.levels[0].layers if layer.mark == "law" and not layer.once)
+        return next((law.name for law in laws if law.name == "fit"), None)
+
+    @property
+    def place(self) -> int:
+        """Return the place of the level that the interactive plot draws, counted from the top."""
+        y = self.y.removeprefix(SCALED)
+        return next((place for place, level in enumerate(self.levels) if level.y == y), 0)
 
     @property
     def across(self) -> str:
@@ -251,11 +272,11 @@ class Chart:
         """
         data, top = self.labelled(ds, analyses), self.levels[0]
         if not (self.x_over or top.over):
-            return self, data, ds
+            return self._with_scales_of_picture(data), data, ds
         whole = {name: with_constants(analysis) for name, analysis in analyses.items()}
         units = data if self.more is None else self.more(with_constants(ds), whole, data)
         declared = self
-        if self.x_over and bool(self.split.selected(units[self.x_over]).notnull().all()):
+        if self.x_label and self.x_over and bool(self.split.selected(units[self.x_over]).notnull().all()):
             at = _named(units[self.x] / units[self.x_over], self.x_label, units[self.x])
             declared = replace(declared, x=f"{SCALED}{self.x}", hover=(self.x, *self.hover))
             data = data.assign_coords({declared.x: at})
@@ -265,10 +286,22 @@ class Chart:
             if (runs := self.y.removesuffix("_mean")) in ds:
                 symbol = top.label[top.label.find("$") :].replace(r"\langle", "").replace(r"\rangle", "")
                 ds = ds.assign({f"{SCALED}{runs}": _named(ds[runs] / top.unit(units), symbol, ds[runs])})
-        if self.log_axes is None and self.log_x is not None and top.log is not None:
-            log = {"x": self.log_x(data[declared.x]), "y": top.log}
-            declared = replace(declared, log_axes=[axis for axis, is_log in log.items() if is_log])
-        return declared, data, ds
+        return declared._with_scales_of_picture(data), data, ds
+
+    def is_log_x(self, places: xr.DataArray) -> bool:
+        """Return whether the horizontal axis of these places is logarithmic."""
+        if self.log_x is not None:
+            return self.log_x(places)
+        by_values = logarithmic_time(places) if self.kind == "curves" else logarithmic(places.values)
+        return is_log("x", self.log_axes, by_values)
+
+    def _with_scales_of_picture(self, data: xr.Dataset) -> Chart:
+        """Return the chart with the axes that are logarithmic in its picture, of the part of the data that it has."""
+        if self.z:
+            return self
+        shown, level = self.split.selected(data), self.levels[self.place]
+        log = {"x": self.is_log_x(shown[self.x]), "y": level.is_logarithmic(shown[self.y].values, self.log_axes)}
+        return replace(self, log_axes=[axis for axis, chosen in log.items() if chosen])
 
 
 INTERACTIVE: Registry[Chart] = Registry("interactive plot")
@@ -320,4 +353,4 @@ def _at_points(law: Layer, data: xr.Dataset, chart: Chart) -> xr.DataArray:
         subset = data.isel(at := dict(zip(others, place, strict=True)))
         ordinates = law.y(subset, subset[x].values.astype(float).ravel())
         heights[at] = ordinates if subset[x].dims else ordinates[0]
-    return labelled(heights, law.label)
+    return labelled(heights, law.label or law.name)
