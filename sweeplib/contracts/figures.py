@@ -137,7 +137,7 @@ def its_interactive_plot_has_the_points(name: str) -> None:
 
 
 def its_interactive_plot_is_its_picture(name: str) -> None:
-    """Check that it has the scales, symbols and units of the axes, the colours, the points and a theory, if any.
+    """Check that it has the scales, symbols and units of the axes, and the points.
 
     Words that are too many for an axis stand above the panels of a picture. Where x has a single value, the plot is
     along another axis.
@@ -158,11 +158,11 @@ def its_interactive_plot_is_its_picture(name: str) -> None:
             drawn = getattr(axes[0], f"get_{axis}scale")()
             require((drawn == "log") == is_log, f"of {words} the axis {axis} is {drawn} in the picture alone")
             labels = " ".join(next(filter(None, (getattr(each, f"get_{axis}label")() for each in axes))).split())
-            told, label = told.removeprefix(LOGARITHM), plain_label(labels).lower()
+            told, label = (
+                text.replace("_", " ") for text in (told.removeprefix(LOGARITHM), plain_label(labels).lower())
+            )
             same = told.endswith(label) or label.startswith(told)
             require(same, f"of {words} the axis {axis} is {label!r} in the picture, {told!r} in the plot")
-        laws = any(layer.mark == "law" and not layer.once for layer in chart.levels[chart.place].layers)
-        require(bool(chart.theory) or not laws, f"of {words} its laws are in the picture alone")
         require(chart.aside or _drawn(axes[0]) <= _told(plot), f"of {words} some points are in the picture alone")
 
 

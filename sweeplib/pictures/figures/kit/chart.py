@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -33,6 +34,8 @@ Data: TypeAlias = "xr.Dataset | Outline"
 ByName: TypeAlias = "Mapping[str, Data]"
 """A dataset, or its outline before anything runs, and those of analyses."""
 Line = tuple[float, float, str]
+LAW = "law"
+"""The name of the variable of laws in the data of an interactive plot without a theory."""
 SCALED = "scaled_"
 """The beginning of names of variables in the units of a picture."""
 
@@ -200,12 +203,12 @@ class Chart:
         mark = self.levels[0].layers[0].mark
         object.__setattr__(self, "kind", self.kind or KINDS.get(mark, "points"))
         object.__setattr__(self, "steps", self.steps or mark in STEPPED)
-        object.__setattr__(self, "theory", self.theory or self._fit())
+        object.__setattr__(self, "theory", self.theory or (LAW if self._laws() else None))
 
-    def _fit(self) -> str | None:
-        """Return the law that is fitted to each colour, which is a theory of the interactive plot; None without one."""
-        laws = (layer for layer in self.levels[0].layers if layer.mark == "law" and not layer.once)
-        return next((law.name for law in laws if law.name == "fit"), None)
+    def _laws(self) -> list[Layer]:
+        """Return the laws that each colour has of its own."""
+        layers = self.levels[self.place].layers
+        return [layer for layer in layers if layer.mark == "law" and layer.once is False and callable(layer.y)]
 
     @property
     def place(self) -> int:
@@ -261,9 +264,11 @@ class Chart:
         whole = {name: with_constants(analysis) for name, analysis in analyses.items()}
         data = whole[self.needs[0]] if self.data is None else self.data(with_constants(ds), whole)
         data = data if self.frames else at_chosen_time(data, self.split)
-        laws = (layer for level in self.levels for layer in level.layers if callable(layer.y))
-        law = next((law for law in laws if law.name == self.theory), None)
-        return data if law is None or law.name in data else data.assign({law.name: _at_points(law, data, self)})
+        if self.theory is None or self.theory in data:
+            return data
+        laws = self._laws()
+        heights = [_at_points(law, data, self) for law in laws if self.theory in (law.name, LAW)]
+        return data.assign({self.theory: reduce(xr.DataArray.fillna, heights)}) if heights else data
 
     def page(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> tuple[Chart, xr.Dataset, xr.Dataset]:
         """Return what the page draws, its data and the dataset: the top level of the picture, in the units of its axes.
@@ -271,8 +276,8 @@ class Chart:
         What is in these units has the name of the plain variable after `scaled_`; runs of the dataset are in them too.
         """
         data, top = self.labelled(ds, analyses), self.levels[0]
-        if not (self.x_over or top.over):
-            return self._with_scales_of_picture(data), data, ds
+        if not (self.x_over or top.over or top.range):
+            return self._with_scales_of_picture(data, data), data, ds
         whole = {name: with_constants(analysis) for name, analysis in analyses.items()}
         units = data if self.more is None else self.more(with_constants(ds), whole, data)
         declared = self
@@ -286,7 +291,7 @@ class Chart:
             if (runs := self.y.removesuffix("_mean")) in ds:
                 symbol = top.label[top.label.find("$") :].replace(r"\langle", "").replace(r"\rangle", "")
                 ds = ds.assign({f"{SCALED}{runs}": _named(ds[runs] / top.unit(units), symbol, ds[runs])})
-        return declared._with_scales_of_picture(data), data, ds
+        return declared._with_scales_of_picture(data, units), data, ds
 
     def is_log_x(self, places: xr.DataArray) -> bool:
         """Return whether the horizontal axis of these places is logarithmic."""
@@ -295,12 +300,13 @@ class Chart:
         by_values = logarithmic_time(places) if self.kind == "curves" else logarithmic(places.values)
         return is_log("x", self.log_axes, by_values)
 
-    def _with_scales_of_picture(self, data: xr.Dataset) -> Chart:
+    def _with_scales_of_picture(self, data: xr.Dataset, pictured: xr.Dataset) -> Chart:
         """Return the chart with the axes that are logarithmic in its picture, of the part of the data that it has."""
-        if self.z:
+        if self.z or self.kind == "cloud":
             return self
         shown, level = self.split.selected(data), self.levels[self.place]
-        log = {"x": self.is_log_x(shown[self.x]), "y": level.is_logarithmic(shown[self.y].values, self.log_axes)}
+        heights = self.split.selected(pictured)[level.range] if level.range in pictured else shown[self.y]
+        log = {"x": self.is_log_x(shown[self.x]), "y": level.is_logarithmic(heights.values, self.log_axes)}
         return replace(self, log_axes=[axis for axis, chosen in log.items() if chosen])
 
 
