@@ -74,6 +74,14 @@ def test_an_axis_is_chosen_by_keys_and_the_curves_are_those_of_the_data(window: 
     assert window.errors == []
 
 
+def test_it_is_accessible(window: Any) -> None:
+    """By axe-core, as the report: names, roles, landmarks, contrast."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
+    rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
+    found = axe.run(window, options=rules)
+    assert not found.response["violations"], found.generate_report()
+
+
 def test_it_fits_a_phone(window: Any) -> None:
     window.set_viewport_size({"width": 390, "height": 844})
     window.wait_for_timeout(500)
