@@ -39,8 +39,7 @@ def norm_density(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
         y="density",
         data=_densities,
         split=split,
-        levels=(Level((Layer("bins", "density"),), label="density", limits=(0.0, None)),),
-        x_label=r"norm $\|w\|/\sqrt{d}$",
+        levels=(Level((Layer("bins", "density"),), limits=(0.0, None)),),
         log_x=lambda _: False,
         size=(1.7, 3.6, 2.5),
         looks=Looks(_look),
@@ -60,8 +59,8 @@ def _densities(ds: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
     flat = norms.stack(run=inner, create_index=False)
     heights = xr.apply_ufunc(density, flat, input_core_dims=[["run"]], output_core_dims=[["norm"]], vectorize=True)
     middle = xr.DataArray(0.5 * (edges[1:] + edges[:-1]), dims="norm")
-    norm = labelled(middle, "norm of a student", r"\|w\|/\sqrt{d}")
-    return xr.Dataset({"density": labelled(heights, "density of the norms")}).assign_coords(norm=norm)
+    norm = labelled(middle, "norm", r"\|w\|/\sqrt{d}")
+    return xr.Dataset({"density": labelled(heights, "density")}).assign_coords(norm=norm)
 
 
 def _look(name: str, names: list[str], _: dict[str, Any]) -> dict[str, Any]:

@@ -48,7 +48,7 @@ STYLE = """
 h1 { font-size: 22px; margin: 0; } h2 { font-size: 17px; margin: 8px 0 2px; } p { margin: 2px 0; }
 """
 TEMPLATE = """{% block inner_head %}{{ super() }}<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">{% endblock %}"""
+<link rel="icon" href="data:,">{% endblock %}{% block contents %}<main>{{ super() }}</main>{% endblock %}"""
 
 
 class Explored:

@@ -13,6 +13,7 @@ from sweeplib.analysis.kit.headlines import number_with_interval
 from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.rows import Rows, rows_of, spread
 from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.pictures.figures.kit.chart import SCALED
 from sweeplib.pictures.figures.kit.labels import axis_label, dynamics_order, number
 from sweeplib.pictures.report.mathematics import html_label, plain_label, value_text
 
@@ -100,7 +101,8 @@ def _variable(ds: xr.Dataset, name: str, dims: Sequence[str], mask: np.ndarray |
     array = ds[name]
     flat = spread(array, ds, dims)
     flat = flat if mask is None else flat[mask]
-    label = heading(array) if name in ds.coords else name_of(array)
+    in_units = name.startswith(SCALED)  # their symbol alone tells them from the plain variable
+    label = heading(array) if name in ds.coords or in_units else name_of(array)
     if flat.dtype.kind in "UOTb" or "flag_meanings" in array.attrs:
         levels, codes = np.unique(flat.astype("U") if flat.dtype.kind in "OT" else flat, return_inverse=True)
         return PageColumn(name, plain_label(label), codes.tolist(), *_levels(array, levels.tolist()), html=_html(label))

@@ -6,10 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from sweeplib.analysis.kit.labels import dynamics_label
-from sweeplib.engine.base.arrays import logarithmic, wide
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT
 from sweeplib.errors import InputError
@@ -30,7 +27,7 @@ from sweeplib.pictures.figures.kit.panels import Panels, mark_empty, panels_of, 
 from sweeplib.pictures.figures.kit.points import DASHES, Part, law_look, places_of, unit_of
 from sweeplib.pictures.figures.kit.quantities import bound_side, shown_dynamics, with_requests
 from sweeplib.pictures.figures.kit.references import References, references
-from sweeplib.pictures.figures.kit.scales import few, is_log, logarithmic_above_zero, logarithmic_time
+from sweeplib.pictures.figures.kit.scales import few, logarithmic_above_zero
 from sweeplib.pictures.figures.kit.style import INK, UNKNOWN, bound_mark, look, plain_ticks, set_log
 
 if TYPE_CHECKING:
@@ -142,10 +139,7 @@ class _Picture:
     def scale(self, data: xr.Dataset) -> None:
         """Make the horizontal axes logarithmic where their values ask for it; from a zero on linear up to the next."""
         x, over_time = places_of(self.chart, data), self.chart.kind == "curves"
-        if self.chart.log_x is not None:
-            log = self.chart.log_x(x)
-        else:
-            log = is_log("x", self.chart.log_axes, logarithmic_time(x) if over_time else logarithmic(x.values))
+        log = self.chart.is_log_x(x)
         chosen = self.chart.log_axes is not None or self.chart.log_x is not None
         for axes in (axes for stack in self.panels.stacks for axes in stack):
             if log:
@@ -158,8 +152,10 @@ class _Picture:
     def draw(self, place: int, level: Level, data: xr.Dataset) -> None:
         """Draw one level of all panels."""
         axes = self.panels.stacks[0][place]
-        if level.y and self._is_logarithmic(level, data):
-            set_log(axes, "y")
+        if level.y:
+            values = (data[level.range or level.y] / level.unit(data)).values
+            if level.is_logarithmic(values, self.chart.log_axes):
+                set_log(axes, "y")
         for panel, subset in self.chart.split.parts(data):
             self._panel(self.panels.stacks[panel][place], level, subset, data, first=place == 0)
         if level.limits is not None:
@@ -175,14 +171,6 @@ class _Picture:
             self.panels.ylabel(axis_label(data[level.layers[0].up]), place)
         elif level.y:
             self.panels.heights(plain_mean(data[level.y]) if "bound" in data[level.y].attrs else data[level.y], place)
-
-    def _is_logarithmic(self, level: Level, data: xr.Dataset) -> bool:
-        values = (data[level.range or level.y] / level.unit(data)).values
-        finite = values[np.isfinite(values)]
-        if level.log is None and self.chart.log_axes is None:
-            guided = any(layer.mark == "guide" for layer in level.layers)
-            return wide(values, level.wide) or bool(guided and finite.size and (finite > 0.0).all())
-        return is_log("y", self.chart.log_axes, bool(level.log)) and bool((finite > 0.0).any())
 
     def _panel(self, axes: Axes, level: Level, subset: xr.Dataset, data: xr.Dataset, *, first: bool) -> None:
         """Draw the layers of a panel: what each colour has, the published values, and what the panel has once."""

@@ -69,8 +69,11 @@ def unit_of(series: xr.Dataset, over: str) -> float:
     return series[over].item() if over and not series[over].dims else 1.0
 
 
-MOST_MARKS = 12
-"""The number of points of a curve above which only every second, third, ... of them has a marker and an error bar."""
+MOST_MARKS, MOST_PLACES = 12, 40
+"""The number of points above which only every second, third, ... of them has a marker and an error bar.
+
+The second is that along a parameter, where every point has runs of its own: a bend without a bar may be noise.
+"""
 ASIDE = 0.018
 """The shift between points of neighbouring colours, as a fraction of the range of the axis."""
 ABOUT = 1.2
@@ -113,7 +116,8 @@ def _points_of(piece: Part, name: str, series: xr.Dataset, style: dict[str, Any]
         _draw_law(piece, fit, series, DASHES[piece.dash], {"color": style["color"], "gid": "fit"})
         style |= {"linestyle": "none"}
     crowded = piece.layer.mark in JOINED or (piece.layer.mark == "sparse" and chart.split.hue is not None)
-    marks = bars_at = max(1, -(-int(defined.sum()) // MOST_MARKS)) if crowded else 1
+    most = MOST_MARKS if chart.kind == "curves" else MOST_PLACES
+    marks = bars_at = max(1, -(-int(defined.sum()) // most)) if crowded else 1
     if POINT in series[chart.x].dims:  # neighbours along x may be rows of other problems
         style, marks = style | {"linestyle": "none", "markersize": 4.0 if bars_at == 1 else 1.5}, 1
     bound = defined & is_bound.astype(bool)
@@ -144,7 +148,10 @@ def _aside(piece: Part, x: np.ndarray) -> np.ndarray:
 def _joining(piece: Part, name: str, style: Mapping[str, Any]) -> dict[str, Any]:
     """Return the line that joins the points of a dynamics, and what the dash changes of its marker."""
     if piece.layer.mark not in JOINED or (not is_stochastic(name) and is_stochastic(piece.names[0])):
-        return {"linestyle": "none"} | ({} if is_stochastic(name) else {"zorder": 5})
+        look: dict[str, Any] = {"linestyle": "none"} | ({} if is_stochastic(name) else {"zorder": 5})
+        if piece.layer.mark in JOINED and piece.chart.dash:  # crosses of one colour are told apart by lines alone
+            look |= {"linestyle": DASHES[piece.dash], "linewidth": 0.5}
+        return look
     line = {"linestyle": DASHES[piece.dash], "linewidth": 1.0, "gid": f"{style['gid']} dash-{piece.dash}"}
     if piece.dash and sum(map(is_stochastic, piece.names)) == 1:
         line |= {"markerfacecolor": "white"}  # crosses of dynamics without noise are visible on it
