@@ -19,12 +19,13 @@ from sweeplib.commands.snakemake import workflow_folder
 from sweeplib.engine.code.sources import package_digest
 from sweeplib.engine.files.regular_files import file_bytes, file_text
 from sweeplib.engine.storage.records.files import read_json, write_json
-from sweeplib.engine.storage.records.jobs import jobs
+from sweeplib.engine.storage.records.stage_records import FOLDER as RECORDS
+from sweeplib.engine.storage.records.stage_records import stage_records
 from sweeplib.errors import SweeplibError
 
 COMPLETE = Path("journal", "complete.json")
 STORE = "runs"
-CHANGING = ("inventory", "jobs", "journal", "locks", STORE)
+CHANGING = ("inventory", "journal", "locks", STORE)
 """The parts of a sweep's folder that are no results: records of runs, and the store from which results are made."""
 
 
@@ -48,7 +49,7 @@ def undisturbed_run(config: Path, overrides: Sequence[str], results: Path) -> di
     else:
         record = complete_run(config, overrides, results) or {}
     if record and record.get("store") == _stats(record["directory"] / STORE):
-        busy = any(job.running or job.outcome for job in jobs(record["directory"]).values())
+        busy = any(job.running or job.outcome for job in stage_records(record["directory"]).values())
         return {} if busy else record
     return {}
 
@@ -132,7 +133,8 @@ def _stats(directory: Path, without: Sequence[str] = ()) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for folder, folders, files in os.walk(directory):
         folders[:] = sorted(name for name in folders if folder != str(directory) or name not in without)
-        for name in sorted(files):
+        is_records = Path(folder).name == RECORDS  # what the workflow tracks there changes with results, records always
+        for name in sorted(name for name in files if not is_records or not name.endswith(".json")):
             stat = Path(folder, name).lstat()
             digest.update(f"{folder}/{name}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode())
     return digest.hexdigest()

@@ -60,8 +60,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     record_origin(Path("tiny.yaml"), directory)
     with nothing_left():
         write_complete_config(load("tiny.yaml"), directory)
-    write_json(directory / "plan.done.json", {"cases": {"ode": 2}, "made_from": {}})
-    write_json(directory / "ode.done.json", {"cases": {"ok": 2}, "made_from": {}})
+    write_json(directory / "stages/plan.json", {"counts": {"ode": 2}, "made_from": {"settings": ""}})
+    write_json(directory / "stages/simulate.ode.json", {"counts": {"ok": 2}, "ended": 1.0})
     Path("executed").unlink()
     return tmp_path
 
@@ -178,7 +178,7 @@ LINKED = {
     "runs/ode": ["run", "tiny.yaml"],
     "journal": ["run", "tiny.yaml"],
     "locks": ["plan", "tiny.yaml"],
-    "jobs": ["sweep", "tiny.yaml"],
+    "stages": ["sweep", "tiny.yaml"],
 }
 
 

@@ -1,6 +1,6 @@
 """Progress of a run: a line for each step, then a bar on a terminal, or a line every few seconds elsewhere.
 
-The same is told to other processes (`storage.jobs`).
+The same is told to other processes (`records.stage_records`).
 """
 
 import sys
@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.engine.status import outcomes
-from sweeplib.engine.storage.records.jobs import tell
+from sweeplib.engine.storage.records.stage_records import tell
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress

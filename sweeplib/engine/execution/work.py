@@ -21,7 +21,7 @@ from sweeplib.engine.execution.probe import Probe
 from sweeplib.engine.execution.progress import RunProgress, Steps, shown_progress
 from sweeplib.engine.execution.queue import Queue
 from sweeplib.engine.simulator import home_of
-from sweeplib.engine.storage.records.jobs import tell
+from sweeplib.engine.storage.records.stage_records import tell
 from sweeplib.engine.storage.store.segment import RUNS
 from sweeplib.errors import SweeplibError
 
