@@ -1,9 +1,9 @@
 """Whether a sweep is as its last complete run left it: then the same command has nothing to do.
 
-`journal/complete.json` has a digest of what the run was made from (the config, the overrides, the user's code, the
-library), digests of the sizes and times of all files of results and of the store, and what `summary`, `status` and
-`plan` show. It is compared without importing what a sweep needs. Where anything differs, Snakemake is asked, which
-knows what is to be done, and the commands look for themselves.
+The record of the run of all stages has, as `complete`, a digest of what the run was made from (the config, the
+overrides, the user's code, the library), digests of the sizes and times of all files of results and of the store, and
+what `summary`, `status` and `plan` show. It is compared without importing what a sweep needs. Where anything differs,
+Snakemake is asked, which knows what is to be done, and the commands look for themselves.
 """
 
 import hashlib
@@ -18,12 +18,17 @@ from typing import Any
 from sweeplib.commands.snakemake import workflow_folder
 from sweeplib.engine.code.sources import package_digest
 from sweeplib.engine.files.regular_files import file_bytes, file_text
-from sweeplib.engine.storage.records.files import read_json, write_json
 from sweeplib.engine.storage.records.stage_records import FOLDER as RECORDS
-from sweeplib.engine.storage.records.stage_records import stage_records
+from sweeplib.engine.storage.records.stage_records import (
+    WHOLE,
+    add_to_record,
+    recorded_stage,
+    stage_record,
+    stage_records,
+    tell,
+)
 from sweeplib.errors import SweeplibError
 
-COMPLETE = Path("journal", "complete.json")
 STORE = "runs"
 CHANGING = ("inventory", "journal", "locks", STORE)
 """The parts of a sweep's folder that are no results: records of runs, and the store from which results are made."""
@@ -35,7 +40,7 @@ def complete_run(config: Path, overrides: Sequence[str], results: Path) -> dict[
     with suppress(OSError, SweeplibError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
         if config.is_file():  # a pipe can be read once
             directory = results / _name(config)
-            return _checked(directory, read_json(directory / COMPLETE) or {}, config, overrides)
+            return _checked(directory, stage_record(directory, WHOLE).complete, config, overrides)
     return None
 
 
@@ -57,7 +62,7 @@ def undisturbed_run(config: Path, overrides: Sequence[str], results: Path) -> di
 def _complete_folder(directory: Path) -> dict[str, Any] | None:
     """Return what the last complete run in a folder recorded if it would have nothing to do now, otherwise None."""
     with suppress(OSError, SweeplibError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
-        record = read_json(directory / COMPLETE) or {}
+        record = stage_record(directory, WHOLE).complete
         return _checked(directory, record, Path(record["config"]), record["overrides"])
     return None
 
@@ -82,7 +87,8 @@ def record_complete_run(
     if source == begun:
         request = {"config": str(config.resolve()), "overrides": list(overrides), "files": paths, "made_from": source}
         record = {"results": _results(directory), "store": _stats(directory / STORE)}
-        write_json(directory / COMPLETE, request | record | ending, durable=False)
+        with recorded_stage(directory, WHOLE):
+            tell(complete=request | record | ending)
 
 
 def record_plan(record_before: dict[str, Any], plan: dict[str, Any], answers: Sequence[str]) -> None:
@@ -91,7 +97,7 @@ def record_plan(record_before: dict[str, Any], plan: dict[str, Any], answers: Se
     What is recorded of the sweep's folder is what `record_before` says, so that a change since then is noticed.
     """
     record = {name: value for name, value in record_before.items() if name != "directory"}
-    write_json(record_before["directory"] / COMPLETE, record | {"plan": plan, "answers": answers}, durable=False)
+    add_to_record(record_before["directory"], WHOLE, complete=record | {"plan": plan, "answers": list(answers)})
 
 
 def made_from(config: Path, overrides: Sequence[str], files: Iterable[Path]) -> str:

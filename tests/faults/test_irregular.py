@@ -21,7 +21,7 @@ PLACES = (
     "stages/finalise.json",
     "journal/calm.reasons.jsonl",
     "journal/calm.taken.jsonl",
-    "journal/complete.json",
+    "stages/sweep.json",
     "journal/errors.log",
     "stages/simulate.json",
     "outcomes/calm.csv",

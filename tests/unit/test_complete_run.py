@@ -90,8 +90,8 @@ def test_a_plan_hides_no_change_that_came_before_it_was_written(complete):
         lambda config, plugin, results: plugin.unlink(),
         lambda config, plugin, results: (results / "scan/dataset.zarr/0").unlink(),
         lambda config, plugin, results: os.utime(results / "scan/dataset.zarr/0", ns=(1, 1)),
-        lambda config, plugin, results: (results / "scan/journal/complete.json").write_text("{"),
-        lambda config, plugin, results: (results / "scan/journal/complete.json").write_text("[]"),
+        lambda config, plugin, results: (results / "scan/stages/sweep.json").write_text("{"),
+        lambda config, plugin, results: (results / "scan/stages/sweep.json").write_text("[]"),
         lambda config, plugin, results: (results / "scan/stages/finalise.done").write_text("other"),
     ],
 )

@@ -37,7 +37,7 @@ from sweeplib.engine.storage.records.locks import at_work
 FOLDER = "stages"
 WHOLE = "sweep"
 """The name of the record of a run of all stages."""
-MADE = ("made_from", "files", "digest", "counts", "failures")
+MADE = ("made_from", "files", "digest", "counts", "failures", "complete")
 """The fields that stay until they are made again."""
 INTERRUPTED = "interrupted"
 DIED = "its process has ended without a word"
@@ -63,7 +63,7 @@ class StageRecord:
     What it made last is made from `made_from`. Its `files` have an entry each (`manifest`), by their paths in the
     sweep's folder. `digest` is that of the identities of cases, or of a folder of zarr, whose files a manifest in there
     lists. `counts` are numbers of cases: of a plan by dynamics, of a dynamics by status. `failures` describe what could
-    not be made (`attempts`).
+    not be made (`attempts`). `complete` is what a run of all stages left that made everything (`complete_run`).
     """
 
     name: str
@@ -96,6 +96,7 @@ class StageRecord:
     digest: str = ""
     counts: dict[str, int] = field(default_factory=dict)
     failures: list[dict[str, Any]] = field(default_factory=list)
+    complete: dict[str, Any] = field(default_factory=dict)
 
     def is_of(self, now: Mapping[str, Any]) -> bool:
         """Return whether what was made was made from this: no entry of it would differ now."""
@@ -153,6 +154,12 @@ def record_path(directory: Path, name: str) -> Path:
 def done_path(directory: Path, name: str) -> Path:
     """Return the path of the file by which the workflow tracks a stage."""
     return directory / FOLDER / f"{name}.done"
+
+
+def add_to_record(directory: Path, name: str, **news: Any) -> None:
+    """Write news into the record of a stage that this process does not run."""
+    path = record_path(directory, name)
+    write_json(path, _content(path) | news, durable=False)
 
 
 def forget_record(directory: Path, name: str) -> None:
