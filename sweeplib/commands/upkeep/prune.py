@@ -11,10 +11,12 @@ from sweeplib.engine.design.design import Design
 from sweeplib.engine.process.terminal import bytes_text, counted
 from sweeplib.engine.storage.dataset.versions import leftovers, linked_version, versions
 from sweeplib.engine.storage.records.artefacts import DATASET, Artefact, refuse_other_config
+from sweeplib.engine.storage.records.earlier_records import earlier_files as earlier_records
 from sweeplib.engine.storage.records.files import files_below, intact_json, remove_files
 from sweeplib.engine.storage.records.links import links_on_the_way
 from sweeplib.engine.storage.records.locks import alone
 from sweeplib.engine.storage.records.manifest import has_manifest, is_own
+from sweeplib.engine.storage.records.stage_records import FOLDER as RECORDS
 from sweeplib.engine.storage.records.stage_records import done_path, record_path, stage_records
 from sweeplib.engine.storage.store.checkpoints import FOLDER, CheckpointFolder
 from sweeplib.engine.storage.store.earlier_store import EarlierSegment, earlier_files
@@ -123,6 +125,7 @@ def _other_files(sweep: Design, directory: Path) -> Iterator[Stale]:
             files = manifest.files.keys() - dict(manifest.problems()).keys()
             yield Stale(f"figure {name}, which is not in the config", (*map(directory.joinpath, sorted(files)), *own))
     replaced = [path for pattern in EARLIER_RECORDS for path in sorted(directory.glob(pattern)) if intact_json(path)]
+    replaced += earlier_records(directory) if (directory / RECORDS).is_dir() else []  # else they are read
     yield Stale(f"{len(replaced)} records of an earlier version of sweeplib", tuple(replaced))
     old = tuple(path for path in identity_files(directory) if not is_of(path, sweep))
     yield Stale("identities of the cases of other configs, other code or removed dynamics", old)
