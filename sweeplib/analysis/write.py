@@ -45,7 +45,7 @@ def write_analysis(sweep: "Design", name: str, directory: str | Path) -> "Attemp
             attempt.paths = (write_dataset(ds, path),)
         if attempt.problem is not None:
             remove_own(path, is_own(path))
-        record.made(now, digest=manifest_at(path).digest)
+        record.write_result(now, digest=manifest_at(path).digest)
     return attempt
 
 

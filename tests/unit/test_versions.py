@@ -390,7 +390,7 @@ def _marked(path: Path) -> Path:
     """Return the marker of a dataset that was just written."""
     written(path, 1)
     with recorded_stage(path.parent, "finalise") as record:
-        record.made(made_from(SWEEP, path.parent, "finalise"), digest=manifest_of(path).digest)
+        record.write_result(made_from(SWEEP, path.parent, "finalise"), digest=manifest_of(path).digest)
     return done_path(path.parent, "finalise")
 
 

@@ -18,7 +18,7 @@ from sweeplib.engine.storage.records.config_files import ORIGIN, READ, is_as_wri
 from sweeplib.engine.storage.records.files import DAMAGED, LOST, DamageError, read_json
 from sweeplib.engine.storage.records.manifest import UNLISTED, examination
 from sweeplib.engine.storage.records.publish import PublishAddress
-from sweeplib.engine.storage.records.stage_records import FOLDER, stage_record
+from sweeplib.engine.storage.records.stage_records import FOLDER, is_whole_done, record_path, stage_record
 from sweeplib.engine.storage.store.identity_file import identity_files, is_whole
 from sweeplib.errors import SweeplibError
 
@@ -145,21 +145,24 @@ class OtherFiles:
             yield Finding(Path(name), problem, Remedy.again, PUBLISHED, "publish", address=address)
 
     def _damaged_json(self) -> Iterator[Finding]:
-        """Yield the damaged JSON files that have names of records of sweeplib."""
+        """Yield the damaged JSON files that have names of records of sweeplib, and damaged files beside these."""
         for path in sorted(path for pattern in RECORDS for path in self.directory.glob(pattern)):
             if not path.name.startswith(".") and _is_damaged(path):
                 stage, of = self._stage_of_json(path)
                 section = of if stage == "simulate" else ANALYSES if stage == "analyse" else FILES
                 remedy = Remedy.cases if stage == "simulate" else Remedy.again if stage else Remedy.delete
                 yield Finding(path, DAMAGED, remedy, section, stage, of if section != of else "")
+        for path in sorted((self.directory / FOLDER).glob("*.done")):
+            if record_path(self.directory, path.stem).exists() and not is_whole_done(self.directory, path.stem):
+                yield Finding(path, DAMAGED, Remedy.delete, FILES)
 
     def _stage_of_json(self, path: Path) -> tuple[str, str]:
         """Return the stage that makes a JSON file again, and of which name; "" if nothing needs it."""
         if path.parent == self.directory:
             return "plan" if path.name == ORIGIN else "", ""
         stage, _, of = path.stem.partition(".")
-        known = {"simulate": self.sweep.runs, "analyse": self.sweep.analyses, "figure": self.sweep.figures}
-        is_known = of in known[stage] if stage in known else stage in ("finalise", "report")
+        names = {"simulate": self.sweep.runs, "analyse": self.sweep.analyses, "figure": self.sweep.figures}
+        is_known = of in names[stage] if stage in names else stage in ("finalise", "report")
         return (stage, of) if is_known else ("", "")
 
     def _changed_configs(self) -> Iterator[Finding]:

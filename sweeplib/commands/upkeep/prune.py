@@ -115,15 +115,17 @@ def _other_files(sweep: Design, directory: Path) -> Iterator[Stale]:
             yield Stale(title, _own_files(version, is_own(version)))
     for record in stage_records(directory).values():
         stage, _, name = record.name.partition(".")
-        own = record_path(directory, record.name), done_path(directory, record.name)
+        of_stage = record_path(directory, record.name), done_path(directory, record.name)
         if stage == "analyse" and name not in sweep.analyses:
             path = directory / "analysis" / f"{name}.zarr"
             files_of_analysis = _own_files(path, is_own(path)) if has_manifest(path) else ()
-            yield Stale(f"analysis {name}, which is not in the config", (*files_of_analysis, *own))
+            yield Stale(f"analysis {name}, which is not in the config", (*files_of_analysis, *of_stage))
         elif stage == "figure" and name not in sweep.figures:
-            manifest = Artefact(directory, stage, name, own[1]).manifest()
+            manifest = Artefact(directory, stage, name, of_stage[1]).manifest()
             files = manifest.files.keys() - dict(manifest.problems()).keys()
-            yield Stale(f"figure {name}, which is not in the config", (*map(directory.joinpath, sorted(files)), *own))
+            yield Stale(
+                f"figure {name}, which is not in the config", (*map(directory.joinpath, sorted(files)), *of_stage)
+            )
     replaced = [path for pattern in EARLIER_RECORDS for path in sorted(directory.glob(pattern)) if intact_json(path)]
     replaced += earlier_records(directory) if (directory / RECORDS).is_dir() else []  # else they are read
     yield Stale(f"{len(replaced)} records of an earlier version of sweeplib", tuple(replaced))

@@ -61,9 +61,9 @@ def dispatched(
     which each is given once. `expected` is the number of workers that may come. When the generator ends or is closed,
     tasks that have not begun are taken back.
     """
-    told = listener or Listener()
-    probes = Probes(client, probe, told.say) if probe is not None else None
-    running = _Running(client, _Workers(client, told.say, patience, problem, probes), told)
+    listener = listener or Listener()
+    probes = Probes(client, probe, listener.say) if probe is not None else None
+    running = _Running(client, _Workers(client, listener.say, patience, problem, probes), listener)
     try:
         while running or queue:
             threads = max(1, expected or 0, running.workers.threads)

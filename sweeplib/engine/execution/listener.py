@@ -1,4 +1,4 @@
-"""Those who are told of a run while it goes on: the screen, the record of the stage, the page of the run."""
+"""Listeners, who are told of a run while it goes on: the screen, the record of the stage, the page of the run."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

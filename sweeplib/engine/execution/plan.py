@@ -245,7 +245,7 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
 def record_plan(sweep: Design, directory: Path, cases: Mapping[str, int]) -> None:
     """Record the numbers of cases of each dynamics of a plan."""
     with recorded_stage(directory, "plan") as record:
-        record.made(cases_made_from(sweep), counts=cases)
+        record.write_result(cases_made_from(sweep), counts=cases)
 
 
 def plan_of(

@@ -280,5 +280,5 @@ def _ended(sweep: Design, state: _State, stored: Stored) -> DynamicsSummary:
     wanted.remember(store)
     with recorded_stage(store.directory, f"simulate.{store.dynamics}") as record:
         occurring = {status: count for status, count in counts.items() if count}
-        record.made(cases_made_from(sweep), digest=digest(wanted.ids.tobytes()), counts=occurring)
+        record.write_result(cases_made_from(sweep), digest=digest(wanted.ids.tobytes()), counts=occurring)
     return DynamicsSummary(counts, state.todo)

@@ -54,7 +54,7 @@ def write_figure(sweep: Design, name: str, directory: str | Path) -> Attempt:
         if attempt.problem is not None:
             contents = save(_not_drawn(name, attempt.problem), artefact)
         attempt.paths = tuple(contents)
-        record.made(now, files=entries_of(contents, directory))
+        record.write_result(now, files=entries_of(contents, directory))
     return attempt
 
 

@@ -95,7 +95,7 @@ def _written(sweeps: Sweeps, names: Sequence[str], ds: xr.Dataset, folder: Path)
     for name in runs:
         cases = sum((Counter(count.get(name, {})) for count in counts), Counter[str]())
         with recorded_stage(folder, f"simulate.{name}") as record:
-            record.made({}, counts=cases)
+            record.write_result({}, counts=cases)
     write_dataset(ds, folder / "dataset.zarr")
     design = replace(
         designs[0],

@@ -39,7 +39,7 @@ def write_report(sweep: Design, directory: str | Path) -> Path:
         now = made_from(sweep, directory, "report")
         html = page(**contents_of(sweep, directory))
         path = write_text(directory / PAGE, html)
-        record.made(now, files=entries_of({path: html.encode()}, directory))
+        record.write_result(now, files=entries_of({path: html.encode()}, directory))
     return path
 
 

@@ -38,7 +38,7 @@ def finalise(sweep: Design, directory: Path) -> Path:
     with writer_lock(directory, DATASET), recorded_stage(directory, "finalise") as record:
         now = made_from(sweep, directory, "finalise")
         _write(sweep, directory, results_of_all(sweep, directory), path)
-        record.made(now, digest=manifest_at(path).digest)
+        record.write_result(now, digest=manifest_at(path).digest)
         write_complete_config(sweep, directory)
         write_readme(sweep, directory)
     return path

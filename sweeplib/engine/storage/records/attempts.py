@@ -44,7 +44,7 @@ def attempt_of(directory: Path, kind: str, name: str, reproduce: str) -> Iterato
     attempt = Attempt(kind, name)
     stage = f"{_STAGES[kind]}{name}" if kind in _STAGES else "report"
     with recorded_stage(directory, stage) as record:
-        others = [one for one in record.failures if (one["kind"], one["name"]) != (kind, name)]
+        others = [failure for failure in record.failures if (failure["kind"], failure["name"]) != (kind, name)]
         try:
             yield attempt
         except (Exception, SystemExit) as error:

@@ -24,12 +24,12 @@ def earlier_records(directory: Path) -> dict[str, dict[str, Any]]:
         name, marker = path.name.removesuffix(_DONE), intact_json(path)
         stage = _STAGES.get(name, f"simulate.{name}")
         if stage == "plan":
-            made = {"counts": marker.get("cases", marker)}
+            content = {"counts": marker.get("cases", marker)}
         elif stage == "finalise":
-            made = intact_json(directory / "dataset.zarr" / MANIFEST) | {"files": {}}
+            content = intact_json(directory / "dataset.zarr" / MANIFEST) | {"files": {}}
         else:  # without what they were made from, all cases are computed again
-            made = {"counts": marker.get("cases", {}) if "made_from" in marker else {}}
-        _add(records, stage, made | {name: marker[name] for name in ("digest", "made_from") if name in marker})
+            content = {"counts": marker.get("cases", {}) if "made_from" in marker else {}}
+        _add(records, stage, content | {name: marker[name] for name in ("digest", "made_from") if name in marker})
     for path in (directory / "analysis").glob(f"*{_DONE}"):
         name = path.name.removesuffix(_DONE)
         manifest = intact_json(path.with_name(f"{name}.zarr") / MANIFEST)
@@ -48,8 +48,8 @@ def earlier_records(directory: Path) -> dict[str, dict[str, Any]]:
     return {name: record for name, record in records.items() if record}
 
 
-def _add(records: dict[str, dict[str, Any]], stage: str, made: dict[str, Any]) -> None:
-    records[stage] = records.get(stage, {"ended": 0.0}) | made
+def _add(records: dict[str, dict[str, Any]], stage: str, content: dict[str, Any]) -> None:
+    records[stage] = records.get(stage, {"ended": 0.0}) | content
 
 
 def earlier_files(directory: Path) -> list[Path]:

@@ -25,7 +25,7 @@ from typing import Any
 
 import psutil
 
-from sweeplib.engine.files.regular_files import file_text
+from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.engine.process import place
 from sweeplib.engine.process.terminal import harmless
 from sweeplib.engine.process.troubles import reason
@@ -137,7 +137,9 @@ def stage_records(directory: Path, since: float = 0.0) -> dict[str, StageRecord]
     folder = directory / FOLDER
     contents = {path.stem: _content(path) for path in folder.glob("*.json")} or earlier_records(directory)
     records = [_record(content, record_path(directory, name)) for name, content in contents.items() if content]
-    return {record.name: record for record in sorted(records, key=lambda one: one.started) if record.started >= since}
+    return {
+        record.name: record for record in sorted(records, key=lambda record: record.started) if record.started >= since
+    }
 
 
 def stage_record(directory: Path, name: str) -> StageRecord:
@@ -242,7 +244,7 @@ class _Record:
         """The descriptions of what could not be made."""
         return list(self.news.get("failures", []))
 
-    def made(
+    def write_result(
         self,
         made_from: Mapping[str, Any],
         *,
@@ -253,8 +255,9 @@ class _Record:
         """Record what the stage has made now, on the disk; after it, what the workflow tracks, if that changes."""
         self.news |= {"made_from": made_from, "digest": digest, "counts": counts or {}, "files": files or {}}
         self.tell(force=True, durable=True)
-        if not files:
-            write_done(self.directory, self.name, digest, self.news["counts"])
+        path = done_path(self.directory, self.name)
+        if not files and not _has(path, text := _done_text(digest, self.news["counts"])):
+            write_text(path, text)
 
     def tell_failures(self, failures: Sequence[Mapping[str, Any]]) -> None:
         """Record what could not be made, on the disk."""
@@ -290,12 +293,19 @@ class _Record:
         return numbers | {"cases": dict(Counter(self.before["cases"]) + Counter(self.news.get("cases", {})))}
 
 
-def write_done(directory: Path, name: str, digest_of_made: str, counts: Mapping[str, int]) -> None:
-    """Write what the workflow tracks of a stage, unless it is there."""
-    path, text = done_path(directory, name), json.dumps([digest_of_made, counts], sort_keys=True)
-    content = digest(text.encode()) + "\n"
-    if not path.is_file() or file_text(path) != content:
-        write_text(path, content)
+def is_whole_done(directory: Path, name: str) -> bool:
+    """Return whether the file by which the workflow tracks a stage is what its record says."""
+    record = stage_record(directory, name)
+    return _has(done_path(directory, name), _done_text(record.digest, record.counts))
+
+
+def _done_text(digest_of_result: str, counts: Mapping[str, int]) -> str:
+    return digest(json.dumps([digest_of_result, counts], sort_keys=True).encode()) + "\n"
+
+
+def _has(path: Path, text: str) -> bool:
+    """Return whether a file has a text."""
+    return path.is_file() and file_bytes(path) == text.encode()
 
 
 def _cpu_seconds() -> float:
