@@ -137,9 +137,8 @@ def stage_records(directory: Path, since: float = 0.0) -> dict[str, StageRecord]
     folder = directory / FOLDER
     contents = {path.stem: _content(path) for path in folder.glob("*.json")} or earlier_records(directory)
     records = [_record(content, record_path(directory, name)) for name, content in contents.items() if content]
-    return {
-        record.name: record for record in sorted(records, key=lambda record: record.started) if record.started >= since
-    }
+    in_order = sorted(records, key=lambda record: record.started)
+    return {record.name: record for record in in_order if record.started >= since}
 
 
 def stage_record(directory: Path, name: str) -> StageRecord:
@@ -267,9 +266,13 @@ class _Record:
     def tell(self, *, force: bool, durable: bool = False) -> None:
         """Write the news, unless the last were written just now or another process runs the stage."""
         now = time.monotonic()
-        if not force and now - self.written <= 0.5:
-            return
-        self.written = now
+        if force or now - self.written > 0.5:
+            self.written = now
+            # the stage itself reports a full disk, where that stops it
+            with nullcontext() if durable else suppress(OSError):
+                self._write(durable=durable)
+
+    def _write(self, *, durable: bool) -> None:
         if not self.writes:
             convert_records(self.directory, self.path.parent)
             other = stage_record(self.directory, self.name)
@@ -279,9 +282,7 @@ class _Record:
             self.news = {name: getattr(other, name) for name in MADE} | self.news
         content = self.news | self._whole() | {"last_news": time.time()}
         content = {name: value for name, value in content.items() if value not in (None, "", {}, [])}
-        # the stage itself reports a full disk, where that stops it
-        with nullcontext() if durable else suppress(OSError):
-            write_json(self.path, content, durable=durable)
+        write_json(self.path, content, durable=durable)
 
     def next_part(self) -> None:
         self.before = self._whole()
