@@ -41,6 +41,7 @@ def folder(tmp_path: Path) -> Path:
     write_json(
         tmp_path / "jobs/simulate.json", {"name": "simulate", "started": 1.0, "ended": 2.0, "problem": "no room"}
     )
+    write_json(tmp_path / "journal/complete.json", {"failed": False})
     (tmp_path / "jobs" / "mine.json").write_text("{}")
     return tmp_path
 

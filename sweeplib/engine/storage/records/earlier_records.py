@@ -1,6 +1,7 @@
 """Records of versions up to 0.3, in a file for each purpose: read where there are no others, and converted.
 
-These are `jobs/STAGE.json`, `*.done.json`, manifests beside figures and the report, and `failures/KIND.NAME.json`.
+These are `jobs/STAGE.json`, `*.done.json`, manifests beside figures and the report, `failures/KIND.NAME.json`, and
+`journal/complete.json`, which is made anew.
 """
 
 from contextlib import suppress
@@ -55,7 +56,8 @@ def _add(records: dict[str, dict[str, Any]], stage: str, content: dict[str, Any]
 def earlier_files(directory: Path) -> list[Path]:
     """Return the earlier records in a sweep's folder, as far as a checksum says that they are sweeplib's own."""
     patterns = ("jobs/*.json", f"*{_DONE}", f"analysis/*{_DONE}", f"figures/*.{MANIFEST}", f"report/*.{MANIFEST}")
-    files = [path for pattern in (*patterns, "failures/*.*.json") for path in sorted(directory.glob(pattern))]
+    others = "failures/*.*.json", "journal/complete.json"
+    files = [path for pattern in (*patterns, *others) for path in sorted(directory.glob(pattern))]
     return [path for path in files if path.is_file() and not path.is_symlink() and intact_json(path)]
 
 
