@@ -45,12 +45,12 @@ def earlier_records(directory: Path) -> dict[str, dict[str, Any]]:
         kind, _, name = path.name.removesuffix(".json").partition(".")
         stage = f"{_OF_KINDS[kind]}{name}" if kind in _OF_KINDS else "report"
         if failure := intact_json(path):
-            records.setdefault(stage, {"ended": 0.0}).setdefault("failures", []).append(failure)
+            records.setdefault(stage, {}).setdefault("failures", []).append(failure)
     return {name: record for name, record in records.items() if record}
 
 
 def _add(records: dict[str, dict[str, Any]], stage: str, content: dict[str, Any]) -> None:
-    records[stage] = records.get(stage, {"ended": 0.0}) | content
+    records[stage] = records.get(stage, {}) | content
 
 
 def earlier_files(directory: Path) -> list[Path]:

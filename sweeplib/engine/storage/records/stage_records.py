@@ -111,7 +111,7 @@ class StageRecord:
     @property
     def running(self) -> bool:
         """Return whether the stage's process is alive: it is seen here, or gives signs of life on another machine."""
-        if self.ended is not None:
+        if self.ended is not None or not self.host:
             return False
         if self.here:
             return abs(_start_time(self.pid) - self.born) < 1.0
@@ -124,7 +124,7 @@ class StageRecord:
     @property
     def outcome(self) -> str | None:
         """Return why the stage failed, None if it did not, or not yet."""
-        died = self.ended is None and not self.running
+        died = self.ended is None and self.host and not self.running
         return self.problem or (DIED if died else None)
 
     def remaining(self, now: float) -> float | None:
