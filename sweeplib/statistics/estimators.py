@@ -196,6 +196,7 @@ def proportion_interval(
     tail, hits = (1.0 - confidence) / 2.0, fraction * total
 
     def quantile(a: Array, b: Array, level: float) -> Array:
+        """Return quantiles of beta laws; 0 or 1 where a or b is zero, whose law is a point."""
         inside = (a > 0.0) & (b > 0.0)
         ends = scipy.special.betaincinv(np.where(inside, a, 1.0), np.where(inside, b, 1.0), level)
         return np.where(inside, ends, np.where(np.isnan(a + b), np.nan, (b <= 0.0).astype(float)))
@@ -206,18 +207,23 @@ def proportion_interval(
 
 
 def _quantiles(values: Array, *, level: float, tail: float) -> tuple[Array, ...]:
-    """Return the quantiles and the ends of their intervals of values (..., seeds)."""
+    """Return the quantiles and the ends of their intervals of values (..., seeds), NaN for seeds without one.
+
+    level : that of the quantile. tail : the probability that the true quantile is beyond an end.
+    """
     counts = np.sum(~np.isnan(values), axis=-1)
     ordered = np.sort(values, axis=-1)
     # Hyndman and Fan's definition 8: its median is near the true quantile, whatever the law
     place = np.clip((counts + 1.0 / 3.0) * level + 1.0 / 3.0, 1.0, np.maximum(counts, 1)) - 1.0
     before, share = np.floor(place).astype(int), place % 1.0
     numbers, ranks = np.unique(counts, return_inverse=True)
+    # ranks from 1, the same for all cells with as many seeds
     least, greatest = np.array([rank_interval(int(count), level, tail) for count in numbers]).T[
         :, ranks.reshape(counts.shape)
     ]
 
     def ranked(rank: NDArray[np.int_]) -> Array:
+        """Return the values (...,) of some rank, from 0, among the seeds."""
         inside = np.clip(rank, 0, values.shape[-1] - 1)
         return np.take_along_axis(ordered, inside[..., None], -1)[..., 0]
 

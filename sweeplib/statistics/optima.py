@@ -145,7 +145,7 @@ class MeanCurve:
         return LeastValue(tangent.value, parts @ weights, tangent.value_form, freedom)
 
     def _interval(self, least: LeastValue, confidence: float) -> tuple[float, float, float]:
-        """Return the value of an optimum with its interval; of positive ones that of `mean_interval`."""
+        """Return the value of an optimum with its interval; for positive values that of `mean_interval`."""
         half = least.error * float(scipy.special.stdtrit(least.freedom, 0.5 + 0.5 * confidence))
         value = self.sign * least.value
         if not self.of_logarithms:

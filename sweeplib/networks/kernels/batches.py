@@ -34,7 +34,7 @@ COLUMNS = 256
 
 
 class Mixing(NamedTuple):
-    """Work arrays of a step that mixes units, without rows for others: of the spectrum, columns (p, COLUMNS), and 1."""
+    """Work arrays of a step that mixes units, without rows for others: a spectrum, columns (p, COLUMNS), and 1 (1,)."""
 
     spectrum: Spectrum
     columns: Array
@@ -66,14 +66,14 @@ def batch_steps(count, step, batch_size, repeats, replica, rates, functions, exi
 
 @allocating
 def mixing_of(replica, rule):  # type: ignore[no-untyped-def]
-    """Room for what a rule makes of the gradients of all units together."""
+    """Work arrays for what a rule makes of the gradients of all units together."""
     p = len(replica.a) if rule.is_spectral else 0
     return Mixing(empty_spectrum(p, 1), np.empty((p, COLUMNS)), np.ones(1))
 
 
 @loops
 def take_step(first, batch_size, T, replica, functions, moves, layer_moves, mixing, room):  # type: ignore[no-untyped-def]
-    """Take a step at the rate of T with the samples from number `first` on; return False if it diverged.
+    """Take a step over the time T with the batch of samples from number `first` on; return False if it diverged.
 
     `moves` (p, d) and `layer_moves` (3, p), of a, of b and of Σ c_i λ_i, are work arrays, and those of `mixing`.
     """
@@ -119,7 +119,7 @@ def take_step(first, batch_size, T, replica, functions, moves, layer_moves, mixi
 
 @kernel
 def kept_of_row(replica, rule, T, along):  # type: ignore[no-untyped-def]
-    """The factor of a row in a step, beside its move; `along` is Σ c_i λ_i, which a tangent step leaves out."""
+    """The factor of a row of W in a step, beside its move; `along` is Σ c_i λ_i, which a tangent step leaves out."""
     shrinkage = kept_part(replica.numbers, T)
     return shrinkage - along if rule.is_tangent else shrinkage
 
