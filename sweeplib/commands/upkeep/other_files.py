@@ -153,7 +153,7 @@ class OtherFiles:
                 remedy = Remedy.cases if stage == "simulate" else Remedy.again if stage else Remedy.delete
                 yield Finding(path, DAMAGED, remedy, section, stage, of if section != of else "")
         for path in sorted((self.directory / FOLDER).glob("*.done")):
-            if record_path(self.directory, path.stem).exists() and not is_whole_done(self.directory, path.stem):
+            if record_path(self.directory, path.stem).exists() and not is_whole_done(path):
                 yield Finding(path, DAMAGED, Remedy.delete, FILES)
 
     def _stage_of_json(self, path: Path) -> tuple[str, str]:
