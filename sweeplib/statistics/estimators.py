@@ -153,7 +153,16 @@ def mean_interval(values: xr.DataArray, confidence: float) -> tuple[xr.DataArray
 def ends_of_mean(
     count: Array, mean: Array, spread: Array, skewness: Array, positive: NDArray[np.bool_], *, confidence: float
 ) -> tuple[Array, Array]:
-    """Return the ends of intervals of means by the moments of `count` values, of which all are `positive` or not.
+    """Return the ends of intervals of means by the moments of `count` values, of which all are `positive` or not."""
+    # `spread` divides by n, not by n − 1
+    error = spread / np.sqrt(count - 1.0)
+    return ends_by_error(mean, error, skewness / np.sqrt(count), count - 1.0, positive, confidence=confidence)
+
+
+def ends_by_error(
+    mean: Array, error: Array, g: Array, freedom: Array, positive: NDArray[np.bool_], *, confidence: float
+) -> tuple[Array, Array]:
+    """Return the ends of intervals of means by the standard error of each, its skewness g and its degrees of freedom.
 
     The hull of Student's interval and of Hall's, which allows for the skewness (J. Roy. Statist. Soc. B 54, 221, 1992),
     with TAIL of the probability beyond each end; of positive values also of m exp(−t s), m exp(t s (1 + 2s)) with the
@@ -161,11 +170,9 @@ def ends_of_mean(
     """
     # .9825 for a confidence of .95
     # decisions: The mean of anything has one interval
-    t = scipy.special.stdtrit(count - 1.0, 1.0 - TAIL * (1.0 - confidence) / 2.0)
-    # `spread` divides by n, not by n − 1
-    error, g = spread / np.sqrt(count - 1.0), skewness / np.sqrt(count)
+    t = scipy.special.stdtrit(freedom, 1.0 - TAIL * (1.0 - confidence) / 2.0)
     relative = error / np.where(positive, mean, np.nan)
-    log_half = relative * scipy.special.stdtrit(count - 1.0, (1.0 + confidence) / 2.0)
+    log_half = relative * scipy.special.stdtrit(freedom, (1.0 + confidence) / 2.0)
     lows = mean - t * error, mean - error * _hall(t, g), mean * np.exp(-log_half)
     highs = mean + t * error, mean - error * _hall(-t, g), mean * np.exp(log_half * (1.0 + 2.0 * relative))
     return np.asarray(np.fmin.reduce(lows)), np.asarray(np.fmax.reduce(highs))
