@@ -50,7 +50,7 @@ QUICKER = {
     "unit/test_figures_fit.py": "unit/test_figures_scaling.py",
     "unit/test_figures_general.py": "unit/test_figures.py",
     "unit/test_figures_published.py": "unit/test_references.py",
-    "unit/test_forks.py": "unit/test_jobs.py",
+    "unit/test_forks.py": "unit/test_stage_records.py",
     "unit/test_form_errors.py": "unit/test_expectations_error_functions.py",
     "unit/test_identity.py": "unit/test_versions.py",
     "unit/test_long_on_the_sphere.py": "unit/test_ode.py",

@@ -81,13 +81,13 @@ def plan(
     from sweeplib.engine.execution.plan import write_plan
     from sweeplib.engine.storage.records.config_files import record_origin
     from sweeplib.engine.storage.records.file_system import examine
-    from sweeplib.engine.storage.records.jobs import job
+    from sweeplib.engine.storage.records.stage_records import recorded_stage
     from sweeplib.pictures.report.summary import answers
 
     directory.mkdir(parents=True, exist_ok=True)
     work_in(directory, "plans")
     examine(directory)
-    with job(directory, "plan"):
+    with recorded_stage(directory, "plan"):
         record_origin(config, directory)
         new_plan = write_plan(sweep, directory, workers=workers)
     if json:
@@ -125,12 +125,12 @@ def run(
     from sweeplib.commands.sweep import simulate
     from sweeplib.engine.storage.records.config_files import record_origin
     from sweeplib.engine.storage.records.file_system import examine
-    from sweeplib.engine.storage.records.jobs import job
+    from sweeplib.engine.storage.records.stage_records import recorded_stage
 
     directory.mkdir(parents=True, exist_ok=True)
     work_in(directory, "simulates")
     examine(directory)
-    with job(directory, "simulate"):
+    with recorded_stage(directory, "simulate"):
         record_origin(config, directory)
         summaries = simulate(sweep, directory, chosen, workers=workers, progress=progress)
     from sweeplib.engine.process.terminal import counts_table

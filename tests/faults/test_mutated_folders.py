@@ -124,7 +124,11 @@ def test_no_reader_has_a_traceback_or_another_number(seeds: range, done: Done, t
             np.testing.assert_array_equal(read[name], true[name], err_msg=f"{seed}: {names}")
 
 
-RECORDS = ("plan.json", "calm.done.json", "dataset.done.json", "dataset.zarr/manifest.json", "jobs/plan.json")
+RECORDS = (
+    "plan.json",
+    "dataset.zarr/manifest.json",
+    *(f"stages/{name}.json" for name in ("plan", "simulate.calm", "finalise")),
+)
 
 
 @pytest.mark.rest

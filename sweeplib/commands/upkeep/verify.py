@@ -24,6 +24,7 @@ from sweeplib.engine.storage.records.links import foreign, links_below
 from sweeplib.engine.storage.records.locks import alone, part_lock
 from sweeplib.engine.storage.records.manifest import is_own
 from sweeplib.engine.storage.records.publish import publish_dataset
+from sweeplib.engine.storage.records.stage_records import record_path, stage_record
 from sweeplib.engine.storage.store.inventory import inventory
 from sweeplib.engine.storage.store.outcomes import outcomes_path, write_outcomes
 from sweeplib.engine.storage.store.run_store import RunStore, stored_dynamics
@@ -193,10 +194,15 @@ class Repair:
         say: Callable[[str], None],
     ) -> None:
         self.sweep, self.directory, self.say = sweep, directory, say
-        self.had_dataset = (directory / "dataset.done.json").exists() or lexists(directory / DATASET)
+        self.had_dataset = bool(stage_record(directory, "finalise").made_from) or lexists(directory / DATASET)
         self.stages = {(finding.stage, finding.of) for finding in findings if finding.remedy is Remedy.again}
         self.unsent = [finding.path.as_posix() for finding in findings if finding.stage == "publish"]
-        complete = {name for name in sweep.runs if (directory / f"{name}.done.json").exists()}
+        records = {name: f"simulate.{name}" for name in sweep.runs}
+        complete = {
+            name
+            for name, stage in records.items()
+            if stage_record(directory, stage).made_from or record_path(directory, stage).exists()  # damaged
+        }
         affected = {cases.dynamics for cases in stored if cases.forget(findings)}
         for finding in findings:
             self._forget(finding, config)

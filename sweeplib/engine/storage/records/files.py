@@ -231,12 +231,6 @@ def write_json(path: Path, value: Mapping[str, Any], *, durable: bool = True, in
     return write_text(path, _with_checksum(json.loads(json.dumps(value, default=str)), indent), durable=durable)
 
 
-def write_changed(path: Path, value: Mapping[str, Any]) -> None:
-    """Write an object as JSON unless that is what the file has."""
-    if intact_json(path) != json.loads(json.dumps(value, default=str)):
-        write_json(path, value)
-
-
 def read_json(path: Path) -> dict[str, Any] | None:
     """Return the object in a file of `write_json`, None if there is no file; DamageError if any bit has changed."""
     if not path.exists():

@@ -7,7 +7,7 @@ from pathlib import Path
 from sweeplib.errors import InputError
 
 PLACES = (
-    *("analysis", "datasets", "failures", "figures", "inventory", "jobs", "journal", "locks", "outcomes", "report"),
+    *("analysis", "datasets", "figures", "inventory", "jobs", "journal", "locks", "outcomes", "report", "stages"),
     *("checkpoints", "runs", "config.yaml", "command.yaml", "origin.json", "plan.json"),
 )
 """What commands write in the folder of a sweep; `dataset.zarr` is exchanged, and has a rule of its own."""
