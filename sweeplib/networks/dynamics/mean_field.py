@@ -54,6 +54,8 @@ class MeanFieldHighDimensional(MeanField):
 
     name = "mean_field_hd"
     label = "mean field, d → ∞"
+    # at finite d noise of the weights moves m too, by numbers that differ from unit to unit
+    reads = MeanField.reads | {"temperature"}
     limits = ParticleDynamics.limits
 
     def _dimension(self, i: int, L_star: Array) -> float:
