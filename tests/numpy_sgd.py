@@ -1,6 +1,6 @@
 """SGD of erf units in NumPy, with the samples that a case has.
 
-With losses, decay, batches, training sets, updates, schedules, dropout and noise of inputs.
+With losses, decay, batches, training sets, updates, schedules, dropout, and noise of inputs and weights.
 """
 
 import numpy as np
@@ -8,7 +8,7 @@ from scipy.special import erf
 
 from sweeplib import simulate
 from sweeplib.engine.language import Expression
-from sweeplib.networks.kernels.disturbances import OF_INPUTS, OF_MASKS
+from sweeplib.networks.kernels.disturbances import OF_INPUTS, OF_MASKS, OF_WEIGHTS
 from sweeplib.networks.numerics.random import normals, random_words
 from sweeplib.networks.problem import problem_expectations
 from sweeplib.networks.simulation import Case, Recording
@@ -66,7 +66,7 @@ def steps_by_numpy(case, count):
     W, key, n_b, d, p = W.copy(), samples_key(case), problem.batch_size, problem.d, problem.p
     layer, risks, v, B = np.broadcast_to(problem.a, p).astype(float), [], 0.0 * W, None
     keeps = problem.update in ("spectral_momentum", "muon")
-    streams = [np.uint64((int(key) + int(more)) % 2**64) for more in (OF_MASKS, OF_INPUTS)]
+    streams = [np.uint64((int(key) + int(more)) % 2**64) for more in (OF_MASKS, OF_INPUTS, OF_WEIGHTS)]
     for step in range(count):
         middle = (step + 0.5) * problem.step_time()
         rate, Delta = (factor_at(text, middle) for text in (problem.schedule, problem.noise_schedule))
@@ -101,6 +101,9 @@ def steps_by_numpy(case, count):
         if problem.update == "heavy_ball":
             v = move = move + problem.momentum * v
         W = (1 - problem.weight_decay * T) * W + move
+        if problem.temperature:
+            xi = np.array([normals(streams[2], case.seed, step * p + i, 32 * (d // 32 + 1))[:d] for i in range(p)])
+            W = W + np.sqrt(2 * problem.temperature * T) * xi
         if problem.spherical:
             W *= np.sqrt(d) / np.linalg.norm(W, axis=1, keepdims=True)
         layer = layer + problem.second_layer_rate * T * (
