@@ -60,6 +60,12 @@ def spectral(problem, G):
     return left @ np.diag(sizes / np.maximum(np.hypot(sizes, problem.spectral_ridge), 1e-300)) @ right
 
 
+def noise_of(W, key, seed, step):
+    """Return ξ (p, d) of the noise of the weights in a step."""
+    p, d = W.shape
+    return np.array([normals(key, seed, step * p + i, 32 * (d // 32 + 1))[:d] for i in range(p)])
+
+
 def steps_by_numpy(case, count):
     """Q, M and a of SGD for erf after some steps, with the samples of the case, and the risk after each."""
     problem, (W, W_star) = case.problem, replicas_of([case]).weights(0)
@@ -101,9 +107,7 @@ def steps_by_numpy(case, count):
         if problem.update == "heavy_ball":
             v = move = move + problem.momentum * v
         W = (1 - problem.weight_decay * T) * W + move
-        if problem.temperature:
-            xi = np.array([normals(streams[2], case.seed, step * p + i, 32 * (d // 32 + 1))[:d] for i in range(p)])
-            W = W + np.sqrt(2 * problem.temperature * T) * xi
+        W = W + np.sqrt(2 * problem.temperature * T) * noise_of(W, streams[2], case.seed, step)
         if problem.spherical:
             W *= np.sqrt(d) / np.linalg.norm(W, axis=1, keepdims=True)
         layer = layer + problem.second_layer_rate * T * (

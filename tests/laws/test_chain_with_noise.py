@@ -32,14 +32,6 @@ PROBLEMS = {
     "weight noise, small batches": {"temperature": 0.3, "batch_size": 3, "schedule": "1/(1 + t)"},
     "weight noise, large batches, sphere": {"temperature": 0.3, "batch_size": 40, "spherical": True, "gamma": 3.0},
     "weight noise, muon": {"temperature": 0.3, "update": "muon", "momentum": 0.8, "batch_size": 3, "gamma": 0.5},
-    "weight noise, spectrum": {"temperature": 0.3, "data": "two_level", "level_ratio": 4.0},
-    "weight noise, few coordinates, sphere": {
-        "temperature": 0.3,
-        "data": "power_law",
-        "exponent": 0.5,
-        "bins": 6,
-        "spherical": True,
-    },
     "all, three units": {"keep_probability": 0.6, "input_noise": 0.4, "noise_schedule": "exp(-t)", "p": 3, "a": 1.0},
 }
 

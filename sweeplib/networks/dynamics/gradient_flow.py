@@ -20,8 +20,8 @@ from sweeplib.networks.views import OverlapView
 class GradientFlow(Ode):
     """Gradient flow on the population risk: Ṁ = Ψ^M, Q̇ = Ψ^GF, ȧ = ε Ψ^a, in the time t = νγ/(pd).
 
-    With a schedule all three have the factor ξ(t). With noise of the weights it is Langevin dynamics for d → ∞. The label noise does not enter and is set to zero, also in the error
-    of the drifts.
+    With a schedule all three have the factor ξ(t). With noise of the weights it is Langevin dynamics for d → ∞. The
+    label noise does not enter and is set to zero, also in the error of the drifts.
     """
 
     name = "gradient_flow"

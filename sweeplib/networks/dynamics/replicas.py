@@ -180,11 +180,6 @@ class Replicas:
         return bool((self.numbers.input_noise > 0.0).any())
 
     @property
-    def has_weight_noise(self) -> bool:
-        """Whether steps add noise to the weights; replicas agree in this."""
-        return bool(self.numbers.temperature[0] > 0.0)
-
-    @property
     def is_disturbed(self) -> bool:
         """Whether steps leave out units, or inputs have noise."""
         return self.drops or self.has_input_noise

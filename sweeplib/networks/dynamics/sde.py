@@ -18,9 +18,10 @@ With a schedule, γ is γ ξ(t) in T of the mean and the noise and in the factor
 γ, dΩ = (ξ Ψ^GF + ξ² (γ/(p n_b)) Ψ^Var) dt + ξ √T σ dB for Q, with γ ξ in σ. Labels have the noise Δ χ(t).
 
 With decays, s = λT, a step of SGD takes w to (1 − s) w + (γ/p) c x: the mean step of M is T (Ψ^M − λM), that of Q
-T [(1 − s) Ψ^GF + (γ/p) Ψ^Var − (2 − s) λQ], and X_Q has (1 − s) λ in place of λ. Decay itself does not fluctuate. Noise of the weights at the temperature T_w adds 2 T_w I
-to the mean, and √(2 T_w T/d) (N Lᵀ + transpose), N of N(0, 1) entries, to a step of Ω = L Lᵀ (`weight_noise`). By
-the correlation loss y takes the place of E; other losses have no drifts in closed form at Ω (1 + 2/d).
+T [(1 − s) Ψ^GF + (γ/p) Ψ^Var − (2 − s) λQ], and X_Q has (1 − s) λ in place of λ. Decay itself does not fluctuate. Noise
+of the weights at the temperature T_w adds 2 T_w I to the drift of Q, and √(2 T_w T/d) (N Lᵀ + L Nᵀ), N of N(0, 1)
+entries, to a step of Ω = L Lᵀ. By the correlation loss y takes the place of E; other losses have no drifts in closed
+form at Ω (1 + 2/d).
 """
 
 import math
@@ -77,7 +78,7 @@ class Sde(LaneDynamics):
         self.settings = self.settings_of(options.step)
         self.called = functions_of(replicas, replicas.equations.of_many(replicas.p))
         self.round = round_of(sde_work, prepare=sde_prepare, take_step=sde_step, fill_network=sde_network)
-        if replicas.has_weight_noise:
+        if self.has_weight_noise:
             self.round = noisy_round("sde", sde_work, sde_step, spherical=False)
         L_star = teacher_factors(replicas.P)
         Q, M = on_sphere(replicas.Q, replicas.M) if replicas.spherical else (replicas.Q, replicas.M)

@@ -100,7 +100,7 @@ class Sgd(WeightDynamics, StepDynamics):
             self._steps(i, 1, (used, uses), Exits(self.targets[i, :0], self.exits[i, :0], False, *self._carried(i)))
 
     def _steps(self, i: int, count: int, uses: tuple[int, int], exits: Exits) -> int:
-        """Take up to `count` steps of replica i, each of the `uses` of a batch from one on; return how many were taken."""
+        """Take up to `count` steps of replica i, each of some uses of a batch, (first, end); return how many it took."""
         replicas, step = self.replicas, int(self.step[i])
         if replicas.replayed is not None:
             return self._taken_of_tasks(i, count, exits, replicas.replayed)
@@ -133,7 +133,7 @@ class Sgd(WeightDynamics, StepDynamics):
         return done
 
     def _fresh_steps(self, count: int, step: int, uses: tuple[int, int], replica: Replica, *called: Any) -> Any:
-        """Take up to `count` steps, each of the `uses` of a fresh batch; return their number and the fate of the run."""
+        """Take up to `count` steps, each of some uses of a fresh batch; return their number and the fate of the run."""
         n_b, moves_rows = self.replicas.batch_size, self._called.rule.moves_rows or replica.numbers.temperature > 0.0
         if n_b == self.replicas.repeats == 1 and not moves_rows:
             return self._plain_steps(count, step, replica, *called)

@@ -143,7 +143,7 @@ class SgdChain(LaneDynamics):
     def _round(self, kind: str, work: Any, step: Any, network: Any) -> Callable[..., None]:
         """The kernel for steps, with noise of the weights where there is some."""
         replicas = self.replicas
-        if not replicas.has_weight_noise:
+        if not self.has_weight_noise:
             return round_of(work, prepare=chain_prepare, take_step=step, fill_network=network)
         # noise comes before the projection
         self.settings = self.settings._replace(spherical=False)

@@ -49,8 +49,8 @@ class Mixing(NamedTuple):
 def batch_steps(count, step, batch_size, uses, replica, rates, functions, exits):  # type: ignore[no-untyped-def]
     """Take up to `count` rounds from number `step` on; return their number and the fate of the run.
 
-    A round is a step for each of the `uses` of one batch, whose samples are drawn again for each of them. Sample s of round ν is
-    sample ν n_b + s of the stream: with n_b = 1 the samples are those of `sgd_steps`.
+    A round is a step for each of the `uses` of one batch, (first, end), whose samples are drawn again for each of them.
+    Sample s of round ν is sample ν n_b + s of the stream: with n_b = 1 the samples are those of `sgd_steps`.
     """
     room, moves, layer_moves = room_of(replica), np.empty(replica.W.shape), np.empty((3, len(replica.a)))
     mixing = mixing_of(replica, functions.rule)
@@ -82,7 +82,8 @@ def mixing_of(replica, rule):  # type: ignore[no-untyped-def]
 def take_step(first, batch_size, number, T, replica, functions, moves, layer_moves, mixing, room):  # type: ignore[no-untyped-def]
     """Take a step at the rate of T with the samples from number `first` on; return False if it diverged.
 
-    number : of the round, and of the use of its batch. `moves` (p, d) and `layer_moves` (3, p), of a, of b and of Σ c_i λ_i, are work arrays, and those of `mixing`.
+    number : of the round, and of the use of its batch.
+    `moves` (p, d) and `layer_moves` (3, p), of a, of b and of Σ c_i λ_i, are work arrays, and those of `mixing`.
     """
     p, d = replica.W.shape
     share, root, numbers = 1.0 / batch_size, 1.0 / math.sqrt(d), replica.numbers

@@ -320,6 +320,7 @@ def add_decay(work):  # type: ignore[no-untyped-def]
     for i in range(p):
         for lane in range(lanes):
             drifts.a[i, lane] -= numbers.second_layer_decay[lane] * work.a[i, lane]
+            drifts.GF[i, i, lane] += 2.0 * numbers.temperature[lane]
         for r in range(k):
             for lane in range(lanes):
                 drifts.M[i, r, lane] -= numbers.weight_decay[lane] * system.M[i, r, lane]
@@ -327,8 +328,6 @@ def add_decay(work):  # type: ignore[no-untyped-def]
             for lane in range(lanes):
                 decay = numbers.weight_decay[lane]
                 drifts.GF[i, j, lane] -= (2.0 - decay * numbers.T[lane]) * decay * system.Q[i, j, lane]
-        for lane in range(lanes):
-            drifts.GF[i, i, lane] += 2.0 * numbers.temperature[lane]
 
 
 @kernel

@@ -271,7 +271,8 @@ def move(batch, number, T, replica, functions, data, chunk, moves, layer_moves, 
     """Take a step at the rate of T with these samples; return whether all their E are finite, else nothing moves.
 
     A few samples are added to W itself; more are first added up in `moves` (p, d), so that a step rounds a weight once.
-    number : of the round, and of the use of its batch. `layer_moves` (3, p) is a work array, of a, of b and of Σ c_i λ_i, and so are those of `mixing`.
+    number : of the round, and of the use of its batch.
+    `layer_moves` (3, p) is a work array, of a, of b and of Σ c_i λ_i, and so are those of `mixing`.
     """
     W, numbers, size, most = replica.W, replica.numbers, len(batch), len(chunk.E)
     p, d = W.shape
@@ -318,7 +319,8 @@ def move(batch, number, T, replica, functions, data, chunk, moves, layer_moves, 
 def training_steps(count, step, batch_size, uses, replica, rates, functions, exits, data):  # type: ignore[no-untyped-def]
     """Take up to `count` rounds from number `step` on; return their number and the fate of the run.
 
-    A round is a step for each of the `uses` of one batch. W, a, the exits and the order of the training set change in place.
+    A round is a step for each of the `uses` of one batch, (first, end). W, a, the exits and the order of the training
+    set change in place.
     """
     p, d = replica.W.shape
     chunk, batch = chunk_of(replica, batch_size), np.empty(batch_size, np.int64)

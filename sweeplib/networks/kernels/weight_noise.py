@@ -21,8 +21,6 @@ from sweeplib.networks.kernels.chain_blocks import (
     OTHER_KEY,
     block_network,
     block_of,
-    block_step,
-    block_work,
     project_blocks,
 )
 from sweeplib.networks.kernels.disturbances import OF_WEIGHTS
@@ -36,7 +34,7 @@ from sweeplib.networks.kernels.lanes import (
     round_of,
 )
 from sweeplib.networks.kernels.sde import project as project_overlaps
-from sweeplib.networks.kernels.sde import sde_network, sde_prepare, sde_step, sde_work
+from sweeplib.networks.kernels.sde import sde_network, sde_prepare
 from sweeplib.networks.numerics.binding import bound
 from sweeplib.networks.numerics.compiled import OneSignature, inlined, without_references
 from sweeplib.networks.numerics.random import gamma_constants
@@ -221,7 +219,7 @@ PARTS: dict[str, Any] = {
 
 @cache
 def noisy_round(kind: str, work: Any, step: Any, *, spherical: bool, rows_of_units: int = 1) -> OneSignature:
-    """The kernel of rounds of a step, and of the noise after it; `spherical` are rows that the step does not project."""
+    """The kernel of rounds of a step and the noise after it; `spherical` are rows that the step does not project."""
     prepare, network, adding, project_these = PARTS[kind]
     added = without_references(bound(adding, project_rows=project_these if spherical else leave_rows))
     return round_of(
