@@ -100,7 +100,7 @@ class Sgd(WeightDynamics, StepDynamics):
             self._steps(i, 1, (used, uses), Exits(self.targets[i, :0], self.exits[i, :0], False, *self._carried(i)))
 
     def _steps(self, i: int, count: int, uses: tuple[int, int], exits: Exits) -> int:
-        """Take up to `count` steps of replica i, each of some uses of a batch, (first, end); return how many it took."""
+        """Take up to `count` steps of replica i, each of some uses of a batch, (first, end); return their number."""
         replicas, step = self.replicas, int(self.step[i])
         if replicas.replayed is not None:
             return self._taken_of_tasks(i, count, exits, replicas.replayed)
