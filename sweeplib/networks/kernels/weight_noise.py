@@ -1,11 +1,11 @@
 """Steps of the overlap chain and of the SDE with noise of the weights: the step without, and the noise after it.
 
 A step adds s ξ_i to each row over √d, with s = √(2 T_w T/d) and ξ_i ~ N(0, I_d). In the frame of the rows after the
-gradient's part of the step these are N(0, 1) numbers N_A and N_B beside A and B, and m = d − p − k or fewer of them out
-of the span, whose products are those of Bartlett's lower triangular S (`chain_batches`): A += s N_A, and B ← a factor
-of [B + s N_B, s S]. That holds in each block of inputs too. Rows of velocities have no noise.
+gradient, ξ_i has N(0, 1) numbers beside those of A and B, and m more out of the span of the rows. The products of the
+latter are those of Bartlett's lower triangular S (`chain_batches`). So A += s N_A, and B becomes a factor of
+[B + s N_B, s S], in each block of inputs too. Rows of velocities have no noise.
 
-The step within knows nothing of it and does not project rows on their sphere, which is done once, at the end.
+The step within does not know of the noise and does not project rows on their sphere: that is done after the noise.
 """
 
 import math

@@ -68,7 +68,9 @@ WITHOUT_DRIFTS = (
 )
 """Features of problems with which no observable by drifts is recorded, and why."""
 WITHOUT_RATES = Limit(
-    " ".join(["data", *sorted(NOISE)]), "no derivatives by the rate", "{default}, or a schedule that is given"
+    " ".join(["data", *sorted(NOISE - {"temperature"})]),
+    "no derivatives by the rate",
+    "{default}, or a schedule that is given",
 )
 """What the gradient of an optimal schedule does not take of what the ODE does."""
 
