@@ -37,7 +37,7 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("kind", KNOWN)
-def test_the_ode_has_the_numbers_of_an_independent_code(kind):
+def test_the_ode_with_weight_noise_has_the_numbers_of_another_code(kind):
     more, start, expected = KNOWN[kind]
     problem = dataclasses.replace(COMMITTEE, **more)
     ds = simulate(problem, "ode", times=[2.0], initial=start, observables=("risk", *SHOWN))
@@ -55,7 +55,7 @@ ERRORS = np.array([3e-4] * 4 + [5e-4, 4e-4, 4e-4])
 @pytest.mark.rest
 @pytest.mark.parametrize("kind", MEANS)
 @pytest.mark.parametrize(("dynamics", "count"), slow_among([("sgd", 2000), ("sgd_chain", 10_000)], ("sgd", 2000)))
-def test_means_are_those_of_an_independent_code(dynamics, count, kind):
+def test_means_with_weight_noise_are_those_of_another_code(dynamics, count, kind):
     """At d = 30 after 40 steps: |z| < 4.5 for all means, with the errors of the numbers."""
     more, numbers = MEANS[kind]
     problem = dataclasses.replace(COMMITTEE, d=30, temperature=0.05, **more)
@@ -81,7 +81,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_sgd_takes_the_steps_of_numpy(kind):
+def test_sgd_with_weight_noise_takes_the_steps_of_numpy(kind):
     """And finds the exit where NumPy does."""
     takes_the_steps_of_numpy(dataclasses.replace(COMMITTEE, **KINDS[kind]), 1e-9)
 
@@ -254,7 +254,7 @@ def test_increments_of_the_sde_have_the_covariance_of_those_of_the_chain(spheric
 
 
 @pytest.mark.parametrize("dynamics", ["sgd_chain", "sde"])
-def test_a_replica_does_not_depend_on_others(dynamics):
+def test_a_replica_with_weight_noise_does_not_depend_on_others(dynamics):
     """To the bit; those without noise are in other groups, with a kernel of their own."""
     problem = dataclasses.replace(COMMITTEE, p=3, a=1.0)
     few, many = (
@@ -278,7 +278,7 @@ def test_exits_with_noise_are_where_the_risk_is():
         assert risk[2] <= 0.7 * risk[0] < risk[1]
 
 
-def test_it_is_refused_where_it_is_not_defined():
+def test_weight_noise_is_refused_where_it_is_not_defined():
     """In one line, with the dynamics that take it; the chain does not take it beside batches in several steps."""
     takes = {"sgd", "sgd_chain", "sde", "ode", "gradient_flow", "overlap_map", "mean_field_hd"}
     full = dataclasses.replace(COMMITTEE, a=1.0, batch_size=80, samples=80)
