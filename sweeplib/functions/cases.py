@@ -35,37 +35,37 @@ class WholeRun(engine.Recording):
 
     @property
     def end(self) -> float:
-        """The last time."""
+        """Return the last time; 1 without times."""
         return self.times[-1] if self.times else 1.0
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """The times."""
+        """Return what two recordings must share for the same results: the times."""
         return self.times
 
     @property
     def of_runs(self) -> dict[str, str]:
-        """Nothing."""
+        """Return the attributes that runs get: none."""
         return {}
 
     def covers(self, wanted: Any, kind: str) -> bool:
-        """No: two of them are equal."""
+        """Return False: two recordings have the same results only if they are equal."""
         return False
 
     def begins(self, wanted: Any, kind: str) -> bool:
-        """No: runs do not go on."""
+        """Return False: runs do not go on."""
         return False
 
     def reached(self, wanted: Any) -> int:
-        """Return None: nothing is recorded on the way."""
+        """Return 0: nothing is recorded on the way."""
         return 0
 
     def gives(self, name: str, dims: Sequence[str], wanted: Any) -> bool:
-        """All results."""
+        """Return True: every result is kept whole."""
         return True
 
     def values_at(self, values: NDArray[Any], dims: Sequence[str], wanted: Any) -> NDArray[Any]:
-        """The results as they are."""
+        """Return the results as they are."""
         return values
 
 
@@ -86,12 +86,12 @@ class FunctionCase(engine.Case):
 
     @property
     def simulator(self) -> Simulator:
-        """What calls the function."""
+        """Return what calls the function."""
         return simulator_named(f"{FUNCTIONS}.{self.dynamics}.{self.code}")
 
     @property
     def shape(self) -> Hashable:
-        """The lengths of the results: cases that share them are stored together."""
+        """Return the lengths of the results: cases that share them are stored together."""
         lengths = tuple(variable.shape for variable in self.simulator.variables(self).values())
         return (self.dynamics, self.code, *lengths)
 
@@ -99,7 +99,7 @@ class FunctionCase(engine.Case):
         """Do nothing: values are checked one by one, by their types."""
 
     def identity(self) -> bytes:
-        """16 bytes that are equal for two cases exactly if they have the same results."""
+        """Return 16 bytes that are equal for two cases exactly if they have the same results."""
         return bytes(FunctionCases.of([self]).identities().tobytes())
 
 
@@ -118,7 +118,7 @@ class FunctionCases(engine.Cases):
 
     @property
     def function(self) -> Function:
-        """The function that all of them call."""
+        """Return the function that all of them call."""
         name, code = (str(self.column(name).values[0]) for name in ("dynamics", "code"))
         return registered(name, code)
 
@@ -153,7 +153,7 @@ def lengths_of(case: FunctionCase) -> dict[str, Any]:
 
 
 def text_of(values: Any) -> str:
-    """Return values as a text of JSON; 1 and 1.0 are two values."""
+    """Return values as a text of JSON, in which 1 and 1.0 differ."""
     return json.dumps(values, sort_keys=True)
 
 

@@ -87,7 +87,10 @@ def _run(
     timeout: float | None,
     checkpoints: Checkpoints | None,
 ) -> None:
-    """Add what a call yields to its course; keep that as often as it should be, at its end, and when its time is up."""
+    """Add what a call yields to its course; keep that as often as it should be, at its end, and when its time is up.
+
+    entries : what the call yields. timeout : the seconds that it may take; TimeUpError after them.
+    """
     values, times = lengths_of(case), case.recording.times
     last = time.monotonic()
     until = np.inf if timeout is None else last + timeout

@@ -212,6 +212,7 @@ def simulator(**results: str | Result) -> Callable[[Callable[..., Any]], Functio
     declared = {name: Result(entry) if isinstance(entry, str) else entry for name, entry in results.items()}
 
     def decorated(function: Callable[..., Any]) -> Function:
+        """Return the function as one that a sweep can call, and remember it under its name."""
         simulated = Function(function, declared)
         FUNCTIONS.setdefault(simulated.name, []).append(simulated)
         return simulated
@@ -220,6 +221,7 @@ def simulator(**results: str | Result) -> Callable[[Callable[..., Any]], Functio
 
 
 def _refuse_nested(function: Callable[..., Any]) -> None:
+    """Raise InputError for a function that other processes cannot find by its name."""
     if function.__name__ == "<lambda>" or "<locals>" in function.__qualname__:
         problem = f"{function.__qualname__} cannot be sent to other processes"
         raise InputError(problem, expected="a function that `def` defines at the top level of a file or a notebook")

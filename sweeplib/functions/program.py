@@ -195,6 +195,7 @@ def _argument(of: str, name: str, declared: Any) -> Argument:
 def _failure(words: list[str], folder: str, written: Sequence[Any], timeout: float | None) -> str | None:
     """Return how a program failed, None if it did not; with its end, all that it has started ends.
 
+    words : the command. folder : where it runs. written : the files of its output and its messages.
     It ends with this process too, where the system has a way.
     """
     output, messages = written
@@ -288,6 +289,7 @@ def _csv(text: str) -> dict[str, Any]:
 
 
 def _number(text: str) -> Any:
+    """A text as a number, or as it is."""
     try:
         return float(text)
     except ValueError:

@@ -80,6 +80,7 @@ def _flat(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _is_future(statement: ast.stmt) -> bool:
+    """Whether a statement is an import from `__future__`."""
     return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
 
 
@@ -111,6 +112,7 @@ def _text_around(function: Function) -> str:
 
 
 def _parses(text: str) -> bool:
+    """Whether a cell of a notebook is Python; one with a magic is not."""
     try:
         ast.parse(text)
     except SyntaxError:  # a cell with a magic
@@ -137,6 +139,7 @@ def _names_used(statement: ast.stmt) -> set[str]:
 
 
 def _scope(statement: ast.stmt) -> symtable.SymbolTable:
+    """The table of the names of a statement, as if it stood alone."""
     return symtable.symtable(ast.unparse(statement), "<statement>", "exec")
 
 

@@ -50,6 +50,7 @@ def plain(value: Any, arrays: dict[str, np.ndarray]) -> Any:
 
 
 def _restored(value: Any, arrays: Any) -> Any:
+    """Return the state that `plain` made these values of, with its arrays."""
     match value:
         case {"array": name}:
             return arrays[name]

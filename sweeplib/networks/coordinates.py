@@ -73,6 +73,7 @@ def _parts(sweep: Design, problem: Problem) -> list[Part]:
     """Return the data laws, losses, steps, targets and starts of the sweep's problems, and its observables."""
 
     def named(field: str) -> set[Any]:
+        """Return the names that a field has in the sweep."""
         return set(sweep.grid.values_of(field)) if field in sweep.grid.names else {getattr(problem, field)}
 
     starts = named("start") - {None} or {"gaussian", "sphere"}
@@ -94,6 +95,7 @@ def _default_coordinate(sweep: Design, problem: Problem, name: str) -> Coordinat
     if name == "start" and "spherical" in grid.names and "m0" not in grid.names:
 
         def starts(_: str) -> list[str]:
+            """Return the default start of spherical and of other students."""
             return ["sphere" if is_spherical else "gaussian" for is_spherical in grid.values_of("spherical")]
 
         return coordinate_over(name, grid.dims_of("spherical"), starts, sweep)
@@ -111,6 +113,7 @@ def _target_exponents(sweep: Design, problem: Problem) -> list[Coordinate]:
     dims = grid.dims_of(name) if name in grid.names else ()
 
     def column(which: int) -> Callable[[], Any]:
+        """Return a function that returns one of both exponents of each target, NaN for one without it."""
         values = [np.nan if (exponent := exponents[text][which]) is None else exponent for text in targets]
         return lambda: np.array(values, dtype=float) if dims else values[0]
 

@@ -72,6 +72,7 @@ class NetworkParameters(Parameters):
 
 
 def _check(check: Callable[[Any], None], refuse: Callable[[InputError, int], None], row: ProblemRow) -> None:
+    """Pass the InputError of a check of a problem on to `refuse`, with the row of the problem."""
     try:
         check(row)
     except InputError as error:

@@ -94,9 +94,9 @@ def _startable(few: Sequence[Case], limit: float) -> int:
 
 
 def _start(cases: Sequence[Case], done: float = 1.0) -> float:
-    """Return the seconds that a case takes to its first steps, or without one if these are much of what was `done`.
+    """Return the seconds that a case takes to its first steps, or without any if these are much of what was `done`.
 
-    A training set is drawn with the first step.
+    done : the part of its steps that a case had done when it was timed. A training set is drawn with the first step.
     """
     bare = list(map(_without_records, cases))
     short = list(map(shortened, bare))
@@ -107,7 +107,7 @@ def _start(cases: Sequence[Case], done: float = 1.0) -> float:
 
 
 def _extrapolated(some: Sequence[Case], limit: float, timing: Timing) -> float:
-    """Return the seconds of a case from the `timing` of a part of the runs of some cases, with their starts.
+    """Return the seconds of a whole case from the `timing` of a part of the runs of some cases, with their starts.
 
     Where most of the records were made but few of the steps, as at the start of geometric times, both are measured
     apart, by a run that records at its end only.
@@ -124,8 +124,9 @@ def _extrapolated(some: Sequence[Case], limit: float, timing: Timing) -> float:
 
 
 def _growth(some: Sequence[Case], seconds: float, start: float, reached: float) -> float:
-    """Return the power of time with which the cost of some cases grows, by a run to half the part of times `reached`.
+    """Return the power of time with which the cost of cases grows, by a run to half the part `reached` of their times.
 
+    seconds, start : what they took to that part, without starts, and what the start of one takes.
     It is 1 but for adaptive steps, which become longer as runs come to rest.
     """
     if not hasattr(some[0].numerical_options(), "rtol") or reached > LATE:
@@ -168,7 +169,10 @@ def _at_one_rate(case: Case) -> Case:
 
 
 def _timed(cases: Sequence[Case], limit: float, ended: float = 1.0) -> Timing:
-    """Return what some cases take; exceptions are ignored, the run reports them."""
+    """Return what some cases take within about `limit` seconds; exceptions are ignored, the run reports them.
+
+    ended : the part of its times after which a case is expected to end.
+    """
     started, count = seconds_at_work(), len(cases)
     done, recorded, complete = float(count), float(count), True
     with suppress(BaseException):
@@ -182,6 +186,7 @@ def _timed(cases: Sequence[Case], limit: float, ended: float = 1.0) -> Timing:
         fractions = fractions if complete else np.array(list(map(_work_done, cases, ends.tolist())))
         ended = float(fractions.mean()) if complete else max(ended, float(fractions.mean()))
         if not complete:
+            # parts of the whole: of the steps by their work, of the records by their number
             done, recorded = (count * min(1.0, float(share.mean()) / ended) for share in (fractions, records_share))
     return Timing(seconds_at_work() - started, count, done, recorded, complete, ended)
 

@@ -56,4 +56,5 @@ def cases_of(shared: Mapping[str, Any], index: Mapping[str, np.ndarray]) -> Case
 
 
 def _tuples(value: Any) -> Any:
+    """A value of JSON with tuples in place of lists, also within."""
     return tuple(_tuples(item) for item in value) if isinstance(value, list) else value

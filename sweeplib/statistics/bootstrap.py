@@ -52,7 +52,7 @@ class PointErrors(NamedTuple):
         return PointErrors(self.logs[places], self.bias[places], self.parts[:, places], self.present[:, places])
 
     def minus(self, other: PointErrors) -> PointErrors:
-        """Return the logarithms of the quotients of two quantities of the same seeds."""
+        """Return the logarithms of the quotients of these quantities and those of `other`, of the same seeds."""
         parts, present = self.parts - other.parts, self.present & other.present
         return PointErrors(self.logs - other.logs, self.bias - other.bias, parts, present)
 
@@ -110,7 +110,7 @@ def linear_means(values: Array) -> PointErrors:
 
 
 def log_means_by_leaving_out(values: Array) -> PointErrors:
-    """Return the same as `log_means`, with the part of a seed by what the logarithm changes if it is left out.
+    """Return the logarithms of means as `log_means`, with the part of a seed by what its absence changes.
 
     A run that makes most of a mean hides its own error from the deviations from this mean.
     """

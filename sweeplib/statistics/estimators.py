@@ -153,7 +153,16 @@ def mean_interval(values: xr.DataArray, confidence: float) -> tuple[xr.DataArray
 def ends_of_mean(
     count: Array, mean: Array, spread: Array, skewness: Array, positive: NDArray[np.bool_], *, confidence: float
 ) -> tuple[Array, Array]:
-    """Return the ends of intervals of means by the moments of `count` values, of which all are `positive` or not.
+    """Return the ends of intervals of means by the moments of `count` values, of which all are `positive` or not."""
+    # `spread` divides by n, not by n − 1
+    error = spread / np.sqrt(count - 1.0)
+    return ends_by_error(mean, error, skewness / np.sqrt(count), count - 1.0, positive, confidence=confidence)
+
+
+def ends_by_error(
+    mean: Array, error: Array, g: Array, freedom: Array, positive: NDArray[np.bool_], *, confidence: float
+) -> tuple[Array, Array]:
+    """Return the ends of intervals of means by the standard error of each, its skewness g and its degrees of freedom.
 
     The hull of Student's interval and of Hall's, which allows for the skewness (J. Roy. Statist. Soc. B 54, 221, 1992),
     with TAIL of the probability beyond each end; of positive values also of m exp(−t s), m exp(t s (1 + 2s)) with the
@@ -161,11 +170,9 @@ def ends_of_mean(
     """
     # .9825 for a confidence of .95
     # decisions: The mean of anything has one interval
-    t = scipy.special.stdtrit(count - 1.0, 1.0 - TAIL * (1.0 - confidence) / 2.0)
-    # `spread` divides by n, not by n − 1
-    error, g = spread / np.sqrt(count - 1.0), skewness / np.sqrt(count)
+    t = scipy.special.stdtrit(freedom, 1.0 - TAIL * (1.0 - confidence) / 2.0)
     relative = error / np.where(positive, mean, np.nan)
-    log_half = relative * scipy.special.stdtrit(count - 1.0, (1.0 + confidence) / 2.0)
+    log_half = relative * scipy.special.stdtrit(freedom, (1.0 + confidence) / 2.0)
     lows = mean - t * error, mean - error * _hall(t, g), mean * np.exp(-log_half)
     highs = mean + t * error, mean - error * _hall(-t, g), mean * np.exp(log_half * (1.0 + 2.0 * relative))
     return np.asarray(np.fmin.reduce(lows)), np.asarray(np.fmax.reduce(highs))
@@ -196,6 +203,7 @@ def proportion_interval(
     tail, hits = (1.0 - confidence) / 2.0, fraction * total
 
     def quantile(a: Array, b: Array, level: float) -> Array:
+        """Return quantiles of beta laws; 0 or 1 where a or b is zero, whose law is a point."""
         inside = (a > 0.0) & (b > 0.0)
         ends = scipy.special.betaincinv(np.where(inside, a, 1.0), np.where(inside, b, 1.0), level)
         return np.where(inside, ends, np.where(np.isnan(a + b), np.nan, (b <= 0.0).astype(float)))
@@ -206,18 +214,23 @@ def proportion_interval(
 
 
 def _quantiles(values: Array, *, level: float, tail: float) -> tuple[Array, ...]:
-    """Return the quantiles and the ends of their intervals of values (..., seeds)."""
+    """Return the quantiles and the ends of their intervals of values (..., seeds), NaN for seeds without one.
+
+    level : that of the quantile. tail : the probability that the true quantile is beyond an end.
+    """
     counts = np.sum(~np.isnan(values), axis=-1)
     ordered = np.sort(values, axis=-1)
     # Hyndman and Fan's definition 8: its median is near the true quantile, whatever the law
     place = np.clip((counts + 1.0 / 3.0) * level + 1.0 / 3.0, 1.0, np.maximum(counts, 1)) - 1.0
     before, share = np.floor(place).astype(int), place % 1.0
     numbers, ranks = np.unique(counts, return_inverse=True)
+    # ranks from 1, the same for all cells with as many seeds
     least, greatest = np.array([rank_interval(int(count), level, tail) for count in numbers]).T[
         :, ranks.reshape(counts.shape)
     ]
 
     def ranked(rank: NDArray[np.int_]) -> Array:
+        """Return the values (...,) of some rank, from 0, among the seeds."""
         inside = np.clip(rank, 0, values.shape[-1] - 1)
         return np.take_along_axis(ordered, inside[..., None], -1)[..., 0]
 

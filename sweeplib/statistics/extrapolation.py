@@ -95,6 +95,7 @@ def extrapolated(
     plain = values - design @ np.linalg.lstsq(design / errors[:, None], values / errors, rcond=None)[0]
     least = float(np.mean(errors**-2) ** -0.5)
     sizes = np.geomspace(least, max(LARGEST * float(np.abs(plain).max()), 4.0 * least), SIZES)
+    # sizes A are weighted by the fits of size A; the limit is that of the fits of SURPLUS times A
     tried, wider = (_fits(values, errors, design, terms, factor * sizes) for factor in (1.0, SURPLUS))
     weights = np.exp(tried.evidence - tried.evidence.max())
     weights /= weights.sum()
@@ -104,6 +105,7 @@ def extrapolated(
     variance = float(weights @ (wider.variance + (wider.value - value) ** 2))
     noise = shares[finite] * single
     by_seed = noise if parts is None else noise @ parts[finite]
+    # what the points' own errors, with their correlations, have beyond those that weighed
     variance += max(0.0, float(by_seed @ by_seed - shares[finite] ** 2 @ errors**2))
     half = float(scipy.special.stdtrit(least_n, 0.5 + 0.5 * confidence)) * math.sqrt(variance * max(1.0, chi2 / n_left))
     skew = 2.0 * math.sqrt(variance) / float(values.mean()) if law == "constant" and values.min() > 0.0 else 0.0
@@ -112,7 +114,11 @@ def extrapolated(
 
 
 def _steady_errors(u: Array, errors: Array, freedom: Array) -> Array:
-    """Return errors (n,) of means, by the scatter of each point and by a power of u through the scatter of all."""
+    """Return errors (n,) of means at u (n,), steadier than these `errors` (n,), which are those of few seeds.
+
+    The variance of one seed is the mean of that of the point, of so many degrees of `freedom` (n,), and of a power of u
+    through those of all points, which counts as `SMOOTH_SEEDS` of them.
+    """
     scatter = errors**2 * (freedom + 1.0)
     slope, offset = np.polyfit(np.log(u), np.log(scatter), 1)
     smooth = np.exp(offset) * u**slope
@@ -121,14 +127,14 @@ def _steady_errors(u: Array, errors: Array, freedom: Array) -> Array:
 
 
 def _chance(chi2: float, count: int, freedom: float) -> float:
-    """Return the chance of a χ² with so many degrees of freedom (`count`), of errors with `freedom` (Welch 1951)."""
+    """Return the chance of as large a χ² with `count` degrees of freedom, by errors with `freedom` (Welch 1951)."""
     uncertain = count**2 / ((count + 1) * freedom)
     ratio = chi2 / count / (1.0 + 2.0 * (count - 1) / (count * (count + 2)) * uncertain)
     return float(scipy.special.fdtrc(count, count * (count + 2) / (3.0 * uncertain), ratio))
 
 
 def _fits(values: Array, errors: Array, design: Array, terms: Array, sizes: Array) -> _Fits:
-    """Return the first coefficient of `design` (n, k), where `terms` (n, m) have coefficients N(0, size²)."""
+    """Return the first coefficient of `design` (n, k) by size, where `terms` (n, m) have coefficients N(0, size²)."""
     scaled = terms / errors[:, None]
     variances, axes = np.linalg.eigh(scaled @ scaled.T)
     rotated, white = axes.T @ (values / errors), axes.T @ (design / errors[:, None])

@@ -152,7 +152,7 @@ def misfit(
 
 
 def _squares(values: Array, design: Array, covariance: Array, weights: Array) -> tuple[float, float, float]:
-    """Return the weighted sum of squared residuals, its expected value, and its increase by a scatter of 1."""
+    """Return the weighted sum of squared residuals, its expected value, and its increase by a scatter τ² of 1."""
     form = _residual_form(design, weights)
     residuals = values - design @ (linear_solution(design, weights) @ values)
     return float(np.sum(weights * residuals**2)), float(np.sum(form * covariance)), float(np.trace(form))
@@ -162,7 +162,7 @@ def _excess(
     values: Array, design: Array, covariance: Array, weights_of: Callable[[float], Array], expected: float,
     scatter2: float,
 ) -> float:  # fmt: skip
-    """Return the sum of squared residuals minus its expected value with this scatter."""
+    """Return the sum of squared residuals minus its expected value with the scatter τ² = `scatter2`."""
     chi2, mean, slope = _squares(values, design, covariance, weights_of(scatter2))
     more = expected * scatter2 / (np.diag(covariance).mean() + scatter2) if expected else 0.0
     return chi2 - mean - scatter2 * slope - more
@@ -193,7 +193,7 @@ def _residual_form(design: Array, weights: Array) -> Array:
 
 
 def _freedom(design: Array, weights: Array, errors2: Array) -> float:
-    """Return the degrees of freedom of that sum (Satterthwaite): n − k for weights 1/variance."""
+    """Return the degrees of freedom of the sum of squared residuals (Satterthwaite): n − k for weights 1/variance."""
     form = _residual_form(design, weights) * (errors2 if errors2.any() else np.ones_like(errors2))
     return float(np.trace(form) ** 2 / np.sum(form * form.T))
 

@@ -42,7 +42,10 @@ def rate_exponent(exponent: Array) -> Array:
 
 
 def law_fit(exponent: int, d: Array, values: Array, errors: Array) -> LawFit:
-    """Return the fit to n/d at three dimensions or more; the amplitude is not negative, and 0 for the constant law."""
+    """Return the fit of a law to n/d `values` (n,) at three dimensions `d` or more, with `errors`.
+
+    exponent : the information exponent of the law. The amplitude is not negative, and 0 for the constant law.
+    """
     if len(d) < 3:
         return LawFit()
     g = growth(exponent, d)

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.engine.base.late_modules import scipy
 from sweeplib.statistics.bootstrap import PointErrors, linear_means, log_means_by_leaving_out, moments
-from sweeplib.statistics.smooth_curve import Crossing, SmoothCurve
+from sweeplib.statistics.estimators import ends_by_error
+from sweeplib.statistics.smooth_curve import TINY, Crossing, SmoothCurve
 
 FEWEST = 5
 """The least number of values of the axis: with fewer, any smooth curve may have its least value anywhere between."""
@@ -145,10 +145,16 @@ class MeanCurve:
         return LeastValue(tangent.value, parts @ weights, tangent.value_form, freedom)
 
     def _interval(self, least: LeastValue, confidence: float) -> tuple[float, float, float]:
-        """Return the value of an optimum with its interval; of positive ones that of `mean_interval`."""
-        half = least.error * float(scipy.special.stdtrit(least.freedom, 0.5 + 0.5 * confidence))
-        value = self.sign * least.value
-        if not self.of_logarithms:
-            return value, value - half, value + half
-        low, high = value - half, value + half * (1.0 + 2.0 * least.error)
-        return float(np.exp(value)), float(np.exp(low)), float(np.exp(high))
+        """Return the value of an optimum with its interval, which is made as that of a mean."""
+        value, error = self.sign * least.value, least.error
+        if self.of_logarithms:
+            value = float(np.exp(value))
+            error *= value
+        skewness = float(np.sum(least.parts**3)) / max(least.error, TINY) ** 3
+        # Student's t of one degree of freedom makes ends beyond the largest number: there the end is not known
+        with np.errstate(over="ignore"):
+            low, high = ends_by_error(
+                np.array(value), np.array(error), np.array(skewness), np.array(least.freedom),
+                np.array(self.of_logarithms), confidence=confidence,
+            )  # fmt: skip
+        return value, float(low), float(high)

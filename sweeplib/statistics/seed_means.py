@@ -53,7 +53,7 @@ def normal_scores(t: xr.DataArray, freedom: xr.DataArray) -> xr.DataArray:
     """
 
     def scores(t: np.ndarray, freedom: np.ndarray) -> np.ndarray:
-        """Return the scores of arrays."""
+        """Return the standard normal numbers of arrays of t and of degrees of freedom."""
         n = np.maximum(freedom, 1.0)
         tail = np.asarray(scipy.special.stdtr(n, -abs(t)))
         far_out = np.where(np.isnan(t), np.nan, np.sqrt(n * np.log1p(t**2 / n)))

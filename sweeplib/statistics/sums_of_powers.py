@@ -102,6 +102,7 @@ def sum_of_powers(values: Array, logarithms: Array, resampling: Resampling) -> S
 
 
 def _with_gaps(values: Array, resolved: NDArray[np.bool_]) -> Array:
+    """Return the values at the places that are resolved, NaN at others."""
     whole = np.full(len(resolved), np.nan)
     whole[resolved] = values
     return whole
@@ -138,9 +139,11 @@ def _fit(values: Array, variables: Array, weights: Array, starts: Sequence[Array
     pull = PULL * np.sqrt(weights.mean()) * np.eye(len(starts[0]))
 
     def residuals(parameters: Array) -> Array:
+        """Return the weighted differences of the model to the values, and the pull to the first starting point."""
         return np.concatenate([root * (_model(parameters, variables)[0] - values), pull @ (parameters - starts[0])])
 
     def slopes(parameters: Array) -> Array:
+        """Return the derivatives of the `residuals` by the parameters."""
         return np.vstack([root[:, None] * _model(parameters, variables)[1], pull])
 
     solutions = [scipy.optimize.least_squares(residuals, start, slopes, method="lm", max_nfev=200) for start in starts]
@@ -165,6 +168,7 @@ def _best_fit(points: _Points) -> _BestFit:
     errors2 = np.diag(covariance)
 
     def weights_of(scatter2: float) -> Array:
+        """Return the weights of points with this scatter τ² beside their errors."""
         return inverse_variances(errors2 + scatter2)
 
     excess, starts = Misfit(), _starts(points.logs, points.variables)
@@ -190,6 +194,7 @@ def _resolved_terms(points: _Points, best: _BestFit, confidence: float) -> NDArr
     unit = 1.0 if best.weighted else least / max(len(points.logs) - 2 * terms, 1) + ROUNDING
 
     def squares_without(term: int) -> float:
+        """Return the least χ² without one of the terms."""
         remaining = np.delete(points.variables, term, axis=0)
         return _fit(points.logs, remaining, best.weights, _starts(points.logs, remaining))[1]
 

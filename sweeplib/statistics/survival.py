@@ -101,9 +101,9 @@ def survival_curve(exits: Array, ends: Array, confidence: float) -> tuple[Array,
 def fractions_exited(exit_: Array, end: Array, used: NDArray[np.bool_]) -> tuple[Array, Array]:
     """Return the Kaplan-Meier fraction that exited by the last observed time, and the equivalent number of runs.
 
-    Of cells with n runs each (..., n), as `medians`. The equivalent number is that of
-    uncensored runs whose fraction has the same Greenwood variance (Rothman 1978, J. Chronic Dis. 31, 557); it is n if
-    all runs without an exit were observed up to the same time.
+    Of cells with n runs each (..., n), as `medians`. The equivalent number is that of uncensored runs whose fraction
+    has the same Greenwood variance (Rothman 1978, J. Chronic Dis. 31, 557); it is n if all runs without an exit were
+    observed up to the same time.
     """
     statistics = _in_parts(lambda *cells: np.stack(_fractions_exited(PassageSamples.of(*cells))), exit_, end, used)
     return statistics[0], statistics[1]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from benchmarks.optima import SPACINGS, coverage
 from sweeplib import analysis
 from sweeplib.analysis.kit.headlines import headline
 from sweeplib.contracts.datasets import regime_dataset
@@ -314,11 +315,27 @@ def test_two_dimensions_have_an_exponent_without_an_interval():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("seeds", "off"), [(8, 0.06), (32, 0.04)])
-def test_least_steps_are_not_too_small(seeds, off):
-    """300 scans of exponential exits, the mean of all known to 2 and 1 %; 1/mean alone makes them 12 and 3 % less."""
+@pytest.mark.parametrize(("seeds", "off"), [(8, 0.12), (32, 0.04), (128, 0.01)])
+def test_least_steps_lean_to_the_mean_of_a_scan_by_little_of_their_interval(seeds, off):
+    """300 scans of exponential exits, the mean of all known to 2, 1 and .5 %; 1/mean alone makes them 12 and 3 % less.
+
+    Eight seeds do not tell that the mean of the scan, 30 % higher, is not the least: a curve that took their minimum
+    for true would have too small a one. The intervals say so.
+    """
     found = analysis.optimal_learning_rate(passage_runs("gamma", SCAN, seeds, "exponential", 300))
-    assert float(found.exit_steps_min.mean()) == pytest.approx(24_000.0, rel=off)
+    bias = float(found.exit_steps_min.mean()) - 24_000.0
+    assert -0.01 * 24_000.0 < bias < off * 24_000.0
+    assert bias < 0.25 * 0.5 * float((found.exit_steps_min_high - found.exit_steps_min_low).median())
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("spacing", SPACINGS)
+@pytest.mark.parametrize("rates", [12, 24])
+def test_curves_have_no_gap_between_their_lengths(rates, spacing):
+    """300 scans at shared starts, coverage known to .013: .81 to .94 with lengths of .8 and 2.5 halves of the axis."""
+    found = coverage("1/γ + γ²/2", rates, spacing, 64, law="exits", shared=True, scans=300)
+    assert found.covered > 0.93
+    assert found.half_width < 0.02
 
 
 @pytest.mark.long

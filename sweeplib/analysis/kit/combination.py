@@ -73,6 +73,7 @@ def _differs(name: str, datasets: Sequence[xr.Dataset]) -> bool:
 
 
 def _require_same(key: str, values: Sequence[Any]) -> None:
+    """Raise InputError, with the key, unless the values of all sweeps are the same."""
     if any(value != values[0] for value in values):
         raise InputError("sweeps that recorded differently", key=key, value=values, expected="the same in all of them")
 
@@ -101,7 +102,10 @@ def _rank(ds: xr.Dataset) -> xr.DataArray:
 
 
 def _values(ds: xr.Dataset, name: str, first: xr.Dataset, other: xr.Dataset) -> xr.DataArray:
-    """Return a variable; NaN for an error or another diagnostic that one sweep has not recorded."""
+    """Return the variable `name` of a dataset; NaN for an error or a diagnostic that one sweep has not recorded.
+
+    first, other : both datasets, of which one has it.
+    """
     from sweeplib.networks.observables import OBSERVABLES
 
     if name in ds:
@@ -116,7 +120,10 @@ def _values(ds: xr.Dataset, name: str, first: xr.Dataset, other: xr.Dataset) -> 
 def _refuse_differences(
     name: str, first: xr.DataArray, second: xr.DataArray, mask: xr.DataArray, *, exact: bool
 ) -> None:
-    """Raise InputError, with the labels of the first, if a case of the `mask` has other numbers in one of them."""
+    """Raise InputError, with the labels of the first one, if a case of the `mask` has other numbers in `second`.
+
+    exact : whether all bits must be the same.
+    """
     tolerance = (0.0, 0.0) if exact else (1e-6, 1e-12)
     if first.dtype.kind != "f":
         same = first == second
@@ -136,7 +143,7 @@ def _refuse_differences(
 
 
 def _coordinate(name: str, ds: xr.Dataset, other: xr.Dataset) -> xr.DataArray:
-    """Return a coordinate that is no axis, over the axes along which it varies in one of the datasets."""
+    """Return a coordinate that is no axis, of two datasets, over the axes along which it varies in one of them."""
     first, second = xr.broadcast(ds[name], other[name])
     masks = [array != "" if array.dtype.kind in "UO" else array.notnull() for array in (first, second)]
     _refuse_differences(name, first, second, masks[0] & masks[1], exact=False)

@@ -67,6 +67,7 @@ class Differences:
         return suprema
 
     def _sup_label(self, difference: xr.DataArray) -> tuple[str, str]:
+        """Return the long name and the symbol of the largest deviation of an observable."""
         long_name, symbol = difference.attrs["long_name"], difference.attrs.get("symbol", "x")
         title = f"largest deviation of the {long_name} from {with_article(self.reference)}"
         return title, rf"\sup_t|{symbol}-{symbol}'|"
@@ -109,6 +110,7 @@ def differences(ds: xr.Dataset, reference: str, until: float, max_lost: float) -
     others = (ds["dynamics"] != reference).values
 
     def paired_where(condition: xr.DataArray) -> xr.DataArray:
+        """Return where a condition holds for the other dynamics and for the reference, of the same seed."""
         pair: xr.DataArray = condition.isel(dynamics=others) & condition.sel(dynamics=reference, drop=True)
         return pair
 

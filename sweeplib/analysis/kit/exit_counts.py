@@ -70,6 +70,7 @@ def exit_counts(ds: xr.Dataset) -> list[ExitCount]:
 
 
 def _count(parts: dict[str, Any], dynamics: str, threshold: float) -> ExitCount:
+    """Return the numbers of a dynamics at a threshold, from the exits, ends and states of all runs."""
     exit_, end, used, diverged, stopped = (
         values.sel(dynamics=dynamics, threshold=threshold).values.ravel() for values in parts.values()
     )

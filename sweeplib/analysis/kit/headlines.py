@@ -87,6 +87,7 @@ class Headline:
 
 
 def _range(numbers: list[float]) -> str:
+    """Return the range of some numbers in words, rounded to digits that tell its ends apart."""
     low, high, _ = rounded_interval(min(numbers), max(numbers), np.nan)
     return low if low == high else f"between {low} and {high}"
 
@@ -196,6 +197,7 @@ def _is_noisy(point: xr.Dataset) -> bool:
 
 
 def _as_in_config(coordinate: xr.DataArray, _: xr.DataArray) -> str:
+    """Return a coordinate of a point as a config has it, `p = 4`; the name alone of a dynamics."""
     value, attrs = coordinate.item(), coordinate.attrs
     if attrs.keys() & {"clock", "scale"}:
         return f"{'time = ' if 'clock' not in attrs else ''}{time_text(value, attrs)}"
@@ -205,7 +207,7 @@ def _as_in_config(coordinate: xr.DataArray, _: xr.DataArray) -> str:
 def _place(
     result: xr.Dataset, point: xr.Dataset, worded: Callable[[xr.DataArray, xr.DataArray], str]
 ) -> tuple[str, str]:
-    """Return where a point is, its values along the dimensions with several, and its dynamics."""
+    """Return where a point is: in words its values along the dimensions with several, and its dynamics."""
     dims = [str(dim) for dim in result.dims if dim in point.coords and result.sizes[dim] > 1]
     values = ", ".join(worded(point[dim], result[dim]) for dim in dims if dim != "dynamics")
     return values, worded(point["dynamics"], result["dynamics"]) if "dynamics" in point.coords else ""

@@ -82,6 +82,10 @@ def expected_laws(ds: xr.Dataset) -> xr.DataArray:
 
 @cache
 def _exponent(student: str, teacher: str, spherical: bool, law: str) -> float:
+    """The information exponent of two activations by name; NaN if it depends on the teacher's norm, or is not known.
+
+    spherical : whether students are on the sphere. law : that of the teacher's weights.
+    """
     norms = ON_THE_SPHERE if spherical else ANY_NORM
     exponents = {_pair_exponent(str(student), str(teacher), norms, of_teacher) for of_teacher in _teacher_norms(law)}
     return exponents.pop() if len(exponents) == 1 else np.nan
@@ -92,6 +96,7 @@ def _teacher_norms(law: str) -> tuple[tuple[float, ...], ...]:
 
 
 def _pair_exponent(student: str, teacher: str, norms: tuple[float, ...], of_teacher: tuple[float, ...]) -> float:
+    """The information exponent of two activations by name, with fields of some variances; NaN if there is none."""
     try:
         pair = activation(student), activation(teacher)
         return float(pair_information_exponent(*pair, student_variances=norms, teacher_variances=of_teacher))

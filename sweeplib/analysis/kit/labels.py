@@ -39,6 +39,7 @@ def at_labels(data: Array, labels: Mapping[str, Any]) -> Array:
 
 
 def _positions(index: Any, wanted: Any) -> Any:
+    """The places of a label, or of an array of labels, on an index; KeyError for one that it lacks."""
     places = index.get_indexer(np.atleast_1d(wanted))
     if (places < 0).any():
         raise KeyError(f"{index.name}: {np.atleast_1d(wanted)[places < 0]}")

@@ -36,7 +36,7 @@ def limits_expected(ds: xr.Dataset, candidates: Sequence[str], most_spread: floa
 
 
 def _orders(ds: xr.Dataset) -> tuple[xr.DataArray, dict[str, xr.DataArray]]:
-    """Return the order of the scatter, and of what each limit leaves out."""
+    """Return the order n^(−1/2) of the scatter of runs, and by its name the order of what each limit leaves out."""
     p, d = field(ds, "p"), field(ds, "d")
     ratio, p, d = xr.broadcast(field(ds, "gamma") / p, p, d)
     steps = d / (ratio * ratio.clip(1.0))
@@ -51,5 +51,6 @@ def _orders(ds: xr.Dataset) -> tuple[xr.DataArray, dict[str, xr.DataArray]]:
 
 
 def _holds(ds: xr.Dataset) -> xr.DataArray:
+    """Return where theory says what describes SGD: for plain students of a committee with a frozen second layer."""
     plain = ~field(ds, "spherical", False).astype(bool) & (field(ds, "second_layer_rate", 0.0) == 0.0)
     return one_pass_committee(ds) & plain

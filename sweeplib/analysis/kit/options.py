@@ -69,6 +69,7 @@ def checked_options(
 
 
 def _check(key: str, value: Any, function: Callable[..., Any], kind: str) -> None:
+    """Raise InputError for a value of an option that is not of its type in the signature of the function."""
     plain = value.item() if isinstance(value, np.generic) else value
     try:
         option_type(function, key).validate_python(plain, strict=True)

@@ -78,6 +78,7 @@ def _table(ds: xr.Dataset) -> xr.Dataset:
 
 
 def _single_values(name: str, tables: Sequence[xr.Dataset]) -> set[Any]:
+    """The values of a field in the tables in which it is fixed."""
     return {ds[name].item() for ds in tables if name in ds.coords and not ds[name].ndim}
 
 
@@ -103,6 +104,7 @@ def _keys(ds: xr.Dataset, names: Sequence[str]) -> list[tuple[Any, ...]]:
 
 
 def _rounded(value: Any) -> Any:
+    """A value of a parameter, a number as its first digits: they may be computed in several ways."""
     return f"{value:.{DIGITS}g}" if isinstance(value, float) else value
 
 

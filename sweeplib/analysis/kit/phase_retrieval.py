@@ -44,6 +44,7 @@ def exit_theory_holds(ds: xr.Dataset) -> xr.DataArray:
 
 
 def _is_phase_retrieval(ds: xr.Dataset) -> xr.DataArray:
+    """Return a mask: where problems are those of the closed forms, but for their start and their learning rate."""
     teacher = field(ds, "teacher_activation", "")
     return (
         one_pass_committee(ds)

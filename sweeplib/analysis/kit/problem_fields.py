@@ -113,6 +113,7 @@ def ones(layer: xr.DataArray) -> xr.DataArray:
 
 
 def _all_one(text: str) -> bool:
+    """Return whether the text of a second layer is a list of ones."""
     numbers = str(text).strip("[()]").split(",")
     return not str(text)[:1].isalpha() and all(float(number) == 1.0 for number in numbers if number.strip())
 

@@ -35,6 +35,7 @@ def regime_samples(ds: xr.Dataset, max_lost: float = MOST_LOST) -> xr.Dataset:
     lost_excess, lost_growth = without_value(excess, with_flow), without_value(grown, with_ode)
 
     def variable(values: xr.DataArray, long_name: str) -> xr.DataArray:
+        """Return values per seed with a label, NaN for all seeds where too many runs have none."""
         return labelled(unless_lost(values, lost_excess, with_flow, max_lost), long_name)
 
     variables = {

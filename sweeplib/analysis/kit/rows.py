@@ -146,6 +146,7 @@ def _in_order(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names of variables, each with the ends of its interval and its error behind it."""
 
     def place(name: str) -> tuple[int, ...]:
+        """Return the place of a name: behind that of the variable that it describes."""
         for rank, end in enumerate(ENDS):
             if name.endswith(end) and (stem := name.removesuffix(end)) in names:
                 return (*place(stem), rank)

@@ -50,7 +50,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return self.register(getattr(thing, "name", type(thing).__name__), thing)
 
     def _other_kind(self, thing: T) -> str | None:
-        """Return what a thing should be, if it is nothing like the first one: a class, a function or an object."""
+        """Return what a thing should have been, a class, a function or an object, if it is unlike the first one."""
         first = next(iter(self._things.values()), thing)
         if isinstance(first, type):
             return None if isinstance(thing, type) else "class"

@@ -117,7 +117,7 @@ class Table:
         return self.columns[name]
 
     def constant(self, value: Any) -> Column:
-        """Return a column with one value."""
+        """Return a column of this table's length with one value."""
         return Column((value,), _zeros(self._rows))
 
     def at(self, rows: Rows) -> Self:
@@ -130,7 +130,7 @@ class Table:
         return type(self)(self.columns | columns, self._rows)
 
     def row(self, read: "Reading") -> Any:
-        """Return what functions of a row are given."""
+        """Return what functions of a row are given, from a reading of its columns; subclasses make an object of it."""
         return read
 
     def is_constant(self, name: str) -> bool:
@@ -226,6 +226,7 @@ class _Arrays(Reading):
         self.arrays: dict[str, None] = {}
 
     def __call__(self, name: str) -> Any:
+        """Return the value of a column, or the numbers of all `rows` if it has several that are not decided."""
         if name in self.names or self.table.is_constant(name):
             return super().__call__(name)
         values = self.table.column(name).at(self.rows)
@@ -236,6 +237,7 @@ class _Arrays(Reading):
 
 
 def _are_numbers(values: Any) -> bool:
+    """Return whether the values of a column are numbers with the arithmetic of floats: truth values are not."""
     if isinstance(values, np.ndarray):
         return True
     return all(type(value) is float or (type(value) is int and abs(value) < LARGEST) for value in values)
@@ -261,6 +263,7 @@ class RowNumbers:
     __array_ufunc__ = None
 
     def _decides(self, *_: Any) -> NoReturn:
+        """Raise _DecidesError: this operation may differ between rows, and is done for one value after the other."""
         raise _DecidesError(self.names)
 
     __bool__ = __float__ = __int__ = __index__ = __round__ = __hash__ = __iter__ = __format__ = __len__ = _decides
@@ -269,6 +272,7 @@ class RowNumbers:
 
 
 def _computed(operation: Callable[[Any, Any], Any], *numbers: Any) -> RowNumbers:
+    """Return the result of arithmetic on numbers of rows, or single ones; to divide by zero is a decision."""
     names = frozenset[str]().union(*(number.names for number in numbers if isinstance(number, RowNumbers)))
     values = [number.values if isinstance(number, RowNumbers) else number for number in numbers]
     if operation is np.divide and not np.all(values[1]):
@@ -283,7 +287,10 @@ for _name, _operation in {"add": np.add, "sub": np.subtract, "mul": np.multiply,
 
 
 def _ranked(size: int, codes: NDArray[np.int64]) -> tuple[NDArray[np.intp], int, NDArray[np.int64]]:
-    """Return the first place of each code below `size` that occurs, ascending, their number, and the codes in order."""
+    """Return the first row of each code that occurs, their number, and the codes (n,) in the order of these rows.
+
+    codes : whole numbers (n,) from 0 to `size` − 1, of which many may not occur.
+    """
     count = len(codes)
     if size > 4 * count:
         _, codes = np.unique(codes, return_inverse=True)
@@ -298,7 +305,7 @@ def _ranked(size: int, codes: NDArray[np.int64]) -> tuple[NDArray[np.intp], int,
 
 
 def _groups(codes: NDArray[np.int32], count: int) -> Iterator[NDArray[np.intp]]:
-    """Yield, for each number below `count`, the indices at which `codes` has it, ascending."""
+    """Yield, for each number below `count`, the indices, ascending, at which `codes` (n,) has it."""
     if count == 1:
         yield np.arange(len(codes))
     elif count:

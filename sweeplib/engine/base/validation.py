@@ -94,6 +94,7 @@ def wanted(details: Any) -> dict[str, Any]:
 
 
 def _expected(details: Any) -> str:
+    """Return in words what pydantic, or a validator of sweeplib, expected in place of a value."""
     if details["type"] == REFUSED:
         return str(details["msg"])
     if isinstance(details.get("input"), str) and _is_number(details["input"]):
@@ -112,10 +113,12 @@ def _of_a_percentage(value: Any) -> str:
 
 
 def _order(details: Any) -> int:
+    """Return the place of an error among all: those of unknown names, of missing ones, then of values."""
     return _FIRST.index(details["type"]) if details["type"] in _FIRST else len(_FIRST)
 
 
 def _is_number(text: str) -> bool:
+    """Return whether a text can be read as a float."""
     try:
         float(text)
     except ValueError:

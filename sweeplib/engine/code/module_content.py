@@ -69,6 +69,7 @@ _new: dict[str, ModuleContent] = {}
 
 @cache
 def _cache() -> dict[str, ModuleContent]:
+    """Return the contents that the cache file has, by the digest of module and code; none if it cannot be read."""
     with suppress(OSError, ValueError, AttributeError, TypeError):
         return {key: ModuleContent(*value) for key, value in json.loads(file_text(_cache_file())).items()}
     return {}
@@ -76,6 +77,7 @@ def _cache() -> dict[str, ModuleContent]:
 
 @cache
 def _code_digest() -> bytes:
+    """Return a hash of the files of this subpackage: contents that other code has read are not found."""
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(file_bytes(path))
@@ -83,6 +85,7 @@ def _code_digest() -> bytes:
 
 
 def _cache_file() -> Path:
+    """Return the path of the cache, beside the bytecode of this module."""
     return Path(cache_from_source(__file__)).with_name("parsed.json")
 
 

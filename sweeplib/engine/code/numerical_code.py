@@ -66,6 +66,7 @@ def numerical_code(text: str) -> tuple[str, list[ast.stmt]]:
     imports: list[ast.stmt] = []
 
     def fields(node: ast.AST) -> Fields:
+        """Return the fields of a node that count, and remember it if it is an import."""
         if isinstance(node, ast.Import | ast.ImportFrom):
             imports.append(node)
         return _fields(node)
@@ -129,16 +130,20 @@ def _counted_parts_of_raise(error: ast.expr | None) -> Iterator[tuple[str, Any]]
 
 
 def _is_options(node: ast.AST) -> bool:
+    """Return whether a node is the class of numerical options or of parameters."""
     return isinstance(node, ast.ClassDef) and any(_name_of(base) in OPTIONS for base in node.bases)
 
 
 def _is_starred(node: ast.expr) -> bool:
+    """Return whether an argument is `*arguments`."""
     return isinstance(node, ast.Starred)
 
 
 def _is_text(node: ast.expr | None) -> bool:
+    """Return whether an expression is a text, with or without values in it."""
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
 def _name_of(node: ast.expr) -> str | None:
+    """Return the name that an expression consists of; None for others."""
     return node.id if isinstance(node, ast.Name) else None

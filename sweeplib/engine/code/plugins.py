@@ -118,6 +118,7 @@ def _first_used(plugin: str) -> int:
 
 
 def _is_file(plugin: str) -> bool:
+    """Return whether a plugin is the path of a file."""
     return plugin.endswith(".py")
 
 
@@ -165,12 +166,14 @@ def _likely_plugin(plugin: str, module: str) -> str | None:
 
 
 def _is_found(module: str) -> bool:
+    """Return whether Python finds a module of this name."""
     with suppress(ImportError, ValueError):  # of a name that is no module's
         return module_spec(module) is not None
     return False
 
 
 def _file_of(name: str) -> Path | None:
+    """Return the file of the module that Python finds under a name; None if it finds none."""
     spec = module_spec(name)
     return Path(spec.origin).resolve() if spec is not None and spec.has_location and spec.origin else None
 

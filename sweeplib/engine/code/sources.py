@@ -174,6 +174,7 @@ def _label(name: str) -> str:
 
 
 def _file(name: str) -> Path:
+    """Return the source file of a module; ModuleNotFoundError if it has none."""
     spec = module_spec(name)
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError(f"no source of module {name!r}")

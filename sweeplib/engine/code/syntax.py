@@ -58,6 +58,7 @@ def _effective(node: ast.AST) -> Fields:
 
 
 def _undocumented(body: Any) -> list[ast.stmt]:
+    """Return the statements of a body without its docstring."""
     return [statement for statement in body if not is_docstring(statement)]
 
 

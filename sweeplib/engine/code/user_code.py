@@ -118,6 +118,7 @@ def with_files(config: Mapping[str, Any], convert: Callable[[list[str]], Iterabl
 
 
 def _convert(section: dict[str, Any], key: str, convert: Callable[[list[str]], Iterable[str]]) -> None:
+    """Replace the names in a key of a section by their conversions; what is no list of names stays."""
     names = section.get(key)
     if isinstance(names, list | tuple) and all(isinstance(name, str) for name in names):
         section[key] = list(convert(list(names)))

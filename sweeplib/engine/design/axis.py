@@ -109,6 +109,7 @@ def _near(numbers: list[tuple[bool, Any]], value: Any) -> list[tuple[bool, Any]]
 
 
 def _refuse_absent(column: Sequence[Any], name: str, value: Any) -> NoReturn:
+    """Raise InputError for a value that a column lacks; it suggests the nearest number or the most similar text."""
     if not (_are_numbers(column) and _are_numbers([value])):
         raise InputError(f"not a value of the axis {name}", key=name, value=value, choices=map(str, column))
     nearest = min(column, key=lambda other: abs(other - value))
@@ -147,6 +148,7 @@ def _scalars(parameters: Parameters, name: str, values: Iterable[Any]) -> tuple[
 
 
 def _refuse_repeats(name: str, values: tuple[Any, ...]) -> None:
+    """Raise InputError, with the key `name[i]`, for a value that an axis has twice."""
     earlier: set[Any] = set()
     for place, value in enumerate(values):
         if value in earlier:
@@ -155,8 +157,10 @@ def _refuse_repeats(name: str, values: tuple[Any, ...]) -> None:
 
 
 def _close(first: float, second: float) -> bool:
+    """Return whether two numbers agree to 12 digits."""
     return math.isclose(first, second, rel_tol=1e-12)
 
 
 def _are_numbers(values: Iterable[Any]) -> bool:
+    """Return whether all values are numbers; true and false are none."""
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)

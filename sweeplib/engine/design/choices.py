@@ -46,7 +46,7 @@ class Choice:
 
     @property
     def text(self) -> str:
-        """Return a text of all that it depends on, but for the grid, the seeds and the recording."""
+        """Return a text of all that it depends on, but for the grid, the seeds and the recording times."""
         runs = self.sweep.runs.items()
         return repr((self.run, [(name, dict(run.where), dict(run.options), run.when, run.law) for name, run in runs]))
 
@@ -84,7 +84,10 @@ def _numbers_at(sweep: "Design", run: str, points: Table) -> NDArray[np.int64]:
 
 
 def _runs_at(sweep: "Design", run: str, points: Table, seconds: NDArray[np.float64] | None = None) -> NDArray[np.bool_]:
-    """Return whether a run, or one of the same law, runs at points (n,), where a case takes so many `seconds` (n,)."""
+    """Return whether a run, or one of the same law, runs at each of n points, as an array (n,).
+
+    seconds : those of a case (n,), if they are known, for the `cost` in its `when`.
+    """
     settings, runs = sweep.runs[run], np.ones(len(points), bool)
     for name, values in ((name, values) for name, values in settings.where.items() if name != "seed"):
         axis = next(axis for axis in sweep.grid.axes if name in axis.names)
@@ -138,6 +141,7 @@ def _refusal(check: Callable[[Case], None], case: Case) -> InputError | None:
 
 
 def _is_refused(check: Callable[[Case], None], case: Case) -> bool:
+    """Return whether a check refuses a case."""
     return _refusal(check, case) is not None
 
 

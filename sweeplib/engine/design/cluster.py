@@ -64,7 +64,7 @@ class ClusterSettings(pydantic.BaseModel, ABC):
         return granted_memory() // 2
 
     def known_memory(self, workers: int | None = None) -> int | None:
-        """The bytes of memory of a worker; None where it is not known before the cluster runs."""
+        """Return the bytes of memory of a worker; None where it is not known before the cluster runs."""
         return None
 
     @abstractmethod

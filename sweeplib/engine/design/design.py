@@ -32,9 +32,10 @@ Options = tuple[tuple[str, Any], ...]
 
 
 def replica_counts(replicas: Expression | RowCounts, points: Table) -> NDArray[np.int64]:
-    """Return the values (n,) of the number of replicas of points; InputError unless they are whole numbers from 0."""
+    """Return the number (n,) of replicas of n points; InputError unless these are whole numbers from 0 to `SEEDS`."""
 
     def counted(columns: Mapping[str, Sequence[Any]], count: int) -> list[int]:
+        """Return the number of replicas of each of `count` points, from the columns of the names it depends on."""
         values = _values_of(replicas, columns, count, "seeds")
         at = next((at for at, value in enumerate(values) if value != value // 1 or not 0 <= value <= SEEDS), None)
         if at is not None:
@@ -48,11 +49,13 @@ def replica_counts(replicas: Expression | RowCounts, points: Table) -> NDArray[n
 def _values_of(
     expression: Expression | RowCounts, columns: Mapping[str, Sequence[Any]], count: int, key: str
 ) -> list[Any]:
+    """Return the values of an expression at `count` points; an InputError has the `key` of the config."""
     with errors_at(key):
         return expression.evaluated(columns, count)
 
 
 def _values_at(expression: Expression | RowCounts, columns: Mapping[str, Sequence[Any]], at: int) -> str:
+    """Return in words the values of an expression's names at the point with index `at`."""
     return ", ".join(f"{name}={columns[name][at]}" for name in sorted(expression.names))
 
 
@@ -157,7 +160,10 @@ class Design:
 
     @cached_property
     def choices(self) -> dict[str, NDArray[np.int8]]:
-        """What `Choice` knows of each point of the grid: a memory, filled as points are asked for."""
+        """Return what `Choice` knows of each point of the grid: a memory by law, filled as points are asked for.
+
+        The value is the index of the run of the law that the point has, −1 for none, or `UNKNOWN`.
+        """
         return {}
 
     @property
@@ -206,6 +212,7 @@ class Design:
         fixed, names = self._run(dynamics).options, options_of(dynamics, points.columns)
 
         def options(columns: Mapping[str, Sequence[Any]], count: int) -> list[Options]:
+            """Return the options of the run at each of `count` points: those fixed, and those of the grid."""
             rows = zip(*columns.values(), strict=True) if names else [()] * count
             return [tuple(sorted({**fixed, **dict(zip(names, row, strict=True))}.items())) for row in rows]
 
@@ -311,6 +318,7 @@ class Design:
         names: list[str] = []
 
         def collect(some: list[str]) -> list[str]:
+            """Return some names unchanged, and remember them."""
             names.extend(some)
             return some
 
@@ -318,6 +326,7 @@ class Design:
         return names
 
     def _run(self, dynamics: str) -> Run:
+        """Return the run of this name; InputError if there is none."""
         if dynamics not in self.runs:
             raise InputError("the sweep does not run this dynamics", value=dynamics, choices=self.runs)
         return self.runs[dynamics]

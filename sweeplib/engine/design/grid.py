@@ -189,7 +189,7 @@ class Grid:
 
     @cached_property
     def _values(self) -> dict[str, Column]:
-        """The values of the names of axes along these."""
+        """Return the values of each name that an axis has, along that axis."""
         return {name: Column.of(axis.column(name)) for axis in self.axes for name in axis.names}
 
     @cached_property
@@ -200,6 +200,7 @@ class Grid:
 
     @cached_property
     def _dims_of(self) -> dict[str, tuple[str, ...]]:
+        """Return, of each name, the dimensions on which its value depends: those of all names it is derived from."""
         dims: dict[str, tuple[str, ...]] = {name: (axis.name,) for axis in self.axes for name in axis.names}
         dims |= dict.fromkeys(self.fixed, ())
         for name, expression in self.derived.items():
@@ -242,6 +243,7 @@ class Grid:
         """Return the function of columns that derives a name; InputError for a value that is not valid for it."""
 
         def derived(columns: dict[str, list[Any]], count: int) -> Sequence[Any]:
+            """Return the valid values of the name at `count` points."""
             try:
                 return field_values(self.simulator.parameters, name, expression.evaluated(columns, count))
             except InputError:
@@ -262,6 +264,7 @@ class Grid:
             raise
 
     def _fixed_value(self, name: str) -> Any:
+        """Return the fixed value of a name in the type that this has; InputError if it is not valid."""
         with errors_under("problem"):
             return field_value(self.simulator.parameters, name, self.fixed[name])
 
@@ -269,6 +272,7 @@ class Grid:
         """Return points, whose values have been checked one by one; InputError for one where they do not fit."""
 
         def refuse(error: InputError, row: int) -> None:
+            """Raise the error of a point, with its values, and the key of the config that gave the wrong one."""
             varying = (name for name in points.columns if name not in self.fixed)
             error.problem += _at_values({name: points.column(name).value(row) for name in varying})
             error.key = self.origin(error.key) if error.key else None
@@ -278,6 +282,10 @@ class Grid:
         return points
 
     def _probe(self) -> None:
+        """Evaluate derived values and whole points where they are probed: InputError for one that is not valid.
+
+        Names that depend on the same dimensions are probed on these alone: so few probes meet more of their values.
+        """
         along: dict[tuple[str, ...], list[str]] = {}
         for name in self.derived:
             along.setdefault(self.dims_of(name), []).append(name)
@@ -287,6 +295,7 @@ class Grid:
         self.probed()
 
     def _refuse_excess(self) -> None:
+        """Raise InputError for more names, axes or points than the limits, or too long a name."""
         fewer = "fewer values of an axis, or several sweeps"
         refuse_more("names", len(self.names), NAMES, key="grid", instead="fewer axes and symbols")
         refuse_more("axes", len(self.axes), AXES, key="grid", instead="axes linked by `zip`, or several sweeps")
@@ -331,6 +340,7 @@ class Grid:
         return {name: self.derived[name] for name in order}
 
     def _refuse_unknown(self) -> None:
+        """Raise InputError for names that are no parameter, and that nothing in the config uses."""
         used = self.used.union(*(expression.names for expression in self.derived.values()))
         parameters = self.simulator.parameters
         fields, names = {*parameters.names(), POINT}, (*parameters.names(), *used)
@@ -342,6 +352,7 @@ class Grid:
             raise together(errors, len(unknown))
 
     def _refuse_missing(self) -> None:
+        """Raise InputError for a parameter that every point needs and that the config does not give."""
         for name in self.simulator.parameters.needed:
             if name not in self.names:
                 expected = "a value here, an axis in `grid`, or an expression in `derive`"
@@ -354,9 +365,10 @@ def _key(axis: Axis, name: str) -> str:
 
 
 def dataset_order(name: str) -> tuple[int, str]:
-    """Return the place of an axis among those of a dataset."""
+    """Return the key by which the axes of a dataset are sorted: the known ones in their order, then others by name."""
     return (FIRST.index(name) if name in FIRST else len(FIRST), name)
 
 
 def _at_values(values: Mapping[str, Any]) -> str:
+    """Return ` at name=value, ...`, or nothing without values."""
     return " at " + ", ".join(f"{name}={value}" for name, value in values.items()) if values else ""

@@ -68,7 +68,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Row:
-    """A point that a round has asked for: the values of all axes, the number of its first seeds, and why."""
+    """A point that a round has asked for: the values of all axes, the number of its first `seeds`, and the `reason`."""
 
     at: Mapping[str, Any]
     seeds: int
@@ -105,6 +105,7 @@ class RowCounts:
 
     @cached_property
     def _requests(self) -> dict[tuple[Any, ...], int]:
+        """Return the largest number of seeds that rows ask for at each point, by its values along the axes."""
         requests: dict[tuple[Any, ...], int] = {}
         for row in (row for rows in self.rounds for row in rows):
             place = self._place(row)
@@ -132,9 +133,11 @@ class RowCounts:
         ]
 
     def _place(self, row: Row) -> tuple[Any, ...]:
+        """Return the values of a row along the axes."""
         return tuple(row.at[axis.name] for axis in self.axes)
 
     def _places(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[tuple[Any, ...]]:
+        """Return the values along the axes of each of `count` points."""
         values = [columns[axis.name] for axis in self.axes]
         return list(zip(*values, strict=True)) if values else [()] * count
 
@@ -144,6 +147,7 @@ class RowCounts:
 
     @cached_property
     def _values(self) -> list[frozenset[Any]]:
+        """Return the values of each axis of the config's own grid."""
         return [frozenset(axis.values) for axis in self.axes]
 
 
@@ -174,5 +178,6 @@ def without_rows(sweep: "Design") -> "Design":
 
 
 def _axis_with(axis: Axis, values: Iterable[Any]) -> Axis:
+    """Return an axis with those of the values that it lacks."""
     new = sorted(set(values).difference(axis.values))
     return replace(axis, values=(*axis.values, *new)) if new else axis

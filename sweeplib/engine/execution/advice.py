@@ -102,6 +102,7 @@ def _cost(alternative: Alternative, pilot: Pilot, calibration: Calibration) -> f
 
 
 def _number(factor: float) -> str:
+    """Return a factor in words: two digits, or a whole number from ten on."""
     return f"{factor:.0f}" if factor >= 9.5 else f"{factor:.2g}"
 
 

@@ -187,6 +187,7 @@ def _commit(task: _Task) -> tuple[str, np.ndarray]:
     status, reasons, went_on = np.empty(len(cases), np.uint8), list[tuple[bytes, Status, Reason]](), 0
 
     def explained(case: Case, status: Status, reason: Reason) -> None:
+        """Remember why a case has the status that it has."""
         reasons.append((case.identity(), status, reason))
 
     for places, begun in _by_beginning(block, cases, task.positions):
@@ -261,6 +262,7 @@ def _memory() -> int | None:
 
 
 def _worker() -> "Worker | None":
+    """Return the worker of Dask that runs this block; None in any other process."""
     from distributed import get_worker
 
     try:

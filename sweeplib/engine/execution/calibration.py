@@ -244,12 +244,14 @@ class _Beside:
             timer.join()
 
     def _start(self) -> None:
+        """Start as many processes as compile side by side, each with a thread that gives it work."""
         for _ in range(0 if self._children else min(places() - 1, len(self.waiting))):
             with suppress(OSError):
                 self._children.append(Child(self._plugins, self._module))
                 Thread(target=self._compile, args=(self._children[-1],), daemon=True).start()
 
     def _compile(self, child: Child) -> None:
+        """Let a process compile what waits, pilot after pilot, and note the seconds of each."""
         with suppress(IndexError, OSError, ValueError):  # none is left, or the process is ended
             while True:
                 with suppress(TaskError, SweeplibError):
@@ -309,6 +311,7 @@ def _extrapolated(pilots: Sequence[Pilot], measured: Mapping[str, Cost], least: 
             rates[pilot.dynamics] = seconds[pilot.name] / pilot.work_a_case
 
     def guess(pilot: Pilot) -> float:
+        """Return the seconds of a case: by the rate of its dynamics, or the simulator's guess if none is known."""
         if pilot.dynamics in rates:
             return pilot.work_a_case * rates[pilot.dynamics]
         return pilot.cases[0].simulator.seconds(pilot.cases[0])

@@ -156,11 +156,10 @@ class Child:
 
 @contextmanager
 def lent(plugins: Sequence[str], module: str | None) -> Iterator[Child]:
-    """Return a context with a child that nobody else uses; if one is left from an earlier context, it has kernels.
+    """Return a context with a child that nobody else uses, after which it is kept for the next one.
 
-    It imports the plugins and a module, that of the simulator of its tasks, once for all its forks.
-
-    Afterwards the child is kept for the next context. After an exception it is ended: a task may be unanswered.
+    It imports the plugins and a module, that of the simulator of its tasks, once for all its forks; one that was kept
+    has kernels too. After an exception it is ended: a task may be unanswered.
     """
     surroundings = Path.cwd(), tuple(sys.path), tuple(plugins), module, tuple(sorted(os.environ.items()))
     waiting = _waiting.setdefault(surroundings, [])
@@ -278,6 +277,7 @@ class _Fork:
         self.report.close()
 
     def _death(self, limits: Limits) -> tuple[type[EndedError], Trouble]:
+        """Return the error for a process that has ended: its time was up or it died, and what it left as the reason."""
         self.process.join()
         self.report.seek(0)
         where = shortened(self.report.read().decode("utf-8", "replace"), MOST_OF_A_TRACEBACK)
@@ -308,6 +308,7 @@ def _compute(connection: Connection, report: IO[bytes], others: Sequence[Connect
 
 
 def _bytes_of(process: psutil.Process) -> int:
+    """Return the memory of a process; 0 if it has ended."""
     try:
         return int(process.memory_info().rss)
     except psutil.Error:
@@ -315,6 +316,7 @@ def _bytes_of(process: psutil.Process) -> int:
 
 
 def _exit_description(exitcode: int | None) -> str:
+    """Return the name of the signal that ended a process, or its exit status."""
     if exitcode is not None and exitcode < 0:
         with suppress(ValueError):
             return signal.Signals(-exitcode).name

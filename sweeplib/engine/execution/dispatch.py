@@ -112,6 +112,7 @@ class _Running:
             self._submit(blocks[first : first + AT_ONCE])
 
     def _submit(self, blocks: Sequence[Block]) -> None:
+        """Submit blocks as tasks; each puts its future among the ready ones when it ends."""
         from distributed.client import ClosedClientError
         from distributed.comm import CommClosedError
 

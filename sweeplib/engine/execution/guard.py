@@ -65,6 +65,7 @@ def computed_here(
     """
 
     def compute(some: Sequence[Case]) -> Records:
+        """Return the records of cases, computed in this process; RaisedError, or the machine's fault, if it raises."""
         try:
             return cases[0].simulator.run(
                 some,
@@ -93,6 +94,7 @@ def computed_apart(
     with lent(plugins, home_of(cases[0].simulator)) as child:
 
         def compute(some: Sequence[Case]) -> Records:
+            """Return the records of cases, computed by the other process within their share of time and memory."""
             run = partial(_run, timeout=allowance.timeout_of(some), checkpoints=allowance.checkpoints)
             return child.call(run, some, limits=Limits(allowance.seconds(some), allowance.memory))
 
@@ -105,6 +107,7 @@ def _run(cases: Sequence[Case], timeout: float | None, checkpoints: Checkpoints 
 
 
 def _lanes(cases: Sequence[Case]) -> tuple[int, int]:
+    """Return the smallest and the largest number of cases like these that are computed together."""
     return cases[0].simulator.lanes(cases[0])
 
 
@@ -127,6 +130,7 @@ def _guarded(cases: Sequence[Case], compute: Compute, explained: Explained) -> R
 
 
 def _tried(cases: Sequence[Case], compute: Compute) -> Records | TaskError:
+    """Return the records of cases, or the error that their computation raised."""
     try:
         return compute(cases)
     except TaskError as error:

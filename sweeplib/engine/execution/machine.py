@@ -32,6 +32,7 @@ def unfit(error: BaseException) -> UnfitError | None:
 
 
 def _is_of_machine(error: BaseException) -> bool:
+    """Return whether an error is the machine's: a library that is missing or fails, or a full disk or memory."""
     if isinstance(error, ImportError):
         return True
     if isinstance(error, OSError) and error.errno in NUMBERS:

@@ -86,6 +86,7 @@ class Probes:
             raise SweeplibError(f"{problem}; repair or end them, and run again: finished cases are stored")
 
     def _ask(self, workers: list[str], reasons: "Future[dict[str, str | None]]") -> None:
+        """Ask workers, and give the future the reason, by worker, why each cannot compute; None for those that can."""
         try:
             answers = self._client.run(answered, self._probe, workers=workers, on_error="return")
         except (OSError, TimeoutError, ValueError, CancelledError):  # a lost scheduler is reported elsewhere

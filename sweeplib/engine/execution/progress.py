@@ -241,15 +241,19 @@ def _bar(name: str, total: int, blocks: "Sequence[Block]", workers: int) -> Iter
 
 
 class _Bar(RunProgress):
+    """The progress of a run as a bar on the terminal."""
+
     def __init__(self, rich: "RichProgress", task: "TaskID", *of: Any) -> None:
         super().__init__(*of)
         self.rich, self.task = rich, task
 
     def advance(self, block: "Block", report: "BlockReport") -> None:
+        """Take account of a block that is done, and move the bar."""
         super().advance(block, report)
         counts = f"{self.done}/{self.total} cases, {outcomes(self.cases)}"
         time_left = f"{timedelta(seconds=round(self.seconds_left()))} left"
         self.rich.update(self.task, completed=self.share(), counts=counts, rate=self.rate(), left=time_left)
 
     def say(self, news: str) -> None:
+        """Write a line above the bar."""
         self.rich.console.print(news)

@@ -115,7 +115,10 @@ def run_sweep(
 
 
 def _record_numbers(sweep: Design, directory: Path, states: list["_State"]) -> None:
-    """Write the numbers of cases of a plan, unless they and what they follow from are those that were written last."""
+    """Write the number of cases of each dynamics and what it follows from, unless both are those written last.
+
+    Dynamics that this run does not compute keep the number that they had.
+    """
     before = (read_json(directory / "plan.done.json") or {}).get("cases", {})
     now = {state.store.dynamics: sum(state.wanted.counts().values()) for state in states}
     whole = {name: total for name in sweep.runs if (total := now.get(name, before.get(name))) is not None}
@@ -172,6 +175,7 @@ def _with_taken(sweep: Design, state: _State, workers: int | None, *, show: bool
     lines = [f"{name}: {count:,} cases are taken from {folder}" for folder, count in others.counts.items()]
 
     def say(news: str) -> None:
+        """Tell a line of news: to the page of the run and, if progress is shown, to standard error."""
         tell(news=news)
         if show:
             sys.stderr.write(f"{news}\n")
@@ -189,7 +193,7 @@ def _with_taken(sweep: Design, state: _State, workers: int | None, *, show: bool
 
 
 def _plan(sweep: Design, directory: Path, states: list[_State], workers: int | None) -> Plan:
-    """Return the plan of the remaining cases; if none was written because the block size is set, costs are guesses."""
+    """Return the plan of the remaining cases; where none was written, as the block size is set, costs are guesses."""
     dynamics, written = {}, read_json(directory / "plan.json") or {"dynamics": {}}
     for state in states:
         name, missing = state.store.dynamics, state.wanted.missing

@@ -81,6 +81,7 @@ class _Clock:
                 self._set()
 
     def _set(self) -> None:
+        """Set the timer of this process to the earliest deadline; stop it if there is none, or numba compiles."""
         faulthandler.cancel_dump_traceback_later()
         if self._deadlines and not self._compiling and self._report is not None:
             seconds = max(SOONEST, min(self._deadlines.values()) - time.monotonic())

@@ -57,4 +57,5 @@ class WholeJobs(Adaptive):
         await super().scale_down([*jobs, *(worker.name for worker in self._workers() if job_of(worker) in jobs)])
 
     def _workers(self) -> list[Any]:
+        """Return the workers that the scheduler knows."""
         return list(self.cluster.scheduler.workers.values())

@@ -37,9 +37,10 @@ SECONDS_A_PROCESS = 0.25
 
 
 class Workload(NamedTuple):
-    """The missing cases of a sweep: the dynamics that have some, their number, and how to list them.
+    """The missing cases of a sweep: the dynamics that have some, the number of all cases, and how to list them.
 
-    `queue` returns all of them. `maps` returns the map of the cases of each dynamics.
+    queue : returns the missing cases, in blocks.
+    maps : returns the map of the cases of each dynamics.
     """
 
     sweep: Design
@@ -147,6 +148,7 @@ def _probe(work: Workload) -> Probe:
 
 
 def _say(progress: RunProgress, news: str) -> None:
+    """Tell news to the page of the run and beside its progress."""
     tell(news=news)
     progress.say(news)
 

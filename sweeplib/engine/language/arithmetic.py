@@ -113,6 +113,7 @@ def function(node: ast.expr) -> Function:
 
 
 def _application(operation: Callable[..., Number], *operands: ast.expr) -> Function:
+    """Return the function that applies an operation to the values of its operands; OverflowError for large integers."""
     functions = list(map(function, operands))
     if len(functions) == 2:  # the common case, faster without a list of the operands' values
         first, second = functions
@@ -125,6 +126,7 @@ def _comparison(comparisons: list[Callable[[Number, Number], bool]], operands: l
     functions = list(map(function, operands))
 
     def compared(names: Mapping[str, Number]) -> bool:
+        """Return whether all comparisons hold for these numbers."""
         values = [evaluate(names) for evaluate in functions]
         pairs = zip(comparisons, values, values[1:], strict=False)
         return all(compare(first, second) for compare, first, second in pairs)
@@ -136,6 +138,7 @@ def _logical_operation(functions: list[Function], by: bool) -> Function:
     """Return a function for `or` (`by` true) or `and` (false): the first value with this truth value, or the last."""
 
     def decided(names: Mapping[str, Number]) -> Number:
+        """Return the value at which the operation is decided, as Python's `and` and `or` do."""
         number: Number = not by
         for evaluate in functions:
             number = evaluate(names)
@@ -147,6 +150,7 @@ def _logical_operation(functions: list[Function], by: bool) -> Function:
 
 
 def _refuse_large(number: Number) -> Number:
+    """Return a number; OverflowError for an integer beyond the range of doubles."""
     if isinstance(number, int) and number.bit_length() > MAX_BITS:
         raise OverflowError("too large")
     return number

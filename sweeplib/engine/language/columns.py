@@ -75,6 +75,7 @@ class Columns:
 
 
 def _column(values: Sequence[Any]) -> np.ndarray:
+    """Return values as a column (n,) of int64 or float64; OneByOneError unless all are ints, or all floats."""
     kinds = set(map(type, values))
     if kinds not in ({float}, {int}):
         raise OneByOneError
@@ -85,6 +86,7 @@ def _column(values: Sequence[Any]) -> np.ndarray:
 
 
 def _is_float(value: Any) -> bool:
+    """Return whether a number or a column is one of floats."""
     return value.dtype.kind == "f" if isinstance(value, np.ndarray) else isinstance(value, float)
 
 

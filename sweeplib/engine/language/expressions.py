@@ -56,6 +56,7 @@ class Expression:
         return [values_of_rows[row] for row in rows]
 
     def _value(self, names: Mapping[str, Number]) -> Number:
+        """Return the value at named numbers; InputError, with these numbers, if there is none."""
         try:
             return value(self._function, names)
         except NoNumberError as reason:
@@ -64,6 +65,7 @@ class Expression:
         raise InputError(problem, value=self.text, expected="a finite real number")
 
     def _operand(self, name: str, names: Mapping[str, Any]) -> Number:
+        """Return the value of a name; InputError if it has none, or none that is a number."""
         if name not in names:
             raise InputError(f"unknown name in {self.text!r}", value=name, choices=names)
         number = names[name]
@@ -80,5 +82,6 @@ class Expression:
 
 
 def _names_read(tree: ast.expr) -> frozenset[str]:
+    """Return the names in a tree that stand for numbers: all but those of functions that it calls."""
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called)

@@ -27,16 +27,19 @@ class OptimalSchedule:
 
     @classmethod
     def of(cls, text: str) -> "OptimalSchedule | None":
-        """The schedule that `optimal(knots)` or `optimal(knots, starts)` asks for; None for other texts."""
+        """Return the schedule that `optimal(knots)` or `optimal(knots, starts)` asks for; None for other texts."""
         return cls(*_Reader(text).numbers()) if _CALL.match(text) else None
 
     @property
     def text(self) -> str:
-        """Its one spelling."""
+        """Return its one spelling."""
         return f"{NAME}({self.knots})" if self.starts == STARTS else f"{NAME}({self.knots}, {self.starts})"
 
     def through(self, rates: Iterable[float], last: float) -> str:
-        """The formula of the schedule with these factors at its knots, the last of which is at the time `last`."""
+        """Return the formula of the schedule with these `rates` ξ (knots,) at its knots, the last at the time `last`.
+
+        It is the first rate plus a term max(0, t − knot) for each change of the slope.
+        """
         values = [float(rate) for rate in rates]
         width = last / max(1, self.knots - 1)
         slopes = [0.0, *((after - rate) / width for rate, after in pairwise(values))]
@@ -48,7 +51,7 @@ class OptimalSchedule:
 
 
 def canonical_schedule(text: str) -> str:
-    """The one spelling of a schedule, given as a formula or by what is optimal."""
+    """Return the one spelling of a schedule, which is given as a formula or as `optimal(...)`."""
     optimal = OptimalSchedule.of(text)
     return schedule(text).text if optimal is None else optimal.text
 
@@ -60,7 +63,7 @@ class _Reader(Reader):
     allowed = f"`{NAME}(knots)` or `{NAME}(knots, starts)`, as in `{NAME}(6)`"
 
     def numbers(self) -> list[int]:
-        """The number of knots and, if it is given, that of starts."""
+        """Return the number of knots and, if it is given, that of starts."""
         match self.tree:
             case ast.Call(args=[_, *others] as arguments, keywords=[]) if len(others) < 2:
                 bounds = ("knots", MOST_KNOTS), ("starts", MOST_STARTS)
@@ -68,6 +71,7 @@ class _Reader(Reader):
         raise InputError("not an optimal schedule", value=self.text, expected=self.allowed)
 
     def _whole(self, node: ast.expr, name: str, most: int) -> int:
+        """Return the number of knots or starts in a part of the text; InputError unless it is from 1 to `most`."""
         value = node.value if isinstance(node, ast.Constant) else None
         if not isinstance(value, int | float) or isinstance(value, bool) or not (1 <= value <= most and value % 1 == 0):
             raise self.refused(node, f"not a number of {name}", f"a whole number from 1 to {most}")

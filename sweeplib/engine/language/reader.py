@@ -93,9 +93,11 @@ class Reader:
 
     @property
     def _article(self) -> str:
+        """Return the article before the kind of text in a message."""
         return "an" if self.kind[0] in "aeiou" else "a"
 
     def _not_allowed(self, node: ast.expr) -> InputError:
+        """Return the error for a part that a text of this kind cannot have."""
         return self.refused(node, f"not allowed in {self._article} {self.kind}")
 
     def check(self, node: ast.expr, level: int = 1) -> None:
@@ -113,6 +115,7 @@ class Reader:
             self.check(operand, level + 1)
 
     def _check_call(self, node: ast.Call, name: str, count: int) -> None:
+        """Raise InputError for a function that is not known, or that does not have so many arguments."""
         if name not in FUNCTIONS:
             problem = f"unknown function at character {node.col_offset + 1} of {self.text!r}"
             raise InputError(problem, value=name, choices=FUNCTIONS)

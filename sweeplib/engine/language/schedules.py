@@ -30,12 +30,12 @@ class Schedule:
 
     @property
     def at_later_times(self) -> str:
-        """The spelling of ξ(t + 0.001)."""
+        """Return the spelling of ξ(t + 0.001)."""
         return schedule(re.sub(r"\bt\b", LATER, self.text)).text
 
     @cached_property
     def function(self) -> Callable[[float], float]:
-        """ξ as a plain Python function of a number, for the compiler."""
+        """Return ξ as a plain Python function of a number, for the compiler."""
         source = ast.unparse(ast.fix_missing_locations(_OfFloats().visit(expression_tree(self.text))))
         space = {"__name__": __name__, "text": self.text, "exp": math.exp, "log": math.log, "sqrt": math.sqrt}
         space |= {"ceil": math.ceil, "floor": math.floor}
@@ -44,7 +44,7 @@ class Schedule:
         return space["rate"]  # type: ignore[return-value]
 
     def first_refused(self, first: float, last: float) -> float | None:
-        """The first of many times from `first` to `last` at which ξ is negative or not finite; None if there is none.
+        """Return the first of many times from `first` to `last` at which ξ is negative or not finite; None for none.
 
         A time zero is followed by times from a millionth of the last on.
         """
@@ -63,16 +63,18 @@ class Schedule:
 
 @cache
 def schedule(text: str) -> Schedule:
-    """The schedule of a text; InputError, with the position, for anything else."""
+    """Return the schedule of a text; InputError, with the position, for anything else."""
     return _schedule_of(ast.unparse(_Spelling().visit(_Reader(text).folded())))
 
 
 @cache
 def _schedule_of(text: str) -> Schedule:
+    """Return the schedule of a canonical spelling: the same object for all texts of this spelling."""
     return Schedule(text)
 
 
 def _rate_or_nan(rate: Expression, time: float) -> float:
+    """Return ξ at a time, NaN where it has no value."""
     try:
         return rate.evaluate({"t": time})
     except InputError:
@@ -131,8 +133,10 @@ class _OfFloats(ast.NodeTransformer):
 
 
 def _call(name: str, *arguments: ast.expr) -> ast.Call:
+    """Return the syntax tree of a call of a function."""
     return ast.Call(ast.Name(name), list(arguments), [])
 
 
 def _choice(test: ast.expr, then: float, otherwise: float) -> ast.IfExp:
+    """Return the syntax tree of `then if test else otherwise`."""
     return ast.IfExp(test, ast.Constant(then), ast.Constant(otherwise))

@@ -40,12 +40,12 @@ LIMIT_ERROR = Diagnostic(
 
 
 def limit_errors(replicas: Replicas) -> Array:
-    """γ λ_max/(pd) (n,)."""
+    """The relative error γ λ_max/(pd) (n,) of the limit of many dimensions."""
     return replicas.step_time * replicas.eigenvalues.max(axis=1)
 
 
 def block_equations(replicas: Replicas, fields: Systems) -> Equations:
-    """The equations of the replicas, with the constants of their fields."""
+    """The equations of blocks of inputs for all replicas; `fields` are the systems of their fields."""
     start, P = replicas.blocks, replicas.fields[2]
     parts = replicas.eigenvalues * replicas.multiplicities / replicas.d[:, None]
     state = *replicas.fields, replicas.a, replicas.a_star, replicas.Delta
@@ -65,7 +65,7 @@ def block_starts(replicas: Replicas) -> Array:
 
 
 def blocks_of(replicas: Replicas, states: Array) -> tuple[Array, Array, Array]:
-    """Q (n, L, p, p), replaced where Ω_b is indefinite by the nearest, M (n, L, p, k) and a (n, p) of flat states."""
+    """Q (n, L, p, p), M (n, L, p, k) and a (n, p) of flat states (n, size), with the nearest Ω_b ≥ 0."""
     start, (n, L, p, k) = replicas.blocks, replicas.blocks.M.shape
     end = L * (p * (p + 1) // 2 + p * k)
     Q, M, _ = overlaps_of(states[:, :end].reshape(n * L, -1), p, k, False)

@@ -45,9 +45,9 @@ class Bound(NamedTuple):
 
 
 def risk_bounds(risk: Array, error: Array, terms: Array) -> tuple[Bound, Bound]:
-    """The bounds (n,) of risks: not below zero by more than their error; no error above the risk and its rounding.
+    """The bounds of n risks: not below zero by more than their error; no error above the risk and its rounding.
 
-    An error below `LARGEST_UNDECIDED` times the terms of the risk counts as rounding.
+    risk, error, terms (n,) : an error below `LARGEST_UNDECIDED` times the terms of the risk counts as rounding.
     """
     above = np.maximum(np.abs(risk), LARGEST_UNDECIDED * terms)
     return Bound("-risk", -risk, error), Bound("risk_error", error, above)

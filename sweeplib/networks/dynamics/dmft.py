@@ -46,7 +46,7 @@ MADE_OF = {
 
 
 def path_work(p: int, k: int, steps: float, step: float) -> float:
-    """The work of a sample up to a step: normal numbers of all steps, activations, products with directions so far."""
+    """The work of a sample up to number `step` of so many `steps`: normals of all, activations and products so far."""
     return 350.0 * (1 + k + p * (steps + 1)) + (step + 1) * p * (200.0 + 4.0 * k) + 8.0 * (p * step) ** 2
 
 
@@ -116,6 +116,7 @@ class Dmft(StepDynamics):
         histories: list[History] = []
 
         def late(step: int) -> bool:
+            """Note how far this replica's computation is, by its work, and return whether the time is over."""
             array = path_work(replicas.p, replicas.k, steps, step) / path_work(replicas.p, replicas.k, steps, steps)
             self._done[i] = (len(histories) + array) / BATCHES
             return self.clock() > deadline
@@ -132,6 +133,7 @@ class Dmft(StepDynamics):
             self._find_exits(i)
 
     def _find_exits(self, i: int) -> None:
+        """Find the first steps of replica i at which the mean risk of its batches is below the targets."""
         below = self._risks(i, slice(None))[:, None] <= self.targets[i]
         self._found_exits[i] = np.where(below.any(axis=0), below.argmax(axis=0), -1)
 
@@ -140,7 +142,7 @@ class Dmft(StepDynamics):
         return min(len(history.a) for history in self._batches[i]) - 1
 
     def _stacked(self, i: int, name: str) -> Array:
-        """An array of the histories of replica i (batches, steps, ...), or NaN for a replica that timed out."""
+        """An array of the histories of replica i (batches, steps, ...), by name; NaN if it timed out."""
         p, k, last = self.replicas.p, self.replicas.k, 0
         if self._batches[i]:
             last = self._last(i)
@@ -154,16 +156,16 @@ class Dmft(StepDynamics):
         return self._risks_of(i, Q, M, a)
 
     def _risks_of(self, i: int, Q: Array, M: Array, a: Array) -> Array:
-        """The population risks (n,) of replica i at n overlaps."""
+        """The population risks (m,) of replica i at m overlaps Q (m, p, p), M (m, p, k), and a (m, p)."""
         P, a_star = (np.repeat(array[i : i + 1], len(Q), axis=0) for array in (self.replicas.P, self.replicas.a_star))
         return self.replicas.expectations.risks(Q, M, P, a, a_star)
 
     def _now(self, name: str) -> Array:
-        """An array of all batches after the present steps (n, batches, ...)."""
+        """An array of all batches after the present steps (n, batches, ...), by its name in `History`."""
         return np.array([self._stacked(i, name)[:, step] for i, step in enumerate(self.step)])
 
     def _two_times(self, name: str) -> Array:
-        """C or R of all batches now and at the recording times (n, batches, times, p, p), NaN at later ones."""
+        """The `C` or `R` of all batches now and at the recording times (n, batches, times, p, p), NaN at later ones."""
         p, (count, times) = self.replicas.p, self.until.shape
         out = np.full((count, BATCHES, times, p, p), np.nan)
         for i, step in enumerate(self.step):
@@ -182,18 +184,16 @@ class Dmft(StepDynamics):
         return np.where(self.timed_out, self._done * self.until[:, -1], super().end_steps)
 
     def look(self) -> list[tuple[Array, View]]:
-        """The means over the batches, with weight one."""
+        """The view of the means over the batches; its one part has the weight one in each replica."""
         replicas, two_times = self.replicas, cache(self._two_times)
         Q, M, a, training_risk = map(self._now, ("Q", "M", "a", "training_risk"))
 
         def view(of: Callable[[Array], Array], **more: Any) -> TwoTimeView:
+            """Return the view of the replicas that `of` selects from arrays (n, ...)."""
             more |= {"C": lambda: of(two_times("C")), "R": lambda: of(two_times("R"))}
             more |= {"refit": replicas.refitted, "of_labels": replicas.of_labels, "training_risk": of(training_risk)}
-            more |= {
-                "d": replicas.d,
-                "gamma": replicas.gamma,
-                "second_layer_rate": replicas.parameters["second_layer_rate"],
-            }
+            more |= {"d": replicas.d, "gamma": replicas.gamma}
+            more |= {"second_layer_rate": replicas.parameters["second_layer_rate"]}
             problem = replicas.a_star, replicas.Delta, replicas.expectations
             return TwoTimeView(of(Q), of(M), replicas.P, of(a), *problem, **more)
 

@@ -256,6 +256,7 @@ STEPS = DECAYS | LOSS | UPDATE | NOISE
 
 
 def _without_drifts(_: Problem) -> str:
+    """Return in words which dynamics take an activation without drifts."""
     others = ", ".join(name for name in DYNAMICS if not DYNAMICS[name].uses_drifts)
     return f"one without kinks off zero, or a dynamics that does not use drifts: {others}"
 

@@ -89,7 +89,7 @@ class History(NamedTuple):
 def effective_history(
     setting: Setting, steps: int, paths: int, stream: tuple[int, int, int], late: Callable[[int], bool]
 ) -> History | None:
-    """The history of `steps` steps by so many samples of the process; None where `late(step)` is true after a step.
+    """The history of `steps` steps by so many samples (`paths`); None where `late(step)` is true after a step.
 
     stream : the key, the seed and the number of the batch of random numbers.
     """
@@ -164,7 +164,7 @@ class EffectiveProcess:
         return True
 
     def _stepped(self, g: Array) -> tuple[Array, Array]:
-        """Return the weights, as components along the directions, and the second layer after a step by g."""
+        """The weights (p, k + (S+1)p), along the directions, and the second layer (p,) after a step by g (p, n)."""
         t, numbers = self.step, self.setting.numbers
         count, T = self._count_known(t), numbers.T
         U, a = (1.0 - numbers.weight_decay * T) * self.U[t], self.a[t].copy()
@@ -187,7 +187,7 @@ class EffectiveProcess:
         new += h[-self.p :] / math.sqrt(self.setting.alpha)
 
     def _orthonormalise(self, g: Array) -> Array:
-        """Fill h_{t+1} and row t of G and of G⁻¹; return G(t,t).
+        """Fill h_{t+1} and row t of G and of G⁻¹ from g (p, n); return G(t,t) (p, p).
 
         Where a row of g adds nothing to earlier rows and steps, its h is 0, and so is its row of G⁻¹.
         """
@@ -219,15 +219,15 @@ class EffectiveProcess:
         return rows, components
 
     def _means(self, first: Array, second: Array) -> Array:
-        """The means (p, m) of the products of rows (p, n) and rows (m, n)."""
+        """The means (p, m) over samples of the products of rows (p, n) and rows (m, n)."""
         return means(first if self.weights is None else first * self.weights, second)
 
     def _tails(self, squares: Array) -> Array:
-        """The tails (m, 2) of the terms of the means of squares (m, n)."""
+        """The `tails` (m, 2) of the terms of the means of squares (m, n)."""
         return tails(squares if self.weights is None else squares * self.weights)
 
     def history(self) -> History:
-        """The history up to the present."""
+        """The history of the steps up to the present one."""
         count, p, k = self.step + 1, self.p, self.k
         U = self.U[:count, :, : self._count_known(self.step)]
         C = np.einsum("tim,sjm->tsij", U, U, optimize=True)
@@ -241,7 +241,7 @@ class EffectiveProcess:
 
 
 def _grows(setting: Setting, directions: Array) -> bool:
-    """Whether σ, or f* along one of some directions (k, n), grows faster than a line."""
+    """Whether σ, or f* along one of some directions (k, m) of the teacher's fields, grows faster than a line."""
     value, rays = activation(setting.activation).value, directions / np.linalg.norm(directions, axis=0)
     near, far = (
         [max(abs(value(z)), abs(value(-z))), np.abs(setting.labels(z * np.hstack([rays, -rays]))).max()]

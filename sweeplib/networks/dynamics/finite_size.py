@@ -134,7 +134,7 @@ class MeanSystem(StiffSystem):
         return float(ensemble.weights @ risks)
 
     def _split(self, state: Array) -> tuple[Array, Array]:
-        """μ (m,) and Σ (m, m)."""
+        """The μ (m,) and Σ (m, m) of a state."""
         spread = np.empty((self._size, self._size))
         spread[self._triangle] = spread[self._triangle[::-1]] = state[self._size :]
         return state[: self._size], spread
@@ -159,6 +159,7 @@ class MeanSystem(StiffSystem):
         return np.concatenate([mean_slope, (moved + moved.T + covariance)[self._triangle]])
 
     def _overlaps(self, mean: Array) -> tuple[Array, Array, Array]:
+        """Q (p, p), M (p, k) and a (p,) of a mean state (m,), in work arrays."""
         systems, (Q, M, a, *_) = self._equations.systems, self._equations.work
         a[:] = systems.a[self._i]
         unpack(mean, systems.spherical, systems.trained, Q, M, a)
@@ -214,7 +215,7 @@ class MeanIntegration:
         return np.array([system.level(state) for system, state in zip(self._systems, self.states, strict=True)])
 
     def levels(self, order: NDArray[np.intp]) -> Array:
-        """The mean risks of the solutions in `order`."""
+        """The mean risks (m,) of the m solutions with the numbers `order`."""
         return np.array([self._systems[i].level(self.states[i]) for i in order.tolist()])
 
     def ensembles(self) -> tuple[Array, Array]:
@@ -233,7 +234,7 @@ class MeanIntegration:
                     return
 
     def _round(self, i: int, until: float, *, stops: bool) -> bool:
-        """Take some steps; say whether solution i came as far as it will."""
+        """Take some steps; return whether solution i came as far as it will."""
         solution, system = self._solutions[i], self._systems[i]
         solution.advance(until, min(STEPS_A_ROUND, self._max_steps - solution.steps), stops=stops)
         # not `<`, which is false for NaN

@@ -54,13 +54,13 @@ class GradientFlow(Ode):
         return view
 
     def drift_errors(self, fields: tuple[Array, Array, Array], a: Array, times: Array) -> Array:
-        """The errors (n,) of all drifts but Ψ^Var."""
+        """The errors (n,) of all drifts but Ψ^Var, which the flow does not have."""
         return self.replicas.drift_errors(fields, a, times, stretch=0.0)
 
     def bounds(self) -> Sequence[Bound]:
-        """The bounds of the ODE, and that of a risk above an earlier one by no more than both errors.
+        """The bounds of the ODE, and of a risk: above an earlier one by no more than both errors, as it falls.
 
-        The latter without decay, dropout and noise of inputs or weights.
+        Risks may rise with decay, dropout or noise of inputs or weights: then there is no such bound.
         """
         risk, highest = self._recorded_risks(), self._highest
         self._highest = np.fmin(highest, risk + self.risk_error)
@@ -72,7 +72,7 @@ class GradientFlow(Ode):
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
-        """The work of the ODE, with drifts whose entries are sums over units."""
+        """The work of the ODE, with drifts whose entries are sums over units; dropout calls them many times."""
         p, k = problem.p, problem.k * (1 if problem.input_noise == 0.0 else 2)
         calls = 1 if problem.keep_probability == 1.0 else 1 + 2 * p + p * (p - 1) // 2
         return (60.0 * time + 120.0) * (2000.0 + 10.0 * calls * p**2 * (p + k))

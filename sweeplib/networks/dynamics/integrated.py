@@ -21,7 +21,10 @@ UNDECIDED = 0.25
 
 
 def passage_errors(of_level: Array, fall: Array, rates: Array) -> Array:
-    """The errors of passages where a level, which fell so far from the start, has such errors and rates."""
+    """The errors of the times of passages.
+
+    of_level, fall, rates : of each passage, the error of the level, its fall from the start, and its rate of change.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         errors = np.where(of_level > UNDECIDED * fall, np.inf, of_level / np.abs(rates))
         return np.where(np.isnan(rates), np.inf, errors)

@@ -53,7 +53,12 @@ ROUNDING = 1e-12
 
 
 class Lines(NamedTuple):
-    """The other coordinates (others, lines) of lines, their weights, batches, nodes (lines, nodes) and densities."""
+    """Parallel lines of nodes over the fields, in orthonormal coordinates.
+
+    others (others, lines), weight (lines,) : the other coordinates of each line, and its weight in means.
+    batch (lines,) : the number of its batch.
+    nodes, density (lines, nodes) : places along the line, and the density of N(0, 1) there.
+    """
 
     others: Array
     weight: Array
@@ -72,13 +77,14 @@ class LabelMeans:
     teacher: str
 
     def test_loss(self, now: OverlapView) -> Estimate:
-        """The mean loss E L(f, y) (n,)."""
+        """The mean loss E L(f, y) (n,) at the overlaps of a view, with its errors."""
         mean = LOSSES[self.criterion.loss].mean
         if mean is None or self.criterion.signs:
             return mean_losses(self, now)
         layers, errors, rule = (now.Q, now.M, now.P), np.zeros(len(now.a)), now.expectations
 
         def risks(a: Array) -> Array:
+            """Return the losses (n,) at second layers a (n, p), and add their errors to those kept."""
             losses = rule.risks(*layers, a, now.a_star)
             errors[:] += rule.risk_errors(losses, *layers, a, now.a_star)
             return losses
@@ -86,11 +92,11 @@ class LabelMeans:
         return Estimate(mean(risks, now.a, now.Delta), errors)
 
     def classification_error(self, now: OverlapView) -> Estimate:
-        """P(y f < 0) + ½ P(f = 0) (n,); labels y = 0 of no noise are those of the limit Δ → 0, of either sign."""
+        """P(y f < 0) + ½ P(f = 0) (n,) at the overlaps of a view; labels y = 0 without noise have either sign."""
         return _joined([self._classification_error(now, i) for i in range(len(now.a))])
 
     def mean_loss(self, now: OverlapView, i: int) -> Estimate:
-        """The mean loss of replica i, by a sum over nodes."""
+        """The mean loss of replica i at the overlaps of a view, by a sum over nodes."""
         lines = _lines(sum(now.M.shape[1:]) - 1, bool(now.Delta[i] < SHARP))
         f, f_star = self._on_lines(now, i, lines, jumps=bool(now.Delta[i] == 0.0))
         loss, numbers = np.empty(f.size), np.array(self.criterion.numbers, float)
@@ -102,12 +108,13 @@ class LabelMeans:
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
     def curvatures(self, now: OverlapView) -> tuple[Curvatures, Curvatures]:
-        """The curvatures at n networks, and their errors; NaN for those that diverged."""
+        """The curvatures at the n networks of a view, and their errors; NaN for those that diverged."""
         single = [self._curvatures(now, i) for i in range(len(now.a))]
         value, error = (Curvatures(*map(np.array, zip(*values, strict=True))) for values in zip(*single, strict=True))
         return value, error
 
     def _curvatures(self, now: OverlapView, i: int) -> tuple[Curvatures, Curvatures]:
+        """The curvatures at network i of a view, and their errors."""
         if not (np.isfinite(now.Q[i]).all() and np.isfinite(now.M[i]).all() and np.isfinite(now.a[i]).all()):
             nothing = unknown(now.M.shape[1], sum(now.M.shape[1:]))
             return nothing, nothing
@@ -125,10 +132,12 @@ class LabelMeans:
         return curvatures(network, now.batch_size)
 
     def _classification_error(self, now: OverlapView, i: int) -> Estimate:
+        """The classification error of replica i at the overlaps of a view."""
         Delta, others = float(now.Delta[i]), sum(now.M.shape[1:]) - 1
         needs_line = others == 1 and 0.0 < Delta < LEAST_SMOOTH
         lines = _lines(others + needs_line, Delta < SHARP)
         f, f_star = self._on_lines(now, i, lines, jumps=needs_line or Delta == 0.0)
+        # the noise of the label is a coordinate of the lines: given it, labels have none
         if needs_line:
             f_star, Delta = f_star + math.sqrt(Delta) * lines.others[-1][:, None], 0.0
         fine, coarse = (
@@ -155,7 +164,7 @@ class LabelMeans:
 
 
 def mean_losses(means: LabelMeans, now: OverlapView) -> Estimate:
-    """The mean losses (n,), by sums over nodes."""
+    """The mean losses (n,) at the overlaps of a view, by sums over nodes, with their errors."""
     return _joined([means.mean_loss(now, i) for i in range(len(now.a))])
 
 
@@ -164,7 +173,11 @@ def _joined(estimates: list[Estimate]) -> Estimate:
 
 
 def _estimate(lines: Lines, fine: Array, coarse: Array, least: float) -> Estimate:
-    """The mean of values (lines,), with its error from its batches and the values by every other node."""
+    """The mean of values (lines,) over lines, and its error.
+
+    fine, coarse (lines,) : values by all nodes of a line, and by every other one. least : the least error.
+    The error is three standard errors of the batches, a third of the difference of fine and coarse, and `least`.
+    """
     count = lines.batch.max() + 1
     batches = count * np.bincount(lines.batch, lines.weight * fine)
     scatter = 3.0 * batches.std(ddof=1) / math.sqrt(count)
@@ -173,7 +186,7 @@ def _estimate(lines: Lines, fine: Array, coarse: Array, least: float) -> Estimat
 
 @cache
 def _lines(others: int, sharp: bool) -> Lines:
-    """The lines for this number of other coordinates."""
+    """The lines with so many `others`: equally spaced where there is one, or two and labels are not `sharp`."""
     if others == 1 or (others == 2 and not sharp):
         spacing = OTHER_SPACINGS[others - 1]
         most = round(OTHER_REACH / spacing)
@@ -196,7 +209,10 @@ def _density(t: Array) -> Array:
 
 
 def _wrong(f: Array, f_star: Array, density: Array, spacing: float, Delta: float) -> Array:
-    """½ E[1 − sign f sign y] on lines (lines,), with signs of zero 0: hinges are zero for a part of the inputs."""
+    """The mean ½ E[1 − sign f sign y] on each line (lines,), where sign 0 = 0: hinges are zero for many inputs.
+
+    f, f_star, density (lines, nodes) : the outputs, f*, and the density at nodes of some `spacing`. Delta : of labels.
+    """
     # the usual case, by one sum in place of four
     if f.all() and f_star.all():
         return _differ(f, f_star, density, spacing, Delta)
@@ -206,7 +222,10 @@ def _wrong(f: Array, f_star: Array, density: Array, spacing: float, Delta: float
 
 
 def _differ(f: Array, f_star: Array, density: Array, spacing: float, Delta: float) -> Array:
-    """P(f > 0, y ≤ 0) + P(f ≤ 0, y > 0) on lines; π = P(y > 0) given λ*: E[π] + the mean of 1 − 2π where f > 0."""
+    """P(f > 0, y ≤ 0) + P(f ≤ 0, y > 0) on lines (lines,), with arguments as those of `_wrong`.
+
+    With π = P(y > 0) given λ* it is E[π] plus the mean of 1 − 2π where f > 0.
+    """
     if Delta == 0.0:
         return _where_signs_differ(density, f, f_star, spacing)
     plus = scipy.special.ndtr(f_star / math.sqrt(Delta))
@@ -215,7 +234,7 @@ def _differ(f: Array, f_star: Array, density: Array, spacing: float, Delta: floa
 
 
 def _between(of_f: Array, of_star: Array) -> Array:
-    """The direction (N,) between two, on whose lines the roots of f and of f* both are: f* has few along f alone."""
+    """The direction (N,) between those of f and f*, on whose lines the roots of both are: f* has few along f alone."""
     lengths = np.linalg.norm(of_f), np.linalg.norm(of_star)
     if 0.0 in lengths:
         return of_f
@@ -223,7 +242,7 @@ def _between(of_f: Array, of_star: Array) -> Array:
 
 
 def _turned(factor: Array, along: Array) -> Array:
-    """The factor (N, N) of Ω, teacher rows first, in coordinates of which the first is in this direction."""
+    """The factor (N, N) of Ω, teacher rows first, in coordinates of which the first has the direction `along` (N,)."""
     if not along.any():
         return factor[:, ::-1]
     basis = np.linalg.qr(np.column_stack([along, np.eye(len(factor))]))[0]
@@ -232,6 +251,7 @@ def _turned(factor: Array, along: Array) -> Array:
 
 @cache
 def _mean_address(loss: str, signs: bool):  # type: ignore[no-untyped-def]
+    """The address of `_fill_means` for a loss by name, and real labels or `signs`."""
     line = types.Array(types.float64, 1, "C")
     signature = types.void(line, line, line, types.float64, line)
     return pointer(_fill_means, signature, means=means_of(loss, signs))
@@ -245,12 +265,13 @@ means = _unbound
 
 
 def _fill_means(numbers, f_star, f, Delta, out):  # type: ignore[no-untyped-def]
+    """Fill out (n,) with the mean losses of f (n,) over the noise of labels with f* (n,)."""
     for n in range(out.shape[0]):
         _, _, out[n] = means(numbers, f_star[n], f[n], Delta)
 
 
 def _where_signs_differ(F: Array, f: Array, g: Array, spacing: float) -> Array:
-    """The integrals (lines,) of F > 0 (lines, nodes) over where f g < 0, if each has at most one root in a cell."""
+    """The integrals (lines,) of F > 0 over where f g < 0, all (lines, nodes), with at most one root each in a cell."""
     # Over a cell in which both change signs in opposite directions, f > 0 and g > 0 overlap or leave a gap.
     of_f, of_g, whole = (_where_positive(F, values, spacing) for values in (f, g, np.ones(f.shape)))
     opposite = (np.diff(np.sign(f)) * np.diff(np.sign(g)) < 0.0)[:, 1:-1]
@@ -258,7 +279,7 @@ def _where_signs_differ(F: Array, f: Array, g: Array, spacing: float) -> Array:
 
 
 def _where_positive(F: Array, g: Array, spacing: float) -> Array:
-    """The integrals (lines, cells) of F (lines, nodes) over where g > 0; its edges are those of `_roots`."""
+    """The integrals (lines, cells) of F over where g > 0, both (lines, nodes); its edges are those of `_roots`."""
     # the integral over the middle cell of the cubic through four nodes
     cells = spacing / 24.0 * (13.0 * (F[:, 1:-2] + F[:, 2:-1]) - F[:, :-3] - F[:, 3:])
     left, right = g[:, 1:-2] > 0.0, g[:, 2:-1] > 0.0
@@ -272,7 +293,10 @@ def _where_positive(F: Array, g: Array, spacing: float) -> Array:
 
 
 def _roots(before: Array, first: Array, second: Array, after: Array) -> Array:
-    """The roots in [0, 1] of cubics by values at −1, 0, 1, 2, error O(h⁴); beside a 0 the ends of lines, O(h²)."""
+    """The roots in [0, 1] of cubics by values at −1, 0, 1, 2; of lines beside a 0 of the function.
+
+    before, first, second, after (n,) : the values. Errors are O(h⁴), of lines O(h²).
+    """
     u = first / (first - second)
     with np.errstate(divide="ignore", invalid="ignore"):  # where a cubic is level, and where g is too short for a line
         for _ in range(3):  # Newton's steps, from the root of a straight line

@@ -47,7 +47,10 @@ def resting_velocities(M: Array) -> Velocities:
 
 
 def rescaled_times(rule: Rule, T: Array, square: Array, memory: Array) -> tuple[Array, Array]:
-    """The times h T (n,) and the memories (n,) after a step with the squared norms `square` (n,) of the gradients."""
+    """The times h T (n,) of steps with the factor h of a rule, and its memories (n,) after the step.
+
+    T, square, memory (n,) : times of plain steps, squared norms of the gradients, and memories before.
+    """
     factors, memory = np.array(square, float, order="C"), np.array(memory, float, order="C")
     call_by_address(
         factor_address(rule.update), np.array(rule.numbers, float), np.ascontiguousarray(T), factors, memory
@@ -68,6 +71,7 @@ def with_velocities(
 ) -> tuple[Array, ...]:
     """Q, M, N, S and U after a step of momentum β.
 
+    before : N, S and U.
     moves : T Ψ^M (..., p, k) and T G (..., p, p). turns : T H (..., p, p). square : T² K (..., p, p).
     matrix_of : of spectral steps, with 1 in place of T, the matrices (..., p, p) of U'.
     shrink : the part of W that stays.

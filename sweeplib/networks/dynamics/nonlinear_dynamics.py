@@ -62,7 +62,7 @@ class AmongOthers:
         return self.single.teacher_overlaps(i)
 
     def particles(self, i: int, count: int | None) -> tuple[Array, Array]:
-        """Overlaps m (count, k) and squared norms q (count,); the units first."""
+        """Overlaps m (all, k) and squared norms q (all,) of replica i; the units first, then drawn ones."""
         m, q = self.single.particles(i, None)
         other_m, other_q = self.single.particles(i, self.count)
         return np.concatenate([m, other_m[len(m) :]]), np.concatenate([q, other_q[len(q) :]])
@@ -101,7 +101,7 @@ class NonlinearDynamics(MeanField):
         super().__init__(among, options)
 
     def look(self) -> list[tuple[Array, View]]:
-        """The p units now, with the risk of the measure."""
+        """Return the view of the p units now, with the risk of the measure of all, and its weight, one a replica."""
         (weight, all_of_them), p = super().look()[0], self._units
         assert isinstance(all_of_them, NetworkView)
         units = {name: getattr(all_of_them, name)[:, :p] for name in ("m", "q", "a")}

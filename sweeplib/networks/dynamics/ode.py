@@ -116,7 +116,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     def _integrations(
         self, targets: Array, *before: Integration | MeanIntegration
     ) -> list[Integration | MeanIntegration]:
-        """The solution and its companion; from the ends of two others on, if these are given."""
+        """The solution and its companion; from the ends of two others on, if these are given as `before`."""
         coarse, atol = np.clip(COARSER * self._rtol, None, np.maximum(self._rtol, COARSEST)), self.options.atol
         tolerances = (SAFETY * self._rtol, SAFETY * atol, targets), (coarse, COARSER * atol, targets[:, :0])
         rules, starts = (self.replicas.equations, self._finer), before or (None, None)
@@ -139,7 +139,10 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         trembling: bool,
         before: Integration | None,
     ) -> Integration | MeanIntegration:
-        """The replicas' solutions by a rule for the drifts, at the relative tolerances (n,), after others if given."""
+        """The replicas' solutions by the drifts of `needed`, at relative tolerances (n,), after `before` if given.
+
+        targets (n, m) : levels whose passages are sought. trembling : of companions, which may lose more small units.
+        """
         replicas, states = self.replicas, self._states
         equations = states.equations(self.systems(needed))
         starts = states.starts() if before is None else states.starts_after(before.states)
@@ -234,13 +237,14 @@ class Ode(IntegratedDynamics, OverlapDynamics):
             new[order, first] = False
 
     def _level_errors(self, order: NDArray[np.intp], targets: Array) -> Array:
-        """The errors of the levels of some solutions where these are at the targets, by the companion there."""
+        """The errors of the levels of the solutions in `order` where these are at `targets`, by the companion there."""
         slow = SLOW if self.replicas.equations.finer else 1.0
         least = np.maximum(SAFETY * self._rtol, ROUNDING)[order] * self.replicas.exit_terms[order]
         of_forms = self._finer.form_errors(np.abs(targets), self.a[order], self.replicas.a_star[order])
         return slow * np.abs(self._companion.levels(order) - targets) + least + of_forms
 
     def _check_steps(self, order: NDArray[np.intp], until: Array) -> None:
+        """Raise SweeplibError if a solution in `order` has taken all its steps before the time `until` (n,)."""
         spent = order[self._solution.spent[order] & (self._times < until)[order] & ~self._solution.failed[order]]
         if spent.size:
             raise SweeplibError(f"the ODE needs more than max_steps steps; it is at time {self._times[spent[0]]:.6g}")
@@ -276,6 +280,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         return take(path.states)
 
     def _recorded_risks(self) -> Array:
+        """Return the risks (n,) at the present time, with the corrections of finite d if the equations have them."""
         if self._finite_d:
             return self._risks_of(self._solution, self.replicas.expectations)
         Q, M, _ = self.fields

@@ -30,11 +30,13 @@ def closed_losses() -> str:
 
 
 def _updates_with_means(_: Problem) -> str:
+    """The updates whose drifts the ODE has, in words for an error."""
     names = ", ".join(name for name in UPDATES if UPDATES[name].loss is not None)
     return f"plain; or one of {names} with the square loss and real labels; or sgd, sgd_chain"
 
 
 def _has_no_means(problem: Problem) -> bool:
+    """Whether the drifts of the problem's update are unknown: it has neither a memory nor means with this loss."""
     step = UPDATES[problem.update]
     return step.memory is None and (step.loss is None or not problem.criterion.is_plain)
 
@@ -48,6 +50,7 @@ def _has_many(problem: Problem) -> bool:
 
 
 def _few_or_closed(_: Problem) -> str:
+    """The problems whose drifts the ODE has beside those of many fields, in words for an error."""
     return f"{_FEW}; or one of {closed_losses()} with real labels; or sgd, sgd_chain"
 
 

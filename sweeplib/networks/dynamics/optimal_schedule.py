@@ -80,13 +80,14 @@ def _minimum(risk: "RiskAtEnd", knots: int) -> Optimum:
 
 
 def _lowest(risk: "RiskAtEnd", starts: list[Array]) -> Optimum:
+    """Return the lowest minimum that descents from some starts (K,) reach; SweeplibError without a start."""
     if not starts:
         raise SweeplibError("no optimal schedule: the ODE blows up at all rates that were tried")
     return min((_descent(risk, start) for start in starts), key=lambda optimum: optimum.risk)
 
 
 def _multiples(risk: "RiskAtEnd", shapes: Array) -> list[Array]:
-    """The multiples of some shapes (m, K) that are local minima among those tried."""
+    """Return the multiples of some shapes (m, K), of factors at K knots, that are local minima among those tried."""
     lowest, highest = LOWEST * min(1.0, risk.noisy), HIGHEST * max(1.0, risk.noisy)
     factors = np.geomspace(lowest, highest, 1 + round(A_DECADE * np.log10(highest / lowest)))
     tried = np.multiply.outer(shapes, factors).swapaxes(1, 2)
@@ -97,11 +98,12 @@ def _multiples(risk: "RiskAtEnd", shapes: Array) -> list[Array]:
 
 
 def _descent(risk: "RiskAtEnd", start: Array) -> Optimum:
-    """The minimum below a schedule (K,)."""
+    """Return the minimum that a descent from a schedule (K,), factors at K knots, reaches."""
     unit, least = start.max() or 1.0, LEAST * risk.largest
     blown_up = np.log(risk.gradient(start)[0] + least) + BLOWN_UP
 
     def logarithm(factors: Array) -> tuple[float, Array]:
+        """Return the logarithm of the risk at these factors, and its gradient, for the search along a line."""
         value, slope = risk.gradient(unit * factors)
         if not np.isfinite([value, *slope]).all():
             # a high but finite value, from which a line search turns back

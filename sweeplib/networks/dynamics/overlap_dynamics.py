@@ -46,7 +46,7 @@ class OverlapDynamics(Dynamics):
 
     @property
     def fields(self) -> tuple[Array, Array, Array]:
-        """The current covariances Q, M, P of the fields."""
+        """The current covariances Q (n, p, p), M (n, p, k) and P (n, k, k) of the fields."""
         if self.by_block is None:
             return self.Q, self.M, self.replicas.P
         return self._blocks(*self.by_block).weighted()
@@ -60,12 +60,12 @@ class OverlapDynamics(Dynamics):
         return self.replicas.a.copy()
 
     def begin_phase(self, phase: int) -> None:
-        """Begin a phase of the tasks: with the teacher's second layer, and the student's, of its task."""
+        """Begin a phase of the tasks, by its number: with the second layers of teacher and student of its task."""
         self.replicas = self.replicas.at_phase(phase, self.a, self.heads)
         self.a, self._terms = self.replicas.a.copy(), None
 
     def look(self) -> list[tuple[Array, View]]:
-        """The current overlaps, with weight one."""
+        """The view of the current overlaps; its one part has the weight one in each replica."""
         view = self.overlap_view(lambda: self.Q, lambda: self.M, self.a, by_block=lambda: self.by_block)
         view.companion = self.second_view
         return [(np.ones(len(self.replicas)), view)]
@@ -77,7 +77,11 @@ class OverlapDynamics(Dynamics):
     def overlap_view(
         self, Q: Lazy, M: Lazy, a: Array, q: Lazy | None = None, by_block: Callable[[], Any] = lambda: None
     ) -> OverlapView:
-        """The view of the given overlaps of the replicas; `by_block` returns those of the blocks of inputs."""
+        """The view of some overlaps of the replicas.
+
+        Q, M, a, q : overlaps, second layers and the diagonal of Q, or functions that return them.
+        by_block : function that returns those of the blocks of inputs, or None.
+        """
         replicas = self.replicas
         of_problem = replicas.Delta, replicas.population
         steps = replicas.d, replicas.batch_size
@@ -114,7 +118,7 @@ class OverlapDynamics(Dynamics):
         return values
 
     def drift_errors(self, fields: tuple[Array, Array, Array], a: Array, times: Array) -> Array:
-        """The errors (n,) of the drifts that it uses, at some state of the replicas."""
+        """The errors (n,) of the drifts that the dynamics uses, at some covariances of fields and layers a (n, p)."""
         return self.replicas.drift_errors(fields, a, times)
 
     def risk_errors(self) -> Array | None:
@@ -125,7 +129,10 @@ class OverlapDynamics(Dynamics):
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
     def _judged(self, others: Array) -> Array:
-        """The error (n,) of the present risk with its `others`; the risk and it have `bounds`."""
+        """The error (n,) of the present risk: `others` (n,), and those of quadrature and rounding.
+
+        The bounds of the risk with this error become those of `bounds`.
+        """
         [(_, now)] = self.look()
         assert isinstance(now, OverlapView)
         now = now.fields

@@ -103,7 +103,7 @@ class OverlapMap(StepDynamics):
         return (self.replicas.memory[:, 0].copy(),) if step.memory is not None else ()
 
     def _possible(self, Q: Array, M: Array) -> Array:
-        """Q, or those of blocks, replaced where Ω is indefinite by the nearest."""
+        """Q, or those of blocks, replaced by the nearest with Ω ≥ 0 where Ω is indefinite at M."""
         if self.by_block is None:
             return nearest_covariances(Q, M, self.replicas.P)
         P = self.replicas.blocks.P
@@ -192,7 +192,10 @@ class OverlapMap(StepDynamics):
     def _stepped(
         self, order: NDArray[np.intp], T: Array, rule: Expectations, state: tuple[Array, ...]
     ) -> tuple[Array, ...]:
-        """The state of the replicas in `order` after a step of length T (n,) from a state of all, by a rule."""
+        """The state of the replicas in `order` (m,) after a step, from a state of all, by a `rule` for the drifts.
+
+        T (m,) : the length of the step.
+        """
         replicas, (Q, M, a, *of_rule) = self.replicas, (array[order] for array in state)
         fields = self._fields_of(order, Q, M)
         drifts = self._drifts(order, rule, *fields, a)
@@ -213,7 +216,11 @@ class OverlapMap(StepDynamics):
         M: Array,
         *of_rule: Array,
     ) -> tuple[Array, ...]:
-        """Q, M and what the rule keeps after a step of the replicas in `order`."""
+        """Q (m, p, p), M (m, p, k) and what the rule keeps after a step of the m replicas in `order`.
+
+        T (m,) : the length of the step. drifts, fields : those at the state, by replica.
+        of_rule : what the rule kept before: its memory (m,), its velocities, or nothing.
+        """
         replicas, n_b, step = self.replicas, self.replicas.batch_size, UPDATES[self.replicas.rule.update]
         resolution = self._resolution[order]
         products = mean_gradient_products(drifts.M, drifts.GF, *fields, resolution)
@@ -250,9 +257,10 @@ class OverlapMap(StepDynamics):
         M: Array,
         *of_rule: Array,
     ) -> tuple[Array, ...]:
-        """Q, M and the velocities after a step of momentum, or a spectral one; of all inputs, or of each block of them.
+        """Return Q, M and the velocities of replicas in `order` (m,) after a step of momentum, or a spectral one.
 
-        means : Ψ^M, G and D over the eigenvalues `values`, and K. T, shrink : numbers with the axes of these.
+        They are of all inputs, or of each block of them, which have the eigenvalues `values`.
+        means : Ψ^M, G and D over the eigenvalues, and K. T, shrink : numbers with the axes of these.
         """
         replicas, rule = self.replicas, self.replicas.rule
         (of_M, of_Q, (D, D_star), square), step = means, UPDATES[rule.update]
@@ -260,6 +268,7 @@ class OverlapMap(StepDynamics):
         beta, unit = rule.numbers[0] if step.has_velocities else 0.0, T if step.spectrum is None else np.ones_like(T)
 
         def matrix_of(U: Array) -> Array:
+            """Return the factors (n, p, p), or (n, 1, p, p) by block, of velocities with products U in the step."""
             whole = U if self.by_block is None else U.sum(axis=1)
             matrices = spectral_matrices(rule, whole / replicas.d[order, None, None])
             return T * (matrices if self.by_block is None else matrices[:, None])
@@ -270,7 +279,7 @@ class OverlapMap(StepDynamics):
         return Q, M, *(then if step.has_velocities else ())
 
     def _rescaled(self, order: NDArray[np.intp], T: Array, square: Array, *of_rule: Array) -> tuple[Array, ...]:
-        """T (n,) times the factors of gradients with the products `square`/d (n, p, p), and what the rule keeps."""
+        """T (m,) times the factors of gradients with the products `square`/d (m, p, p), and what the rule keeps."""
         rule = self.replicas.rule
         if UPDATES[rule.update].factor is None:
             return T, *of_rule
@@ -299,7 +308,10 @@ class OverlapMap(StepDynamics):
         M: Array,
         *of_rule: Array,
     ) -> tuple[Array, ...]:
-        """Q_b (n, L, p, p), M_b (n, L, p, k) and what the rule keeps after a step of the replicas in `order`."""
+        """Q_b (m, L, p, p), M_b (m, L, p, k) and what the rule keeps after a step of the m replicas in `order`.
+
+        Arguments are as those of `_step_of_all`.
+        """
         replicas, n_b = self.replicas, self.replicas.batch_size
         D, D_star = (array[:, None] for array in mean_slopes(drifts.M, drifts.GF, *fields, self._resolution[order]))
         X, Y = D @ Q + D_star @ M.swapaxes(2, 3), D @ M + D_star @ replicas.blocks.P[order]
@@ -324,7 +336,7 @@ class OverlapMap(StepDynamics):
         return *(blocks_on_sphere(Q, M) if replicas.spherical else (Q, M)), *then
 
     def _step_time(self, order: NDArray[np.intp]) -> Array:
-        """T of the next step of the replicas in `order`."""
+        """T (m,) of the next step of the m replicas in `order`, with the schedule's factor."""
         T: Array = self.replicas.step_time[order]
         if not self._rates.varying:
             return T
@@ -333,12 +345,13 @@ class OverlapMap(StepDynamics):
         return T * factors
 
     def _drifts(self, order: NDArray[np.intp], rule: Expectations, Q: Array, M: Array, P: Array, a: Array) -> Drifts:
-        """The drifts of the replicas in `order`, as the first axis."""
+        """The drifts of the m replicas in `order`, with m as the first axis, by a rule at overlaps of their fields."""
         replicas = self.replicas
         stretch = 1.0 + (2.0 / replicas.d[order] if self.by_block is None else np.zeros(len(order)))
         parts = (Q, M, P, a, replicas.a_star[order], replicas.Delta[order], stretch)
         lanes = System(*(np.moveaxis(array, 0, -1) for array in parts))
         drifts = Drifts(*(np.moveaxis(drift, -1, 0) for drift in rule.drifts_of_many(lanes)))
+        # a drift from M = 0 that is rounding would start an escape
         most = np.sqrt(np.einsum("nii,nrr->nir", drifts.Var, P))
         drifts.M[(M == 0.0) & (np.abs(drifts.M) <= ROUNDING * most)] = 0.0
         return drifts
@@ -368,8 +381,12 @@ class OverlapMap(StepDynamics):
 def along_sphere(
     drifts: Drifts, products: Array, slopes: tuple[Array, Array], Q: Array, M: Array
 ) -> tuple[Drifts, Array]:
-    """The drifts and products of steps along the sphere: each c_i x without its part along w_i, Q_ii = 1."""
-    G = slopes[0] @ Q + slopes[1] @ M.transpose(0, 2, 1)
+    """The drifts and the products DΩDᵀ of steps along the sphere: each c_i x without its part along w_i, Q_ii = 1.
+
+    products (n, p, p), slopes : those of plain steps, and the slopes D, D* of their mean gradients.
+    """
+    D, D_star = slopes
+    G = D @ Q + D_star @ M.transpose(0, 2, 1)
     along = np.einsum("nii->ni", G)[:, :, None]
     X, crossed = G - along * Q, along * G.transpose(0, 2, 1)
     products = products - crossed - crossed.transpose(0, 2, 1) + along * along.transpose(0, 2, 1) * Q

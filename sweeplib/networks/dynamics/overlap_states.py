@@ -32,11 +32,11 @@ class OverlapStates:
         self.replicas, self.trained = replicas, replicas.trains_second_layer
 
     def equations(self, systems: Systems) -> Equations:
-        """The equations, with the constants of the replicas."""
+        """The equations of these states, with the constants `systems` of the replicas."""
         return Equations(rule(), systems, work_space(self.replicas.p, self.replicas.k))
 
     def starts(self) -> Array:
-        """The states at time zero."""
+        """The states (n, size) at time zero."""
         replicas, last = self.replicas, self.replicas.memory[:, 0] if self._timed else None
         return pack(replicas.Q, replicas.M, replicas.a, replicas.spherical, self.trained, last)
 
@@ -48,19 +48,19 @@ class OverlapStates:
         return states
 
     def overlaps(self, states: Array) -> Overlaps:
-        """The overlaps in the states, which rounding and the integrator's error may leave without Ω ≥ 0."""
+        """Q, M and a of states (n, size), which rounding and the integrator's error may leave without Ω ≥ 0."""
         replicas = self.replicas
         Q, M, others = overlaps_of(states, replicas.p, replicas.k, replicas.spherical)
         return Q, M, (others[:, : replicas.p] if self.trained else replicas.a).copy()
 
     def fields(self, states: Array) -> Overlaps:
-        """The covariances Q and M of the fields, with the nearest Q for which Ω ≥ 0; and a."""
+        """The covariances Q and M of the fields in states (n, size), with the nearest Q for which Ω ≥ 0; and a."""
         Q, M, a = self.overlaps(states)
         Q = nearest_covariances(Q, M, self.replicas.P)
         return (*on_sphere(Q, M), a) if self.replicas.spherical else (Q, M, a)
 
     def values(self, states: Array) -> dict[str, Any]:
-        """The values of the attributes of an `OverlapDynamics`, by their names."""
+        """The values of the attributes of an `OverlapDynamics` in states (n, size), by their names."""
         return dict(zip(("Q", "M", "a"), self.fields(states), strict=True))
 
     def without_lost_units(self, i: int, state: Array, least: float = LOST) -> Array | None:
@@ -131,7 +131,7 @@ class ReplayStates(OverlapStates):
         return mixture_equations(systems, a, a_star, lessons.shares[:, lessons.phase], lessons.heads.shape[1], size)
 
     def starts(self) -> Array:
-        """The states at time zero."""
+        """The states (n, size) at time zero, with the second layers of all tasks."""
         states = super().starts()
         return with_heads(states, self._head_at(states), self._lessons.heads) if self.trained else states
 
@@ -156,12 +156,15 @@ class ReplayStates(OverlapStates):
 
     @property
     def _lessons(self) -> Any:
+        """The tasks of the replicas, of which steps may be."""
         return self.replicas.replayed
 
     def _heads(self, states: Array) -> Array:
+        """The second layers (n, H, p) of all tasks in states (n, size)."""
         return states[:, self._heads_at(states)].reshape(self._lessons.heads.shape)
 
     def _heads_at(self, states: Array) -> slice:
+        """The columns of the states that are the second layers of all tasks, where `_head_at` has that of one."""
         last = self._head_at(states).stop
         return slice(last - self._lessons.heads[0].size, last)
 

@@ -72,8 +72,10 @@ class NoiseOptions(ParticleOptions):
 
 
 class Start:
-    """A replica's particles at the start, u (κ, p) and q (p,), and its teacher: λ* = L* g, L* (k, κ).
+    """The particles of a replica at the start, and its teacher.
 
+    u (κ, p), q (p,) : coordinates along the span, and squared norms of the rest.
+    L_star (k, κ) : the teacher's fields are L* g, with the coordinates g of the input.
     D : dimension of the rest of the input, which may be infinite; 0 if there is none.
     """
 
@@ -144,7 +146,7 @@ class ParticleDynamics(IntegratedDynamics):
         )
 
     def _form_of(self, D: float) -> Form:
-        """What the form of the activation is off where rules take it for its values: for D → ∞."""
+        """How far the activation is off where rules take its form for its values, which they do for D = ∞ alone."""
         student = activation(self.replicas.activation)
         return Form(*misfits(student), lipschitz(student)) if math.isinf(D) else Form()
 
@@ -153,13 +155,14 @@ class ParticleDynamics(IntegratedDynamics):
         return self.options.noise if isinstance(self.options, NoiseOptions) else "none"
 
     def _accuracy(self, i: int, levels: Levels) -> Accuracy:
+        """How fine the rules of replica i are at these levels."""
         replicas, start = self.replicas, self._starts[i]
         label, whole = _label(replicas.data, replicas.target, replicas.teacher_activation), self._noise == "whole"
         of_law = replicas.activation, label, len(start.u), start.D
         return accuracy(*of_law, offsets=replicas.has_offsets, whole=whole, levels=levels)
 
     def _flow(self, i: int, levels: Levels) -> Flow:
-        """The constants of replica i, with rules of these levels."""
+        """The constants of the equations of replica i, with nodes of these levels."""
         replicas, start = self.replicas, self._starts[i]
         student, fine = activation(replicas.activation), self._accuracy(i, levels)
         law = DATA[replicas.data]
@@ -186,13 +189,14 @@ class ParticleDynamics(IntegratedDynamics):
         )
 
     def _labels(self, i: int) -> Callable[[Array], Array]:
-        """The function of g (κ, n) that returns f* (n,)."""
+        """The function that returns the labels f* (n,) of replica i at coordinates g (κ, n) of the input."""
         replicas, L_star, a_star = self.replicas, self._starts[i].L_star, self.replicas.a_star[i]
         if not replicas.k:
             return lambda g: np.zeros(g.shape[1])
         rule = compiled(target(replicas.target).labels(replicas.teacher_activation))
 
         def labels(g: Array) -> Array:
+            """Return the labels (n,) of Gaussian inputs g, of which the teacher's fields are L* g."""
             out = np.empty(g.shape[1])
             rule(np.ascontiguousarray(L_star @ g), np.repeat(a_star[:, None], g.shape[1], axis=1), out)
             return out
@@ -223,7 +227,7 @@ class ParticleDynamics(IntegratedDynamics):
         return self._paths[i].rules.rule.particles(self._paths[i].state)
 
     def look(self) -> list[tuple[Array, View]]:
-        """The particles now, with weight one."""
+        """The view of the particles now; its one part has the weight one in each replica."""
         replicas, count = self.replicas, len(self.replicas)
         m, (q, a) = np.empty((count, replicas.p, replicas.k)), np.empty((2, count, replicas.p))
         b = np.zeros((count, replicas.p)) if replicas.has_offsets else None

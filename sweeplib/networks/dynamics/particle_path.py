@@ -50,8 +50,10 @@ class RiskNow(NamedTuple):
 
 
 class Look(NamedTuple):
-    """The relative errors of drifts and risk at a look, the errors of the drifts, and that of the risk by all before.
+    """The errors found at one of the times at which a path is checked.
 
+    drift_error, risk_error : relative errors of the drifts and of the risk by the rules.
+    drifts (size,) : the errors of the drifts.
     moved : how much higher the risk is where variables are off by the errors of their drifts since the look before,
         relative to the risk, summed over the looks.
     """
@@ -63,13 +65,19 @@ class Look(NamedTuple):
     moved: float
 
     def since(self, time: float, drifts: Array) -> Array:
-        """The errors of the variables at a later time with these errors of the drifts, by those since this look."""
+        """The errors (size,) that variables gather between this look and a `time` where drifts are off by `drifts`."""
         return np.asarray((time - self.time) * np.maximum(self.drifts, drifts))
 
 
 class ParticlePath:
-    """The solution of one replica: `state` at `time`, the `passages` of targets (thresholds,), why it ended.
+    """The solution of one replica: `state` (size,) at `time`, the `passages` of targets, why it ended.
 
+    rules : the rules of integration over inputs, which become finer where the solution needs it.
+    start (size,), times (n,) : the state at time 0, and the times at which states are recorded.
+    thresholds : the fractions T of the risk at the start; `passages` (thresholds,) are the times of their exits, or ∞.
+    longest : the longest step of the integrator, if there is one.
+    stops : whether the run ends at its last exit.
+    rtol, atol, max_steps : as in `ParticleOptions`; without an rtol it follows the error of the drifts.
     teacher (k, d) : rows of the teacher, where coordinates are weights, whose overlaps with it are small differences.
     """
 
@@ -90,7 +98,7 @@ class ParticlePath:
         self.rules, self.times, self._longest, self._stops = rules, times, longest, stops
         self._steps_left, self._given_atol = max_steps, atol
         self.time, self.state, self.passages, self.failed = 0.0, start, np.full(len(thresholds), np.inf), False
-        rules.refined(start, 0.0)
+        rules.refine(start, 0.0)
         self._given_rtol, self._rtol = rtol, rtol or self._allowed_rtol
         self._begin, self._small, self._is_hidden = start, (start != 0.0) & (np.abs(start) < SMALL), False
         risk = rules.rule.risk(start)
@@ -121,7 +129,7 @@ class ParticlePath:
         return self._given_atol if self._given_rtol else self._given_atol + ATOL_A_RTOL * (self._rtol - DEFAULT_RTOL)
 
     def _from(self, state: Array) -> Integration:
-        """A solution from a state at the time `_checked`."""
+        """An integration that begins with a state at the time of the last look, `_checked`."""
         waiting = np.isinf(self.passages)
         self._begun = self._checked[0]
         return Integration(
@@ -139,7 +147,7 @@ class ParticlePath:
 
     @property
     def spent(self) -> bool:
-        """Whether it may take no further step."""
+        """Whether the integration has taken all of its steps."""
         return bool(self._solution.spent[0])
 
     @property
@@ -152,31 +160,35 @@ class ParticlePath:
         return self._stops and bool(np.isfinite(self.passages).all())
 
     def advance(self, to: int, late: Callable[[], bool]) -> None:
-        """Come to recording time number `to`, or to failure, the last exit if it stops there, or the deadline."""
+        """Come to recording time number `to`, or as far as a failure, the last exit, the steps or `late` allow."""
         until = float(self.times[to])
         while self._checked[0] < until and not (self.failed or self._stopped or self.spent or late()):
             self._segment(late)
+        # the path may be at the next look, beyond `until`: then the state at `until` was kept on the way
         self.time, self.state = self._ahead.pop(until, self._checked)
 
     def _segment(self, late: Callable[[], bool]) -> None:
-        """Integrate to the next look and, if the errors there are as aimed at, keep the states at times on the way."""
+        """Integrate to the next look, and keep the states at times on the way; or go back, with finer rules.
+
+        Rules are made finer if the errors at the look are larger than aimed at: then nothing of the segment is kept.
+        """
         begin = self._checked[0]
         look = next((look for look in self._looks if look > begin), float(self.times[-1]))
-        looks, solution = {}, self._solution
+        on_the_way, solution = {}, self._solution
         for until in [*self.times[(self.times > begin) & (self.times < look)].tolist(), look]:
             solution.advance(np.zeros(1, np.intp), np.full(1, until - self._begun), stops=self._stops, late=late)
-            came = self._begun + float(solution.times[0])
+            reached = self._begun + float(solution.times[0])
             short = float(solution.times[0]) < until - self._begun
-            looks[until] = (came if short else until, solution.states[0].copy())
+            on_the_way[until] = (reached if short else until, solution.states[0].copy())
             if short:
                 break
-        time, state = looks[until]
+        time, state = on_the_way[until]
         self.failed = bool(solution.failed[0])
         ended = not short or (np.isfinite(solution.passages[0]).all() and self._stops)
-        again = ended and not self.failed and self.rules.refined(state, time)
+        again = ended and not self.failed and self.rules.refine(state, time)
         if not again:
             self._checked = time, state
-            self._ahead |= looks
+            self._ahead |= on_the_way
             rules, last, now = self.rules, self._errors[-1], self.rules.rule.derivative(state)
             moved = last.moved + rules.rise(now, last.since(time, rules.drifts)) / max(abs(now.risk), TINY)
             self._errors.append(Look(time, rules.drift_error, rules.risk_error, rules.drifts, moved))
@@ -188,7 +200,7 @@ class ParticlePath:
             self._solution = self._from(self._checked[1])
 
     def risk_now(self) -> RiskNow:
-        """The risk at the present state, and the errors."""
+        """The risk at the present state, and its errors."""
         return self._risk_at(self.time, self.state)
 
     def _risk_at(self, time: float, state: Array) -> RiskNow:
@@ -215,7 +227,7 @@ class ParticlePath:
         return RiskNow(now.risk, error, rules.terms(now.risk), largest)
 
     def _tolerance(self, state: Array) -> Array:
-        """The errors of the variables by the integration: a tolerance for each factor e of those that began small."""
+        """The errors (size,) of the variables by the integration: a tolerance for each factor e of small ones."""
         with np.errstate(divide="ignore", invalid="ignore"):
             grown = np.where(self._small, np.maximum(np.log(np.abs(state) / np.abs(self._begin)), 0.0), 0.0)
         of_small = relative_tolerances(np.array(self._rtol), np.array(self._atol)) * grown
@@ -241,7 +253,7 @@ class ParticlePath:
         return teacher @ self.rules.rule.particles(state)[0][: teacher.shape[1]]
 
     def _take_exits(self) -> None:
-        """Take the passages of the solution since its last look, with their errors."""
+        """Take over the passages of the integration since the last look, with the errors of their times."""
         solution, fall = self._solution, self.rules.rule.risk(self._begin) - self._targets
         for place in np.flatnonzero(np.isinf(self.passages) & np.isfinite(solution.passages[0])).tolist():
             self.passages[place] = time = self._begun + solution.passages[0, place]

@@ -40,7 +40,7 @@ LEAST_DRIFT = 0.03
 
 
 def room(p: int, dimensions: int, flow: Flow) -> Room:
-    """Work arrays for p particles with coordinates in this many dimensions."""
+    """Empty work arrays for p particles whose u has so many `dimensions`: κ coordinates, and one for offsets."""
     size = p * flow.omega.shape[1]
     parts = [np.empty(p) for _ in range(4)]
     return Room(
@@ -74,8 +74,8 @@ def particle_rule() -> dop853.EquationRule:
     return dop853.EquationRule(fill_slope, flow, room(1, 1, flow), state_risk)
 
 
-class Found(NamedTuple):
-    """A state with its drift and its risk."""
+class Evaluation(NamedTuple):
+    """A flat state (size,), its time derivative `slope` (size,) and its risk, by one rule."""
 
     state: Array
     slope: Array
@@ -83,7 +83,7 @@ class Found(NamedTuple):
 
 
 class Rule:
-    """The right-hand side and the risk with one rule."""
+    """The right-hand side and the risk of p particles in so many `dimensions`, by the nodes of one `flow`."""
 
     def __init__(self, flow: Flow, p: int, dimensions: int) -> None:
         self.flow, self._shape = flow, (dimensions, p)
@@ -91,7 +91,7 @@ class Rule:
 
     @property
     def nodes(self) -> int:
-        """The number of nodes of the input, g, ρ and ω."""
+        """The number of nodes of the input, g and ρ, times those of ω."""
         flow = self.flow
         of_omega = flow.omega.shape[1] if flow.noise_kind == WHOLE_NOISE else 1
         return len(flow.inputs.weight) * max(1, flow.smoothing.omega.shape[1], of_omega)
@@ -101,20 +101,20 @@ class Rule:
         """Nominal operations of a right-hand side."""
         return 20.0 * self._shape[1] * (self.nodes + self.flow.self_rule.line.shape[1])
 
-    def derivative(self, state: Array) -> Found:
-        """The time derivative and the risk of a state."""
+    def derivative(self, state: Array) -> Evaluation:
+        """The state (size,) with its time derivative and its risk."""
         slope, risk = np.empty_like(state), self.equations.work.risk
         risk[0] = 1.0  # asks for the risk, in risk[1]
         compiled(_slope)(self.equations.calls, state, slope)
         risk[0] = 0.0
-        return Found(state, slope, float(risk[1]))
+        return Evaluation(state, slope, float(risk[1]))
 
     def risk(self, state: Array) -> float:
         """The population risk of a state."""
         return float(compiled(_risk)(self.equations.calls, state))
 
     def particles(self, state: Array) -> tuple[Array, Array, Array]:
-        """The u (κ, p), with offsets as one more, q (p,) and a (p,) of a state."""
+        """The u (κ, p), with a last row of offsets if units have them, q (p,) and a (p,) of a flat state."""
         u, q, a = np.empty(self._shape), np.empty(self._shape[1]), np.empty(self._shape[1])
         compiled(_unpack)(state, self.flow, u, q, a)
         return u, q, a
@@ -129,9 +129,15 @@ class Form(NamedTuple):
 
 
 class Rules:
-    """The rule in use, and the one finer by a level in everything. `flow_of` makes the constants of given levels.
+    """The rule in use, and the one finer by a level in everything: the errors are the differences of both.
 
-    The first has nodes of g of a given level. The errors of the `form` of the activation are beside those of the rules.
+    flow_of : makes the constants of p particles, with nodes of given levels.
+    level : that of the nodes of g at first; all other nodes begin at level 0.
+    rough, exact : as in `Accuracy`.
+    form : the misfits of the activation, whose errors come on top of those of the rules.
+
+    `drifts` (size,) and `drift_error` are the errors of the drifts at the last check, absolute and over the largest
+    drift, `risk_error` that of the risk over the risk, and `largest` the largest drift so far.
     """
 
     def __init__(
@@ -150,14 +156,15 @@ class Rules:
         self.rule, self.finer = self._rule(levels), self._rule(Levels(*(level + 1 for level in levels)))
 
     def _rule(self, levels: Levels) -> Rule:
+        """The rule with nodes of these levels."""
         return Rule(self._flow_of(levels), *self._shape)
 
-    def errors(self, now: Found, finer: Rule | None = None) -> tuple[Array, float]:
-        """The errors of the drifts and the risk that were found at a state, by the finer rule."""
+    def errors(self, now: Evaluation, finer: Rule | None = None) -> tuple[Array, float]:
+        """The errors of the drifts (size,) and of the risk of `now`, by a finer rule: by default `self.finer`."""
         there, factor = (finer or self.finer).derivative(now.state), ROUGH_ESTIMATE if self.rough else 1.0
         return factor * np.abs(there.slope - now.slope), factor * abs(there.risk - now.risk)
 
-    def form_errors(self, now: Found) -> tuple[float, float]:
+    def form_errors(self, now: Evaluation) -> tuple[float, float]:
         """Bounds of the errors of drifts, and that of the risk, by what the form of the activation is off.
 
         f is off by ε = ⟨|a|⟩ times the misfit, R by E|E| ε + ½ ε², and a_i E[σ'(λ_i) x E] for inputs x of unit variance
@@ -172,17 +179,17 @@ class Rules:
         of_layer = self._form.misfit * displacement + self._form.lipschitz * length * off
         return float(max(2.0 * length * of_gradient, of_layer)), float(displacement * off + 0.5 * off**2)
 
-    def relative(self, drifts: Array, now: Found) -> float:
-        """The largest of some errors of drifts, over the largest drift now, or the `LEAST_DRIFT`."""
+    def relative(self, drifts: Array, now: Evaluation) -> float:
+        """The largest of the errors of drifts (size,), over the largest drift now, or the `LEAST_DRIFT`."""
         largest = max(float(np.abs(now.slope).max(initial=0.0)), LEAST_DRIFT * self.largest, TINY)
         return float(drifts.max(initial=0.0)) / largest
 
-    def rise(self, now: Found, errors: Array) -> float:
-        """How much higher the risk is where each variable is off by its error, against its drift."""
+    def rise(self, now: Evaluation, errors: Array) -> float:
+        """The change of the risk, without sign, where each variable is behind its drift by its error (size,)."""
         return abs(self.rule.risk(now.state - errors * np.sign(now.slope)) - now.risk)
 
     def least_error(self, risk: float) -> float:
-        """The least error of a risk."""
+        """The error of a risk by every rule: that of rounding or, of rules that end, of the tails left out."""
         of_terms, of_label = self._least
         return max(of_terms * self.terms(risk), of_label * float(np.max(self.rule.flow.inputs.label**2)))
 
@@ -191,31 +198,38 @@ class Rules:
         nodes = self.rule.flow.inputs
         return float(nodes.weight @ nodes.label**2) + abs(risk)
 
-    def _excess(self, now: Found, time: float, finer: Rule | None = None) -> float:
-        """The larger of the errors of drifts and risk, each relative to what is aimed at."""
-        drifts, of_risk = self.errors(now, finer)
-        rough = self.rough
-        if finer is None:
-            self.drifts, self.drift_error = drifts, self.relative(drifts, now)
+    def _error_over_aim(self, now: Evaluation, time: float, finer: Rule | None = None) -> float:
+        """The larger of the errors of drifts and risk by the rule in use, each over the error aimed at.
+
+        Above 1 the rule must be made finer. Errors are differences to the rule `finer`; by default this is the one
+        finer in everything, and the errors are kept as those of the last check. Smooth rules count, as an error of the
+        risk, also its `rise` if the drifts have been off by their errors since time 0.
+        """
+        rough, (drifts, of_risk) = self.rough, self.errors(now, finer)
         of_risk += 0.0 if rough else self.rise(now, time * drifts)
         if finer is None:
+            self.drifts, self.drift_error = drifts, self.relative(drifts, now)
             self.risk_error = of_risk / max(abs(now.risk), TINY)
-        allowed = max(RISK_AIM[rough] * abs(now.risk), LEAST_RISK_AIM[rough] * self.terms(now.risk), TINY)
-        return max(self.relative(drifts, now) / DRIFT_AIM[rough], of_risk / allowed)
+        aim = max(RISK_AIM[rough] * abs(now.risk), LEAST_RISK_AIM[rough] * self.terms(now.risk), TINY)
+        return max(self.relative(drifts, now) / DRIFT_AIM[rough], of_risk / aim)
 
-    def refined(self, state: Array, time: float) -> bool:
-        """Take finer rules until the errors at a state are as aimed at, or cost too much; whether any was taken."""
+    def refine(self, state: Array, time: float) -> bool:
+        """Make rules finer until the errors at a state are as aimed at, or nodes too many; return whether any was made.
+
+        Levels of g, ρ, ω and of a unit with itself are raised apart, each by what it alone does to the error.
+        """
         before = self.levels
         while True:
             now = self.rule.derivative(state)
             self.largest = max(self.largest, float(np.abs(now.slope).max(initial=0.0)))
-            if not self._excess(now, time) > 1.0:
+            if not self._error_over_aim(now, time) > 1.0:
                 break
-            finer = [self.levels._replace(**{name: level + 1}) for name, level in self.levels._asdict().items()]
-            parts = np.array([self._excess(now, time, self._rule(levels)) for levels in finer])
-            raised = parts > min(0.25, 0.5 * parts.max())
-            levels = Levels(*(np.array(self.levels) + raised + (raised & (parts > FAR))).tolist())
-            if not parts.max() > 0.0 or self._rule(levels).nodes > MOST_NODES[self.rough]:
+            one_finer = [self.levels._replace(**{name: level + 1}) for name, level in self.levels._asdict().items()]
+            shares = np.array([self._error_over_aim(now, time, self._rule(levels)) for levels in one_finer])
+            # kinds of nodes with a small share of the error stay: finer ones would cost time alone
+            raised = shares > min(0.25, 0.5 * shares.max())
+            levels = Levels(*(np.array(self.levels) + raised + (raised & (shares > FAR))).tolist())
+            if not shares.max() > 0.0 or self._rule(levels).nodes > MOST_NODES[self.rough]:
                 break
             self.use(levels)
         return self.levels != before
@@ -223,7 +237,7 @@ class Rules:
 
 @cache
 def compiled(template: Callable[..., Any]) -> OneSignature:
-    """The template, compiled for the first arguments that it is called with."""
+    """The template, compiled for the types of the arguments that it is called with first."""
     return OneSignature(template)
 
 

@@ -56,9 +56,9 @@ class Lessons:
         return min(self.order[self.phase], self.heads.shape[1] - 1)
 
     def layers(self, a: Array, heads: Array | None = None) -> tuple[Array, Array]:
-        """The second layers (n, T, p) and (n, T, k) of student and teacher for each task, at a (n, p) now.
+        """The second layers (n, T, p) of the student and (n, T, k) of the teacher for each task, at a (n, p) now.
 
-        The other heads are those at the start of the phase unless they are given.
+        The other heads are those at the start of the phase, unless `heads` are given.
         """
         heads = (self.heads if heads is None else heads).copy()
         heads[:, self.head] = a
@@ -288,7 +288,7 @@ class Replicas:
         return self.levels[0].rule
 
     def exit_values(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
-        """The values (n,) of the rule of exits."""
+        """The values (n,), at some overlaps and second layers, of what exits are on: by default the risk."""
         rule = self.expectations if self.exit_rule is None else replace(self.expectations, risk=self.exit_rule)
         return rule.risks(Q, M, P, a, a_star)
 
@@ -316,7 +316,7 @@ class Replicas:
         return np.fmax(np.abs(self.exit_values_at_start), self.exit_values(Q, np.zeros_like(M), P, self.a, self.a_star))
 
     def targets_from(self, values: Array) -> Array:
-        """The values (n, n_thresholds) of the rule of exits at which the thresholds are reached, from these (n,)."""
+        """The values (n, n_thresholds) at which the thresholds are reached, from those at the start (n,)."""
         if not self.thresholds.size:
             return np.empty((len(self), 0))
         P, parts = self.fields[2], (1.0 - self.thresholds).tolist()

@@ -90,7 +90,7 @@ class Sde(LaneDynamics):
         return max(1, super().steps_a_round // self.replicas.p**2)
 
     def settings_of(self, length: float) -> Settings:
-        """The settings of a step of this length; a record between two steps is at the end of a shorter one."""
+        """The settings of a step of `length` SGD steps."""
         replicas, samples = self.replicas, self.options.samples
         n_b = replicas.batch_size
         share, spread = (factor / n_b for factor in multiplier(n_b * length, samples))
@@ -100,30 +100,28 @@ class Sde(LaneDynamics):
         return Settings(*shape, length, samples, share, spread, n_b, decays, reflection())
 
     def observe(self, state: Array) -> None:
-        """Take Q, M and a from the states."""
+        """Take Q, M and a from the states (size, n)."""
         p, k = self.replicas.p, self.replicas.k
         self.Q, self.M = unrolled(state[: p * p], p, p), unrolled(state[p * p : p * (p + k)], p, k)
         self.a = unrolled(state[p * (p + k) :], p)
 
     @staticmethod
     def step_length(problem: Problem | Replicas, options: NumericalOptions) -> float:
-        """The option `step`."""
+        """The number of SGD steps in a step of the SDE: the option `step`."""
         return options.step if isinstance(options, SdeOptions) else 1.0
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError too for batches of steps with one sample in the noise: no pairs."""
+        """Raise InputError too for steps with a batch if the noise is that of one sample: there are no pairs."""
         super().check(problem, options)
         if problem.batch_size > 1 and isinstance(options, SdeOptions) and options.samples < 2:
-            reason, expected = (
-                "the noise of the sde has no pairs of samples",
-                "at least 2, for steps of SGD with a batch",
-            )
+            reason = "the noise of the sde has no pairs of samples"
+            expected = "at least 2, for steps of SGD with a batch"
             raise InputError(reason, key="samples", value=options.samples, expected=expected)
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
-        """The number of steps times the work of the drifts, draws and products of one step."""
+        """Return the number of steps to a time, times the work of the drifts, draws and products of one step."""
         width = problem.p + problem.k
         return time / problem.step_time() * (600.0 + 60.0 * width + 30.0 * problem.p * width**2)
 

@@ -37,7 +37,10 @@ class Regression(NamedTuple):
 
 
 def second_layers(now: OverlapView, regression: Regression, student: str, target: str, teacher: str) -> Array:
-    """The second layers (n, p) of ridge regressions at the overlaps of n replicas."""
+    """The second layers (n, p) of ridge regressions of the labels on σ(λ), at the overlaps of n replicas.
+
+    student, teacher : names of the activations; target : the name of what the teacher makes of its own.
+    """
     n, p, _ = now.M.shape
     squares, products = np.full((n, p, p), np.nan), np.full((n, p), np.nan)
     whole = np.flatnonzero(regression.samples == 0)
@@ -54,7 +57,10 @@ def second_layers(now: OverlapView, regression: Regression, student: str, target
 def _sample_moments(
     now: OverlapView, i: np.intp, stream: tuple[int, int, int], student: str, target: str, teacher: str
 ) -> tuple[Array, Array]:
-    """The means of σσᵀ (p, p) and σy (p,) over the samples of replica i; a smaller set begins a larger one."""
+    """The means of σσᵀ (p, p) and σy (p,) over the samples of replica i; a smaller set begins a larger one.
+
+    stream : key, seed and number of the samples.
+    """
     (key, seed, count), (p, k) = stream, now.M.shape[1:]
     factor = lower_factors(now.Q[i], now.M[i], now.P[i])
     squares, products = np.zeros((p, p)), np.zeros(p)

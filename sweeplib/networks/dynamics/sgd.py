@@ -36,7 +36,7 @@ WORK_A_ROUND = 2e7
 
 @cache
 def _kernel_for(template: Callable[..., Any], weights: str) -> OneSignature:
-    """The compiled kernel for weights of a precision."""
+    """The kernel compiled for weights of a precision: each has its own signature."""
     return OneSignature(template)
 
 
@@ -84,7 +84,7 @@ class Sgd(WeightDynamics, StepDynamics):
                 self.Q[i], self.M[i] = overlaps_of_weights(*self._weights[i])
 
     def _take(self, i: int, until: int) -> None:
-        """Take some steps of replica i, the first with the uses of its batch that are left."""
+        """Take some steps of replica i, to number `until` at most; the first has what uses of its batch are left."""
         replicas, used = self.replicas, int(self.share[i])
         block = 1 if replicas.samples[i] else BLOCK
         work = block * replicas.batch_size * replicas.repeats * self._weights[i][0].size
@@ -100,7 +100,10 @@ class Sgd(WeightDynamics, StepDynamics):
             self._steps(i, 1, (used, uses), Exits(self.targets[i, :0], self.exits[i, :0], False, *self._carried(i)))
 
     def _steps(self, i: int, count: int, uses: tuple[int, int], exits: Exits) -> int:
-        """Take up to `count` steps of replica i, each of some uses of a batch, (first, end); return their number."""
+        """Take up to `count` steps of replica i, each of some uses of a batch, (first, end); return their number.
+
+        A divergence is noted in `failed`.
+        """
         replicas, step = self.replicas, int(self.step[i])
         if replicas.replayed is not None:
             return self._taken_of_tasks(i, count, exits, replicas.replayed)
@@ -140,9 +143,10 @@ class Sgd(WeightDynamics, StepDynamics):
         return self._kernel(batch_steps)(count, step, n_b, uses, replica, *called)
 
     def _plain_steps(self, count: int, step: int, replica: Replica, *called: Any) -> tuple[int, int]:
-        """Take up to `count` steps of one sample each; return their number and the fate of the run.
+        """Take up to `count` steps of one sample, from number `step` on; return their number and the fate of the run.
 
-        Where the kernel ends early, to put rows on their sphere, Q and M of pending exits are computed anew.
+        called : the other arguments of the kernel. Where it ends early, to put rows on their sphere, Q and M of pending
+        exits are computed anew.
         """
         exits: Exits = called[-1]
         done, fate = 0, GOING

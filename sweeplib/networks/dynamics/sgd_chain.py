@@ -114,7 +114,7 @@ class SgdChain(LaneDynamics):
         self.begin(np.concatenate([*map(rows, parts), *self._rows_of_tasks()]), self._L_star)
 
     def _rows_of_tasks(self) -> list[Array]:
-        """What stands behind the state where steps may be of several tasks: shares, and second layers."""
+        """The rows (rows, n) behind those of the chain: shares and second layers where steps have tasks."""
         lessons = self.replicas.replayed
         if lessons is None:
             return []
@@ -158,12 +158,12 @@ class SgdChain(LaneDynamics):
         return min(most, max(1, most * self.replicas_at_once // samples))
 
     def settings_of(self, share: float) -> Settings:
-        """The settings of the first uses of a batch."""
+        """The settings of a step that uses its batch `share` times only."""
         settings: Settings = self.settings
         return settings._replace(repeats=int(share))
 
     def observe(self, state: Array) -> None:
-        """Take Q = A Aᵀ + B Bᵀ, M = A L*ᵀ and a from the states."""
+        """Take Q = A Aᵀ + B Bᵀ, M = A L*ᵀ and a from the states (rows, n)."""
         if self.replicas.has_spectrum:
             Q, M, self.a = block_overlaps_of(state, self.settings)
             self.by_block = Q, M
@@ -189,14 +189,14 @@ class SgdChain(LaneDynamics):
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
-        """The number of steps times the work of the draws, fields and rotations of all samples and uses of a batch."""
+        """Return the number of steps to a time, times the work of all samples and uses of a batch in one."""
         width = problem.p + problem.k + (problem.batch_size if problem.repeats > 1 else 0)
         of_sample = 20.0 * (width + 3) + 8.0 * problem.p * width * problem.repeats
         return time / problem.step_time() * problem.batch_size * of_sample * len(problem.blocks[0])
 
 
 def with_velocities(A: Array, B: Array, count: int) -> tuple[Array, Array]:
-    """A (n, p, k) and B (n, p, p) with so many rows of zero, those of velocities, and columns of B before theirs."""
+    """A (n, p, k) and B (n, p, p) with `count` rows of zero velocities before theirs, and as many columns of B."""
     before = (0, 0), (count, 0)
     return np.pad(A, (*before, (0, 0))), np.pad(B, (*before, (count, 0)))
 

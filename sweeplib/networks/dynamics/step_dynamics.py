@@ -98,6 +98,7 @@ class StepDynamics(OverlapDynamics):
         return np.asarray(self.stride * self._own_steps() + self.share, dtype=np.float64)
 
     def _own_steps(self) -> NDArray[np.int64]:
+        """Return the step at which each replica (n,) has ended: by failure, at its last exit, or as all do."""
         steps = np.where(self.diverged, self.failed, self.step)
         if self.replicas.stop_at_exit:
             out = (self.exits >= 0).all(axis=1)

@@ -50,6 +50,7 @@ class Nodes(NamedTuple):
 def nodes(dimension: int, an_axis: int | None, *, noisy: bool) -> Nodes:
     """The nodes of all steps in this dimension: a product of Gauss-Hermite rules, or else Sobol' points.
 
+    an_axis : number of nodes in each direction of a product rule, None for Sobol' points.
     The displacement enters up to its fourth power, for which three nodes z are exact; one suffices without noise.
     """
     u, weights = _products(dimension, an_axis) if an_axis else _quasi_random(dimension)
@@ -58,6 +59,7 @@ def nodes(dimension: int, an_axis: int | None, *, noisy: bool) -> Nodes:
 
 
 def _products(dimension: int, an_axis: int) -> tuple[Array, Array]:
+    """Nodes (dimension, n) and weights (n,) of all combinations of `an_axis` Gauss-Hermite nodes in each direction."""
     points, factor = map(np.array, gauss.normal(an_axis))
     grids = np.meshgrid(*[points] * dimension, indexing="ij")
     weights = np.prod(np.meshgrid(*[factor] * dimension, indexing="ij"), axis=0)
@@ -65,7 +67,7 @@ def _products(dimension: int, an_axis: int) -> tuple[Array, Array]:
 
 
 def _quasi_random(dimension: int) -> tuple[Array, Array]:
-    """Scrambled Sobol' points, each with its mirror image."""
+    """Nodes (dimension, n) and equal weights (n,): scrambled Sobol' points, each with its mirror image."""
     points = scipy.special.ndtri(scipy.stats.qmc.Sobol(dimension, rng=0).random_base2(LOG2_POINTS)).T
     # with mirror images the means of odd functions are zero, as they should be
     points = np.concatenate([points, -points], axis=1)
@@ -73,7 +75,10 @@ def _quasi_random(dimension: int) -> tuple[Array, Array]:
 
 
 class StepMoments:
-    """The moments of a step of replica i, at any state of its overlaps."""
+    """The moments of a step of replica i, at any state of its overlaps.
+
+    trained : whether the second layer is part of the state. size : the length of a flat state.
+    """
 
     def __init__(self, replicas: Replicas, i: int, *, trained: bool) -> None:
         self._student = activation(replicas.activation)
@@ -93,7 +98,10 @@ class StepMoments:
         self.size = int(self._upper.sum()) + replicas.p * (replicas.k + trained)
 
     def _nodes_an_axis(self, dimension: int) -> int | None:
-        """The nodes per axis that make means of four c_i exact for polynomials; None if no product rule is suitable."""
+        """The nodes in each direction that make means of four c_i exact for polynomials, or nearly so for others.
+
+        None if no product rule is suitable.
+        """
         student = self._student.hermite
         teacher = activation(self._teacher).hermite if self._target == "committee" else None
         if student is not None and teacher is not None:
@@ -109,17 +117,17 @@ class StepMoments:
         """
         lam, displacement, lam_star = self._fields(Q, M, a)
         c = a[:, None] * function_values(self._student.derivative, lam) * displacement
+        # the increments X (entries, n) of the overlaps at all nodes; of Q the upper triangle
         rows, columns = self._rows, self._columns
         squares = c[rows] * c[columns]
         flow, decay = c[rows] * lam[columns] + c[columns] * lam[rows], self._decay
         X_Q = flow + self._noise_factor * squares - 2.0 * decay * Q[rows, columns][:, None]
         X_Q += 2.0 * self._heat * (rows == columns)[:, None]
         X_M = (c[:, None] * lam_star).reshape(M.size, -1) - decay * M.reshape(-1, 1)
-        X_a = (
-            self._rate * function_values(self._student.value, lam) * displacement
-            if self._trained
-            else np.empty((0, c.shape[1]))
-        )
+        X_a = np.empty((0, c.shape[1]))
+        if self._trained:
+            X_a = self._rate * function_values(self._student.value, lam) * displacement
+        # the mean of ‖x‖² given u is 1 + excess/d
         excess = (self._u**2).sum(axis=0) - len(self._u)
         gradient = (c * self._weights) @ self._u.T
         drift_Q = self._share * squares @ (self._weights * excess)

@@ -101,6 +101,7 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
         return np.concatenate([W.ravel(), self.a[i], self._offsets[i], np.zeros(int(self._scheduled))])
 
     def _flow(self, i: int) -> Flow:
+        """The constants of the equations of replica i."""
         replicas, data = self.replicas, self._training_set(i)
         return Flow(
             self._called,
@@ -114,6 +115,7 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
         )
 
     def _room(self, i: int) -> Room:
+        """Work arrays for the equations of replica i."""
         replicas, (W, W_star) = self.replicas, self._weights[i]
         p, k = replicas.p, replicas.k
         P = np.ascontiguousarray(replicas.fields[2][i]) if replicas.thresholds.size else np.empty((k, k))

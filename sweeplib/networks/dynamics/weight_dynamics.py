@@ -94,6 +94,7 @@ class WeightDynamics(OverlapDynamics):
         return self._training_sets[i]
 
     def _new_training_set(self, i: int) -> TrainingSet:
+        """Return the samples of replica i with the labels of its teacher, and the stream that chooses batches."""
         replicas, (W, W_star) = self.replicas, self._weights[i]
         n, key = int(replicas.samples[i]), replicas.keys[i]
         x, lam_star = np.empty((n, W.shape[1]), W.dtype), np.empty((len(W_star), n))
@@ -136,6 +137,7 @@ class WeightDynamics(OverlapDynamics):
         sizes = self.replicas.multiplicities
 
         def blocks() -> Iterator[Array]:
+            """Yield the overlaps Q and M by block of the inputs, of all replicas."""
             pairs = zip(_double(weights), sizes, strict=True)
             parts = (block_overlaps(W, W_star, size)[:2] for (W, W_star), size in pairs)
             return map(np.array, zip(*parts, strict=True))

@@ -31,7 +31,7 @@ class WeightFlow(ParticleDynamics):
     Options = ParticleOptions
 
     def start_of(self, i: int) -> Start:
-        """The weights over √d."""
+        """The weights over √d of replica i, as particles in all d dimensions of the input."""
         W, W_star = self.replicas.weights(i)
         scale = np.sqrt(W.shape[1])
         return Start(W.T / scale, np.zeros(len(W)), W_star / scale, 0)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.kernels.chain import Fields, displace
+from sweeplib.networks.kernels.chain import Fields, displace, empty_fields
 from sweeplib.networks.kernels.lanes import (
     Constants,
     Stream,
@@ -67,7 +67,7 @@ class Samples(NamedTuple):
 
 @allocating
 def empty_sums(p, width, lanes):  # type: ignore[no-untyped-def]
-    """Zero sums, of samples with so many coordinates."""
+    """Zero sums over samples with `width` coordinates, for students of p units."""
     overflow = np.zeros(lanes, np.bool_)
     return Sums(np.zeros((p, width, lanes)), np.zeros((p, lanes)), np.zeros((p, p, lanes)), overflow)
 
@@ -82,7 +82,7 @@ def begin_batches(stream, n_b, samples):  # type: ignore[no-untyped-def]
 
 @allocating
 def empty_samples(width, a, constants, fields):  # type: ignore[no-untyped-def]
-    """Room for samples of so many coordinates, with these second layers, constants and fields."""
+    """A `Samples` to be filled, of samples with `width` coordinates, with these second layers, constants and fields."""
     lanes = a.shape[1]
     z, overflow = np.empty((4 * ((width + 4) // 4), lanes)), np.zeros(lanes, np.bool_)
     return Samples(a, constants, empty_stream(lanes), z, fields, np.empty(a.shape), overflow)
@@ -95,15 +95,17 @@ def samples_of(settings, chain):  # type: ignore[no-untyped-def]
     if settings.batch_size < LARGE:
         return empty_samples(settings.rows + k, chain.a, chain.constants, chain.fields)
     lanes = group_width(settings.batch_size)
-    wide, rows = np.empty((4, p, lanes)), np.empty((3, lanes))
     constants = constants_of(np.empty((k * (k + 1) + COUNT) * lanes), k)
-    fields = Fields(wide[0], np.empty((k, lanes)), wide[1], wide[2], rows[0], rows[1], rows[2])
-    return empty_samples(settings.rows + k, wide[3], constants, fields)
+    fields = empty_fields(np.empty((p, lanes)), k, np.empty(lanes))
+    return empty_samples(settings.rows + k, np.empty((p, lanes)), constants, fields)
 
 
 @loops
 def absorb(factor, column, cosine, sine):  # type: ignore[no-untyped-def]
-    """Replace lower triangular factors (p, p, lanes) by those of [factor, column], by rotations; use up the column."""
+    """Replace lower triangular factors (p, p, lanes) by those of [factor, column], by rotations; use up the column.
+
+    column (p, lanes) : one more column. cosine, sine (lanes,) : work arrays.
+    """
     p, _, lanes = factor.shape
     for j in range(p):
         fill_rotations(factor[j, j], column[j], column[j], cosine, sine)
@@ -118,7 +120,10 @@ def absorb(factor, column, cosine, sine):  # type: ignore[no-untyped-def]
 
 @loops
 def absorb_block(factor, replica, columns):  # type: ignore[no-untyped-def]
-    """Replace a replica's factor (p, p, replicas) by that of [factor, columns], by reflections; use up the columns."""
+    """Replace the factor (p, p, replicas) of one replica by that of [factor, columns], by reflections.
+
+    columns (p, lanes) : columns to add, which are used up.
+    """
     p, lanes = columns.shape
     for j in range(p):
         head, row = factor[j, j, replica], columns[j]
@@ -145,7 +150,7 @@ def clear(sums):  # type: ignore[no-untyped-def]
 
 @kernel
 def load(chain, replica, samples):  # type: ignore[no-untyped-def]
-    """Copy the second layer and the constants of a replica to all lanes of its samples."""
+    """Copy the second layer and the constants of a replica of the chain to all lanes of `samples`."""
     source, to, (width, lanes) = chain.constants.block, samples.constants.block, (chain.a.shape[1], samples.a.shape[1])
     for i in range(samples.a.shape[0]):
         samples.a[i, :] = chain.a[i, replica]
@@ -174,7 +179,7 @@ def fill_columns(settings, functions, samples, filled):  # type: ignore[no-untyp
 
 @kernel
 def add_to_replicas(settings, functions, chain, samples, sums):  # type: ignore[no-untyped-def]
-    """Draw a sample of each replica, and add it to the sums."""
+    """Draw a sample of each replica, and add it to the sums over its batch."""
     lam, lam_star, value, _, E, _, _ = samples.fields
     column, z, rotations = samples.column, samples.z, chain.rotations
     p, width, lanes = sums.moves.shape
@@ -213,7 +218,7 @@ def add_to_replica(settings, functions, chain, replica, samples, filled, sums): 
 
 @kernel
 def sum_batches(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """Fill the sums over the batch of each replica."""
+    """Fill the sums over the batch of each replica; those of copies in the padding are not needed."""
     chain, samples, sums, n_b = work.chain, work.samples, work.sums, settings.batch_size
     samples_stream, lanes = samples.stream, samples.stream.step.shape[0]
     clear(sums)

@@ -35,7 +35,7 @@ COLUMNS = 256
 
 
 class Mixing(NamedTuple):
-    """Work arrays of a step that mixes units, without rows for others: of the spectrum, columns (p, COLUMNS), and 1.
+    """Work arrays of a step that mixes units, without rows for others: a spectrum, columns (p, COLUMNS), and 1 (1,).
 
     xi : of noise of the weights, the numbers of a row; none without it.
     """
@@ -72,7 +72,7 @@ def batch_steps(count, step, batch_size, uses, replica, rates, functions, exits)
 
 @allocating
 def mixing_of(replica, rule):  # type: ignore[no-untyped-def]
-    """Room for what a rule makes of the gradients of all units together, and for noise of the weights."""
+    """Work arrays for what a rule makes of the gradients of all units together, and for noise of the weights."""
     p, d = len(replica.a) if rule.is_spectral else 0, replica.W.shape[1]
     padded = MULTIPLE * (d // MULTIPLE + 1) if replica.numbers.temperature > 0.0 else 0
     return Mixing(empty_spectrum(p, 1), np.empty((p, COLUMNS)), np.ones(1), np.empty(padded))
@@ -80,7 +80,7 @@ def mixing_of(replica, rule):  # type: ignore[no-untyped-def]
 
 @loops
 def take_step(first, batch_size, number, T, replica, functions, moves, layer_moves, mixing, room):  # type: ignore[no-untyped-def]
-    """Take a step at the rate of T with the samples from number `first` on; return False if it diverged.
+    """Take a step over the time T with the batch of samples from number `first` on; return False if it diverged.
 
     number : of the round, and of the use of its batch.
     `moves` (p, d) and `layer_moves` (3, p), of a, of b and of Σ c_i λ_i, are work arrays, and those of `mixing`.
@@ -129,7 +129,7 @@ def take_step(first, batch_size, number, T, replica, functions, moves, layer_mov
 
 @kernel
 def kept_of_row(replica, rule, T, along):  # type: ignore[no-untyped-def]
-    """The factor of a row in a step, beside its move; `along` is Σ c_i λ_i, which a tangent step leaves out."""
+    """The factor of a row of W in a step, beside its move; `along` is Σ c_i λ_i, which a tangent step leaves out."""
     shrinkage = kept_part(replica.numbers, T)
     return shrinkage - along if rule.is_tangent else shrinkage
 

@@ -31,10 +31,13 @@ from sweeplib.networks.numerics.integrators.dop853 import EquationRule
 
 
 class BlockSystems(NamedTuple):
-    """The constants of n systems: those of their fields, and of blocks of inputs.
+    """The constants of n systems: those of their fields, and of L blocks of inputs.
 
-    eigenvalues, parts (n, L) : λ_b, and τ_b = λ_b d_b/d; P (n, L, k, k) : P_b; inverse (n, k, k) : P⁺ of the fields.
-    resolution (n,) : relative error of drifts; gradients : address of `fill_gradients`.
+    fields : `Systems` of the fields, whose overlaps are their covariances.
+    eigenvalues, parts (n, L) : λ_b, and τ_b = λ_b d_b/d.
+    P (n, L, k, k), inverse (n, k, k) : P_b of the blocks, and P⁺ of the fields.
+    resolution (n,) : relative error of drifts.
+    gradients : address of `fill_gradients`.
     """
 
     fields: Systems
@@ -58,7 +61,7 @@ class BlockWork(NamedTuple):
 
 
 def block_work_space(L: int, p: int, k: int) -> BlockWork:
-    """Work arrays for systems of this shape."""
+    """Empty work arrays for systems of L blocks, p student units and k teacher units."""
     blocks = np.empty((L, p, p)), np.empty((L, p, k))
     return BlockWork(work_space(p, k), *blocks, np.empty((p, p)), np.empty((p, k)), np.empty((L, p, p)))
 
@@ -80,7 +83,11 @@ def gradients_address() -> Any:
 
 
 def fill_gradients(Q, M, drift_GF, drift_M, inverse, least, D, D_star):  # type: ignore[no-untyped-def]
-    """Fill the mean slopes D (p, p) and D* (p, k), E[c_i x] = Σ_j D_ij w_j/d + Σ_r D*_ir w*_r/d (`mean_gradients`)."""
+    """Fill the mean slopes D (p, p) and D* (p, k): E[c_i x] = Σ_j D_ij w_j/d + Σ_r D*_ir w*_r/d (`mean_gradients`).
+
+    Q (p, p), M (p, k), drift_GF (p, p), drift_M (p, k), inverse (k, k) : covariances of fields, their drifts, and P⁺.
+    least : the variance of a direction, relative to the largest Q_ii, below which it has no slope.
+    """
     outside, along = Q - M @ inverse @ M.T, drift_M @ inverse @ M.T
     # numba's eigh raises an exception for NaN
     if not np.isfinite(outside).all():
@@ -107,7 +114,10 @@ def pack_blocks(Q: Array, M: Array, a: Array, trained: bool, scheduled: bool) ->
 
 
 def project(Q: Array, M: Array, shrink: Array) -> None:
-    """Divide rows of all blocks by their norms: otherwise errors of these grow like e^{−∫Φ_ii dt}; `shrink` is work."""
+    """Divide rows of all blocks by their norms: otherwise errors of these grow like e^{−∫Φ_ii dt}.
+
+    Q (L, p, p), M (L, p, k) : overlaps of the blocks. shrink (p,) : a work array.
+    """
     blocks, p, k = M.shape
     for j in range(p):
         square = 0.0
@@ -126,7 +136,7 @@ _unpack, _project = inlined(unpack), inlined(project)
 
 
 def unpack_fields(i: int, state: Array, systems: BlockSystems, work: BlockWork) -> None:
-    """Fill the overlaps of blocks, on the sphere if rows are, the covariances of fields and a."""
+    """Fill the overlaps of blocks from a flat state, on the sphere if rows are, the covariances of fields, and a."""
     fields, (blocks, p, k) = work.fields, work.M.shape
     for j in range(p):
         # what stays if the second layer is not trained: then the state has none
@@ -213,6 +223,6 @@ def fill_block_slope(i: int, state: Array, systems: BlockSystems, work: BlockWor
 
 
 def block_risk(i: int, state: Array, systems: BlockSystems, work: BlockWork) -> float:
-    """The population risk of the state."""
+    """The population risk of the flat state (size,) of system i."""
     unpacked(i, state, systems, work)
     return float(network_risk(i, systems.fields, work.fields))

@@ -6,13 +6,19 @@ lower triangular.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.chain_steps import fill_squared_length, move_by_velocities, rescale, turn_along_sphere
-from sweeplib.networks.kernels.disturbances import disturb_fields, drop_units, take_units_back
+from sweeplib.networks.kernels.disturbances import (
+    Disturbed,
+    disturb_fields,
+    disturbed_work,
+    drop_units,
+    take_units_back,
+)
 from sweeplib.networks.kernels.lanes import (
     OVERFLOW,
     Constants,
@@ -25,17 +31,22 @@ from sweeplib.networks.kernels.lanes import (
     kernel,
     loops,
 )
+from sweeplib.networks.kernels.lengths import Length, draw_length, empty_length
 from sweeplib.networks.kernels.local_fields import fields
-from sweeplib.networks.kernels.rotations import Rotations, refactor
-from sweeplib.networks.numerics.random import attempt_words, chi_square, chi_square_proposal, gamma_constants
+from sweeplib.networks.kernels.rotations import Rotations, empty_rotations, refactor
+from sweeplib.networks.numerics.random import gamma_constants
 
 
 class Settings(NamedTuple):
-    """The settings of a run: widths, geometry, whether the second layer is trained, batches, whether weights decay.
+    """The settings of a run.
 
-    Also the number of rows of A and B, p or 2p, whether steps of batches mix units or keep velocities, whether the rule
-    of the steps has a memory, whether steps leave out units, whether inputs have noise, and the numbers of tasks and of
-    second layers among which steps choose, zero if they do not.
+    p, k, spherical : widths of student and teacher, and whether students stay on the sphere.
+    trained, decays : whether the second layer is trained, and whether weights decay.
+    batch_size, repeats : samples of a batch, and steps with each batch.
+    rows : number of rows of A and B, p, or 2p with velocities.
+    mixes, remembers : whether steps of batches mix units or keep velocities; whether the rule of steps has a memory.
+    drops, has_input_noise : whether steps leave out units, and whether inputs have noise.
+    tasks, heads : numbers of tasks and of second layers among which steps choose, zero if they do not.
     """
 
     p: int
@@ -54,22 +65,13 @@ class Settings(NamedTuple):
     heads: int
 
 
-class Length(NamedTuple):
-    """The length s (lanes,) of a sample's component outside the span of the weights, s² ~ χ²(degrees).
-
-    Also the constants of the sampler of χ², and room for it.
-    """
-
-    s: Array
-    degrees: Array
-    scale: Array
-    width: Array
-    sure: Array
-    four: Array
-
-
 class Fields(NamedTuple):
-    """λ, σ(λ) and c (p, lanes), λ* (k, lanes), E or the force, √Δ and the label (lanes,)."""
+    """What a step computes of a sample in each lane.
+
+    lam, value, c (p, lanes) : λ, σ(λ), and c_i, where c_i x is added to row i of the weights.
+    lam_star (k, lanes) : λ*.
+    E, deviation, label (lanes,) : the displacement or the force, √Δ, and the label where a force needs it.
+    """
 
     lam: Array
     lam_star: Array
@@ -78,18 +80,6 @@ class Fields(NamedTuple):
     E: Array
     deviation: Array
     label: Array
-
-
-class Disturbed(NamedTuple):
-    """Work arrays of dropout and noise of inputs, without rows if there is none.
-
-    b_i/π and a_i (p, lanes), ξ* (k or more, lanes) and the names of its streams (lanes,).
-    """
-
-    masks: Array
-    layer: Array
-    xi: Array
-    key: Any
 
 
 class Chain(NamedTuple):
@@ -116,91 +106,59 @@ class Chain(NamedTuple):
 
 @allocating
 def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
-    """The data of a group, from its flat blocks of state and constants."""
-    p, k, count = settings.p, settings.k, settings.rows
+    """The arrays of a group: views of its flat blocks of state and constants, and work arrays."""
+    p, k, rows = settings.p, settings.k, settings.rows
     remembered = 1 if settings.remembers else 0
-    lanes = state.shape[0] // (count * k + count * count + remembered + p)
-    ends = count * k * lanes, (count * k + count * count) * lanes
-    memory = state[ends[1] : ends[1] + lanes] if settings.remembers else np.zeros(lanes)
-    fixed = constants_of(constants, k)
-    d, rows = fixed.numbers.d, np.empty((10, lanes))
-    # k + rows + 2 normals, in whole draws of four
-    z, sure, four = np.empty((4 * ((count + k + 5) // 4), lanes)), np.empty(lanes, np.bool_), np.empty((4, 1))
-    length = Length(rows[0], rows[1], rows[2], rows[3], sure, four)
+    lanes = state.shape[0] // (rows * k + rows * rows + remembered + p)
+    after_A, after_B = rows * k * lanes, (rows * k + rows * rows) * lanes
+    memory = state[after_B : after_B + lanes] if settings.remembers else np.zeros(lanes)
+    a = state[after_B + remembered * lanes :].reshape((p, lanes))
+    fixed, length, push = constants_of(constants, k), empty_length(lanes), np.empty((rows, lanes))
     for lane in range(lanes):
-        length.degrees[lane] = d[lane] - count - k
+        length.degrees[lane] = fixed.numbers.d[lane] - rows - k
         length.scale[lane], length.width[lane] = gamma_constants(length.degrees[lane])
-    wide, teacher, push = np.empty((2, p, lanes)), np.empty((k, lanes)), np.empty((count, lanes))
-    Q, M, P = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.empty((k, k, lanes))
-    a = state[ends[1] + remembered * lanes :].reshape((p, lanes))
-    network = Network(Q, M, P, a, fixed.a_star, np.empty(lanes), np.empty(lanes), np.zeros(1, np.bool_))
+    network = empty_network(fixed, a)
     fill_teacher_overlaps(fixed.L_star, network.P)
     return Chain(
-        state[: ends[0]].reshape((count, k, lanes)),
-        state[ends[0] : ends[1]].reshape((count, count, lanes)),
+        state[:after_A].reshape((rows, k, lanes)),
+        state[after_A:after_B].reshape((rows, rows, lanes)),
         a,
         memory,
         fixed,
-        z,
+        np.empty((4 * ((rows + k + 5) // 4), lanes)),  # k + rows + 2 normals, in whole draws of four
         push,
         length,
-        Fields(wide[0], teacher, wide[1], push[:p], rows[4], fixed.numbers.deviation, rows[9]),
-        Rotations(rows[5], rows[6], rows[7], rows[8]),
+        empty_fields(push[:p], k, fixed.numbers.deviation),
+        empty_rotations(lanes),
         network,
         disturbed_work(settings, lanes),
     )
 
 
 @allocating
-def disturbed_work(settings, lanes):  # type: ignore[no-untyped-def]
-    """Work arrays of dropout and noise of inputs."""
-    masks = np.empty((2, settings.p if settings.drops else 0, lanes))
-    xi = np.empty((4 * ((settings.k + 3) // 4) if settings.has_input_noise else 0, lanes))
-    return Disturbed(masks[0], masks[1], xi, np.empty(lanes, np.uint64))
+def empty_fields(c, k, deviation):  # type: ignore[no-untyped-def]
+    """Work arrays for the fields of samples in lanes, with c (p, lanes) and √Δ `deviation` (lanes,)."""
+    p, lanes = c.shape
+    lam, lam_star, value = np.empty((p, lanes)), np.empty((k, lanes)), np.empty((p, lanes))
+    return Fields(lam, lam_star, value, c, np.empty(lanes), deviation, np.empty(lanes))
+
+
+@allocating
+def empty_network(constants, a):  # type: ignore[no-untyped-def]
+    """The `Network` of a group with these second layers a (p, lanes), whose overlaps have to be filled."""
+    (p, lanes), k = a.shape, constants.a_star.shape[0]
+    Q, M, P = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.zeros((k, k, lanes))
+    return Network(Q, M, P, a, constants.a_star, np.empty(lanes), np.empty(lanes), np.zeros(1, np.bool_))
 
 
 @kernel
 def chain_prepare(settings, functions, work, broken):  # type: ignore[no-untyped-def]
-    """Do nothing: the chain needs no preparation."""
-
-
-@loops
-def draw_length(stream, length, normal):  # type: ignore[no-untyped-def]
-    """Fill s from a normal number (lanes,) and the stream of each lane."""
-    step, seed, key = stream.step, stream.seed, stream.key
-    degrees, sure, out = length.degrees, length.sure, length.s
-    lanes = out.shape[0]
-    certain = True
-    for lane in range(lanes):
-        word, _, _, _ = attempt_words(step[lane], seed[lane], key[lane])
-        square, accepted = chi_square_proposal(length.scale[lane], length.width[lane], normal[lane], word)
-        # with fewer degrees the draw has another factor, which `chi_square` knows
-        sure[lane] = accepted & (degrees[lane] >= 2.0)
-        # NaN of a proposal below zero, which is never sure and is replaced below
-        out[lane] = math.sqrt(square)
-    for lane in range(lanes):
-        certain &= sure[lane]
-    if not certain:
-        for lane in range(lanes):
-            if not sure[lane]:
-                square = chi_square(degrees[lane], normal[lane], step[lane], seed[lane], key[lane], length.four)
-                out[lane] = math.sqrt(square)
-
-
-@allocating
-def lengths_of_S(length, count):  # type: ignore[no-untyped-def]
-    """The degrees, scales and widths (3, count, lanes) of the first S_jj² ~ χ²(m − j) of Bartlett's matrix."""
-    lengths = np.empty((3, count, length.degrees.shape[0]))
-    for j in range(count):
-        for lane in range(lengths.shape[2]):
-            lengths[0, j, lane] = max(length.degrees[lane] - j, 0.0)
-            lengths[1, j, lane], lengths[2, j, lane] = gamma_constants(lengths[0, j, lane])
-    return lengths
+    """Do nothing: the chain needs no preparation before its first step."""
 
 
 @kernel
 def project(A, B, first, norm):  # type: ignore[no-untyped-def]
-    """Divide the rows of (A, B) from `first` on, those of the student, by their norms."""
+    """Divide the rows of (A, B) from `first` on, the student's, by their norms; `norm` (lanes,) is a work array."""
     rows, k, lanes = A.shape
     for i in range(first, rows):
         for lane in range(lanes):
@@ -223,7 +181,7 @@ def project(A, B, first, norm):  # type: ignore[no-untyped-def]
 
 @kernel
 def add_products(x, y, count, out):  # type: ignore[no-untyped-def]
-    """Add Σ_s x_s y_s, over the first rows of both, to out."""
+    """Add Σ_s x_s y_s, over the first `count` rows of x and y (rows, lanes), to out (lanes,)."""
     lanes = out.shape[0]
     # two rows a pass: `out` is read and written half as often
     for s in range(0, count - 1, 2):
@@ -236,7 +194,7 @@ def add_products(x, y, count, out):  # type: ignore[no-untyped-def]
 
 @loops
 def fill_overlaps(A, B, L_star, Q, M):  # type: ignore[no-untyped-def]
-    """Fill Q = A Aᵀ + B Bᵀ and M = A L*ᵀ for the last rows of A and B."""
+    """Fill Q (p, p, lanes) with A Aᵀ + B Bᵀ and M (p, k, lanes) with A L*ᵀ, for the last p rows of A and B."""
     first, p, k, lanes = A.shape[0] - M.shape[0], M.shape[0], A.shape[1], A.shape[2]
     Q[:], M[:] = 0.0, 0.0
     for i in range(p):
@@ -258,9 +216,10 @@ def chain_network(work):  # type: ignore[no-untyped-def]
 
 @kernel
 def needs_slack(settings, lipschitz, network):  # type: ignore[no-untyped-def]
-    """Whether a target is pending and the change of f is bounded by that of the weights; if only the first, no slack.
+    """Whether a target is pending and the change of f is bounded by that of the weights.
 
-    There is no bound if no Lipschitz constant is known, or if the second layer is trained.
+    There is no bound if no Lipschitz constant is known, or if the second layer is trained; then the slack becomes zero,
+    so that the risk is computed after each step.
     """
     bounded = lipschitz < np.inf and not settings.trained
     if network.waiting[0] and not bounded:
@@ -272,7 +231,7 @@ def needs_slack(settings, lipschitz, network):  # type: ignore[no-untyped-def]
 def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
     """Subtract from the slack a bound of the change of f: (L/p) Σ_i |a_i c_i| |x| √d, twice that on the sphere.
 
-    A projection moves a row by no more than the step did.
+    L is the Lipschitz constant of σ. A projection moves a row by no more than the step did, hence the factor two.
     """
     a, c, z, slack = work.a, work.fields.c, work.z, work.network.slack
     if not needs_slack(settings, lipschitz, work.network):
@@ -292,7 +251,7 @@ def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def decay(settings, lipschitz, work):  # type: ignore[no-untyped-def]
-    """Multiply [A, B] by 1 − λ T; subtract a bound of the change of f from the slack: (L/p) Σ_i |a_i| λ T ‖[A, B]_i‖.
+    """Multiply [A, B] by 1 − λ T, and subtract a bound of the change of f: (L/p) Σ_i |a_i| λ T ‖[A, B]_i‖.
 
     Rows of velocities do not decay. The bound is twice that on the sphere, as in `shorten_slack`.
     """
@@ -322,7 +281,10 @@ def decay(settings, lipschitz, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def displace(functions, a, fields, broken):  # type: ignore[no-untyped-def]
-    """Replace the labels in E by y − f, or the force; fill σ(λ), c with σ'(λ); set `broken` where y − f overflows."""
+    """Replace the labels in E by y − f, or the force; fill σ(λ), c with σ'(λ); set `broken` where y − f overflows.
+
+    The second layer is a (p, lanes); λ and the labels must be in `fields`.
+    """
     lam, _, value, c, E, _, label = fields
     p, lanes = lam.shape
     if not functions.is_plain:
@@ -340,9 +302,8 @@ def displace(functions, a, fields, broken):  # type: ignore[no-untyped-def]
 
 @kernel
 def train_second_layer(a, fields, numbers):  # type: ignore[no-untyped-def]
-    """Add ε T [σ(λ) E − λ_a a] to a."""
-    _, _, value, _, E, _, _ = fields
-    p, lanes = a.shape
+    """Add ε T [σ(λ) E − λ_a a] to a (p, lanes)."""
+    value, E, (p, lanes) = fields.value, fields.E, a.shape
     for i in range(p):
         for lane in range(lanes):
             force = value[i, lane] * E[lane] - numbers.second_layer_decay[lane] * a[i, lane]
@@ -351,7 +312,7 @@ def train_second_layer(a, fields, numbers):  # type: ignore[no-untyped-def]
 
 @kernel
 def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """A step: A += c u*ᵀ, B a factor of [B + c wᵀ, s c], a += ε T [σ(λ) E − λ_a a]; project.
+    """Take a step: A += c u*ᵀ, B a factor of [B + c wᵀ, s c], a += ε T [σ(λ) E − λ_a a]; project.
 
     Here c_i = T a_i σ'(λ_i) E, with the factor of the rule. A and B decay first. With dropout a_i and σ(λ_i) have the
     factors b_i/π; with noise of inputs all but the label is by those with noise.

@@ -29,15 +29,13 @@ from sweeplib.networks.kernels.batch_sums import (
 )
 from sweeplib.networks.kernels.chain import (
     Chain,
-    Length,
     chain_work,
     decay,
-    draw_length,
-    lengths_of_S,
     needs_slack,
     project,
 )
 from sweeplib.networks.kernels.lanes import Network, Stream, allocating, draw_normals, empty_stream, kernel, loops
+from sweeplib.networks.kernels.lengths import Length, draw_length, lengths_of_S
 from sweeplib.networks.kernels.spectral import Spectrum, empty_spectrum, fill_spectral_matrix
 
 
@@ -60,7 +58,9 @@ class Mixture(NamedTuple):
     """Work arrays of steps that mix units, or keep velocities; without rows for others.
 
     V (p, k + rows + p, lanes) : gradients, or velocities, in the span of the weights, and out of it.
-    factor (rows, rows, lanes) : the next B. share (lanes,) : of a row of V in a move.
+    factor (rows, rows, lanes) : the next B.
+    spectrum : work arrays for h(S).
+    share (lanes,) : the factor that makes moves to rows of V.
     """
 
     V: Array
@@ -82,14 +82,14 @@ class Batch(NamedTuple):
 
 @allocating
 def batch_work(settings, state, constants):  # type: ignore[no-untyped-def]
-    """The data of a group, from its flat blocks of state and constants."""
+    """The arrays of a group: views of its flat blocks of state and constants, and work arrays."""
     p, k, rows = settings.p, settings.k, settings.rows
     chain = chain_work(settings, state, constants)
     lanes = chain.B.shape[2]
-    sums, of_S = empty_sums(p, k + rows, lanes), lengths_of_S(chain.length, p)
+    sums, (degrees, scale, width) = empty_sums(p, k + rows, lanes), lengths_of_S(chain.length, p)
     z = np.empty((4 * ((k + rows + 1 + p * (p + 1) // 2 + 3) // 4), lanes))
     S, across = np.zeros((p, p, lanes)), np.empty((p, p, lanes))
-    outside = Outside(empty_stream(lanes), z, S, across, of_S[0], of_S[1], of_S[2])
+    outside = Outside(empty_stream(lanes), z, S, across, degrees, scale, width)
     some = 1 if settings.mixes else 0
     V, factor = np.empty((some * p, k + rows + p, lanes)), np.empty((some * rows, rows, lanes))
     mixture = Mixture(V, factor, empty_spectrum(some * p, lanes), np.empty(lanes))
@@ -98,7 +98,7 @@ def batch_work(settings, state, constants):  # type: ignore[no-untyped-def]
 
 @loops
 def draw_outside(settings, stream, outside, length):  # type: ignore[no-untyped-def]
-    """Fill Bartlett's S, as far as the factor F has columns.
+    """Fill Bartlett's S, column by column, as far as the factor F has columns: one for each sample, at most p.
 
     The normals continue those of the first sample; S_jj is drawn in the stream of sample j.
     """
@@ -122,7 +122,7 @@ def draw_outside(settings, stream, outside, length):  # type: ignore[no-untyped-
 
 @kernel
 def multiply(F, S, out):  # type: ignore[no-untyped-def]
-    """Fill out with the product F S of lower triangular matrices."""
+    """Fill out (p, p, lanes) with the product F S of lower triangular matrices."""
     p, _, lanes = F.shape
     for i in range(p):
         for j in range(i + 1):
@@ -155,7 +155,7 @@ def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def rescale_batch(rule, work):  # type: ignore[no-untyped-def]
-    """Multiply what the step adds by the factors of gradients with ‖g‖² = Σ (moves² + across²)/(T² d)."""
+    """Multiply what the step adds by the rule's factor of gradients, with ‖g‖² = Σ (moves² + across²)/(T² d)."""
     chain, moves, across = work.chain, work.sums.moves, work.outside.across
     numbers, square = chain.constants.numbers, chain.rotations.cosine
     p, width, lanes = moves.shape
@@ -170,6 +170,7 @@ def rescale_batch(rule, work):  # type: ignore[no-untyped-def]
     for lane in range(lanes):
         T = numbers.T[lane]
         square[lane] *= 1.0 / (numbers.d[lane] * T * T) if T > 0.0 else 0.0
+    # in: squared norms of gradients; out: their factors
     rule.factor(rule.numbers, numbers.T, square, chain.memory)
     for i in range(p):
         for s in range(width):
@@ -182,10 +183,10 @@ def rescale_batch(rule, work):  # type: ignore[no-untyped-def]
 
 @loops
 def mix_batch(rule, work):  # type: ignore[no-untyped-def]
-    """Fill V with [G_A, G_B, G_out], in velocities β V before it; replace moves and across by T d h(S) V, or V itself.
+    """Replace moves and across, what the step adds, by T d h(S) V, or by V itself for a rule without a spectrum.
 
-    Here G is the gradient over √d, S = d V Vᵀ; without a spectrum V is the sum of the moves. Rows of velocities in A
-    become those of V.
+    V is [G_A, G_B, G_out], the gradient G over √d, and with velocities β V before it beside; S = d V Vᵀ. Without a
+    spectrum V is the sum of the moves. Rows of velocities in A become those of V.
     """
     chain, moves, across, (V, _, spectrum, share) = work.chain, work.sums.moves, work.outside.across, work.mixture
     A, B, numbers, column, rotations = chain.A, chain.B, chain.constants.numbers, chain.fields.c, chain.rotations
@@ -232,7 +233,7 @@ def mix_batch(rule, work):  # type: ignore[no-untyped-def]
 
 @loops
 def refactor_mixture(work):  # type: ignore[no-untyped-def]
-    """Replace B by a lower triangular factor of its rows with the moves; those of velocities become V."""
+    """Replace B by a lower triangular factor of its rows with the moves added; those of velocities become V."""
     chain, moves, across, (V, factor, _, _) = work.chain, work.sums.moves, work.outside.across, work.mixture
     A, B, column, rotations = chain.A, chain.B, chain.push, chain.rotations
     p, _, lanes = moves.shape
@@ -256,7 +257,7 @@ def refactor_mixture(work):  # type: ignore[no-untyped-def]
 
 @kernel
 def turn_batch_along_sphere(chain, moves):  # type: ignore[no-untyped-def]
-    """Multiply row i by 1 − Σ c_i λ_i: with the moves added, it moves by their part orthogonal to w_i."""
+    """Multiply row i of A and B by 1 − Σ c_i λ_i: with the moves added, it moves by their part orthogonal to w_i."""
     A, B, along = chain.A, chain.B, chain.rotations.cosine
     p, k, lanes = A.shape
     for i in range(p):
@@ -277,7 +278,7 @@ def turn_batch_along_sphere(chain, moves):  # type: ignore[no-untyped-def]
 
 @kernel
 def batch_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """A step: A += C U*ᵀ, B a factor of [B + C Wᵀ, F S], a += ε T [Σ σ(λ) E/n_b − λ_a a]; project.
+    """Take a step: A += C U*ᵀ, B a factor of [B + C Wᵀ, F S], a += ε T [Σ σ(λ) E/n_b − λ_a a]; project.
 
     A and B decay first.
     """

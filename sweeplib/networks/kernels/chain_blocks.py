@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.chain import (
     Fields,
-    Length,
     add_products,
     displace,
-    draw_length,
+    empty_fields,
+    empty_network,
     needs_slack,
     train_second_layer,
 )
@@ -36,7 +36,8 @@ from sweeplib.networks.kernels.lanes import (
     kernel,
     loops,
 )
-from sweeplib.networks.kernels.rotations import Rotations, refactor
+from sweeplib.networks.kernels.lengths import Length, draw_length, empty_length
+from sweeplib.networks.kernels.rotations import Rotations, empty_rotations, refactor
 from sweeplib.networks.numerics.random import gamma_constants
 
 OTHER_KEY = np.uint64(0x9E3779B97F4A7C15)
@@ -44,10 +45,11 @@ OTHER_KEY = np.uint64(0x9E3779B97F4A7C15)
 
 
 class BlockSettings(NamedTuple):
-    """The settings of a run: widths, geometry, whether the second layer is trained, whether weights decay.
+    """The settings of a run with L blocks of inputs.
 
-    And of each block of inputs the number r of coordinates u*_b (L,), whether it has a factor B_b (L,), and the first
-    of its rows in the state and in the normals (L + 1,).
+    p, k, spherical, trained, decays : as in the `Settings` of the chain.
+    coordinates, factored (L,) : the number r of coordinates u*_b of each block, and whether it has a factor B_b.
+    rows, draws (L + 1,) : its first row in the state and among the normals of a sample.
     """
 
     p: int
@@ -64,8 +66,11 @@ class BlockSettings(NamedTuple):
 class BlockChain(NamedTuple):
     """The data of a group: the state, the constants, and work arrays of a step.
 
-    state (rows, lanes); z : normals of a sample, those of the blocks, of the label, and of the lengths; `block_stream`
-    draws a length; push, norm (p, lanes) : √λ_b c, and norms of rows; square (lanes,).
+    state (rows, lanes), a (p, lanes) : the whole state, and its last rows.
+    z (draws, lanes) : normals of a sample: those of the blocks, of the label, and of the lengths.
+    block_stream : draws the length of a block.
+    push, norm (p, lanes) : √λ_b c, and norms of rows.
+    square (lanes,) : sums over blocks, such as Σ_b λ_b² |x_b|² d.
     """
 
     settings: Any
@@ -85,30 +90,24 @@ class BlockChain(NamedTuple):
 
 @allocating
 def block_work(settings, state, constants):  # type: ignore[no-untyped-def]
-    """The data of a group, from its flat blocks of state and constants."""
-    p, k = settings.p, settings.k
-    lanes = state.shape[0] // (settings.rows[-1] + p)
-    fixed, rows, wide = constants_of(constants, k), np.empty((11, lanes)), np.empty((5, p, lanes))
-    whole = state.reshape((settings.rows[-1] + p, lanes))
-    z = np.empty((4 * ((settings.draws[-1] + settings.factored.size + 4) // 4), lanes))
-    a, network_rows = whole[settings.rows[-1] :], np.empty((2, lanes))
-    Q, M, P = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.zeros((k, k, lanes))
-    network = Network(Q, M, P, a, fixed.a_star, network_rows[0], network_rows[1], np.zeros(1, np.bool_))
-    length = Length(rows[0], rows[1], rows[2], rows[3], np.empty(lanes, np.bool_), np.empty((4, 1)))
+    """The arrays of a group: views of its flat blocks of state and constants, and work arrays."""
+    p, k, size = settings.p, settings.k, settings.rows[-1]
+    lanes = state.shape[0] // (size + p)
+    fixed, rows = constants_of(constants, k), state.reshape((size + p, lanes))
     work = BlockChain(
         settings,
-        whole,
-        a,
+        rows,
+        rows[size:],
         fixed,
-        z,
-        length,
+        np.empty((4 * ((settings.draws[-1] + settings.factored.size + 4) // 4), lanes)),
+        empty_length(lanes),
         empty_stream(lanes),
-        Fields(wide[0], np.empty((k, lanes)), wide[1], wide[2], rows[4], fixed.numbers.deviation, rows[9]),
-        Rotations(rows[5], rows[6], rows[7], rows[8]),
-        wide[3],
-        wide[4],
-        rows[10],
-        network,
+        empty_fields(np.empty((p, lanes)), k, fixed.numbers.deviation),
+        empty_rotations(lanes),
+        np.empty((p, lanes)),
+        np.empty((p, lanes)),
+        np.empty(lanes),
+        empty_network(fixed, rows[size:]),
     )
     fill_teacher(work)
     return work
@@ -116,7 +115,7 @@ def block_work(settings, state, constants):  # type: ignore[no-untyped-def]
 
 @kernel
 def block_of(work, b):  # type: ignore[no-untyped-def]
-    """√λ_b (lanes,), the degrees of s_b² (lanes,), L*_b, A_b and B_b of a block; B_b has no rows without a factor."""
+    """The √λ_b and the degrees of s_b² (lanes,), L*_b, A_b and B_b of block b; B_b has no rows without a factor."""
     settings, state = work.settings, work.state
     p, k, r, at, lanes = settings.p, settings.k, settings.coordinates[b], settings.rows[b], state.shape[1]
     size = p if settings.factored[b] else 0
@@ -166,7 +165,7 @@ def block_network(work):  # type: ignore[no-untyped-def]
 
 @loops
 def add_fields(root, rows, z, is_lower, out):  # type: ignore[no-untyped-def]
-    """Add √λ_b times the products of rows (n, r), or of a lower triangle, with coordinates z (r,) to out (n, lanes)."""
+    """Add √λ_b times products of rows (n, r, lanes), or of a lower triangle, with z (r, lanes) to out (n, lanes)."""
     n, r, lanes = rows.shape
     for i in range(n):
         for s in range(min(r, i + 1) if is_lower else r):
@@ -176,7 +175,7 @@ def add_fields(root, rows, z, is_lower, out):  # type: ignore[no-untyped-def]
 
 @loops
 def draw_outside(stream, work, b, degrees):  # type: ignore[no-untyped-def]
-    """Fill s_b, from the stream of the block and its normal."""
+    """Fill s_b of block b, ~ χ(degrees), from the stream of the block and its normal."""
     length, block_stream = work.length, work.block_stream
     for lane in range(degrees.shape[0]):
         block_stream.key[lane] = stream.key[lane] + np.uint64(b) * OTHER_KEY
@@ -188,7 +187,7 @@ def draw_outside(stream, work, b, degrees):  # type: ignore[no-untyped-def]
 
 @loops
 def move_block(stream, work, b):  # type: ignore[no-untyped-def]
-    """Add √λ_b c times a sample to the rows of a block, and λ_b² times its squared length to `square`."""
+    """Add √λ_b c times a sample to the rows of block b, and λ_b² times its squared length to `square`."""
     settings, c, push, z, square = work.settings, work.fields.c, work.push, work.z, work.square
     root, degrees, _, A, B = block_of(work, b)
     p, r, lanes = A.shape
@@ -211,7 +210,7 @@ def move_block(stream, work, b):  # type: ignore[no-untyped-def]
 
 @loops
 def fill_norms(work, weighted):  # type: ignore[no-untyped-def]
-    """Fill the squared norms of the students' rows, over d; or, `weighted`, the variances of their fields."""
+    """Fill `norm` with the squared norms of the student's rows over d or, `weighted`, the variances of their fields."""
     norm, square = work.norm, work.square
     norm[:] = 0.0
     for b in range(work.settings.factored.size):
@@ -227,7 +226,7 @@ def fill_norms(work, weighted):  # type: ignore[no-untyped-def]
 
 @loops
 def multiply_rows(work):  # type: ignore[no-untyped-def]
-    """Multiply the students' rows by the factors in `norm`."""
+    """Multiply the students' rows, in all blocks, by the factors in `norm`."""
     for b in range(work.settings.factored.size):
         _, _, _, A, B = block_of(work, b)
         for i in range(A.shape[0]):
@@ -240,7 +239,7 @@ def multiply_rows(work):  # type: ignore[no-untyped-def]
 
 @loops
 def decay_blocks(settings, work):  # type: ignore[no-untyped-def]
-    """Multiply A_b and B_b by 1 − λ T."""
+    """Multiply A_b and B_b of all blocks by 1 − λ T, with the decay λ."""
     numbers = work.constants.numbers
     for i in range(settings.p):
         for lane in range(work.norm.shape[1]):
@@ -280,7 +279,10 @@ def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def block_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """A step of all blocks: A_b += √λ_b c u*_bᵀ, B_b a factor, a += ε T [σ(λ) E − λ_a a]; project. Rows decay first."""
+    """Take a step of all blocks: A_b += √λ_b c u*_bᵀ, B_b a factor, a += ε T [σ(λ) E − λ_a a]; project.
+
+    Rows decay first.
+    """
     p, a, numbers, z = settings.p, work.a, work.constants.numbers, work.z
     lam, lam_star, _, c, E, deviation, _ = work.fields
     lanes, label = E.shape[0], settings.draws[-1]

@@ -14,8 +14,9 @@ import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.batch_sums import absorb, begin_batches
-from sweeplib.networks.kernels.chain import Chain, Length, chain_work, displace, draw_length, lengths_of_S, needs_slack
+from sweeplib.networks.kernels.chain import Chain, chain_work, displace, needs_slack
 from sweeplib.networks.kernels.lanes import Network, Stream, allocating, draw_normals, empty_stream, kernel, loops
+from sweeplib.networks.kernels.lengths import Length, draw_length, lengths_of_S
 from sweeplib.networks.kernels.local_fields import teacher_fields
 
 
@@ -44,19 +45,19 @@ class Reuse(NamedTuple):
 
 @allocating
 def reuse_work(settings, state, constants):  # type: ignore[no-untyped-def]
-    """The data of a group, from its flat blocks of state and constants."""
+    """The arrays of a group: views of its flat blocks of state and constants, and work arrays."""
     p, n_b = settings.p, settings.batch_size
     chain = chain_work(settings, state, constants)
     lanes, width = chain.B.shape[2], settings.k + p + n_b
-    of_S, of_V = lengths_of_S(chain.length, n_b), np.empty((2, p, width, lanes))
-    x, layer, label = np.empty((n_b, 4 * ((width + 4) // 4), lanes)), np.empty((p, lanes)), np.empty((n_b, lanes))
-    stream = empty_stream(lanes)
-    return Reuse(chain, of_V[0], of_V[1], layer, stream, x, label, of_S[0], of_S[1], of_S[2], chain.network)
+    V, moves, layer = np.empty((p, width, lanes)), np.empty((p, width, lanes)), np.empty((p, lanes))
+    x, label = np.empty((n_b, 4 * ((width + 4) // 4), lanes)), np.empty((n_b, lanes))
+    degrees, scales, widths = lengths_of_S(chain.length, n_b)
+    return Reuse(chain, V, moves, layer, empty_stream(lanes), x, label, degrees, scales, widths, chain.network)
 
 
 @loops
 def draw_batch(settings, functions, stream, work):  # type: ignore[no-untyped-def]
-    """Fill the samples and their labels."""
+    """Fill the samples of a batch, in the frame of the weights, and their labels."""
     first, n_b = settings.k + settings.p, settings.batch_size
     chain, samples, label, degrees = work.chain, work.stream, work.label, work.degrees
     length, lam_star = chain.length, chain.fields.lam_star
@@ -71,6 +72,7 @@ def draw_batch(settings, functions, stream, work):  # type: ignore[no-untyped-de
             x[first + s, lane] = length.s[lane]
         for j in range(s):
             for lane in range(lanes):
+                # columns of S from m on are zero
                 x[first + j, lane] *= 1.0 if degrees[j, lane] > 0.0 else 0.0
         teacher_fields(chain.constants.L_star, x, lam_star)
         functions.labels(lam_star, chain.constants.a_star, label[s])
@@ -81,7 +83,7 @@ def draw_batch(settings, functions, stream, work):  # type: ignore[no-untyped-de
 
 @kernel
 def begin_round(A, B, V):  # type: ignore[no-untyped-def]
-    """Set V = [A, B, 0]."""
+    """Set V (p, D, lanes) to [A, B, 0]."""
     p, k, lanes = A.shape
     V[:] = 0.0
     for i in range(p):
@@ -95,7 +97,7 @@ def begin_round(A, B, V):  # type: ignore[no-untyped-def]
 
 @loops
 def use_batch(settings, functions, work, broken):  # type: ignore[no-untyped-def]
-    """A step of SGD in the frame: V ← (1 − λ T) V + (T/n_b) Σ c xᵀ, a += ε T [Σ σ(λ) E/n_b − λ_a a]; project."""
+    """Take a step of SGD in the frame: V ← (1 − λ T) V + (T/n_b) Σ c xᵀ, a += ε T [Σ σ(λ) E/n_b − λ_a a]; project."""
     chain, V, moves, layer = work.chain, work.V, work.moves, work.layer
     a, numbers, norm = chain.a, chain.constants.numbers, chain.rotations.tail
     lam, _, value, c, E, _, _ = chain.fields
@@ -161,7 +163,7 @@ def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def finish_round(V, A, B, column, cosine, sine):  # type: ignore[no-untyped-def]
-    """Set A to the first k columns of V, and B to a lower triangular factor of the others."""
+    """Set A to the first k columns of V, and B to a lower triangular factor of the others; the rest are work arrays."""
     p, k, lanes = A.shape
     B[:] = 0.0
     for j in range(V.shape[1]):
@@ -177,7 +179,7 @@ def finish_round(V, A, B, column, cosine, sine):  # type: ignore[no-untyped-def]
 
 @kernel
 def reuse_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """A round: r steps with one batch."""
+    """Take a round: r steps of SGD with one batch."""
     chain = work.chain
     draw_batch(settings, functions, stream, work)
     begin_round(chain.A, chain.B, work.V)

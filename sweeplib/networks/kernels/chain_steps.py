@@ -1,11 +1,14 @@
-"""What the rule of the steps makes of a step of the overlap chain."""
+"""What the rule of the steps makes of a step of the overlap chain.
+
+c_i x is what a step adds to row i of the weights, by a sample x; c (p, lanes) is `work.fields.c`.
+"""
 
 from sweeplib.networks.kernels.lanes import kernel
 
 
 @kernel
 def fill_squared_length(z, outside, count, square):  # type: ignore[no-untyped-def]
-    """Fill d ‖x‖² of a sample of so many coordinates z and the length `outside`."""
+    """Fill `square` (lanes,) with d ‖x‖² of a sample of `count` coordinates z and the length `outside`."""
     for lane in range(square.shape[0]):
         square[lane] = outside[lane] * outside[lane]
     for row in range(count):
@@ -15,8 +18,10 @@ def fill_squared_length(z, outside, count, square):  # type: ignore[no-untyped-d
 
 @kernel
 def rescale(settings, rule, work):  # type: ignore[no-untyped-def]
-    """Multiply c by the factors of gradients with ‖g‖² = ‖x‖² Σ c_i²/T²."""
-    c, numbers, square, total = work.fields.c, work.constants.numbers, work.rotations.cosine, work.rotations.sine
+    """Multiply c by the rule's factor of a gradient, which has ‖g‖² = ‖x‖² Σ c_i²/T²."""
+    c, numbers = work.fields.c, work.constants.numbers
+    # the rotations of the step come later: until then their arrays are free
+    square, total = work.rotations.cosine, work.rotations.sine
     p, lanes = c.shape
     fill_squared_length(work.z, work.length.s, settings.rows + settings.k, square)
     total[:] = 0.0
@@ -26,6 +31,7 @@ def rescale(settings, rule, work):  # type: ignore[no-untyped-def]
     for lane in range(lanes):
         T = numbers.T[lane]
         square[lane] *= total[lane] / (numbers.d[lane] * T * T) if T > 0.0 else 0.0
+    # in: squared norms of gradients; out: their factors
     rule.factor(rule.numbers, numbers.T, square, work.memory)
     for i in range(p):
         for lane in range(lanes):
@@ -36,7 +42,7 @@ def rescale(settings, rule, work):  # type: ignore[no-untyped-def]
 def move_by_velocities(work, momentum):  # type: ignore[no-untyped-def]
     """Multiply the velocities by β, add them to the weights, and repeat c for both: v ← β v, w ← w + v.
 
-    No bound of the change of f is known.
+    Rows of velocities are the first p of A and B. No bound of the change of f is known, so that the slack is zero.
     """
     A, B, push, (p, lanes) = work.A, work.B, work.push, work.fields.c.shape
     for i in range(p):
@@ -55,7 +61,7 @@ def move_by_velocities(work, momentum):  # type: ignore[no-untyped-def]
 
 @kernel
 def turn_along_sphere(work):  # type: ignore[no-untyped-def]
-    """Multiply row i by 1 − c_i λ_i: with c_i x added, it moves by the part of c_i x orthogonal to w_i."""
+    """Multiply row i of A and B by 1 − c_i λ_i: with c_i x added, it moves by the part of c_i x orthogonal to w_i."""
     A, B, lam, c = work.A, work.B, work.fields.lam, work.fields.c
     p, k, lanes = A.shape
     for i in range(p):

@@ -6,10 +6,12 @@ T_w adds √(2 T_w T) ξ_i, ξ_i ~ N(0, I_d), to each row of the weights. All ha
 """
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sweeplib.networks.kernels.lanes import draw_normals, kernel, loops
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.kernels.lanes import allocating, draw_normals, kernel, loops
 from sweeplib.networks.kernels.local_fields import student_fields
 from sweeplib.networks.numerics.random import fill_normals, random_words, uniform
 
@@ -18,9 +20,30 @@ OF_WEIGHTS = np.uint64(0x8CB92BA72F3D8DD7)
 """What the keys of these streams have beyond that of the samples."""
 
 
+class Disturbed(NamedTuple):
+    """Work arrays of dropout and noise of inputs, without rows if there is none.
+
+    masks, layer (p, lanes) : b_i/π of the step, and the a_i without them.
+    xi (k or more, lanes), key (lanes,) : ξ*, and the keys of its streams.
+    """
+
+    masks: Array
+    layer: Array
+    xi: Array
+    key: Any
+
+
+@allocating
+def disturbed_work(settings, lanes):  # type: ignore[no-untyped-def]
+    """Work arrays of dropout and noise of inputs."""
+    masks = np.empty((2, settings.p if settings.drops else 0, lanes))
+    xi = np.empty((4 * ((settings.k + 3) // 4) if settings.has_input_noise else 0, lanes))
+    return Disturbed(masks[0], masks[1], xi, np.empty(lanes, np.uint64))
+
+
 @kernel
 def fill_masks(keep, step, seed, key, masks):  # type: ignore[no-untyped-def]
-    """Fill b_i/π (p,) of a sample."""
+    """Fill `masks` (p,) with b_i/π of a step, with the probability π `keep`."""
     for first in range(0, masks.shape[0], 4):
         words = random_words(np.uint64(first // 4), step, seed, key + OF_MASKS)
         for i in range(first, min(first + 4, masks.shape[0])):
@@ -29,7 +52,7 @@ def fill_masks(keep, step, seed, key, masks):  # type: ignore[no-untyped-def]
 
 @kernel
 def drop_units(stream, work):  # type: ignore[no-untyped-def]
-    """Multiply a_i by b_i/π in a step of the chain."""
+    """Multiply a_i by b_i/π for a step of the chain, and keep a beside."""
     a, masks, layer, keep = work.a, work.disturbed.masks, work.disturbed.layer, work.constants.numbers.keep_probability
     p, lanes = masks.shape
     for lane in range(lanes):
@@ -53,8 +76,9 @@ def take_units_back(work):  # type: ignore[no-untyped-def]
 
 @loops
 def disturb_fields(stream, k, work):  # type: ignore[no-untyped-def]
-    """Fill λ of inputs √d (x + √ϱ ξ), of the coordinates u* + √ϱ ξ*, √(1+ϱ) w and √(1+ϱ) s in place of u*, w, s.
+    """Fill λ of the inputs √d (x + √ϱ ξ), and change the coordinates z and the length s of the sample to theirs.
 
+    Those are u* + √ϱ ξ*, √(1+ϱ) w and √(1+ϱ) s in place of u*, w, s: w and s of x and of ξ add up in law.
     This is not compiled into steps, which plain ones take 3 % longer with.
     """
     key, xi, noise = work.disturbed.key, work.disturbed.xi, work.constants.numbers.input_noise
@@ -74,7 +98,7 @@ def disturb_fields(stream, k, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def disturb_input(noise, step, seed, key, xi, x):  # type: ignore[no-untyped-def]
-    """Add √ϱ ξ to an input √d x (d,); `xi` is a work array."""
+    """Add √ϱ ξ to an input √d x (d,), with the variance ϱ `noise`; `xi` (d or more,) is a work array."""
     fill_normals(key + OF_INPUTS, seed, step, xi)
     for j in range(x.shape[0]):
         x[j] += math.sqrt(noise) * xi[j]

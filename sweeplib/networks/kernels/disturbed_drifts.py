@@ -25,7 +25,10 @@ from sweeplib.networks.numerics.compiled import OneSignature, inlined, pointer
 def disturbed_drifts(
     needed: Expectations, system: System, keep: float, noise: float, *, with_variance: bool = True
 ) -> Drifts:
-    """The drifts of one system with dropout and noise of inputs, by the rule for those without."""
+    """The drifts of one system with dropout and noise of inputs, by the rule `needed.drifts` for those without.
+
+    keep, noise : the probability π, and the variance ϱ.
+    """
     out = empty_drifts(*system.M.shape)
     rules = disturbed_address(is_called=True), drifts_address(needed.drifts)
     _calls()(*rules, float(keep), float(noise), with_variance, owned(system._replace(pair=needed.pair)), out)
@@ -55,9 +58,10 @@ def undisturbed(rule: Any, keep: float, noise: float, with_variance: bool, syste
 
 @inlined
 def with_noisy_inputs(rule, noise, system, a, out):  # type: ignore[no-untyped-def]
-    """The drifts at another second layer, by the rule at a doubled teacher: fields of x, then of the student's inputs.
+    """Fill `out` with the drifts at the second layer a (p,), by the rule at a doubled teacher.
 
-    Of these a* is zero; the rule takes f* = (1/2k) Σ 2a*_r σ*(λ*_r).
+    Its rows are those of fields of x, then those of fields of the student's inputs. Of these a* is zero; the rule takes
+    f* = (1/2k) Σ 2a*_r σ*(λ*_r).
     """
     Q, M, P, _, a_star, Delta, stretch, pair, others = system
     if noise == 0.0:
@@ -82,7 +86,7 @@ def with_noisy_inputs(rule, noise, system, a, out):  # type: ignore[no-untyped-d
 
 
 def disturbed(rule: Any, keep: float, noise: float, with_variance: bool, system: System, out: Drifts) -> None:
-    """The drifts by the address of a rule; Ψ^Var is that of dropout only `with_variance`.
+    """Fill `out` with the drifts by the address of a rule; Ψ^Var is that of dropout only `with_variance`.
 
     Along D_l, W is known at 1, 2 and −1: with dropout the rule is called 1 + 2p + p(p − 1)/2 times.
     """
@@ -122,10 +126,14 @@ def disturbed(rule: Any, keep: float, noise: float, with_variance: bool, system:
 
 @inlined
 def add_change(l, r, at_one, at_two, at_minus_one, change):  # type: ignore[no-untyped-def]  # noqa: E741
-    """Add what W changes by with D_l: to the mean over it, of pairs without l, or to D_l = 1/π = 1 + r, of (l, l)."""
+    """Add what W changes by with D_l: to the mean over it, of pairs without l, or to D_l = 1/π = 1 + r, of (l, l).
+
+    at_one, at_two, at_minus_one (p, p) : Ψ^Var at D_l = 1, 2 and −1, the first of which is W too.
+    """
     for i in range(len(change)):
         for j in range(i + 1):
             count = (1 if i == l else 0) + (1 if j == l else 0)
+            # W from Ψ^Var: without the factor D_l of each index that is l
             up, down = at_two[i, j] * 0.5**count, at_minus_one[i, j] * (-1.0) ** count
             # W(1 + h) = W(1) + s h + b h² is known at h = 1 and h = −2: this is b
             bend = (up - at_one[i, j] - 0.5 * (at_one[i, j] - down)) / 3.0

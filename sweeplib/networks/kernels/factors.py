@@ -15,8 +15,9 @@ ROUNDING = 1e-12
 
 @kernel
 def factorise(Q, M, L_star, A, B, indefinite):  # type: ignore[no-untyped-def]
-    """Fill A = M L*^{-T} and the lower B with B Bᵀ = Q − A Aᵀ; return whether an Ω is indefinite.
+    """Fill A = M L*^{-T} and the lower triangular B with B Bᵀ = Q − A Aᵀ; return whether an Ω is indefinite.
 
+    Q (p, p, lanes), M (p, k, lanes), L_star (k, k, lanes) : overlaps, and the lower triangular factor of P.
     Pivots below zero are set to zero; for singular Ω, columns without length are zero. `indefinite` (lanes,) marks the
     lanes in which a pivot is negative beyond rounding.
     """
@@ -59,6 +60,7 @@ def factorise(Q, M, L_star, A, B, indefinite):  # type: ignore[no-untyped-def]
 def reflect(Q, M, A, lane, spherical):  # type: ignore[no-untyped-def]
     """Make Ω ≥ 0 in a lane at the same M, by changing the sign of negative eigenvalues of Q − A Aᵀ.
 
+    Q (p, p, lanes), M (p, k, lanes) change; A (p, k, lanes) is M L*^{-T}.
     Eigenvalues set to zero would stay zero if the noise vanishes with them, a state that SGD does not reach.
     """
     p, k, _ = M.shape

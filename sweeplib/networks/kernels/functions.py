@@ -19,7 +19,7 @@ from sweeplib.networks.problem import target as target_of
 
 
 def no_lane_drifts(filled: int, system: System, out: Drifts) -> None:
-    """Do nothing, in place of the drifts of many systems."""
+    """Do nothing, in place of the drifts of many systems, in kernels that need none."""
 
 
 NO_DRIFTS = no_lane_drifts, no_drifts
@@ -36,10 +36,12 @@ def functions(
     drifts: tuple[Callable[..., None], ...] = NO_DRIFTS,
     level: Callable[..., None] | None = None,
 ) -> Functions:
-    """The addresses of the functions of a student's activation, of a target with the teacher's, of a loss and of steps.
+    """The addresses of the functions that a kernel calls.
 
-    `drifts` are rules for many systems and for one, as `Expectations.of_many` returns them; `level` is in place of the
-    risk, whose bound by the change of f it does not have.
+    student, teacher : names of the activations; target : the name of what the teacher makes of its own.
+    criterion, rule : the loss with its numbers, and the rule of the steps.
+    drifts : rules for the drifts of many systems and of one, as `Expectations.of_many` returns them.
+    level : what exits are on in place of the risk; it has no bound by the change of f.
     """
     form = activation(student)
     needed = target_of(target).expectations(student, teacher)

@@ -16,12 +16,12 @@ _LABELS = types.void(_FIELDS, _FIELDS, types.Array(types.float64, 1, "C"))
 
 
 def labels_address(target: str, teacher: str) -> Any:
-    """The address of a target's function (λ* (k, n), a* (k, n), out (n,)) for teachers with this activation."""
+    """The address of a target's function (λ* (k, n), a* (k, n), out (n,)), which fills `out` with f* of n samples."""
     return pointer(target_of(target).labels(teacher), _LABELS)
 
 
 def labels(target: str, teacher: str, lam_star: Array, a_star: Array) -> Array:
-    """The labels f* (n,) of the fields λ* (k, n) and one second layer a* (k,)."""
+    """The labels f* (n,) of n samples with the fields λ* (k, n), for one second layer a* (k,) of the teacher."""
     out = np.empty(lam_star.shape[1])
     layers = np.repeat(a_star[:, None], len(out), axis=1)
     call_by_address(labels_address(target, teacher), np.ascontiguousarray(lam_star), layers, out)
@@ -33,7 +33,12 @@ _INPUTS = types.float64(_NUMBERS, types.uint64, types.uint64, types.uint64, _NUM
 
 
 def inputs_address(data: str) -> Any:
-    """The address of a law's function (numbers, key, seed, number, x (d,)), which returns a part of the label."""
+    """The address of a data law's function (numbers, key, seed, number, x (d,)), called once a sample.
+
+    It replaces the N(0, 1) numbers x by the input times √d of sample `number`, and returns the part of the label that
+    comes with this input. `numbers` are the law's parameters, and `key` names a stream of random numbers of its own.
+    """
     law = DATA[data].inputs
+    # only a law that draws more than the normals of x is compiled with a generator
     draws = {"random_words": random_words} if "random_words" in law.__code__.co_names else {}
     return pointer(law, _INPUTS, **draws)

@@ -53,12 +53,14 @@ allocating = numba.njit(**_OPTIONS, **FOR_KERNELS)
 
 
 class Functions(NamedTuple):
-    """Addresses of the functions of a pair of activations and a target.
+    """Addresses of the functions of a student's activation, a target, a loss and a rule of steps, with their arguments.
 
-    They are σ and σ' (x, out), f* (λ*, a*, out), the risk, the drifts of many systems and those of one. `pair` is the
-    argument of both of the activations' functions, and `lipschitz` a bound of |σ'|, or inf. Unless the loss `is_plain`,
-    its `force` (numbers, E, y) replaces displacements; `numbers` are the values of its parameters. `rule` is that of
-    the steps.
+    value, slope : σ and σ' (x (n,), out (n,)). labels : f* (λ* (k, n), a* (k, n), out (n,)).
+    risk, drifts, one_drifts : the risks and drifts of many systems, the drifts of one; `pair` is their argument.
+    lipschitz : a bound of |σ'|, or inf.
+    force, numbers : (numbers, E, y) replaces displacements by forces of a loss with these parameters, unless it
+        `is_plain`, the square loss.
+    rule : that of the steps.
     """
 
     value: Any
@@ -76,7 +78,7 @@ class Functions(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """The constants of replicas (last axis): L* (k, k), a* (k,), and the numbers, views of one flat block."""
+    """The constants of replicas (last axis): L* (k, k), a* (k,) and `Numbers`, all views of one flat `block`."""
 
     L_star: Array
     a_star: Array
@@ -87,7 +89,7 @@ class Constants(NamedTuple):
 class Progress(NamedTuple):
     """The progress of n replicas.
 
-    taken (n,) : steps taken.
+    steps (n,) : steps taken.
     until (n,) : steps to take in total.
     targets (n, thresholds) : targets of the risk.
     exits (n, thresholds) : steps of the exits, negative before.
@@ -105,7 +107,7 @@ class Progress(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """Key, seed and next step (lanes,) of each lane's random numbers."""
+    """The names of each lane's random numbers: key, seed and number of the next step or sample (lanes,)."""
 
     key: NDArray[np.uint64]
     seed: NDArray[np.uint64]
@@ -113,7 +115,7 @@ class Stream(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A group: replicas `order[first:]`, one per lane, the flags `broken` (lanes,) and the targets (lanes,)."""
+    """A group: replicas `order[first:]`, one per lane, the flags `broken` and the next targets of the risk (lanes,)."""
 
     order: NDArray[np.intp]
     first: int
@@ -141,7 +143,7 @@ class Network(NamedTuple):
 
 @numba.njit(_nrt=False, error_model="numpy", fastmath={"contract", "reassoc"}, **OPTIMISED_APART)
 def inner_product(x, y):  # type: ignore[no-untyped-def]
-    """Σ_l x_l y_l over lanes, in any order."""
+    """The sum Σ_l x_l y_l over lanes, in any order."""
     total = 0.0
     for lane in range(x.shape[0]):
         total += x[lane] * y[lane]
@@ -150,7 +152,7 @@ def inner_product(x, y):  # type: ignore[no-untyped-def]
 
 @allocating
 def constants_of(block, k):  # type: ignore[no-untyped-def]
-    """The constants in a flat block of k (k + 1) rows and one for each number."""
+    """The constants of a group in a flat block of k (k + 1) rows and one for each of the `Numbers`."""
     width = block.shape[0] // (k * (k + 1) + COUNT)
     at = k * (k + 1) * width
     return Constants(
@@ -163,7 +165,7 @@ def constants_of(block, k):  # type: ignore[no-untyped-def]
 
 @kernel
 def group_width(count):  # type: ignore[no-untyped-def]
-    """The lanes of the next group of replicas, with so many left."""
+    """The number of lanes of the next group, of `count` replicas that are left: whole vectors, up to MOST_LANES."""
     return min(MOST_LANES, FEWEST_LANES * ((count + FEWEST_LANES - 1) // FEWEST_LANES))
 
 
@@ -178,7 +180,7 @@ def gather(source, order, first, lanes):  # type: ignore[no-untyped-def]
 
 @kernel
 def scatter(lanes, order, first, target):  # type: ignore[no-untyped-def]
-    """Copy the lanes back to their columns."""
+    """Copy lanes (rows, width) back to the columns order[first], order[first + 1], ... of target (rows, n)."""
     filled = min(lanes.shape[1], order.shape[0] - first)
     for row in range(target.shape[0]):
         for lane in range(filled):
@@ -187,8 +189,9 @@ def scatter(lanes, order, first, target):  # type: ignore[no-untyped-def]
 
 @loops
 def draw_normals(step, seed, key, z):  # type: ignore[no-untyped-def]
-    """Fill z (a multiple of 4, lanes) with the normals of each lane's step."""
+    """Fill z (a multiple of 4, lanes) with N(0, 1) numbers of each lane's step; all arguments but z are (lanes,)."""
     rows, lanes = z.shape
+    # random bits come first, in place of the numbers that `make_fours` makes of them
     bits = z.view(np.uint64)
     for row in range(0, rows - 4, 8):
         b0, b1, b2, b3 = bits[row], bits[row + 1], bits[row + 2], bits[row + 3]
@@ -209,7 +212,7 @@ def draw_normals(step, seed, key, z):  # type: ignore[no-untyped-def]
 
 @kernel
 def add_mean(factor, weights, values, out):  # type: ignore[no-untyped-def]
-    """Add factor · Σ_i weights_i values_i, a sum over rows, to out."""
+    """Add factor · Σ_i weights_i values_i to out (lanes,), a sum over rows of both (rows, lanes)."""
     rows, lanes = values.shape
     for i in range(rows):
         for lane in range(lanes):
@@ -218,7 +221,7 @@ def add_mean(factor, weights, values, out):  # type: ignore[no-untyped-def]
 
 @kernel
 def fill_teacher_overlaps(L_star, P):  # type: ignore[no-untyped-def]
-    """Fill P = L* L*ᵀ."""
+    """Fill P (k, k, lanes) with L* L*ᵀ, for a lower triangular L* (k, k, lanes)."""
     k, _, lanes = P.shape
     for r in range(k):
         for s in range(k):
@@ -231,13 +234,13 @@ def fill_teacher_overlaps(L_star, P):  # type: ignore[no-untyped-def]
 
 @allocating
 def empty_stream(lanes):  # type: ignore[no-untyped-def]
-    """Room for keys, seeds and numbers of steps or samples."""
+    """A `Stream` that has to be filled."""
     return Stream(np.empty(lanes, np.uint64), np.empty(lanes, np.uint64), np.empty(lanes, np.uint64))
 
 
 @allocating
 def begin(order, first, progress, lanes):  # type: ignore[no-untyped-def]
-    """The streams of the next group at the current steps of its lanes."""
+    """The stream of the next group, whose replicas are `order[first:]`, at the current step of each lane."""
     last, stream = order.shape[0] - 1, empty_stream(lanes)
     for lane in range(lanes):
         replica = order[min(first + lane, last)]
@@ -248,7 +251,7 @@ def begin(order, first, progress, lanes):  # type: ignore[no-untyped-def]
 
 @kernel
 def steps_to_take(order, first, progress, most):  # type: ignore[no-untyped-def]
-    """The number of steps that all lanes of the next group can take."""
+    """The number of steps, `most` or less, that all lanes of the next group can take before one is at its end."""
     for replica in order[first : first + MOST_LANES]:
         most = min(most, progress.until[replica] - progress.steps[replica])
     return most
@@ -291,7 +294,7 @@ def note_divergences(order, first, broken, step, failed):  # type: ignore[no-unt
 
 @kernel
 def any_of(flags):  # type: ignore[no-untyped-def]
-    """Whether one of the flags is set."""
+    """Whether one of the flags (lanes,) is set."""
     some = False
     for lane in range(flags.shape[0]):
         # all flags, without a `break`: then the loop is one of vector instructions
@@ -311,7 +314,7 @@ def filled_lanes(broken):  # type: ignore[no-untyped-def]
 
 @kernel
 def may_exit(slack):  # type: ignore[no-untyped-def]
-    """Whether the risk of some lane may have reached its target."""
+    """Whether the risk of some lane may have reached its target: its slack (lanes,) is used up."""
     some = False
     for lane in range(slack.shape[0]):
         some |= slack[lane] <= 0.0
@@ -320,7 +323,7 @@ def may_exit(slack):  # type: ignore[no-untyped-def]
 
 @kernel
 def fill_slack(risk, target, slack):  # type: ignore[no-untyped-def]
-    """Fill √(2 risk) − √(2 target): by the triangle inequality, f moves at least so far to the target."""
+    """Fill √(2 risk) − √(2 target): by the triangle inequality, f moves so far to the target. All are (lanes,)."""
     for lane in range(slack.shape[0]):
         goal = math.sqrt(2.0 * max(target[lane], 0.0)) if target[lane] > -np.inf else -np.inf
         slack[lane] = (1.0 - ROUNDING) * (math.sqrt(2.0 * max(risk[lane], 0.0)) - goal) - ROUNDING
@@ -334,7 +337,7 @@ work_space = prepare = take_step = fill_network = steps = _unbound
 
 
 def take_steps(count, settings, functions, rates, clock, stream, work, group):  # type: ignore[no-untyped-def]
-    """Take `count` steps with all lanes of a group, and record exits and divergences."""
+    """Take `count` steps with all lanes of a group, and record exits and divergences; `work` is its dynamics'."""
     network, broken, target, progress = work.network, group.broken, group.target, group.progress
     order, first = group.order, group.first
     network.waiting[0] = next_targets(order, first, progress, target)

@@ -1,11 +1,15 @@
-"""The local fields of samples in vector lanes."""
+"""The local fields of samples in vector lanes: the last axis of all arrays is the lane.
+
+z (k + rows, lanes) are the N(0, 1) coordinates of a sample: u* along the teacher, then w along the weights beyond it.
+With momentum A (rows, k) and B (rows, rows) have the rows of velocities first; those of the weights are the last p.
+"""
 
 from sweeplib.networks.kernels.lanes import kernel
 
 
 @kernel
 def teacher_fields(L_star, z, lam_star):  # type: ignore[no-untyped-def]
-    """Fill λ* = L* u*, with u* the first k rows of z."""
+    """Fill λ* (k, lanes) with L* u*, for the lower triangular L* (k, k, lanes) and u*, the first k rows of z."""
     k, lanes = lam_star.shape
     for r in range(k):
         for lane in range(lanes):
@@ -17,14 +21,14 @@ def teacher_fields(L_star, z, lam_star):  # type: ignore[no-untyped-def]
 
 @kernel
 def fields(A, B, L_star, z, lam, lam_star):  # type: ignore[no-untyped-def]
-    """Fill λ* = L* u* and λ = A u* + B w for the last rows of A and B, with (u*, w) the first rows of z."""
+    """Fill λ* (k, lanes) with L* u*, and λ (p, lanes) with A u* + B w for the last p rows of A and B."""
     teacher_fields(L_star, z, lam_star)
     student_fields(A, B, z, lam)
 
 
 @kernel
 def student_fields(A, B, z, lam):  # type: ignore[no-untyped-def]
-    """Fill λ = A u* + B w."""
+    """Fill λ (p, lanes) with A u* + B w for the last p rows of A and B, with B lower triangular."""
     p, k, lanes = lam.shape[0], A.shape[1], A.shape[2]
     first = A.shape[0] - p
     for i in range(p):
@@ -40,7 +44,7 @@ def student_fields(A, B, z, lam):  # type: ignore[no-untyped-def]
 
 @kernel
 def fields_of_replica(A, B, replica, L_star, z, lam, lam_star):  # type: ignore[no-untyped-def]
-    """Fill λ* and λ of samples of one replica, for the last rows of its A (rows, k) and B (rows, rows)."""
+    """Fill λ* and λ of samples in lanes, all of one replica: A (rows, k, n) and B (rows, rows, n) are those of n."""
     (p, lanes), (rows, k, _) = lam.shape, A.shape
     first = rows - p
     teacher_fields(L_star, z, lam_star)

@@ -54,7 +54,9 @@ def equations(
 ) -> Expectations:
     """The expectations `needed` of a student and a target, with the drifts by the force of a loss and a step.
 
+    criterion, step : the loss, and the rule of the steps, with their numbers.
     fields : their number p + k; the nodes of a finer rule are closer, and so are those of what is `needed`.
+    student, target, teacher : names of the activations, and of what the teacher makes of its own.
     closed : whether drifts are by the closed form of the loss, if it has one.
     """
     drifts = LOSSES[criterion.loss].drifts
@@ -66,6 +68,7 @@ def equations(
     spacing, numbers = SPACINGS[fields], np.array(step.numbers if rescales else criterion.numbers, float)
 
     def pair(finer: float) -> Pair:
+        """Return the pair of the level that is finer by this factor, with its spacing and the numbers of the loss."""
         level = needed
         for _ in FINER[: FINER.index(finer)]:
             level = level.finer or level
@@ -90,11 +93,16 @@ def _rescaled_means(step: str) -> Callable[..., Any]:
 
 
 def _of_plain_steps(numbers, size, f_star, f, Delta):  # type: ignore[no-untyped-def]
+    """E g, E g again, and E g² over the noise of the label; `size` is that of rescaled steps, and not used."""
     g, square, _ = means(numbers, f_star, f, Delta)
     return g, g, square
 
 
 def _of_rescaled_steps(numbers, size, f_star, f, Delta):  # type: ignore[no-untyped-def]
+    """E g, E h g and E h² g² over the noise of the label, for the square loss, whose force is g = y − f.
+
+    The gradient has the norm |g| `size`, and h g `size` is the force of the update's loss at a displacement g `size`.
+    """
     r = f_star - f
     if not size > 0.0:
         return r, 0.0, 0.0
@@ -107,13 +115,14 @@ def _of_rescaled_steps(numbers, size, f_star, f, Delta):  # type: ignore[no-unty
 
 @cache
 def _rule(means: Callable[..., Any], student: str, target: str, teacher: str) -> Callable[..., None]:
+    """The rule for drifts with means over labels as these, of a student, a target and a teacher by name."""
     form = activation(student)
     functions = {"value": in_loops(form.value), "slope": in_loops(form.derivative), "means": means}
     return bound(_drifts, **functions, labels=inlined(target_of(target).labels(teacher)), factor=inlined(_factor))
 
 
 def _factor(Q, M, P):  # type: ignore[no-untyped-def]
-    """A lower triangular factor of Ω, the teacher's fields first; fields without variance of their own have none."""
+    """The lower triangular factor (k + p, k + p) of Ω, teacher first; columns of fields without variance are zero."""
     p, k = M.shape
     L = np.zeros((k + p, k + p))
     for i in range(k + p):
@@ -173,6 +182,7 @@ def _drifts(system, out):  # type: ignore[no-untyped-def]
                     sigma[i], pull[i] = value(lam[i]), a[i] * slope(lam[i])
                     f += a[i] * sigma[i] / p
                     size += pull[i] * pull[i]
+                # E g, E h g and E h² g² of a step with the factor h
                 g, pulled, squared = means(pair.loss, math.sqrt(size), f_star[0], f, Delta)
                 weight = unit * math.exp(-0.5 * square)
                 for i in range(p):

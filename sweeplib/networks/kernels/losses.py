@@ -1,4 +1,4 @@
-"""The force of a loss by address, and its means over the noise of a label.
+"""The force g = −∂L/∂f of a loss by address, and its means over the noise of a label.
 
 Of labels that are signs, steps draw y = f* + √Δ z as always: the force takes sign(y) for y, and sign(y) − f for y − f.
 """
@@ -29,17 +29,22 @@ force = value = means = _unbound
 
 @cache
 def force_address(loss: str, signs: bool) -> Any:
-    """The address of a function (numbers (m,), E (n,), y (n,)) that replaces displacements E by forces."""
+    """The address of a function (numbers (m,), E (n,), y (n,)) that replaces displacements E = y − f by forces.
+
+    numbers : the values of the loss's parameters. signs : whether labels are the signs of y.
+    """
     template = _fill_force_of_signs if signs else _fill_force
     return pointer(template, types.void(_LINE, _LINE, _LINE), force=in_loops(LOSSES[loss].force))
 
 
 def _fill_force(numbers, E, y):  # type: ignore[no-untyped-def]
+    """Replace the displacements E (n,) by forces, for labels y (n,)."""
     for n in range(E.shape[0]):
         E[n] = force(numbers, E[n], y[n])
 
 
 def _fill_force_of_signs(numbers, E, y):  # type: ignore[no-untyped-def]
+    """Replace the displacements E = y − f (n,) by forces, for the labels sign(y)."""
     for n in range(E.shape[0]):
         # decisions: An output or a label of zero has either sign
         sign = 1.0 if y[n] > 0.0 else -1.0
@@ -48,7 +53,7 @@ def _fill_force_of_signs(numbers, E, y):  # type: ignore[no-untyped-def]
 
 @cache
 def means_of(loss: str, signs: bool) -> Callable[..., Any]:
-    """A compiled function (numbers (m,), f*, f, Δ) that returns E g, E g² and E L over the noise of a label."""
+    """A compiled function (numbers (m,), f*, f, Δ) that returns E g, E g² and E L over the noise √Δ z of the label."""
     law = LOSSES[loss]
     functions = {"force": inlined(law.force), "value": inlined(law.value)}
     if signs:
@@ -64,6 +69,7 @@ def _closed_means(numbers, f_star, f, Delta):  # type: ignore[no-untyped-def]
 
 
 def _means(numbers, f_star, f, Delta):  # type: ignore[no-untyped-def]
+    """E g, E g² and E L for a label f* + √Δ z; g and L themselves for Δ = 0."""
     if Delta > 0.0:
         return means(numbers, f_star, f, Delta)
     g = force(numbers, f_star - f, f_star)
@@ -71,6 +77,7 @@ def _means(numbers, f_star, f, Delta):  # type: ignore[no-untyped-def]
 
 
 def _means_by_nodes(numbers, f_star, f, Delta):  # type: ignore[no-untyped-def]
+    """Return E g, E g² and E L of the force g and the loss L for a label f* + √Δ z, as sums over equally spaced z."""
     first = second = loss = 0.0
     most = int(REACH / SPACING)
     for n in range(-most, most + 1):
@@ -84,6 +91,7 @@ def _means_by_nodes(numbers, f_star, f, Delta):  # type: ignore[no-untyped-def]
 
 
 def _means_of_signs(numbers, f_star, f, Delta):  # type: ignore[no-untyped-def]
+    """E g, E g² and E L for the label sign(f* + √Δ z), which is 1 with the probability `plus`."""
     if Delta > 0.0:
         plus = 0.5 * math.erfc(-f_star / math.sqrt(2.0 * Delta))
     else:

@@ -24,7 +24,7 @@ COUNT = len(Numbers._fields)
 
 
 def _of_rows() -> Any:
-    """A function that makes `Numbers` of the rows of an array: in compiled code a tuple must be written out."""
+    """A function that makes `Numbers` of the rows of an array (COUNT, n): compiled code needs a tuple in full."""
     rows = ", ".join(f"rows[{at}]" for at in range(COUNT))
     return eval(compile(f"lambda rows: Numbers({rows})", __file__, "eval"), globals())
 

@@ -33,12 +33,17 @@ ROUNDING = 1e-14
 class Systems(NamedTuple):
     """The constants of n systems.
 
-    They are: `Numbers` (n,), whose noise is the factor of Ψ^Var, γ/p in the Saad-Solla ODE; P (n, k, k); the second
-    layers a (n, p) at the start, and a* (n, k); the `pair` of the rules for drifts and risk, and their addresses; for
-    rules by quadrature the factors L* of P (n, k, k), otherwise none (0, k, k), and the address of `take_inside`;
-    whether anything depends on the time, the address of ξ, whether the label noise has a schedule, the address of χ,
-    and the last times (n,) at which these are needed; the factor of c in steps of the weights, and whether it is 1/√B;
-    whether there is dropout or noise of inputs, and the address of `disturbed`.
+    spherical, trained : whether students stay on the sphere, and whether the second layer is trained.
+    numbers : `Numbers` (n,), whose noise is the factor of Ψ^Var, γ/p in the Saad-Solla ODE.
+    P (n, k, k), a (n, p), a_star (n, k) : the teacher's overlaps, second layers at the start and of the teacher.
+    pair, drifts, risk : the argument of the rules for drifts and risk, and their addresses.
+    L_star : for rules by quadrature the factors L* of P (n, k, k), otherwise none (0, k, k).
+    inside : address of `take_inside`.
+    scheduled : whether anything depends on the time.
+    rates, anneals, noise : address of ξ; whether the label noise has a schedule; address of χ.
+    end (n,) : the last times at which these are needed.
+    factor, adapts : the factor of c in steps of the weights, and whether it is 1/√B instead.
+    is_disturbed, disturbed : whether there is dropout or noise of inputs, and the address of `disturbed`.
     """
 
     spherical: bool
@@ -75,7 +80,7 @@ class Work(NamedTuple):
 
 
 def work_space(p: int, k: int) -> Work:
-    """Work arrays for systems of this shape."""
+    """Empty work arrays for systems of p student units and k teacher units."""
     return Work(np.empty((p, p)), np.empty((p, k)), np.empty(p), empty_drifts(p, k), np.empty(1), np.empty((2, 1)))
 
 
@@ -150,7 +155,7 @@ def is_covariance(matrix: Array) -> bool:
 
 
 def unpack(state: Array, spherical: bool, trained: bool, Q: Array, M: Array, a: Array) -> None:
-    """Fill Q (p, p), M (p, k) and, if it is trained, a (p,) from the flat state."""
+    """Fill Q (p, p), M (p, k) and, if it is `trained`, a (p,) from the flat state (size,)."""
     p, k = M.shape
     first = 1 if spherical else 0
     at = 0
@@ -169,7 +174,7 @@ def unpack(state: Array, spherical: bool, trained: bool, Q: Array, M: Array, a: 
 
 
 def overlaps_of(states: Array, p: int, k: int, spherical: bool) -> tuple[Array, Array, Array]:
-    """Q (n, p, p) and M (n, p, k) of flat states (n, size), and what these have behind."""
+    """Q (n, p, p) and M (n, p, k) of flat states (n, size), and the columns behind them (n, others)."""
     rows, columns = np.triu_indices(p, 1 if spherical else 0)
     Q, end = np.ones((len(states), p, p)), len(rows) + p * k
     Q[:, rows, columns] = Q[:, columns, rows] = states[:, : len(rows)]
@@ -190,7 +195,7 @@ def pack(Q: Array, M: Array, a: Array, spherical: bool, trained: bool, last: Arr
 
 
 def chosen_systems(systems: Systems, order: NDArray[np.intp]) -> Systems:
-    """The systems with these numbers."""
+    """The systems with the numbers `order`, as systems of their own."""
     arrays: dict[str, Any] = {name: getattr(systems, name)[order] for name in ("P", "a", "a_star", "end")}
     factors = systems.L_star[order] if len(systems.L_star) else systems.L_star
     numbers = Numbers(*(values[order] for values in systems.numbers))
@@ -199,7 +204,7 @@ def chosen_systems(systems: Systems, order: NDArray[np.intp]) -> Systems:
 
 @without_references
 def factors_now(i: int, state: Array, systems: Systems, clock: Array) -> tuple[float, float]:
-    """ξ and χ of a system at the time of its state; those of the last time past it."""
+    """ξ and χ of system i at the time of its state, or at its last time past that; `clock` (2, 1) is a work array."""
     if not systems.scheduled:
         return 1.0, 1.0
     clock[0, 0] = min(state[state.shape[0] - 1], systems.end[i])
@@ -220,7 +225,7 @@ def needs_variance(noise: float, adapts: bool, M: Array) -> bool:
 
 
 def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array) -> None:
-    """The time derivative: Ṁ = Ψ^M, Q̇ = Ψ^GF + (γ/p) Ψ^Var (arXiv 2302.05882, eq. 7), ȧ = ε Ψ^a.
+    """Fill `slope`: Ṁ = Ψ^M, Q̇ = Ψ^GF + (γ/p) Ψ^Var (arXiv 2302.05882, eq. 7), ȧ = ε Ψ^a.
 
     With decays Ψ^M has −λM beside it, Ψ^GF −2λQ and Ψ^a −λ_a a; noise of the weights adds 2T to Q̇_ii. With a schedule
     all of Ṁ, Q̇, ȧ have the factor ξ(t), and so has γ/p; Δ has the factor χ(t). Past the last time, they are those of
@@ -264,6 +269,7 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
     for j in range(p):
         for r in range(k):
             slope[at] = factor * drifts.M[j, r] - numbers.weight_decay[i] * M[j, r] - pull * M[j, r] * flow[j, j]
+            # the overlap of a student that knows nothing of this unit: its drift is a rounding error
             if M[j, r] == 0.0 and abs(slope[at]) <= ROUNDING * math.sqrt(drifts.Var[j, j] * systems.P[i, r, r]):
                 slope[at] = 0.0
             at += 1
@@ -276,7 +282,7 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
 
 @without_references
 def finish_slope(i: int, at: int, rate: float, systems: Systems, work: Work, slope: Array) -> None:
-    """Fill ȧ from `at` on, if it is trained; with a schedule multiply all by ξ, and fill the slope of the time."""
+    """Fill ȧ from place `at` on, if a is trained; with a schedule multiply all by ξ, and fill the slope of the time."""
     numbers, a = systems.numbers, work.a
     if systems.trained:
         for j in range(len(a)):
@@ -288,7 +294,7 @@ def finish_slope(i: int, at: int, rate: float, systems: Systems, work: Work, slo
 
 
 def state_risk(i: int, state: Array, systems: Systems, work: Work) -> float:
-    """The population risk of the state."""
+    """The population risk of the flat state (size,) of system i."""
     Q, M, a = work.Q, work.M, work.a
     for j in range(len(a)):
         a[j] = systems.a[i, j]

@@ -192,14 +192,8 @@ def add_node(n: int, flow: Flow, room: Room) -> None:
     """Add node n to the sums over inputs of u̇, of q̇ over 2√q a and of ȧ, all without the unit itself."""
     inputs, means, a, p = flow.inputs, room.means, room.a, room.a.shape[0]
     residual, correction = inputs.label[n] - output(room), (1.0 if flow.self_terms else 0.0) / p
-    weight, rho, u_slope, q_slope, a_slope, push = (
-        inputs.weight[n],
-        inputs.rho[n],
-        room.u_slope,
-        room.q_slope,
-        room.a_slope,
-        means.work,
-    )
+    weight, rho, push = inputs.weight[n], inputs.rho[n], means.work
+    u_slope, q_slope, a_slope = room.u_slope, room.q_slope, room.a_slope
     for i in range(p):
         push_i = weight * (residual + correction * a[i] * means.value[i])
         q_slope[i] += push_i * rho * means.along[i]

@@ -12,7 +12,7 @@ BLOCK = 1024
 
 @numba.njit(error_model="numpy", fastmath={"contract", "reassoc"})
 def inner_product(x, y):  # type: ignore[no-untyped-def]
-    """Σ_n x_n y_n, in the order that vector instructions take, which depends on the processor alone."""
+    """The sum Σ_n x_n y_n, in the order of vector instructions, which depends on the processor alone."""
     total = 0.0
     for n in range(x.shape[0]):
         total += x[n] * y[n]
@@ -21,14 +21,14 @@ def inner_product(x, y):  # type: ignore[no-untyped-def]
 
 @numba.njit(error_model="numpy", fastmath={"contract"})
 def add_one(out, row, weight):  # type: ignore[no-untyped-def]
-    """Add a row times its weight to out (n,)."""
+    """Add a row (n,) times its weight to out (n,)."""
     for n in range(out.shape[0]):
         out[n] += weight * row[n]
 
 
 @numba.njit(error_model="numpy", fastmath={"contract"})
 def add_four(out, rows, weights):  # type: ignore[no-untyped-def]
-    """Add four rows times their weights to out (n,), which is read and written once."""
+    """Add four rows (n,) times their weights (4,) to out (n,), which is read and written once."""
     r0, r1, r2, r3 = rows
     w0, w1, w2, w3 = weights[0], weights[1], weights[2], weights[3]
     for n in range(out.shape[0]):
@@ -43,19 +43,21 @@ def means(first: Array, second: Array) -> Array:
 
 
 def _fill_means(first, second, out):  # type: ignore[no-untyped-def]
+    """Fill out (p, m) with the means over n of first (p, n) times second (m, n)."""
     for j in range(second.shape[0]):
         for i in range(first.shape[0]):
             out[i, j] = inner_product(first[i], second[j]) / first.shape[1]
 
 
 def combinations(coefficients: Array, rows: Array) -> Array:
-    """The rows (p, n) whose coefficients (p, m) in `rows` (m, n) are given."""
+    """The rows (p, n) Σ_j coefficients_ij rows_j, of coefficients (p, m) and rows (m, n)."""
     out = np.zeros((len(coefficients), rows.shape[1]))
     specialised(_add_combinations)(np.ascontiguousarray(coefficients), rows, out)
     return out
 
 
 def _add_combinations(coefficients, rows, out):  # type: ignore[no-untyped-def]
+    """Add Σ_j coefficients_ij rows_j to out (p, n), four rows j and one block of samples at a time."""
     last_four = rows.shape[0] // 4 * 4
     for first in range(0, rows.shape[1], BLOCK):
         columns = slice(first, min(first + BLOCK, rows.shape[1]))

@@ -19,10 +19,11 @@ _DRAW = np.uint64(2**32 - 1)
 
 
 class Replay(NamedTuple):
-    """The chain of a group, and what stands behind its state.
+    """The chain of a group of replicas in lanes, and the tasks among which its steps choose.
 
-    That is, of each task, the end of its share (T, lanes), a* (T, k, lanes), and the heads (H, p, lanes); T and H are
-    zero where no task is drawn. `chosen` (lanes,) are the tasks of a step.
+    ends (T, lanes) : the end of the share of each task in [0, 1]; no rows where no task is drawn.
+    a_star (T, k, lanes), heads (H, p, lanes) : second layers of the teacher and of the student, by task.
+    chosen (lanes,) : the tasks of the present step.
     """
 
     chain: Any
@@ -35,7 +36,7 @@ class Replay(NamedTuple):
 
 @numba.njit(error_model="numpy")
 def task_of(ends, step, seed, key):  # type: ignore[no-untyped-def]
-    """The task of a step, from the ends (T,) of the shares of tasks in [0, 1]."""
+    """The task of a step, from the ends (T,) of the shares of tasks in [0, 1], by the random number of this step."""
     word, _, _, _ = random_words(_DRAW, step, seed, key)
     number, task = uniform(word), 0
     while task < ends.shape[0] - 1 and number > ends[task]:
@@ -45,7 +46,7 @@ def task_of(ends, step, seed, key):  # type: ignore[no-untyped-def]
 
 @numba.njit(error_model="numpy")
 def tasks_of(ends, first, count, seed, key):  # type: ignore[no-untyped-def]
-    """The tasks (count,) of steps from number `first` on."""
+    """The tasks (count,) of the steps from number `first` on."""
     tasks = np.empty(count, np.int64)
     for s in range(count):
         tasks[s] = task_of(ends, np.uint64(first + s), seed, key)
@@ -54,20 +55,24 @@ def tasks_of(ends, first, count, seed, key):  # type: ignore[no-untyped-def]
 
 @allocating
 def replay_work(settings, state, constants):  # type: ignore[no-untyped-def]
-    """The data of a group, from its flat blocks of state and constants."""
+    """The arrays of a group: views of its flat blocks of state and constants, and work arrays.
+
+    Behind the state of the chain are the ends of shares, a* and heads of all tasks.
+    """
     p, k, T, H, rows = settings.p, settings.k, settings.tasks, settings.heads, settings.rows
     size = rows * (k + rows) + (1 if settings.remembers else 0) + p
     lanes = state.shape[0] // (size + T + T * k + H * p)
     chain = chain_work(settings, state[: size * lanes], constants)
-    first, second, third = size * lanes, (size + T) * lanes, (size + T + T * k) * lanes
-    ends = state[first:second].reshape((T, lanes))
-    layers = state[second:third].reshape((T, k, lanes)), state[third:].reshape((H, p, lanes))
-    return Replay(chain, chain.network, ends, layers[0], layers[1], np.empty(lanes, np.int64))
+    after_chain, after_ends, after_a_star = size * lanes, (size + T) * lanes, (size + T + T * k) * lanes
+    ends = state[after_chain:after_ends].reshape((T, lanes))
+    a_star = state[after_ends:after_a_star].reshape((T, k, lanes))
+    heads = state[after_a_star:].reshape((H, p, lanes))
+    return Replay(chain, chain.network, ends, a_star, heads, np.empty(lanes, np.int64))
 
 
 @kernel
 def choose_tasks(settings, stream, work):  # type: ignore[no-untyped-def]
-    """Draw the task of each lane's step, and take its second layers."""
+    """Draw the task of each lane's step, and let the chain have the second layers a* and a of this task."""
     chain, chosen = work.chain, work.chosen
     for lane in range(chosen.shape[0]):
         task = task_of(work.ends[:, lane], stream.step[lane], stream.seed[lane], stream.key[lane])
@@ -80,7 +85,7 @@ def choose_tasks(settings, stream, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def replay_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """A step of the chain in each lane, with the second layers of its task."""
+    """Take a step of the chain in each lane, with the second layers of its task; trained heads are kept."""
     chain, chosen, draws = work.chain, work.chosen, settings.tasks > 0
     if draws:
         choose_tasks(settings, stream, work)

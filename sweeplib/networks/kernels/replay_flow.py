@@ -24,7 +24,11 @@ from sweeplib.networks.numerics.integrators.dop853 import EquationRule, Equation
 
 
 class Mixture(NamedTuple):
-    """n systems of T tasks: the systems of all tasks, one after the other (n T,), their shares (n, T), and H heads."""
+    """The constants of n systems whose slope is a mean over T tasks.
+
+    systems : those of all tasks, (n T,): the tasks of the first of the n, then of the second.
+    shares (n, T) : of tasks in the mean. heads : number of second layers, one or T.
+    """
 
     systems: Systems
     shares: Array
@@ -47,31 +51,31 @@ of_task = _unbound
 
 
 def fill_mixture(i: int, state: Array, mixture: Mixture, work: MixtureWork, slope: Array) -> None:
-    """Fill `slope` with the right-hand side of system i: the mean over the tasks of theirs, weighed by their shares.
+    """Fill `slope` (size,) for system i: the mean over its tasks of their slopes, weighed by their shares.
 
     With several heads each task reads and trains its own. With a schedule the last variable is the time, of slope 1.
     """
     state_of_task, count = work.state, mixture.shares.shape[1]
     last = 1 if mixture.systems.scheduled else 0
     p = len(work.task_work.a) if mixture.systems.trained else 0
-    first = len(state_of_task) - p - last
+    overlaps = len(state_of_task) - p - last
     for v in range(len(slope)):
         slope[v] = 0.0
     for task in range(count):
-        share, head = mixture.shares[i, task], first + p * min(task, mixture.heads - 1)
+        share, head = mixture.shares[i, task], overlaps + p * min(task, mixture.heads - 1)
         if share == 0.0:
             continue
-        for v in range(first):
+        for v in range(overlaps):
             state_of_task[v] = state[v]
         for j in range(p):
-            state_of_task[first + j] = state[head + j]
+            state_of_task[overlaps + j] = state[head + j]
         if last:
-            state_of_task[first + p] = state[len(state) - 1]
+            state_of_task[overlaps + p] = state[len(state) - 1]
         of_task(i * count + task, state_of_task, mixture.systems, work.task_work, work.slope)
-        for v in range(first):
+        for v in range(overlaps):
             slope[v] += share * work.slope[v]
         for j in range(p):
-            slope[head + j] += share * work.slope[first + j]
+            slope[head + j] += share * work.slope[overlaps + j]
     if last:
         slope[len(slope) - 1] = 1.0
 
@@ -85,7 +89,11 @@ def mixture_rule() -> EquationRule:
 
 
 def mixture_equations(systems: Systems, a: Array, a_star: Array, shares: Array, heads: int, size: int) -> Equations:
-    """The equations of n systems at a (n, T, p), a* (n, T, k), by shares (n, T); `size` is that of a state of one."""
+    """The equations of n systems with second layers a (n, T, p), a* (n, T, k) and shares (n, T) of T tasks.
+
+    systems : the n systems, whose own layers are not read. heads : number of second layers of the student, one or T.
+    size : that of the flat state of a system with one task.
+    """
     (n, T, p), k = a.shape, a_star.shape[2]
     layers: dict[str, Any] = {"a": a.reshape(n * T, p).copy(), "a_star": a_star.reshape(n * T, k).copy()}
     tasks = chosen_systems(systems, np.repeat(np.arange(n), T))._replace(**layers)
@@ -94,5 +102,5 @@ def mixture_equations(systems: Systems, a: Array, a_star: Array, shares: Array, 
 
 
 def with_heads(states: Array, at: slice, heads: Array) -> Array:
-    """Flat states (n, size) with other second layers (n, H, p) in place of those at some place."""
+    """Flat states (n, size) with the second layers (n, H, p) of H heads in place of those at the slice `at`."""
     return np.concatenate([states[:, : at.start], heads.reshape(len(heads), -1), states[:, at.stop :]], axis=1)

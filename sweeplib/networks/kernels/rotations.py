@@ -3,12 +3,17 @@
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.kernels.lanes import loops
+from sweeplib.networks.kernels.lanes import allocating, loops
 
 
 class Rotations(NamedTuple):
-    """Work arrays (lanes,) for the rotations of columns."""
+    """Work arrays (lanes,) for rotations of columns: (x, y) → (c x + s y, c y − s x), with c `cosine` and s `sine`.
+
+    spill : the last row of a column after the last one. tail : the length that rotations have gathered so far.
+    """
 
     spill: Array
     cosine: Array
@@ -16,9 +21,18 @@ class Rotations(NamedTuple):
     tail: Array
 
 
+@allocating
+def empty_rotations(lanes):  # type: ignore[no-untyped-def]
+    """Work arrays for rotations of columns in so many lanes."""
+    return Rotations(np.empty(lanes), np.empty(lanes), np.empty(lanes), np.empty(lanes))
+
+
 @loops
 def fill_rotations(x, y, length, cosine, sine):  # type: ignore[no-untyped-def]
-    """Fill the rotations of (x, y) to (length, 0), or with the identity if both are zero; y may be `length`."""
+    """Fill cosines and sines (lanes,) of the rotations of (x, y) to (length, 0), and `length`; y may be `length`.
+
+    Where both are zero the rotation is the identity.
+    """
     # decisions: Loops over lanes that write three arrays and read two are not vectorised
     for lane in range(length.shape[0]):
         sine[lane] = y[lane]
@@ -32,7 +46,7 @@ def fill_rotations(x, y, length, cosine, sine):  # type: ignore[no-untyped-def]
 
 @loops
 def rotate_columns(B, j, spill, cosine, sine):  # type: ignore[no-untyped-def]
-    """Rotate columns j and j + 1 of B, from row j on; the column after the last is `spill`."""
+    """Rotate columns j and j + 1 of a lower triangular B (p, p, lanes), from row j on; after the last comes `spill`."""
     p, _, lanes = B.shape
     for i in range(j, p):
         if j + 1 < p:
@@ -49,7 +63,7 @@ def rotate_columns(B, j, spill, cosine, sine):  # type: ignore[no-untyped-def]
 
 @loops
 def refactor(B, c, w, outside, rotations):  # type: ignore[no-untyped-def]
-    """Replace B by a lower triangular factor of [B + c wᵀ, s c], by rotations of columns.
+    """Replace B (p, p, lanes) by a lower triangular factor of [B + c wᵀ, s c], with s `outside` (lanes,), by rotations.
 
     First, rotations from the last column on turn (w, s) into its first axis. B becomes Hessenberg; the column after its
     last one, `spill`, is zero except in the last row. Then c times the length of (w, s) is added to the first column,

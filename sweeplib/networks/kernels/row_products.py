@@ -12,7 +12,7 @@ loop = numba.njit(
 
 @loop
 def products(w, x0, x1, x2, x3):  # type: ignore[no-untyped-def]
-    """The inner products of a row of weights with four samples."""
+    """The inner products of a row of weights (d,) with each of four samples (d,)."""
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
     for j in range(w.shape[0]):
         a = np.float64(w[j])
@@ -25,7 +25,10 @@ def products(w, x0, x1, x2, x3):  # type: ignore[no-untyped-def]
 
 @loop
 def moved_products(w, factors, before, samples):  # type: ignore[no-untyped-def]
-    """The `products` of a row after its update by the four previous samples times their factors."""
+    """Add four samples times their factors to a row of weights, and return its inner products with four others.
+
+    w (d,) : the row, which changes. factors (4 numbers), before (4 samples) : of the update. samples : the four others.
+    """
     f0, f1, f2, f3 = factors
     b0, b1, b2, b3 = before
     x0, x1, x2, x3 = samples
@@ -41,7 +44,7 @@ def moved_products(w, factors, before, samples):  # type: ignore[no-untyped-def]
 
 @loop
 def add_gram(x0, x1, x2, x3, out):  # type: ignore[no-untyped-def]
-    """Add the products of each of four samples with the later ones to out[earlier, later]."""
+    """Add the inner product of each of four samples (d,) with each later one to out (4, 4), at [earlier, later]."""
     g01, g02, g03, g12, g13, g23 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for j in range(x0.shape[0]):
         g01 += x0[j] * x1[j]
@@ -60,7 +63,7 @@ def add_gram(x0, x1, x2, x3, out):  # type: ignore[no-untyped-def]
 
 @loop
 def inner_product(x, y):  # type: ignore[no-untyped-def]
-    """Σ x_j y_j."""
+    """The inner product Σ_j x_j y_j of two arrays (d,), in double precision."""
     total = 0.0
     for j in range(x.shape[0]):
         total += np.float64(x[j]) * np.float64(y[j])

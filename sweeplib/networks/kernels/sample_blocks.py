@@ -28,7 +28,8 @@ called_once = numba.njit(error_model="numpy", fastmath={"contract"}, _nrt=False,
 def pass_by(replica, room, before, x, first, last):  # type: ignore[no-untyped-def]
     """Update some columns of W by the previous samples times their factors; add the products with the samples x.
 
-    Products are those of W, of W*, and of the samples with each other.
+    before, x (BLOCK, padded) : the previous samples, and the present ones. first, last : the columns.
+    Products, in `room`, are those of W, of W*, and of the samples with each other.
     """
     W, W_star, factors, along, along_star = replica.W, replica.W_star, room.factors, room.along, room.along_star
     b0, b1, b2, b3 = before[0][first:last], before[1][first:last], before[2][first:last], before[3][first:last]
@@ -51,8 +52,9 @@ def pass_by(replica, room, before, x, first, last):  # type: ignore[no-untyped-d
 
 @called_once
 def draw_block(count, step, replica, functions, samples, room):  # type: ignore[no-untyped-def]
-    """Draw the samples from step number `step` on, and fill their products with the weights and their labels.
+    """Draw the `count` samples from number `step` on, and fill their products with the weights and their labels.
 
+    samples : which of both halves of room.normals they go to; the other half has the previous ones.
     With noise of inputs all but the labels is of those with noise.
     """
     d = replica.W.shape[1]
@@ -85,6 +87,7 @@ def draw_block(count, step, replica, functions, samples, room):  # type: ignore[
     functions.labels(room.clean_star if noise > 0.0 else room.along_star, room.a_star, room.label)
     for s in range(count):
         room.label[s] += room.shift[s]
+        # each draw has one normal more than d, for the noise of the label
         room.label[s] += room.deviation[s] * x[s, d]
     for s in range(BLOCK):
         for i in range(room.factors.shape[1]):

@@ -19,10 +19,11 @@ UPDATE = 6e-6
 
 
 class Segment(NamedTuple):
-    """n systems on the segment of a schedule after one of its knots, whose factors (n, K) are `rates`.
+    """The constants of n systems on the segment of a schedule that begins at one of its K knots.
 
     slope, arguments : address of the slope of the overlaps at ξ = 1, without a schedule, and its constants.
     noise, base_noise (n,) : the noise among those constants, which changes with ξ, and that of ξ = 1.
+    rates (n, K) : ξ_k at the knots.
     knot (1,) : number of the knot at which the segment begins.
     width (n,) : times between two knots.
     """
@@ -37,7 +38,7 @@ class Segment(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Work arrays (size,) of a system: states beside the present one, and slopes there."""
+    """Work arrays (size,) for the overlaps of a system: a state, and the slopes below and above the present one."""
 
     state: Array
     below: Array
@@ -45,13 +46,17 @@ class Room(NamedTuple):
 
 
 def systems_of(equations: Equations, noise: Array, rates: Array, width: Array) -> Segment:
-    """The systems of some equations, `noise` (n,) being that of their constants, on the first segment."""
+    """The systems of some equations on their first segment.
+
+    noise (n,) : the array among the constants of the equations that changes with ξ.
+    rates (n, K), width (n,) : factors ξ_k at the knots, and the time between two of them.
+    """
     calls = equations.calls
     return Segment(calls.slope_of, calls.arguments, noise, noise.copy(), rates, np.zeros(1, np.int64), width)
 
 
 def room(size: int) -> Room:
-    """Work arrays for overlaps of this size."""
+    """Work arrays for overlaps of `size` numbers."""
     return Room(np.empty(size), np.empty(size), np.empty(size))
 
 
@@ -65,7 +70,7 @@ def rule() -> EquationRule:
 
 @inlined
 def hat(segment: Segment, knot: int, share: float) -> float:
-    """∂ξ/∂ξ_k at a part of the segment; a schedule of one knot is constant."""
+    """The value h_k = ∂ξ/∂ξ_k at a share of the way through the segment; a schedule of one knot is constant."""
     first, last = segment.knot[0], segment.rates.shape[1] - 1
     if knot == first:
         return 1.0 if first == last else 1.0 - share
@@ -74,7 +79,7 @@ def hat(segment: Segment, knot: int, share: float) -> float:
 
 @inlined
 def add_derivative(i: int, state: Array, at: int, rate: float, segment: Segment, room: Room, slope: Array) -> None:
-    """Add ξ G_x S_k, a central difference along S_k, which is at `at` of the state."""
+    """Add ξ G_x S_k to the slope of S_k, which begins at `at` in state and slope, by a central difference along S_k."""
     size, largest, steepest = room.state.shape[0], 1.0, 0.0
     for v in range(size):
         largest = max(largest, abs(state[v]))
@@ -93,7 +98,7 @@ def add_derivative(i: int, state: Array, at: int, rate: float, segment: Segment,
 
 
 def fill_slope(i: int, state: Array, segment: Segment, room: Room, slope: Array) -> None:
-    """The time derivative of x (size,), then of S_k (size,) for each knot k, then of the time since the last knot.
+    """Fill `slope` of system i: ẋ (size,), Ṡ_k (size,) of each knot k, and that of the time since the last knot.
 
     The state may be without S_k. With G(x, ν) the slope at ξ = 1 with noise ν, F = ξ G(x, ξν), and as G is linear in ν,
     F_ξ = G(x, 2ξν).
@@ -104,6 +109,7 @@ def fill_slope(i: int, state: Array, segment: Segment, room: Room, slope: Array)
     rate = segment.rates[i, first] + share * (segment.rates[i, after] - segment.rates[i, first])
     for v in range(size):
         room.state[v] = state[v]
+    # room.above is F_ξ first, for all knots, then G for ẋ
     segment.noise[i] = 2.0 * rate * base
     segment.slope(i, room.state, segment.arguments, room.above)
     for knot in range(derivatives):

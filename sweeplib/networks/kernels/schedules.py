@@ -43,9 +43,11 @@ class Rates(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """The rates of a group: T, γ/(p n_b), √Δ, Δ of the present step, among its numbers, and at ξ = χ = 1 (lanes,).
+    """The numbers of a group that change with the time, and what they are at ξ = χ = 1, all (lanes,).
 
-    times, factors (lanes,) : the middle of the step, and ξ or χ there.
+    T, noise, deviation, Delta : T, γ/(p n_b), √Δ and Δ of the present step, as the kernels of steps read them.
+    base_T, base_noise, base_deviation, base_Delta : those at ξ = χ = 1.
+    times, factors : the middle of the step, and ξ or χ there.
     """
 
     T: Array
@@ -61,7 +63,10 @@ class Clock(NamedTuple):
 
 
 def rates(text: str | None, stride: float = 1.0, noise: str | None = None) -> Rates:
-    """The schedules of these formulas, or a constant rate, and constant noise."""
+    """The schedules of a run: a formula ξ(t) of the rate and one χ(t) of the noise; what has none is constant.
+
+    stride : number of SGD steps of a step of the dynamics.
+    """
     rate, factor = (over_arrays(schedule(formula or CONSTANT).function) for formula in (text, noise))
     return Rates(text is not None, rate, stride, noise is not None, factor)
 
@@ -86,7 +91,7 @@ def label_deviation(step, numbers, rates, clock):  # type: ignore[no-untyped-def
 
 @_allocating
 def clock_of(numbers):  # type: ignore[no-untyped-def]
-    """The rates of a group; it changes T, γ/(p n_b), √Δ and Δ of its numbers."""
+    """The clock of a group, which shares the arrays of T, γ/(p n_b), √Δ and Δ with its numbers."""
     T, noise, deviation, Delta = numbers.T, numbers.noise, numbers.deviation, numbers.Delta
     base = T.copy(), noise.copy(), deviation.copy(), Delta.copy()
     return Clock(T, noise, deviation, Delta, base[0], base[1], base[2], base[3], np.empty_like(T), np.empty_like(T))
@@ -94,14 +99,14 @@ def clock_of(numbers):  # type: ignore[no-untyped-def]
 
 @_inlined
 def fill_times(rates, step, clock):  # type: ignore[no-untyped-def]
-    """Fill the middle of the step of each lane."""
+    """Fill clock.times with the middle of the step of each lane, `step` (lanes,) being their numbers."""
     for lane in range(clock.T.shape[0]):
         clock.times[lane] = (np.float64(step[lane]) + 0.5) * rates.stride * clock.base_T[lane]
 
 
 @_inlined
 def set_rates(rates, step, clock):  # type: ignore[no-untyped-def]
-    """Set T and γ/(p n_b) to those in the middle of the step of each lane."""
+    """Set T and γ/(p n_b) of each lane to those in the middle of its step, `step` (lanes,) being their numbers."""
     fill_times(rates, step, clock)
     rates.rates(clock.times, clock.factors)
     for lane in range(clock.T.shape[0]):
@@ -111,7 +116,7 @@ def set_rates(rates, step, clock):  # type: ignore[no-untyped-def]
 
 @_inlined
 def set_noise(rates, step, clock):  # type: ignore[no-untyped-def]
-    """Set √Δ and Δ to those in the middle of the step of each lane."""
+    """Set √Δ and Δ of each lane to those in the middle of its step, `step` (lanes,) being their numbers."""
     fill_times(rates, step, clock)
     rates.noise(clock.times, clock.factors)
     for lane in range(clock.T.shape[0]):

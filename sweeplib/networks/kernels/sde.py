@@ -3,7 +3,6 @@
 The rows of a block of states are the entries of Q (p, p), M (p, k) and a (p,).
 """
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,12 +22,8 @@ from sweeplib.networks.kernels.lanes import (
     kernel,
 )
 from sweeplib.networks.kernels.local_fields import fields
+from sweeplib.networks.kernels.sde_moves import Step, add_drifts, move, project, project_drifts
 from sweeplib.networks.maths.expectations.system import Drifts, System
-
-LEAST_SQUARE = 0.25
-"""The least Q_ii by which a projection divides; a step of the SDE, unlike one of SGD, can make Q_ii negative."""
-LEAST_TIME = 1e-300
-"""In place of T = 0, the time of a step at the rate zero of a schedule."""
 
 
 class Settings(NamedTuple):
@@ -57,7 +52,15 @@ class Settings(NamedTuple):
 
 
 class Fields(NamedTuple):
-    """Normals z; λ, σ(λ), c (p, lanes); λ* (k, lanes); E, η, Σ η, the factor of c c in X_Q, y and 1/d (lanes,)."""
+    """What a step computes of its samples; all but z is of one sample at a time.
+
+    z (samples (k + p + 2) or more, lanes) : N(0, 1) numbers.
+    lam, value, c (p, lanes), lam_star (k, lanes) : λ, σ(λ), c_i = a_i σ'(λ_i) E, and λ*.
+    E, label (lanes,) : the displacement or the force, and the label where a force needs it.
+    eta, total (lanes,) : T η_s, and its sum over the samples so far.
+    square (lanes,) : (γ/(p n_b)) ‖x‖², the factor of c c in X_Q.
+    per_dimension (lanes,) : 1/d.
+    """
 
     z: Array
     lam: Array
@@ -73,23 +76,22 @@ class Fields(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Sums over samples s of c_s u_sᵀ (p, k + p, lanes), and over pairs s ≠ s' of c_s c_s'ᵀ u_s·u_s' (p, p, lanes)."""
+    """Sums over samples u, for the products of mean gradients of a batch.
+
+    gradient (p, k + p, lanes) : of c_s u_sᵀ. products (p, p, lanes) : of c_s c_s'ᵀ u_s·u_s' over pairs s ≠ s'.
+    along (p, lanes) : Σ c_s' u_s'·u_s over earlier samples, a work array.
+    """
 
     gradient: Array
     products: Array
     along: Array
 
 
-class Step(NamedTuple):
-    """The increments of a step: M (p, k), the lower triangle of Q (p, p), and a (p,)."""
-
-    M: Array
-    Q: Array
-    a: Array
-
-
 class Diffusion(NamedTuple):
-    """The data of a group: state and constants, the factor (A, B) of Ω, and work arrays of a step."""
+    """The data of a group: state and constants, the factor (A, B) of Ω, and work arrays of a step.
+
+    Q and M are in `system`; indefinite (lanes,) marks lanes whose Ω has no factor.
+    """
 
     a: Array
     constants: Constants
@@ -106,22 +108,17 @@ class Diffusion(NamedTuple):
 
 @allocating
 def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
-    """The data of a group, from its flat blocks of state and constants."""
+    """The arrays of a group: views of its flat blocks of state and constants, and work arrays."""
     p, k = settings.p, settings.k
     lanes = state.shape[0] // (p * p + p * k + p)
-    ends = p * p * lanes, (p * p + p * k) * lanes
-    Q, M = state[: ends[0]].reshape((p, p, lanes)), state[ends[0] : ends[1]].reshape((p, k, lanes))
-    a, fixed = state[ends[1] :].reshape((p, lanes)), constants_of(constants, k)
-    P, rows, wide = np.empty((k, k, lanes)), np.empty((9, lanes)), np.empty((4, p, lanes))
+    after_Q, after_M = p * p * lanes, (p * p + p * k) * lanes
+    Q, M = state[:after_Q].reshape((p, p, lanes)), state[after_Q:after_M].reshape((p, k, lanes))
+    a, fixed = state[after_M:].reshape((p, lanes)), constants_of(constants, k)
+    P, stretch, numbers, sample = np.empty((k, k, lanes)), np.empty(lanes), fixed.numbers, empty_fields(settings, lanes)
     fill_teacher_overlaps(fixed.L_star, P)
-    stretch, numbers = rows[0], fixed.numbers
     for lane in range(lanes):
         stretch[lane] = 1.0 + 2.0 / numbers.d[lane]
-        rows[8, lane] = 1.0 / numbers.d[lane]
-    z = np.empty((4 * ((settings.samples * (p + k + 2) + 3) // 4), lanes))
-    matrices, teacher = np.zeros((3, p, p, lanes)), np.empty((k, lanes))
-    tall = np.zeros((2, p, k, lanes))
-    pairs = Pairs(np.empty((p, k + p, lanes)), np.empty((p, p, lanes)), np.empty((p, lanes)))
+        sample.per_dimension[lane] = 1.0 / numbers.d[lane]
     return Diffusion(
         a,
         fixed,
@@ -129,12 +126,22 @@ def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
         np.zeros((p, p, lanes)),
         np.empty(lanes, np.bool_),
         System(Q, M, P, a, fixed.a_star, numbers.Delta, stretch, None, None),
-        Drifts(tall[0], matrices[0], matrices[1], wide[0]),
-        Fields(z, wide[1], teacher, wide[2], wide[3], rows[1], rows[2], rows[3], rows[4], rows[7], rows[8]),
-        pairs,
-        Step(tall[1], matrices[2], np.empty((p, lanes))),
-        Network(Q, M, P, a, fixed.a_star, rows[5], rows[6], np.zeros(1, np.bool_)),
+        Drifts(np.zeros((p, k, lanes)), np.zeros((p, p, lanes)), np.zeros((p, p, lanes)), np.empty((p, lanes))),
+        sample,
+        Pairs(np.empty((p, k + p, lanes)), np.empty((p, p, lanes)), np.empty((p, lanes))),
+        Step(np.zeros((p, k, lanes)), np.zeros((p, p, lanes)), np.empty((p, lanes))),
+        Network(Q, M, P, a, fixed.a_star, np.empty(lanes), np.empty(lanes), np.zeros(1, np.bool_)),
     )
+
+
+@allocating
+def empty_fields(settings, lanes):  # type: ignore[no-untyped-def]
+    """Work arrays for the samples of a step, whose normals are in whole draws of four."""
+    p, k = settings.p, settings.k
+    z = np.empty((4 * ((settings.samples * (p + k + 2) + 3) // 4), lanes))
+    lam, lam_star, value, c = np.empty((p, lanes)), np.empty((k, lanes)), np.empty((p, lanes)), np.empty((p, lanes))
+    E, eta, total, square = np.empty(lanes), np.empty(lanes), np.empty(lanes), np.empty(lanes)
+    return Fields(z, lam, lam_star, value, c, E, eta, total, square, np.empty(lanes), np.empty(lanes))
 
 
 @kernel
@@ -152,84 +159,9 @@ def sde_prepare(settings, functions, work, broken):  # type: ignore[no-untyped-d
 
 @kernel
 def with_functions(system, functions):  # type: ignore[no-untyped-def]
-    """The system with the functions of its activations, as the rules take it."""
+    """The system with the arguments of rules for drifts in place of the `None` that it is made with."""
     Q, M, P, a, a_star, Delta, stretch, _, _ = system
     return System(Q, M, P, a, a_star, Delta, stretch, functions.pair, functions.one_drifts)
-
-
-@kernel
-def project_drifts(system, T, drifts, step, inverse):  # type: ignore[no-untyped-def]
-    """Replace the drifts of (Q, M), Q_ii = 1, by those of a projected mean SGD step; divide the noise by its norms.
-
-    With n_i = √(1 + T Φ_ii), Ψ_ir becomes ((M_ir + T Ψ_ir)/n_i − M_ir)/T, and Φ_ij becomes
-    ((Q_ij + T Φ_ij)/(n_i n_j) − Q_ij)/T, so Φ_ii vanishes. `inverse` (p, lanes) is filled with 1/n_i.
-    """
-    Q, M, drift_Q, drift_M, step_Q, step_M = system.Q, system.M, drifts.GF, drifts.M, step.Q, step.M
-    p, k, lanes = M.shape
-    for i in range(p):
-        for lane in range(lanes):
-            square = max(1.0 + T[lane] * drift_Q[i, i, lane], LEAST_SQUARE)
-            inverse[i, lane] = 1.0 / math.sqrt(square)
-    for i in range(p):
-        for r in range(k):
-            for lane in range(lanes):
-                mean = (M[i, r, lane] + T[lane] * drift_M[i, r, lane]) * inverse[i, lane]
-                drift_M[i, r, lane] = (mean - M[i, r, lane]) / max(T[lane], LEAST_TIME)
-                step_M[i, r, lane] *= inverse[i, lane]
-        for j in range(i + 1):
-            for lane in range(lanes):
-                mean = (Q[i, j, lane] + T[lane] * drift_Q[i, j, lane]) * inverse[i, lane] * inverse[j, lane]
-                drift_Q[i, j, lane] = (mean - Q[i, j, lane]) / max(T[lane], LEAST_TIME)
-                step_Q[i, j, lane] *= inverse[i, lane] * inverse[j, lane]
-        for lane in range(lanes):
-            drift_Q[i, i, lane] = 0.0
-
-
-@kernel
-def project(Q, M, inverse):  # type: ignore[no-untyped-def]
-    """Divide rows of M, and rows and columns of Q, by the norms √Q_ii, with Q_ii at least LEAST_SQUARE."""
-    p, k, lanes = M.shape
-    for i in range(p):
-        for lane in range(lanes):
-            inverse[lane] = 1.0 / math.sqrt(max(Q[i, i, lane], LEAST_SQUARE))
-        for r in range(k):
-            for lane in range(lanes):
-                M[i, r, lane] *= inverse[lane]
-        for j in range(p):
-            for lane in range(lanes):
-                Q[i, j, lane] *= inverse[lane]
-                Q[j, i, lane] = Q[i, j, lane]
-        for lane in range(lanes):
-            Q[i, i, lane] = 1.0
-
-
-@kernel
-def add_drifts(time, factor, drifts, step):  # type: ignore[no-untyped-def]
-    """Add the drifts over `factor` times a time (lanes,) to a step."""
-    p, k, lanes = drifts.M.shape
-    for i in range(p):
-        for lane in range(lanes):
-            step.a[i, lane] += factor * time[lane] * drifts.a[i, lane]
-        for r in range(k):
-            for lane in range(lanes):
-                step.M[i, r, lane] += factor * time[lane] * drifts.M[i, r, lane]
-        for j in range(i + 1):
-            for lane in range(lanes):
-                step.Q[i, j, lane] += factor * time[lane] * drifts.GF[i, j, lane]
-
-
-@kernel
-def move(Q, M, step):  # type: ignore[no-untyped-def]
-    """Add a step to (Q, M); Q stays symmetric."""
-    p, k, lanes = M.shape
-    for i in range(p):
-        for r in range(k):
-            for lane in range(lanes):
-                M[i, r, lane] += step.M[i, r, lane]
-        for j in range(i + 1):
-            for lane in range(lanes):
-                Q[i, j, lane] += step.Q[i, j, lane]
-                Q[j, i, lane] = Q[i, j, lane]
 
 
 @kernel
@@ -276,7 +208,7 @@ def draw_sample(u, settings, functions, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def add_pairs(u, c, pairs):  # type: ignore[no-untyped-def]
-    """Add the pairs of a sample and the earlier ones: c_s c_s'ᵀ u_s·u_s' and its transpose."""
+    """Add the pairs of a sample u (k + p or more, lanes) and the earlier ones: c_s c_s'ᵀ u_s·u_s' and its transpose."""
     gradient, products, along = pairs
     p, width, lanes = gradient.shape
     along[:] = 0.0
@@ -304,7 +236,7 @@ def add_products_of_means(settings, T, pairs, drifts):  # type: ignore[no-untype
 
 @kernel
 def shorten_flow(numbers, drifts):  # type: ignore[no-untyped-def]
-    """Multiply Ψ^GF by 1 − λT, as the weights beside which c x is have decayed by the step."""
+    """Multiply Ψ^GF by 1 − λT, as c x is added to weights that have already decayed in the step."""
     p, _, lanes = drifts.GF.shape
     for i in range(p):
         for j in range(i + 1):
@@ -351,7 +283,7 @@ def add_noise(settings, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def note_overflow(Q, a, broken):  # type: ignore[no-untyped-def]
-    """Set `broken` (lanes,) where a norm or a second layer is beyond OVERFLOW, or NaN."""
+    """Set `broken` (lanes,) where a norm Q_ii or a second layer is beyond OVERFLOW, or NaN."""
     p, lanes = a.shape
     for i in range(p):
         for lane in range(lanes):
@@ -360,7 +292,10 @@ def note_overflow(Q, a, broken):  # type: ignore[no-untyped-def]
 
 @kernel
 def sde_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """A step: (Q, M) += Ψ Δt + T Σ_s η_s (X_s − Ψ), a += ε times the same; project."""
+    """Take a step: (Q, M) += Ψ Δt + T Σ_s η_s (X_s − Ψ), a += ε times the same; project.
+
+    Then the factor of Ω is computed anew, for the next step.
+    """
     system, drifts, step, sample, numbers = work.system, work.drifts, work.step, work.fields, work.constants.numbers
     p, _, lanes = step.M.shape
     width = p + settings.k + 2
@@ -380,6 +315,7 @@ def sde_step(settings, functions, stream, work, broken):  # type: ignore[no-unty
         for j in range(i + 1):
             for lane in range(lanes):
                 drifts.GF[i, j, lane] += numbers.noise[lane] * drifts.Var[i, j, lane]
+    # − Σ_s T η_s Ψ, the mean of the noise; Ψ is known only after all samples
     add_drifts(sample.total, -1.0, drifts, step)
     if settings.batch_size > 1:
         add_products_of_means(settings, numbers.T, work.pairs, drifts)

@@ -21,7 +21,12 @@ MOST_SWEEPS = 40
 
 
 class Spectrum(NamedTuple):
-    """Work arrays: R, J (p, p, lanes), eigenvalues and their factors (p, lanes), the rotation and sums (lanes,)."""
+    """Work arrays for the spectra of p × p matrices in lanes.
+
+    R, J (p, p, lanes) : a factor, and the rotations of its rows.
+    values (p, lanes) : eigenvalues, then their factors.
+    cosine, sine, largest, total (lanes,) : a rotation, the largest eigenvalue and the sum of all.
+    """
 
     R: Array
     J: Array
@@ -34,15 +39,19 @@ class Spectrum(NamedTuple):
 
 @allocating
 def empty_spectrum(p, lanes):  # type: ignore[no-untyped-def]
-    """Room for the spectra of a group."""
+    """Work arrays for the spectra of p × p matrices in so many lanes."""
     of_pairs, rows = np.empty((2, p, p, lanes)), np.empty((4, lanes))
     return Spectrum(of_pairs[0], of_pairs[1], np.empty((p, lanes)), rows[0], rows[1], rows[2], rows[3])
 
 
 @loops
 def fill_rotation(x, y, work):  # type: ignore[no-untyped-def]
-    """Fill the rotation that makes two rows orthogonal, the identity where they are; return whether some are not."""
-    _, _, _, cosine, sine, xx, yy = work
+    """Fill the rotation that makes two rows x, y (n, lanes) orthogonal; return whether it turns any lane.
+
+    Where rows are orthogonal up to rounding it is the identity.
+    """
+    # the norms of rows have the arrays of the largest eigenvalue and the sum, which come later
+    cosine, sine, xx, yy = work.cosine, work.sine, work.largest, work.total
     some, lanes = False, cosine.shape[0]
     xx[:], yy[:], sine[:] = 0.0, 0.0, 0.0
     for j in range(x.shape[0]):
@@ -65,7 +74,7 @@ def fill_rotation(x, y, work):  # type: ignore[no-untyped-def]
 
 @loops
 def rotate_rows(x, y, cosine, sine):  # type: ignore[no-untyped-def]
-    """Replace the rows x, y (n, lanes) by c x − s y, s x + c y."""
+    """Replace the rows x, y (n, lanes) by c x − s y, s x + c y, with c `cosine` and s `sine` (lanes,)."""
     for j in range(x.shape[0]):
         for lane in range(cosine.shape[0]):
             first, second = x[j, lane], y[j, lane]
@@ -75,7 +84,7 @@ def rotate_rows(x, y, cosine, sine):  # type: ignore[no-untyped-def]
 
 @loops
 def fill_spectral_matrix(rule, scale, work):  # type: ignore[no-untyped-def]
-    """Replace R by h(S) for S = scale · R Rᵀ, with scale (lanes,)."""
+    """Replace R by h(S) for S = scale · R Rᵀ, with scale (lanes,) and h the factors by rule.spectrum of eigenvalues."""
     R, J, values, cosine, sine, largest, total = work
     p, _, lanes = R.shape
     J[:] = 0.0

@@ -45,7 +45,7 @@ class StepRule(NamedTuple):
 
 @cache
 def step_rule(rule: Rule) -> StepRule:
-    """The rule for kernels; without a factor, its address is that of a factor that no kernel calls."""
+    """The rule for kernels of an update and its numbers; without a factor, the address is one that no kernel calls."""
     step, numbers = UPDATES[rule.update], np.array(rule.numbers, float)
     momentum = rule.numbers[0] if step.has_velocities else 0.0
     factor, spectral = factor_address(rule.update if step.rescales else "normalised"), step.spectrum is not None
@@ -67,7 +67,10 @@ def spectrum_address(step: str) -> Any:
 
 
 def factor_of(step: str) -> Any:
-    """The factor of gradients by a registered step: by one with a spectrum, of those of rank one."""
+    """The factor of gradients by a registered step, (numbers, T, square, memory) → (factor, memory).
+
+    Steps that have a spectrum have the factor of a gradient of rank one.
+    """
     spectrum = UPDATES[step].spectrum
     return UPDATES[step].factor if spectrum is None else bound(_of_rank_one, spectrum=in_loops(spectrum))
 
@@ -80,14 +83,17 @@ factor = spectrum = _unbound
 
 
 def _of_rank_one(numbers, T, square, memory):  # type: ignore[no-untyped-def]
+    """The factor of a gradient of rank one, whose only eigenvalue is its squared norm; the memory stays."""
     return spectrum(numbers, square, square, square), memory
 
 
 def _fill_factors(numbers, T, square, memory):  # type: ignore[no-untyped-def]
+    """Replace squared norms of gradients (n,) by the factors of the gradients, and update memories (n,)."""
     for n in range(square.shape[0]):
         square[n], memory[n] = factor(numbers, T[n], square[n], memory[n])
 
 
 def _fill_spectrum(numbers, values, largest, total):  # type: ignore[no-untyped-def]
+    """Replace eigenvalues (n,) by their factors; `largest` and `total` (n,) are those of their matrices."""
     for n in range(values.shape[0]):
         values[n] = spectrum(numbers, values[n], largest[n], total[n])

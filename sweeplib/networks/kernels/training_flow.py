@@ -74,13 +74,13 @@ class Room(NamedTuple):
 
 
 def new_chunk(student, n):  # type: ignore[no-untyped-def]
-    """Return work arrays of the samples of a chunk, for n samples."""
+    """Return work arrays for the samples of a chunk of a training set of n samples."""
     return chunk_of(student, n)
 
 
 @without_references
 def unpack(state: Array, student: Student) -> None:
-    """Fill the network with a flat state."""
+    """Fill W, a and b of the network with a flat state (size,)."""
     p, d = student.W.shape
     at = 0
     for i in range(p):
@@ -93,7 +93,7 @@ def unpack(state: Array, student: Student) -> None:
 
 @without_references
 def add_gradient(flow: Flow, room: Room, slope: Array) -> None:
-    """Add the descent of the mean loss over the training set to the slopes of W, a and b, without ε and β."""
+    """Add the descent of the mean loss over the training set to the slopes (size,) of W, a and b, without ε and β."""
     student, samples, chunk = room.student, flow.samples, room.chunk
     p, d = student.W.shape
     n, most, layer = len(samples.y), len(chunk.E), p * d
@@ -111,7 +111,7 @@ def add_gradient(flow: Flow, room: Room, slope: Array) -> None:
 
 
 def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> None:
-    """Fill the time derivative of a state."""
+    """Fill `slope` (size,), the time derivative of a state (size,)."""
     student, numbers = room.student, flow.numbers
     unpack(state, student)
     p, d = student.W.shape
@@ -123,6 +123,7 @@ def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> No
         row = slope[j * d : (j + 1) * d]
         along = numbers.weight_decay
         if flow.spherical:
+            # the part of the slope along the row, which the sphere takes away with the decay
             along = inner_product(student.W[j], row) / inner_product(student.W[j], student.W[j])
         for v in range(d):
             row[v] -= along * student.W[j, v]
@@ -138,7 +139,7 @@ def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> No
 
 
 def state_level(i: int, state: Array, flow: Flow, room: Room) -> float:
-    """Return the population risk of a state, or what exits are on."""
+    """Return the population risk of a state (size,), or what exits are on in its place."""
     student, fields = room.student, room.fields
     unpack(state, student)
     fill_overlaps(student, fields)

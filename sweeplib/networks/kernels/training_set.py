@@ -64,10 +64,11 @@ class TrainingSet(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Work arrays of the samples of a chunk.
+    """Work arrays of the samples of a chunk, `size` of them at most.
 
-    λ + b, σ(λ + b) and the factors of the inputs (size p,), p of each sample in turn; E, the force and the label
-    (size,); the population risk (1,), and a work array (2, 1).
+    lam, value, factors (size p,) : λ + b, σ(λ + b) and the factors of the inputs, p of each sample in turn.
+    E, force, label (size,) : displacements, forces and labels.
+    risk (1,), sample (2, 1) : the population risk, and a work array.
     """
 
     lam: Array
@@ -83,7 +84,7 @@ class Chunk(NamedTuple):
 class Means(NamedTuple):
     """Means over the training set, with c_i = a_i σ'(λ_i) g, g the force.
 
-    They are those of ½E² (1,), of Σ_i c_i² ‖x‖² (1,) and of c_i x times √d (p, d).
+    loss (1,) : of ½E². square (1,) : of Σ_i c_i² ‖x‖². gradient (p, d) : of c_i x times √d.
     """
 
     loss: Array
@@ -93,7 +94,7 @@ class Means(NamedTuple):
 
 @loop
 def products_of_two(w, v, x0, x1, x2, x3):  # type: ignore[no-untyped-def]
-    """The inner products of two rows of weights with four samples."""
+    """The inner products of two rows of weights (d,) with four samples (d,): four of w, then four of v."""
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
     u0, u1, u2, u3 = 0.0, 0.0, 0.0, 0.0
     for j in range(w.shape[0]):
@@ -112,7 +113,7 @@ def products_of_two(w, v, x0, x1, x2, x3):  # type: ignore[no-untyped-def]
 
 @loop
 def add_to_two(f, g, x0, x1, x2, x3, w, v):  # type: ignore[no-untyped-def]
-    """Add four samples times their factors f to one row, times g to another."""
+    """Add four samples x (d,) times their factors f (4 numbers) to the row w (d,), times g to the row v (d,)."""
     f0, f1, f2, f3 = f
     g0, g1, g2, g3 = g
     for j in range(w.shape[0]):
@@ -123,7 +124,7 @@ def add_to_two(f, g, x0, x1, x2, x3, w, v):  # type: ignore[no-untyped-def]
 
 @loop
 def add_to_one(f, x0, x1, x2, x3, w):  # type: ignore[no-untyped-def]
-    """Add four samples times their factors to a row."""
+    """Add four samples x (d,) times their factors f (4 numbers) to the row w (d,)."""
     f0, f1, f2, f3 = f
     for j in range(w.shape[0]):
         w[j] += (f0 * x0[j] + f1 * x1[j]) + (f2 * x2[j] + f3 * x3[j])
@@ -138,7 +139,7 @@ def add_sample(f, x, w):  # type: ignore[no-untyped-def]
 
 @_kernel
 def fill_fields(rows, x, W, lam):  # type: ignore[no-untyped-def]
-    """Fill λ, one sample after another, for the samples with these numbers."""
+    """Fill lam (samples p,) with λ, one sample after another, for the samples with numbers `rows` of x (n, d)."""
     p, d = W.shape
     root, whole = 1.0 / math.sqrt(d), len(rows) // FOUR * FOUR
     for s in range(0, whole, FOUR):
@@ -160,7 +161,7 @@ def fill_fields(rows, x, W, lam):  # type: ignore[no-untyped-def]
 
 @_kernel
 def add_samples(rows, x, factors, out):  # type: ignore[no-untyped-def]
-    """Add the samples with these numbers, times their factors, to the rows of `out` (p, d)."""
+    """Add the samples with numbers `rows` of x (n, d), times `factors` (samples p,), to the rows of `out` (p, d)."""
     p, whole = len(out), len(rows) // FOUR * FOUR
     for s in range(0, whole, FOUR):
         x0, x1, x2, x3 = x[rows[s]], x[rows[s + 1]], x[rows[s + 2]], x[rows[s + 3]]
@@ -207,7 +208,7 @@ def fill_chunk(rows, replica, functions, data, chunk):  # type: ignore[no-untype
 
 @_kernel
 def shuffle(count, step, seed, data):  # type: ignore[no-untyped-def]
-    """Put `count` samples, uniformly at random, to the first places of the order, by one swap for each."""
+    """Put `count` samples, uniformly at random, to the first places of data.order, by one swap for each."""
     n = len(data.order)
     for s in range(count):
         high, low, _, _ = random_words(np.uint64(s), np.uint64(step), seed, data.key)
@@ -218,7 +219,10 @@ def shuffle(count, step, seed, data):  # type: ignore[no-untyped-def]
 
 @_kernel
 def choose(step, batch_size, seed, data, batch):  # type: ignore[no-untyped-def]
-    """Fill the numbers of the samples of a step, a function of its number, and return how many they are."""
+    """Fill batch (batch_size,) with the numbers of the samples of a step; return how many they are.
+
+    They are a function of the number of the step. The last batch of a pass may be smaller.
+    """
     n, order = len(data.order), data.order
     if batch_size == n:
         for s in range(n):
@@ -248,7 +252,7 @@ def choose(step, batch_size, seed, data, batch):  # type: ignore[no-untyped-def]
 
 @_kernel
 def project(W):  # type: ignore[no-untyped-def]
-    """Divide rows by their norms over √d."""
+    """Divide the rows of W (p, d) by their norms over √d."""
     p, d = W.shape
     for i in range(p):
         shrink = math.sqrt(d / inner_product(W[i], W[i]))
@@ -281,6 +285,7 @@ def move(batch, number, T, replica, functions, data, chunk, moves, layer_moves, 
     rule, shrinkage = functions.rule, kept_part(numbers, T)
     # all in one chunk: another one would meet weights that have moved already
     others = rule.rescales or rule.has_velocities or rule.is_tangent or numbers.temperature > 0.0
+    # then no sum is needed: samples are added to W as they come
     few = size <= min(FOUR, most) and not others
     layer_moves[:] = 0.0
     if not few:
@@ -343,7 +348,7 @@ def training_steps(count, step, batch_size, uses, replica, rates, functions, exi
 
 
 def training_means(replica, functions, data, with_gradient, out):  # type: ignore[no-untyped-def]
-    """Fill means over the training set: `loss` and, with the gradient, the others."""
+    """Fill means over the training set: out.loss and, `with_gradient`, out.square and out.gradient."""
     n = len(data.y)
     p, d = replica.W.shape
     chunk = chunk_of(replica, n)
@@ -366,9 +371,9 @@ def training_means(replica, functions, data, with_gradient, out):  # type: ignor
 
 
 def draw_samples(replica, x, lam_star, shift, z):  # type: ignore[no-untyped-def]
-    """Fill the inputs (n, d) times √d, the teacher's fields (k, n), and two parts of the labels (n,): shift and noise.
+    """Fill the training set: inputs x (n, d) times √d, the teacher's fields (k, n), and two parts of the labels (n,).
 
-    The shift comes with the inputs, by the data law. They are those of the first n samples of the stream.
+    They are those of the first n samples of the stream. `shift` comes with the inputs, by the data law; z is the noise.
     """
     n, d = x.shape
     # more than d numbers: one is the noise of the label

@@ -54,10 +54,11 @@ class Replica(NamedTuple):
 
 
 class Exits(NamedTuple):
-    """Exits of one run.
+    """The exits of one run, and the overlaps that the risk needs while one is pending.
 
-    They are: targets of the risk (thresholds,); steps of the exits (thresholds,), negative before; whether to stop at
-    the last exit; the current overlaps Q (p, p, 1), M (p, k, 1), P (k, k, 1), used while a target is pending.
+    targets, exits (thresholds,) : targets of the risk, and steps of the exits, negative before.
+    stop : whether the run ends at its last exit.
+    Q (p, p, 1), M (p, k, 1), P (k, k, 1) : the current overlaps.
     """
 
     targets: Array
@@ -71,12 +72,16 @@ class Exits(NamedTuple):
 class Room(NamedTuple):
     """Work arrays of a block of steps.
 
-    Of the block and the one before: normals (2, BLOCK, padded).
-    Of the samples: factors of the updates (BLOCK, p), products with W (BLOCK, p) and W* (k, BLOCK), labels (BLOCK,),
-    the part of these that comes with the inputs (BLOCK,), products with each other (BLOCK, BLOCK).
-    √Δ of the samples (BLOCK,), and with noise of inputs ξ (padded,) and products of W* without it (k, BLOCK).
-    Of one step: E or the force, and the label (2, 1); λ, λ + b, σ, c (p,), and the factors by which projection shrinks
-    rows, in this step, in total, and the least of these totals; with dropout b_i/π and b_i a_i/π (p,).
+    normals (2, BLOCK, padded) : the samples of the block and of the one before.
+    factors, along (BLOCK, p), along_star (k, BLOCK) : of each sample, factors of its update, products with W and W*.
+    a_star (k, BLOCK), label, shift, deviation (BLOCK,) : of the labels; shift is the part that comes with inputs.
+    gram (BLOCK, BLOCK) : products of samples with each other.
+    xi (padded,), clean_star (k, BLOCK) : with noise of inputs, ξ and the products of W* with samples without it.
+    sample (2, 1), risk (1,) : E or the force, and the label, of one sample; the risk.
+    lam, field, value, c (p,) : λ, λ + b, σ and c of one step.
+    masks, layer (p,) : with dropout b_i/π and b_i a_i/π.
+    shrink, norm, least_norm (p,) : factors by which projection shrinks rows, in this step, in total, the least total.
+    squared_norm (p,) : |w_i|²/d.
     """
 
     normals: Array
@@ -106,11 +111,10 @@ class Room(NamedTuple):
 
 @_allocating
 def room_of(replica):  # type: ignore[no-untyped-def]
-    """Work arrays for the steps of a replica."""
+    """Work arrays for blocks of steps of a replica."""
     p, d = replica.W.shape
     k = replica.W_star.shape[0]
-    # ones, with which `shrink`, `norm`, `least_norm` and `squared_norm` begin: off the sphere nothing writes them
-    a_star, rows, padded = np.empty((k, BLOCK)), np.ones((10, p)), MULTIPLE * (d // MULTIPLE + 1)
+    a_star, padded = np.empty((k, BLOCK)), MULTIPLE * (d // MULTIPLE + 1)
     for r in range(k):
         a_star[r, :] = replica.a_star[r]
     return Room(
@@ -127,23 +131,24 @@ def room_of(replica):  # type: ignore[no-untyped-def]
         np.empty(padded if replica.numbers.input_noise > 0.0 else 0),
         np.zeros((k, BLOCK)),
         np.empty((2, 1)),
-        rows[0],
-        rows[1],
-        rows[2],
-        rows[3],
-        rows[4],
-        rows[5],
-        rows[6],
-        rows[7],
-        rows[8],
-        rows[9],
-        np.empty(1),
+        lam=np.empty(p),
+        field=np.empty(p),
+        value=np.empty(p),
+        c=np.empty(p),
+        masks=np.empty(p),
+        layer=np.empty(p),
+        # ones, as off the sphere nothing writes these
+        shrink=np.ones(p),
+        norm=np.ones(p),
+        least_norm=np.ones(p),
+        squared_norm=np.ones(p),
+        risk=np.empty(1),
     )
 
 
 @_kernel
 def drop_units(replica, number, room):  # type: ignore[no-untyped-def]
-    """Fill b_i/π and the second layer b_i a_i/π of sample `number`."""
+    """Fill room.masks with b_i/π and room.layer with b_i a_i/π, of sample `number`."""
     fill_masks(replica.numbers.keep_probability, np.uint64(number), replica.seed, replica.key, room.masks)
     for i in range(len(replica.a)):
         room.layer[i] = room.masks[i] * replica.a[i]
@@ -151,7 +156,7 @@ def drop_units(replica, number, room):  # type: ignore[no-untyped-def]
 
 @_kernel
 def displacement(replica, layer, label, functions, room):  # type: ignore[no-untyped-def]
-    """Fill λ + b and σ(λ + b), and return E = label − (1/p) Σ a_i σ(λ_i + b_i) for this second layer a."""
+    """Fill λ + b and σ(λ + b), and return E = label − (1/p) Σ a_i σ(λ_i + b_i) for the second layer a `layer` (p,)."""
     for i in range(len(replica.b)):
         room.field[i] = room.lam[i] + replica.b[i]
     functions.value(room.field, room.value)
@@ -160,7 +165,7 @@ def displacement(replica, layer, label, functions, room):  # type: ignore[no-unt
 
 @numba.njit(_nrt=False, error_model="numpy", **OPTIMISED_APART)
 def force(function, numbers, E, label, sample):  # type: ignore[no-untyped-def]
-    """The force −∂L/∂f of a sample with the displacement E; `sample` is a work array (2, 1)."""
+    """The force −∂L/∂f of a sample with the displacement E; `function` is its address, `sample` (2, 1) a work array."""
     sample[0, 0], sample[1, 0] = E, label
     function(numbers, sample[0], sample[1])
     return sample[0, 0]
@@ -168,7 +173,7 @@ def force(function, numbers, E, label, sample):  # type: ignore[no-untyped-def]
 
 @_kernel
 def fill_moves(replica, layer, E, step_time, functions, room):  # type: ignore[no-untyped-def]
-    """Fill c_i = T a_i σ'(λ_i + b_i) E for this second layer a; with dropout σ has the factors b_i/π."""
+    """Fill c_i = T a_i σ'(λ_i + b_i) E for a second layer a `layer` (p,); with dropout multiply σ by b_i/π."""
     functions.slope(room.field, room.c)
     for i in range(len(room.c)):
         room.c[i] *= step_time * E * layer[i]
@@ -188,7 +193,7 @@ def rescale(replica, rule, square, T, room):  # type: ignore[no-untyped-def]
 
 @numba.njit(_nrt=False, error_model="numpy", **OPTIMISED_APART)
 def factor_of(rule, square, T, memory, sample):  # type: ignore[no-untyped-def]
-    """The factor of a gradient with this squared norm; `sample` is a work array (2, 1)."""
+    """The factor that the rule gives to a gradient with the squared norm `square`; `sample` (2, 1) is a work array."""
     sample[0, 0], sample[1, 0] = square, T
     rule.factor(rule.numbers, sample[1], sample[0], memory)
     return sample[0, 0]
@@ -196,7 +201,7 @@ def factor_of(rule, square, T, memory, sample):  # type: ignore[no-untyped-def]
 
 @_kernel
 def train_others(replica, E, step_time, room):  # type: ignore[no-untyped-def]
-    """Add ε T [σ(λ_i + b_i) E − λ_a a_i] to a_i and β c_i to b_i."""
+    """Add ε T [σ(λ_i + b_i) E − λ_a a_i] to a_i and β c_i to b_i, after a step of the weights."""
     numbers = replica.numbers
     if numbers.offset_rate > 0.0:
         for i in range(len(replica.b)):
@@ -209,13 +214,13 @@ def train_others(replica, E, step_time, room):  # type: ignore[no-untyped-def]
 
 @_kernel
 def kept_part(numbers, T):  # type: ignore[no-untyped-def]
-    """The factor of the weights in a step, beside the gradient."""
+    """The factor 1 − λT by which weights decay in a step."""
     return 1.0 - numbers.weight_decay * T
 
 
 @_kernel
 def move_others(replica, T, moves):  # type: ignore[no-untyped-def]
-    """Let a decay, and add the moves (2, p) to a and b."""
+    """Let a decay, and add the moves of a and of b, the first two rows of `moves` (2 or more, p)."""
     rate = replica.numbers.second_layer_rate
     for i in range(len(replica.a)):
         replica.a[i] *= 1.0 - rate * T * replica.numbers.second_layer_decay
@@ -225,7 +230,7 @@ def move_others(replica, T, moves):  # type: ignore[no-untyped-def]
 
 @_kernel
 def is_waiting(exits):  # type: ignore[no-untyped-def]
-    """Whether a target is pending."""
+    """Whether a target is pending: one of the exits is negative."""
     waiting = False
     for t in range(exits.targets.shape[0]):
         waiting |= exits.exits[t] < 0
@@ -234,7 +239,7 @@ def is_waiting(exits):  # type: ignore[no-untyped-def]
 
 @_kernel
 def note_exits(replica, exits, functions, step, room):  # type: ignore[no-untyped-def]
-    """Record a step as exit of the thresholds that the risk reaches; return whether the run stops."""
+    """Record `step` as exit of the thresholds that the risk has reached; return whether the run stops."""
     p, k = len(replica.a), len(replica.a_star)
     second_layers = replica.a.reshape((p, 1)), replica.a_star.reshape((k, 1))
     functions.risk(functions.pair, exits.Q, exits.M, exits.P, second_layers[0], second_layers[1], room.risk)
@@ -246,7 +251,7 @@ def note_exits(replica, exits, functions, step, room):  # type: ignore[no-untype
 
 @_kernel
 def fill_overlaps(replica, exits):  # type: ignore[no-untyped-def]
-    """Fill Q = WWᵀ/d and M = WW*ᵀ/d."""
+    """Fill exits.Q with WWᵀ/d and exits.M with WW*ᵀ/d."""
     W, W_star = replica.W, replica.W_star
     p, d = W.shape
     for i in range(p):
@@ -259,7 +264,7 @@ def fill_overlaps(replica, exits):  # type: ignore[no-untyped-def]
 
 @_kernel
 def update_overlaps(exits, lam_star, square, shrinkage, room):  # type: ignore[no-untyped-def]
-    """Q and M after w_i ← `shrinkage` w_i + c_i x/√d, then shrink row i by its factor; `square` is ‖x‖²."""
+    """Update Q and M by w_i ← s_i (`shrinkage` w_i + c_i d x), with s_i `shrink`, λ* (k,), and d ‖x‖² `square`."""
     Q, M, lam, c, shrink = exits.Q, exits.M, room.lam, room.c, room.shrink
     for i in range(len(c)):
         for j in range(len(c)):
@@ -271,7 +276,7 @@ def update_overlaps(exits, lam_star, square, shrinkage, room):  # type: ignore[n
 
 @_kernel
 def shrink_rows(square, shrinkage, room):  # type: ignore[no-untyped-def]
-    """Project the rows after a step, which kept a part of them: update `norm`, and fill the factors of this step."""
+    """Fill `shrink` and update `norm` for rows after a step that kept the part `shrinkage`; `square` is d ‖x‖²."""
     lam, c = room.lam, room.c
     for i in range(len(c)):
         before = shrinkage * shrinkage * room.squared_norm[i]
@@ -324,14 +329,14 @@ def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ig
 
 @_kernel
 def fill_squared_norms(W, out):  # type: ignore[no-untyped-def]
-    """Fill |w_i|²/d of the rows w_i of W."""
+    """Fill out (p,) with |w_i|²/d of the rows w_i of W (p, d)."""
     for i in range(len(out)):
         out[i] = inner_product(W[i], W[i]) / W.shape[1]
 
 
 @_kernel
 def finish(replica, before, room):  # type: ignore[no-untyped-def]
-    """Apply the updates of the last block, and divide rows by their norms."""
+    """Apply the updates of the last block, of the samples `before` (BLOCK, padded), and divide rows by norms."""
     W, factors = replica.W, room.factors
     for i in range(W.shape[0]):
         f0, f1, f2, f3 = factors[0, i], factors[1, i], factors[2, i], factors[3, i]
@@ -351,7 +356,7 @@ def must_finish(room):  # type: ignore[no-untyped-def]
 
 @_kernel
 def project_rows(W, square):  # type: ignore[no-untyped-def]
-    """Divide rows by their norms; `square` (p,) is a work array."""
+    """Divide the rows of W (p, d) by their norms over √d; `square` (p,) is a work array."""
     fill_squared_norms(W, square)
     for i in range(W.shape[0]):
         for j in range(W.shape[1]):

@@ -118,9 +118,11 @@ def curvatures(network: Network, batch_size: int) -> tuple[Curvatures, Curvature
 
 
 def _of_moments(network: Network, now: Moments, batch_size: int) -> Curvatures:
+    """The curvatures of a network with these moments, and steps of so many samples."""
     p, n, d, trained = len(network.a), len(network.factor), network.d, network.epsilon > 0.0
     matrices = now.bulk, now.K[: p * n, : p * n], now.K if trained else np.zeros_like(now.K)
     bulk, outliers, joint = (np.asarray(np.linalg.eigvalsh(matrix) / d, float) for matrix in matrices)
+    # without a direction outside of the span there are no eigenvalues there
     every = np.concatenate([joint if trained else outliers, bulk if n < d else bulk[:0]])
     extremes = np.array([every.min(), every.max()])
     return Curvatures(bulk, outliers, joint, extremes, batch_sharpness(network, now, batch_size))
@@ -149,7 +151,7 @@ def moments(network: Network, u: Array, weight: Array) -> Moments:
 
 
 def _terms(network: Network, u: Array, weight: Array) -> Moments:
-    """Return the terms of the moments at some nodes u (n, m)."""
+    """Return the terms of the moments at some nodes u (n, m), with weights (m,)."""
     (n, m), p, d, epsilon = u.shape, len(network.a), network.d, network.epsilon
     fields, root = network.factor @ u, math.sqrt(epsilon)
     value, slope, bend = values_of(network.student, fields[n - p :])
@@ -160,6 +162,7 @@ def _terms(network: Network, u: Array, weight: Array) -> Moments:
     rho = 1.0 + ((u**2).sum(axis=0) - n) / d
     rho_square = rho**2 + (2.0 * (d - n) / d**2 if d < math.inf else 0.0)
 
+    # norm is ‖∇f‖², fourth ‖∇f‖⁴ and along ∇fᵀ ∇²f ∇f, all averaged over what is outside of the span
     S, S_a = (s**2).sum(axis=0), epsilon / d * (value**2).sum(axis=0)
     norm = (S * rho + S_a) / p**2
     fourth = (S**2 * rho_square + 2.0 * S * S_a * rho + S_a**2) / p**4
@@ -179,7 +182,7 @@ def _terms(network: Network, u: Array, weight: Array) -> Moments:
 
 
 def _bends(t: Array, of_layer: Array, u: Array, weight: Array) -> Array:
-    """Return the sum of weight · B, of a_i σ'' (p, m) and √ε σ' (p, m)."""
+    """Return the sum over nodes of weight · B (p (n + 1), p (n + 1)), by t = a_i σ'' (p, m) and √ε σ' (p, m)."""
     (p, _), n = t.shape, len(u)
     out = np.zeros((p * (n + 1), p * (n + 1)))
     for i in range(p):
@@ -230,6 +233,7 @@ def spaced(n: int) -> list[Part]:
 
 
 def _with_density(u: Array) -> Part:
+    """Nodes u (n, m) with the weights of N(0, 1) there, of the sum one."""
     weight = np.exp(-0.5 * (u**2).sum(axis=0))
     return u, weight / weight.sum()
 
@@ -241,4 +245,5 @@ def sobol(n: int) -> list[Part]:
 
 
 def _mean(parts: list[Moments]) -> Moments:
+    """The mean of the moments by the parts of the nodes."""
     return Moments(*(np.asarray(sum(values) / len(parts)) for values in zip(*parts, strict=True)))

@@ -58,6 +58,7 @@ def hermite_orders(activation: Activation, variances: tuple[float, ...] = (1.0,)
     knots = [] if activation.hinges is None else [knot for knot, _ in activation.hinges[1]]
 
     def orders(root: float) -> list[int]:
+        """Return the orders that the activation has at fields of this standard deviation, beyond rounding errors."""
         series = hermite_series(lambda z: activation.value(root * z), degree, tuple(knot / root for knot in knots))
         return [int(n) for n in np.flatnonzero(np.abs(series.coefficients) > 10 * series.errors)]
 
@@ -97,6 +98,7 @@ def pair_information_exponent(
 
 
 def _panel_coefficients(function: Callable[[float], float], degree: int, nodes: int, ends: Array) -> Array:
+    """The coefficients (degree + 1,) by Gauss-Legendre quadrature, `nodes` in each panel between the `ends`."""
     offsets, weights = np.polynomial.legendre.leggauss(nodes)
     lengths = np.diff(ends)[:, None]
     z = (ends[:-1, None] + lengths * (0.5 * (offsets + 1.0))).ravel()

@@ -41,7 +41,10 @@ def mean_gradient_products(drift_M: Array, drift_GF: Array, Q: Array, M: Array, 
 def mean_slopes(
     drift_M: Array, drift_GF: Array, Q: Array, M: Array, P: Array, resolution: Array
 ) -> tuple[Array, Array]:
-    """The two blocks D_s (n, p, p) and D_t (n, p, k) of D themselves; of the least norm where Ω is singular."""
+    """The two blocks D_s (n, p, p) and D_t (n, p, k) of D; of the least norm where Ω is singular.
+
+    Arguments are as those of `mean_gradient_products`.
+    """
     inverse, slopes, _, axes, finite = _solved(drift_M, drift_GF, Q, M, P, resolution)
     D = np.where(finite, axes @ slopes @ axes.transpose(0, 2, 1), np.nan)
     return D, (drift_M - D @ M) @ inverse

@@ -139,7 +139,7 @@ class Fields:
         return cls(s, knots, bent, series)
 
     def beside(self, others: "Fields") -> "Fields":
-        """The fields of both, these first."""
+        """The fields of both, those of `self` first."""
         width = max(self.knots.shape[1], others.knots.shape[1])
         rows = (np.pad(fields.knots, ((0, 0), (0, width - fields.knots.shape[1]))) for fields in (self, others))
         pairs = ((getattr(self, name), getattr(others, name)) for name in ("scale", "bent", "series"))
@@ -148,11 +148,12 @@ class Fields:
 
 
 def products_of(fields: Fields, omega: Array) -> Array:
-    """E[σ_m σ_n] (n, n) of fields with the covariance omega (n, n)."""
+    """The means E[σ_m σ_n] (n, n) of fields with the covariance omega (n, n)."""
     products = np.zeros(omega.shape)
     if fields.knots.shape[1] > 1:
         _compiled()(np.ascontiguousarray(fields.knots), np.ascontiguousarray(omega), products)
     smooth = np.abs(fields.series - fields.bent).max(axis=0, initial=0.0)
+    # orders beyond the last one that matters are not summed
     places = np.flatnonzero(smooth > 1e-18 * smooth.max(initial=0.0))
     if places.size:
         bounds = np.outer(fields.scale, fields.scale)
@@ -190,7 +191,10 @@ def _nodes(labels: Labels, L: Array, a_star: Array, finer: int) -> tuple[Array, 
 
 
 def _along(fields: Fields, labels: Labels, M: Array, P: Array, a_star: Array, finer: int) -> Array:
-    """E[σ_i f*] (p,): with λ* = L z and λ_i = u_i·z + rest, Σ_l c_il (|u_i|/s_i)^l E[f* h_l(z·u_i/|u_i|)]."""
+    """The means E[σ_i f*] (p,) of a target that is no committee.
+
+    With λ* = L z and λ_i = u_i·z + rest, it is Σ_l c_il (|u_i|/s_i)^l E[f* h_l(z·u_i/|u_i|)].
+    """
     values, vectors = np.linalg.eigh(P)
     L = vectors * np.sqrt(np.maximum(values, 0.0))
     u = np.linalg.pinv(L) @ M.T

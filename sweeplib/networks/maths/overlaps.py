@@ -82,7 +82,10 @@ class Overlaps:
 
 
 def block_overlaps(W: Array, W_star: Array, multiplicities: Array) -> tuple[Array, Array, Array]:
-    """Q (L, p, p), M (L, p, k), P (L, k, k) of consecutive blocks of columns of W (p, d) and W* (k, d), over d."""
+    """Q (L, p, p), M (L, p, k), P (L, k, k) of consecutive blocks of columns of W (p, d) and W* (k, d), over d.
+
+    multiplicities (L,) : the numbers of columns.
+    """
     ends = np.cumsum(multiplicities)[:-1].astype(int)
     parts = list(zip(np.split(W, ends, axis=1), np.split(W_star, ends, axis=1), strict=True))
     pairs = ([(w, w) for w, _ in parts], parts, [(w_star, w_star) for _, w_star in parts])

@@ -60,6 +60,7 @@ def _folder_of_code(beside: Path) -> str | None:
 
 
 def _path(folder: Path | None) -> str | None:
+    """The path of a folder as text; None for none."""
     return None if folder is None else str(folder)
 
 
@@ -85,6 +86,7 @@ def _said_when_compiled(compiled: Any) -> Any:
     compile_one = compiled.compile
 
     def compiled_and_said(signature: Any) -> Any:
+        """Compile for a signature, after a line that says why it is compiled."""
         _say_once(reason)
         return compile_one(signature)
 
@@ -105,6 +107,7 @@ def _safely_cached(dispatcher: Any) -> Any:
     file = cache._cache_file
 
     def compiled_once(signature: Any) -> Any:
+        """Compile for a signature, or load what another process has compiled; one process at a time compiles it."""
         with global_compiler_lock:
             try:
                 if cache._index_key(signature, dispatcher.targetctx.codegen()) in file._load_index():

@@ -83,7 +83,7 @@ class OneSignature:
         self._entry: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
-        """The result of the function."""
+        """Call the function; the first call compiles it for the types of its arguments."""
         if self._entry is None:
             types = tuple(map(numba.typeof, arguments))
             self.compiled.compile(types)
@@ -93,6 +93,7 @@ class OneSignature:
 
 @functools.cache
 def _specialised(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) -> Any:
+    """The compiled template with these bindings, whose calls are checked once for all constants."""
     decorator = functools.partial(numba.njit, no_cfunc_wrapper=True, **_OPTIONS)
     return _for_any_constants(cached(decorator, _bound_and_named(template, bindings)))
 
@@ -119,6 +120,7 @@ def _for_any_constants(dispatcher: Any) -> Any:
     compile_one = dispatcher.compile
 
     def compiled_once(signature: Any) -> Any:
+        """Compile for the types of the arguments, not for their constants."""
         arguments, returned = sigutils.normalize_signature(signature)
         arguments = tuple(map(numba.types.unliteral, arguments))
         with _collection_paused():
@@ -144,6 +146,7 @@ def pointer(template: Callable[..., Any], signature: Any, **bindings: Any) -> An
 
 @functools.cache
 def _pointer(template: Callable[..., Any], signature: Any, bindings: tuple[tuple[str, Any], ...]) -> Any:
+    """The template with these bindings, compiled to a function with an address."""
     options = {name: value for name, value in _OPTIONS.items() if name != "nogil"}
     with _collection_paused():
         return cached(functools.partial(numba.cfunc, signature, **options), _bound_and_named(template, bindings))
@@ -165,7 +168,7 @@ def _bound_and_named(template: Callable[..., Any], bindings: tuple[tuple[str, An
 
 
 def _unique_name(function: Any) -> types.FunctionType:
-    """A copy of the function with a unique name. It shares the globals, so it can call functions defined later.
+    """Return a copy of the function with a unique name. It shares the globals, so it can call functions defined later.
 
     numba identifies machine code by the name of its function and by a number that starts again in each process. If two
     processes cached kernels with two functions of one name, a third process would load one function for both.
@@ -241,6 +244,7 @@ function = _unbound
 
 
 def _fill(x, out):  # type: ignore[no-untyped-def]
+    """Set out (n,) to the function at x (n,)."""
     for n in range(x.shape[0]):
         out[n] = function(x[n])
 
@@ -279,7 +283,7 @@ def _description(function: types.FunctionType, descriptions: dict[tuple[types.Co
 
 
 def _compiled_constants(function: types.FunctionType) -> dict[str, Any]:
-    """All that a function takes from elsewhere and the compiler takes for constant, under names of their places."""
+    """All that a function takes from elsewhere and the compiler takes for constant, by names that say where from."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     things: dict[str, Any] = {f"closure {name}": cell.cell_contents for name, cell in cells}
     things |= {f"default {place}": value for place, value in enumerate(function.__defaults__ or ())}
@@ -288,7 +292,7 @@ def _compiled_constants(function: types.FunctionType) -> dict[str, Any]:
 
 
 def _named_in(space: dict[str, Any], names: frozenset[str], place: str) -> dict[str, Any]:
-    """What of a name space, and of the modules in it, has one of some names."""
+    """The things of a name space, and of the modules in it, that have one of some names."""
     things = {f"{place}{name}": space[name] for name in names if name in space}
     modules = {name: thing for name, thing in things.items() if isinstance(thing, types.ModuleType)}
     for name, module in modules.items():

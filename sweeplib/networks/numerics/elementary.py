@@ -24,7 +24,7 @@ _52, _ONE = np.uint64(52), np.uint64(1023 << 52)
 
 @_compiled
 def _power_and_rest(x):  # type: ignore[no-untyped-def]
-    """(2^n, e^f − 1) with x = n log 2 + f, |f| ≤ ½ log 2."""
+    """The pair 2^n and e^f − 1, with x = n log 2 + f, |f| ≤ ½ log 2."""
     shifted = x * 1.4426950408889634 + _TO_INTEGER
     n = shifted - _TO_INTEGER
     # log 2 in two parts (Cody and Waite): the first has so few bits that n times it is exact
@@ -41,7 +41,7 @@ def _power_and_rest(x):  # type: ignore[no-untyped-def]
 
 @_compiled
 def exponential(x):  # type: ignore[no-untyped-def]
-    """e^x; beyond ±708 that of ±708."""
+    """The exponential e^x; beyond ±708 that of ±708."""
     # beyond, 2^n is no normal number; NaN passes, as all comparisons with it are false
     x = -708.0 if x < -708.0 else x
     power, remainder = _power_and_rest(708.0 if x > 708.0 else x)
@@ -50,7 +50,7 @@ def exponential(x):  # type: ignore[no-untyped-def]
 
 @_compiled
 def _one_minus_exponential(v):  # type: ignore[no-untyped-def]
-    """1 − e^−v for v ≥ 0."""
+    """The number 1 − e^−v for v ≥ 0, with all its digits for small v."""
     # e^−40 is below the last bit of 1
     power, remainder = _power_and_rest(-40.0 if v > 40.0 else -v)
     # for small v the power is 1, and what is left, −remainder, has all its digits

@@ -44,7 +44,10 @@ def unpacker(kind: numba.types.Type) -> Any:
     """A function for compiled code that returns the value of this numba type from an array of `packed`."""
 
     def opened(context, where):  # type: ignore[no-untyped-def]
+        """Return the signature and the code of the intrinsic, as numba asks for it."""
+
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            """Return the code that loads the value at the data of an array."""
             value = context.unpack_value(
                 builder, kind, _address(context, builder, kind, signature.args[0], arguments[0])
             )
@@ -57,12 +60,18 @@ def unpacker(kind: numba.types.Type) -> Any:
 
 @cache
 def _packer(kind: numba.types.Type) -> OneSignature:
+    """The compiled function that writes a value of this numba type to an array."""
     return OneSignature(_pack, store=_store_intrinsic(kind))
 
 
 def _store_intrinsic(kind: numba.types.Type) -> Any:
+    """An intrinsic that stores a value of this numba type at the data of an array."""
+
     def store(context, value, where):  # type: ignore[no-untyped-def]
+        """Return the signature and the code of the intrinsic, as numba asks for it."""
+
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            """Return the code that stores the value at the data of an array."""
             place = _address(context, builder, kind, signature.args[1], arguments[1])
             context.pack_value(builder, kind, arguments[0], place)
             return context.get_dummy_value()
@@ -73,16 +82,18 @@ def _store_intrinsic(kind: numba.types.Type) -> Any:
 
 
 def store(value, where):  # type: ignore[no-untyped-def]
-    """Unbound."""
+    """Stand for the intrinsic of the type, which `_packer` puts in its place."""
     raise NotImplementedError("bound by `packed`")
 
 
 def _pack(value, out):  # type: ignore[no-untyped-def]
+    """Write a value to an array (words,)."""
     store(value, out)
 
 
 @cache
 def _data_size(kind: numba.types.Type) -> int:
+    """The bytes of a value of this numba type in memory."""
     context = cpu_target.target_context
     return context.get_abi_sizeof(context.get_data_type(kind))
 

@@ -100,7 +100,7 @@ def _logarithm(w):  # type: ignore[no-untyped-def]
 
 @_compiled
 def _product(first, second):  # type: ignore[no-untyped-def]
-    """2^66 u u', u = (first + ½)/2^32 and u' = (second + ½)/2^32."""
+    """The number 2^66 u u' of two words, u = (first + ½)/2^32 and u' = (second + ½)/2^32."""
     # u u' is at least 2^−66: the exponent of the product is never negative, and is read off without a sign
     return (float_of_bits(first | _TO_54) - (18014398509481984.0 - 2.0)) * (
         float_of_bits(second | _TO_52) - (4503599627370496.0 - 0.5)
@@ -109,7 +109,7 @@ def _product(first, second):  # type: ignore[no-untyped-def]
 
 @_compiled
 def _squared_length(product):  # type: ignore[no-untyped-def]
-    """−log u u', of the product above."""
+    """The half −log u u' of R², from the `_product` of two words."""
     pattern = bits_of_float(product)
     exponent = (pattern - _LEAST_MANTISSA) & _EXPONENT
     doublings = float_of_bits((exponent >> _7) | _TO_7) - 194.0
@@ -119,7 +119,7 @@ def _squared_length(product):  # type: ignore[no-untyped-def]
 
 @_compiled
 def _scale(first, second):  # type: ignore[no-untyped-def]
-    """v, made of the upper 12 bits of two words."""
+    """The part v of R², made of the upper 12 bits of two words."""
     bits = ((first << _20) & _FIRST_12) | ((second << _8) & _SECOND_12)
     # the middle of one of 2^24 cells: neither v nor 1 − v is ever zero
     return float_of_bits(bits | _ONE) - (1.0 - 0.5**25)
@@ -143,7 +143,7 @@ _C0, _C1, _C2, _C3, _C4, _C5 = (c * _STEP ** (2 * n) for n, c in enumerate(_COSI
 
 @_compiled
 def _direction(bits):  # type: ignore[no-untyped-def]
-    """√2 (cos, sin) of an angle from the low 20 of the bits: (±(cos φ − sin φ), ±(cos φ + sin φ)) with |φ| < π/4.
+    """The vector √2 (cos, sin) of an angle, from the low 20 bits: (±(cos φ − sin φ), ±(cos φ + sin φ)), |φ| < π/4.
 
     18 bits are φ in steps of the lattice, symmetric about zero, and two are the signs: all of a lattice of 2^20 angles.
     Chebyshev interpolants in φ², to 4e-12.
@@ -215,7 +215,7 @@ def fill_normals(key, seed, step, out):  # type: ignore[no-untyped-def]
 
 
 def normals(key: int, seed: int, step: int, count: int) -> np.ndarray:
-    """`count` independent N(0, 1) numbers: the draws of `step` for replica `seed` in the stream `key`."""
+    """An array of `count` independent N(0, 1) numbers: the draws of `step` for replica `seed` in the stream `key`."""
     out = np.empty(-(-count // 4) * 4)
     fill_normals(np.uint64(key), np.uint64(seed), np.uint64(step), out)
     return out[:count]
@@ -223,15 +223,16 @@ def normals(key: int, seed: int, step: int, count: int) -> np.ndarray:
 
 @_compiled
 def gamma_constants(degrees):  # type: ignore[no-untyped-def]
-    """(scale, width) of the sampler of Marsaglia and Tsang (2000): α − ⅓ and 1/√(9(α − ⅓)), α = degrees/2 ≥ 1."""
+    """The (scale, width) of the sampler of Marsaglia and Tsang (2000): α − ⅓ and 1/√(9(α − ⅓)), α = degrees/2 ≥ 1."""
     scale = 0.5 * max(degrees, 2.0) - 1.0 / 3.0
     return scale, 1.0 / math.sqrt(9.0 * scale)
 
 
 @_compiled
 def chi_square_proposal(scale, width, normal, word):  # type: ignore[no-untyped-def]
-    """(χ², sure): the proposed χ² number, and whether it is accepted for sure; else ask `chi_square`.
+    """The proposed χ² number, and whether it is accepted for sure; else ask `chi_square`.
 
+    scale, width : `gamma_constants`. normal, word : a N(0, 1) number and a random word.
     With y = width·x the logarithm of the acceptance probability is −(width²x⁴/12)(1 − 4y/5 + 4y²/6 − ...), which for
     |y| ≤ ½ is above −width²x⁴/6: a squeeze that leaves the exact test to a fraction 1/(18 α) of the draws.
     """
@@ -244,7 +245,7 @@ def chi_square_proposal(scale, width, normal, word):  # type: ignore[no-untyped-
 
 @numba.njit(error_model="numpy", fastmath={"contract"})
 def chi_square(degrees, normal, step, seed, key, four):  # type: ignore[no-untyped-def]
-    """A χ² number of `degrees` ≥ 0, exact in law; `normal` is the first proposal, further ones are drawn into `four`.
+    """A χ² number of `degrees` ≥ 0, exact in law; `normal` is the first proposal, others are drawn into `four` (4, 1).
 
     Below two degrees, the draw is one of two degrees more times a power of a uniform: the gamma law of shape α is that
     of α+1 times U^(1/α) (Marsaglia and Tsang 2000, section 6).

@@ -39,6 +39,8 @@ _NUMBERS, _FLAGS = _Vector("numbers", ir.DoubleType()), _Vector("flags", ir.IntT
 
 @register_model(_Vector)
 class _VectorModel(models.PrimitiveModel):
+    """A vector in compiled code: the type of LLVM itself."""
+
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, kind.code)
 
@@ -46,16 +48,20 @@ class _VectorModel(models.PrimitiveModel):
 @lower_cast(types.Float, _Vector)
 @lower_cast(types.Integer, _Vector)
 def _equal(context: Any, builder: Any, kind: Any, _: Any, value: Any) -> Any:
+    """Convert a number to a vector of equal numbers."""
     number, index = context.cast(builder, value, kind, types.float64), ir.IntType(32)
     first = builder.insert_element(ir.Constant(_NUMBERS.code, ir.Undefined), number, ir.Constant(index, 0))
     return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(index, WIDTH), None))
 
 
 def _define(function: Any, build: Callable[..., Any], arguments: int = 2, result: Any = _NUMBERS) -> None:
-    """Let a function of numbers take vectors; `made` (builder, *vectors) returns the code of the result."""
+    """Let a function of numbers take vectors; `build` (builder, *vectors) returns the code of the result."""
 
     class Template(AbstractTemplate):
+        """The types that the function takes, of which one at least is a vector."""
+
         def generic(self, kinds: Any, _: Any) -> Any:
+            """Return the signature for these types of arguments; None if the function does not take them."""
             fits = len(kinds) == arguments and _NUMBERS in kinds
             return signature(result, *[_NUMBERS] * arguments) if fits else None
 
@@ -67,6 +73,7 @@ def _define(function: Any, build: Callable[..., Any], arguments: int = 2, result
 
 
 def _instruction(name: str, *first: str) -> Callable[..., Any]:
+    """The code of one instruction of LLVM on vectors, for `_define`."""
     return lambda builder, *vectors: getattr(builder, name)(*first, *vectors)
 
 
@@ -102,6 +109,7 @@ def _type_of_vectors(_: Any) -> Any:
 
 @lower_builtin(vectors, types.Array, types.Integer)
 def _vectors(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+    """The code of `vectors`."""
     array = context.make_array(sig.args[0])(context, builder, values[0])
     data = builder.bitcast(builder.gep(array.data, [values[1]]), _NUMBERS.code.as_pointer())
     if sig.return_type is _NUMBERS:
@@ -113,6 +121,7 @@ def _vectors(context: Any, builder: Any, sig: Any, values: Any) -> Any:
 
 @type_callable(room)
 def _type_of_room(_: Any) -> Any:
+    """Return how the type of a room follows from that of its shape and of its numbers."""
     return lambda shape, number: (
         _entries(len(shape), "C") if number is _NUMBERS else types.Array(number, len(shape), "C")
     )
@@ -120,6 +129,7 @@ def _type_of_room(_: Any) -> Any:
 
 @lower_builtin(room, types.UniTuple, _Vector)  # type: ignore[attr-defined]
 def _room(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+    """The code of `room` for vectors: an array whose entries are aligned as vectors."""
     lengths, strides = cgutils.unpack_tuple(builder, values[0]), [context.get_constant(types.intp, 8 * WIDTH)]
     for length in reversed(lengths):
         strides.insert(0, builder.mul(strides[0], length))
@@ -134,10 +144,12 @@ def _room_for_numbers(context: Any, builder: Any, sig: Any, values: Any) -> Any:
 
 
 def _entries(dimensions: int, layout: Literal["A", "C"]) -> Any:
+    """The type of an array of vectors."""
     return types.Array(cast("types.Type", _NUMBERS), dimensions, layout, aligned=False)
 
 
 def _array(context: Any, builder: Any, kind: Any, data: Any, shape: Any, strides: Any, meminfo: Any) -> Any:
+    """The code of an array of vectors at some data, with these lengths and strides."""
     from numba.np.arrayobj import populate_array  # .03 s, which a command without kernels need not spend
 
     array = context.make_array(kind)(context, builder)
@@ -152,6 +164,7 @@ def _type_of_everywhere(_: Any) -> Any:
 
 @lower_builtin(everywhere, _Vector)
 def _everywhere(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+    """The code of `everywhere` for the flags of all lanes."""
     bits = builder.bitcast(values[0], ir.IntType(WIDTH))
     return builder.icmp_unsigned("==", bits, ir.Constant(bits.type, -1))
 

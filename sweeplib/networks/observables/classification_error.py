@@ -32,7 +32,7 @@ def classification_error(now: OverlapView) -> Estimate:
 
 
 def angles(pair, Q, M, P, a, a_star, out):  # type: ignore[no-untyped-def]
-    """Fill arccos(aᵀMa*/√(aᵀQa a*ᵀPa*))/π, ½ for an output of zero."""
+    """Fill out (n,) with arccos(aᵀMa*/√(aᵀQa a*ᵀPa*))/π of n networks, ½ for an output of zero."""
     p, k, n = M.shape
     for lane in range(n):
         square = across = square_star = 0.0
@@ -50,14 +50,14 @@ def angles(pair, Q, M, P, a, a_star, out):  # type: ignore[no-untyped-def]
 
 @lru_cache(maxsize=64)
 def _plus(Delta: float, teacher: str, amplitude: float, scale: float) -> Array:
-    """P(y > 0) at `NODES` z of the labels' field, f* = amplitude σ*(scale z)."""
+    """The probability P(y > 0) at `NODES` z of the labels' field, f* = amplitude σ*(scale z)."""
     value = activation(teacher).value
     f_star = amplitude * np.array([value(scale * z) for z in NODES.tolist()])
     return np.asarray(scipy.special.ndtr(f_star / math.sqrt(Delta)))
 
 
 def _error(angle: float, plus: Array) -> float:
-    """P(y f < 0) at an angle over π, with the probabilities of positive labels at `NODES`."""
+    """The probability P(y f < 0) at an angle over π, with the probabilities of positive labels at `NODES`."""
     negative = (
         # the tangent of the angle 0 is zero: then f has the sign of the labels' field
         scipy.special.ndtr(-NODES / math.tan(math.pi * angle)) if angle > 0.0 else np.where(NODES > 0.0, 0.0, 1.0)

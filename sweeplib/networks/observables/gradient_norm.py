@@ -18,7 +18,7 @@ from sweeplib.networks.views import Estimate, OverlapView
 
 @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
 def gradient_norm(now: OverlapView) -> Estimate:
-    """The norm (n,)."""
+    """The norm ‖∇R‖ (n,), with its error."""
     return estimate_by_rules(now, _by_rule, lambda now, rule: gradients_of_forms(now, rule)[1])
 
 
@@ -29,7 +29,8 @@ def estimate_by_rules(
 ) -> Estimate:
     """Return a number (n,) by the rule of a view, with its error.
 
-    That is the distance to the finer rule if there is one, else zero, or `of_forms` where the rule has forms of σ only.
+    by_rule : the number by a rule. of_forms : its error where the rule has forms of σ only.
+    The error is the distance to the finer rule if there is one, `of_forms`, or zero for exact rules.
     """
     rule = now.expectations
     assert isinstance(rule, Expectations)  # there is a teacher
@@ -40,6 +41,7 @@ def estimate_by_rules(
 
 
 def _by_rule(now: OverlapView, rule: Expectations) -> Array:
+    """The norm ‖∇R‖ (n,) at the overlaps of a view, by a rule for the drifts."""
     return np.sqrt(squared_mean_gradients(now, rule, drifts_of(now, rule, 0.0)) / now.d)
 
 
@@ -59,7 +61,7 @@ def drifts_of(now: OverlapView, rule: Expectations, stretch: float) -> Drifts:
 
 
 def gradients_of_forms(now: OverlapView, rule: Expectations) -> tuple[Array, Array]:
-    """Return bounds (n,) of √E‖g‖² and of its error, |σ'| at its bound, where the forms of σ and σ' have misfits."""
+    """Return bounds (n,) of √E‖g‖² and of its error where σ and σ' are off by their misfits, with |σ'| at its bound."""
     displacement = np.sqrt(2.0 * np.abs(rule.risks(now.Q, now.M, now.P, now.a, now.a_star)) + now.Delta)
     of_units = np.linalg.norm(now.a, axis=1) / now.a.shape[1]
     gradient = of_units * rule.lipschitz * displacement

@@ -46,7 +46,7 @@ BOTH_LAYERS = Limit(
 
 
 def bulk(now: OverlapView) -> Estimate:
-    """The eigenvalues (n, p) in each direction outside of the span, ascending."""
+    """The eigenvalues (n, p) in each direction outside of the span, ascending, with their errors."""
     return Estimate(*(curvatures.bulk for curvatures in now.curvatures))
 
 

@@ -39,7 +39,7 @@ UPDATE = 0.01
 
 @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
 def of_fresh_samples(now: OverlapView) -> Estimate:
-    """The trace (n,) for batches of fresh samples."""
+    """The trace (n,) of the noise for batches of fresh samples, with its error."""
     return estimate_by_rules(now, _by_rule, _form_errors)
 
 

@@ -105,6 +105,7 @@ class Observable(Part):
             return self.function_of(type(now))(now, **parameters)
 
         def value_of(now: View) -> Array:
+            """Return the value of the observable, without its error if it is an estimate."""
             value = of(now)
             return value.value if isinstance(value, Estimate) else value
 

@@ -14,7 +14,7 @@ from sweeplib.networks.views import OverlapView
 
 
 def of_units(now: OverlapView) -> Array:
-    """The largest |Q⊥_ij| (n,) over pairs of different students."""
+    """The largest |Q⊥_ij| (n,) over pairs of different students i, j."""
     inverse: Any = np.linalg.pinv(now.P, hermitian=True)
     outside = np.abs(now.Q - now.M @ inverse @ now.M.swapaxes(1, 2))
     np.einsum("nii->ni", outside)[:] = 0.0

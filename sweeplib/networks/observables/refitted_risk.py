@@ -18,7 +18,7 @@ from sweeplib.networks.views import Estimate, OverlapView
 
 
 class RidgeParameters(Parameters):
-    """m and λ."""
+    """The number m of samples and the ridge λ of the regression."""
 
     second_layer_samples: Annotated[int, Field(ge=1, le=10**8)] | None = parameter(
         None, "fresh samples of the regression of the second layer", "m", 1000

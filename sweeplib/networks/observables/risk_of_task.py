@@ -9,7 +9,7 @@ from sweeplib.networks.views import Estimate, OverlapView
 
 @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
 def of_tasks(now: OverlapView) -> Estimate:
-    """The risks (n, T)."""
+    """The risks (n, T) of T tasks, with their errors."""
     fields, layers = now.fields, zip(*(np.moveaxis(layer, 1, 0) for layer in now.layers), strict=True)
     rules, overlaps = fields.expectations, (fields.Q, fields.M, fields.P)
     pairs = [(np.ascontiguousarray(a), np.ascontiguousarray(a_star)) for a, a_star in layers]

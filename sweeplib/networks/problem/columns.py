@@ -77,6 +77,7 @@ class Problems(Table):
         return self._following[name]
 
     def _column(self, name: str) -> Column:
+        """The column of what follows from fields, or of a default."""
         if name in FOLLOWING:
             values, codes = self.column_of(getattr(Problem, name).fget, ProblemRow)
             different = Column.of(values)
@@ -100,7 +101,7 @@ class Problems(Table):
         return ProblemRow(read)
 
     def problem(self, at: int) -> Problem:
-        """Return the problem of a row, one object for rows that follow each other and differ in no field of it."""
+        """Return the problem of row `at`, one object for rows that follow each other and differ in no field of it."""
         same, differing = self._parts
         codes = [column.codes[at] for column in differing.values()]
         if self._latest is None or self._latest[0] != codes:
@@ -117,7 +118,7 @@ class Problems(Table):
         return self.parts(self.fields)
 
     def parts(self, names: Iterable[str]) -> tuple[dict[str, Any], dict[str, Column]]:
-        """Return those of some columns that are the same in all rows, as values, and the others."""
+        """Return the values of the columns `names` that are the same in all rows, and the columns of the others."""
         same = {name: self.columns[name].value(0) for name in names if self.is_constant(name)}
         return same, {name: self.columns[name] for name in names if name not in same}
 

@@ -79,7 +79,7 @@ def _has_other_width(problem: "Problem") -> bool:
 
 
 def _differs(layer: object, width: int) -> bool:
-    """Return whether a second layer is a list of another length than there are units."""
+    """Return whether a second layer is a list of numbers whose length is not the `width` of its network."""
     return isinstance(layer, tuple) and len(layer) != width
 
 

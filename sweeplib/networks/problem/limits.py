@@ -66,6 +66,7 @@ class Limit:
                 raise InputError(reason, key=key, value=value, expected=expected, choices=self.choices())
 
     def _filled(self, text: Text, problem: "Problem", key: str) -> str:
+        """The text with the words for the problem, for the feature beside it, and for the default of a field."""
         if callable(text):
             return text(problem)
         beside = self.beside.words.format(problem=problem) if self.beside else ""

@@ -86,7 +86,8 @@ def refuse_unread(
 ) -> None:
     """Raise InputError for the first of some parameters that has a value and that none of the acting parts reads.
 
-    kind : what the parts are. The message names those of this kind that read it, and the default, which is accepted.
+    kind : what the parts are. acting : what each of them reads, by name.
+    The message names the parts of this kind that read the parameter, and its default, which is accepted.
     reasons : why parameters mean nothing to the acting parts, by their names.
     """
     differing = problem.differing_names

@@ -82,6 +82,7 @@ class Problem(Core):
             check(self)
 
     def _check_parts(self) -> None:
+        """Raise InputError for values that no part reads, and for parts that refuse the problem."""
         parts = parts_of(self)
         refuse_of_parts(self, parts)
         for part in parts.values():
@@ -124,6 +125,7 @@ class Problem(Core):
 
     @property
     def _default_start(self) -> str:
+        """The law of the student's initial weights where none is given."""
         return "sphere" if self.spherical or self.m0 is not None else "gaussian"
 
     @property
@@ -193,6 +195,7 @@ class Problem(Core):
 
     @cached_property
     def _canonical(self) -> dict[str, Any]:
+        """The fields that differ from their defaults, by name, resolved."""
         return {name: value for name in self.differing() if differs(name, value := self.resolved(name))}
 
     def differing(self) -> dict[str, Any]:
@@ -228,7 +231,10 @@ def checked_name(field: str, name: Any, key: str) -> Any:
 
 
 def _registered_name(registry: Registry[Any]) -> Callable[[str], str]:
+    """A function that returns a registered name, and raises an InputError for others."""
+
     def name_of(name: str) -> str:
+        """Return a name; UnknownNameError unless it is registered."""
         registry[name]
         return name
 
@@ -293,14 +299,11 @@ def _checked(name: str, value: Any) -> Any:
 
 def changed_parameters(of_parts: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     """The parameters of parts that differ from their defaults, with their values, in alphabetical order."""
-    return (
-        tuple(sorted((name, value) for name, value in of_parts.items() if value != DEFAULTS.get(name)))
-        if of_parts
-        else ()
-    )
+    return tuple(sorted((name, value) for name, value in of_parts.items() if value != DEFAULTS.get(name)))
 
 
 def _problem_error(error: pydantic.ValidationError, name: str | None = None) -> InputError:
+    """The InputError of values that pydantic refuses; `name` is that of the parameter, if they are of one."""
     missing = "a problem needs this field"
     return refusal(error, wrong="not a valid problem", missing=missing, named=lambda place: name or str(place[0]))
 

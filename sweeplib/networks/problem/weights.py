@@ -14,11 +14,12 @@ from sweeplib.networks.problem.starts.start import rows_on_sphere
 
 
 def drawn_weights(problem: Problem, *, root_seed: int, seed: int) -> tuple[Array, Array]:
-    """Weights W (p, d), W* (k, d) of replica `seed`, drawn from the problem's laws `start` and `teacher_start`."""
+    """Return weights W (p, d), W* (k, d) of replica `seed`, drawn from the laws `start` and `teacher_start`."""
     W_star = teacher_weights(problem, root_seed=root_seed, seed=seed)
     law = problem.student_start
 
     def of_replica(rows: int, columns: int) -> Array:
+        """Return the N(0, 1) numbers (rows, columns) from which the replica's student starts."""
         return _normals("student", law, rows, columns, root_seed, seed)
 
     return STARTS[law].weights(problem, W_star, of_replica), W_star
@@ -40,19 +41,19 @@ def teacher_weights(problem: Problem, *, root_seed: int, seed: int) -> Array:
 
 
 def teacher_overlaps(problem: Problem) -> Array | None:
-    """P (k, k) of the teacher's rows, where its tasks state it."""
+    """Return P (k, k) of the teacher's rows where its tasks state it; None where they do not."""
     return TASKS[problem.tasks].overlaps(problem)
 
 
 def _of_law(law: str, rows: Array) -> Array:
-    """Rows of a law of the teacher, from Gaussian ones."""
+    """Return rows of a law of the teacher, made from Gaussian ones (n, d)."""
     if len(rows) == 0 or law == "gaussian":
         return rows
     return rows_on_sphere(rows) if law == "sphere" else _orthogonal(rows)
 
 
 def _rows_in_blocks(problem: Problem, root_seed: int, seed: int) -> Array:
-    """The teacher's rows of replica `seed`, each in a block of the inputs."""
+    """Return the teacher's rows W* (k, d) of replica `seed`, each zero outside its block of the inputs."""
     chosen, ends = problem.teacher_block, np.cumsum((0, *problem.blocks[1]))
     of_row, W_star = np.broadcast_to(chosen, problem.k) - 1, np.zeros((problem.k, problem.d))
     for block in np.unique(of_row):
@@ -64,7 +65,7 @@ def _rows_in_blocks(problem: Problem, root_seed: int, seed: int) -> Array:
 
 
 def drawn_overlaps(problem: Problem, W: Array, W_star: Array) -> Overlaps:
-    """The overlaps of drawn weights; those that the start or the teacher states are exact."""
+    """Return the overlaps of drawn weights W (p, d), W* (k, d); those that start or teacher state are exact."""
     Q = W @ W.T / problem.d
     if STARTS[problem.student_start].on_sphere:
         np.fill_diagonal(Q, 1.0)
@@ -72,20 +73,20 @@ def drawn_overlaps(problem: Problem, W: Array, W_star: Array) -> Overlaps:
 
 
 def drawn_q(problem: Problem, W: Array) -> Array:
-    """The squared norms q (p,) over d of drawn weights; exactly 1 for rows on the sphere."""
+    """Return the squared norms q (p,) over d of drawn weights; exactly 1 for rows on the sphere."""
     if STARTS[problem.student_start].on_sphere:
         return np.ones(problem.p)
     return np.einsum("ij,ij->i", W, W) / problem.d
 
 
 def drawn_M(problem: Problem, W: Array, W_star: Array) -> Array:
-    """M (p, k) of drawn weights; where the start states an overlap, that one."""
+    """Return M (p, k) of drawn weights; an overlap that the start states is that one."""
     stated = STARTS[problem.student_start].stated(problem)
     return np.where(np.isnan(stated), W @ W_star.T / problem.d, stated)
 
 
 def drawn_P(problem: Problem, W_star: Array) -> Array:
-    """P (k, k) of drawn weights; exactly the identity for orthogonal rows, with diagonal 1 for rows on the sphere."""
+    """Return P (k, k) of drawn weights; exactly the identity for orthogonal rows, diagonal 1 on the sphere."""
     if (stated := teacher_overlaps(problem)) is not None:
         return stated
     if problem.teacher_start == "orthogonal":
@@ -118,9 +119,9 @@ def drawn_second_layer(problem: Problem, *, root_seed: int, seed: int) -> Array:
 
 
 def weights_of_overlaps(overlaps: Overlaps, d: int, *, root_seed: int, seed: int) -> tuple[Array, Array]:
-    """Weights W (p, d), W* (k, d) that have these overlaps, in a uniformly random frame of R^d.
+    """Return weights W (p, d), W* (k, d) that have these overlaps, in a uniformly random frame of R^d.
 
-    Raises InputError when d is smaller than the rank that the overlaps need.
+    InputError when d is smaller than the rank that the overlaps need.
     """
     width = overlaps.p + overlaps.k
     values, vectors = np.linalg.eigh(overlaps.omega)
@@ -134,13 +135,13 @@ def weights_of_overlaps(overlaps: Overlaps, d: int, *, root_seed: int, seed: int
 
 
 def _normals(role: str, law: str, rows: int, columns: int, root_seed: int, seed: int) -> Array:
-    """N(0, 1) numbers (rows, columns) of a replica for a role and a law."""
+    """Return N(0, 1) numbers (rows, columns) of a replica for a role and a law."""
     key = stream_key(root_seed, "weights", role, law, rows, columns)
     return np.array([normals(key, seed, row, columns) for row in range(rows)]).reshape(rows, columns)
 
 
 def _orthogonal(rows: Array) -> Array:
-    """Uniformly random orthogonal rows of norm √d, from Gaussian ones (n, d)."""
+    """Return uniformly random orthogonal rows of norm √d, made from Gaussian ones (n, d)."""
     if len(rows) == 1:
         return rows_on_sphere(rows)
     frame, upper = np.linalg.qr(rows.T)

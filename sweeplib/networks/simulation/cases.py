@@ -125,6 +125,7 @@ class Case(engine.Case):
             self._check_schedule("noise_schedule", self.problem.noise_factor, length)
 
     def _check_observables(self) -> None:
+        """Raise InputError for an observable that refuses the problem, or that the dynamics has no view for."""
         for name in self.recording.measured:
             observable_of(name, self.dynamics).refuse(self.problem)
 
@@ -290,7 +291,7 @@ CHECKS = (
 
 
 def shared_digest(case: Case) -> tuple[bytes, frozenset[str]]:
-    """The digest of what a case shares with others of its problem's names, and the fields that are not read.
+    """The digest of what a case shares with others whose problems have its names, and the fields that are not read.
 
     An identity contains the values that the driver takes from a case: the fields of its problem that the dynamics and
     the observables read, with defaults for omitted ones, times, options, recorded variables, seeds. It also contains a
@@ -326,7 +327,10 @@ def shared_values(
     root_seed: int,
     pair_by: tuple[str, ...] | None,
 ) -> tuple[dict[str, Any], dict[tuple[str, ...], tuple[bytes, frozenset[str]]]]:
-    """What the digests of cases with these in common contain, and the known ones by the names of their problems."""
+    """What the digests of cases with these in common contain, and the digests that are known, by names of problems.
+
+    The second is filled by `shared_digest`: its memory.
+    """
     stochastic = DYNAMICS[dynamics].stochastic
     values = {
         "dynamics": dynamics,

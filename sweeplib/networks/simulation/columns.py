@@ -51,7 +51,7 @@ class Cases(Problems, engine.Cases):
 
     @classmethod
     def with_seeds(cls, case: Case, seeds: Sequence[int]) -> "Cases":
-        """Return copies of a case with these seeds."""
+        """Return a table of copies of a case, one for each of these seeds."""
         fields = {name: getattr(case, name) for name in FIELDS}
         whole = cls.of_one_value(case.problem.differing() | fields, len(seeds))
         return whole.replaced(seed=Column(list(seeds), np.arange(len(seeds))))
@@ -80,7 +80,7 @@ class Cases(Problems, engine.Cases):
         return CaseRow(read)
 
     def levels(self) -> list[ExitLevel]:
-        """Return what the exits of cases of one shape are of, one for each."""
+        """Return what the exits of each case are on; the cases have one shape."""
         levels = self.column_of(level_of)
         if len({level.rule for level in levels.values}) > 1:
             on = self[0].recording.exit_on
@@ -90,6 +90,7 @@ class Cases(Problems, engine.Cases):
     def but_seeds(self) -> list[bytes]:
         """Return 32 bytes for each case that identify it except for its seed."""
         shared, ends = self.column_of(shared_digest), self.over(("student_start", "clock"), _ends).array(object)
+        # texts of problems without what is not read, once for each such set of fields
         unread_by_any = {unread for _, unread in shared.values}
         texts = {unread: (np.array(self.each_text(unread), object) + ends).tolist() for unread in unread_by_any}
         pairs, blake2b = shared.items(), hashlib.blake2b
@@ -107,6 +108,7 @@ class Cases(Problems, engine.Cases):
         last = self.field("clock") * self.numbers(lambda case: case.recording.times[-1])
         step, largest = self.numbers(_step), self.numbers(_most_steps)
         with np.errstate(all="ignore"):
+            # only suspects are checked one by one: the others pass, as these comparisons show
             suspect = ~((last / step < largest) & (step > 0) & ((last > step) | (last == 0.0)))
         for name in ("rates", "noise_factor"):
             suspect |= self.column(name).array(object) != 0

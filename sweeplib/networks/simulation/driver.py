@@ -70,7 +70,7 @@ def _completed(cases: Cases, timeout: float | None, begun: Begun) -> Records:
 
 
 def unfinished(begun: Begun, recording: Recording) -> NDArray[np.intp]:
-    """The runs that have not stopped at their last exit."""
+    """The places of the runs that have not stopped at their last exit."""
     if recording.stop != "exit":
         return np.arange(len(begun.data["end_steps"]))
     return np.flatnonzero(np.isnan(begun.data["exit_steps"]).any(axis=1))
@@ -87,7 +87,7 @@ def run_checked(cases: Cases, timeout: float | None, initial: Initial, begun: Be
 
 
 def case_work(case: Case) -> float:
-    """Nominal floating-point operations of a case that runs to its last recording time."""
+    """The nominal number of floating-point operations of a case that runs to its last recording time."""
     kind = DYNAMICS[case.dynamics]
     last = case.clock * case.recording.times[-1]
     return kind.work(case.problem, last) / kind.step_length(case.problem, case.numerical_options())
@@ -173,16 +173,16 @@ def _run(cases: Cases, timeout: float | None, initial: Initial, begun: Begun | N
 
 
 def _leave_out_unknown(data: dict[str, Array], inaccurate: NDArray[np.bool_], ends: Array) -> None:
-    """Replace the exits of inaccurate runs after their ends by NaN."""
+    """Replace exits by NaN in inaccurate runs where they come after the last accurate record, at `ends` (n,)."""
     if EXITS[1] in data:
         unknown = inaccurate[:, None] & (data[EXITS[1]] > ends[:, None])
         data |= {name: np.where(unknown, np.nan, data[name]) for name in EXITS if name in data}
 
 
 def _beyond(run: Dynamics, place: int, reached: NDArray[np.bool_], excess: dict[int, Excess]) -> NDArray[np.bool_]:
-    """Which replicas (n,) are beyond a bound, at a recording time that they reached or at an exit before it.
+    """Which replicas (n,) are beyond a bound, at a recording time that they `reached` (n,) or at an exit before it.
 
-    The first excess of each is added.
+    place : number of the recording time. excess : the first excess of each replica, to which new ones are added.
     """
     beyond = np.zeros(len(reached), dtype=bool)
     times = np.minimum(run.replicas.times[:, place], run.end_time)
@@ -200,9 +200,10 @@ def _take(
     data: dict[str, Array], observed: Mapping[str, Own], place: int, reached: NDArray[np.bool_],
     states: States, diagnosed: Collection[str],
 ) -> None:  # fmt: skip
-    """Write the observables, averaged over the states, for the replicas that reached a recording time.
+    """Write the observables, averaged over the states, for the replicas that `reached` (n,) a recording time.
 
-    Their errors too, but for those that the dynamics itself has `diagnosed`.
+    observed : the observables with their parameters. place : number of the recording time.
+    Their errors are written too, but for those that the dynamics itself has `diagnosed`.
     """
     for name, parameters in observed.items():
         observable = OBSERVABLES[name]
@@ -227,7 +228,7 @@ def _keep(
     reached: NDArray[np.bool_],
     diagnosed: Mapping[str, Array],
 ) -> None:
-    """Write the recorded diagnostics for the replicas that reached the recording time."""
+    """Write the recorded diagnostics for the replicas that `reached` (n,) the recording time number `place`."""
     for name in variables.keys() & diagnosed.keys():
         diagnostic, values = diagnosed[name], data[name]
         instants = values[:, place] if variables[name].dims[:1] == ("time",) else values
@@ -236,6 +237,7 @@ def _keep(
 
 
 def _check_shape(name: str, values: Any, shape: tuple[int, ...]) -> None:
+    """Raise SweeplibError unless values of a variable are real numbers of the shape (n, ...)."""
     array = np.asarray(values)
     if array.shape != shape or array.dtype.kind not in "biuf":
         was = f"{array.dtype} of shape {array.shape}"
@@ -356,5 +358,6 @@ def _stream_of(case: Case) -> str:
 
 
 def _shared_key(case: Case) -> int:
+    """The key of the samples of a case that shares them with all that agree in its `pair_by`."""
     shared = {name: getattr(case.problem, name) for name in case.pair_by or () if name != "seed"}
     return stream_key(case.root_seed, "samples", _stream_of(case), shared)

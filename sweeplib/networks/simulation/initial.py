@@ -47,6 +47,7 @@ class CaseStarts:
                 _check_fit(self._initial, case.problem)
 
     def _draw_of(self, i: int) -> "_Draw":
+        """The random start of case i, made on first use."""
         if i not in self._draws:
             self._draws[i] = _draw(self._cases[i])
         return self._draws[i]
@@ -71,12 +72,12 @@ class CaseStarts:
         return _random_overlaps(draw) if draw.problem.p <= REMEMBERED_WIDTH else _overlaps(draw)
 
     def block_overlaps(self, i: int, multiplicities: Array) -> tuple[Array, Array, Array]:
-        """The overlaps of the blocks of columns of the weights."""
+        """Return the overlaps of the weights of case i by blocks of so many columns each."""
         W, W_star = self.weights(i)
         return block_overlaps(W, W_star, multiplicities)
 
     def teacher_overlaps(self, i: int) -> Array:
-        """P (k, k)."""
+        """Return the overlaps P (k, k) of the teacher of case i."""
         draw = self._draw_of(i)
         if isinstance(self._initial, Overlaps) or draw.problem.p <= REMEMBERED_WIDTH:
             return self.overlaps(i).P
@@ -133,6 +134,7 @@ def _draw(case: Case) -> _Draw:
 
 
 def _overlaps(draw: _Draw) -> Overlaps:
+    """The overlaps of the weights of a random start."""
     return drawn_overlaps(draw.problem, *drawn_weights(draw.problem, root_seed=draw.root_seed, seed=draw.seed))
 
 
@@ -140,6 +142,7 @@ _random_overlaps = lru_cache(maxsize=8192)(_overlaps)
 
 
 def _arrays(weights: Weights) -> tuple[Array, Array]:
+    """W and W* as arrays; InputError for what are no matrices of finite numbers."""
     W, W_star = (np.atleast_2d(np.array(matrix, dtype=float)) for matrix in weights)
     for name, matrix in (("W", W), ("W_star", W_star)):
         if matrix.ndim != 2 or not np.isfinite(matrix).all():

@@ -146,6 +146,7 @@ class Recording(cases.Recording):
 
     @cached_property
     def _digest(self) -> bytes:
+        """A digest of all fields."""
         fields = (self.times, self.thresholds, self.observables, self.stop, self.keep_ends, self.exit_on)
         return hashlib.blake2b(repr(fields).encode(), digest_size=16).digest()
 

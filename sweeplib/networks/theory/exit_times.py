@@ -122,6 +122,7 @@ def _exact_optimum(d: float, Delta: float, T: float) -> float:
     mean_log = scipy.special.digamma(0.5) - scipy.special.digamma(d / 2.0)
 
     def steps(gamma: float) -> float:
+        """Return the mean exit steps over d at a learning rate; inf where a start that counts never exits."""
         slope = 4.0 * (1.0 - 6.0 * gamma)
         rate = slope - 2.0 * gamma * Delta
         limit = rate / slope
@@ -144,6 +145,7 @@ def _sphere_rule(d: float) -> tuple[Array, Array]:
 
 
 def _time(growth: Real, rate: Real) -> Real:
+    """The exit time log(growth)/(2 rate) from the log of the growth; inf where nothing grows."""
     return np.where(rate > 0.0, growth / (2.0 * rate), np.inf)
 
 
@@ -158,6 +160,7 @@ def _optimal_fraction(growth: float, strength: float) -> float:
     """The fraction x of 2 γ_opt at which the noise-corrected number of steps has its first minimum."""
 
     def slope(x: Real) -> Real:
+        """Return the derivative whose zero is the optimal fraction, at a fraction x."""
         remaining = growth - np.log1p(strength * x / (1.0 - x))
         return remaining * (2.0 * x - 1.0) - strength * x / (1.0 - x + strength * x)
 
@@ -214,11 +217,12 @@ def noise_corrected_survival(t: Real, gamma: Real, p: Real, d: Real, Delta: Real
 
 
 def _survival(growth: Real, p: Real, d: Real, T: Real) -> Real:
+    """The `_mean_survival` of arrays."""
     return np.vectorize(_mean_survival, otypes=[float])(growth, p, d, T)
 
 
 def _mean_survival(growth: float, p: float, d: float, T: float) -> float:
-    """E_τ0 P(μ0 growth < level), 1 before the start has grown at all."""
+    """The probability E_τ0 P(μ0 growth < level) not to have exited; 1 before the start has grown at all."""
     half_tau, weights = chi_squared_rule(p * (p - 1.0) / 2.0)
     # below zero no start is small enough: the probability is zero
     level = np.maximum(0.5 * T * (p + 1.0) * d - (1.0 - T) * half_tau / p, 0.0)
@@ -238,6 +242,7 @@ def first_passage_exit_time(gamma: Real, p: Real, d: Real, Delta: Real, T: Real)
 
 @functools.lru_cache(maxsize=4096)
 def _mean_first_passage(rate: float, diffusion: float, p: float, d: float, T: float) -> float:
+    """The mean first-passage time of the diffusion with an escape rate ω and σ² `diffusion`, from random starts."""
     start, end, weights = starts_and_exits(p, d, T)
     times = end * _scaled_passage(rate * end / diffusion, p) - start * _scaled_passage(rate * start / diffusion, p)
     return float(np.sum(weights * times) / diffusion)

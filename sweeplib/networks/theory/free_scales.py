@@ -96,5 +96,5 @@ def _resting_norms(gamma: Real, p: Real, Delta: Real) -> tuple[Real, Real]:
 
 
 def _ratio(p: Real) -> Real:
-    """Return c = r/s."""
+    """Return c = r/s = (p + 4)/(p + 2)."""
     return (p + 4.0) / (p + 2.0)

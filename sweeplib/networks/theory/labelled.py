@@ -21,6 +21,7 @@ def labelled(symbol: str, long_name: str, units: str = "1") -> Callable[[Callabl
     """
 
     def decorate(formula: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the formula for numbers, arrays and labelled arrays."""
         signature = inspect.signature(formula)
 
         @functools.wraps(formula)
@@ -40,9 +41,11 @@ def labelled(symbol: str, long_name: str, units: str = "1") -> Callable[[Callabl
 
 
 def _float_formula(formula: Callable[..., Any]) -> Callable[..., Any]:
+    """The formula of arrays of floats, for arguments of any numbers."""
     return lambda *values: np.asarray(formula(*(np.asarray(value, dtype=float) for value in values)))
 
 
 def _is_labelled(value: Any) -> bool:
+    """Whether a value is a DataArray."""
     xarray = sys.modules.get("xarray")  # not imported: nobody has a DataArray
     return xarray is not None and isinstance(value, xarray.DataArray)

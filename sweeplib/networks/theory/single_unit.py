@@ -13,13 +13,13 @@ from sweeplib.networks.theory.labelled import Real, labelled
 
 @labelled(r"\mathrm{Var}\,\mathcal{M}", "variance of the increments of M")
 def overlap_variance(m: Real, Delta: Real) -> Real:
-    """Var[2λλ*E] = 48 + 4Δ + (144 + 8Δ)m² − 192m⁴."""
+    """Return Var[2λλ*E] = 48 + 4Δ + (144 + 8Δ)m² − 192m⁴, of the increment of M."""
     return 48.0 + 4.0 * Delta + (144.0 + 8.0 * Delta) * m**2 - 192.0 * m**4
 
 
 @labelled(r"\mathrm{Var}\,\mathcal{Q}", "variance of the increments of Q")
 def norm_variance(m: Real, gamma: Real, Delta: Real) -> Real:
-    """Var[4λ²E + 4γλ²E²]."""
+    """Return Var[4λ²E + 4γλ²E²], of the increment of Q: a polynomial of the sixth degree in m."""
     constant = 1280.0 + 48.0 * Delta - gamma * (22272.0 + 1088.0 * Delta)
     constant += gamma**2 * (124416.0 + 7680.0 * Delta + 128.0 * Delta**2)
     second = -1600.0 + gamma * (44544.0 + 1088.0 * Delta) - gamma**2 * (294912.0 + 9984.0 * Delta)
@@ -29,7 +29,7 @@ def norm_variance(m: Real, gamma: Real, Delta: Real) -> Real:
 
 @labelled(r"\mathrm{Cov}(\mathcal{M},\mathcal{Q})", "covariance of the increments of M and Q")
 def overlap_norm_covariance(m: Real, gamma: Real, Delta: Real) -> Real:
-    """Cov[2λλ*E, 4λ²E + 4γλ²E²]."""
+    """Return Cov[2λλ*E, 4λ²E + 4γλ²E²], of the increments of M and Q: a polynomial of the fifth degree in m."""
     first = 480.0 + 24.0 * Delta - gamma * (2880.0 + 144.0 * Delta)
     third = -480.0 + gamma * (5760.0 + 144.0 * Delta)
     return m * (first + m**2 * (third - 2880.0 * gamma * m**2))

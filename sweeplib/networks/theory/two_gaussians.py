@@ -87,14 +87,14 @@ def optimal_measure(activation: str, contrast: float, d: float) -> Measure:
 
 
 def _finer_norms(norms: Array, chosen: NDArray[np.bool_]) -> Array:
-    """The norms, and more of them in the intervals beside those that are kept."""
+    """The norms (n,), and FINER times as many in the intervals beside those that are `chosen` (n,)."""
     beside = np.flatnonzero(chosen[1:] | chosen[:-1])
     more = [np.linspace(norms[i], norms[i + 1], FINER, endpoint=False) for i in beside]
     return np.unique(np.concatenate([norms, *more]))
 
 
 def residuals(activation: str, contrast: float, d: float, norms: Array) -> Array:
-    """The matrix B (inputs, norms), R = ½ |B ρ|²: √(weight) (E_ω σ − y) at nodes of the norm of x, of both classes."""
+    """The matrix B (inputs, norms) with R = ½ |B ρ|²: √(weight) (E_ω σ − y) at nodes of ‖x‖ in both classes."""
     from sweeplib.networks.maths.particles.rules import lengths
 
     if math.isinf(d):
@@ -109,7 +109,7 @@ def residuals(activation: str, contrast: float, d: float, norms: Array) -> Array
 
 
 def _nearest(columns: Array) -> Array:
-    """The weights ρ ≥ 0 of sum one that minimise |B ρ|.
+    """The weights ρ ≥ 0 (norms,) of sum one that minimise |B ρ|, with B (inputs, norms) the `columns`.
 
     |B ρ|² + (Σρ − 1)², minimised over ρ ≥ 0 of any sum, has the same direction: at a sum s and ρ/s of norm b it is
     s² b² + (s − 1)², whose minimum over s, b²/(1 + b²), grows with b.
@@ -138,7 +138,7 @@ def _mean_over_cosines(activation: str, d: float, scales: Array) -> Array:
 
 
 def _mean_above(knot: float, d: float, scales: Array) -> Array:
-    """E max(s ω − x, 0) = s E[ω 1(ω > h)] − x P(ω > h), h = x/s."""
+    """The mean E max(s ω − x, 0) = s E[ω 1(ω > h)] − x P(ω > h), h = x/s, of a knot x, for each scale s."""
     with np.errstate(divide="ignore", invalid="ignore"):
         h = np.where(scales > 0.0, knot / scales, math.copysign(math.inf, knot) if knot else 0.0)
     first, above = _beyond(h, d)
@@ -146,7 +146,7 @@ def _mean_above(knot: float, d: float, scales: Array) -> Array:
 
 
 def _beyond(h: Array, d: float) -> tuple[Array, Array]:
-    """E[ω 1(ω > h)] and P(ω > h); 1 − ω² has the law Beta((d − 1)/2, ½)."""
+    """The moments E[ω 1(ω > h)] and P(ω > h); 1 − ω² has the law Beta((d − 1)/2, ½)."""
     if math.isinf(d):
         return np.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi), scipy.special.ndtr(-h)
     if d == 1.0:

@@ -56,6 +56,7 @@ def _hubs() -> Iterator[str]:
 
 
 def _with_port(name: str) -> str:
+    """Return a name with its port, that of browsers if it has none."""
     return name if ":" in name else f"{name}:{USUAL_PORT}"
 
 
@@ -84,6 +85,7 @@ def close_to_others(scheduler: "Scheduler", others: Iterable[str]) -> None:
             self.finish(refusal(self.request.host, answered))
 
     def checked(request: Any, **options: Any) -> Any:
+        """Return what answers a request: the server's own handler, or a refusal."""
         if is_answered(request.headers.get("Host"), request.headers.get("Origin"), answered):
             return find(request, **options)
         return application.get_handler_delegate(request, Refusal)

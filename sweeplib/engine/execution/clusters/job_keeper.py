@@ -32,6 +32,8 @@ def refusable(kind: Any) -> Any:
     from distributed.deploy.spec import ProcessInterface
 
     class RefusableJob(kind.job_cls):
+        """A job of dask-jobqueue; `refused` is why the batch system did not accept it, None if it did."""
+
         refused: str | None = None
 
         async def start(self) -> None:
@@ -70,7 +72,7 @@ class JobKeeper:
 
     @property
     def problem(self) -> str | None:
-        """Why no worker will come; None as long as one may."""
+        """Return why no worker will come; None as long as one may."""
         if self._refused is not None:
             return self._refused
         if self._failures < MOST_FAILURES:
@@ -78,6 +80,7 @@ class JobKeeper:
         return f"{self._failures} jobs ended before their workers started; their output is in {self._folder}"
 
     async def _look(self) -> None:
+        """Give up the jobs without workers that are refused, or that the batch system no longer lists."""
         from distributed.core import Status
 
         at_work = set(map(job_of, self._cluster.scheduler.workers.values()))

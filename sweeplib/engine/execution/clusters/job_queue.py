@@ -65,6 +65,7 @@ def _bounds(jobs: Any) -> Any:
 
 
 def _memory(memory: Any) -> Any:
+    """Return a size that dask-jobqueue can read; an error for another text."""
     from dask.utils import parse_bytes
 
     with suppress(ValueError, OverflowError):
@@ -74,6 +75,7 @@ def _memory(memory: Any) -> Any:
 
 
 def _walltime(walltime: Any) -> Any:
+    """Return a walltime; an error unless it is HH:MM:SS, and long enough."""
     written = isinstance(walltime, str) and re.fullmatch(r"\d{1,4}:[0-5]\d:[0-5]\d", walltime)
     if not written or _seconds(walltime) < LEAST_WALLTIME:
         raise PydanticCustomError(REFUSED, "HH:MM:SS from 00:01:00 on, such as '04:00:00'")
@@ -81,6 +83,7 @@ def _walltime(walltime: Any) -> Any:
 
 
 def _seconds(walltime: str) -> int:
+    """Return the seconds of a walltime HH:MM:SS."""
     hours, minutes, seconds = map(int, walltime.split(":"))
     return 3600 * hours + 60 * minutes + seconds
 
@@ -97,12 +100,14 @@ def _handlers_of_signals_kept() -> Iterator[None]:
 
 
 def _one_word(text: str) -> str:
+    """Return a text; an error unless it is one word that a batch system takes as a name."""
     if not re.fullmatch(r"[\w.:,+@/-]+", text):
         raise PydanticCustomError(REFUSED, "a name")
     return text
 
 
 def _in_one_line(text: str) -> str:
+    """Return a text; an error if it is empty or has more than one line."""
     if not text.strip() or not text.isprintable():
         raise PydanticCustomError(REFUSED, "a text in one line")
     return text
@@ -179,7 +184,7 @@ class JobQueue(ClusterSettings):
         """Return None: the workers run elsewhere."""
 
     def known_memory(self, workers: int | None = None) -> int:
-        """The bytes of memory of a worker: its share of a job's."""
+        """Return the bytes of memory of a worker: its share of a job's."""
         from dask.utils import parse_bytes
 
         return int(parse_bytes(self.memory) // self.cores)
@@ -193,7 +198,7 @@ class JobQueue(ClusterSettings):
 
     @property
     def lifetime(self) -> tuple[float, float]:
-        """The seconds after which a worker ends by itself, and the largest random deviation from them.
+        """Return the seconds after which a worker ends by itself, and the largest random deviation from them.
 
         The deviation, half of what is left until the walltime, makes workers end one after the other.
         """
@@ -247,15 +252,18 @@ class JobQueue(ClusterSettings):
         return self._keeper.problem if self._keeper else None
 
     def _bounds(self, workers: int | None) -> Bounds:
+        """Return the smallest and the largest number of jobs: those of the settings, or of so many `workers`."""
         if workers is None:
             return self.jobs
         most = -(-workers // self.cores)
         return Bounds(min=min(self.jobs.min, most), max=most)
 
     def _name(self) -> str:
+        """Return the name of this kind of cluster in a config."""
         return str(type(self).model_fields["kind"].default)
 
     def _kind(self) -> Any:
+        """Return dask-jobqueue's class of such clusters; InputError if it is not installed."""
         try:
             with _handlers_of_signals_kept():
                 import dask_jobqueue
@@ -265,6 +273,7 @@ class JobQueue(ClusterSettings):
         return getattr(dask_jobqueue, self.cluster_class)
 
     def _job_class(self) -> Any:
+        """Return dask-jobqueue's class of a job of this batch system."""
         return self._kind().job_cls
 
     def _options(self) -> dict[str, Any]:

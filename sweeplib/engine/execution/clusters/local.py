@@ -55,6 +55,7 @@ def _memory(limit: Any) -> Any:
 
 
 def _number(text: str) -> float:
+    """Return the number that a text is; infinity for a size with a unit."""
     try:
         return float(text)
     except ValueError:
@@ -95,7 +96,7 @@ class Local(ClusterSettings):
         return min(limit, memory_of_a_process() or limit)
 
     def known_memory(self, workers: int | None = None) -> int:
-        """The bytes that Dask grants a worker."""
+        """Return the bytes that Dask grants a worker."""
         return self.worker_memory(workers)
 
     def check(self) -> None:

@@ -29,6 +29,7 @@ class Sge(JobQueue):
 
     @model_validator(mode="after")
     def _cores_need_an_environment(self) -> "Sge":
+        """Return these settings; InputError if several cores are asked for without a parallel environment."""
         if self.cores > 1 and self.parallel_environment is None:
             expected = "the name of a parallel environment on one node, such as smp"
             raise InputError(f"needed for {self.cores} cores", key="parallel_environment", expected=expected)

@@ -61,7 +61,7 @@ class Graph:
         self._sources: list[Any] = []
 
     def draw(self, curves: ResultCurves | None, note: str = "") -> None:
-        """Draw curves, below what is said of them; nothing if there are none."""
+        """Draw curves, below a heading and a `note` on them; hide the figure if there are none."""
         from bokeh.models import ColumnDataSource
 
         self.root.visible = curves is not None
@@ -134,10 +134,12 @@ def _points(curves: ResultCurves) -> dict[str, Any]:
 
 
 def _joined(curves: ResultCurves, name: str) -> np.ndarray:
+    """Return one column of all curves, one after the other."""
     return np.array([value for curve in curves.of.values() for value in getattr(curve, name)], float)
 
 
 def _lines(curves: ResultCurves) -> dict[str, list[Any]]:
+    """Return the columns of the lines through the points, one line a curve."""
     lines = [(np.array(curve.x, float), np.array(curve.y, float)) for curve in curves.of.values()]
     return {"xs": [x for x, _ in lines], "ys": [y for _, y in lines], "colour": _colours(curves)}
 
@@ -154,6 +156,7 @@ def _bands(curves: ResultCurves) -> dict[str, list[Any]]:
 
 
 def _colours(curves: ResultCurves) -> list[str]:
+    """Return the colour of each curve."""
     return [COLOURS[at % len(COLOURS)] for at in range(len(curves.of))]
 
 

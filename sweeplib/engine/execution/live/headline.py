@@ -100,6 +100,7 @@ class HeadlineCurves:
         return np.where(status == Status.diverged, np.inf, last)
 
     def _curve(self, values: dict[int, list[np.ndarray]], axis: "Axis") -> ResultCurve:
+        """Return the curve of a dynamics: a statistic of its `values` at each place along an axis, if finite."""
         statistic = _median if self._headline is not None and self._headline.is_passage else _mean
         columns = [(axis.values[place], *_unless_lost(statistic, values[place])) for place in sorted(values)]
         finite = [column for column in columns if math.isfinite(column[1])]
@@ -112,7 +113,10 @@ def _last(values: np.ndarray) -> np.ndarray:
 
 
 def _unless_lost(statistic: Statistic, parts: list[np.ndarray]) -> tuple[float, float, float, int]:
-    """Return a statistic with its interval and the number of runs; NaN if too many runs are lost."""
+    """Return a statistic of all values, the ends of its interval and the number of runs; NaN if too many runs are lost.
+
+    parts : the values (n,) of blocks, of runs that are lost NaN.
+    """
     values = np.concatenate(parts)
     finished = values[~np.isnan(values)]
     if len(values) - len(finished) > MOST_LOST * len(values):
@@ -144,4 +148,5 @@ def _mean(values: np.ndarray) -> tuple[float, float, float, int]:
 
 
 def _is_number(value: Any) -> bool:
+    """Return whether a value of an axis is a number; true and false are none."""
     return isinstance(value, int | float) and not isinstance(value, bool)

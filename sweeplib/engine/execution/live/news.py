@@ -154,7 +154,10 @@ class SweepNews(SchedulerPlugin):
 
 
 def changed(cells: np.ndarray, status: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the places in a raveled map that change where cases have ended, and by how much."""
+    """Return the places in a raveled map (cells, status) that change, and by how many cases, where cases have ended.
+
+    cells : the cell (n,) of each case, and `status` (n,) how it ended: it is no longer among the missing ones.
+    """
     # `Status.missing` is 0: the place of the missing cases of a cell is the first of the cell
     places = cells.astype(np.int64) * len(Status)
     changes, counts = np.unique(np.concatenate([places + status, places]), return_counts=True)

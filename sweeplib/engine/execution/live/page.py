@@ -107,7 +107,7 @@ class _ReaderPage:
 
     @property
     def run(self) -> "KnownRun | None":
-        """The run that is shown: the chosen one, or the last that began."""
+        """Return the run that is shown: the chosen one, or the last that began."""
         runs = self._news.runs
         return runs.get(self._run.value) or next(reversed(runs.values()), None)
 

@@ -104,6 +104,7 @@ class Teller(Silent):
         self._next = now + max(SECONDS_BETWEEN_NEWS, REST * (now - started))
 
     def _send(self, news: RunBeginning | News) -> bool:
+        """Send news to the scheduler; return whether there is a page that shows it."""
         return bool(self._client.sync(getattr(self._client.scheduler, OPERATION), pickled=pickle.dumps(news)))
 
     def _news(self, progress: RunProgress, *, ended: bool) -> News:
@@ -125,12 +126,14 @@ class Teller(Silent):
         )
 
     def _changes(self, name: str, done: "Sequence[tuple[Block, BlockReport]]") -> tuple[np.ndarray, np.ndarray]:
+        """Return what the blocks that are done change in the map of a dynamics."""
         changes = [self._maps[name].changes(block, report) for block, report in done if block.dynamics == name]
         empty = np.empty(0, np.int64), np.empty(0, np.uint8)
         cells, status = (np.concatenate(parts) for parts in zip(empty, *changes, strict=True))
         return changed(cells, status)
 
     def _cells(self, block: "Block") -> dict[str, np.ndarray]:
+        """Return the cells of a block's cases in the map of its dynamics."""
         return {block.dynamics: np.unique(self._maps[block.dynamics].cells(block))}
 
 
@@ -166,10 +169,12 @@ def _pace(forecast: Forecast) -> Pace:
 
 
 def _totals(progress: RunProgress) -> dict[str, Any]:
+    """Return the numbers of cases of the run by outcome, its rate and the seconds left."""
     counts = {status.name: progress.cases[status.name] for status in OUTCOMES} | {"failed": failed(progress.cases)}
     cases = {"ok": progress.done - sum(counts.values())} | counts | {"left": progress.total - progress.done}
     return {"cases": cases, "rate": progress.rate(), "seconds_left": progress.seconds_left()}
 
 
 def _in_a_line(error: Exception) -> str:
+    """Return the kind and the message of an error in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"

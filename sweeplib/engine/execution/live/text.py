@@ -128,6 +128,7 @@ def _answer(record: Mapping[str, Any]) -> list[str]:
 
 
 def _number(value: Any, digits: int = 4) -> str:
+    """Return a value of an answer as text: a number to so many digits, and nothing for None."""
     return "" if value is None else f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 

@@ -39,6 +39,7 @@ def _pattern(form: str) -> str:
 
 @cache
 def _of_form(name: str) -> Activation:
+    """The activation of a form by its name, under its one spelling."""
     form, _, arguments = (text.strip() for text in name.partition("("))
     if form not in FORMS:
         raise UnknownNameError("unknown activation", value=name, choices=(*ACTIVATIONS, *map(_pattern, FORMS)))

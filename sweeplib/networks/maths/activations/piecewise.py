@@ -63,12 +63,13 @@ def piecewise(numbers: tuple[float, ...]) -> Activation:
 
 
 def _label(knots: tuple[float, ...], values: tuple[float, ...]) -> str:
+    """Return the knots and the values there in LaTeX."""
     points = r",\,".join(f"({knot:.4g}, {level:.4g})" for knot, level in zip(knots, values, strict=True))
     return rf"\mathrm{{piecewise}}[{points}]"
 
 
 def _exponent(name: str, hinges: tuple[tuple[float, float], ...]) -> int:
-    """The order of the first Hermite coefficient beyond the constant that is not zero to rounding."""
+    """The order of the first Hermite coefficient beyond the constant that is not zero to rounding, by (knot, jump)."""
     terms = [jump * 0.5 * math.erfc(knot * math.sqrt(0.5)) for knot, jump in hinges]
     before, now = [0.0] * len(hinges), [math.exp(-0.5 * knot * knot) for knot, _ in hinges]
     for order in range(1, HIGHEST_ORDER + 1):

@@ -62,24 +62,24 @@ _DRIFTS_IN_LANES = types.void(types.int64, system_type(lanes=1), drifts_type(lan
 
 @cache
 def risk_address(rule: Callable[..., None]) -> Any:
-    """A rule for the risk of many systems, `risk(pair, Q, M, P, a, a_star, out)`, as an argument of compiled code."""
+    """The address of a rule for the risk of many systems, `risk(pair, Q, M, P, a, a_star, out)`."""
     return pointer(rule, _RISK)
 
 
 @cache
 def drifts_address(rule: Callable[..., None]) -> Any:
-    """A rule for the drifts of one system, `drifts(system, out)`."""
+    """The address of a rule for the drifts of one system, `drifts(system, out)`."""
     return pointer(rule, DRIFTS)
 
 
 @cache
 def lane_drifts_address(rule: Callable[..., None]) -> Any:
-    """A rule for the drifts of many systems, `rule(filled, system, out)`."""
+    """The address of a rule for the drifts of many systems, `rule(filled, system, out)`."""
     return pointer(rule, _DRIFTS_IN_LANES)
 
 
 def ridge_address(functions: tuple[Callable[[float], float], ...]) -> Any:
-    """A function (which, x, out) that fills out (n,) with one of several functions of a number at x (n,)."""
+    """The address of a function (which, x, out) that fills out (n,) with one of several functions at x (n,)."""
     *others, chosen = functions
     filled = _filled(chosen)
     for number, function in reversed(list(enumerate(others))):
@@ -88,7 +88,7 @@ def ridge_address(functions: tuple[Callable[[float], float], ...]) -> Any:
 
 
 def fields_address(labels: Callable[..., None]) -> Any:
-    """A function (k, x, out) that fills out (n,) with `labels(lam_star, a_star, out)` at λ* (k, n), x its flat form."""
+    """The address of a function (k, x, out) that fills out (n,) with the labels at λ* (k, n), x its flat form."""
     return pointer(_fill_labels, types.void(types.int64, _LINE, _LINE), labels=labels)
 
 
@@ -116,16 +116,19 @@ def _fill_ridge(which, x, out):  # type: ignore[no-untyped-def]
 
 
 def _fill_labels(k, x, out):  # type: ignore[no-untyped-def]
+    """Set out (n,) to the labels of fields x, (k, n) in one row; kernels call this by its address."""
     lam_star = x.reshape((k, out.shape[0]))
     labels(lam_star, lam_star, out)
 
 
 def _fill_all(which, x, out):  # type: ignore[no-untyped-def]
+    """Set out (n,) to the function at x (n,), whichever ridge is asked for."""
     for n in range(x.shape[0]):
         out[n] = function(x[n])
 
 
 def _fill_chosen(which, x, out):  # type: ignore[no-untyped-def]
+    """Set out (n,) to the function of the ridge `which`: the first of those left, or one of the others."""
     if which == number:
         first(which, x, out)
     else:

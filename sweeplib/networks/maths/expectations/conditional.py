@@ -36,13 +36,14 @@ LEAST = 1e-15
 
 
 class Law(NamedTuple):
-    """Two fields, and n parts given them.
+    """Two fields z_i and z_j, and what n parts are given them.
 
-    first, second : covariances of all fields with u_1 and u_2.
-    scale, rho, along, beyond : s (n,) and ρ (n, n); of T_n(μ_n + along x) and what z_n has beyond, (n, n).
-    steps : the steps in u_1 and in u_2 (2,).
-    step, stride : of pairs of parts, the step in x (n, n), and how many points of the table it is.
-    density : the weights of nodes of x from zero on, of pairs (n², nodes).
+    first, second (fields,) : covariances of all fields with u_1 and u_2.
+    scale (n,), rho (n, n) : s and ρ of the parts given u.
+    along, beyond (n, n) : of T_n(μ_n + along x), and what z_n has beyond.
+    steps (2,) : the steps in u_1 and in u_2.
+    step, stride (n, n) : of pairs of parts, the step in x, and how many points of the table it is.
+    density (n², nodes) : of pairs, the weights of nodes of x from zero on.
     """
 
     first: Array
@@ -59,17 +60,21 @@ class Law(NamedTuple):
 
 @inlined
 def givens(parts: Parts, size: int, side: int) -> Law:
-    """Work arrays for these parts, of so many fields, and for so many nodes on each side of zero."""
+    """A `Law` to be filled, for these parts, so many fields (`size`), and so many nodes on each side of zero."""
     n = len(parts.field)
-    rows, squares = np.empty((2, size)), np.empty((4, n, n))
-    grids = np.zeros((n, n), np.int64), np.empty((n * n, side + 1))
-    return Law(
-        rows[0], rows[1], np.empty(n), squares[0], squares[1], squares[2], np.empty(2), squares[3], grids[0], grids[1]
-    )
+    first, second, scale, steps = np.empty(size), np.empty(size), np.empty(n), np.empty(2)
+    rho, along, beyond, step = np.empty((n, n)), np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
+    stride, density = np.zeros((n, n), np.int64), np.empty((n * n, side + 1))
+    return Law(first, second, scale, rho, along, beyond, steps, step, stride, density)
 
 
 class Room(NamedTuple):
-    """Nodes u_1, u_2 and x, means of n parts (n, nodes), four work arrays (4, nodes), and two rows of hinges."""
+    """Work arrays: the nodes u_1, u_2 and x.
+
+    mean (n, nodes) : μ_m of the parts at nodes of u_2.
+    work (4, nodes) : arguments, values and weights; last, at nodes of u_2, the sum of the parts that are known there.
+    hinges (2, 1 + 2 knots) : two rows of hinges.
+    """
 
     first: Axis
     second: Axis
@@ -81,7 +86,7 @@ class Room(NamedTuple):
 
 @inlined
 def room_of(pair: Pair, n: int) -> Room:
-    """Work arrays for n parts."""
+    """Work arrays for n parts, given two fields."""
     knots = pair.series.shape[1] // 2
     nodes = rules_of(pair.nodes).plane.shape[1]
     axes = axis_of(n * knots, PIECES, nodes), axis_of(n * knots, PIECES, nodes), axis_of(2 * knots, PIECES, nodes)
@@ -91,7 +96,7 @@ def room_of(pair: Pair, n: int) -> Room:
 
 @without_references
 def fill_given(pair: Pair, parts: Parts, omega: Array, i: int, j: int, law: Law) -> None:
-    """Fill what depends on the two fields. A scale is zero if the variance is zero up to rounding."""
+    """Fill what depends on the fields i and j. A scale is zero if the variance is zero up to rounding."""
     first, second, scale, field, n = (law.first, law.second, law.scale, parts.field, len(parts.field))
     components(omega, i, j, first, second)
     law.steps[0] = law.steps[1] = WIDEST
@@ -120,7 +125,10 @@ def fill_given(pair: Pair, parts: Parts, omega: Array, i: int, j: int, law: Law)
 
 @inlined
 def fill_tables(pair: Pair, parts: Parts, omega: Array, law: Law) -> Tables:
-    """The means and mean squares of the smooth parts, and T_q of pairs m, q, at points that fit the nodes of x."""
+    """The means and mean squares of the smooth parts, and T_q of pairs m, q, at points that fit the nodes of x.
+
+    Row m n + q is that of the pair; law.density and law.stride are filled too.
+    """
     n = len(parts.field)
     numbers, spreads, scales, units = np.full(n * n, -1), np.zeros(n * n), np.zeros(n * n), np.zeros(n * n)
     for m in range(n):
@@ -144,7 +152,7 @@ def fill_tables(pair: Pair, parts: Parts, omega: Array, law: Law) -> Tables:
 
 @without_references
 def fill_first(pair: Pair, rule: Array, parts: Parts, law: Law, limit: float, axis: Axis) -> int:
-    """Fill nodes u_1; return their number."""
+    """Fill the nodes u_1 within ±limit, in panels where a part has narrow bends; return their number."""
     count, longest = 0, longest_of(law.steps[0])
     for m in range(len(parts.field)):
         f = parts.field[m]
@@ -157,7 +165,7 @@ def fill_first(pair: Pair, rule: Array, parts: Parts, law: Law, limit: float, ax
 
 @without_references
 def fill_second(pair: Pair, rule: Array, parts: Parts, law: Law, u: float, limit: float, axis: Axis) -> int:
-    """Fill nodes u_2 at one u_1; return their number."""
+    """Fill the nodes u_2 within ±limit at one u_1 = u, in panels where a part has narrow bends; return their number."""
     count, longest = 0, longest_of(law.steps[1])
     for m in range(len(parts.field)):
         f = parts.field[m]
@@ -169,7 +177,7 @@ def fill_second(pair: Pair, rule: Array, parts: Parts, law: Law, u: float, limit
 
 @without_references
 def tabulated_product(tables: Tables, law: Law, m: int, q: int, mean: float, value: Array, share: Array) -> float:
-    """E[τ_m τ_q | u] of the values of τ_m at the nodes."""
+    """The mean E[τ_m τ_q | u] at the mean μ_q, from the values of τ_m at the nodes x; `share` is a work array."""
     row, half, total = m * len(law.scale) + q, len(value) // 2, 0.0
     for r in range(len(value)):
         place = mean + law.along[m, q] * law.step[m, q] * (r - half)
@@ -181,19 +189,15 @@ def tabulated_product(tables: Tables, law: Law, m: int, q: int, mean: float, val
 def smooth_product(
     pair: Pair, parts: Parts, law: Law, tables: Tables, m: int, q: int, at: int, limit: float, room: Room
 ) -> float:
-    """E[τ_m τ_q | u] of two smooth parts at node `at` of u: the sum over nodes x of τ_m times the table of τ_q.
+    """The mean E[τ_m τ_q | u] of two smooth parts at node `at` of u_2: sums over nodes x of τ_m times the table of τ_q.
 
     Where the distance of two nodes is a whole number of points of the table, the stride, all nodes have the same
     weights of interpolation, so that the products are added first and interpolated once. Where it is none, the stride
     is 0, and each node is interpolated.
     """
     row, count = m * len(parts.field) + q, int(limit / law.step[m, q])
-    x, value, share, sums = (
-        room.work[0, : 2 * count + 1],
-        room.work[1, : 2 * count + 1],
-        room.work[2],
-        room.work[2, INTERPOLATED:],
-    )
+    x, value = room.work[0, : 2 * count + 1], room.work[1, : 2 * count + 1]
+    share, sums = room.work[2], room.work[2, INTERPOLATED:]
     for r in range(2 * count + 1):
         x[r] = room.mean[m, at] + law.scale[m] * law.step[m, q] * (r - count)
     fill_rest(pair, parts.number[m], x, value)
@@ -217,7 +221,7 @@ def smooth_product(
 def bent_product(
     pair: Pair, rule: Array, parts: Parts, law: Law, m: int, q: int, at: int, limit: float, room: Room
 ) -> float:
-    """E[τ_m f_q | u] of a smooth part and of hinges."""
+    """The mean E[τ_m f_q | u] of a smooth part m and of hinges q at node `at` of u_2, over nodes x within ±limit."""
     step, across, along, axis = law.step[m, q], law.beyond[m, q], law.along[m, q], room.inner
     longest, hinges = longest_of(step), pair.series[parts.number[q]]
     count = bends(pair, parts, q, room.mean[q, at], along, across, longest, limit, axis, 0)
@@ -233,7 +237,7 @@ def bent_product(
 
 @without_references
 def shift(hinges: Array, mean: float, out: Array) -> None:
-    """Fill out with the hinges of a function of the rest of a field without its mean."""
+    """Fill out with the hinges of σ(mean + z) as a function of z: knots move by −mean."""
     for j in range(len(hinges)):
         out[j] = hinges[j] - (mean if j % 2 == 1 else 0.0)
 
@@ -251,7 +255,7 @@ def product_given(
     limit: float,
     room: Room,
 ) -> float:
-    """E[f_m f_q | u] of two parts at node `at` of u_2."""
+    """The mean E[f_m f_q | u] of two parts at node `at` of u_2, over nodes x within ±limit."""
     if parts.hinged[m] + parts.hinged[q] == 0:
         return smooth_product(pair, parts, law, tables, m, q, at, limit, room)
     if parts.hinged[m] + parts.hinged[q] == 1:
@@ -266,7 +270,7 @@ def product_given(
 
 @without_references
 def own_moments(pair: Pair, parts: Parts, law: Law, tables: Tables, m: int, at: int, room: Room) -> tuple[float, float]:
-    """E[f_m | u] and E[f_m² | u] of one part."""
+    """The means E[f_m | u] and E[f_m² | u] of one part at node `at` of u_2."""
     mean, row, share = room.mean[m, at], m * (len(parts.field) + 1), room.work[2]
     if parts.hinged[m] == 1:
         hinges = pair.series[parts.number[m]]
@@ -282,7 +286,7 @@ def own_moments(pair: Pair, parts: Parts, law: Law, tables: Tables, m: int, at: 
 def second_moment(
     pair: Pair, rule: Array, parts: Parts, law: Law, tables: Tables, at: int, limit: float, room: Room
 ) -> float:
-    """E[(Σ_m b_m σ_m)² | u] at node `at` of u_2."""
+    """The mean E[(Σ_m b_m σ_m)² | u] at node `at` of u_2, over nodes x within ±limit."""
     constant, linear, square, weight = room.work[3, at], 0.0, 0.0, parts.weight
     for m in range(len(weight)):
         if law.scale[m] > 0.0:
@@ -298,7 +302,7 @@ def second_moment(
 
 @without_references
 def fill_plane(pair: Pair, parts: Parts, law: Law, u: float, count: int, room: Room) -> None:
-    """Fill the means of the parts at the nodes of u_2, and the sum of those known there."""
+    """Fill μ_m of all parts at the first `count` nodes of u_2, for u_1 = u, and the sum of the parts known there."""
     mean, constant, value = room.mean, room.work[3], room.work[0, :count]
     for q in range(count):
         constant[q] = 0.0
@@ -317,7 +321,7 @@ def fill_plane(pair: Pair, parts: Parts, law: Law, u: float, count: int, room: R
 
 @inlined
 def slopes_at(pair: Pair, scale: float, slope: float, u: float, x: Array, count: int, out: Array) -> None:
-    """Fill σ' of scale u + slope x."""
+    """Fill out with σ' of scale u + slope x at the first `count` nodes x."""
     field = np.empty(count)
     for q in range(count):
         field[q] = scale * u + slope * x[q]
@@ -326,11 +330,12 @@ def slopes_at(pair: Pair, scale: float, slope: float, u: float, x: Array, count:
 
 @inlined
 def variance_mean(pair: Pair, parts: Parts, law: Law, omega: Array, Delta: float, i: int, j: int, room: Room) -> float:
-    """E[σ'_i σ'_j (Δ + (Σ_m b_m σ_m)²)]."""
+    """The mean E[σ'_i σ'_j (Δ + (Σ_m b_m σ_m)²)] of fields with the covariance omega, in work arrays."""
     rule, limit, total = rules_of(pair.nodes).plane, pair.reach - NEARER, 0.0
     for m in range(len(omega)):
         for q in range(len(omega)):
             total += 0.0 * omega[m, q]
+    # 0 times infinity or NaN is NaN: of a network that diverged
     if total != 0.0:
         return total
     fill_given(pair, parts, omega, i, j, law)

@@ -102,8 +102,9 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
 class Terms(NamedTuple):
     """The terms of all units, those of students first.
 
-    They are: covariances S (terms, terms) of the fields, b and 1 + S_mm (terms,); for student terms, `tilt`, which is
-    a_i times the factor of erf', and `unit`, the number of the unit.
+    S (terms, terms), norm (terms,) : covariances of their fields, and 1 + S_mm.
+    weight (terms,) : b.
+    tilt, unit (student terms,) : a_i times the factor of erf', and the number of the unit.
     """
 
     S: Array
@@ -115,7 +116,7 @@ class Terms(NamedTuple):
 
 @inlined
 def terms_of(system: System, student: Mixture, teacher: Mixture) -> Terms:
-    """The terms of a network."""
+    """The terms of a network, with students and teachers of some mixtures of error functions."""
     Q, M, P, a, a_star = system.Q, system.M, system.P, system.a, system.a_star
     p, k = M.shape
     n_student, n_teacher = len(student.slopes), len(teacher.slopes)
@@ -150,7 +151,7 @@ def terms_of(system: System, student: Mixture, teacher: Mixture) -> Terms:
 
 @inlined
 def fill_flow(terms: Terms, student: Mixture, teacher: Mixture, second_layer: Array, flow: Array) -> None:
-    """Add Σ b asin, of I2, to Ψ^a (p,), and fill a_i E[σ'_i z_j E] (p, p + k), of I3."""
+    """Add Σ b asin, of I2, to Ψ^a `second_layer` (p,), and fill `flow` (p, p + k) with a_i E[σ'_i z_j E], of I3."""
     S, weight, norm = terms.S, terms.weight, terms.norm
     p, count, n_student, n_teacher = len(second_layer), len(weight), len(student.slopes), len(teacher.slopes)
     rows = np.empty((3, count))
@@ -170,15 +171,18 @@ def fill_flow(terms: Terms, student: Mixture, teacher: Mixture, second_layer: Ar
                 towards[f] += number * S[m, f]
         outer, inner = terms.tilt[u], terms.tilt[u] * towards[u] / norm[u]
         for j in range(flow.shape[1]):
+            # the first term of unit j, whose field is z_j times its slope
             f = j * n_student if j < p else p * n_student + (j - p) * n_teacher
             slope = student.slopes[0] if j < p else teacher.slopes[0]
             flow[i, j] += (outer * towards[f] - inner * S[u, f]) / slope
 
 
 class Tilts(NamedTuple):
-    """α, β and 1/√(1 + S_mm − α² − β²) (terms, lanes) of pairs of terms in lanes.
+    """The tilts of pairs of terms in lanes, by factors erf' of both.
 
-    Also the factors of α and β, the component of α at the other term, and work arrays for sums and cosines (lanes,).
+    alpha, beta, scale (terms, lanes) : α, β and 1/√(1 + S_mm − α² − β²).
+    by_first, by_second, between (lanes,) : the factors of α and β, and the component of α at the other term.
+    sums, cosines (lanes,) : work arrays.
     """
 
     alpha: Array
@@ -193,7 +197,7 @@ class Tilts(NamedTuple):
 
 @without_references
 def fill_tilts(terms: Terms, first: Any, second: Any, tilts: Tilts) -> None:
-    """Fill the tilts of the pairs (first, second) (lanes,)."""
+    """Fill the tilts of the pairs of terms with the numbers `first` and `second` (lanes,)."""
     S, norm = terms.S, terms.norm
     alpha, beta = tilts.alpha, tilts.beta
     lanes = len(first)
@@ -213,7 +217,7 @@ def fill_tilts(terms: Terms, first: Any, second: Any, tilts: Tilts) -> None:
 
 @without_references
 def fill_sums(terms: Terms, tilts: Tilts) -> None:
-    """Fill ½ Σ_mq b_m b_q asin of the tilted correlations, of I4."""
+    """Fill tilts.sums with ½ Σ_mq b_m b_q asin of the tilted correlations, of I4."""
     alpha, beta, scale, sums, cosines = tilts.alpha, tilts.beta, tilts.scale, tilts.sums, tilts.cosines
     lanes = len(sums)
     sums[:] = 0.0
@@ -221,6 +225,7 @@ def fill_sums(terms: Terms, tilts: Tilts) -> None:
         for q in range(m + 1):
             covariance = terms.S[m, q]
             both = terms.weight[m] * terms.weight[q] * (0.5 if m == q else 1.0)
+            # a shorter series is enough where all correlations are small
             near = True
             for lane in range(lanes):
                 tilted = covariance - alpha[m, lane] * alpha[q, lane] - beta[m, lane] * beta[q, lane]

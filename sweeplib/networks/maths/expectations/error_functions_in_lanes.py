@@ -220,7 +220,10 @@ def fill_flow(system: System, n_student: int, n_teacher: int, terms: Terms, out:
 
 
 def drifts_in_lanes(filled: int, system: System, out: Drifts) -> None:
-    """Ψ^a from I2, Ψ^M and Ψ^GF from I3, Ψ^Var from I4 at Ω times `stretch`."""
+    """Fill the drifts: Ψ^a from I2, Ψ^M and Ψ^GF from I3, Ψ^Var from I4 at Ω times `stretch`.
+
+    Constants of σ and σ* add an `offset` to y − f: in Ψ^Var its square stands beside the noise Δ.
+    """
     a, a_star = system.a, system.a_star
     p, k, lanes = system.M.shape
     n_student, n_teacher = len(student_slopes), len(teacher_slopes)

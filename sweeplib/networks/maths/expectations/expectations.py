@@ -185,6 +185,7 @@ def refined(rule: Expectations, pair: Callable[[float], Pair]) -> Expectations:
 
 
 def _flat(drifts: Drifts, with_variance: bool) -> Array:
+    """The entries of drifts (n,), of Ψ^Var only `with_variance`."""
     used = drifts if with_variance else (drifts.M, drifts.GF, drifts.a)
     return np.concatenate([drift.ravel() for drift in used])
 
@@ -212,13 +213,14 @@ def expectations(student: str, teacher: str | None = None) -> Expectations:
 
 @cache
 def _expectations(student: str, teacher: str) -> Expectations:
+    """Return the expectations of a pair of activations, by the least general family that has them."""
     pair = activation(student), activation(teacher)
     families = sorted(FAMILIES.values(), key=lambda family: family.generality)
     return next(pair_rule for family in families if (pair_rule := family.pair_expectations(*pair)) is not None)
 
 
 def no_arrays(p: int, k: int, pair: Pair, number: Any) -> tuple[()]:
-    """No arrays."""
+    """No work arrays, for rules that need none."""
     return ()
 
 
@@ -240,11 +242,13 @@ drifts = arrays = fill = _unbound
 
 
 def _fill_lanes(filled: int, system: System, out: Drifts) -> None:
+    """Set `out` to the drifts of the `filled` first lanes of a system, with work arrays for these widths."""
     p, k, _ = system.M.shape
     fill(filled, system, out, arrays(p, k, system.pair, vectors(system.Delta, 0)))
 
 
 def _fill_vectors(filled: int, system: System, out: Drifts, work: tuple[Any, ...]) -> None:
+    """Set `out` to the drifts of the `filled` first lanes, `WIDTH` lanes at a time as the entries of vectors."""
     for lane in range(0, filled, WIDTH):
         Q, M, P = vectors(system.Q, lane), vectors(system.M, lane), vectors(system.P, lane)
         a, a_star = vectors(system.a, lane), vectors(system.a_star, lane)

@@ -13,7 +13,7 @@ from sweeplib.networks.numerics.compiled import inlined, without_references
 
 @inlined
 def counts(weights: Array, p: int, k: int) -> tuple[int, int]:
-    """The number of functions, of students and ridges of some weights, and that of fields.
+    """The numbers of functions and of fields, of p students and of the ridges with these weights.
 
     The last k fields are λ*: additional ones if the target is a sum of ridge functions, else those of the committee.
     """
@@ -74,7 +74,7 @@ def copy_block(block: Array, row: int, column: int, omega: Array) -> None:
 def fill_fields_in_lanes(
     pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, omega: Array, weight: Array
 ) -> None:
-    """Fill Ω and b of many systems, the last axis of every array; what is right of the diagonal comes first."""
+    """Fill Ω (fields, fields, lanes) and b (functions, lanes) of many systems; above the diagonal comes first."""
     p, k, lanes = M.shape
     size = len(omega)
     at = size - k

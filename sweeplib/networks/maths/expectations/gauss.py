@@ -40,6 +40,7 @@ def half_range(nodes: int, power: int) -> Rule:
     density = np.tile(panel, 24) * grid**power * np.exp(-0.5 * grid * grid)
     density /= density.sum()
     diagonal, beside = np.empty(nodes), np.empty(nodes)
+    # the orthonormal polynomials of the degrees n − 1 and n on the grid
     before, now = np.zeros_like(grid), np.ones_like(grid)
     for n in range(nodes):
         diagonal[n] = density @ (grid * now * now)

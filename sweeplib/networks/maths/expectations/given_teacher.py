@@ -60,7 +60,10 @@ MOST_NODES_OF_TEACHER, NODES_OF_A_PANEL = 2.0**15, 5.0
 
 @inlined
 def student_tables(pair: Pair, A: Array, C: Array, kinds: int) -> Tables:
-    """The tables of the first `kinds` of the means of the students, as far as nodes of λ* reach."""
+    """The tables of the first `kinds` of the means E'[σ_i], E'[σ'_i], E'[σ'_i u] of the smooth rests of students.
+
+    A (p, k), C (p, p) : means A z and covariance of the students' fields given λ*. Means reach as far as nodes do.
+    """
     (p, k), spreads, scales = A.shape, np.empty(len(A)), np.empty(len(A))
     number = 0 if pair.steps[0, 0] < math.inf else -1
     for i in range(p):
@@ -87,9 +90,10 @@ def add_hinge_means(hinges: Array, mean: float, scale: float, means: Array) -> N
 
 @inlined
 def add_moments(system: System, C: Array, i: int, factor: float, fields: Array, x: float, law: Any, out: Any) -> None:
-    """Add the terms of student i at a node with the fields λ* (k,) and x on the line.
+    """Add the terms of student i at a node with the fields λ* (k,) and x on the line, times `factor`.
 
-    given : Σ_q A_jq z_q over the other axes (p,), A (p, k) in the axes of the line, and E'[σ_i], E'[σ'_i], E'[σ'_i u].
+    law : Σ_q A_jq z_q over the other axes (p,), A (p, k) in the axes of the line, and E'[σ_i], E'[σ'_i], E'[σ'_i u].
+    out : the sums for Ψ^a (p,), Ψ^M (p, k) and E[σ'_i λ_j f*] (p, p).
     """
     (centre, A, means), (to_a, to_M, flow), scale = law, out, math.sqrt(C[i, i])
     to_a[i] += factor * means[0]
@@ -247,10 +251,8 @@ def fill_risks(pair: Pair, hinges: Array | None, Q: Array, M: Array, P: Array, a
                     out[lane] += share_ij * mean_product(pair, rules.panel, 0, 0, s, t, covariance[i, j], room)
                 else:
                     out[lane] += share_ij * rest_sums(pair, 0, 0, s, t, covariance[i, j], False, room)[0]
-        lines, tables = (
-            lines_of(pair, rules, L, pair.most, np.empty((0, k)), np.empty(0)),
-            student_tables(pair, A, C, 1),
-        )
+        lines = lines_of(pair, rules, L, pair.most, np.empty((0, k)), np.empty(0))
+        tables = student_tables(pair, A, C, 1)
         weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
         while next_line(pair, rules, L, lines):
             count = fill_line(L, lines, weight, fields)
@@ -324,16 +326,19 @@ def of_labels(
     hinges = [hinges_row(student), *([0.0, *(number for knot in places for number in (knot, 1.0))] for places in knots)]
 
     def values(lam_star: Array) -> Array:
+        """Return f* (n,) at fields (k, n)."""
         out = np.empty(lam_star.shape[1])
         call_by_address(address, k, np.ascontiguousarray(lam_star).reshape(-1), out)
         return out
 
     @cache
     def steps() -> Array:
+        """Return the widest steps of nodes (levels, 1 + k) that resolve the student and f*, by the fields' scale."""
         scales = 2.0 ** np.arange(LEVELS)
         return np.array([[rest_step(student), *target_steps(values, knots, scale)] for scale in scales.tolist()])
 
     def pair(finer: float) -> Pair:
+        """Return the arrays of the rules, with nodes so many times as dense."""
         return Pair(
             over_arrays(student.value),
             over_arrays(student.derivative),

@@ -65,6 +65,7 @@ def target_steps(values: Callable[[Array], Array], knots: Sequence[Sequence[floa
     places = scale * np.random.default_rng(0).normal(size=(k, PLACES))
 
     def along(x: Array, r: int) -> Array:
+        """Return the root mean square of f* at the values x of field r, over places of the other fields."""
         fields = np.repeat(places[:, :, None], len(x), axis=2)
         fields[r] = x
         return np.sqrt((values(fields.reshape(k, -1)).reshape(PLACES, -1) ** 2).mean(axis=0))

@@ -51,7 +51,7 @@ ROOT_HALF, DENSITY = math.sqrt(0.5), 1.0 / math.sqrt(2.0 * math.pi)
 KNOT, JUMP, AT, SQUARE, SQUARE_AT, CUBE = range(6)
 """Rows of the bends of σ: c, κ, κ σ(c), the jumps of S², these times σ(c), and the jumps of S³."""
 NOT_NARROW = -1, -1, -1
-"""In place of a group, for all terms of students whose bends are not narrow."""
+"""In place of a group of students (i, j, l), for all terms of students whose bends are not narrow."""
 
 
 class Units(NamedTuple):
@@ -60,7 +60,7 @@ class Units(NamedTuple):
     a, scale (p,), rho (p, p) : a_i/p, √C_ii, and the correlations given λ*.
     above, h, cdf, density (p, J, nodes) : μ − c, that over s, and Φ and φ of it.
     weight, target, factor (nodes,) : w, f* and their product.
-    room (8, nodes) : work arrays.
+    room (8, nodes) : work arrays; rows 0 to 3 are of functions that add terms, 4 to 7 of those that these call.
     total (p, p) : the sums, j ≤ i.
     """
 
@@ -81,7 +81,7 @@ class Units(NamedTuple):
 
 @without_references
 def fill_bends(hinges: Array, bends: Array) -> None:
-    """Fill the bends (6, J) of J hinges."""
+    """Fill the bends (6, J), with the rows named above, of J hinges: their offset, then knots and jumps in turn."""
     slope = 0.0
     for b in range(bends.shape[1]):
         knot, jump, value = hinges[1 + 2 * b], hinges[2 + 2 * b], hinges[0]
@@ -97,10 +97,11 @@ def fill_bends(hinges: Array, bends: Array) -> None:
 
 @inlined
 def units_of(system: System, C: Array, nodes: int, total: Array) -> Units:
-    """Room for the students, with their bends, scales and correlations; hinges without a jump only fill up a row."""
+    """Empty arrays for students with the covariance C (p, p) given λ*, with bends; `total` (p, p) gets the sums."""
     hinges, p, count = system.pair.series[0], len(C), 0
     for j in range(1, len(hinges), 2):
         if hinges[j + 1] != 0.0:
+            # hinges without a jump only fill up a row
             count = j // 2 + 1
     bends, students, rho, room = np.empty((6, count)), np.empty((2, p)), np.zeros((p, p)), np.empty((11, nodes))
     fill_bends(hinges, bends)
@@ -116,7 +117,7 @@ def units_of(system: System, C: Array, nodes: int, total: Array) -> Units:
 
 @without_references
 def fill_units(units: Units, i: int, centre: float, slope: float, x: Array, count: int) -> None:
-    """Fill those of student i, of the mean centre + slope x at the nodes."""
+    """Fill above, h, cdf and density of student i, of the mean centre + slope x at the first `count` of the nodes x."""
     scale = units.scale[i]
     for a in range(units.bends.shape[1]):
         above, h = units.above[i, a], units.h[i, a]
@@ -131,20 +132,20 @@ def fill_units(units: Units, i: int, centre: float, slope: float, x: Array, coun
 
 @loops
 def fill_normal(h: Array, count: int, out: Array) -> None:
-    """Fill Φ(h)."""
+    """Fill out with Φ(h) of the first `count` numbers h."""
     for n in range(count):
         out[n] = 0.5 + 0.5 * error_function(ROOT_HALF * h[n])
 
 
 @without_references
 def rho_bar(rho: float) -> float:
-    """√(1 − ρ²), not zero."""
+    """The factor ρ̄ = √(1 − ρ²), at least LEAST_RHO_BAR, as it divides."""
     return max(math.sqrt((1.0 - rho) * (1.0 + rho)), LEAST_RHO_BAR)
 
 
 @loops
 def fill_given(h: Array, g: Array, rho: float, count: int, field: Array, out: Array) -> None:
-    """Fill the field (h − ρ g)/ρ̄, what h is where the field of g is at its knot, and Φ of it."""
+    """Fill `field` with (h − ρ g)/ρ̄, what h is where the field of g is at its knot, and `out` with Φ of it."""
     bar = rho_bar(rho)
     for n in range(count):
         field[n] = max(min((h[n] - rho * g[n]) / bar, FARTHEST), -FARTHEST)
@@ -155,7 +156,7 @@ def fill_given(h: Array, g: Array, rho: float, count: int, field: Array, out: Ar
 def add_densities(
     share: float, h: Array, g: Array, sign: float, by: float, plus: float, count: int, out: Array
 ) -> None:
-    """Add share exp(−by (h ∓ g)² ∓ h g/plus)."""
+    """Add share exp(−by (h ∓ g)² ∓ h g/plus) to the first `count` of out, with the upper signs for `sign` +1."""
     plus = sign / plus
     for n in range(count):
         gap = h[n] - sign * g[n]
@@ -164,7 +165,7 @@ def add_densities(
 
 @loops
 def add_arc(h: Array, g: Array, rho: float, count: int, out: Array) -> None:
-    """Add Φ_2(h, g; ρ) − Φ(h) Φ(g)."""
+    """Add Φ_2(h, g; ρ) − Φ(h) Φ(g) to the first `count` of out, by nodes in the angle of ρ, or in a small ρ."""
     if abs(rho) <= WEAK:
         for q in range(len(CHORD)):
             sine = rho * CHORD[q]
@@ -186,7 +187,7 @@ def add_arc(h: Array, g: Array, rho: float, count: int, out: Array) -> None:
 
 @without_references
 def add_single(units: Units, others: float, i: int, count: int) -> None:
-    """Add the terms of student i alone to Var_ii; others : the offset times Σ a_l/p of the others."""
+    """Add the terms of student i alone to Var_ii at the nodes; others : the offset of σ times Σ a_l/p of the others."""
     bends, weight, scale = units.bends, units.a[i], units.scale[i]
     for b in range(bends.shape[1]):
         first, third = bends[SQUARE, b], 2.0 * bends[CUBE, b] * weight
@@ -199,7 +200,7 @@ def add_single(units: Units, others: float, i: int, count: int) -> None:
 
 @without_references
 def add_pair(units: Units, others: float, i: int, j: int, count: int) -> None:
-    """Add the terms of students i and j alone to Var_ij, Var_ii and Var_jj; others : as for `add_single`."""
+    """Add the terms of students i and j alone to Var_ij, Var_ii and Var_jj; `others` as for `add_single`."""
     bends, a, rho, s, t = units.bends, units.a, units.rho[i, j], units.scale[i], units.scale[j]
     both, density_one, density_other, total = units.room[0], units.room[1], units.room[2], units.total
     for b in range(bends.shape[1]):
@@ -225,7 +226,7 @@ def add_pair(units: Units, others: float, i: int, j: int, count: int) -> None:
 
 @without_references
 def fill_octants(units: Units, order: Group, knots: Group, count: int, out: Array) -> None:
-    """Fill Φ_3 of the students x, y, z in this order: best with the strongest correlation between y and z."""
+    """Fill Φ_3 of students (x, y, z) and knots: best with the strongest correlation between y and z."""
     (x, y, z), (b, c, e) = order, knots
     h, g, f = units.h[x, b], units.h[y, c], units.h[z, e]
     xy, xz, yz = units.rho[x, y], units.rho[x, z], units.rho[y, z]
@@ -252,7 +253,7 @@ def fill_octants(units: Units, order: Group, knots: Group, count: int, out: Arra
 def add_plackett(
     share: float, fields: Any, rho: tuple[float, float, float], count: int, room: Array, out: Array
 ) -> None:
-    """Add share 2π ∂Φ_3/∂ρ_xy at the fields h, g, f and the correlations ρ_xy, ρ_xz, ρ_yz."""
+    """Add share 2π ∂Φ_3/∂ρ_xy to out, at the fields (h, g, f) of x, y, z and the correlations (ρ_xy, ρ_xz, ρ_yz)."""
     (h, g, f), (xy, xz, yz) = fields, rho
     remainder = rho_bar(xy) ** 2
     det = max(remainder - xz * xz - yz * yz + 2.0 * xy * xz * yz, LEAST_RHO_BAR**2)
@@ -268,10 +269,11 @@ def add_plackett(
 
 @without_references
 def fill_edge(units: Units, order: Group, knots: Group, count: int, out: Array) -> None:
-    """Fill φ(h_x) Φ_2(y, z | x at its knot)."""
+    """Fill out with φ(h_x) Φ_2(y, z | x at its knot), of the students `order` = (x, y, z) and their knots."""
     (x, y, z), (b, c, e), room = order, knots, units.room
     xy, xz, yz = units.rho[x, y], units.rho[x, z], units.rho[y, z]
     partial = max(min((yz - xy * xz) / (rho_bar(xy) * rho_bar(xz)), 1.0), -1.0)
+    # rows 4 and 5: the fields of y and z given x at its knot; row 6: Φ of the latter
     fill_given(units.h[y, c], units.h[x, b], xy, count, room[4], out)
     fill_given(units.h[z, e], units.h[x, b], xz, count, room[5], room[6])
     for n in range(count):
@@ -283,8 +285,9 @@ def fill_edge(units: Units, order: Group, knots: Group, count: int, out: Array) 
 
 @without_references
 def add_triple(units: Units, order: Group, count: int) -> None:
-    """Add the terms with one of the students i > j > l in f to the variances of the two others."""
+    """Add the terms with one of three students i > j > l in f to the variances of the two others."""
     (i, j, l), rho, octant, edges = order, units.rho, units.room[0], units.room[1:4]  # noqa: E741
+    # the student that comes first in Φ_3: the two others have the strongest correlation
     lead, jumps = 2, units.bends[JUMP]
     if abs(rho[j, l]) >= max(abs(rho[i, j]), abs(rho[i, l])):
         lead = 0
@@ -309,7 +312,7 @@ def add_triple(units: Units, order: Group, count: int) -> None:
 
 @without_references
 def is_chosen(narrow: NDArray[np.bool_], group: Group, i: int, j: int, l: int) -> bool:  # noqa: E741
-    """Whether the group is these students or, for `NOT_NARROW`, none of them is narrow."""
+    """Whether the terms of students i, j, l belong to a group: it is (i, j, l) or, for `NOT_NARROW`, none is narrow."""
     if group[0] < 0:
         return not (narrow[i] or narrow[j] or narrow[l])
     return bool(group[0] == i and group[1] == j and group[2] == l)
@@ -317,7 +320,7 @@ def is_chosen(narrow: NDArray[np.bool_], group: Group, i: int, j: int, l: int) -
 
 @without_references
 def drop_nodes(units: Units, group: Group, A: Array, lines: Lines) -> None:
-    """Leave out the nodes of the line at which the slope of one of the group is zero."""
+    """Leave out the nodes of the present line at which the slope of one of the group is zero."""
     last, count = A.shape[1] - 1, 0
     for n in range(lines.sizes[last]):
         active = True
@@ -332,7 +335,10 @@ def drop_nodes(units: Units, group: Group, A: Array, lines: Lines) -> None:
 
 @inlined
 def add_group(system: System, rules: Rules, factors: Any, narrow: Any, group: Group, ends: Any, total: Array) -> None:
-    """Add the terms of a group at the nodes of lines whose panels end around the bends of the students `ends`."""
+    """Add the terms of a group at the nodes of lines whose panels end around the bends of the students `ends`.
+
+    factors : L, A and C. narrow (p,) : whose bends are narrow. ends : A_i and √C_ii of those students.
+    """
     (L, A, C), pair, (p, k) = factors, system.pair, factors[1].shape
     lines, offset = lines_of(pair, rules, L, pair.most, ends[0], ends[1]), pair.series[0, 0]
     units, fields, all_a = units_of(system, C, lines.x.shape[1], total), np.empty(lines.x.size), 0.0
@@ -361,7 +367,7 @@ def add_group(system: System, rules: Rules, factors: Any, narrow: Any, group: Gr
 
 @inlined
 def add_narrow_group(system: System, rules: Rules, factors: Any, narrow: Any, group: Group, total: Array) -> None:
-    """Add the terms of a group in panels around the bends of its narrow students, z turned to the first of these."""
+    """Add the terms of a group in panels around bends of its narrow students, z turned to the first of these."""
     (L, A, C), (p, k), count, first = factors, factors[1].shape, 0, group[0]
     for at in range(2, -1, -1):
         first = group[at] if narrow[group[at]] else first
@@ -380,7 +386,7 @@ def add_narrow_group(system: System, rules: Rules, factors: Any, narrow: Any, gr
 
 @inlined
 def add_hinge_variance(system: System, rules: Rules, L: Array, A: Array, C: Array, total: Array) -> None:
-    """Add the sums of all pairs, j ≤ i."""
+    """Add the sums for all pairs j ≤ i of students to `total` (p, p): of those that are not narrow, then by groups."""
     (p, k), pair = A.shape, system.pair
     narrow, ends = np.empty(p, np.bool_), (np.empty((0, k)), np.empty(0))
     step = lines_of(pair, rules, L, pair.most, ends[0], ends[1]).step

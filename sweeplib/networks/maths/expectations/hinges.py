@@ -52,7 +52,7 @@ def lifted(mean: float, scale: float) -> float:
 
 @compiled
 def hinge_mean(hinges: Array, mean: float, scale: float) -> float:
-    """E[σ(mean + s u)]."""
+    """The mean E[σ(mean + s u)], u ~ N(0, 1), of hinges: their offset, then knots and jumps in turn."""
     total = hinges[0]
     for j in range(1, len(hinges), 2):
         if hinges[j + 1] != 0.0:
@@ -62,7 +62,7 @@ def hinge_mean(hinges: Array, mean: float, scale: float) -> float:
 
 @without_references
 def mean_slope(scale: float, hinges: Array) -> float:
-    """E[σ'(s u)]; without a knot at zero where s is."""
+    """The mean E[σ'(s u)], u ~ N(0, 1), of hinges; for s = 0 without a knot at zero."""
     total = 0.0
     for j in range(1, len(hinges), 2):
         if scale != 0.0:
@@ -74,7 +74,7 @@ def mean_slope(scale: float, hinges: Array) -> float:
 
 @without_references
 def scale_of(variance: float) -> float:
-    """√q, or zero where it is tiny; NaN stays NaN."""
+    """The standard deviation √q of a variance q, or zero where it is tiny; NaN stays NaN."""
     scale = math.sqrt(max(variance, 0.0)) if variance < math.inf else variance
     return 0.0 if scale < SMALLEST else scale
 
@@ -90,7 +90,10 @@ def split(s: float, t: float, c: float) -> tuple[float, float]:
 
 @without_references
 def densities(hinges: Array, others: Array, scale: float, other: float, square: float, plus: float) -> float:
-    """Σ κ_j κ'_l exp(−(h_j − h'_l)²/square − h_j h'_l/plus)."""
+    """The sum Σ κ_j κ'_l exp(−(h_j − h'_l)²/square − h_j h'_l/plus) over the knots of two functions.
+
+    scale, other : the deviations of their fields, with which h = c/s.
+    """
     total = 0.0
     for j in range(1, len(hinges), 2):
         h = hinges[j] / scale
@@ -101,7 +104,10 @@ def densities(hinges: Array, others: Array, scale: float, other: float, square: 
 
 
 def bent(hinges: Array, others: Array, scale: float, other: float, covariance: float) -> tuple[float, float]:
-    """The last term of E[σ σ'], and its derivative in the covariance, that of E[dσ dσ']."""
+    """The last term of E[σ σ'], that of the arc, and its derivative in the covariance, that of E[dσ dσ'].
+
+    hinges, others : of both functions. scale, other, covariance : of their fields.
+    """
     rho, total, slope = max(min(covariance / scale / other, 1.0), -1.0), 0.0, 0.0
     if abs(rho) <= WEAK:
         for node in range(len(chord)):
@@ -130,7 +136,7 @@ def bent(hinges: Array, others: Array, scale: float, other: float, covariance: f
 
 @without_references
 def has_part(hinges: Array) -> bool:
-    """Whether a row of hinges has an offset or a jump."""
+    """Whether a row of hinges has an offset or a jump, and is not zero everywhere."""
     total = abs(hinges[0])
     for j in range(2, len(hinges), 2):
         total += abs(hinges[j])
@@ -150,9 +156,13 @@ def hinge_product(hinges: Array, others: Array, s: float, t: float, c: float) ->
 
 @without_references
 def hinge_square(hinges: Array, mean: float, scale: float) -> float:
-    """E[σ(mean + s u)²]; E[(z − c)⁺ (z − c')⁺], c ≤ c', is the square of the second hinge and c' − c times its mean."""
+    """The mean E[σ(mean + s u)²], u ~ N(0, 1), of hinges.
+
+    E[(z − c)⁺ (z − c')⁺], c ≤ c', is the square of the second hinge and c' − c times its mean.
+    """
     total = hinges[0] * (2.0 * hinge_mean(hinges, mean, scale) - hinges[0])
     for j in range(1, len(hinges), 2):
+        # E[x⁺], E[x⁺²] for x = z − c
         above = mean - hinges[j]
         h = above / scale
         over, density = 0.5 * math.erfc(-h * math.sqrt(0.5)), math.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi)
@@ -166,9 +176,10 @@ def hinge_square(hinges: Array, mean: float, scale: float) -> float:
 
 @without_references
 def hinge_slopes(hinges: Array, others: Array, s: float, t: float, c: float) -> tuple[float, float]:
-    """E[σ'(z) u σ*(z*)] and E[σ'(z) v σ*(z*)], z = s u, z* = along u + across v of the covariance c and deviation t.
+    """The means E[σ'(z) u σ*(z*)] and E[σ'(z) v σ*(z*)] of two functions of hinges, by parts.
 
-    By parts, with the density of z at its knots, and E[dσ dσ*].
+    z = s u and z* = along u + across v, of the covariance c and the deviation t of z*. By parts they have the density
+    of z at its knots, and E[dσ dσ*].
     """
     along, across = split(s, t, c)
     both, at_knots = mean_slope(s, hinges) * mean_slope(t, others), 0.0

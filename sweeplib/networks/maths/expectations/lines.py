@@ -33,7 +33,7 @@ class Lines(NamedTuple):
     """The present line, and what leads to it.
 
     x, weight (k, nodes) : nodes and weights of each axis, at the present nodes of those before it.
-    ends : room for the ends of panels.
+    ends : a work array, for the ends of panels.
     step (k,) : the step of each axis; the length of its panels where there are knots.
     sizes, place (k,) : the number of nodes of each axis, and which is the present one.
     begun (1,) : whether there was a line.
@@ -53,7 +53,7 @@ class Lines(NamedTuple):
 
 @without_references
 def fill_given_teacher(Q: Array, M: Array, L: Array, A: Array, C: Array) -> None:
-    """Fill A = M L⁻ᵀ and C = Q − A Aᵀ: given λ* = L z the students' fields are N(A z, C)."""
+    """Fill A (p, k) = M L⁻ᵀ and C (p, p) = Q − A Aᵀ: given λ* = L z the students' fields are N(A z, C)."""
     p, k = M.shape
     for i in range(p):
         for r in range(k):
@@ -70,7 +70,7 @@ def fill_given_teacher(Q: Array, M: Array, L: Array, A: Array, C: Array) -> None
 
 @without_references
 def factorise(Q: Array, M: Array, P: Array, L: Array, A: Array, C: Array) -> None:
-    """Fill the lower L, A and C ≥ 0; rows of L are zero where P is singular."""
+    """Fill the lower triangular L (k, k), A (p, k) and C ≥ 0 (p, p); rows of L are zero where P is singular."""
     for r in range(len(P)):
         for s in range(r + 1):
             remainder = P[r, s]
@@ -87,7 +87,7 @@ def factorise(Q: Array, M: Array, P: Array, L: Array, A: Array, C: Array) -> Non
 
 @without_references
 def are_finite(A: Array, C: Array) -> bool:
-    """Whether all entries are finite numbers, for which there are nodes."""
+    """Whether all entries of A (p, k) and C (p, p) are finite numbers; else there are no nodes."""
     total = 0.0
     for i in range(len(A)):
         for s in range(A.shape[1]):
@@ -99,8 +99,9 @@ def are_finite(A: Array, C: Array) -> bool:
 
 @without_references
 def fill_steps(steps: Array, most: float, L: Array, step: Array) -> float:
-    """Fill the step of each axis: one that resolves the fields, or a longer one where `most` nodes are not enough.
+    """Fill the step (k,) of each axis: one that resolves the fields, or a longer one where `most` nodes are not enough.
 
+    steps (levels, functions) : as in a `Pair`. L (k, k) : λ* = L z.
     None is longer than that of a field of norm one: a single node would lose the axis, in finer rules as well.
     Return the shortest one.
     """
@@ -155,7 +156,10 @@ def lines_of(pair: Pair, rules: Rules, L: Array, most: float, students: Array, s
 
 @without_references
 def add_bends(hinges: Array, lines: Lines, axis: Axis, count: int, longest: float, limit: float) -> int:
-    """Add the ends of panels around the bends of the students' means on the line; return the number of ends."""
+    """Add the ends of panels around the bends of the students' means on the line to `axis`; return the number of ends.
+
+    count : the number of ends before. longest, limit : the longest panel, and where nodes end.
+    """
     students, last = lines.students, lines.students.shape[1] - 1
     for m in range(len(students)):
         slope, centre = students[m, last], along_line(students, m, lines)
@@ -168,7 +172,10 @@ def add_bends(hinges: Array, lines: Lines, axis: Axis, count: int, longest: floa
 
 @without_references
 def add_crossings(hinges: Array, lines: Lines, axis: Axis, count: int, longest: float, limit: float) -> int:
-    """Add the ends of panels where bends cross those of the first student, on the last axis but one."""
+    """Add the ends of panels where bends cross those of the first student, on the last axis but one.
+
+    Return the number of ends, which was `count` before. longest, limit : the longest panel, and where nodes end.
+    """
     students, before = lines.students, lines.students.shape[1] - 2
     for m in range(1, len(students)):
         tilt = students[m, before + 1] / students[0, before + 1] if students[0, before + 1] != 0.0 else 0.0
@@ -241,7 +248,7 @@ def next_line(pair: Pair, rules: Rules, L: Array, lines: Lines) -> bool:
 
 @inlined
 def fill_line(L: Array, lines: Lines, weight: Array, fields: Array) -> int:
-    """Fill the weights (n,) and λ* (k n,), field by field, of the line; return n."""
+    """Fill the weights (n,) and fields (k n,), λ* field by field, of the present line; return n."""
     last = len(L) - 1
     count, outer = lines.sizes[last], 1.0
     for q in range(last):
@@ -257,7 +264,7 @@ def fill_line(L: Array, lines: Lines, weight: Array, fields: Array) -> int:
 
 @without_references
 def along_line(rows: Array, row: int, lines: Lines) -> float:
-    """Σ_q rows_row,q z_q over all axes but the last."""
+    """The sum Σ_q rows_row,q z_q over all axes but the last, at the present nodes."""
     total = 0.0
     for q in range(rows.shape[1] - 1):
         total += rows[row, q] * lines.x[q, lines.place[q]]
@@ -266,7 +273,7 @@ def along_line(rows: Array, row: int, lines: Lines) -> float:
 
 @without_references
 def is_narrow(pair: Pair, row: Array, scale: float, step: Array) -> bool:
-    """Whether steps do not resolve the bends of a student's mean given λ*, at row·z of the deviation `scale` beyond."""
+    """Whether steps (k,) do not resolve the bends of a student, at row·z given λ* with the deviation `scale`."""
     narrow = False
     for s in range(len(row)):
         width = step[s] / PANEL_STEPS if has_part(pair.series[1 + s]) else step[s]
@@ -276,7 +283,10 @@ def is_narrow(pair: Pair, row: Array, scale: float, step: Array) -> bool:
 
 @without_references
 def fill_turned(rows: Array, row: Array, turns: bool, out: Array) -> None:
-    """Fill rows of L or A after the reflection of z that moves A_i = row to the last axis, or copies if not `turns`."""
+    """Fill out with the rows of L or A after the reflection of z that moves A_i = row to the last axis.
+
+    If not `turns` they are copied.
+    """
     k, norm, square = len(row), 0.0, 0.0
     for s in range(k):
         norm = math.hypot(norm, row[s])
@@ -293,7 +303,7 @@ def fill_turned(rows: Array, row: Array, turns: bool, out: Array) -> None:
 
 @without_references
 def can_turn(pair: Pair, k: int) -> bool:
-    """Whether no kinks of f* keep z from being turned."""
+    """Whether z may be turned: f* has one field, or no kinks."""
     knots = False
     for r in range(k):
         knots = knots or has_part(pair.series[1 + r])

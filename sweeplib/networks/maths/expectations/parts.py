@@ -26,7 +26,11 @@ PIECES = int(20.0 / SHORTEST)
 
 
 class Parts(NamedTuple):
-    """Parts of functions: their fields, numbers, weights b, and whether they are hinges."""
+    """The smooth rests and the hinges of functions, as n parts of their own.
+
+    field, number (n,) : of which field a part is, and of which function (`function_number`).
+    weight, hinged (n,) : b of the function, and whether the part is its hinges.
+    """
 
     field: Numbers
     number: Numbers
@@ -51,7 +55,7 @@ def parts_of(pair: Pair, number: Numbers, weight: Array, p: int) -> Parts:
 
 @without_references
 def step_of(pair: Pair, parts: Parts, n: int, across: float, along: float) -> float:
-    """The step that resolves a part of along u + across v, or its mean over v if this is not zero."""
+    """The step that resolves part n of along u + across v, or its mean over v if `across` is not zero."""
     if parts.hinged[n] == 0:
         return resolved_by(SHARE * pair.steps[0, parts.number[n]], across, along)
     step = resolved_by(0.0, across, along)
@@ -71,7 +75,10 @@ def bends(
     axis: Axis,
     count: int,
 ) -> int:
-    """Add the ends of panels at the narrow bends of a part of centre + slope u and a rest of this width."""
+    """Add the ends of panels at the narrow bends of part m, of centre + slope u and a rest of the deviation `width`.
+
+    Return the number of ends, which was `count` before. longest, limit : the longest panel, and where nodes end.
+    """
     if parts.hinged[m] == 1 and slope != 0.0 and WIDEST * width <= NARROW * abs(slope):
         hinges = pair.series[parts.number[m]]
         for knot in range(1, len(hinges), 2):

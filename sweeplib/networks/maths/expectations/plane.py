@@ -24,14 +24,14 @@ class Axis(NamedTuple):
 
 @inlined
 def axis_of(bends: int, pieces: int, nodes: int) -> Axis:
-    """Room for nodes in panels that end at so many bends, or in so many pieces."""
+    """An axis to be filled with nodes in panels that end at so many bends, or in so many pieces."""
     ends = ENDS_OF_A_BEND * bends + 1
     return Axis(np.empty((ends + pieces) * nodes), np.empty((ends + pieces) * nodes), np.empty(ends))
 
 
 @without_references
 def fill_equal(axis: Axis, step: float, limit: float) -> int:
-    """Fill equally spaced nodes in ±limit; return their number."""
+    """Fill an axis with equally spaced nodes in ±limit; return their number."""
     count = int(limit / step)
     for n in range(2 * count + 1):
         u = step * (n - count)
@@ -41,7 +41,10 @@ def fill_equal(axis: Axis, step: float, limit: float) -> int:
 
 @without_references
 def add_bend(axis: Axis, count: int, place: float, width: float, longest: float, limit: float) -> int:
-    """Add the ends of panels around a bend of this width, at distances that double; return the number of ends."""
+    """Add the ends of panels around a bend of some width at a place, at distances that double; return their number.
+
+    count : the number of ends before. longest, limit : the longest panel, and where nodes end.
+    """
     if not 2.0 * width < longest or not abs(place) < limit + longest:
         return count
     axis.ends[count] = place
@@ -68,7 +71,10 @@ def fill_between(axis: Axis, count: int, rule: Array, longest: float, limit: flo
 
 @without_references
 def fill_interval(rule: Array, begin: float, end: float, longest: float, x: Array, weight: Array, count: int) -> int:
-    """Add Gauss-Legendre nodes in panels from `begin` to `end` to the first `count`; return the number of all."""
+    """Add Gauss-Legendre nodes in panels from `begin` to `end` to the first `count`; return the number of all.
+
+    rule (2, nodes) : of an interval of length one. longest : the longest panel. x, weight : nodes, and weights with φ.
+    """
     panels = max(1, math.ceil((end - begin) / longest))
     width = (end - begin) / panels
     for panel in range(panels):
@@ -94,7 +100,7 @@ def sort(numbers: Array, count: int) -> None:
 
 @without_references
 def components(omega: Array, i: int, j: int, first: Array, second: Array) -> None:
-    """Fill cov(z_m, u_1) and cov(z_m, u_2) of every field, u_1 along z_i and u_2 along what z_j has beyond."""
+    """Fill cov(z_m, u_1) and cov(z_m, u_2) of every field m, u_1 along z_i and u_2 along what z_j has beyond."""
     scale = math.sqrt(omega[i, i])
     for m in range(len(first)):
         first[m] = 0.0 if scale == 0.0 else omega[i, m] / scale

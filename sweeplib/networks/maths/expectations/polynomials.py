@@ -52,7 +52,10 @@ def stride_of(weights: Array) -> int:
 
 @without_references
 def fill_means_in_lanes(variance: Array, weights: Array, power: Array, means: Array, present: Flags) -> None:
-    """Fill F (order, lanes) of a field, and which of them are `present` (order,): not zero at all variances."""
+    """Fill F (order, lanes) of a field of some variance (lanes,), and which are `present` (order,): not always zero.
+
+    weights : c_n √n! of the function. power (lanes,) : a work array.
+    """
     lanes = means.shape[1]
     means[:], power[:], present[:] = 0.0, 1.0, False
     for t in range((len(weights) + 1) // 2):
@@ -78,7 +81,7 @@ def add_products(
     power: Array,
     out: Array,
 ) -> None:
-    """Add `factor` b_m b_q S_mq[0, 0] to out (lanes,)."""
+    """Add `factor` b_m b_q S_mq[0, 0] to out (lanes,); `power` (lanes,) is a work array."""
     lanes = len(out)
     for lane in range(lanes):
         power[lane] = factor * weight[m, lane] * weight[q, lane]
@@ -108,7 +111,7 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
 
 @in_any_order
 def inner_product(x: Array, y: Array) -> Any:
-    """Σ_j x_j y_j."""
+    """The sum Σ_j x_j y_j, in any order."""
     total = 0.0
     for j in range(len(x)):
         total += x[j] * y[j]
@@ -148,7 +151,8 @@ def fill_means(pair: Pair, p: int, omega: Array, means: Array, present: Flags) -
 def fill_products(omega: Array, means: Array, present: Flags, stride: int, products: Array) -> None:
     """Fill S[u, w] (order, order, field, field) for u ≥ w, as S_mq[u, w] = S_qm[w, u].
 
-    With `stride` 2 those with even u + w, with 0 those that Ψ^a, Ψ^M and Ψ^GF need. After them stands c_mq^l/l!.
+    stride : 2 for those with even u + w alone, 0 for those that Ψ^a, Ψ^M and Ψ^GF need, 1 for all.
+    The last of `products` are c_mq^l/l! (order, field, field).
     """
     orders, n = means.shape
     powers = products[orders]
@@ -170,7 +174,7 @@ def fill_products(omega: Array, means: Array, present: Flags, stride: int, produ
 
 @without_references
 def fill_powers(i: int, j: int, omega: Array, weight: Array, powers: Array) -> None:
-    """Fill b_m c_im^x c_jm^y/(x! y!) (x, y, field)."""
+    """Fill `powers` (x, y, field) with b_m c_im^x c_jm^y/(x! y!) for students i and j."""
     orders, _, n = powers.shape
     for m in range(n):
         first = weight[m]
@@ -184,11 +188,11 @@ def fill_powers(i: int, j: int, omega: Array, weight: Array, powers: Array) -> N
 
 @without_references
 def second_moment(i: int, j: int, powers: Array, products: Array, stride: int, row: Array) -> float:
-    """E[σ'_i σ'_j (Σ_m b_m σ_m)²], from the `powers` of (i, j).
+    """The mean E[σ'_i σ'_j (Σ_m b_m σ_m)²], from the `powers` of (i, j) and all `products`; `row` is a work array.
 
-    The sum over x, y and w = x' + y' ≤ x + y of Σ_mq powers[x, y, m] S_mq[x + y, w] Σ_x' S_ij[1 + x + x',
-    1 + y + y'] powers[x', y', q]; what
-    has w < x + y counts twice, for m ↔ q. With `stride` 2, of an even or odd σ, w has the parity of x + y.
+    It is the sum over x, y and w = x' + y' ≤ x + y of Σ_mq powers[x, y, m] S_mq[x + y, w] Σ_x' S_ij[1 + x + x',
+    1 + y + y'] powers[x', y', q]; what has w < x + y counts twice, for m ↔ q. With `stride` 2, of an even or odd σ, w
+    has the parity of x + y.
     """
     reach, n = len(powers), powers.shape[2]
     total = 0.0
@@ -208,14 +212,14 @@ def second_moment(i: int, j: int, powers: Array, products: Array, stride: int, r
 
 
 def drifts(system: System, out: Drifts) -> None:
-    """Fill the drifts of one system."""
+    """Fill the drifts of one system of two Hermite series, or of a series and a sum of ridge functions."""
     p, k = system.M.shape
     fill_drifts(system, out, *work_arrays(p, k, system.pair, system.Delta))
 
 
 @in_place
 def work_arrays(p: int, k: int, pair: Pair, number: Any) -> tuple[Array, Array, Array, Array, Flags]:
-    """Room for Ω, rows of functions, S and after it c^l/l!, the powers of a pair, and the orders present."""
+    """Work arrays of `fill_drifts`: Ω, rows of functions, S and then c^l/l!, powers of a pair, orders present."""
     n, size = counts(pair.weights, p, k)
     orders, reach = pair.series.shape[1], max(length_of(pair.series[0]) - 1, 0)
     omega, rows = room((size, size), number), room((orders + 2, n), number)
@@ -293,6 +297,7 @@ def of_series(
 
 
 def _pair(student: Weights, functions: tuple[Weights, ...], ridges: Ridges) -> Pair:
+    """The `Pair` of Hermite series: the student's, and those of the functions of a committee or of ridges."""
     orders = max(map(len, (student, *functions)), default=1)
     series = np.zeros((1 + len(functions), max(orders, 2)))
     for row, coefficients in zip(series, (student, *functions), strict=True):

@@ -39,7 +39,7 @@ BESIDE = 1e-13
 
 @without_references
 def fill_rest(pair: Pair, number: int, x: Array, out: Array) -> None:
-    """Fill out with what a function has beyond its hinges at x: of the student for number 0, else of the target."""
+    """Fill out with what a function has beyond its hinges at x (n,): the student's for number 0, else a target's."""
     if number == 0:
         pair.student_value(x, out)
     else:
@@ -67,7 +67,7 @@ def fill_rest_slope(pair: Pair, x: Array, out: Array) -> None:
 
 @without_references
 def resolved_by(step: float, across: float, along: float) -> float:
-    """The step in u for the mean over u and v of a function of along u + across v, which a step resolves.
+    """The step in u for the mean over u and v of a function of along u + across v that `step` resolves.
 
     The squares of frequencies add up, as they do for products of Gaussians.
     """
@@ -78,9 +78,10 @@ def resolved_by(step: float, across: float, along: float) -> float:
 def rest_sums(
     pair: Pair, number: int, other: int, s: float, t: float, c: float, slopes: bool, room: Array
 ) -> tuple[float, float, float]:
-    """E[τ_m(z_m) τ_n(z_n)], of the functions `number` and `other`.
+    """The mean E[τ_m(z_m) τ_n(z_n)] of the rests of the functions `number` (m) and `other` (n), and two more or zeros.
 
-    With the slopes of students, m, also E[τ'_m u τ_n] and E[τ'_m v τ_n].
+    s, t, c : the deviations of their fields, and the covariance. room (ROWS, nodes) : work arrays.
+    With the `slopes` of students, m, the others are E[τ'_m u τ_n] and E[τ'_m v τ_n].
     """
     along, across = split(s, t, c)
     step = min(resolved_by(pair.steps[0, number], 0.0, s), resolved_by(pair.steps[0, other], across, along))
@@ -143,10 +144,11 @@ def fill_hinge_means(u: Array, slope: float, across: float, knot: float, out: Ar
 def bend_sums(
     pair: Pair, rule: Array, number: int, s: float, slope: float, across: float, knot: float, slopes: bool, room: Array
 ) -> tuple[float, float, float, float, float]:
-    """E[τ_m(s u) (z − knot)⁺], z = slope u + across v, in panels from the bend on, as far as the hinge is not zero.
+    """The mean E[τ_m(s u) (z − knot)⁺], z = slope u + across v, of the rest of function `number`, m; and four more.
 
-    With slopes, also E[τ'_m u (z − knot)⁺] and E[τ'_m v (z − knot)⁺] for students, m, and E[τ_m z 1(z > knot)] and
-    s E[τ'_m 1(z > knot)], by parts, for any m.
+    Nodes are in panels from the bend on, as far as the hinge is not zero. room (ROWS, nodes) : work arrays.
+    With `slopes`, the others are E[τ'_m u (z − knot)⁺] and E[τ'_m v (z − knot)⁺] for students, m, and
+    E[τ_m z 1(z > knot)] and s E[τ'_m 1(z > knot)], by parts, for any m.
     """
     nodes, steep = rule.shape[1], abs(slope)
     u, x, value, tau = room[0, :nodes], room[1, :nodes], room[2, :nodes], room[3, :nodes]
@@ -186,7 +188,10 @@ def bend_sums(
 def rest_and_hinges(
     pair: Pair, rule: Array, number: int, other: int, s: float, t: float, c: float, room: Array
 ) -> float:
-    """E[τ_m(z_m) σ_n(z_n)] of the hinges of the function `other`; the offset is one without slope."""
+    """The mean E[τ_m(z_m) σ_n(z_n)] of the rest of the function `number` (m) and the hinges of `other` (n).
+
+    s, t, c : the deviations of their fields, and the covariance. The offset is a hinge without slope.
+    """
     hinges, total = pair.series[other], 0.0
     slope, across = split(s, t, c)
     for j in range(-1, len(hinges), 2):
@@ -199,7 +204,7 @@ def rest_and_hinges(
 
 @without_references
 def mean_product(pair: Pair, rule: Array, number: int, other: int, s: float, t: float, c: float, room: Array) -> float:
-    """E[σ_m(z_m) σ_n(z_n)] of fields of standard deviations s and t and covariance c."""
+    """The mean E[σ_m(z_m) σ_n(z_n)] of two functions, at fields with deviations s, t and covariance c."""
     total = hinge_product(pair.series[number], pair.series[other], s, t, c)
     for _ in range(2):
         if pair.steps[0, number] < math.inf:
@@ -214,14 +219,14 @@ def mean_product(pair: Pair, rule: Array, number: int, other: int, s: float, t: 
 
 @without_references
 def take_lane(lane: int, many: Array, out: Array) -> None:
-    """Copy the matrix of one lane."""
+    """Copy the matrix of one lane of `many` (rows, columns, lanes) to out (rows, columns)."""
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
             out[i, j] = many[i, j, lane]
 
 
 def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
-    """R, every lane on its own; students first, then ridges or teachers, b = (−a/p, c)."""
+    """Fill out (lanes,) with R, every lane on its own; students first, then ridges or teachers, b = (−a/p, c)."""
     p, k, lanes = M.shape
     functions, size = counts(pair.weights, p, k)
     omega, weight = np.empty((size, size)), np.empty(functions)

@@ -32,7 +32,7 @@ from sweeplib.networks.numerics.compiled import over_arrays, without_references
 
 
 def drifts(system: System, out: Drifts) -> None:
-    """Ψ^a, Ψ^M and Ψ^GF by `slope_means`, and Ψ^Var at Ω times `stretch` by `conditional`."""
+    """Fill Ψ^a, Ψ^M and Ψ^GF by `slope_means`, and Ψ^Var at Ω times `stretch` by `conditional`."""
     a, pair = system.a, system.pair
     p, k = system.M.shape
     functions, size = counts(pair.weights, p, k)
@@ -88,6 +88,7 @@ def of_ridges(name: str, student: Activation, functions: tuple[Activation, ...],
     degree = max(len(side.hermite or ()) for side in sides)
 
     def pair(finer: float) -> Pair:
+        """Return the arrays of the rules, with nodes so many times as dense."""
         return Pair(
             over_arrays(student.value),
             over_arrays(student.derivative),

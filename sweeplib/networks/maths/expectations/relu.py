@@ -54,14 +54,14 @@ def angle(rho: float) -> float:
 
 @inlined
 def sine(rho: float) -> float:
-    """√(1−ρ²)."""
+    """The factor √(1−ρ²)."""
     # not 1 − ρ², which loses its digits near ±1
     return math.sqrt((1.0 - rho) * (1.0 + rho))
 
 
 @inlined
 def product(rho: float) -> float:
-    """E[u⁺ u'⁺]."""
+    """The mean E[u⁺ u'⁺] of two fields of unit variances and the correlation ρ."""
     return (sine(rho) + rho * angle(rho)) / TWO_PI
 
 
@@ -93,13 +93,13 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
 
 @inlined
 def orthant(first: float, second: float, third: float) -> float:
-    """E[θ θ' θ''] of three fields."""
+    """The probability E[θ θ' θ''] of three fields by their correlations."""
     return (angle(first) + angle(second) + angle(third) - math.pi) / (2.0 * TWO_PI)
 
 
 @inlined
 def edge(ux: float, uy: float, xy: float) -> float:
-    """E[δ(u) x⁺ θ(y)] = (√(1−ρ_ux²) + cov(x, y | u)/√(1−ρ_uy²))/4π."""
+    """The mean E[δ(u) x⁺ θ(y)] = (√(1−ρ_ux²) + cov(x, y | u)/√(1−ρ_uy²))/4π by the correlations of u, x, y."""
     reach, other = sine(ux), sine(uy)
     slope = 0.0 if other == 0.0 else max(min((xy - ux * uy) / other, reach), -reach)
     return (reach + slope) / (2.0 * TWO_PI)
@@ -107,19 +107,19 @@ def edge(ux: float, uy: float, xy: float) -> float:
 
 @inlined
 def one_step(im: float, inn: float, mn: float) -> float:
-    """E[θ_i u_m⁺ u_n⁺]."""
+    """The mean E[θ_i u_m⁺ u_n⁺] by the correlations of the three fields."""
     return edge(mn, im, inn) + mn * orthant(im, inn, mn) + im * edge(inn, im, mn)
 
 
 @inlined
 def two_steps(ij: float, im: float, jm: float) -> float:
-    """E[θ_i θ_j u_m⁺²]."""
+    """The mean E[θ_i θ_j u_m⁺²] by the correlations of the three fields."""
     return orthant(ij, im, jm) + im * edge(im, ij, jm) + jm * edge(jm, ij, im)
 
 
 @inlined
 def path_slope(t: float, ij: float, im: float, inn: float, jm: float, jn: float, mn: float) -> float:
-    """The part of dF/dt with δ(u_i): ρ_im E[δ(u_i) θ_j θ_m u_n⁺] + (m ↔ n).
+    """The part of dF/dt with δ(u_i) at t, ρ_im E[δ(u_i) θ_j θ_m u_n⁺] + (m ↔ n), by correlations.
 
     With c the covariances at u_i = 0, there E[θ_j θ_m u_n⁺] = (√c_nn A_n + c_mn A_m/√c_mm + c_jn A_j/√c_jj)/(2π)^(3/2),
     where A_n = A(correlation of j and m given n); the three have one determinant.
@@ -140,7 +140,7 @@ def path_slope(t: float, ij: float, im: float, inn: float, jm: float, jn: float,
 
 
 def four_fields(ij: float, im: float, inn: float, jm: float, jn: float, mn: float) -> float:
-    """E[θ_i θ_j u_m⁺ u_n⁺] of any four fields, some of which may coincide."""
+    """The mean E[θ_i θ_j u_m⁺ u_n⁺] of any four fields by their correlations; some of the fields may coincide."""
     if min(ij, im, inn, jm, jn, mn) == -1.0:
         return 0.0
     if ij == 1.0 or jm == 1.0 or jn == 1.0:
@@ -234,6 +234,7 @@ def pair_expectations(student: Activation, teacher: Activation) -> Expectations 
 
 
 def _by_nodes(nodes: int) -> Expectations:
+    """The expectations of relu with itself, by so many nodes on the path."""
     return Expectations("relu|relu", risk, _drifts(nodes), lipschitz=1.0)
 
 

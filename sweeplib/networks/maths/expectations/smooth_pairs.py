@@ -49,7 +49,7 @@ class Means(NamedTuple):
 
 @without_references
 def means_of(pair: Pair, spread: float, scale: float) -> Means:
-    """Means as far as nodes of a field of the deviation `spread` reach, of functions smoothed by `scale`."""
+    """Equally spaced means as far as nodes of a field with the deviation `spread` reach, for smoothing by `scale`."""
     end, width = pair.reach * spread, max(pair.steps[0, 0], WIDEST * scale)
     step = usable_step(end, width * MOST_NODES / (POINTS_A_STEP * pair.side), pair.side)
     half = int(end / step) + INTERPOLATED
@@ -64,7 +64,7 @@ def step_of(pair: Pair, across: float, along: float) -> float:
 
 @inlined
 def all_nodes(pair: Pair, rules: Rules, L: Array, A: Array) -> Nodes:
-    """All nodes of λ*."""
+    """All nodes of λ*, with f* and the means of the students (p, n) there."""
     (p, k), count = A.shape, 0
     lines = lines_of(pair, rules, L, pair.most, np.empty((0, k)), np.empty(0))
     while next_line(pair, rules, L, lines):
@@ -85,7 +85,7 @@ def all_nodes(pair: Pair, rules: Rules, L: Array, A: Array) -> Nodes:
 
 @inlined
 def functions_at(pair: Pair, x: Array) -> Array:
-    """The functions at x (n,) as the rows of an array."""
+    """The functions σ, σ', σσ', σ'² and σσ'² at x (n,), as rows (5, n)."""
     out = np.empty((5, len(x)))
     value, slope = out[VALUE], out[SLOPE]
     pair.student_value(x, value)
@@ -98,7 +98,7 @@ def functions_at(pair: Pair, x: Array) -> Array:
 
 @inlined
 def normal_nodes(pair: Pair, step: float, spread: float) -> tuple[Array, Array]:
-    """Equally spaced nodes u and their weights; a single one for no spread."""
+    """Equally spaced nodes u and their weights, of N(0, 1); a single node for no spread."""
     step = usable_step(pair.reach, step, pair.side)
     half = int(pair.reach / step) if spread > 0.0 else 0
     u, weight = np.empty(2 * half + 1), np.empty(2 * half + 1)
@@ -110,7 +110,7 @@ def normal_nodes(pair: Pair, step: float, spread: float) -> tuple[Array, Array]:
 
 @inlined
 def smoothed(pair: Pair, first: float, step: float, size: int, scale: float) -> Array:
-    """The means of the functions of x + scale v at equally spaced x (5, size)."""
+    """The means over v of the five functions of x + scale v (5, size), at `size` places x from `first` on."""
     v, weight = normal_nodes(pair, min(WIDEST, step_of(pair, 0.0, scale)), scale)
     total, x = np.zeros((5, size)), np.empty(size)
     for q in range(len(v)):
@@ -125,12 +125,15 @@ def smoothed(pair: Pair, first: float, step: float, size: int, scale: float) -> 
 
 @without_references
 def place_of(means: Means, mean: float, share: Array) -> int:
-    """Fill the weights of the means from the returned one on."""
+    """Fill `share` with the weights of eight means in the value at `mean`; return the number of the first."""
     return weights_at((mean - means.first) / means.step, means.size, share)
 
 
 class Factors(NamedTuple):
-    """The functions of one student times w_u (5, means, nodes u), and the means of another's (nodes, 5, means)."""
+    """What a pair of students has at each node u: of the five functions of one, and of the other given u.
+
+    first (5, means, nodes u) : values times w_u. second (nodes u, 5, means) : means over v.
+    """
 
     first: Array
     second: Array
@@ -138,7 +141,10 @@ class Factors(NamedTuple):
 
 @inlined
 def factors_of(pair: Pair, first_means: Means, other: Means, variance: float, cross: float, others: float) -> Factors:
-    """The factors of two students with the variances `variance` and `others` and the covariance `cross`."""
+    """The factors of two students with the variances `variance` and `others` and the covariance `cross`.
+
+    first_means, other : the equally spaced means of both.
+    """
     s = math.sqrt(max(variance, 0.0))
     along = cross / s if s > 0.0 else 0.0
     across = math.sqrt(max(others - along * along, 0.0))
@@ -166,7 +172,7 @@ def factors_of(pair: Pair, first_means: Means, other: Means, variance: float, cr
 
 @loops
 def product_sum(factors: Factors, f: int, g: int, deposit: Array, row: Array) -> float:
-    """Σ D E'[f(λ_i) g(λ_j)] of two of the functions, D (means, means)."""
+    """The sum Σ D E'[f(λ_i) g(λ_j)] of two of the functions, by number, with D (means, means) the `deposit`."""
     total = 0.0
     for r in range(len(deposit)):
         begin, end = 0, deposit.shape[1]
@@ -187,7 +193,7 @@ def product_sum(factors: Factors, f: int, g: int, deposit: Array, row: Array) ->
 
 @loops
 def add_deposit(number: float, ours: Array, theirs: Array, r: int, n: int, deposit: Array) -> None:
-    """Add a number times the weights of two interpolations."""
+    """Add a number times the weights of two interpolations, `ours` and `theirs`, to a deposit from (r, n) on."""
     for a in range(INTERPOLATED):
         weighted = number * ours[a]
         for b in range(INTERPOLATED):
@@ -196,7 +202,7 @@ def add_deposit(number: float, ours: Array, theirs: Array, r: int, n: int, depos
 
 @without_references
 def spread_of(A: Array, i: int, more: float) -> float:
-    """The deviation of μ_i, with a part `more` beside it; for many axes as far as nodes reach in each."""
+    """The deviation of μ_i = A_i z, with a part `more` beside it; for many axes as far as nodes reach in each."""
     square = 0.0
     for s in range(A.shape[1]):
         square += A[i, s] * A[i, s]
@@ -205,7 +211,7 @@ def spread_of(A: Array, i: int, more: float) -> float:
 
 @inlined
 def add_single(pair: Pair, nodes: Nodes, A: Array, C: Array, a: Array, i: int, total: Array) -> None:
-    """Add the terms of student i alone to Var_ii; a is a/p."""
+    """Add the terms of student i alone to Var_ii in `total` (p, p); a (p,) is a/p."""
     scale = math.sqrt(C[i, i])
     means, share = means_of(pair, spread_of(A, i, 0.0), scale), np.empty(INTERPOLATED)
     table = smoothed(pair, means.first, means.step, means.size, scale)
@@ -219,7 +225,7 @@ def add_single(pair: Pair, nodes: Nodes, A: Array, C: Array, a: Array, i: int, t
 
 @inlined
 def add_pair(pair: Pair, nodes: Nodes, A: Array, C: Array, a: Array, i: int, j: int, total: Array) -> None:
-    """Add the terms of students i and j alone, to Var_ij, Var_ii and Var_jj."""
+    """Add the terms of students i and j alone to Var_ij, Var_ii and Var_jj in `total` (p, p); a (p,) is a/p."""
     means = means_of(pair, spread_of(A, i, 0.0), math.sqrt(C[i, i]))
     other = means_of(pair, spread_of(A, j, 0.0), math.sqrt(C[j, j]))
     deposit, share, row = np.zeros((2, means.size, other.size)), np.empty((2, INTERPOLATED)), np.empty(other.size)
@@ -238,7 +244,7 @@ def add_pair(pair: Pair, nodes: Nodes, A: Array, C: Array, a: Array, i: int, j: 
 
 @inlined
 def add_triple(pair: Pair, nodes: Nodes, A: Array, C: Array, a: Array, order: Any, total: Array) -> None:
-    """Add the terms with one of the students i > j > l in f to the variances of the two others."""
+    """Add the terms with one of the students `order`, i > j > l, in f to the variances of the others; a (p,) is a/p."""
     i, j, l = order  # noqa: E741
     s = math.sqrt(C[i, i])
     first, second = (C[i, j] / s, C[i, l] / s) if s > 0.0 else (0.0, 0.0)
@@ -269,7 +275,7 @@ def add_triple(pair: Pair, nodes: Nodes, A: Array, C: Array, a: Array, order: An
 
 @inlined
 def add_smooth_variance(system: System, rules: Rules, L: Array, A: Array, C: Array, total: Array) -> None:
-    """Add the sums of all pairs, j ≤ i."""
+    """Add the sums for all pairs j ≤ i of students to `total` (p, p)."""
     pair, a = system.pair, np.empty(len(A))
     nodes = all_nodes(pair, rules, L, A)
     for i in range(len(A)):

@@ -95,11 +95,8 @@ def drifts(system: System, out: Drifts) -> None:
 
 def pair_expectations(student: Activation, teacher: Activation) -> Expectations | None:
     """The expectations of the square with itself."""
-    return (
-        Expectations("square|square", risk, drifts, in_vectors(drifts))
-        if student.name == teacher.name == "square"
-        else None
-    )
+    both = student.name == teacher.name == "square"
+    return Expectations("square|square", risk, drifts, in_vectors(drifts)) if both else None
 
 
 FAMILIES.add(Family("square", 0, pair_expectations))

@@ -46,7 +46,7 @@ class Pairs(NamedTuple):
 
 @inlined
 def pairs_of(p: int, rules: Rules, hinges: Array) -> Pairs:
-    """Work arrays for p students."""
+    """Empty work arrays for p students with these hinges."""
     nodes = (len(hinges) // 2 + PIECES) * rules.plane.shape[1]
     grid, students = np.empty((4, nodes * nodes)), np.empty((2, p))
     work, slopes = np.empty((2, nodes * nodes * rules.student.shape[1])), np.empty((2, nodes * nodes))
@@ -55,7 +55,10 @@ def pairs_of(p: int, rules: Rules, hinges: Array) -> Pairs:
 
 @inlined
 def fill_bent_grid(hinges: Array, rules: Rules, i: int, j: int, mean: Array, in_plane: bool, pairs: Pairs) -> int:
-    """Fill nodes in panels that end at the kinks of students i and j, of these means; return their number."""
+    """Fill nodes in panels that end at the kinks of students i and j, of the means `mean` (p,); return their number.
+
+    in_plane : whether both fields vary independently; otherwise nodes are on a line.
+    """
     size = len(pairs.u)
     first, second = Axis(np.empty(size), np.empty(size), np.empty(len(hinges))), np.empty((3, size))
     inner, at = Axis(second[0], second[1], second[2]), 0
@@ -74,7 +77,7 @@ def fill_bent_grid(hinges: Array, rules: Rules, i: int, j: int, mean: Array, in_
 
 @without_references
 def fill_pieces(hinges: Array, mean: float, scale: float, rule: Array, axis: Axis) -> int:
-    """Fill nodes of u in panels that end where mean + scale u is at a kink; return their number."""
+    """Fill nodes u of an axis in panels that end where mean + scale u is at a kink; return their number."""
     if scale <= 0.0:
         axis.x[0], axis.weight[0] = 0.0, 1.0
         return 1
@@ -87,7 +90,7 @@ def fill_pieces(hinges: Array, mean: float, scale: float, rule: Array, axis: Axi
 
 @inlined
 def fill_slopes(system: System, count: int, side: int, m: int, mean: Array, pairs: Pairs) -> None:
-    """Fill σ' of student m."""
+    """Fill row `side` of the slopes with σ' of student m at the first `count` nodes; mean (p,) : given λ*."""
     for at in range(count):
         pairs.field[at] = mean[m] + pairs.first[m] * pairs.u[at] + pairs.second[m] * pairs.v[at]
     system.pair.student_slope(pairs.field[:count], pairs.slopes[side, :count])
@@ -95,7 +98,10 @@ def fill_slopes(system: System, count: int, side: int, m: int, mean: Array, pair
 
 @inlined
 def fill_network(system: System, hinges: Array, rule: Array, C: Array, count: int, mean: Array, pairs: Pairs) -> None:
-    """Fill E'[f | λ_i, λ_j]: the students beyond the pair are averaged over what they have beyond u_1 and u_2."""
+    """Fill E'[f | λ_i, λ_j] at the first `count` nodes: other students are averaged over what is beyond u_1 and u_2.
+
+    C (p, p), mean (p,) : covariance and mean of the students' fields given λ*.
+    """
     for at in range(count):
         pairs.network[at] = 0.0
     for m in range(len(mean)):
@@ -122,7 +128,7 @@ def fill_network(system: System, hinges: Array, rule: Array, C: Array, count: in
 def variance_term(
     system: System, hinges: Array, rules: Rules, C: Array, i: int, j: int, mean: Array, target: float, pairs: Pairs
 ) -> float:
-    """f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f] at one node of λ*."""
+    """The term f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f] at one node of λ*, with f* `target` and means `mean` (p,)."""
     count = fill_bent_grid(hinges, rules, i, j, mean, i != j and pairs.second[j] != 0.0, pairs)
     fill_slopes(system, count, 0, i, mean, pairs)
     fill_slopes(system, count, 1, j, mean, pairs)
@@ -138,7 +144,11 @@ def variance_term(
 def add_kinked_variance(
     system: System, hinges: Array, rules: Rules, L: Array, A: Array, C: Array, total: Array
 ) -> None:
-    """Add the sums of all pairs, j ≤ i, at fewer nodes than the first moments."""
+    """Add w (f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f]), over nodes of λ*, to `total` (p, p) for all pairs j ≤ i.
+
+    L, A, C : the root of P, the means of students along its fields, and their covariance (p, p) given λ*.
+    Nodes are fewer than those of the first moments.
+    """
     pair, (p, k), pairs = system.pair, A.shape, pairs_of(len(A), rules, hinges)
     lines = lines_of(pair, rules, L, pair.most / FEWER_FOR_VARIANCE, np.empty((0, k)), np.empty(0))
     weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])

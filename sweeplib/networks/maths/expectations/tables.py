@@ -38,9 +38,10 @@ class Tables(NamedTuple):
 def tables_of(
     pair: Pair, numbers: NDArray[np.int64], spreads: Array, scales: Array, units: Array, kinds: int
 ) -> Tables:
-    """The means of functions (rows,) at μ of these deviations, as far as nodes reach; no points for numbers below 0.
+    """The means of functions, one a row, at equally spaced μ as far as nodes reach; no points for numbers below 0.
 
-    units : lengths that are to be multiples of the steps, unless they are small.
+    numbers (rows,) : of the functions. spreads, scales (rows,) : the deviations of μ and of what is averaged.
+    units (rows,) : lengths that are to be multiples of the steps, unless they are small.
     kinds : 1, or 2 with the mean of τ², or 3 with those of τ' and τ' u of students.
     """
     count, first, step, most = np.zeros(len(numbers), np.int64), np.zeros(len(numbers)), np.ones(len(numbers)), 0
@@ -61,8 +62,9 @@ def tables_of(
 
 @inlined
 def fill_table(pair: Pair, number: int, scale: float, step: float, values: Array) -> None:
-    """Fill the means of a function at equally spaced μ around zero.
+    """Fill `values` (kinds, points) with the means of function `number` at equally spaced μ around zero.
 
+    scale, step : the deviation of what is averaged, and the distance of points.
     The function is evaluated at the same distance, if nodes of u can be that far apart, else for every μ on its own.
     """
     inner = min(WIDEST, resolved_by(pair.steps[0, number], 0.0, scale))
@@ -73,6 +75,7 @@ def fill_table(pair: Pair, number: int, scale: float, step: float, values: Array
     count = int(pair.reach / inner) if scale > 0.0 else 0
     means_apart = 1 if nodes_apart > 0 else 2 * count + 1
     nodes_apart = max(nodes_apart, 1)
+    # rows: arguments, the function there, and its square or its slope, which the kinds of means are of
     room = np.empty((3, means_apart * (points - 1) + nodes_apart * 2 * count + 1))
     for n in range(room.shape[1]):
         if means_apart == 1:
@@ -99,13 +102,13 @@ def fill_table(pair: Pair, number: int, scale: float, step: float, values: Array
 
 @without_references
 def interpolation(tables: Tables, row: int, mean: float, share: Array) -> int:
-    """Fill the weights of the points from the returned one on in the value of a row at a mean."""
+    """Fill `share` with the weights of eight points in the value of a row at `mean`; return the number of the first."""
     return weights_at((mean - tables.first[row]) / tables.step[row], tables.sizes[row], share)
 
 
 @without_references
 def weights_at(place: float, size: int, share: Array) -> int:
-    """Fill the weights of the points from the returned one on, of so many points 0, 1, ..., in the value at a place."""
+    """Fill `share` with the weights of eight of the points 0 to size − 1 in the value at a place; return the first."""
     first = min(max(int(place) - INTERPOLATED // 2 + 1, 0), size - INTERPOLATED)
     t, left, right = place - first, 1.0, 1.0
     for j in range(INTERPOLATED):
@@ -119,7 +122,7 @@ def weights_at(place: float, size: int, share: Array) -> int:
 
 @without_references
 def tabulated(tables: Tables, row: int, mean: float, share: Array) -> float:
-    """The first mean of a row."""
+    """The first mean of a row at `mean`; `share` is a work array."""
     first, total = interpolation(tables, row, mean, share), 0.0
     for j in range(INTERPOLATED):
         total += share[j] * tables.values[row, 0, first + j]

@@ -86,6 +86,7 @@ def _agreed(formula: Formula, exponent: Callable[[frozenset[Term]], int]) -> int
 
 
 def _leap(open_terms: frozenset[Term]) -> int:
+    """The largest degree in new fields, with the terms learned in the best order: always the one with fewest next."""
     waiting, fields, leap = set(open_terms), frozenset[int](), 0
     while waiting:
         best = min(waiting, key=lambda term: sum(power for r, power in enumerate(term) if r not in fields))
@@ -99,7 +100,7 @@ def _leap(open_terms: frozenset[Term]) -> int:
 def terms(formula: Formula) -> tuple[frozenset[Term], frozenset[Term]]:
     """The multi-indices beyond zero, up to degree 8, with a coefficient; and these with the unknown ones.
 
-    None for more than four fields.
+    Both are empty for more than four fields.
     """
     if formula.width > MOST_FIELDS:
         return frozenset(), frozenset()
@@ -126,7 +127,7 @@ def coefficients(formula: Formula) -> Coefficients:
 
 
 def _products(formula: Formula, k: int) -> _Products:
-    """The formula as a sum of products; as one function where they are too many."""
+    """The formula as a sum of products of k fields; as one function where they are too many."""
     try:
         return _expanded(formula, k)
     except _TooManyProductsError:
@@ -169,6 +170,7 @@ def _sum(sums: Sequence[_Products]) -> _Products:
 
 
 def _product(sums: Sequence[_Products], unit: _Products) -> _Products:
+    """The product of sums of products, times `unit`."""
     for factor in sums:
         pairs = itertools.product(unit.items(), factor.items())
         unit = _sum([{_both(x, y): (a * b, u * v)} for (x, (a, u)), (y, (b, v)) in pairs])
@@ -176,12 +178,13 @@ def _product(sums: Sequence[_Products], unit: _Products) -> _Products:
 
 
 def _both(first: _Monomial, second: _Monomial) -> _Monomial:
+    """The product of two monomials: powers add up, functions stand side by side."""
     powers = tuple(a + b for a, b in zip(first.powers, second.powers, strict=True))
     return _Monomial(powers, tuple(sorted(first.functions + second.functions, key=str)))
 
 
 def _of_product(powers: Term, functions: tuple[Formula, ...]) -> Coefficients:
-    """The coefficients of a product: the products of those of its parts without a field in common."""
+    """The coefficients of a product of powers and functions: products of those of its parts without a common field."""
     values, most, order = np.ones(()), np.ones(()), list[int]()
     for fields in _parted(functions, len(powers)):
         inner_functions = tuple(function for function in functions if _fields(function) <= {*fields})
@@ -202,6 +205,7 @@ def _parted(functions: Sequence[Formula], k: int) -> list[Term]:
 
 
 def _fields(formula: Formula) -> frozenset[int]:
+    """The fields of a formula, by their numbers from zero."""
     return frozenset(node.index for node in formula.walk() if isinstance(node, Field))
 
 
@@ -217,7 +221,7 @@ def _of_part(fields: Term, powers: Term, functions: tuple[Formula, ...]) -> Coef
 
 
 def _of_power(power: int) -> Coefficients:
-    """The coefficients of λ^n."""
+    """The coefficients of λ^power."""
     series = np.polynomial.hermite_e.poly2herme([0.0] * power + [1.0])[: DEGREE + 1]
     values = np.zeros(DEGREE + 1)
     values[: len(series)] = series * np.sqrt([float(math.factorial(n)) for n in range(len(series))])
@@ -225,7 +229,7 @@ def _of_power(power: int) -> Coefficients:
 
 
 def _of_line(field: int, power: int, functions: Sequence[Formula]) -> Coefficients:
-    """The coefficients of a product of functions of one field."""
+    """The coefficients of λ^power times functions of the same field, by number from zero."""
     places = [place for function in functions for place in knots(function)[field]]
     called = [_called(function) for function in functions]
 

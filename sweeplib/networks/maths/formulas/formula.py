@@ -53,7 +53,7 @@ class Formula:
         return 1 + max((node.levels for node in self.parts), default=0)
 
     def within(self, binding: int, *, latex: bool) -> str:
-        """The text of the formula as a part of one that binds so tightly."""
+        """The text of the formula as a part of one whose `binding` is this: in parentheses if it binds less."""
         text = self.written(latex=latex)
         return text if self.binding >= binding else f"({text})"
 
@@ -76,7 +76,7 @@ class Number(Formula):
         return 3 if self.value >= 0.0 else 1
 
     def written(self, *, latex: bool) -> str:
-        """Its shortest text."""
+        """Return its shortest text, which is that of LaTeX too."""
         return repr(self.value).removesuffix(".0")
 
     def source(self, functions: dict[str, str]) -> str:
@@ -106,7 +106,7 @@ class Field(Formula):
 
 @dataclass(frozen=True)
 class Sum(Formula):
-    """A sum."""
+    """A sum of formulas."""
 
     terms: tuple[Formula, ...]
     binding = 0
@@ -187,7 +187,7 @@ class Applied(Formula):
 
     @property
     def activation(self) -> Activation:
-        """The activation."""
+        """Return the activation that is applied."""
         return activation(self.name)
 
     def written(self, *, latex: bool) -> str:
@@ -263,6 +263,7 @@ class _Reader(Reader):
         return result
 
     def _read(self, node: ast.expr) -> Formula:
+        """The formula of a tree; InputError for what is no formula."""
         match node:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
                 return Number(float(value))
@@ -286,6 +287,7 @@ class _Reader(Reader):
         raise self.refused(node, "not a number", "numbers alone in a function that is not an activation")
 
     def _binary(self, node: ast.expr, left: Formula, operation: ast.operator, right: ast.expr) -> Formula:
+        """The formula of a sum, a difference, a product, a quotient or a power."""
         match operation:
             case ast.Add():
                 return added([left, self.read(right)])
@@ -300,6 +302,7 @@ class _Reader(Reader):
         raise self.refused(node, "not allowed in a formula")
 
     def _field(self, node: ast.expr, name: str) -> int:
+        """The number, from zero, of the field with this name; InputError for another name."""
         number = name.removeprefix("lam")
         if name.startswith("lam") and number.isascii() and number.isdigit() and 1 <= int(number) <= MOST_FIELDS:
             return int(number) - 1
@@ -309,12 +312,14 @@ class _Reader(Reader):
         raise self.refused(node, "unknown name", expected)
 
     def _divisor(self, node: ast.expr) -> float:
+        """The number of a tree; InputError for a formula with fields, and for zero."""
         divisor = self.read(node)
         if not isinstance(divisor, Number) or divisor.value == 0.0:
             raise self.refused(node, "not a divisor", "a number other than zero")
         return divisor.value
 
     def _power(self, base: Formula, node: ast.expr) -> Formula:
+        """The base to the number of a tree; InputError unless it is a whole one, or both are numbers."""
         exponent = self.read(node)
         if not isinstance(exponent, Number):
             raise self.refused(node, "not an exponent", "a number")
@@ -328,12 +333,10 @@ class _Reader(Reader):
         return raised(base, int(exponent.value))
 
     def _activation(self, node: ast.expr) -> str:
+        """The name of the activation of a tree; InputError, with the position, for another one."""
         name = ast.unparse(node)
         try:
             return activation(name).name
         except InputError as error:
-            position = f" at character {node.col_offset + 1}"
-            choices = error.choices
-            raise InputError(
-                f"{error.problem}{position}", value=name, expected=error.expected, choices=choices
-            ) from None
+            problem = f"{error.problem} at character {node.col_offset + 1}"
+            raise InputError(problem, value=name, expected=error.expected, choices=error.choices) from None

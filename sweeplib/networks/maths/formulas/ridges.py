@@ -121,16 +121,18 @@ scale = shift = 0.0
 
 
 def _value_moved(field: float) -> float:
+    """σ(scale z + shift) at the field z."""
     return function(scale * field + shift)
 
 
 def _slope_moved(field: float) -> float:
+    """The derivative of σ(scale z + shift) at the field z."""
     return scale * function(scale * field + shift)
 
 
 @cache
 def _moved(activation: Activation, scale: float, shift: float) -> Activation:
-    """Z → σ(scale z + shift), known by value and slope alone."""
+    """The activation z → σ(scale z + shift), known by value and slope alone."""
     from sweeplib.networks.numerics.compiled import compiled
 
     value = bound(_value_moved, function=compiled(activation.value), scale=scale, shift=shift)
@@ -181,10 +183,12 @@ def power_series(coefficients: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _sum(first: Polynomial, second: Polynomial) -> Polynomial:
+    """The sum of two polynomials."""
     return {powers: first.get(powers, 0.0) + second.get(powers, 0.0) for powers in {**first, **second}}
 
 
 def _product(first: Polynomial, second: Polynomial) -> Polynomial:
+    """The product of two polynomials; _NoRidgesError beyond MAX_DEGREE."""
     product: Polynomial = {}
     for (powers, c), (others, factor) in itertools.product(first.items(), second.items()):
         both = tuple(a + b for a, b in zip(powers, others, strict=True))
@@ -203,12 +207,13 @@ def _composed(coefficients: tuple[float, ...], inner: Polynomial, zero: tuple[in
 
 
 def _of_polynomial(polynomial: Polynomial, k: int) -> list[Ridge]:
-    """One ridge function, a polynomial, for each direction, and one for the constant."""
+    """The ridge functions of a polynomial of k fields: a polynomial for each direction, and one for the constant."""
     by_direction: dict[tuple[int, ...], list[float]] = {}
     for powers, c in polynomial.items():
         degree = sum(powers)
         if c != 0.0 and degree > 0:
             for weight, v in _central_differences(powers):
+                # v and its multiples have one direction: their powers of (v·λ) are one ridge
                 divisor = math.gcd(*v) * (1 if next(x for x in v if x) > 0 else -1)
                 direction = tuple(x // divisor for x in v)
                 by_direction.setdefault(direction, [0.0] * (MAX_DEGREE + 1))[degree] += c * weight * divisor**degree
@@ -224,7 +229,7 @@ def _of_polynomial(polynomial: Polynomial, k: int) -> list[Ridge]:
 
 
 def _central_differences(powers: tuple[int, ...]) -> list[tuple[float, tuple[int, ...]]]:
-    """Weights and vectors v of the sum over (v·λ)^n that is the monomial with these powers."""
+    """The weights and vectors v of the sum over (v·λ)^n that is the monomial with these powers."""
     if sum(power > 0 for power in powers) == 1:
         return [(1.0, tuple(int(power > 0) for power in powers))]
     degree = sum(powers)

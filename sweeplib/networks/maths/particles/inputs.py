@@ -193,6 +193,7 @@ def inputs(L_star: Array, D: float, labels: Labels, classes: Classes, parity: in
 def _of_class(
     L_star: Array, D: float, labels: Labels, component: tuple[float, float, float], parity: int, fine: Accuracy
 ) -> Inputs:
+    """Nodes of one component of the mixture: its odds, √d times the deviation of its inputs, and what it adds to f*."""
     odds, deviation, label_of_class = component
     if fine.polar:
         first, rho, weight = rules.polar(int(D), fine.g, fine.rho)
@@ -206,7 +207,10 @@ def _of_class(
 def _products(
     L_star: Array, D: float, labels: Labels, deviation: float, parity: int, fine: Accuracy
 ) -> tuple[Array, Array, Array, Array]:
-    """Nodes g (κ, n), of some deviation, and ρ (n,), labels and weights (n,): each g with each ρ."""
+    """Return nodes g (κ, n), of some deviation, and ρ (n,), labels and weights (n,): each g with each ρ.
+
+    L_star, D, parity : as of `inputs`; with a parity of the label, g and −g are one node.
+    """
     if L_star.shape[1] == 1 and not fine.exact:
         places = kinks(lambda x: labels(deviation * x[None]))
         g, weight = _line(np.union1d(places, [0.0] if fine.at_zero else []), fine)
@@ -224,7 +228,7 @@ def _products(
 
 
 def kinks(function: Callable[[Array], Array]) -> Array:
-    """The places within ±REACH where a function of one number (n,) or its slope jumps.
+    """The places (m,) within ±REACH where a function of one number, of arrays (n,), or its slope jumps.
 
     Each interval is halved around its largest second difference. This falls as the square of the width where the
     function is smooth, and as the width, or not at all, at a kink or a jump.
@@ -239,6 +243,7 @@ def kinks(function: Callable[[Array], Array]) -> Array:
         second = np.abs(np.diff(values, 2, axis=0))
         largest = second.argmax(axis=0)
         at = at + step * (largest - 1.0)
+        # in narrower intervals second differences are rounding errors
         if step > 1e3 * NARROWEST:
             jump = second.max(axis=0) / step
     places = np.sort(at[jump > least])
@@ -259,7 +264,7 @@ def parity_of(name: str) -> int:
 
 
 def _line(places: Array, fine: Accuracy) -> tuple[Array, Array]:
-    """Nodes g (1, n) and weights (n,) of one number, with kinks at some places."""
+    """Nodes g (1, n) and weights (n,) of one number, for functions with kinks or jumps at some places (m,)."""
     if places.size and (places.any() or fine.level > MOST_HALF_LINE):
         nodes, weights = rules.panels(places, fine.level)
     else:
@@ -268,7 +273,7 @@ def _line(places: Array, fine: Accuracy) -> tuple[Array, Array]:
 
 
 def _fields(L_star: Array, fine: Accuracy) -> tuple[Array, Array]:
-    """Nodes g (κ, n) and weights (n,)."""
+    """Nodes g (κ, n) and weights (n,): polar around kinks in a plane, all combinations of a line's, or Sobol's."""
     dimensions = L_star.shape[1]
     if fine.kinked and dimensions == 2:
         return rules.plane((fine.g + 1) // 2, fine.g, L_star)
@@ -276,17 +281,19 @@ def _fields(L_star: Array, fine: Accuracy) -> tuple[Array, Array]:
         nodes, weights = rules.tensor([rules.line(fine.g, polynomial=fine.exact)] * dimensions)
         mask = weights > (0.0 if fine.exact else LEAST_WEIGHT)
         return nodes[:, mask], weights[mask]
+    # the points ±g have the same weight: means of odd functions are exact
     points = scipy.stats.qmc.Sobol(dimensions, scramble=True, seed=0).random(POINTS * 2**fine.level)
     half = scipy.special.ndtri(points).T
     return np.concatenate([half, -half], axis=1), np.full(2 * len(points), 0.5 / len(points))
 
 
 def _by_tensor(dimensions: int, count: int) -> bool:
+    """Whether combinations of `count` nodes in each direction are taken, and not low-discrepancy points."""
     return dimensions <= MOST_DIMENSIONS_OF_A_TENSOR or count**dimensions <= 3 * MOST_TENSOR
 
 
 def count_of_fields(dimensions: int, fine: Accuracy) -> float:
-    """The number of nodes g that `inputs` takes, about, before halves are left out."""
+    """About the number of nodes g that `inputs` takes, before halves are left out."""
     if fine.polar:
         return float(fine.g)
     if fine.kinked and dimensions == 2:

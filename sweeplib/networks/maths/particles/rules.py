@@ -33,7 +33,7 @@ IN_A_PANEL, WIDEST_PANEL = 10, 1.5
 
 
 def _remembered(function: Callable[P, Array]) -> Callable[P, Array]:
-    """The function, which computes each result once; what a caller does to its array changes no other's."""
+    """The function with a memory of its results; each caller gets a copy, which it may change."""
     cached = cache(function)
 
     @wraps(function)
@@ -159,7 +159,7 @@ def polar(D: int, angles: int, radii: int) -> Array:
 
 
 def tensor(axes: Sequence[Array]) -> tuple[Array, Array]:
-    """Nodes (dimensions, n) and weights (n,) of independent numbers, each with a rule (2, count)."""
+    """Nodes (dimensions, n) and weights (n,) of all combinations of the nodes of rules (2, count), one a dimension."""
     if not axes:
         return np.empty((0, 1)), np.ones(1)
     nodes, weights = (np.meshgrid(*(axis[row] for axis in axes), indexing="ij") for row in range(2))
@@ -167,6 +167,9 @@ def tensor(axes: Sequence[Array]) -> tuple[Array, Array]:
 
 
 def _gauss(diagonal: Array, beside: Array) -> tuple[Array, Array]:
-    """Nodes and weights of the Jacobi matrix with these entries (Golub and Welsch)."""
+    """Nodes (n,) and weights (n,) from the Jacobi matrix of the orthogonal polynomials (Golub and Welsch).
+
+    diagonal (n,), beside (n − 1,) : its entries. Weights are the squared first components of its eigenvectors.
+    """
     nodes, vectors = scipy.linalg.eigh_tridiagonal(diagonal, beside)
     return nodes, np.asarray(vectors[0] ** 2)

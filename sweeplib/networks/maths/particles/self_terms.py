@@ -76,14 +76,14 @@ def self_rule(activation: Activation, classes: Classes, count: int, *, offsets: 
 
 
 def self_means(p: int, rule: SelfRule) -> SelfMeans:
-    """Uninitialised means of p units."""
+    """Empty arrays for the means of p units by a rule."""
     norm, square, mixed, tilted, steep = (np.empty(p) for _ in range(5))
     x, value, slope = (np.empty(p * rule.line.shape[1]) for _ in range(3))
     return SelfMeans(norm, np.zeros(p), square, mixed, tilted, steep, x, value, slope)
 
 
 def _pieces(offset: float, hinges: Sequence[tuple[float, float]]) -> Array:
-    """l, u, α and β of the pieces of offset + Σ jump (λ − knot)⁺."""
+    """The pieces (l, u, α, β) between the knots of σ(λ) = offset + Σ jump (λ − knot)⁺, from pairs (knot, jump)."""
     knots = [-FAR, *(knot for knot, _ in hinges), FAR]
     pieces, constant, slope = [], offset, 0.0
     for number, (low, high) in enumerate(itertools.pairwise(knots)):
@@ -96,7 +96,7 @@ def _pieces(offset: float, hinges: Sequence[tuple[float, float]]) -> Array:
 
 @without_references
 def fill_self_means(rule: SelfRule, means: SelfMeans, slopes: bool) -> None:
-    """Fill E[σ²] and, with `slopes` or at no more cost, the other means."""
+    """Fill E[σ²] and, with `slopes` or where they cost nothing more, E[σσ'λ]/E[λ²], E[σσ'] and E[σ'² ‖x‖²]."""
     norm, square, mixed, tilted, steep = means.norm, means.square, means.mixed, means.tilted, means.steep
     for i in range(norm.shape[0]):
         square[i], mixed[i], tilted[i], steep[i] = 0.0, 0.0, 0.0, 0.0
@@ -107,32 +107,35 @@ def fill_self_means(rule: SelfRule, means: SelfMeans, slopes: bool) -> None:
     else:
         add_means_by_nodes(rule, means, slopes)
     for i in range(norm.shape[0]):
+        # until here `mixed` is E[σσ'λ]
         mixed[i] = mixed[i] / norm[i] if norm[i] > SMALLEST_NORM else 0.0
 
 
 @without_references
 def add_piece(piece: Array, odds: float, deviation: float, means: SelfMeans) -> None:
-    """Add the means over one piece in one class."""
-    slope, norm, square, mixed, tilted = piece[3], means.norm, means.square, means.mixed, means.tilted
+    """Add the means over the piece (l, u, α, β) in a class of inputs of some odds and deviation, by the moments T_n."""
+    low_field, high_field, offset, slope = piece[0], piece[1], piece[2], piece[3]
+    norm, square, mixed, tilted = means.norm, means.square, means.mixed, means.tilted
     density = math.sqrt(0.5 / math.pi)
     for i in range(norm.shape[0]):
         # FAR over NEAR is finite: units of norm zero need no case of their own
         s, b = max(deviation * math.sqrt(norm[i]), NEAR), means.offset[i]
-        low, high, constant = piece[0] - b, piece[1] - b, piece[2] + slope * b
+        low, high, constant = low_field - b, high_field - b, offset + slope * b
         left, right = low / s, high / s
-        first = 0.5 * (error_function(math.sqrt(0.5) * right) - error_function(math.sqrt(0.5) * left))
+        # T_0, T_1 and T_2 for λ ~ N(0, s²)
+        T_0 = 0.5 * (error_function(math.sqrt(0.5) * right) - error_function(math.sqrt(0.5) * left))
         at_left, at_right = density * exponential(-0.5 * left * left), density * exponential(-0.5 * right * right)
-        second = s * (at_left - at_right)
-        third = s * s * first + s * (low * at_left - high * at_right)
-        square[i] += odds * (constant * constant * first + 2.0 * constant * slope * second + slope * slope * third)
-        mixed[i] += odds * (constant * slope * second + slope * slope * third)
-        tilted[i] += odds * (constant * slope * first + slope * slope * second)
-        means.steep[i] += odds * deviation * deviation * slope * slope * first
+        T_1 = s * (at_left - at_right)
+        T_2 = s * s * T_0 + s * (low * at_left - high * at_right)
+        square[i] += odds * (constant * constant * T_0 + 2.0 * constant * slope * T_1 + slope * slope * T_2)
+        mixed[i] += odds * (constant * slope * T_1 + slope * slope * T_2)
+        tilted[i] += odds * (constant * slope * T_0 + slope * slope * T_1)
+        means.steep[i] += odds * deviation * deviation * slope * slope * T_0
 
 
 @without_references
 def add_means_by_nodes(rule: SelfRule, means: SelfMeans, slopes: bool) -> None:
-    """Add the sums over the nodes of the rule to E[σ²] and, with `slopes`, to the other means."""
+    """Add the sums over the nodes of the rule to E[σ²] and, with `slopes`, to E[σσ'λ], E[σσ'] and E[σ'² ‖x‖²]."""
     norm, offset, mixed, tilted, steep = means.norm, means.offset, means.mixed, means.tilted, means.steep
     x, value, slope, p = means.x, means.value, means.slope, norm.shape[0]
     for n in range(rule.line.shape[1]):

@@ -60,9 +60,11 @@ class Smoothing(NamedTuple):
 
 
 class Means(NamedTuple):
-    """The arguments b and s (p,) of p particles, their means (p,), and work arrays (p,) and (p nodes,).
+    """The arguments b and s (p,) of p particles, the means over ω of σ, σ' and ωσ' at b + sω, and work arrays.
 
+    value, slope, along (p,) : E σ, E σ' and E ωσ'.
     smoothed (terms, p) : the slopes c' of the error functions after the mean over ω, which depend on s alone.
+    work (p,), x, out (p nodes,) : work arrays: arguments at nodes of ω, and the function there.
     """
 
     b: Array
@@ -111,7 +113,7 @@ def smoothing(activation: Activation, D: float, nodes: int) -> Smoothing:
 
 
 def means(p: int, rule: Smoothing) -> Means:
-    """Uninitialised means of p particles."""
+    """Empty arrays for the means of p particles by a rule."""
     size, smoothed = p * rule.omega.shape[1], np.empty((len(rule.errors), p))
     b, s, value, slope, along, work = (np.empty(p) for _ in range(6))
     return Means(b, s, smoothed, value, slope, along, work, np.empty(size), np.empty(size))
@@ -143,6 +145,7 @@ jumps: tuple[float, ...] = (0.0,)
 
 
 def _without_ramps(x: float) -> float:
+    """σ(x) − Σ_j κ_j (x − c_j)⁺."""
     total = function(x)
     for j in range(len(places)):
         total -= jumps[j] * max(x - places[j], 0.0)
@@ -150,6 +153,7 @@ def _without_ramps(x: float) -> float:
 
 
 def _without_steps(x: float) -> float:
+    """σ'(x) − Σ_j κ_j 1(x > c_j)."""
     total = function(x)
     for j in range(len(places)):
         total -= jumps[j] if x > places[j] else 0.0
@@ -157,7 +161,7 @@ def _without_steps(x: float) -> float:
 
 
 def _powers(coefficients: tuple[float, ...], D: float) -> Array:
-    """The terms of the three means of Σ_n coefficients[n] x^n."""
+    """The `powers` of a `Smoothing` for σ(x) = Σ_n coefficients[n] x^n, from the moments E ω^j in D dimensions."""
     degree = len(coefficients) - 1
     mu, powers = moments(D, degree + 1), np.zeros((3, degree + 1, degree + 1))
     for n, coefficient in enumerate(coefficients):
@@ -170,7 +174,7 @@ def _powers(coefficients: tuple[float, ...], D: float) -> Array:
 
 
 def _table(D: float) -> tuple[Array, float]:
-    """The table of the knots, and its reach."""
+    """The `table` and the `reach` of a `Smoothing` with knots, for ω in D dimensions."""
     reach = REACH if math.isinf(D) else min(0.5 * math.pi, REACH / math.sqrt(D))
     at = np.linspace(-reach, reach, TABLE + 1)
     interval = at[1] - at[0]
@@ -179,6 +183,7 @@ def _table(D: float) -> tuple[Array, float]:
         return np.array([scipy.special.ndtr(at), density, interval * density, -interval * at * density]), reach
     scale = math.exp(scipy.special.gammaln(0.5 * D) - scipy.special.gammaln(0.5 * (D - 1))) / math.sqrt(math.pi)
     sine, cosine = np.sin(at), np.cos(at)
+    # P(ω > −y) = (1 ± I)/2 with I = P(ω² < y²), an incomplete beta function
     above = 0.5 + 0.5 * np.sign(at) * scipy.special.betainc(0.5, 0.5 * (D - 1), np.minimum(sine * sine, 1.0))
     density = scale * cosine ** (D - 2)
     return np.array([above, density * cosine / (D - 1), interval * density, -interval * sine * density]), reach
@@ -186,7 +191,7 @@ def _table(D: float) -> tuple[Array, float]:
 
 @without_references
 def fill_smoothed(rule: Smoothing, means: Means) -> None:
-    """Fill the slopes c' = c/√(1 + s²c²) of all error functions. They depend on s alone, not on b."""
+    """Fill `smoothed` with c' = c/√(1 + s²c²), c the slope of each error function. It depends on s alone, not on b."""
     for term in range(rule.errors.shape[0]):
         c = rule.errors[term, 1]
         for i in range(means.s.shape[0]):
@@ -195,7 +200,7 @@ def fill_smoothed(rule: Smoothing, means: Means) -> None:
 
 @without_references
 def fill_means(rule: Smoothing, means: Means) -> None:
-    """Fill the means of the particles from their b and s. After a change of s call `fill_smoothed` before."""
+    """Fill E σ, E σ' and E ωσ' of the particles from their b and s. After a change of s call `fill_smoothed` before."""
     if rule.kind == POLYNOMIAL:
         fill_polynomial(rule.powers[0], means, means.value)
         fill_polynomial(rule.powers[1], means, means.slope)
@@ -225,7 +230,7 @@ def fill_polynomial(powers: Array, means: Means, out: Array) -> None:
 
 @without_references
 def fill_error_functions(rule: Smoothing, means: Means) -> None:
-    """Fill the means of a sum of error functions for ω ~ N(0, 1)."""
+    """Fill E σ, E σ' and E ωσ' for ω ~ N(0, 1) and a sum σ of error functions, by their `smoothed` slopes."""
     b, s, value, slope, along = means.b, means.s, means.value, means.slope, means.along
     for i in range(b.shape[0]):
         value[i], slope[i], along[i] = rule.offset, 0.0, 0.0
@@ -237,12 +242,13 @@ def fill_error_functions(rule: Smoothing, means: Means) -> None:
             value[i] += weight * error_function(math.sqrt(0.5) * x)
             steep = weight * math.sqrt(2.0 / math.pi) * smaller * exponential(-0.5 * x * x)
             slope[i] += steep
+            # E ωσ' = s E σ'' by parts, and E σ'' is the slope of E σ' in b
             along[i] -= steep * smaller * x * s[i]
 
 
 @without_references
 def fill_by_nodes(rule: Smoothing, means: Means) -> None:
-    """Fill the means by nodes for the smooth rest, and with the terms of the knots."""
+    """Fill E σ, E σ' and E ωσ' with the sums over nodes of ω for the smooth rest of σ, and add those of its knots."""
     b, s, value, slope, along, x, out = means.b, means.s, means.value, means.slope, means.along, means.x, means.out
     p, nodes = b.shape[0], rule.omega.shape[1]
     for i in range(p):
@@ -274,6 +280,7 @@ def tail(rule: Smoothing, place: float) -> tuple[float, float]:
     cell = 0 if math.isnan(at) else min(int(at), last - 1)
     t = at - cell
     remainder = 1.0 - t
+    # weights of the values and slopes at both ends of the cell, for the cubic through them
     weight, following = (1.0 + 2.0 * t) * remainder * remainder, t * t * (3.0 - 2.0 * t)
     rising, falling = t * remainder * remainder, -t * t * remainder
     above = weight * rule.table[0, cell] + following * rule.table[0, cell + 1]
@@ -320,7 +327,7 @@ def fill_products_of_pieces(rule: Smoothing, pieces: Array, means: Means, out: A
 
 @without_references
 def add_knot(rule: Smoothing, place: float, jump: float, means: Means) -> None:
-    """Add the means of jump · (x − place)⁺."""
+    """Add to E σ, E σ' and E ωσ' those of the ramp jump · (x − place)⁺, which has a tail of ω above zero."""
     b, s, value, slope, along, y = means.b, means.s, means.value, means.slope, means.along, means.work
     for i in range(b.shape[0]):
         y[i] = (b[i] - place) / max(s[i], NEGLIGIBLE)

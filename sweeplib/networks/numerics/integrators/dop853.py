@@ -81,17 +81,19 @@ filled = opened = _unbound
 
 
 def _slope(i, state, arguments, out):  # type: ignore[no-untyped-def]
+    """Fill out with the slope of system i, whose constants and work arrays are packed in `arguments`."""
     systems, work = opened(arguments)
     filled(i, state, systems, work, out)
 
 
 def _level(i, state, arguments):  # type: ignore[no-untyped-def]
+    """Return what `filled` does at level i, with the systems and work arrays that are packed in `arguments`."""
     systems, work = opened(arguments)
     return filled(i, state, systems, work)
 
 
 class Workspace(NamedTuple):
-    """Work arrays of a step: slopes (16, size), states (size,), the terms of an interpolant (7, size)."""
+    """Work arrays of a step: slopes (16, size), states `new`, `scratch` (size,), terms of an interpolant (7, size)."""
 
     slopes: Array
     new: Array
@@ -100,7 +102,11 @@ class Workspace(NamedTuple):
 
 
 class Tableau(NamedTuple):
-    """Coefficients of the stages (13, 12), of the two error estimates (13,), of the interpolant's stages and terms."""
+    """The coefficients of the method.
+
+    stages (13, 12) : of the stages, the last row of the step itself. error_5, error_3 (13,) : of both error estimates.
+    more_stages (3, 16), terms (4, 16) : of the interpolant.
+    """
 
     stages: Array
     error_5: Array
@@ -218,7 +224,7 @@ def copy(values, out):  # type: ignore[no-untyped-def]
 
 @loops
 def combination(out, start, length, weights, slopes, count):  # type: ignore[no-untyped-def]
-    """Fill out = start + length Σ_s weights[s] slopes[s]."""
+    """Fill out (size,) with start + length Σ_s weights[s] slopes[s], a sum over the first `count` slopes."""
     for v in range(out.shape[0]):
         out[v] = 0.0
     for s in range(count):
@@ -244,7 +250,7 @@ def level(i, equations, state):  # type: ignore[no-untyped-def]
 
 @kernel
 def scaled_square(x, state, rtol, atol):  # type: ignore[no-untyped-def]
-    """The mean of (x_v/(atol + rtol |state_v|))²."""
+    """The mean over v of (x_v/(atol + rtol |state_v|))²."""
     total = 0.0
     for v in range(x.shape[0]):
         ratio = x[v] / (atol + rtol * abs(state[v]))
@@ -254,7 +260,7 @@ def scaled_square(x, state, rtol, atol):  # type: ignore[no-untyped-def]
 
 @kernel
 def error_norm(i, length, new, tableau, solutions, slopes):  # type: ignore[no-untyped-def]
-    """The error of a step in units of the tolerance, from the estimates of orders 5 and 3."""
+    """The error of a step of solution i to `new` in units of the tolerance, from the estimates of orders 5 and 3."""
     state, rtol, floor, five, three = solutions.state[i], solutions.rtol[i], solutions.floor[i], 0.0, 0.0
     for v in range(state.shape[0]):
         scale = floor[v] + rtol * max(abs(state[v]), abs(new[v]))
@@ -312,7 +318,7 @@ def fill_stages(i, equations, start, length, tableau, workspace):  # type: ignor
 
 @kernel
 def stepped(i, equations, tableau, solutions, workspace):  # type: ignore[no-untyped-def]
-    """Take a step whose error is within the tolerance; false when none that changes the time is."""
+    """Take a step of solution i whose error is within the tolerance; return false if none that changes the time is."""
     state, slope, slopes, new = solutions.state[i], solutions.slope[i], workspace.slopes, workspace.new
     time, length, rejections = solutions.time[i], solutions.step[i], 0
     # scipy's least step: ten units of the last digit of the time
@@ -350,7 +356,7 @@ def stepped(i, equations, tableau, solutions, workspace):  # type: ignore[no-unt
 def most_stable_step(workspace):  # type: ignore[no-untyped-def]
     """The longest step well within the region of stability, |λ| being told by the two slopes at the end of a step.
 
-    The step is stiff if it was longer. Where rounding is all that the two states differ in, nothing is told.
+    The step was stiff if it was longer. Infinite where the two states differ in nothing but rounding.
     """
     slopes, new, last_stage = workspace.slopes, workspace.new, workspace.scratch
     rise, run, size = 0.0, 0.0, 0.0
@@ -365,7 +371,7 @@ def most_stable_step(workspace):  # type: ignore[no-untyped-def]
 
 @kernel
 def count_stiffness(i, limited, solutions):  # type: ignore[no-untyped-def]
-    """Count the steps that stability limits; a solution is stiff after some of them with few others in between.
+    """Count the steps that stability limits; solution i is stiff after some of them with few others in between.
 
     It is not called stiff where explicit steps to its end take fewer right-hand sides than the Jacobians of an implicit
     method.
@@ -384,7 +390,7 @@ def count_stiffness(i, limited, solutions):  # type: ignore[no-untyped-def]
 
 @kernel
 def fill_partial(i, equations, length, tableau, solutions, workspace, out):  # type: ignore[no-untyped-def]
-    """Fill out with the end of a step of this length from the beginning of the last step."""
+    """Fill out (size,) with the end of a step of some length from the beginning of the last step of solution i."""
     copy(solutions.start_slope[i], workspace.slopes[0])
     fill_stages(i, equations, solutions.start[i], length, tableau, workspace)
     combination(out, solutions.start[i], length, tableau.stages[12], workspace.slopes, 12)

@@ -26,7 +26,7 @@ _REFINEMENTS = 8  # iterations at most; they end where x moves by less than 1e-1
 
 @loops
 def interpolant(out, start, terms, x):  # type: ignore[no-untyped-def]
-    """Fill out with the state at the fraction x of a step."""
+    """Fill out (size,) with the state at the fraction x of the step from `start`, by the terms (7, size)."""
     for v in range(out.shape[0]):
         out[v] = 0.0
     for i in range(6, -1, -1):
@@ -40,7 +40,7 @@ def interpolant(out, start, terms, x):  # type: ignore[no-untyped-def]
 
 @kernel
 def fill_terms(i, equations, tableau, solutions, workspace):  # type: ignore[no-untyped-def]
-    """Fill the terms (7, size) of the interpolant of the last step, at the cost of three slopes."""
+    """Fill the terms (7, size) of the interpolant of the last step of solution i, at the cost of three slopes."""
     start, state, length = solutions.start[i], solutions.state[i], solutions.length[i]
     slopes, terms, scratch = workspace.slopes, workspace.terms, workspace.scratch
     for stage in range(3):
@@ -59,7 +59,7 @@ def fill_terms(i, equations, tableau, solutions, workspace):  # type: ignore[no-
 
 @kernel
 def may_have_passed(i, equations, solutions, scratch):  # type: ignore[no-untyped-def]
-    """Whether the level came to a target that waits, or is rising at the end of the step, so that it may have been."""
+    """Whether the level came to a target that waits, or is rising at the end of the step and may have been there."""
     target = -np.inf
     for t in range(solutions.targets.shape[1]):
         if solutions.passages[i, t] == np.inf:
@@ -84,7 +84,7 @@ def level_within(i, equations, solutions, workspace, x):  # type: ignore[no-unty
 
 @kernel
 def note_passages(i, equations, tableau, solutions, workspace):  # type: ignore[no-untyped-def]
-    """Note the first time in the last step at which the level is at each target that waits."""
+    """Note the first time in the last step of solution i at which the level is at each target that waits."""
     for t in range(solutions.targets.shape[1]):
         before, after, target = 0.0, 0.0, solutions.targets[i, t]
         while solutions.passages[i, t] == np.inf and after < 1.0:
@@ -115,7 +115,7 @@ def crossing(i, equations, solutions, workspace, before, after, target):  # type
 
 @kernel
 def refined(i, equations, tableau, solutions, workspace, x, target):  # type: ignore[no-untyped-def]
-    """The crossing x of the interpolant moved to that of the method itself, by Newton's iteration.
+    """The crossing x of the interpolant moved to that of the method itself, by Newton's iteration; `new` is left there.
 
     The value is that of a step to x, the slope that of the interpolant; where that is flat, x stays.
     """
@@ -148,8 +148,8 @@ def last_passage(solutions, i):  # type: ignore[no-untyped-def]
 def advance(equations, order, until, most_steps, stops, tableau, solutions, states, times):  # type: ignore[no-untyped-def]
     """Bring the solutions in `order` to the times `until` (n,), to their last passage if it `stops`, or to failure.
 
-    At most `most_steps` steps each, none once a solution is stiff. `times` (n,), `states` (n, size) are filled with
-    where they came. The `equations` are called by address, so that this is compiled once for all.
+    Each takes at most `most_steps` steps, none once it is stiff. `times` (n,), `states` (n, size) are filled
+    with where they came. The `equations` are called by address, so that this is compiled once for all.
     """
     size = solutions.state.shape[1]
     workspace = Workspace(np.empty((16, size)), np.empty(size), np.empty(size), np.empty((7, size)))
@@ -169,11 +169,11 @@ def advance(equations, order, until, most_steps, stops, tableau, solutions, stat
                 fill_terms(i, equations, tableau, solutions, workspace)
                 note_passages(i, equations, tableau, solutions, workspace)
                 end = last_passage(solutions, i) if stops else np.inf
-        came = min(solutions.time[i], until[i], end)
-        times[i] = came
-        if came == solutions.time[i]:
+        reached = min(solutions.time[i], until[i], end)
+        times[i] = reached
+        if reached == solutions.time[i]:
             copy(solutions.state[i], states[i])
-        elif came == solutions.before[i]:
+        elif reached == solutions.before[i]:
             copy(solutions.start[i], states[i])
         else:
-            fill_partial(i, equations, came - solutions.before[i], tableau, solutions, workspace, states[i])
+            fill_partial(i, equations, reached - solutions.before[i], tableau, solutions, workspace, states[i])

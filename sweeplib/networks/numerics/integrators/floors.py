@@ -44,7 +44,7 @@ def tremor(states: Array) -> Array:
 
 @without_references
 def vanishing(i: int, solutions: Any, out: Array) -> bool:
-    """Fill out with the state where small variables all but vanish; false if there is none."""
+    """Fill out (size,) with the state of solution i whose small variables all but vanish; return whether any do."""
     state, atol, relative = solutions.state[i], solutions.atol[i], solutions.relative[i]
     some = False
     for v in range(state.shape[0]):
@@ -57,7 +57,7 @@ def vanishing(i: int, solutions: Any, out: Array) -> bool:
 
 @without_references
 def lower(i: int, solutions: Any, remainders: Array) -> bool:
-    """Let the tolerances of small variables be relative to their size; say whether a variable is zero from now on.
+    """Let the tolerances of small variables be relative to their size; return whether a variable is zero from now on.
 
     remainders (size,) : the slope where they vanish, which is that of a source, with which they grow beyond `atol`, or
         rounding. Nobody knows how a variable grows that is no larger than this: a companion has zero in its place.
@@ -77,7 +77,7 @@ def lower(i: int, solutions: Any, remainders: Array) -> bool:
 
 @without_references
 def take(i: int, new: Array, solutions: Any) -> None:
-    """Take a new state, with the tremor of what is above its floor, and let floors follow variables that grow."""
+    """Take a new state of solution i, with the tremor of what is above its floor; floors follow variables that grow."""
     state, floor, moves = solutions.state[i], solutions.floor[i], solutions.tremor[i]
     atol, relative = solutions.atol[i], solutions.relative[i]
     for v in range(new.shape[0]):
@@ -87,7 +87,7 @@ def take(i: int, new: Array, solutions: Any) -> None:
 
 @without_references
 def are_raised(i: int, solutions: Any) -> bool:
-    """Raise the floors below `atol`, as rounding hinders steps; whether there were any."""
+    """Raise the floors below `atol` of solution i, as rounding hinders its steps; return whether there were any."""
     state, floor, atol, some = solutions.state[i], solutions.floor[i], solutions.atol[i], False
     for v in range(floor.shape[0]):
         if floor[v] < atol:

@@ -37,6 +37,7 @@ def _levels() -> OneSignature:
 
 
 def _fill_levels(equations, order, states, out):  # type: ignore[no-untyped-def]
+    """Fill out with the levels of the states of the solutions in `order`."""
     for place, i in enumerate(order):
         out[place] = equations.level_of(i, states[i], equations.arguments)
 
@@ -146,7 +147,7 @@ class Integration:
                 self._linearise(i)
 
     def _round(self, order: NDArray[np.intp], until: Array, *, stops: bool) -> NDArray[np.bool_]:
-        """Take some steps; say which of `order` came as far as they will."""
+        """Take some steps of the solutions in `order`; return which of them came as far as they will."""
         solutions = self._solutions
         implicit = np.isin(order, [*self._stiff, *self._flows])
         _advance()(
@@ -196,6 +197,7 @@ class Integration:
         )
 
     def _system(self, i: int) -> StiffSystem:
+        """The system of solution i as implicit methods call it."""
         if i not in self._called:
             self._called[i] = StiffSystem(self._equations, i)
         return self._called[i]
@@ -237,6 +239,6 @@ class Integration:
             self._flows[i], self._next_trial[i] = flow, 0
 
     def _passes(self, i: int, flow: LinearFlow) -> bool:
-        """Whether the level comes to a target that waits until the end of the flow."""
+        """Whether the level of solution i comes to a target that waits until the end of the flow."""
         waiting = self._targets[i][np.isinf(self._solutions.passages[i])]
         return bool((self._system(i).level(flow.at(flow.end)) <= waiting).any())

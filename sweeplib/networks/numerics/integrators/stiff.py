@@ -116,6 +116,7 @@ class StiffSolution:
         passages[np.isinf(passages) & (self._level <= targets)] = time
 
     def _started(self, time: float, state: Array) -> Any:
+        """Return the integrator of LSODA that begins at a time with a state."""
         return scipy.integrate.LSODA(
             self.system.slope, time, state, self._end, jac=self.system.jacobian, **self._tolerances
         )

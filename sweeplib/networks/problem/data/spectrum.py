@@ -32,7 +32,7 @@ class TeacherBlocks(Parameters):
 
 
 class Levels(TeacherBlocks):
-    """λ_b and d_b/d."""
+    """The eigenvalues λ_b of the blocks, and the parts d_b/d of the coordinates."""
 
     eigenvalues: tuple[Positive, ...] = parameter(..., "eigenvalues of the inputs", r"\lambda_b", [2.0, 0.5])
     """eigenvalues λ_b > 0 of `spectrum`, one a block. They are scaled so that E‖x‖² = 1."""
@@ -55,7 +55,7 @@ def normalised(eigenvalues: Sequence[float] | Array, sizes: Sequence[int]) -> Bl
 
 
 def multiplicities(fractions: Sequence[float], d: int, key: str, value: object) -> tuple[int, ...]:
-    """Whole numbers, of the sum d, near d times the fractions; InputError for a parameter's value if one is zero."""
+    """Whole numbers of the sum d, near d times the fractions; InputError, with key and value, if one is zero."""
     ends = np.rint(np.cumsum(fractions) * (d / sum(fractions))).astype(int)
     sizes = tuple(np.diff(ends, prepend=0).tolist())
     if min(sizes) < 1:
@@ -64,7 +64,7 @@ def multiplicities(fractions: Sequence[float], d: int, key: str, value: object) 
 
 
 def check_teacher(problem: "Problem") -> None:
-    """InputError for rows of the teacher in blocks that do not exist, or have fewer coordinates than it needs."""
+    """Raise InputError for rows of the teacher in blocks that do not exist, or with fewer coordinates than it needs."""
     chosen, (_, sizes) = problem.teacher_block, problem.blocks
     if chosen is None:
         return
@@ -85,7 +85,7 @@ def law_of(name: str, label: str, parameters: type[Parameters], blocks: "Callabl
 
 
 def levels(problem: "Problem") -> Blocks:
-    """The given eigenvalues, scaled."""
+    """The given eigenvalues, scaled, and the multiplicities by the given fractions."""
     if len(problem.eigenvalues) != len(problem.fractions):
         expected = f"{len(problem.eigenvalues)} numbers, one an eigenvalue"
         raise InputError("wrong length", key="fractions", value=list(problem.fractions), expected=expected)

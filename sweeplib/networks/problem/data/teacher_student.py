@@ -26,7 +26,7 @@ def classes() -> tuple[tuple[float, float, float], ...]:
 
 
 def blocks(problem: "Problem") -> Blocks:
-    """One eigenvalue."""
+    """Return the one eigenvalue 1 and its multiplicity d."""
     return (1.0,), (problem.d,)
 
 

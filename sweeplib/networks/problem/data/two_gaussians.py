@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Contrast(Parameters):
-    """c."""
+    """The contrast c of the two classes."""
 
     contrast: Annotated[float, Field(gt=0, lt=1)] = parameter(..., "contrast of the two classes", "c", 0.8)
     """c in (0, 1) of `two_gaussians`."""
@@ -32,7 +32,7 @@ def random_words(index: Any, number: Any, seed: Any, key: Any) -> tuple[Any, Any
 
 
 def inputs(numbers: Array, key: Any, seed: Any, number: Any, x: Array) -> float:
-    """Scale the input by 1 + s c, and return s: the lowest bit of the first word of the sample."""
+    """Multiply the input by 1 + s c, and return s = ±1: the lowest bit of the first word of the sample."""
     bits, _, _, _ = random_words(np.uint64(0), number, seed, key)
     label = 1.0 if bits & np.uint64(1) else -1.0
     for j in range(x.shape[0]):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class TwoLevels(TeacherBlocks):
-    """r and φ."""
+    """The ratio r of the eigenvalues, and the part φ of the coordinates with the first."""
 
     level_ratio: Positive = parameter(..., "ratio of the two eigenvalues", r"\lambda_1/\lambda_2", 10.0)
     """λ_1/λ_2 > 0 of `two_level`, the ratio of the eigenvalues of the first and the second block."""
@@ -24,7 +24,7 @@ class TwoLevels(TeacherBlocks):
 
 
 def levels(problem: "Problem") -> Blocks:
-    """Two blocks."""
+    """The two eigenvalues, scaled, and their multiplicities."""
     fraction = problem.level_fraction
     sizes = multiplicities((fraction, 1.0 - fraction), problem.d, "level_fraction", fraction)
     return normalised((problem.level_ratio, 1.0), sizes)

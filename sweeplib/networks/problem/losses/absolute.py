@@ -7,17 +7,17 @@ from sweeplib.networks.problem.losses.loss import LOSSES, Loss
 
 
 def force(numbers: Any, E: float, y: float) -> float:
-    """The sign of E, 0 at 0."""
+    """The force sign E, 0 at 0."""
     return 1.0 if E > 0.0 else (-1.0 if E < 0.0 else 0.0)
 
 
 def value(numbers: Any, E: float, y: float) -> float:
-    """|E|."""
+    """Return the loss |E|."""
     return abs(E)
 
 
 def means(numbers: Any, r: float, Delta: float) -> tuple[float, float, float]:
-    """The means of the force, its square and the loss, for a normal E of mean r and variance Δ."""
+    """The means of the force, its square and the loss, for a normal displacement E of mean r and variance Δ."""
     deviation = math.sqrt(Delta)
     sign = math.erf(r / (deviation * math.sqrt(2.0)))
     return sign, 1.0, r * sign + 2.0 * deviation * math.exp(-r * r / (2.0 * Delta)) / math.sqrt(2.0 * math.pi)

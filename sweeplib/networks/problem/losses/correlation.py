@@ -19,12 +19,12 @@ SHARE = 2.0**-120
 
 
 def force(numbers: Any, E: float, y: float) -> float:
-    """The label."""
+    """Return the force, which is the label."""
     return y
 
 
 def value(numbers: Any, E: float, y: float) -> float:
-    """−y f."""
+    """Return the loss −y f."""
     return y * (E - y)
 
 
@@ -42,7 +42,7 @@ rule = System = _unbound
 
 @cache
 def drifts(needed: "Expectations") -> "Expectations":
-    """The expectations with E[...] of y in place of y − f, by the rules of the square loss.
+    """The expectations with the label y in place of y − f in all drifts, by the rules of the square loss.
 
     In units of s, those of a second layer s a have y − s f in place of y − f, where s f is less than a rounding error.
     All factors s are powers of two: nothing is rounded.

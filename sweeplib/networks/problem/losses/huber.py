@@ -10,7 +10,7 @@ from sweeplib.networks.problem.parameters import Parameters, parameter
 
 
 class Width(Parameters):
-    """h."""
+    """The displacement h up to which the loss is a square."""
 
     huber_delta: Annotated[float, Field(gt=0, allow_inf_nan=False)] = parameter(
         1.0, "largest force of the Huber loss", r"\delta_{\mathrm{H}}", 0.3
@@ -19,18 +19,21 @@ class Width(Parameters):
 
 
 def force(numbers: Any, E: float, y: float) -> float:
-    """E, clipped at ±h."""
+    """The displacement E, clipped at ±h."""
     return min(max(E, -numbers[0]), numbers[0])
 
 
 def value(numbers: Any, E: float, y: float) -> float:
-    """½ E², or h (|E| − h/2)."""
+    """The loss ½ E², or h (|E| − h/2) beyond h."""
     h = numbers[0]
     return 0.5 * E * E if abs(E) < h else h * (abs(E) - 0.5 * h)
 
 
 def means(numbers: Any, r: float, Delta: float) -> tuple[float, float, float]:
-    """The means for a normal E of mean r and variance Δ; A and B are ∓h in its standard deviations."""
+    """The means of the force, its square and the loss, for a normal E of mean r and variance Δ.
+
+    A and B are ∓h in standard deviations of E from its mean.
+    """
     h, deviation = numbers[0], math.sqrt(Delta)
     A, B = (-h - r) / deviation, (h - r) / deviation
     below, above = 0.5 * math.erfc(-A / math.sqrt(2.0)), 0.5 * math.erfc(B / math.sqrt(2.0))

@@ -6,17 +6,17 @@ from sweeplib.networks.problem.losses.loss import LOSSES, Loss, unchanged
 
 
 def force(numbers: Any, E: float, y: float) -> float:
-    """E = y − f."""
+    """Return the force, which is the displacement E = y − f."""
     return E
 
 
 def value(numbers: Any, E: float, y: float) -> float:
-    """½ E²."""
+    """Return the loss ½ E²."""
     return 0.5 * E * E
 
 
 def means(numbers: Any, r: float, Delta: float) -> tuple[float, float, float]:
-    """The means of the force, its square and the loss, for a normal E of mean r and variance Δ."""
+    """The means of the force, its square and the loss, for a normal displacement E of mean r and variance Δ."""
     square = r * r + Delta
     return r, square, 0.5 * square
 

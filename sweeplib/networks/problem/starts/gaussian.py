@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Scale(Parameters):
-    """s."""
+    """The standard deviation s of the weights."""
 
     start_scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] = parameter(
         1.0, "standard deviation of the student's first weights", "s", 0.8
@@ -22,7 +22,7 @@ class Scale(Parameters):
 
 
 def weights(problem: "Problem", W_star: Array, normals: Normals) -> Array:
-    """W (p, d)."""
+    """The weights W (p, d)."""
     return problem.start_scale * normals(problem.p, problem.d)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Cosine(Parameters):
-    """m0."""
+    """The cosine m0 with the teacher at the start."""
 
     m0: Annotated[float, Field(gt=-1, lt=1)] | None = parameter(None, "overlap at the start", "m_0", 0.1)
     """the cosine in (−1, 1) of every student row with the single teacher row (k = 1) or, in a warm start, of row i with
@@ -23,18 +23,18 @@ class Cosine(Parameters):
 
 
 def weights(problem: "Problem", W_star: Array, normals: Normals) -> Array:
-    """W (p, d)."""
+    """The weights W (p, d), turned to the teacher's row if m0 is given."""
     W = rows_on_sphere(normals(problem.p, problem.d))
     return W if problem.m0 is None else turned_to(W, W_star[0], problem.m0)
 
 
 def stated(problem: "Problem") -> Array:
-    """M (p, 1) is m0 where that is given."""
+    """The overlaps M (p, 1) that are fixed: m0 where that is given, NaN without it."""
     return np.full((problem.p, problem.k), np.nan if problem.m0 is None else problem.m0)
 
 
 def check(problem: "Problem") -> None:
-    """InputError for m0 with several teacher rows, or in one dimension."""
+    """Raise InputError for m0 with several teacher rows, or in one dimension."""
     if problem.m0 is not None and (problem.k != 1 or problem.d < 2):
         expected = "k = 1 and d > 1 beside it (`start: warm` takes any k)"
         raise InputError("no given overlap", key="m0", value=problem.m0, expected=expected)

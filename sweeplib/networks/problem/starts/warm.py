@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def weights(problem: "Problem", W_star: Array, normals: Normals) -> Array:
-    """W (p, d)."""
+    """The weights W (p, d), row i turned to teacher row i mod k."""
     W = rows_on_sphere(normals(problem.p, problem.d))
     assert problem.m0 is not None  # by `check`
     for r in range(min(problem.k, problem.p)):
@@ -23,14 +23,14 @@ def weights(problem: "Problem", W_star: Array, normals: Normals) -> Array:
 
 
 def stated(problem: "Problem") -> Array:
-    """M_ir (p, k) is m0 for r = i mod k."""
+    """The overlaps M_ir (p, k) that are fixed: m0 for r = i mod k, NaN for others."""
     assert problem.m0 is not None  # by `check`
     is_own = np.arange(problem.p)[:, None] % problem.k == np.arange(problem.k)
     return np.where(is_own, problem.m0, np.nan)
 
 
 def check(problem: "Problem") -> None:
-    """InputError without m0, without a teacher, or in one dimension."""
+    """Raise InputError without m0, without a teacher, or in one dimension."""
     if problem.m0 is None:
         expected = "a number between -1 and 1, the cosine of student row i with teacher row i mod k"
         raise InputError("a warm start needs its overlap", key="m0", value=None, expected=expected)

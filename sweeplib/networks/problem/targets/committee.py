@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 def _unbound(field: float) -> float:
+    """Stand for σ*, which `labels` puts in its place."""
     raise NotImplementedError("bound by `labels`")
 
 
@@ -34,7 +35,7 @@ def fill(lam_star: Array, a_star: Array, out: Array) -> None:
 
 @cache
 def labels(teacher_activation: str) -> Any:
-    """`fill` for teachers with this activation."""
+    """Return `fill` for teachers with this activation: the compiled function in whose loops σ* is."""
     from sweeplib.networks.maths.activations import activation
     from sweeplib.networks.numerics.compiled import in_loops
 
@@ -42,7 +43,7 @@ def labels(teacher_activation: str) -> Any:
 
 
 def expectations(activation: str, teacher_activation: str) -> "Expectations":
-    """The expectations of the pair of activations."""
+    """Return the expectations of the pair of activations."""
     from sweeplib.networks.maths.expectations import expectations as of_pair
 
     return of_pair(activation, teacher_activation)

@@ -36,7 +36,7 @@ def target(name: str) -> Target:
 
 
 def registered_target(name: str) -> str | None:
-    """The registered target that a name is of, None for a formula: `bent` for `bent(c=0.5)`."""
+    """Return the registered target that a name is of, such as `bent` for `bent(c=0.5)`; None for a formula."""
     word = name.partition("(")[0]
     return word if word == name in TARGETS or (word in TARGETS and "=" in name) else None
 
@@ -60,7 +60,7 @@ def _target_with_numbers(plain: Target, text: str) -> Target:
 
 
 def canonical_target(name: str) -> str:
-    """The one spelling of a target's name."""
+    """Return the one spelling of a target's name."""
     return target(name).name
 
 
@@ -78,7 +78,7 @@ def _target_of(text: str) -> Target:
 
 
 def _moderate_value(tree: Formula) -> float:
-    """The value where all fields are 3, inf or NaN if it is too large for a number."""
+    """Return the value of a formula where all fields are 3; inf or NaN if it is too large for a number."""
     calls: dict[str, str] = {}
     source = tree.source(calls)
     space: dict[str, Any] = {f"lam{index + 1}": 3.0 for index in range(tree.width)}
@@ -91,6 +91,7 @@ def _moderate_value(tree: Formula) -> float:
 
 @cache
 def _formula_target(tree: Formula) -> Target:
+    """Return the target of a formula: its labels, expectations and exponents follow from the tree."""
     return Target(
         str(tree),
         tree.written(latex=True),
@@ -103,7 +104,7 @@ def _formula_target(tree: Formula) -> Target:
 
 
 def _exponents(tree: Formula) -> tuple[int | None, int | None]:
-    """The information exponent and the leap exponent of the formula."""
+    """Return the information exponent and the leap exponent of a formula, None for one that is not known."""
     from sweeplib.networks.maths.formulas.exponents import information_exponent, leap_exponent
 
     return information_exponent(tree), leap_exponent(tree)

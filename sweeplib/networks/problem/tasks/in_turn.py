@@ -44,17 +44,18 @@ class TurnParameters(Parameters):
 
 
 def order_of(problem: "Problem") -> tuple[int, ...]:
-    """The numbers of the tasks of the phases, from 1 on."""
+    """Return the number of the task, from 1 on, in each phase."""
     return problem.task_order or tuple(range(1, len(_switches(problem)) + 2))
 
 
 def _switches(problem: "Problem") -> tuple[float, ...]:
+    """Return the times of the switches, also if the parameter is a single time."""
     times = problem.switch_time
     return times if isinstance(times, tuple) else (times,)
 
 
 def course(problem: "Problem") -> Course:
-    """The tasks, with a* of their own rows times T, in place of 1/T of them."""
+    """Return the course of the tasks: a* of their own rows times T, as each is a mean over 1/T of the k rows."""
     count, (a_star,) = max(order_of(problem)), course_of_one(problem).a_star
     of_task = np.arange(problem.k) * count // problem.k
     layers = (np.where(of_task == task, count * np.array(a_star), 0.0) for task in range(count))
@@ -63,7 +64,7 @@ def course(problem: "Problem") -> Course:
 
 
 def overlaps(problem: "Problem") -> NDArray[np.float64] | None:
-    """P (k, k), v for the same rows of different tasks; None for orthogonal rows."""
+    """Return P (k, k) of the teacher's rows, v for the same row of two tasks; None for orthogonal rows."""
     if problem.task_overlap == 0.0:
         return None
     rows = problem.k // max(order_of(problem))
@@ -84,9 +85,8 @@ def check(problem: "Problem") -> None:
         expected = f"a multiple of {count}, the number of tasks, whose teachers have equally many rows"
         raise InputError("rows that cannot be shared out", key="k", value=problem.k, expected=expected)
     if v < least - 1e-12:
-        raise InputError(
-            "no such rows", key="task_overlap", value=v, expected=f"at least {least:.6g} for {count} tasks"
-        )
+        expected = f"at least {least:.6g} for {count} tasks"
+        raise InputError("no such rows", key="task_overlap", value=v, expected=expected)
 
 
 TASKS.add(Tasks("in_turn", course, overlaps, parameters=TurnParameters, check=check))

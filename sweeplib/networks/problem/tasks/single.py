@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def course(problem: "Problem") -> Course:
-    """One task, of all rows."""
+    """Return the course of the one task, which has all rows of the teacher."""
     return Course((teacher_layer(problem.a_star, problem.k),))
 
 

@@ -31,7 +31,7 @@ class Course(NamedTuple):
     replay: float = 0.0
 
     def shares(self, phase: int) -> NDArray[np.float64]:
-        """The shares (T,) of the tasks in the steps of a phase."""
+        """Return the part (T,) that each task has of the steps of a phase; those of earlier phases share `replay`."""
         now, shares = self.order[phase], np.zeros(len(self.a_star))
         earlier = sorted(set(self.order[:phase]) - {now})
         shares[earlier] = self.replay / max(len(earlier), 1)

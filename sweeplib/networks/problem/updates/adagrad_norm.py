@@ -10,7 +10,7 @@ from sweeplib.networks.problem.updates.update import UPDATES, Update
 
 
 class Start(Parameters):
-    """B_0."""
+    """The memory B_0 at the start."""
 
     adagrad_start: Annotated[float, Field(gt=0, allow_inf_nan=False)] = parameter(
         1.0, "sum of squared norms at the start", "B_0", 0.5
@@ -19,13 +19,13 @@ class Start(Parameters):
 
 
 def factor(numbers: Any, T: float, square: float, memory: float) -> tuple[float, float]:
-    """1/√B with this gradient in B, and B."""
+    """Return the factor 1/√B of the gradient and the new memory B, the sum of T ‖g‖² up to this step."""
     total = memory + T * square
     return 1.0 / math.sqrt(total), total
 
 
 def memory(numbers: tuple[float, ...]) -> float:
-    """B_0."""
+    """Return the memory at the start, B_0."""
     return numbers[0]
 
 

@@ -10,7 +10,7 @@ from sweeplib.networks.problem.updates.update import UPDATES, Update
 
 
 class Threshold(Parameters):
-    """κ."""
+    """The norm κ above which a gradient is clipped."""
 
     clip_norm: Annotated[float, Field(gt=0, allow_inf_nan=False)] = parameter(
         1.0, "largest norm of a clipped gradient", r"\kappa_{\mathrm{c}}", 0.5
@@ -19,7 +19,10 @@ class Threshold(Parameters):
 
 
 def factor(numbers: Any, T: float, square: float, memory: float) -> tuple[float, float]:
-    """min(1, κ/‖g‖), without a branch: loops over it are vectorised."""
+    """Return the factor min(1, κ/‖g‖) of the gradient, and the memory, of which there is none.
+
+    It has no branch: loops over it are vectorised.
+    """
     return numbers[0] / max(math.sqrt(square), numbers[0]), memory
 
 

@@ -9,7 +9,7 @@ from sweeplib.networks.problem.updates.update import UPDATES, Update
 
 
 class Persistence(Parameters):
-    """β."""
+    """The part β of a velocity that the next step keeps."""
 
     momentum: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = parameter(0.9, "momentum", r"\beta", 0.5)
     """0 ≤ β < 1 of momentum: `heavy_ball` is v_i ← β v_i − γ g_i, w_i ← w_i + v_i, at the rate γ/(1 − β)."""

@@ -10,7 +10,10 @@ LEAST = 1e-300
 
 
 def factor(numbers: Any, T: float, square: float, memory: float) -> tuple[float, float]:
-    """1/‖g‖; 0 without a gradient. Without a branch: loops over it are vectorised."""
+    """Return the factor 1/‖g‖, 0 without a gradient, and the memory, of which there is none.
+
+    It has no branch: loops over it are vectorised.
+    """
     return math.sqrt(square) / max(square, LEAST), memory
 
 

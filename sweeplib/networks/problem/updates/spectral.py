@@ -20,7 +20,7 @@ RANK = 1e-12
 
 
 class Ridge(Parameters):
-    """ℓ."""
+    """The ridge ℓ of the singular values."""
 
     spectral_ridge: Annotated[float, Field(ge=0, allow_inf_nan=False)] = parameter(
         0.0, "ridge of spectral steps", r"\ell", 0.2
@@ -29,18 +29,24 @@ class Ridge(Parameters):
 
 
 class RidgeAndPersistence(Ridge, Persistence):
-    """β, and ℓ."""
+    """The part β of a velocity that the next step keeps, and the ridge ℓ."""
 
 
 def polar(numbers: Any, value: float, largest: float, total: float) -> float:
-    """(e + ℓ²)^(−1/2); without a ridge 0 beyond the rank. Without a branch: loops over it are vectorised."""
+    """Return the factor (e + ℓ²)^(−1/2) of an eigenvector of GGᵀ, e its eigenvalue; without a ridge 0 beyond the rank.
+
+    It has no branch: loops over it are vectorised.
+    """
     ridge = numbers[-1]
     counts = (value > RANK * largest) | (ridge > 0.0)
     return counts / math.sqrt(max(value + ridge * ridge, LEAST))
 
 
 def polynomials(numbers: Any, value: float, largest: float, total: float) -> float:
-    """Π g/√Σe with y = e/Σe, g = 3.4445 − 4.7750 y + 2.0315 y² and y ← y g², five times: Newton-Schulz from G/‖G‖."""
+    """Return the factor of an eigenvector of GGᵀ after five steps of Newton-Schulz from G/‖G‖, as Muon has them.
+
+    It is Π g/√Σe with y = e/Σe, g = 3.4445 − 4.7750 y + 2.0315 y² and y ← y g², five times, e the eigenvalues.
+    """
     y, factor = value / max(total, LEAST), 1.0 / math.sqrt(max(total, LEAST))
     for _ in range(5):
         g = 3.4445 - 4.7750 * y + 2.0315 * y * y

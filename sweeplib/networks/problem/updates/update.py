@@ -43,12 +43,12 @@ class Update(Part):
 
     @property
     def is_plain(self) -> bool:
-        """Whether steps are those of plain SGD."""
+        """Return whether steps are those of plain SGD."""
         return not (self.rescales or self.has_velocities or self.is_tangent)
 
     @property
     def rescales(self) -> bool:
-        """Whether the gradient, or each of its singular values, has a factor."""
+        """Return whether the gradient, or each of its singular values, has a factor."""
         return self.factor is not None or self.spectrum is not None
 
 

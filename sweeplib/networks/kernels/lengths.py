@@ -1,0 +1,67 @@
+"""The length of a sample's component outside the span of the weights, in vector lanes."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.kernels.lanes import allocating, loops
+from sweeplib.networks.numerics.random import attempt_words, chi_square, chi_square_proposal, gamma_constants
+
+
+class Length(NamedTuple):
+    """The length s (lanes,) of a sample's component outside the span of the weights, s² ~ χ²(degrees).
+
+    degrees, scale, width (lanes,) : constants of the sampler of χ² (`gamma_constants`).
+    sure (lanes,), four (4, 1) : work arrays: whether a first proposal was accepted, and a draw of four numbers.
+    """
+
+    s: Array
+    degrees: Array
+    scale: Array
+    width: Array
+    sure: Array
+    four: Array
+
+
+@allocating
+def empty_length(lanes):  # type: ignore[no-untyped-def]
+    """A `Length` that has to be filled."""
+    s, degrees, scale, width = np.empty(lanes), np.empty(lanes), np.empty(lanes), np.empty(lanes)
+    return Length(s, degrees, scale, width, np.empty(lanes, np.bool_), np.empty((4, 1)))
+
+
+@loops
+def draw_length(stream, length, normal):  # type: ignore[no-untyped-def]
+    """Fill s from a N(0, 1) number (lanes,) and the stream of each lane, by accepted proposals of χ²."""
+    step, seed, key = stream.step, stream.seed, stream.key
+    degrees, sure, out = length.degrees, length.sure, length.s
+    lanes = out.shape[0]
+    certain = True
+    for lane in range(lanes):
+        word, _, _, _ = attempt_words(step[lane], seed[lane], key[lane])
+        square, accepted = chi_square_proposal(length.scale[lane], length.width[lane], normal[lane], word)
+        # with fewer degrees the draw has another factor, which `chi_square` knows
+        sure[lane] = accepted & (degrees[lane] >= 2.0)
+        # NaN of a proposal below zero, which is never sure and is replaced below
+        out[lane] = math.sqrt(square)
+    for lane in range(lanes):
+        certain &= sure[lane]
+    if not certain:
+        for lane in range(lanes):
+            if not sure[lane]:
+                square = chi_square(degrees[lane], normal[lane], step[lane], seed[lane], key[lane], length.four)
+                out[lane] = math.sqrt(square)
+
+
+@allocating
+def lengths_of_S(length, count):  # type: ignore[no-untyped-def]
+    """The degrees, scales and widths (count, lanes) of the first S_jj² ~ χ²(m − j) of Bartlett's matrix."""
+    lanes = length.degrees.shape[0]
+    degrees, scale, width = np.empty((count, lanes)), np.empty((count, lanes)), np.empty((count, lanes))
+    for j in range(count):
+        for lane in range(lanes):
+            degrees[j, lane] = max(length.degrees[lane] - j, 0.0)
+            scale[j, lane], width[j, lane] = gamma_constants(degrees[j, lane])
+    return degrees, scale, width
