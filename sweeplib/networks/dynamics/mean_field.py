@@ -27,6 +27,10 @@ class MeanField(ParticleDynamics):
 
     name = "mean_field"
     label = "mean field"
+    undefined = (
+        *ParticleDynamics.undefined,
+        ("temperature", "at finite d noise of the weights moves m by other numbers in each unit"),
+    )
     limits = (
         *ParticleDynamics.limits,
         Limit(
@@ -54,6 +58,8 @@ class MeanFieldHighDimensional(MeanField):
 
     name = "mean_field_hd"
     label = "mean field, d → ∞"
+    undefined = ParticleDynamics.undefined
+    reads = MeanField.reads | {"temperature"}
     limits = ParticleDynamics.limits
 
     def _dimension(self, i: int, L_star: Array) -> float:
