@@ -178,10 +178,7 @@ class MeanCurve:
         skewness = float(np.sum(least.parts**3)) / max(least.error, TINY) ** 3
         # Student's t of one degree of freedom makes ends beyond the largest number: there the end is not known
         with np.errstate(over="ignore"):
-            low, high = ends_by_error(
-                np.array(value), np.array(error), np.array(skewness), np.array(least.freedom),
-                np.array(self.of_logarithms), confidence=confidence,
-            )  # fmt: skip
+            low, high = ends_by_error(value, error, skewness, least.freedom, self.of_logarithms, confidence=confidence)
         return value, float(low), float(high)
 
 

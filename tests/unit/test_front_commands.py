@@ -60,7 +60,8 @@ from tests.in_process import InProcess
 from tests.plugged import nothing_left
 
 RUNNER = CliRunner()
-PLAN = {"counts": {"ode": 1200}, "made_from": {"settings": ""}, "ended": 1.0}
+OF_ODE = {"name": "simulate.ode"}
+PLAN = {"name": "plan", "counts": {"ode": 1200}, "made_from": {"settings": ""}, "ended": 1.0}
 REFERENCE = Path(__file__).parents[2] / "config" / "README.md"
 TEXT = """\
 name: tiny
@@ -235,7 +236,10 @@ def test_a_folder_is_listed_for_programs_as_for_people(config: Path) -> None:
     record = {"sweep": "tiny", "state": "unfinished", "done": None, "cases": None, "report": None}
     assert plain(invoked("list", "--json")) == [record], "without a plan"
     write_json(directory / "stages/plan.json", PLAN)
-    write_json(directory / "stages/simulate.ode.json", {"counts": {"ok": 1100, "failed": 1}, "ended": 1.0})
+    write_json(
+        directory / "stages/simulate.ode.json",
+        OF_ODE | {"counts": {"ok": 1100, "failed": 1}, "ended": 1.0},
+    )
     (directory / "report").mkdir()
     (page := directory / "report" / "index.html").write_text("")
     record |= {"state": "failed", "done": 1101, "cases": 1200, "report": str(page)}
@@ -251,13 +255,19 @@ def test_the_sweeps_in_a_folder(config: Path) -> None:
     assert invoked("list") == "no sweeps in results\n"
     record_origin(config, Path("results/tiny"))
     write_json(Path("results/tiny/stages/plan.json"), PLAN)
-    write_json(Path("results/tiny/stages/simulate.ode.json"), {"counts": {"ok": 1100, "failed": 1}, "ended": 1.0})
+    write_json(
+        Path("results/tiny/stages/simulate.ode.json"),
+        OF_ODE | {"counts": {"ok": 1100, "failed": 1}, "ended": 1.0},
+    )
     heading, line = invoked("list").splitlines()
     assert heading.split() == ["sweep", "state", "cases", "report"]
     assert line.split() == ["tiny", "failed", "1,101", "of", "1,200", "-"], "a case failed"
-    write_json(Path("results/tiny/stages/simulate.ode.json"), {"counts": {"ok": 1100}, "ended": 1.0})
+    write_json(Path("results/tiny/stages/simulate.ode.json"), OF_ODE | {"counts": {"ok": 1100}, "ended": 1.0})
     assert invoked("list").splitlines()[1].split()[:4] == ["tiny", "unfinished", "1,100", "of"]
-    write_json(Path("results/tiny/stages/simulate.ode.json"), {"counts": {"ok": 1199, "timeout": 1}, "ended": 1.0})
+    write_json(
+        Path("results/tiny/stages/simulate.ode.json"),
+        OF_ODE | {"counts": {"ok": 1199, "timeout": 1}, "ended": 1.0},
+    )
     assert invoked("list").splitlines()[1].split()[:4] == ["tiny", "finished", "1,200", "of"]
     write_json(Path("results/tiny/stages/plan.json"), PLAN | {"counts": {"ode": 600}})
     counted = invoked("list").splitlines()[1].split()[:5]

@@ -210,7 +210,7 @@ def test_many_cases_are_cut_and_counted_and_none_are_none(tmp_path):
 
 
 def test_counts_show_ok_and_every_other_status_that_occurred(tmp_path):
-    write_json(tmp_path / "stages/simulate.ode.json", {"counts": {"diverged": 2, "ok": 5}})
+    write_json(tmp_path / "stages/simulate.ode.json", {"name": "simulate.ode", "counts": {"diverged": 2, "ok": 5}})
     problem = {"p": 1, "k": 1, "d": 10, "Delta": 0.0, "activation": "erf"}
     sweep = from_mapping(
         {"name": "counts", "dynamics": ["ode", "sgd"], "grid": {"gamma": [0.1]}, "problem": problem, "times": [1.0]}

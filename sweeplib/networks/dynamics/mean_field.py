@@ -10,6 +10,7 @@ so a right-hand side costs p times the number of nodes of this law, for every ac
 """
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,7 +28,7 @@ class MeanField(ParticleDynamics):
 
     name = "mean_field"
     label = "mean field"
-    undefined = (
+    undefined: ClassVar[tuple[tuple[str, str], ...]] = (
         *ParticleDynamics.undefined,
         ("temperature", "at finite d noise of the weights moves m by other numbers in each unit"),
     )

@@ -16,7 +16,7 @@ import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.batch_sums import absorb, begin_batches
-from sweeplib.networks.kernels.chain import Length, chain_network, chain_prepare, draw_length, project
+from sweeplib.networks.kernels.chain import chain_network, chain_prepare, project
 from sweeplib.networks.kernels.chain_blocks import (
     OTHER_KEY,
     block_network,
@@ -33,8 +33,9 @@ from sweeplib.networks.kernels.lanes import (
     loops,
     round_of,
 )
-from sweeplib.networks.kernels.sde import project as project_overlaps
+from sweeplib.networks.kernels.lengths import Length, draw_length
 from sweeplib.networks.kernels.sde import sde_network, sde_prepare
+from sweeplib.networks.kernels.sde_moves import project as project_overlaps
 from sweeplib.networks.numerics.binding import bound
 from sweeplib.networks.numerics.compiled import OneSignature, inlined, without_references
 from sweeplib.networks.numerics.random import gamma_constants
