@@ -62,6 +62,7 @@ WITHOUT_SECTIONS = (
     "faq",
     "changes",
     "cite",
+    "notebooks/claims",
     "source/**",
 )
 DEVELOPERS = ("architecture", "decisions", "style")

@@ -11,7 +11,9 @@ from sweeplib.engine.code.exports import FORMER, HOMES
 
 if TYPE_CHECKING:
     from sweeplib.analysis import ANALYSES, Analysis
+    from sweeplib.analysis.analysis import analysis_of
     from sweeplib.analysis.answers import PROPOSERS, Answer, Question, Row, State, rows_asked
+    from sweeplib.analysis.kit.seed_values import curves_along, outline_along
     from sweeplib.engine.design.cluster import CLUSTERS, ClusterSettings
     from sweeplib.errors import InputError
     from sweeplib.networks.dynamics import DYNAMICS, ONE_PASS, Dynamics, OverlapDynamics
@@ -58,6 +60,11 @@ if TYPE_CHECKING:
     from sweeplib.pictures.figures.kit.against import figure_against, theory_along
     from sweeplib.pictures.figures.kit.chart import Chart, Layer, Level
     from sweeplib.pictures.figures.kit.facets import arranged
+    from sweeplib.statistics.bootstrap import resampling_of
+    from sweeplib.statistics.fits import power_of
+    from sweeplib.statistics.labelled import with_bounds
+    from sweeplib.statistics.laws import law_along
+    from sweeplib.statistics.optima import first_crossing, minimum
 
 __all__ = [
     "ACTIVATIONS",
@@ -116,15 +123,24 @@ __all__ = [
     "TwoTimeView",
     "Update",
     "View",
+    "analysis_of",
     "arranged",
     "chart_figure",
+    "curves_along",
     "expectations",
     "figure_against",
+    "first_crossing",
     "hermite_series",
+    "law_along",
+    "minimum",
+    "outline_along",
     "parameter",
+    "power_of",
+    "resampling_of",
     "rows_asked",
     "spelled",
     "theory_along",
+    "with_bounds",
 ]
 
 

@@ -98,18 +98,18 @@ class Sweep:
         from sweeplib.commands.sweep import simulate
         from sweeplib.engine.process.children import script_not_imported
         from sweeplib.engine.storage.dataset.finalise import finalise
-        from sweeplib.engine.storage.records.jobs import job
         from sweeplib.engine.storage.records.locks import part_lock
         from sweeplib.engine.storage.records.publish import publish_dataset
         from sweeplib.engine.storage.records.rounds import with_rounds
+        from sweeplib.engine.storage.records.stage_records import recorded_stage
 
         with part_lock(self.directory, "simulates"):
             self._record()
-            with job(self.directory, "simulate"), script_not_imported():
+            with recorded_stage(self.directory, "simulate"), script_not_imported():
                 options: dict[str, Any] = {"workers": workers, "progress": progress, "client": client}
                 simulate(self.design, self.directory, **options)
             self.design = with_rounds(self.design, self.directory)
-            with job(self.directory, "finalise"):
+            with recorded_stage(self.directory, "finalise"):
                 publish_dataset(self.design, finalise(self.design, self.directory))
         return self.dataset
 

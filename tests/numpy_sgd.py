@@ -1,6 +1,6 @@
 """SGD of erf units in NumPy, with the samples that a case has.
 
-With losses, decay, batches, training sets, updates, schedules, dropout and noise of inputs.
+With losses, decay, batches, training sets, updates, schedules, dropout, and noise of inputs and weights.
 """
 
 import numpy as np
@@ -8,7 +8,7 @@ from scipy.special import erf
 
 from sweeplib import simulate
 from sweeplib.engine.language import Expression
-from sweeplib.networks.kernels.disturbances import OF_INPUTS, OF_MASKS
+from sweeplib.networks.kernels.disturbances import OF_INPUTS, OF_MASKS, OF_WEIGHTS
 from sweeplib.networks.numerics.random import normals, random_words
 from sweeplib.networks.problem import problem_expectations
 from sweeplib.networks.simulation import Case, Recording
@@ -60,13 +60,19 @@ def spectral(problem, G):
     return left @ np.diag(sizes / np.maximum(np.hypot(sizes, problem.spectral_ridge), 1e-300)) @ right
 
 
+def noise_of(W, key, seed, step):
+    """Return ξ (p, d) of the noise of the weights in a step."""
+    p, d = W.shape
+    return np.array([normals(key, seed, step * p + i, 32 * (d // 32 + 1))[:d] for i in range(p)])
+
+
 def steps_by_numpy(case, count):
     """Q, M and a of SGD for erf after some steps, with the samples of the case, and the risk after each."""
     problem, (W, W_star) = case.problem, replicas_of([case]).weights(0)
     W, key, n_b, d, p = W.copy(), samples_key(case), problem.batch_size, problem.d, problem.p
     layer, risks, v, B = np.broadcast_to(problem.a, p).astype(float), [], 0.0 * W, None
     keeps = problem.update in ("spectral_momentum", "muon")
-    streams = [np.uint64((int(key) + int(more)) % 2**64) for more in (OF_MASKS, OF_INPUTS)]
+    streams = [np.uint64((int(key) + int(more)) % 2**64) for more in (OF_MASKS, OF_INPUTS, OF_WEIGHTS)]
     for step in range(count):
         middle = (step + 0.5) * problem.step_time()
         rate, Delta = (factor_at(text, middle) for text in (problem.schedule, problem.noise_schedule))
@@ -101,6 +107,7 @@ def steps_by_numpy(case, count):
         if problem.update == "heavy_ball":
             v = move = move + problem.momentum * v
         W = (1 - problem.weight_decay * T) * W + move
+        W = W + np.sqrt(2 * problem.temperature * T) * noise_of(W, streams[2], case.seed, step)
         if problem.spherical:
             W *= np.sqrt(d) / np.linalg.norm(W, axis=1, keepdims=True)
         layer = layer + problem.second_layer_rate * T * (

@@ -3,6 +3,7 @@
 import ast
 import re
 import statistics
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -104,6 +105,27 @@ def test_the_changes_of_a_release_can_be_read_at_once() -> None:
     assert [release.partition("]")[0] for release in releases][:2] == ["Unreleased", __version__]
     assert len(releases[1].strip().splitlines()) <= 80
     assert f"[{__version__}](#" in table
+
+
+GENERATED = (
+    *("results/mine/dataset.zarr/zarr.json", "locks/sweep.lock", "x.lock", "runs/sgd/0c962c4e.npz", ".x.partial"),
+    *(".snakemake/log/x.log", "sweeplib/__pycache__/x.pyc", "sweeplib.egg-info/PKG-INFO", "dist/x.whl", "build/x"),
+    *("caches/kernel.nbi", "caches/kernel.1.nbc"),
+)
+"""Files that runs, tests and builds leave."""
+
+
+def test_no_file_that_something_generated_is_in_git() -> None:
+    """What `.gitignore` names, which has all kinds of them."""
+
+    def listed(*words: str) -> list[str]:
+        done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+        if done.returncode == 128:
+            pytest.skip("needs a clone")
+        return done.stdout.splitlines()
+
+    assert listed("check-ignore", "--no-index", *GENERATED) == [*GENERATED]
+    assert listed("ls-files", "--cached", "--ignored", "--exclude-from=.gitignore") == []
 
 
 @pytest.mark.rest

@@ -50,7 +50,7 @@ QUICKER = {
     "unit/test_figures_fit.py": "unit/test_figures_scaling.py",
     "unit/test_figures_general.py": "unit/test_figures.py",
     "unit/test_figures_published.py": "unit/test_references.py",
-    "unit/test_forks.py": "unit/test_jobs.py",
+    "unit/test_forks.py": "unit/test_stage_records.py",
     "unit/test_form_errors.py": "unit/test_expectations_error_functions.py",
     "unit/test_identity.py": "unit/test_versions.py",
     "unit/test_long_on_the_sphere.py": "unit/test_ode.py",
@@ -71,6 +71,7 @@ QUICKER = {
     "unit/test_training_flow.py": "unit/test_ode.py",
     "unit/test_training_sets.py": "unit/test_simulation.py",
     "unit/test_two_gaussians_optimum.py": "unit/test_two_gaussians.py",
+    "unit/test_weight_noise.py": "unit/test_simulation.py",
     "workflow/test_documents.py": "unit/test_config.py",
 }
 """The files of tests that `make test` leaves to `make test-rest`, each with one that sees the gravest faults there."""

@@ -27,7 +27,9 @@ def inline(writer: Any, node: nodes.math) -> None:
 
 def block(writer: Any, node: nodes.math_block) -> None:
     """Write a formula that stands alone."""
-    writer.body.append(f'<div class="formula">{markup(node.astext(), "block")}</div>\n')
+    formula = markup(node.astext(), "block")
+    # by keys, too, a long one is scrolled
+    writer.body.append(f'<div class="formula" tabindex="0" role="group" aria-label="formula">{formula}</div>\n')
     raise nodes.SkipNode
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -116,6 +116,14 @@ class Analysis:
             problem = f"runs stop at their exits, and {self.name} needs what they do later"
             raise InputError(problem, value="stop: exit", expected="`stop: end`")
         return None if self.outline is None else self.outline(ds, **complete)
+
+
+def analysis_of(
+    function: Callable[..., Any], doc: str, *, quantities: Iterable[str] | Mapping[str, str] = (), **settings: Any
+) -> Analysis:
+    """Return the analysis of a function, under its name; `quantities` may be names of variables alone."""
+    named = quantities if isinstance(quantities, Mapping) else {name: name for name in quantities}
+    return Analysis(function.__name__, function, doc, quantities=named, **settings)
 
 
 ANALYSES: Registry[Analysis] = Registry("analysis")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.analysis import ANALYSES, analysis_of
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.problem_fields import field, step_time
 from sweeplib.analysis.kit.variables import over_time, recorded
@@ -84,15 +84,14 @@ def estimated(
     name: str, sample: xr.DataArray, estimator: Estimator, confidence: float, attrs: Mapping[str, Any]
 ) -> dict[str, xr.DataArray]:
     """Return the estimate of an observable with `attrs` and its interval; of a mean also its standard error."""
-    title = estimator.title(attrs["long_name"])
-    symbol, units = attrs.get("symbol", ""), attrs.get("units", "1")
+    title, estimate = estimator.title(attrs["long_name"]), estimator(sample, confidence)
     if isinstance(estimator, Fraction):
-        symbol, units = "", "1"
-    variables = with_bounds(name, estimator(sample, confidence), title, symbol, units)
-    if isinstance(estimator, Mean):
-        variables[name].attrs["comment"] = SEEN
-        variables[f"{name}_error"] = labelled(standard_error(sample), f"standard error of the {title}", units=units)
-    return variables
+        return with_bounds(name, estimate, title)
+    symbol, units = attrs.get("symbol", ""), attrs.get("units", "1")
+    if not isinstance(estimator, Mean):
+        return with_bounds(name, estimate, title, symbol, units)
+    error = labelled(standard_error(sample), f"standard error of the {title}", units=units)
+    return with_bounds(name, estimate, title, symbol, units, comment=SEEN) | {f"{name}_error": error}
 
 
 def averaged_observables(ds: xr.Dataset | Outline) -> list[str]:
@@ -112,6 +111,13 @@ def numbered(values: xr.DataArray) -> xr.DataArray:
         numbers = xr.DataArray(np.arange(1, values.sizes[dim] + 1), dims=dim)
         values = values.assign_coords({dim: labelled(numbers, *INNER[dim])})
     return values
+
+
+def numbered_axes(outline: Outline) -> Outline:
+    """Return the outline of numbered values."""
+    for dim in INNER.keys() & outline.axes.keys():
+        outline = outline.along(dim, range(1, len(outline.axes[dim]) + 1))
+    return outline
 
 
 def counts_steps(ds: xr.Dataset | Outline) -> bool:
@@ -136,14 +142,10 @@ def _outline(ds: Outline, *, statistic: str | Mapping[Any, float], **_: Any) -> 
     estimator_of(statistic)
     names = averaged_observables(ds)
     if not names:
-        expected = (
-            "one over time: a number, or one per teacher unit, task or block of inputs, such as risk or subspace_cosine"
-        )
+        many = "one per teacher unit, task or block of inputs"
+        expected = f"one over time: a number, or {many}, such as risk or subspace_cosine"
         raise InputError("no such observable is recorded", key="observables", expected=expected)
-    outline = ds
-    for dim in INNER.keys() & ds.axes.keys():
-        outline = outline.along(dim, range(1, len(ds.axes[dim]) + 1))
-    averages_of = outline.only(*names).without("seed").with_variables({}, averaged=" ".join(names))
+    averages_of = numbered_axes(ds).only(*names).without("seed").with_variables({}, averaged=" ".join(names))
     if not counts_steps(ds):
         return averages_of
     clock = [ds.variables.get(name, ()) for name in ("clock", "gamma", "p", "d")]
@@ -151,9 +153,5 @@ def _outline(ds: Outline, *, statistic: str | Mapping[Any, float], **_: Any) -> 
     return averages_of.with_coordinate("steps", steps)
 
 
-ANALYSES.add(
-    Analysis(
-        "averages", averages, "Observables averaged over the seeds, with intervals", overlaps=True,
-        outline=_outline, averages=True,
-    ),
-)  # fmt: skip
+DOC = "Observables averaged over the seeds, with intervals"
+ANALYSES.add(analysis_of(averages, DOC, overlaps=True, outline=_outline, averages=True))

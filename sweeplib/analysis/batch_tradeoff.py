@@ -7,22 +7,23 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
+from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, analysis_of
 from sweeplib.analysis.kit.information import information_exponents
 from sweeplib.analysis.kit.needs import need_axis, passages_outline
 from sweeplib.analysis.kit.options import CensoredPart, Confidence, LostPart, Positive, RandomSeed, Resamples
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.statistics.bootstrap import resampling_of
-from sweeplib.statistics.fits import Power, power_of
+from sweeplib.statistics.fits import MISFIT, power_of
 from sweeplib.statistics.labelled import labelled, with_bounds
+from sweeplib.statistics.laws import law_along
 from sweeplib.statistics.lost_runs import MOST_LOST
 from sweeplib.statistics.seed_means import with_error
 
 LargestBatch = Annotated[Positive, Field(description="the largest batch size of the fit.")]
+STEPS, SAMPLES = r"\nu_{\mathrm{ext}}", r"n_{\mathrm{ext}}"
 
 
 def batch_tradeoff(
@@ -46,35 +47,23 @@ def batch_tradeoff(
     of the fit. NaN for fewer than two batch sizes with three exits; no interval for two, which fit any power.
     The coordinate information_exponent is that of student and teacher together.
     """
-    sample = passages(ds, "steps", max_lost)
+    sample, size = passages(ds, "steps", max_lost), ds["batch_size"]
     steps = sample.of_most(max_censored)
-    resampling = resampling_of(ds.sizes["seed"], resamples, random_seed, confidence)
-
-    def power(cell: Array, sizes: Array) -> Power:
-        return power_of(cell[:, sizes <= largest_batch], sizes[sizes <= largest_batch], resampling)
-
-    parts = xr.apply_ufunc(
-        power, steps, ds["batch_size"].astype(float), input_core_dims=[["seed", "batch_size"], ["batch_size"]],
-        output_core_dims=[[]] * 5, vectorize=True, output_dtypes=[float] * 5,
-    )  # fmt: skip
-    fresh = ds["batch_size"] / field(ds, "repeats", 1)
-    nu, n = r"\nu_{\mathrm{ext}}", r"n_{\mathrm{ext}}"
-    name, error = rf"\langle {nu}\rangle", rf"\mathrm{{se}}\,{nu}"
-    variables = with_error("steps", steps, "mean exit steps", name, error_symbol=error)
-    name, error = rf"\langle {n}\rangle", rf"\mathrm{{se}}\,{n}"
-    variables |= with_error("samples", steps * fresh, "mean samples until the exit", name, error_symbol=error)
-    variables |= _fit(*parts) | sample.counts(ds)
-    exponent = information_exponents(ds)
+    resampling, places = resampling_of(ds.sizes["seed"], resamples, random_seed, confidence), size.astype(float)
+    fit = law_along("batch_size", steps, places, power_of, resampling=resampling, largest=largest_batch)
+    *exponent, reduced_chi2, prefactor = fit
+    variables = _means("steps", steps, "mean exit steps", STEPS)
+    variables |= _means("samples", steps * (size / field(ds, "repeats", 1)), "mean samples until the exit", SAMPLES)
+    variables |= with_bounds("exponent", exponent, "exponent of the steps in the batch size", "x")
+    variables["reduced_chi2"] = labelled(reduced_chi2, *MISFIT)
+    variables["prefactor"] = labelled(prefactor, "steps of the fitted power at one sample a step")
     attrs = {"confidence": confidence, "largest_batch": largest_batch, "max_lost": max_lost}
-    return xr.Dataset(variables).assign_coords(information_exponent=exponent).assign_attrs(attrs)
+    coords = {"information_exponent": information_exponents(ds)}
+    return xr.Dataset(variables | sample.counts(ds)).assign_coords(coords).assign_attrs(attrs)
 
 
-def _fit(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
-    *exponent, reduced_chi2, prefactor = parts
-    return with_bounds("exponent", exponent, "exponent of the steps in the batch size", "x") | {
-        "reduced_chi2": labelled(reduced_chi2, "chi-squared over degrees of freedom of the fitted power", r"\chi^2/n"),
-        "prefactor": labelled(prefactor, "steps of the fitted power at one sample a step"),
-    }
+def _means(name: str, values: xr.DataArray, title: str, symbol: str) -> dict[str, xr.DataArray]:
+    return with_error(name, values, title, rf"\langle {symbol}\rangle", error_symbol=rf"\mathrm{{se}}\,{symbol}")
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:
@@ -82,12 +71,5 @@ def _outline(ds: Outline, **_: Any) -> Outline:
     return passages_outline(ds)
 
 
-ANALYSES.add(
-    Analysis(
-        "batch_tradeoff",
-        batch_tradeoff,
-        "Steps and samples to the exit against the batch size",
-        outline=_outline,
-        ends=EXITS_ONLY,
-    ),
-)
+DOC = "Steps and samples to the exit against the batch size"
+ANALYSES.add(analysis_of(batch_tradeoff, DOC, outline=_outline, ends=EXITS_ONLY))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.analysis import ANALYSES, analysis_of
 from sweeplib.analysis.kit.differences import deviations_outline, differences
 from sweeplib.analysis.kit.labels import with_article
 from sweeplib.analysis.kit.options import LostPart, Reference, Until
@@ -38,17 +38,16 @@ def deviation(
     deviations = differences(ds, reference, until, max_lost)
     result = deviations.counts
     for name, difference in deviations.at_each_time().items():
-        result |= _means(name, difference, reference)
+        result |= _means(f"{name}_deviation", difference, with_article(reference))
     for name, largest in deviations.largest().items():
         result |= sup_deviations(name, largest)
     return xr.Dataset(result).assign_attrs(reference=reference, max_lost=max_lost)
 
 
 def _means(name: str, difference: xr.DataArray, reference: str) -> dict[str, xr.DataArray]:
-    title = f"deviation of the {difference.attrs['long_name']} from {with_article(reference)}"
-    x = difference.attrs.get("symbol", name)
+    title = f"deviation of the {difference.attrs['long_name']} from {reference}"
+    x = difference.attrs.get("symbol", name.removesuffix("_deviation"))
     symbol, units = rf"\langle {x}-{x}'\rangle", difference.attrs.get("units", "1")
-    name = f"{name}_deviation"
     pair = with_error(name, difference, f"mean {title}", symbol, error_symbol=rf"\mathrm{{se}}{symbol}", units=units)
     mean, error = pair.values()
     scores = normal_scores(mean / error.where(error > 0.0), difference.count("seed") - 1.0)
@@ -67,12 +66,11 @@ def _outline(ds: Outline, *, reference: str, until: float, **_: Any) -> Outline:
 
 
 ANALYSES.add(
-    Analysis(
-        "deviation",
+    analysis_of(
         deviation,
         "Deviation of each dynamics from the ODE, paired by seed",
         overlaps=True,
         outline=_outline,
-        quantities={f"{name}_sup_deviation": f"{name}_sup_deviation" for name in ("risk", "overlaps")},
-    ),
+        quantities=[f"{name}_sup_deviation" for name in ("risk", "overlaps")],
+    )
 )

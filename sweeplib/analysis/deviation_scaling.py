@@ -2,45 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.analysis import ANALYSES, analysis_of
 from sweeplib.analysis.kit.differences import deviations_outline, differences
 from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Reference, Resamples, Until
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.sweep_axis import SWEEP
-from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
 from sweeplib.networks.problem import PARAMETERS
-from sweeplib.statistics.bootstrap import Resampling, log_means, resampling_of
-from sweeplib.statistics.fits import line_fit
+from sweeplib.statistics.bootstrap import Resampling, resampling_of
+from sweeplib.statistics.fits import PowerLaw, power_law
 from sweeplib.statistics.labelled import labelled, with_bounds
+from sweeplib.statistics.laws import law_along
 from sweeplib.statistics.lost_runs import MOST_LOST
 
 EXPECTED = {"coupling": 0.5, "gamma": 0.5, "d": -0.5, "p": -0.5}
 QUANTITIES = tuple(EXPECTED)[1:]
-Fit = Callable[[Array, Array], "PowerLawFit"]
-
-
-class PowerLawFit(NamedTuple):
-    """One fit: exponents (variables,) with their intervals, prefactor, χ²/n and relative scatter of the points."""
-
-    exponent: Array
-    low: Array
-    high: Array
-    prefactor: float = np.nan
-    reduced_chi2: float = np.nan
-    scatter: float = np.nan
-    points: float = 0.0
-
-
-FITTED = ("exponent", "exponent_low", "exponent_high", *PowerLawFit._fields[3:])
+FITTED = ("exponent", "exponent_low", "exponent_high", *PowerLaw._fields[3:])
 """The parts of a fit, as the ends of the names of variables."""
 
 
@@ -71,10 +55,9 @@ def deviation_scaling(
     deviations = differences(ds, reference, until, max_lost)
     over = scaling_dims(ds)
     resampling = resampling_of(ds.sizes["seed"], resamples, random_seed, confidence)
-    fit = partial(power_law, resampling=resampling)
-    result = {"exponent_theory": _expected_exponents()}
+    result = {"exponent_theory": expected_exponents(list(EXPECTED))}
     for name, largest in deviations.largest().items():
-        result |= _fits(name, ds, largest, over, fit)
+        result |= _fits(name, ds, largest, over, resampling)
     scaling = xr.Dataset(result)
     scaling["variable"] = labelled(scaling["variable"], "variable that the deviation scales with")
     return scaling.assign_attrs(reference=reference, confidence=confidence, over=" ".join(over))
@@ -91,31 +74,21 @@ def scaling_dims(ds: xr.Dataset | Outline) -> list[str]:
     return dims
 
 
-def power_law(values: Array, logarithms: Array, resampling: Resampling) -> PowerLawFit:
-    """Return the fit of Π x_v^e_v to the means of `values` (seed, point); `logarithms` (variable, point): log x_v."""
-    unknown = np.full(len(logarithms), np.nan)
-    points = log_means(values)
-    finite = np.isfinite(points.logs)
-    number = float(finite.sum())
-    design = np.vstack([np.ones(len(finite)), logarithms]).T[finite]
-    if number < 2 or np.linalg.matrix_rank(design) < design.shape[1]:
-        return PowerLawFit(unknown, unknown, unknown, points=number)
-    fit = line_fit(points.at(finite), design, resampling)
-    if not fit.misfit.freedom > 0.0:
-        return PowerLawFit(fit.best[1:], unknown, unknown, float(np.exp(fit.best[0])), points=number)
-    low, high = fit.interval(resampling.confidence)[:, 1:]
-    return PowerLawFit(fit.best[1:], low, high, float(np.exp(fit.best[0])), *fit.misfit[:2], number)
-
-
-def _fits(name: str, ds: xr.Dataset, largest: xr.DataArray, over: list[str], fit: Fit) -> dict[str, xr.DataArray]:
+def _fits(
+    name: str, ds: xr.Dataset, largest: xr.DataArray, over: list[str], resampling: Resampling
+) -> dict[str, xr.DataArray]:
     logs = {key: xr.ufuncs.log(field(ds, key).astype(float)).reset_coords(drop=True) for key in QUANTITIES}
     varying = [key for key in QUANTITIES if set(logs[key].dims) & set(over)]
     coupling = {"coupling": logs["gamma"] - logs["p"] - logs["d"]}
-    sets = [coupling, {key: logs[key] for key in varying}]
-    fits = [_labelled_fits(largest, regressors, over, fit) for regressors in sets]
+    fits = []
+    for regressors in (coupling, {key: logs[key] for key in varying}):
+        names = xr.DataArray(list(regressors), dims="variable")
+        parts = fits_over(largest, along_variables(regressors), over, power_law, resampling)
+        fitted = xr.Dataset(dict(zip(FITTED, parts, strict=True)))
+        fits.append(fitted.assign_coords(variable=names).broadcast_like(names))
     fitted = xr.concat(fits, "variable", combine_attrs="override").reindex(variable=list(EXPECTED))
-    parts = [fitted[key_of_fit] for key_of_fit in FITTED]
-    return fit_variables(name, parts, largest.attrs["long_name"], around="its power", prefactor="C")
+    ends = [fitted[end] for end in FITTED]
+    return fit_variables(name, ends, largest.attrs["long_name"], around="its power", prefactor="C")
 
 
 def fit_variables(
@@ -133,33 +106,23 @@ def fit_variables(
     }
 
 
-def _labelled_fits(largest: xr.DataArray, regressors: dict[str, xr.DataArray], over: list[str], fit: Fit) -> xr.Dataset:
-    names = xr.DataArray(list(regressors), dims="variable")
-    logs = xr.concat(xr.broadcast(*regressors.values()), dim="variable").assign_coords(variable=names)
-    fits = fits_over(largest, logs, over, fit, vectors=3)
-    parts = dict(zip(FITTED, fits, strict=True))
-    return xr.Dataset(parts).assign_coords(variable=names).broadcast_like(names)
+def along_variables(arrays: Mapping[str, xr.DataArray]) -> xr.DataArray:
+    """Return arrays by the names of variables as one, along `variable`."""
+    return xr.concat(xr.broadcast(*arrays.values()), "variable").assign_coords(variable=list(arrays))
 
 
 def fits_over(
-    largest: xr.DataArray, logarithms: xr.DataArray, over: list[str], fit: Callable[..., Any], *, vectors: int
+    largest: xr.DataArray, logarithms: xr.DataArray, over: list[str], law: Callable[..., Any], resampling: Resampling
 ) -> tuple[xr.DataArray, ...]:
-    """Return the seven parts of `fit` to the points along `over`, of which the first `vectors` are along `variable`."""
+    """Return the seven parts of the fit of a law, `power_law` or `sum_of_powers`, to the points along `over`."""
     logarithms = logarithms.expand_dims({dim: largest[dim] for dim in over if dim not in logarithms.dims})
-    fits: tuple[xr.DataArray, ...] = xr.apply_ufunc(
-        fit,
-        largest.reset_coords(drop=True).stack(place=over, create_index=False),
-        logarithms.reset_coords(drop=True).stack(place=over, create_index=False),
-        input_core_dims=[["seed", "place"], ["variable", "place"]],
-        output_core_dims=[["variable"]] * vectors + [[]] * (7 - vectors),
-        vectorize=True,
-        output_dtypes=[float] * 7,
-    )
-    return fits
+    values, x = (array.reset_coords(drop=True).stack(place=over, create_index=False) for array in (largest, logarithms))
+    return law_along("place", values, x, law, "variable", resampling=resampling)
 
 
-def _expected_exponents() -> xr.DataArray:
-    values = xr.DataArray(list(EXPECTED.values()), {"variable": list(EXPECTED)}, "variable")
+def expected_exponents(names: Sequence[str]) -> xr.DataArray:
+    """Return the exponents of the theoretical bound along `variable`, for these."""
+    values = xr.DataArray([EXPECTED[name] for name in names], {"variable": list(names)}, "variable")
     return labelled(values, "exponent of the theoretical bound")
 
 
@@ -172,11 +135,5 @@ def _outline(ds: Outline, *, reference: str, until: float, **_: Any) -> Outline:
 
 
 ANALYSES.add(
-    Analysis(
-        "deviation_scaling",
-        deviation_scaling,
-        "Scaling of the deviation from the ODE with γ/(pd)",
-        overlaps=True,
-        outline=_outline,
-    ),
+    analysis_of(deviation_scaling, "Scaling of the deviation from the ODE with γ/(pd)", overlaps=True, outline=_outline)
 )

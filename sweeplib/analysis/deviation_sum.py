@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.analysis import ANALYSES, analysis_of
 from sweeplib.analysis.deviation import sup_deviations
-from sweeplib.analysis.deviation_scaling import EXPECTED, fit_variables, fits_over, scaling_dims
+from sweeplib.analysis.deviation_scaling import (
+    EXPECTED,
+    along_variables,
+    expected_exponents,
+    fit_variables,
+    fits_over,
+    scaling_dims,
+)
 from sweeplib.analysis.kit.differences import deviations_outline, differences
 from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Reference, Resamples, Until
 from sweeplib.analysis.kit.problem_fields import field, step_time
@@ -58,21 +64,16 @@ def deviation_sum(
     """
     deviations = differences(ds, reference, until, max_lost)
     over = _fitted_dims(ds, terms)
-    fit = partial(sum_of_powers, resampling=resampling_of(ds.sizes["seed"], resamples, random_seed, confidence))
-    variables = xr.DataArray(list(terms), dims="variable")
-    logs = [xr.ufuncs.log(_variable(ds, name).astype(float)) for name in terms]
-    logarithms = xr.concat(list(xr.broadcast(*logs)), "variable").assign_coords(variable=variables)
-
-    theory = xr.DataArray([EXPECTED[name] for name in terms], dims="variable").assign_coords(variable=variables)
-    result = {"exponent_theory": labelled(theory, "exponent of the theoretical bound")}
+    resampling = resampling_of(ds.sizes["seed"], resamples, random_seed, confidence)
+    logarithms = along_variables({name: xr.ufuncs.log(_variable(ds, name).astype(float)) for name in terms})
+    result = {"exponent_theory": expected_exponents(terms)}
     for name, largest in deviations.largest().items():
-        fits = fits_over(largest, logarithms, over, fit, vectors=4)
+        fits = fits_over(largest, logarithms, over, sum_of_powers, resampling)
         quantity = largest.attrs["long_name"]
-        fitted = fit_variables(name, fits, quantity, around="the sum", prefactor="A", term="a term of ")
-        result |= sup_deviations(name, largest) | fitted
-        result[f"{name}_sum"] = _fitted_sum(
-            largest, fitted[f"{name}_prefactor"], fitted[f"{name}_exponent"], logarithms
-        )
+        result |= sup_deviations(name, largest)
+        result |= fit_variables(name, fits, quantity, around="the sum", prefactor="A", term="a term of ")
+        prefactor, exponent = (result[f"{name}_{number}"] for number in ("prefactor", "exponent"))
+        result[f"{name}_sum"] = _fitted_sum(largest, prefactor, exponent, logarithms)
         result[f"{name}_sup_deviation"].attrs["fit"] = f"{name}_sum"
     summed = xr.Dataset(result)
     summed["variable"] = labelled(summed["variable"], "variable of a term of the deviation")
@@ -133,11 +134,10 @@ def _outline(ds: Outline, *, reference: str, until: float, terms: Sequence[str],
 
 
 ANALYSES.add(
-    Analysis(
-        "deviation_sum",
+    analysis_of(
         deviation_sum,
         "The deviation from a limit as a sum of powers of p and d, or of p and γ/(pd)",
         overlaps=True,
         outline=_outline,
-    ),
+    )
 )

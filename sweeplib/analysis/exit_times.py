@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
-from sweeplib.analysis.kit.expected import exit_times_expected
+from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, analysis_of
 from sweeplib.analysis.kit.needs import passages_outline
 from sweeplib.analysis.kit.options import Confidence, LostPart
-from sweeplib.analysis.kit.passages import Passages, passages
+from sweeplib.analysis.kit.passages import passages
+from sweeplib.analysis.kit.phase_retrieval import exit_times_expected
 from sweeplib.analysis.kit.problem_fields import step_time, without_values
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
-from sweeplib.statistics.estimators import SEEN, RestrictedMean, proportion_interval
 from sweeplib.statistics.labelled import labelled, with_bounds
 from sweeplib.statistics.lost_runs import MOST_LOST, STOPPED, with_status
-from sweeplib.statistics.seed_means import FEWEST_SEEDS, standard_error
-from sweeplib.statistics.survival import fractions_exited, medians
 
 QUANTITIES = {"steps": ("exit steps", r"\nu_{\mathrm{ext}}"), "time": ("exit time", r"t_{\mathrm{ext}}")}
+ENDS = {"diverged": ("diverged",), "timeout": STOPPED, "lost": ("failed", "killed"), "missing": ("missing",)}
+"""The statuses of runs that are counted, by the names of the numbers."""
 
 
 def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
@@ -42,91 +41,43 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
     refused: more than the fraction `max_lost` of the runs was lost. Then no run is used and all statistics are NaN,
     because the reason for the loss may be related to the exits.
     """
-    sample = passages(ds, "steps", max_lost)
-    fractions = exited_fractions(sample, confidence)
-    variables = _counts(without_values(ds), sample)
-    variables |= with_bounds("exited_fraction", fractions, "fraction of runs that exited", r"f_{\mathrm{ext}}")
-    values = sample.restricted()
-    error = standard_error(values).where(sample.reached.any("seed"))
-    means = RestrictedMean(sample.horizon)(values, confidence)
-    medians = exit_medians(sample, confidence)
-    restricted = "restricted " * bool(sample.censored().any())
+    sample, cases = passages(ds, "steps", max_lost), without_values(ds)
+    variables = {
+        f"seeds_{name}": labelled(with_status(cases, *ends).sum("seed"), f"runs {' or '.join(ends)}")
+        for name, ends in ENDS.items()
+    } | sample.used_runs()
+    restricted, reason = sample.censored().any("seed"), "lower bound: some runs did not exit"
+    variables["restricted"] = labelled(restricted, "the means are restricted to the horizon", reason=reason)
+    variables["refused"] = labelled(sample.refused, "too many runs failed or were killed: no statistics")
+    fraction, mean, median = (of(confidence) for of in (sample.fraction, sample.mean, sample.median))
+    variables |= with_bounds("exited_fraction", fraction, "fraction of runs that exited", r"f_{\mathrm{ext}}")
     time = exit_times_expected(ds)
+    has_theory = bool(time.notnull().any())
     for scale, unit, theory in (("steps", 1.0, time / step_time(ds)), ("time", step_time(ds), time)):
         (quantity, symbol), name = QUANTITIES[scale], f"exit_{scale}"
-        title, mathematics = f"{restricted}mean {quantity}", rf"\langle {symbol}\rangle"
-        variables |= with_bounds(f"{name}_mean", (steps * unit for steps in means), title, mathematics)
-        variables[f"{name}_mean"].attrs |= {"bound": "restricted", "bound_side": "above", "comment": SEEN}
-        if bool(time.notnull().any()):
-            variables[f"{name}_mean"].attrs["theory"] = f"{name}_theory"
+        mathematics, named = rf"\langle {symbol}\rangle", {"theory": f"{name}_theory"} if has_theory else {}
+        variables |= sample.mean_variables(f"{name}_mean", mean, f"mean {quantity}", mathematics, unit=unit, **named)
+        if has_theory:
             variables[f"{name}_theory"] = labelled(theory, f"{quantity} of theory", mathematics)
-        variables[f"{name}_mean_error"] = labelled(
-            error * unit, f"standard error of the {title}", rf"\mathrm{{se}}{mathematics}"
-        )
         title, mathematics = f"{quantity} to which the mean is restricted", rf"{symbol}^{{\max}}"
         variables[f"{name}_horizon"] = labelled(sample.horizon * unit, title, mathematics)
-        bounds = (steps * unit for steps in medians)
-        variables |= with_bounds(f"{name}_median", bounds, f"median {quantity}", rf"\mathrm{{med}}\,{symbol}")
+        ends = (steps * unit for steps in median)
+        variables |= with_bounds(f"{name}_median", ends, f"median {quantity}", rf"\mathrm{{med}}\,{symbol}")
     return xr.Dataset(variables).assign_attrs(confidence=confidence, max_lost=max_lost)
 
 
-def _counts(ds: xr.Dataset, sample: Passages) -> dict[str, xr.DataArray]:
-    meanings = {
-        "diverged": ("diverged",),
-        "timeout": STOPPED,
-        "lost": ("failed", "killed"),
-        "missing": ("missing",),
-    }
-    counts = {
-        f"seeds_{name}": labelled(with_status(ds, *status).sum("seed"), f"runs {' or '.join(status)}")
-        for name, status in meanings.items()
-    }
-    return counts | {
-        "seeds_used": labelled(sample.used.sum("seed"), "runs used"),
-        "seeds_censored": labelled(sample.censored().sum("seed"), "runs used that did not exit"),
-        "restricted": labelled(sample.censored().any("seed"), "the means are restricted to the horizon").assign_attrs(
-            reason="lower bound: some runs did not exit"
-        ),
-        "refused": labelled(sample.refused, "too many runs failed or were killed: no statistics"),
-    }
-
-
-def exited_fractions(sample: Passages, confidence: float) -> tuple[xr.DataArray, ...]:
-    """Return the Kaplan-Meier fraction at the last observed time, and the bounds of its interval (Clopper and Pearson).
-
-    No interval for fewer than FEWEST_SEEDS runs.
-    """
-    exited, worth = xr.apply_ufunc(
-        fractions_exited, sample.exit, sample.end, sample.used, input_core_dims=[["seed"]] * 3,
-        output_core_dims=[()] * 2,
-    )  # fmt: skip
-    enough = sample.used.sum("seed") >= FEWEST_SEEDS
-    return exited, *(end.where(enough) for end in proportion_interval(exited, worth, confidence))
-
-
-def exit_medians(sample: Passages, confidence: float) -> tuple[xr.DataArray, ...]:
-    """Return the Kaplan-Meier median and the bounds of its interval; NaN where fewer than half of the runs exited."""
-    result: tuple[xr.DataArray, ...] = xr.apply_ufunc(
-        medians, sample.exit, sample.end, sample.used, input_core_dims=[["seed"]] * 3, output_core_dims=[()] * 3,
-        kwargs={"confidence": confidence},
-    )  # fmt: skip
-    return result
-
-
 def _outline(ds: Outline, **_: Any) -> Outline:
-    outline = passages_outline(ds)
     names = [f"exit_{quantity}_{statistic}" for quantity in QUANTITIES for statistic in ("mean", "median")]
-    return outline.with_variables(dict.fromkeys([*names, "exited_fraction"], outline.dims_of("exit_steps")))
+    return passages_outline(ds, *names, "exited_fraction")
 
 
 ANALYSES.add(
-    Analysis(
-        "exit_times",
+    analysis_of(
         exit_times,
         "Exit times over the seeds, with censoring",
         outline=_outline,
         ends=EXITS_ONLY,
         quantities={name: f"{name}_mean" for name in ("exit_steps", "exit_time")}
         | {name: name for name in ("exited_fraction", "exit_steps_median", "exit_time_median")},
-    ),
+    )
 )

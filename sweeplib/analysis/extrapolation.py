@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis, declared_quantities
+from sweeplib.analysis.analysis import ANALYSES, analysis_of, declared_quantities
 from sweeplib.analysis.averages import averaged_observables, numbered
 from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
 from sweeplib.analysis.kit.passages import passages
@@ -48,7 +48,7 @@ Correction = Annotated[
     Positive, Field(le=10, description="the exponent of the slowest correction, d^-0.5 or faster by default.")
 ]
 Time = Annotated[float | None, Field(description="the recorded time of an observable; by default the last.")]
-VERDICTS = "trusted too_few_values other_form"
+VERDICTS: dict[str, Any] = {"flag_values": [0, 1, 2], "flag_meanings": "trusted too_few_values other_form"}
 
 
 def extrapolation(
@@ -145,7 +145,7 @@ def _parts_of_seeds(ds: xr.Dataset, source: str, variable: str, time: float | No
     if source == AVERAGES:
         values = _at_time(numbered(values_of(ds, variable)), time)
     else:
-        values = passages(ds, "time" if variable.startswith("exit_time") else "steps").restricted()
+        values = passages(ds, "time" if variable.startswith("exit_time") else "steps").restricted
     centred = (values - values.mean("seed")).fillna(0.0)
     length = ((centred**2).sum("seed")) ** 0.5
     return centred / length.where(length > 0.0, 1.0)
@@ -167,16 +167,13 @@ def _variables(parts: xr.DataArray, attrs: dict[str, Any], axis: str, law: str, 
         "log": f"limit of the {quantity} over ln {axis} as {axis} → ∞",
         "power": f"exponent of {axis} of the {quantity} as {axis} → ∞",
     }
-    result = with_bounds("limit", (parts.isel(part=at) for at in range(3)), names[law])
-    result["limit"].attrs["needs"] = f"more values of {axis}, or larger ones"
-    result["limit"].attrs["bound"] = "untrusted"
-    verdict, used = parts.isel(part=3), parts.isel(part=4)
-    flags = {"flag_values": [0, 1, 2], "flag_meanings": VERDICTS, "long_name": "whether the limit is trusted"}
+    *bounds, verdict, used, reduced_chi2 = parts.transpose("part", ...)
+    needs = f"more values of {axis}, or larger ones"
     reason = f"too few values of {axis}, or points that deviate from the law and its corrections"
-    return result | {
-        "verdict": verdict.astype(np.uint8).assign_attrs(flags | {"units": "1"}),
-        "untrusted": labelled(verdict != TRUSTED, "the limit is not trusted").assign_attrs(reason=reason),
-        "reduced_chi2": labelled(parts.isel(part=5), "chi-squared over degrees of freedom of the fit", r"\chi^2/n"),
+    return with_bounds("limit", bounds, names[law], needs=needs, bound="untrusted") | {
+        "verdict": labelled(verdict.astype(np.uint8), "whether the limit is trusted", **VERDICTS),
+        "untrusted": labelled(verdict != TRUSTED, "the limit is not trusted", reason=reason),
+        "reduced_chi2": labelled(reduced_chi2, "chi-squared over degrees of freedom of the fit", r"\chi^2/n"),
         "values_used": labelled(used.astype(int), f"points of the fit along {axis}"),
     }
 
@@ -205,13 +202,5 @@ def _outline(ds: Outline, *, of: str | None, axis: str, time: float | None, **_:
     return outline.with_variables({"limit": others, "untrusted": others, "limit_error_of_value": (*others, axis)})
 
 
-ANALYSES.add(
-    Analysis(
-        "extrapolation",
-        extrapolation,
-        "The limit of a quantity as an axis goes to infinity",
-        outline=_outline,
-        headline="limit",
-        quantities={"limit": "limit"},
-    ),
-)
+DOC = "The limit of a quantity as an axis goes to infinity"
+ANALYSES.add(analysis_of(extrapolation, DOC, outline=_outline, headline="limit", quantities=["limit"]))

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis, Treated
-from sweeplib.analysis.averages import INNER, numbered
-from sweeplib.analysis.exit_times import exit_medians, exited_fractions
+from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Treated, analysis_of
+from sweeplib.analysis.averages import averaged_observables, numbered, numbered_axes
+from sweeplib.analysis.kit.needs import statistics_outline
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.passages import recorded_passages
 from sweeplib.analysis.kit.variables import over_time
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
-from sweeplib.statistics.estimators import SEEN, RestrictedMean
 from sweeplib.statistics.labelled import labelled, with_bounds
 from sweeplib.statistics.lost_runs import MOST_LOST, values_of
-from sweeplib.statistics.seed_means import standard_error
 
 Quantity = Annotated[
     str, Field(description="the quantity: a result of a function over time, or an observable such as risk.")
@@ -29,6 +26,7 @@ Passed = Annotated[
     Field(min_length=1, max_length=1, description="what a run passes: `{below: 0.1}` or `{above: 3}`."),
 ]
 BELOW: dict[Literal["below", "above"], float] = {"below": 0.1}
+QUANTITIES = {name: name for name in ("passage_time_median", "passed_fraction")} | {"passage_time": "passage_time_mean"}
 
 
 def first_passages(
@@ -56,53 +54,35 @@ def first_passages(
     values = numbered(values_of(ds, of))
     sample = recorded_passages(ds, values, values > level if side == "above" else values < level, ds["time"], max_lost)
     units, words = str(ds["time"].attrs.get("units", "1")), f"{ds[of].attrs['long_name']} is {side} {level:g}"
-    counted, restricted = sample.used.sum("seed"), sample.censored().any("seed")
-    values = sample.restricted()
-    means = RestrictedMean(sample.horizon)(values, confidence)
-    title = f"{'restricted ' * bool(restricted.any())}mean time at which the {words}"
-    fractions = (fraction.where(counted > 0) for fraction in exited_fractions(sample, confidence))
-    variables = with_bounds("passage_time_mean", means, title, r"\langle t\rangle", units)
-    variables["passage_time_mean"].attrs |= {"bound": "restricted", "bound_side": "above", "comment": SEEN}
-    variables |= with_bounds(
-        "passage_time_median", exit_medians(sample, confidence), f"median time at which the {words}", "", units
-    )
-    variables |= with_bounds("passed_fraction", fractions, f"fraction of runs of which the {words} at a recorded time")
-    error = standard_error(values).where(sample.reached.any("seed"))
-    reason = "lower bound: some runs did not pass"
+    fraction, mean, median = (number(confidence) for number in (sample.fraction, sample.mean, sample.median))
+    title, symbol = f"mean time at which the {words}", r"\langle t\rangle"
+    variables = sample.mean_variables("passage_time_mean", mean, title, symbol, units=units)
+    variables |= with_bounds("passage_time_median", median, f"median time at which the {words}", "", units)
+    variables |= with_bounds("passed_fraction", fraction, f"fraction of runs of which the {words} at a recorded time")
+    title, reason = "the mean is restricted to the horizon", "lower bound: some runs did not pass"
     variables |= {
-        "passage_time_mean_error": labelled(error, f"standard error of the {title}", units=units),
         "passage_time_horizon": labelled(sample.horizon, "time to which the mean is restricted", units=units),
-        "restricted": labelled(restricted, "the mean is restricted to the horizon").assign_attrs(reason=reason),
-        "seeds_used": labelled(counted, "runs used"),
-        "seeds_censored": labelled(sample.censored().sum("seed"), "runs used that did not pass"),
-    }
+        "restricted": labelled(sample.censored().any("seed"), title, reason=reason),
+    } | sample.used_runs("pass")
     attrs = {"of": of, side: level, "confidence": confidence, "max_lost": max_lost}
     return xr.Dataset(variables).assign_attrs(attrs)
 
 
-def _outline(ds: Outline, *, of: str, when: Mapping[str, float], **_: Any) -> Outline:
-    outer = {*ds.dims_of("status"), "time", *INNER}
-    names = [name for name in over_time(ds) if outer.issuperset(ds.variables[name])]
+def _outline(ds: Outline, *, of: str, **_: Any) -> Outline:
+    names = [name for name in averaged_observables(ds) if name in over_time(ds)]
     if of not in names:
         expected = {"choices": names} if names else {"expected": "a quantity over time, with a dimension `time`"}
         raise InputError("not recorded over time in this sweep", key="of", value=of, **expected)
-    outline = ds
-    for dim in INNER.keys() & set(ds.dims_of(of)):
-        outline = outline.along(dim, range(1, len(ds.axes[dim]) + 1))
-    outline = outline.only(of).without("seed", "time")
-    names = ["passage_time_mean", "passage_time_median", "passed_fraction"]
-    return outline.with_variables(dict.fromkeys(names, outline.dims_of(of)))
+    return statistics_outline(numbered_axes(ds), of, *QUANTITIES.values())
 
 
 ANALYSES.add(
-    Analysis(
-        "first_passages",
+    analysis_of(
         first_passages,
         "When a quantity over time is first above or below a level, with censoring",
         outline=_outline,
         ends=EXITS_ONLY | {"exit": Treated.refused},
         headline="passage_time_mean",
-        quantities={name: name for name in ("passage_time_median", "passed_fraction")}
-        | {"passage_time": "passage_time_mean"},
-    ),
+        quantities=QUANTITIES,
+    )
 )

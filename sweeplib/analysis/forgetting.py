@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
-from sweeplib.analysis.kit.needs import need_start
+from sweeplib.analysis.analysis import ANALYSES, Treated, analysis_of
+from sweeplib.analysis.kit.needs import need_start, statistics_outline
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.variables import require
@@ -78,9 +78,7 @@ def _outline(ds: Outline, *, after: float | None, **_: Any) -> Outline:
         raise InputError("another order of tasks", key="task_order", value=ds.attrs["task_order"], expected=expected)
     need_start(ds)
     _check_times(ds, after)
-    outline = ds.only(RISKS).without("seed", "time", "task")
-    dims = outline.dims_of(RISKS)
-    return outline.with_variables(dict.fromkeys(("forgetting", "transfer", "risk_at_switch"), dims))
+    return statistics_outline(ds, RISKS, "forgetting", "transfer", "risk_at_switch", over=("time", "task"))
 
 
 def _check_times(ds: Outline, after: float | None) -> None:
@@ -96,14 +94,13 @@ def _check_times(ds: Outline, after: float | None) -> None:
 
 
 ANALYSES.add(
-    Analysis(
-        "forgetting",
+    analysis_of(
         forgetting,
         "What is forgotten of the first of two tasks, and what it teaches of the second",
         overlaps=True,
         outline=_outline,
         ends={"exit": Treated.refused},
         headline="forgetting",
-        quantities={"forgetting": "forgetting", "transfer": "transfer"},
-    ),
+        quantities=["forgetting", "transfer"],
+    )
 )

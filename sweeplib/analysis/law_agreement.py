@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis, Treated
+from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Treated, analysis_of
 from sweeplib.analysis.kit.differences import check_reference
 from sweeplib.analysis.kit.options import LostPart
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.variables import is_stochastic, over_time
 from sweeplib.engine.base.arrays import Array
-from sweeplib.engine.base.late_modules import scipy
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
+from sweeplib.statistics.agreement import DIGITS, kolmogorov_smirnov, spread_ratio
 from sweeplib.statistics.labelled import labelled
 from sweeplib.statistics.lost_runs import MOST_LOST, has_run, too_many, values_of, with_status, without_value
 
 if TYPE_CHECKING:
     Samples = tuple[xr.DataArray, xr.DataArray]
 
-DIGITS = 9
-"""Values that agree to this number of digits of the largest value count as equal: dynamics round differently."""
 HALVES = ("disjoint", "shared")
 
 Compared = Annotated[
@@ -74,65 +70,6 @@ def law_agreement(
     if "exit_steps" in ds:
         result |= _exits(ds, reference, seeds, max_lost)
     return xr.Dataset(result).assign_attrs(reference=reference, seeds=seeds, max_lost=max_lost)
-
-
-def kolmogorov_smirnov(first: Array, second: Array) -> tuple[Array, Array]:
-    """Return two-sample statistics and p-values of samples (..., n) and (..., m), ignoring NaN.
-
-    Values of inf count as later than all others.
-    """
-    n, m = (np.sum(~np.isnan(sample), axis=-1, keepdims=True) for sample in (first, second))
-    pooled = np.concatenate([first, second], axis=-1)
-    jumps = np.concatenate([np.where(np.isnan(first), 0, m), np.where(np.isnan(second), 0, -n)], axis=-1)
-    order = np.argsort(pooled, axis=-1)
-    pooled, jumps = (np.take_along_axis(array, order, axis=-1) for array in (pooled, jumps))
-    last_of_ties = np.ones(pooled.shape, dtype=bool)
-    last_of_ties[..., :-1] = pooled[..., :-1] != pooled[..., 1:]
-    largest = np.max(np.where(last_of_ties, np.abs(np.cumsum(jumps, axis=-1)), 0), axis=-1)
-    pairs = (n * m)[..., 0]
-    statistic = np.where(pairs > 0, largest / np.maximum(pairs, 1), np.nan)
-    return statistic, _pvalues(np.stack([n[..., 0], m[..., 0], largest], axis=-1), first, second)
-
-
-def _pvalues(keys: NDArray[np.int64], first: Array, second: Array) -> Array:
-    """Return the p-values (...,), functions of the rows of `keys` (..., 3); each distinct row is computed once."""
-    unique, where, back = np.unique(keys.reshape(-1, 3), axis=0, return_index=True, return_inverse=True)
-    samples = (sample.reshape(keys.size // 3, sample.shape[-1])[where] for sample in (first, second))
-    with warnings.catch_warnings():
-        # scipy then takes the asymptotic law, and says so at each call
-        warnings.filterwarnings("ignore", "ks_2samp: Exact calculation unsuccessful", RuntimeWarning)
-        pvalues = [
-            scipy.stats.ks_2samp(x[~np.isnan(x)], other[~np.isnan(other)]).pvalue if n and m else np.nan
-            for (n, m, _), x, other in zip(unique, *samples, strict=True)
-        ]
-    return np.array(pvalues)[back.ravel()].reshape(keys.shape[:-1])
-
-
-def spread_ratio(first: Array, second: Array) -> tuple[Array, Array]:
-    """Return the ratio of the standard deviations of samples (..., n), ignoring NaN, and its jackknife error.
-
-    The jackknife removes a seed from both samples at once, so the error holds for paired samples too.
-    """
-    in_both = ~np.isnan(first) & ~np.isnan(second)
-    n = in_both.sum(axis=-1, dtype=float)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = [_log_deviations(np.where(in_both, sample, np.nan), n) for sample in (first, second)]
-        ratio = np.exp(logs[0][0] - logs[1][0])
-        leave_one = np.where(in_both, logs[0][1] - logs[1][1], np.nan)
-        centred = leave_one - np.nansum(leave_one, axis=-1, keepdims=True) / n[..., None]
-        error = ratio * np.sqrt((n - 1) / n * np.nansum(centred**2, axis=-1))
-    valid = (n > 2) & np.isfinite(ratio) & (ratio > 0.0)
-    return np.where(valid, ratio, np.nan), np.where(valid & np.isfinite(error), error, np.nan)
-
-
-def _log_deviations(sample: Array, n: Array) -> tuple[Array, Array]:
-    """Return the logarithm of the standard deviation (...,), and its values without one sample value (..., n)."""
-    centred = sample - (np.nansum(sample, axis=-1) / n)[..., None]
-    total = np.nansum(centred**2, axis=-1)
-    # values that differ by less than the DIGITS to which they were rounded are equal
-    total = np.where(total > 10.0 ** (-2 * DIGITS) * np.nansum(sample**2, axis=-1), total, 0.0)
-    without = total[..., None] - centred**2 * (n / (n - 1.0))[..., None]
-    return 0.5 * np.log(total / (n - 1.0)), 0.5 * np.log(without / (n - 2.0)[..., None])
 
 
 def _reference(ds: Outline) -> str:
@@ -217,12 +154,11 @@ def _outline(ds: Outline, *, reference: str | None, seeds: str, **_: Any) -> Out
 
 
 ANALYSES.add(
-    Analysis(
-        "law_agreement",
+    analysis_of(
         law_agreement,
         "Whether each dynamics has the law of SGD over the seeds",
         overlaps=True,
         outline=_outline,
         ends=EXITS_ONLY | {"exit": Treated.compared},
-    ),
+    )
 )

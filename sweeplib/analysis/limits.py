@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
+from sweeplib.analysis.analysis import ANALYSES, Treated, analysis_of
 from sweeplib.analysis.kit.limit_theory import limits_expected
 from sweeplib.analysis.kit.needs import need_start, need_stochastic
 from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
@@ -20,7 +20,7 @@ from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
 from sweeplib.statistics.labelled import labelled, with_bounds
 from sweeplib.statistics.lost_runs import MOST_LOST, has_run, too_many, values_of, without_value
-from sweeplib.statistics.seed_means import student_interval
+from sweeplib.statistics.seed_means import interval_by_error
 
 Candidates = Annotated[
     Sequence[str], Field(min_length=1, description="the dynamics that may describe SGD, from the simplest.")
@@ -86,7 +86,8 @@ def limits(
     measures["decidable"] = labelled(_decidable(beyond, ran), "whether more seeds may decide the limit")
     limit = measures["limit"]
     expected = limits_expected(ds, candidates, most_spread, margin).broadcast_like(limit).transpose(*limit.dims)
-    measures["limit_theory"] = expected.assign_attrs(limit.attrs | {"long_name": f"{limit.attrs['long_name']}, theory"})
+    flags = {name: limit.attrs[name] for name in ("flag_values", "flag_meanings")}
+    measures["limit_theory"] = labelled(expected, f"{limit.attrs['long_name']}, theory", **flags)
     return measures.assign(_agreement(limit, expected, confidence)).assign_attrs(
         confidence=confidence, most_spread=most_spread, max_lost=max_lost, margin=margin
     )
@@ -146,9 +147,9 @@ def _relative_deviation(mean: xr.DataArray, variance: xr.DataArray, scatter: xr.
 def _with_interval(measures: xr.Dataset, confidence: float) -> xr.Dataset:
     """Return the discrepancies at the time of the largest bias, with its interval by Student's t."""
     values = measures["bias"], measures["bias_error"], measures["pairs"]
-    bias, low, high = student_interval(*values, confidence)
+    bias, low, high = interval_by_error(*values, confidence)
     rivals = (high >= low.max("time")).sum("time").clip(1)
-    _, low, _ = student_interval(*values, 1.0 - (1.0 - confidence) / rivals)
+    _, low, _ = interval_by_error(*values, 1.0 - (1.0 - confidence) / rivals)
     measures = measures.drop_vars("pairs").assign(bias_high=high).isel(time=bias.fillna(-1.0).argmax("time"))
     bounds = measures["bias"], low.max("time").clip(0.0), measures["bias_high"]
     return measures.assign(with_bounds("bias", bounds, bias.attrs["long_name"], "b")).drop_vars("time")
@@ -176,8 +177,9 @@ def _simplest_limit(within: xr.DataArray, beyond: xr.DataArray) -> xr.DataArray:
         limit = limit.where(~(undescribed & within.sel(candidate=name, drop=True)), np.uint8(position))
         undescribed = undescribed & beyond.sel(candidate=name, drop=True)
     limit = limit.where(~undescribed, np.uint8(len(names) + 1))
-    flags = {"flag_values": list(range(len(names) + 2)), "flag_meanings": " ".join(("undecided", *names, "none"))}
-    return limit.assign_attrs({"long_name": "simplest limit that describes SGD", "units": "1"} | flags)
+    flags: dict[str, Any] = {"flag_values": list(range(len(names) + 2))}
+    flags["flag_meanings"] = " ".join(("undecided", *names, "none"))
+    return labelled(limit, "simplest limit that describes SGD", **flags)
 
 
 def _agreement(limit: xr.DataArray, expected: xr.DataArray, confidence: float) -> dict[str, xr.DataArray]:
@@ -205,8 +207,7 @@ def _outline(ds: Outline, *, candidates: Sequence[str], **_: Any) -> Outline:
 
 
 ANALYSES.add(
-    Analysis(
-        "limits",
+    analysis_of(
         limits,
         "The simplest limit that describes SGD within its seed error",
         outline=_outline,
@@ -214,5 +215,5 @@ ANALYSES.add(
         headline="agreement",
         label="limit",
         decidable="decidable",
-    ),
+    )
 )

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.kit.differences import check_reference
+from sweeplib.analysis.analysis import ANALYSES, analysis_of
+from sweeplib.analysis.kit.differences import check_reference, from_reference, from_start
 from sweeplib.analysis.kit.labels import with_article
+from sweeplib.analysis.kit.needs import statistics_outline
 from sweeplib.analysis.kit.options import LostPart, Reference
-from sweeplib.analysis.kit.paired_distances import from_reference, from_start
 from sweeplib.analysis.kit.variables import require
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.statistics.lost_runs import MOST_LOST, values_of
 from sweeplib.statistics.seed_means import with_error
 
-QUANTITY = "norm_quantiles"
+QUANTITY, NAMES = "norm_quantiles", ("norm_distance", "norm_moved")
 
 
 def norm_distance(ds: xr.Dataset, *, reference: Reference = "mean_field", max_lost: LostPart = MOST_LOST) -> xr.Dataset:
@@ -26,8 +26,6 @@ def norm_distance(ds: xr.Dataset, *, reference: Reference = "mean_field", max_lo
     pairs has no value.
     norm_moved, norm_moved_error: the distance of each dynamics from its own start; NaN if that is not recorded.
     """
-    require(ds, QUANTITY)
-    check_reference(ds, reference)
     norms = values_of(ds, QUANTITY)
     distance = from_reference(ds, norms, _root_mean_square, reference, max_lost)
     moved = from_start(ds, norms, _root_mean_square, max_lost)
@@ -45,17 +43,8 @@ def _root_mean_square(first: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
 def _outline(ds: Outline, *, reference: str, **_: Any) -> Outline:
     require(ds, QUANTITY)
     check_reference(ds, reference)
-    outline = ds.only(QUANTITY).without("seed", "quantile")
-    dims = outline.dims_of(QUANTITY)
-    return outline.with_variables({"norm_distance": dims, "norm_moved": dims})
+    return statistics_outline(ds, QUANTITY, *NAMES, over=["quantile"])
 
 
-ANALYSES.add(
-    Analysis(
-        "norm_distance",
-        norm_distance,
-        "Distances between the laws of the norms",
-        outline=_outline,
-        quantities={"norm_distance": "norm_distance", "norm_moved": "norm_moved"},
-    ),
-)
+DOC = "Distances between the laws of the norms"
+ANALYSES.add(analysis_of(norm_distance, DOC, outline=_outline, quantities=NAMES))

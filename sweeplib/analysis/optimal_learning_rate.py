@@ -2,67 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
-from sweeplib.analysis.kit.expected import by_dynamics
+from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, analysis_of
 from sweeplib.analysis.kit.needs import passages_outline
 from sweeplib.analysis.kit.options import Along, CensoredPart, Confidence, LostPart
-from sweeplib.analysis.kit.passages import passages
-from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds
-from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.analysis.kit.scan import scan_dim
+from sweeplib.analysis.kit.phase_retrieval import by_dynamics, escape_of
+from sweeplib.analysis.kit.seed_values import Curves, rate_scan, scan_dim
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.networks.theory import exact_optimal_learning_rate, noise_corrected_optimal_learning_rate
 from sweeplib.networks.theory import optimal_learning_rate as theory_optimum
 from sweeplib.statistics.labelled import labelled, with_bounds
 from sweeplib.statistics.lost_runs import MOST_LOST
-from sweeplib.statistics.optima import FEWEST, MeanCurve, Optimum
+from sweeplib.statistics.optima import FEWEST, minimum
 from sweeplib.statistics.seed_means import FEWEST_SEEDS
 
 NEEDED = f"{FEWEST} learning rates at which three runs or more exited"
 
 
-class RateScan(NamedTuple):
-    """The steps to the exit of each run of a scan, and the learning rates; steps are NaN where a γ is left out.
-
-    `censored` is true where too many runs did not exit (their mean is unknown), `lost` where too many runs were lost.
-    `restricted` are the steps to the exit or the horizon, whose mean is less than that of the exits.
-    """
-
-    steps: xr.DataArray
-    gamma: xr.DataArray
-    censored: xr.DataArray
-    lost: xr.DataArray
-    restricted: xr.DataArray
-
-    def left_out(self, dim: str) -> dict[str, xr.DataArray]:
-        """Return the numbers of learning rates along `dim` that are left out, by reason."""
-        left_out_because = "learning rates left out, as too many runs"
-        return {
-            "gammas_censored": labelled(self.censored.sum(dim), f"{left_out_because} did not exit"),
-            "gammas_lost": labelled(self.lost.sum(dim), f"{left_out_because} failed or were killed"),
-            "gammas_few": labelled(
-                _too_few(self.steps).sum(dim), "learning rates left out, as they have one or two runs"
-            ),
-        }
-
-
-def rate_scan(ds: xr.Dataset, max_censored: float, max_lost: float) -> RateScan:
-    """Return the scan of a dataset, without cells in which more than these fractions of runs are censored or lost."""
-    sample = passages(ds, "steps", max_lost)
-    censored = sample.too_censored(max_censored)
-    gamma = field(ds, "gamma").astype(float).broadcast_like(ds["status"].isel(seed=0, drop=True))
-    restricted = sample.restricted()
-    return RateScan(restricted.where(~censored), gamma, censored, sample.refused, restricted)
-
-
-def _too_few(steps: xr.DataArray) -> xr.DataArray:
-    count = steps.count("seed")
-    return (count > 0) & (count < FEWEST_SEEDS)
+def left_out(scan: Curves) -> dict[str, xr.DataArray]:
+    """Return the numbers of learning rates of a scan that are left out, by reason."""
+    count, words = scan.values.count("seed"), "learning rates left out, as"
+    reasons = {
+        "gammas_censored": (scan.censored, "too many runs did not exit"),
+        "gammas_lost": (scan.lost, "too many runs failed or were killed"),
+        "gammas_few": ((count > 0) & (count < FEWEST_SEEDS), "they have one or two runs"),
+    }
+    return {name: labelled(where.sum(scan.along), f"{words} {why}") for name, (where, why) in reasons.items()}
 
 
 def optimal_learning_rate(
@@ -92,33 +61,24 @@ def optimal_learning_rate(
     from all starts on the sphere, and the former, which is linearised at the origin, for wider students.
     """
     dim = scan_dim(ds, along)
-    scan = rate_scan(ds, max_censored, max_lost)
-    parts = xr.apply_ufunc(
-        lambda steps, gamma: MeanCurve(steps, gamma).optimum(confidence), scan.steps, scan.gamma,
-        input_core_dims=[["seed", dim], [dim]], output_core_dims=[()] * len(Optimum._fields),
-        vectorize=True, output_dtypes=[float] * 6 + [bool, bool, int],
-    )  # fmt: skip
-    variables = _labelled_optima(*parts) | scan.left_out(dim) | _theory(ds, dim)
+    scan = rate_scan(ds, dim, max_censored, max_lost)
+    parts = scan.law(minimum, confidence=confidence)
+    needs = {"bound": "at_edge", "theory": "gamma_opt_theory", "needs": NEEDED}
+    variables = with_bounds("gamma_opt", parts[:3], "optimal learning rate", r"\hat\gamma_{\mathrm{opt}}", **needs)
+    title, symbol = "mean exit steps at the optimal learning rate", r"\min_\gamma\langle\nu_{\mathrm{ext}}\rangle"
+    bound = {"bound": "at_edge", "bound_side": "below"}
+    variables |= with_bounds("exit_steps_min", parts[3:6], title, symbol, **bound)
+    title = "the optimum or its interval ends at the edge of the learning rates used"
+    reason = "the optimum may lie beyond the scan"
+    variables["at_edge"] = labelled(parts[6], title, reason=reason, lasting="at_end")
+    variables["at_end"] = labelled(parts[7], "the optimum is the first or the last of the learning rates used")
+    variables["gammas_used"] = labelled(parts[8], "learning rates used")
+    variables |= left_out(scan) | _theory(ds, dim)
     return xr.Dataset(variables).assign_attrs(confidence=confidence, max_lost=max_lost, along=dim)
 
 
-def _labelled_optima(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
-    (at_edge, at_end, gammas_used), steps = parts[6:], r"\min_\gamma\langle\nu_{\mathrm{ext}}\rangle"
-    variables = with_bounds("gamma_opt", parts[:3], "optimal learning rate", r"\hat\gamma_{\mathrm{opt}}")
-    variables |= with_bounds("exit_steps_min", parts[3:6], "mean exit steps at the optimal learning rate", steps)
-    variables["at_edge"] = labelled(at_edge, "the optimum or its interval ends at the edge of the learning rates used")
-    variables["at_end"] = labelled(at_end, "the optimum is the first or the last of the learning rates used")
-    variables["gammas_used"] = labelled(gammas_used, "learning rates used")
-    variables["gamma_opt"].attrs |= {"bound": "at_edge", "theory": "gamma_opt_theory", "needs": NEEDED}
-    variables["exit_steps_min"].attrs |= {"bound": "at_edge", "bound_side": "below"}
-    variables["at_edge"].attrs |= {"reason": "the optimum may lie beyond the scan", "lasting": "at_end"}
-    return variables
-
-
 def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
-    constants = ds.drop_vars("gamma").isel({dim: 0}, drop=True)
-    applies = escape_theory_holds(constants)
-    p, d, Delta, T = (field(constants, name) for name in ("p", "d", "Delta", "threshold"))
+    applies, p, d, Delta, T = escape_of(ds, dim)
     results = {
         "gamma_opt_theory": theory_optimum(p, Delta),
         "gamma_opt_noise_corrected": noise_corrected_optimal_learning_rate(p, d, Delta, T),
@@ -133,19 +93,16 @@ def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
 
 def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:
     dim = scan_dim(ds, along)
-    outline = passages_outline(ds).without(dim)
-    along_axes = outline.dims_of("exit_steps")
-    return outline.with_variables(dict.fromkeys(("gamma_opt", "exit_steps_min"), along_axes), along=dim)
+    return passages_outline(ds, "gamma_opt", "exit_steps_min", over=dim).with_variables({}, along=dim)
 
 
 ANALYSES.add(
-    Analysis(
-        "optimal_learning_rate",
+    analysis_of(
         optimal_learning_rate,
         "Learning rate of least mean exit steps, beside theory",
         outline=_outline,
         ends=EXITS_ONLY,
         headline="gamma_opt",
-        quantities={"gamma_opt": "gamma_opt", "exit_steps_min": "exit_steps_min"},
-    ),
+        quantities=["gamma_opt", "exit_steps_min"],
+    )
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.analysis import ANALYSES, analysis_of
 from sweeplib.analysis.kit.variables import require
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
@@ -35,12 +35,5 @@ def _outline(ds: Outline) -> Outline:
     return outline.with_variables({"rate_at_knot": dims, "optimal_risk": dims[:-1]})
 
 
-ANALYSES.add(
-    Analysis(
-        "optimal_schedules",
-        optimal_schedules,
-        "The schedules that minimise the risk at the end",
-        outline=_outline,
-        quantities={"rate_at_knot": "rate_at_knot"},
-    ),
-)
+DOC = "The schedules that minimise the risk at the end"
+ANALYSES.add(analysis_of(optimal_schedules, DOC, outline=_outline, quantities=["rate_at_knot"]))

@@ -6,15 +6,15 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.analysis import ANALYSES, analysis_of
 from sweeplib.analysis.kit.options import Confidence, LostPart
-from sweeplib.analysis.kit.seed_values import AlongAxis, AtTime, Of, curves_along, outline_along, quantity_of, source_of
+from sweeplib.analysis.kit.seed_values import AlongAxis, AtTime, Of, curves_along, outline_along, quantity_of
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.networks.simulation.labels import label
 from sweeplib.statistics.labelled import labelled, with_bounds
 from sweeplib.statistics.lost_runs import MOST_LOST
-from sweeplib.statistics.optima import FEWEST, MeanCurve, Optimum
+from sweeplib.statistics.optima import FEWEST, minimum
 
 Greatest = Annotated[bool, Field(description="look for the greatest value, not for the least.")]
 
@@ -40,38 +40,25 @@ def optimum(
     `max_lost` are lost, none diverged and, for exits, .2 % at most did not exit. NaN with fewer than 5.
     """
     curves = curves_along(ds, of, along, time, max_lost)
-    parts = xr.apply_ufunc(
-        lambda values, x: MeanCurve(values, x, greatest=greatest).optimum(confidence), curves.values, curves.x,
-        input_core_dims=[["seed", curves.along], [curves.along]], output_core_dims=[()] * len(Optimum._fields),
-        vectorize=True, output_dtypes=[float] * 6 + [bool, bool, int],
-    )  # fmt: skip
+    parts = curves.law(minimum, confidence=confidence, greatest=greatest)
     axis, extreme, (quantity, units) = label(curves.along), "greatest" if greatest else "least", quantity_of(ds, of)
-    variables = with_bounds("optimum", parts[:3], f"{axis['long_name']} of the {extreme} {quantity}")
-    variables |= with_bounds("best", parts[3:6], f"{extreme} {quantity}")
-    variables["at_edge"] = labelled(parts[6], "the optimum or its interval ends at the edge of the values used")
+    title, needs = f"{axis['long_name']} of the {extreme} {quantity}", "with means of three runs or more"
+    needed = {"bound": "at_edge", "needs": f"{FEWEST} values of {curves.along} {needs}"}
+    side = {"bound": "at_edge", "bound_side": "above" if greatest else "below"}
+    variables = with_bounds("optimum", parts[:3], title, units=axis.get("units", "1"), **needed)
+    variables |= with_bounds("best", parts[3:6], f"{extreme} {quantity}", units=units, **side)
+    title = "the optimum or its interval ends at the edge of the values used"
+    reason = "the optimum may lie beyond the values of the axis"
+    variables["at_edge"] = labelled(parts[6], title, reason=reason, lasting="at_end")
     variables["at_end"] = labelled(parts[7], "the optimum is the first or the last of the values used")
     variables["values_used"] = labelled(parts[8], f"values of {curves.along} used")
-    needed = f"{FEWEST} values of {curves.along} with means of three runs or more"
-    variables["optimum"].attrs |= {"bound": "at_edge", "needs": needed, "units": axis.get("units", "1")}
-    variables["best"].attrs |= {"bound": "at_edge", "bound_side": "above" if greatest else "below", "units": units}
-    variables["at_edge"].attrs |= {"reason": "the optimum may lie beyond the values of the axis", "lasting": "at_end"}
     options = {"of": of, "along": curves.along, "greatest": int(greatest), "confidence": confidence}
     return xr.Dataset(variables).assign_attrs(options | {"max_lost": max_lost})
 
 
 def _outline(ds: Outline, *, of: str, along: str | None, time: float | None, **_: Any) -> Outline:
-    axis, dims = outline_along(ds, of, along, time)
-    outline = ds.only(source_of(of)).without("seed", "time", axis)
-    return outline.with_variables(dict.fromkeys(("optimum", "best"), dims), along=axis)
+    return outline_along(ds, of, along, time, "optimum", "best")
 
 
-ANALYSES.add(
-    Analysis(
-        "optimum",
-        optimum,
-        "Where along an axis the mean of a quantity is least or greatest",
-        outline=_outline,
-        headline="optimum",
-        quantities={"optimum": "optimum", "best": "best"},
-    ),
-)
+DOC = "Where along an axis the mean of a quantity is least or greatest"
+ANALYSES.add(analysis_of(optimum, DOC, outline=_outline, headline="optimum", quantities=["optimum", "best"]))

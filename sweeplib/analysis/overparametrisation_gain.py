@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
+from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, analysis_of
 from sweeplib.analysis.kit.needs import passages_outline
 from sweeplib.analysis.kit.options import Along, CensoredPart, Confidence, LostPart
-from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds
-from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.analysis.kit.scan import scan_dim
-from sweeplib.analysis.optimal_learning_rate import NEEDED, rate_scan
-from sweeplib.engine.base.arrays import Array
+from sweeplib.analysis.kit.phase_retrieval import escape_of
+from sweeplib.analysis.kit.seed_values import rate_scan, scan_dim
+from sweeplib.analysis.optimal_learning_rate import NEEDED, left_out
 from sweeplib.engine.base.late_modules import scipy
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
@@ -21,7 +19,9 @@ from sweeplib.errors import InputError
 from sweeplib.networks import theory
 from sweeplib.statistics.labelled import labelled, with_bounds
 from sweeplib.statistics.lost_runs import MOST_LOST
-from sweeplib.statistics.optima import MeanCurve
+from sweeplib.statistics.optima import least_mean
+
+GAIN = "gain of overparametrisation"
 
 
 def overparametrisation_gain(
@@ -42,54 +42,33 @@ def overparametrisation_gain(
     gain_limit: (12 + Δ) p²/(8 + 2p + (2 + Δ) p²), the theory for d → ∞; gain_quenched: from the quenched exit times at
     d; gain_noise_corrected: from the noise-corrected exit times at their optima. NaN where the theory does not hold.
     """
-    if "p" not in ds.dims:
-        ds = ds.expand_dims("p")
+    ds = ds if "p" in ds.dims else ds.expand_dims("p")
     dim = scan_dim(ds, along)
-    scan = rate_scan(ds, max_censored, max_lost)
-
-    def least(steps: Array, gammas: Array) -> tuple[float, Array, float, float, bool]:
-        curve = MeanCurve(steps, gammas)
-        if not curve.is_enough:
-            return np.nan, np.full(len(steps), np.nan), np.nan, np.nan, False
-        at = curve.smooth.minimum(confidence).at
-        return *curve.least(at), bool(np.isclose(curve.x[[0, -1]], at, rtol=1e-9).any())
-
-    value, parts, form, freedom, at_edge = xr.apply_ufunc(
-        least, scan.steps, scan.gamma, input_core_dims=[["seed", dim], [dim]],
-        output_core_dims=[[], ["seed"], [], [], []], vectorize=True, output_dtypes=[float] * 4 + [bool],
-    )  # fmt: skip
-    narrow = {"p": 1, "drop": True}
+    scan = rate_scan(ds, dim, max_censored, max_lost)
+    value, parts, form, freedom, at_edge = scan.law(least_mean, "seed", confidence=confidence)
+    narrow: dict[str, Any] = {"p": 1, "drop": True}
     log_gain, widths_differ = value.sel(**narrow) - value, parts["p"] != 1
     of_seeds = ((parts.sel(**narrow) - parts) ** 2).sum("seed", skipna=False)
     error = np.sqrt(of_seeds + (form**2 + form.sel(**narrow) ** 2).where(widths_differ, 0.0))
     fewest = np.minimum(freedom, freedom.sel(**narrow))
     half = error * xr.apply_ufunc(scipy.special.stdtrit, fewest, 0.5 + 0.5 * confidence)
     bounds = (np.exp(log_gain + step * half) for step in (0.0, -1.0, 1.0))
-    variables = with_bounds("gain", bounds, "gain of overparametrisation", r"\nu_1/\nu_p")
-    variables["gain"].attrs |= {"bound": "at_edge", "theory": "gain_limit", "needs": NEEDED}
-    either_at_edge = at_edge | at_edge.sel(**narrow)
-    variables["at_edge"] = labelled(either_at_edge, "an optimum is at the edge of the learning rates used")
-    variables["at_edge"].attrs["reason"] = "an optimum may lie beyond the scan"
-    variables |= scan.left_out(dim) | _theory(ds, dim)
+    needs = {"bound": "at_edge", "theory": "gain_limit", "needs": NEEDED}
+    variables = with_bounds("gain", bounds, GAIN, r"\nu_1/\nu_p", **needs)
+    title, reason = "an optimum is at the edge of the learning rates used", "an optimum may lie beyond the scan"
+    variables["at_edge"] = labelled(at_edge | at_edge.sel(**narrow), title, reason=reason)
+    variables |= left_out(scan) | _theory(ds, dim)
     return xr.Dataset(variables).assign_attrs(confidence=confidence, max_lost=max_lost, along=dim)
 
 
 def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
-    constants = ds.drop_vars("gamma").isel({dim: 0}, drop=True)
-    applies = escape_theory_holds(constants)
-    p, d, Delta, T = (field(constants, name) for name in ("p", "d", "Delta", "threshold"))
-    limit = theory.overparametrisation_gain(p, Delta)
-    results = {
-        "gain_limit": (limit, "gain of overparametrisation for d → ∞"),
-        "gain_quenched": (gain_of("quenched", p, d, Delta, T), "gain of overparametrisation, quenched theory"),
-        "gain_noise_corrected": (
-            gain_of("noise_corrected", p, d, Delta, T),
-            "gain of overparametrisation, noise-corrected theory",
-        ),
+    applies, p, d, Delta, T = escape_of(ds, dim)
+    gains = {
+        "gain_limit": (theory.overparametrisation_gain(p, Delta), f"{GAIN} for d → ∞"),
+        "gain_quenched": (gain_of("quenched", p, d, Delta, T), f"{GAIN}, quenched theory"),
+        "gain_noise_corrected": (gain_of("noise_corrected", p, d, Delta, T), f"{GAIN}, noise-corrected theory"),
     }
-    return {
-        name: labelled(gain.where(applies), long_name, r"\nu_1/\nu_p") for name, (gain, long_name) in results.items()
-    }
+    return {name: labelled(gain.where(applies), title, r"\nu_1/\nu_p") for name, (gain, title) in gains.items()}
 
 
 def gain_of(kind: str, p: xr.DataArray, d: xr.DataArray, Delta: xr.DataArray, T: xr.DataArray) -> xr.DataArray:
@@ -116,19 +95,18 @@ def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:
     widths = list(ds.axes.get("p", [ds.attrs.get("p")]))
     if 1 not in widths:
         raise InputError("no width to compare with", key="p", value=widths, expected="1 among them")
-    outline = passages_outline(ds).without(dim).along("p", widths)
+    outline = passages_outline(ds, over=dim).along("p", widths)
     along_axes = tuple(dict.fromkeys((*outline.dims_of("exit_steps"), "p")))
     return outline.with_variables({"p": ("p",), "gain": along_axes}, along=dim)
 
 
 ANALYSES.add(
-    Analysis(
-        "overparametrisation_gain",
+    analysis_of(
         overparametrisation_gain,
         "Steps that wider students save, beside theory",
         outline=_outline,
         ends=EXITS_ONLY,
         headline="gain",
-        quantities={"gain": "gain"},
-    ),
+        quantities=["gain"],
+    )
 )

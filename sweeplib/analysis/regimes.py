@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
+from sweeplib.analysis.analysis import ANALYSES, Treated, analysis_of
 from sweeplib.analysis.kit.needs import need_axis
 from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Resamples, Tolerance
 from sweeplib.analysis.kit.regime_samples import need_samples, regime_samples
@@ -172,8 +172,8 @@ def _decisions(probability: xr.DataArray, confidence: float) -> dict[str, xr.Dat
 
 def regime_codes(codes: xr.DataArray, long_name: str) -> xr.DataArray:
     """Return codes of regimes with flags that name them (CF conventions)."""
-    attrs = {"long_name": long_name, "units": "1", "flag_values": list(range(len(REGIMES)))}
-    return codes.astype(np.uint8).assign_attrs(attrs | {"flag_meanings": " ".join(REGIMES)})
+    flags: dict[str, Any] = {"flag_values": list(range(len(REGIMES))), "flag_meanings": " ".join(REGIMES)}
+    return labelled(codes.astype(np.uint8), long_name, **flags)
 
 
 def _exponents(exponents: xr.DataArray) -> dict[str, xr.DataArray]:
@@ -214,13 +214,12 @@ def _outline(ds: Outline, **_: Any) -> Outline:
 
 
 ANALYSES.add(
-    Analysis(
-        "regimes",
+    analysis_of(
         regimes,
         "Regime of SGD from the scaling of risk, noise and spread with d",
         outline=_outline,
         ends={"exit": Treated.refused},
         label="regime",
         decidable="decidable",
-    ),
+    )
 )

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
+from sweeplib.analysis.analysis import ANALYSES, Treated, analysis_of
+from sweeplib.analysis.kit.needs import statistics_outline
 from sweeplib.analysis.kit.options import LostPart, Part
 from sweeplib.analysis.kit.phase_retrieval import floor_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
@@ -44,37 +45,31 @@ def risk_floor(ds: xr.Dataset, *, last: LastPart = 0.5, max_lost: LostPart = MOS
     level = sample.mean("time")
     drift = sample.isel(time=slice(middle, None)).mean("time") - sample.isel(time=slice(0, middle)).mean("time")
     symbol = r"\mathcal{R}_\infty"
-    result = with_error("risk_floor", level, "risk at the end", symbol, error_symbol=rf"\mathrm{{se}}\,{symbol}")
-    result["risk_floor"].attrs["theory"] = "risk_floor_theory"
+    named = {"error_symbol": rf"\mathrm{{se}}\,{symbol}", "theory": "risk_floor_theory"}
+    result = with_error("risk_floor", level, "risk at the end", symbol, **named)
     result |= with_error("risk_drift", drift, "drift of the risk at the end")
+    floor = asymptotic_risk(field(ds, "gamma"), field(ds, "Delta")).where(floor_theory_holds(ds))
     result |= {
         "seeds_used": labelled(level.count("seed"), "runs used"),
         "seeds_lost": labelled(lost.sum("seed"), "runs without a value at the end"),
-        "risk_floor_theory": labelled(_theory(ds), "floor of the risk, theory", symbol),
+        "risk_floor_theory": labelled(floor, "floor of the risk, theory", symbol),
     }
     return xr.Dataset(result).assign_attrs(last=last, max_lost=max_lost)
-
-
-def _theory(ds: xr.Dataset) -> xr.DataArray:
-    floor: xr.DataArray = asymptotic_risk(field(ds, "gamma"), field(ds, "Delta"))
-    return floor.where(floor_theory_holds(ds))
 
 
 def _outline(ds: Outline, *, last: float, **_: Any) -> Outline:
     if not 0.0 < last <= 1.0:
         raise InputError("not a part of the times", key="last", value=last, expected="a number in (0, 1]")
     require(ds, "risk")
-    outline = ds.only("risk").without("seed", "time")
-    return outline.with_variables({"risk_floor": outline.dims_of("risk")})
+    return statistics_outline(ds, "risk", "risk_floor")
 
 
 ANALYSES.add(
-    Analysis(
-        "risk_floor",
+    analysis_of(
         risk_floor,
         "The risk at which runs end up, beside theory",
         outline=_outline,
         ends={"exit": Treated.refused},
-        quantities={"risk_floor": "risk_floor"},
-    ),
+        quantities=["risk_floor"],
+    )
 )

@@ -2,46 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
-import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
+from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, analysis_of
 from sweeplib.analysis.kit.information import expected_laws, information_exponents, largest_exponent
 from sweeplib.analysis.kit.needs import need_axis, passages_outline
 from sweeplib.analysis.kit.options import CensoredPart, Confidence, LostPart, Part, RandomSeed, Resamples
 from sweeplib.analysis.kit.passages import passages
-from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
-from sweeplib.statistics.bootstrap import Resampling, log_means, resampling_of
-from sweeplib.statistics.fits import FEWEST_POINTS, power_of
-from sweeplib.statistics.growth_laws import best_law, law_fit, laws
+from sweeplib.statistics.bootstrap import resampling_of
+from sweeplib.statistics.fits import FEWEST_POINTS, MISFIT
+from sweeplib.statistics.growth_laws import growth_of, laws
 from sweeplib.statistics.labelled import labelled, with_bounds
+from sweeplib.statistics.laws import law_along
 from sweeplib.statistics.lost_runs import MOST_LOST
 from sweeplib.statistics.seed_means import with_error
-
-
-class Growth(NamedTuple):
-    """The growth n(d) in one cell; arrays over the laws."""
-
-    exponent: float
-    low: float
-    high: float
-    reduced_chi2: float
-    law: float
-    offset: Array
-    amplitude: Array
-    chi2: Array
-
 
 Deviating = Annotated[
     Part,
     Field(description="relative deviation of each point from the fitted law that is allowed in addition to its error."),
 ]
+SYMBOL = r"\langle\nu_{\mathrm{ext}}\rangle/d"
+FITTED = {
+    "reduced_chi2": MISFIT,
+    "best_law": ("information exponent whose law fits best",),
+    "law_offset": ("offset of the law",),
+    "law_amplitude": ("amplitude of the law",),
+    "law_chi2": ("chi-squared of the law", r"\chi^2"),
+}
+"""Names and labels of the numbers of a `Growth` that follow its exponent."""
 
 
 def sample_complexity(
@@ -69,73 +61,35 @@ def sample_complexity(
     The coordinate information_exponent is that of student and teacher together; expected_law is the same, where theory
     predicts its law for these starts, widths and learning rates (arXiv 2003.10409; `information`).
     """
-    sample = passages(ds, "steps", max_lost)
-    ratio = sample.of_most(max_censored) / ds["d"]
-    resampling = resampling_of(ds.sizes["seed"], resamples, random_seed, confidence)
-    exponent = information_exponents(ds)
-    tried = laws(float(exponent.max()))
-
-    growth_at = partial(growth_of, resampling=resampling, tolerance=tolerance, tried=tried)
-    parts = xr.apply_ufunc(
-        growth_at, ratio, ds["d"].astype(float), input_core_dims=[["seed", "d"], ["d"]],
-        output_core_dims=[[]] * 5 + [["law"]] * 3, vectorize=True, output_dtypes=[float] * 8,
-    )  # fmt: skip
-    symbol = r"\langle\nu_{\mathrm{ext}}\rangle/d"
-    error_symbol = rf"\mathrm{{se}}\,{symbol}"
-    variables = with_error("steps_over_d", ratio, "mean exit steps per dimension", symbol, error_symbol=error_symbol)
-    variables |= sample.counts(ds) | _fit_variables(*parts) | {"expected_law": expected_laws(ds)}
+    sample, exponents = passages(ds, "steps", max_lost), information_exponents(ds)
+    ratio, tried = sample.of_most(max_censored) / ds["d"], laws(float(exponents.max()))
+    settings = {"resampling": resampling_of(ds.sizes["seed"], resamples, random_seed, confidence), "tried": tried}
+    growth = law_along("d", ratio, ds["d"].astype(float), growth_of, "law", tolerance=tolerance, **settings)
+    title, needs = "mean exit steps per dimension", f"{FEWEST_POINTS} dimensions at which three runs or more exited"
+    variables = with_error("steps_over_d", ratio, title, SYMBOL, error_symbol=rf"\mathrm{{se}}\,{SYMBOL}")
+    variables |= sample.counts(ds)
+    variables |= with_bounds("exponent", growth[:3], "exponent of the mean exit steps", "x", needs=needs)
+    variables |= {name: labelled(array, *FITTED[name]) for name, array in zip(FITTED, growth[3:], strict=True)}
+    variables["expected_law"] = expected_laws(ds)
     law = labelled(xr.DataArray(list(tried), dims="law"), "law of an information exponent")
-    coords = {"law": law, "information_exponent": exponent}
-    return xr.Dataset(variables).assign_coords(coords).assign_attrs(confidence=confidence, max_lost=max_lost)
-
-
-def growth_of(ratio: Array, d: Array, resampling: Resampling, tolerance: float, tried: Sequence[int]) -> Growth:
-    """Return the growth of n/d, `ratio` (seed, d) with NaN for runs left out, for the laws `tried`."""
-    points = log_means(ratio)
-    finite = np.isfinite(points.logs)
-    if finite.sum() < 2:
-        unknown = np.full(len(tried), np.nan)
-        return Growth(np.nan, np.nan, np.nan, np.nan, np.nan, unknown, unknown, unknown)
-    power = power_of(ratio, d, resampling)
-    points, d = points.at(finite), d[finite]
-    mean = np.exp(points.logs)
-    error = mean * np.sqrt(np.diag(points.covariance) + tolerance**2)
-    fits = {law: law_fit(law, d, mean, error) for law in tried}
-    best = best_law(fits, len(d))
-    low, high, chi2 = 1.0 + power.low, 1.0 + power.high, power.reduced_chi2
-    return Growth(1.0 + power.exponent, low, high, chi2, best, *np.array(list(fits.values())).T)
-
-
-def _fit_variables(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
-    labels = {
-        "reduced_chi2": ("chi-squared over degrees of freedom of the fitted power", r"\chi^2/n"),
-        "best_law": ("information exponent whose law fits best",),
-        "law_offset": ("offset of the law",),
-        "law_amplitude": ("amplitude of the law",),
-        "law_chi2": ("chi-squared of the law", r"\chi^2"),
-    }
-    variables = with_bounds("exponent", parts[:3], "exponent of the mean exit steps", "x")
-    variables |= {name: labelled(array, *label) for (name, label), array in zip(labels.items(), parts[3:], strict=True)}
-    variables["exponent"].attrs["needs"] = f"{FEWEST_POINTS} dimensions at which three runs or more exited"
-    return variables
+    result = xr.Dataset(variables).assign_coords(law=law, information_exponent=exponents)
+    return result.assign_attrs(confidence=confidence, max_lost=max_lost)
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:
     need_axis(ds, "d")
-    outline = passages_outline(ds).along("law", laws(largest_exponent(ds)))
-    along_axes = outline.dims_of("exit_steps")
-    exponent = tuple(dim for dim in along_axes if dim != "d")
-    return outline.with_variables({"steps_over_d": along_axes, "exponent": exponent})
+    outline = passages_outline(ds, "steps_over_d").along("law", laws(largest_exponent(ds)))
+    exponent = tuple(dim for dim in outline.dims_of("exit_steps") if dim != "d")
+    return outline.with_variables({"exponent": exponent})
 
 
 ANALYSES.add(
-    Analysis(
-        "sample_complexity",
+    analysis_of(
         sample_complexity,
         "Growth of the mean exit steps with the input dimension",
         outline=_outline,
         ends=EXITS_ONLY,
         headline="exponent",
         quantities={"exit_steps_exponent": "exponent"},
-    ),
+    )
 )

@@ -7,18 +7,19 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
-from sweeplib.analysis.averages import INNER, averaged_observables, numbered
+from sweeplib.analysis.analysis import ANALYSES, Treated, analysis_of
+from sweeplib.analysis.averages import averaged_observables, numbered, numbered_axes
+from sweeplib.analysis.kit.needs import statistics_outline
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.engine.base.arrays import Array
-from sweeplib.engine.base.late_modules import scipy
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
-from sweeplib.statistics.exponents import means
 from sweeplib.statistics.fits import FEWEST_POINTS
 from sweeplib.statistics.labelled import labelled, with_bounds
+from sweeplib.statistics.laws import law_along
 from sweeplib.statistics.lost_runs import MOST_LOST, sample_of, values_of
+from sweeplib.statistics.slopes import slopes_of_mean
 
 Observable = Annotated[
     str, Field(description="the observable; a number, or one per teacher direction or task, at each time.")
@@ -57,16 +58,12 @@ def time_exponent(
     """
     times = _times(ds["time"].values, first, last)
     selection = sample_of(numbered(values_of(ds, of).sel(time=times)), ds, max_lost)
-    parts = xr.apply_ufunc(
-        lambda sample: _exponents(sample, times, confidence), selection, input_core_dims=[["seed", "time"]],
-        output_core_dims=[["kind", "bound"]], vectorize=True, output_dtypes=[float],
-        dask_gufunc_kwargs={"output_sizes": {"kind": 2, "bound": 3}},
-    )  # fmt: skip
+    exponents = law_along("time", selection, ds["time"].sel(time=times), slopes_of_mean, confidence=confidence)
     result = {"seeds_used": labelled(selection.count("seed").min("time"), "runs used")}
-    for i, (name, (long_name, symbol)) in enumerate(KINDS.items()):
-        bounds = (parts.isel(kind=i, bound=j, drop=True) for j in range(3))
-        result |= with_bounds(name, bounds, f"{long_name} of the {ds[of].attrs['long_name']}", symbol)
-        result[name].attrs["needs"] = "a mean above zero by two standard errors at all times, from three runs or more"
+    needs = "a mean above zero by two standard errors at all times, from three runs or more"
+    for at, (name, (long_name, symbol)) in enumerate(KINDS.items()):
+        title, bounds = f"{long_name} of the {ds[of].attrs['long_name']}", exponents[3 * at : 3 * at + 3]
+        result |= with_bounds(name, bounds, title, symbol, needs=needs)
     return xr.Dataset(result).assign_attrs(
         of=of, first=float(times[0]), last=float(times[-1]), confidence=confidence, max_lost=max_lost
     )
@@ -83,59 +80,22 @@ def _times(recorded: Array, first: float | None, last: float | None) -> Array:
     return times
 
 
-def _exponents(sample: Array, times: Array, confidence: float) -> Array:
-    """Return the slope and its change (2, 3), each with its bounds, of a sample (seed, time), by the jackknife."""
-    sample = sample[np.isfinite(sample).any(axis=1)]
-    present, freedom, directions = np.isfinite(sample), len(sample) - 1.0, _directions(np.log(times))
-    total, counts = np.where(present, sample, 0.0).sum(axis=0), present.sum(axis=0)
-    if not np.isfinite(means(sample).logs).all():
-        return np.full((2, 3), np.nan)
-    without = (total - np.where(present, sample, 0.0)) / (counts - present)
-    if not (without > 0.0).all():
-        return np.full((2, 3), np.nan)
-    slopes = np.log(without) @ directions.T
-    centre = slopes.mean(axis=0)
-    half = np.sqrt(freedom / (freedom + 1.0) * np.sum((slopes - centre) ** 2, axis=0))
-    half *= scipy.special.stdtrit(freedom, (1.0 + confidence) / 2.0)
-    value = (freedom + 1.0) * (directions @ np.log(total / counts)) - freedom * centre
-    return np.stack([value, value - half, value + half], axis=1)
-
-
-def _directions(x: Array) -> Array:
-    """Return the combinations (2, n) of values at x that give their slope, and its later minus its earlier half."""
-    middle = (len(x) + 1) // 2
-    halves = [_slope(x, slice(0, middle)), _slope(x, slice(middle - 1, None))]
-    return np.stack([_slope(x, slice(None)), halves[1] - halves[0]])
-
-
-def _slope(x: Array, window: slice) -> Array:
-    """Return the combination (n,) of values at x that is the slope of a straight line through some of them."""
-    combination = np.zeros_like(x)
-    centred = x[window] - x[window].mean()
-    combination[window] = centred / np.sum(centred**2)
-    return combination
-
-
 def _outline(ds: Outline, *, of: str, first: float | None, last: float | None, **_: Any) -> Outline:
     names = averaged_observables(ds)
     if of not in names:
         raise InputError("not recorded as numbers over time", key="of", value=of, choices=names)
     _times(np.array(ds.axes["time"], float), first, last)
-    outline = ds.only(of).without("seed", "time")
-    for dim in INNER.keys() & outline.axes.keys():
-        outline = outline.along(dim, range(1, len(ds.axes[dim]) + 1))
-    return outline.with_variables(dict.fromkeys(KINDS, outline.dims_of(of)))
+    return statistics_outline(numbered_axes(ds), of, *KINDS)
 
 
 ANALYSES.add(
-    Analysis(
-        "time_exponent",
+    analysis_of(
         time_exponent,
         "The power of time by which the mean of an observable grows or falls",
         overlaps=True,
         outline=_outline,
         ends={"exit": Treated.refused},
         headline="time_exponent",
-        quantities={"time_exponent": "time_exponent"},
-    ),
+        quantities=["time_exponent"],
+    )
 )

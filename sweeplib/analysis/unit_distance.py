@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.kit.differences import check_reference
+from sweeplib.analysis.analysis import ANALYSES, analysis_of
+from sweeplib.analysis.kit.differences import check_reference, from_reference, from_start
 from sweeplib.analysis.kit.labels import with_article
+from sweeplib.analysis.kit.needs import statistics_outline
 from sweeplib.analysis.kit.options import LostPart
-from sweeplib.analysis.kit.paired_distances import from_reference, from_start
-from sweeplib.analysis.kit.units import points, require_units
 from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.analysis.unit_measure import points, require_units
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import scipy
 from sweeplib.engine.base.late_modules import xarray as xr
@@ -34,6 +34,7 @@ Units = Annotated[
 
 MOST_UNITS = 1000
 """The widths of students whose distances are computed without `units`; an assignment then takes up to a second."""
+NAMES = ("unit_distance", "unit_synchronous", "unit_moved")
 PREFERRED = ("mean_field", "nonlinear_dynamics", "mean_field_hd", "ode")
 
 Compared = Annotated[
@@ -60,9 +61,7 @@ def unit_distance(
         300 units, .1 to 1 s at 1000, two for each time, seed and dynamics. Fewer units are further apart: W₂ of two
         samples of n units of one law is about n^(−1/2).
     """
-    require_units(ds)
     reference = _reference(ds) if reference is None else reference
-    check_reference(ds, reference)
     state = points(ds)
     assigned, synchronous = partial(_distance, wasserstein, units), partial(_distance, root_mean_square, units)
     distance = from_reference(ds, state, assigned, reference, max_lost)
@@ -145,18 +144,8 @@ def _outline(ds: Outline, *, reference: str | None, units: int | None, **_: Any)
     if units is None and width > MOST_UNITS:
         expected = f"a number of units to compare, such as {MOST_UNITS}: all take {(width / 1000) ** 3:.2g} s each time"
         raise InputError(f"an exact distance of {width} units takes long", key="units", value=units, expected=expected)
-    outline = ds.only("self_overlap").without("seed", "student")
-    dims = outline.dims_of("self_overlap")
-    return outline.with_variables(dict.fromkeys(("unit_distance", "unit_synchronous", "unit_moved"), dims))
+    return statistics_outline(ds, "self_overlap", *NAMES, over=["student"])
 
 
-ANALYSES.add(
-    Analysis(
-        "unit_distance",
-        unit_distance,
-        "Wasserstein distances between the units of the dynamics",
-        overlaps=True,
-        outline=_outline,
-        quantities={name: name for name in ("unit_distance", "unit_synchronous", "unit_moved")},
-    ),
-)
+DOC = "Wasserstein distances between the units of the dynamics"
+ANALYSES.add(analysis_of(unit_distance, DOC, overlaps=True, outline=_outline, quantities=NAMES))

@@ -1,4 +1,4 @@
-"""The empirical measure of the units over overlap and norm, pooled over the seeds."""
+"""The units of students as points of overlap and norm, and their empirical measure, pooled over the seeds."""
 
 from __future__ import annotations
 
@@ -8,20 +8,41 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.analysis import ANALYSES, analysis_of
 from sweeplib.analysis.averages import numbered
 from sweeplib.analysis.kit.options import LostPart
-from sweeplib.analysis.kit.units import OVERLAP, norms, require_units
+from sweeplib.analysis.kit.variables import require
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.statistics.labelled import labelled
 from sweeplib.statistics.lost_runs import MOST_LOST, sample_of, values_of, with_status
 
+OVERLAP, SELF_OVERLAP = "overlap_M", "self_overlap"
+
+
+def require_units(ds: xr.Dataset | Outline) -> None:
+    """Raise InputError unless overlaps with the teacher and self-overlaps are recorded."""
+    require(ds, OVERLAP, SELF_OVERLAP)
+
+
+def norms(ds: xr.Dataset) -> xr.DataArray:
+    """Return ‖w_i‖/√d of each student; NaN beyond the width of a point and where a run has no value."""
+    roots: xr.DataArray = values_of(ds, SELF_OVERLAP).clip(min=0.0) ** 0.5
+    return roots
+
+
+def points(ds: xr.Dataset) -> xr.DataArray:
+    """Return the units along `student`, with their k + 1 numbers along `number`: the overlaps, then the norm."""
+    overlaps = values_of(ds, OVERLAP).rename(teacher="number")
+    return xr.concat([overlaps, norms(ds).expand_dims("number")], "number", combine_attrs="drop")
+
+
 Bins = Annotated[int, Field(ge=1, le=500, description="the number of bins of the overlap, and of the norm.")]
 Sample = Annotated[
     int, Field(ge=1, le=100_000, description="the number of units that are kept, of those of all seeds.")
 ]
+NORM = r"\|w\|/\sqrt{d}"
 
 
 def unit_measure(
@@ -35,7 +56,6 @@ def unit_measure(
         the same at all times and in all dynamics: their motion.
     NaN where more than the fraction `max_lost` of the runs has no value.
     """
-    require_units(ds)
     norm, overlap = norms(ds), numbered(values_of(ds, OVERLAP))
     norm, overlap = (sample_of(array, ds, max_lost, of_means=False) for array in (norm, overlap))
     ok = with_status(ds, "ok")
@@ -51,19 +71,19 @@ def unit_measure(
     )
     choice = _choice(pooled[1], sample)
     some_overlaps, some_norms = (array.isel(pooled=choice.clip(0)).where(choice >= 0) for array in pooled)
-    area = r"(m,\|w\|/\sqrt{d})"
     variables = {
-        "unit_density": labelled(counted, "density of the units over overlap and norm", rf"\rho{area}"),
+        "unit_density": labelled(counted, "density of the units over overlap and norm", rf"\rho(m,{NORM})"),
         "unit_overlap": labelled(some_overlaps, "overlap of a unit with the teacher", "m"),
-        "unit_norm": labelled(some_norms, "norm of a unit", r"\|w\|/\sqrt{d}"),
+        "unit_norm": labelled(some_norms, "norm of a unit", NORM),
     }
-    result = xr.Dataset(variables).assign_coords(unit=np.arange(choice.sizes["unit"]))
     centres = [0.5 * (array[1:] + array[:-1]) for array in edges]
-    result = result.assign_coords(overlap_bin=centres[0], norm_bin=centres[1])
-    result["unit"] = labelled(result["unit"], "unit")
-    result["overlap_bin"] = labelled(result["overlap_bin"], "centre of the bin of the overlap", "m")
-    result["norm_bin"] = labelled(result["norm_bin"], "centre of the bin of the norm", r"\|w\|/\sqrt{d}")
-    return result.assign_attrs(max_lost=max_lost)
+    axes: dict[str, tuple[Any, ...]] = {
+        "unit": (np.arange(choice.sizes["unit"]), "unit"),
+        "overlap_bin": (centres[0], "centre of the bin of the overlap", "m"),
+        "norm_bin": (centres[1], "centre of the bin of the norm", NORM),
+    }
+    coords = {name: labelled(xr.DataArray(at, dims=name), *labels) for name, (at, *labels) in axes.items()}
+    return xr.Dataset(variables).assign_coords(coords).assign_attrs(max_lost=max_lost)
 
 
 def _edges(values: xr.DataArray, bins: int) -> Array:
@@ -104,6 +124,4 @@ def _outline(ds: Outline, *, bins: int, sample: int, **_: Any) -> Outline:
     return outline.with_variables({"unit_density": (*overlap, "overlap_bin", "norm_bin")})
 
 
-ANALYSES.add(
-    Analysis("unit_measure", unit_measure, "The units over overlap and norm", overlaps=True, outline=_outline),
-)
+ANALYSES.add(analysis_of(unit_measure, "The units over overlap and norm", overlaps=True, outline=_outline))

@@ -20,31 +20,32 @@ analysed(load("config.yaml"), {name!r}, ".")
 
 
 def write_analysis(sweep: "Design", name: str, directory: str | Path) -> "Attempt":
-    """Write `analysis/<name>.zarr` from dataset.zarr in a sweep's directory, then its done.json; return the attempt.
+    """Write `analysis/<name>.zarr` from dataset.zarr in a sweep's directory, then its record; return the attempt.
 
-    If the analysis raises, the failure is described in `failures/` and the result of an earlier attempt is removed.
+    If the analysis raises, the failure is recorded and the result of an earlier attempt is removed.
     InputError if there is no dataset.
     """
     from sweeplib.engine.code.plugins import load_plugins
     from sweeplib.engine.storage.dataset.folder import open_dataset, write_dataset
     from sweeplib.engine.storage.records.artefacts import made_from
     from sweeplib.engine.storage.records.attempts import attempt_of
-    from sweeplib.engine.storage.records.files import remove_own, write_json
+    from sweeplib.engine.storage.records.files import remove_own
     from sweeplib.engine.storage.records.locks import writer_lock
-    from sweeplib.engine.storage.records.manifest import is_own
+    from sweeplib.engine.storage.records.manifest import is_own, manifest_at
+    from sweeplib.engine.storage.records.stage_records import recorded_stage
 
     load_plugins(sweep.plugins)
     directory = Path(directory)
     path = directory / "analysis" / f"{name}.zarr"
-    with writer_lock(directory, f"analysis/{path.name}"):
+    with writer_lock(directory, f"analysis/{path.name}"), recorded_stage(directory, f"analyse.{name}") as record:
         open_dataset(directory / "dataset.zarr")
         now = made_from(sweep, directory, "analyse", name)
         with attempt_of(directory, "analysis", name, REPRODUCE.format(name=name)) as attempt:
             ds = analysed(sweep, name, directory)
-            attempt.paths = (write_dataset(ds, path, {"analysis": name}, made_from=now),)
+            attempt.paths = (write_dataset(ds, path),)
         if attempt.problem is not None:
             remove_own(path, is_own(path))
-            write_json(path.with_suffix(".done.json"), {"analysis": name, "failed": attempt.problem})
+        record.write_result(now, digest=manifest_at(path).digest)
     return attempt
 
 
@@ -60,7 +61,6 @@ def analysed(sweep: "Design", name: str, directory: str | Path) -> "xr.Dataset":
 
 def analysis_failure(directory: str | Path, name: str) -> str | None:
     """Return why the analysis of this name failed in a sweep's directory; None if it did not."""
-    from sweeplib.engine.storage.records.files import read_json
+    from sweeplib.engine.storage.records.attempts import failed_attempts
 
-    done = read_json(Path(directory) / "analysis" / f"{name}.done.json") or {}
-    return done.get("failed")
+    return next((failure["exception"] for failure in failed_attempts(Path(directory), "analysis", [name])), None)

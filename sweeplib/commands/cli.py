@@ -50,6 +50,7 @@ def sweep(config: Path, overrides: Sequence[str], results: Path, profile: str) -
     from sweeplib.commands.snakemake import PATIENCE
     from sweeplib.commands.sweep import run_stages
 
+    # Snakemake's process is ended after PATIENCE, and this one must outlive it to say how the run ended
     with command(passing=options.PASSING, patience=PATIENCE + 0.2):
         raise SystemExit(run_stages(config, overrides, results=results, profile=profile))
 
@@ -80,13 +81,13 @@ def plan(
     from sweeplib.engine.execution.plan import write_plan
     from sweeplib.engine.storage.records.config_files import record_origin
     from sweeplib.engine.storage.records.file_system import examine
-    from sweeplib.engine.storage.records.jobs import job
+    from sweeplib.engine.storage.records.stage_records import recorded_stage
     from sweeplib.pictures.report.summary import answers
 
     directory.mkdir(parents=True, exist_ok=True)
     work_in(directory, "plans")
     examine(directory)
-    with job(directory, "plan"):
+    with recorded_stage(directory, "plan"):
         record_origin(config, directory)
         new_plan = write_plan(sweep, directory, workers=workers)
     if json:
@@ -124,12 +125,12 @@ def run(
     from sweeplib.commands.sweep import simulate
     from sweeplib.engine.storage.records.config_files import record_origin
     from sweeplib.engine.storage.records.file_system import examine
-    from sweeplib.engine.storage.records.jobs import job
+    from sweeplib.engine.storage.records.stage_records import recorded_stage
 
     directory.mkdir(parents=True, exist_ok=True)
     work_in(directory, "simulates")
     examine(directory)
-    with job(directory, "simulate"):
+    with recorded_stage(directory, "simulate"):
         record_origin(config, directory)
         summaries = simulate(sweep, directory, chosen, workers=workers, progress=progress)
     from sweeplib.engine.process.terminal import counts_table

@@ -32,12 +32,12 @@ def answer(config: Path, overrides: Sequence[str], results: Path, workers: int |
     from sweeplib.analysis.answers.shown import answers_of, cells
     from sweeplib.engine.storage.records.config_files import record_origin
     from sweeplib.engine.storage.records.file_system import examine
-    from sweeplib.engine.storage.records.jobs import job
+    from sweeplib.engine.storage.records.stage_records import recorded_stage
 
     directory.mkdir(parents=True, exist_ok=True)
     work_in(directory, "answers questions")
     examine(directory)
-    with job(directory, "simulate"):
+    with recorded_stage(directory, "simulate"):
         record_origin(config, directory)
         run_rounds(sweep, directory, workers=workers, say=lambda line: echo(f"{sweep.name}: {line}", errors=True))
     answers = answers_of(sweep, directory)

@@ -1,9 +1,9 @@
 """Whether a sweep is as its last complete run left it: then the same command has nothing to do.
 
-`journal/complete.json` has a digest of what the run was made from (the config, the overrides, the user's code, the
-library), digests of the sizes and times of all files of results and of the store, and what `summary`, `status` and
-`plan` show. It is compared without importing what a sweep needs. Where anything differs, Snakemake is asked, which
-knows what is to be done, and the commands look for themselves.
+The record of the run of all stages has, as `complete`, a digest of what the run was made from (the config, the
+overrides, the user's code, the library), digests of the sizes and times of all files of results and of the store, and
+what `summary`, `status` and `plan` show. It is compared without importing what a sweep needs. Where anything differs,
+Snakemake is asked, which knows what is to be done, and the commands look for themselves.
 """
 
 import hashlib
@@ -18,13 +18,19 @@ from typing import Any
 from sweeplib.commands.snakemake import workflow_folder
 from sweeplib.engine.code.sources import package_digest
 from sweeplib.engine.files.regular_files import file_bytes, file_text
-from sweeplib.engine.storage.records.files import read_json, write_json
-from sweeplib.engine.storage.records.jobs import jobs
+from sweeplib.engine.storage.records.stage_records import FOLDER as RECORDS
+from sweeplib.engine.storage.records.stage_records import (
+    WHOLE,
+    add_to_record,
+    recorded_stage,
+    stage_record,
+    stage_records,
+    tell,
+)
 from sweeplib.errors import SweeplibError
 
-COMPLETE = Path("journal", "complete.json")
 STORE = "runs"
-CHANGING = ("inventory", "jobs", "journal", "locks", STORE)
+CHANGING = ("inventory", "journal", "locks", STORE)
 """The parts of a sweep's folder that are no results: records of runs, and the store from which results are made."""
 
 
@@ -34,7 +40,7 @@ def complete_run(config: Path, overrides: Sequence[str], results: Path) -> dict[
     with suppress(OSError, SweeplibError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
         if config.is_file():  # a pipe can be read once
             directory = results / _name(config)
-            return _checked(directory, read_json(directory / COMPLETE) or {}, config, overrides)
+            return _checked(directory, stage_record(directory, WHOLE).complete, config, overrides)
     return None
 
 
@@ -48,7 +54,7 @@ def undisturbed_run(config: Path, overrides: Sequence[str], results: Path) -> di
     else:
         record = complete_run(config, overrides, results) or {}
     if record and record.get("store") == _stats(record["directory"] / STORE):
-        busy = any(job.running or job.outcome for job in jobs(record["directory"]).values())
+        busy = any(job.running or job.outcome for job in stage_records(record["directory"]).values())
         return {} if busy else record
     return {}
 
@@ -56,7 +62,7 @@ def undisturbed_run(config: Path, overrides: Sequence[str], results: Path) -> di
 def _complete_folder(directory: Path) -> dict[str, Any] | None:
     """Return what the last complete run in a folder recorded if it would have nothing to do now, otherwise None."""
     with suppress(OSError, SweeplibError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
-        record = read_json(directory / COMPLETE) or {}
+        record = stage_record(directory, WHOLE).complete
         return _checked(directory, record, Path(record["config"]), record["overrides"])
     return None
 
@@ -81,7 +87,8 @@ def record_complete_run(
     if source == begun:
         request = {"config": str(config.resolve()), "overrides": list(overrides), "files": paths, "made_from": source}
         record = {"results": _results(directory), "store": _stats(directory / STORE)}
-        write_json(directory / COMPLETE, request | record | ending, durable=False)
+        with recorded_stage(directory, WHOLE):
+            tell(complete=request | record | ending)
 
 
 def record_plan(record_before: dict[str, Any], plan: dict[str, Any], answers: Sequence[str]) -> None:
@@ -90,7 +97,7 @@ def record_plan(record_before: dict[str, Any], plan: dict[str, Any], answers: Se
     What is recorded of the sweep's folder is what `record_before` says, so that a change since then is noticed.
     """
     record = {name: value for name, value in record_before.items() if name != "directory"}
-    write_json(record_before["directory"] / COMPLETE, record | {"plan": plan, "answers": answers}, durable=False)
+    add_to_record(record_before["directory"], WHOLE, complete=record | {"plan": plan, "answers": list(answers)})
 
 
 def made_from(config: Path, overrides: Sequence[str], files: Iterable[Path]) -> str:
@@ -132,7 +139,8 @@ def _stats(directory: Path, without: Sequence[str] = ()) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for folder, folders, files in os.walk(directory):
         folders[:] = sorted(name for name in folders if folder != str(directory) or name not in without)
-        for name in sorted(files):
+        is_records = Path(folder).name == RECORDS  # what the workflow tracks there changes with results, records always
+        for name in sorted(name for name in files if not is_records or not name.endswith(".json")):
             stat = Path(folder, name).lstat()
             digest.update(f"{folder}/{name}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode())
     return digest.hexdigest()

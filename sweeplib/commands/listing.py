@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.commands.status import state
 from sweeplib.engine.process.terminal import table
-from sweeplib.engine.storage.records.files import read_json
-from sweeplib.engine.storage.records.jobs import ended_cases, jobs, planned_cases
+from sweeplib.engine.storage.records.stage_records import stage_record, stage_records
 from sweeplib.errors import printable
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def sweep_records(results: Path) -> list[dict[str, Any]]:
     for folder in folders:
         cases, page = _cases(folder), folder / "report" / "index.html"
         total = sum(sum(counts.values()) for counts in cases)
-        record: dict[str, Any] = {"sweep": folder.name, "state": state(jobs(folder), cases or [NOTHING])}
+        record: dict[str, Any] = {"sweep": folder.name, "state": state(stage_records(folder), cases or [NOTHING])}
         record |= {"done": total - sum(counts["missing"] for counts in cases), "cases": total}
         record |= {} if cases else {"done": None, "cases": None}
         records.append(record | {"report": str(page) if page.exists() else None})
@@ -65,27 +64,10 @@ def name_records(entries: Iterable["Entry"]) -> list[dict[str, Any]]:
 
 
 def _cases(folder: Path) -> list[dict[str, int]]:
-    """Return the number of cases with each status by the markers of a planned sweep, for each dynamics.
+    """Return the number of cases of each dynamics of a planned sweep with each status; none without a plan."""
+    from sweeplib.engine.storage.store.run_store import recorded_counts
 
-    Without a marker, as of a run that was interrupted, all rows of the store that have a result count as computed. All
-    cases of a plan or a run by an earlier version are computed again.
-    """
-    planned = read_json(folder / "plan.done.json") or {}
-    runs = []
-    for name, total in planned_cases(planned).items():
-        marker = read_json(folder / f"{name}.done.json")
-        is_of_rows = marker is None and "made_from" in planned
-        counts = {"computed": min(total, _computed(folder, name))} if is_of_rows else ended_cases(marker)
-        others = {status: count for status, count in counts.items() if status != "missing"}
-        runs.append(others | {"missing": max(0, total - sum(others.values()))})  # a later plan may be of a smaller grid
-    return runs
-
-
-def _computed(folder: Path, dynamics: str) -> int:
-    """Return the number of cases with a result in the store of a dynamics; 0 if the store is damaged."""
-    from sweeplib.engine.storage.store.run_store import stored_counts
-
-    return stored_counts(folder, dynamics).total()
+    return list(recorded_counts(folder).values()) if stage_record(folder, "plan").counts else []
 
 
 def names(entries: Iterable["Entry"], width: int, *, options: bool) -> Iterator[str]:

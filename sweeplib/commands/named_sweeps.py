@@ -167,26 +167,31 @@ def compared(paths: Sequence[Path], results: Path, output: Path | None) -> tuple
 def _finished(directory: Path) -> "Design":
     """Return the sweep of the dataset in a folder; InputError unless all of its stages have ended."""
     from sweeplib.engine.storage.records.artefacts import refuse_outdated
-    from sweeplib.engine.storage.records.jobs import counts_when_done, jobs
+    from sweeplib.engine.storage.records.stage_records import counts_when_done, record_path, stage_records
 
-    for name in (COMPLETE, "dataset.done.json"):
-        _refuse_without(directory / name, directory)
-    if running := [job.name for job in jobs(directory).values() if job.running]:
+    records = stage_records(directory)
+    _refuse_without(directory / COMPLETE, directory)
+    if running := [record.name for record in records.values() if record.running]:
         raise InputError(f"the sweep still runs ({', '.join(running)})", file=directory, expected="one that has ended")
     sweep = _of_folder(directory)
     for name, cases in counts_when_done(directory, sweep.runs).items():
         if missing := cases.get("missing", 0):
             raise InputError(f"the sweep is not finished: {name} lacks {missing:,} cases", file=directory)
-    for name in sweep.analyses:
-        _refuse_without(directory / "analysis" / f"{name}.done.json", directory)
+    for name in ("finalise", *(f"analyse.{name}" for name in sweep.analyses)):
+        if name not in records or not records[name].made_from:
+            raise _unfinished(f"no record {record_path(directory, name).relative_to(directory)}", directory)
     refuse_outdated(directory, sweep.analyses, sweep.figures)
     return sweep
 
 
 def _refuse_without(path: Path, directory: Path) -> None:
     if not path.is_file():
-        problem = f"the sweep is not finished: it has no {path.relative_to(directory)}"
-        raise InputError(problem, file=directory, expected="one whose `sweeplib sweep` has ended")
+        raise _unfinished(f"no {path.relative_to(directory)}", directory)
+
+
+def _unfinished(lacks: str, directory: Path) -> InputError:
+    problem = f"the sweep is not finished: it has {lacks}"
+    return InputError(problem, file=directory, expected="one whose `sweeplib sweep` has ended")
 
 
 def _page(directories: Sequence[Path]) -> Path:

@@ -19,7 +19,6 @@ from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
     from sweeplib.engine.design.design import Design
-    from sweeplib.engine.storage.records.attempts import Attempt
 
 
 QUICKSTART = Path("config/quickstart.yaml")
@@ -73,11 +72,11 @@ def caption(sweep: "Design", name: str) -> str:
     return requested(name, sweep.figures[name])[0].caption
 
 
-def analysis_markers(sweep: "Design", directory: str, figure: str) -> list[str]:
-    """Return the markers of the analyses that a figure of the sweep draws."""
+def analysis_outputs(sweep: "Design", directory: str, figure: str) -> list[str]:
+    """Return what the workflow tracks of the analyses that a figure of the sweep draws."""
     from sweeplib.config.options import needed_analyses
 
-    return [f"{directory}/analysis/{name}.done.json" for name in needed_analyses(figure, sweep.figures[figure])]
+    return [f"{directory}/stages/analyse.{name}.done" for name in needed_analyses(figure, sweep.figures[figure])]
 
 
 def begin(config: str, sweep: "Design", directory: str) -> None:
@@ -147,7 +146,7 @@ def analyse(directory: str, name: str) -> None:
     with _stage(directory, f"analyse.{name}") as sweep:
         from sweeplib.analysis import write_analysis
 
-        _tell_problem(write_analysis(sweep, name, Path(directory)))
+        write_analysis(sweep, name, Path(directory))
 
 
 def figure(directory: str, name: str) -> None:
@@ -155,7 +154,7 @@ def figure(directory: str, name: str) -> None:
     with _stage(directory, f"figure.{name}") as sweep:
         from sweeplib.pictures.figures import write_figure
 
-        _tell_problem(write_figure(sweep, name, Path(directory)))
+        write_figure(sweep, name, Path(directory))
 
 
 def report(directory: str) -> None:
@@ -166,7 +165,7 @@ def report(directory: str) -> None:
         write_report(sweep, Path(directory))
         if job.ADDRESS in os.environ:  # a command runs all stages, of which this is the last
             from sweeplib.commands.sweep import at_the_end
-            from sweeplib.engine.storage.records.jobs import tell
+            from sweeplib.engine.storage.records.stage_records import tell
 
             tell(at_the_end=at_the_end(sweep, Path(directory)))
 
@@ -184,12 +183,6 @@ def ended(sweep: "Design", directory: str) -> None:
         raise SystemExit(1)
 
 
-def _tell_problem(attempt: "Attempt") -> None:
-    from sweeplib.engine.storage.records.jobs import tell
-
-    tell(problem=attempt.problem)
-
-
 @contextmanager
 def _stage(directory: str, name: str) -> Iterator["Design"]:
     """Return a context with the sweep of a directory, in which this process does the job `name`.
@@ -199,8 +192,8 @@ def _stage(directory: str, name: str) -> Iterator["Design"]:
     with whole_process(), command(Path(directory), interrupted=None):
         from sweeplib.config import load
         from sweeplib.engine.storage.records.config_files import READ
-        from sweeplib.engine.storage.records.jobs import job
         from sweeplib.engine.storage.records.rounds import with_rounds
+        from sweeplib.engine.storage.records.stage_records import recorded_stage
 
-        with job(Path(directory), name):
+        with recorded_stage(Path(directory), name):
             yield with_rounds(load(Path(directory, READ)), Path(directory))

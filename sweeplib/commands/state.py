@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.engine.process.terminal import clock_time
-from sweeplib.engine.storage.records.jobs import DIED, Job
+from sweeplib.engine.storage.records.stage_records import DIED, StageRecord
 
 if TYPE_CHECKING:
     from sweeplib.engine.design.design import Design
@@ -27,11 +27,11 @@ class RunState:
     """
 
     stages: tuple[Stage, ...]
-    jobs: Mapping[str, Job]
+    jobs: Mapping[str, StageRecord]
     now: float
     over: str = ""
 
-    def of(self, stage: Stage) -> list[Job]:
+    def of(self, stage: Stage) -> list[StageRecord]:
         """Return the started jobs of a stage."""
         return [self.jobs[name] for name in stage.jobs if name in self.jobs]
 
@@ -53,7 +53,7 @@ class RunState:
         """Return why jobs of the stage failed."""
         return [_named(job, str(job.problem or DIED)) for job in self.of(stage) if self._failed(job)]
 
-    def _failed(self, job: Job) -> bool:
+    def _failed(self, job: StageRecord) -> bool:
         return job.problem is not None or bool(self.over and job.ended is None)
 
     def seconds(self, stage: Stage) -> float:
@@ -129,7 +129,7 @@ def _outcomes(counts: Mapping[str, int]) -> str:
     return outcomes(counts)
 
 
-def _named(job: Job, problem: str) -> str:
+def _named(job: StageRecord, problem: str) -> str:
     """Return the problem of a job, with its name if its stage has several jobs."""
     _, dot, name = job.name.partition(".")
     return f"{name}: {problem}" if dot else problem

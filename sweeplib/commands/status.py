@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.engine.process.terminal import clock_time
-from sweeplib.engine.storage.records.jobs import DIED, INTERRUPTED, WHOLE, Job, counts_when_done, jobs
+from sweeplib.engine.storage.records.stage_records import (
+    DIED,
+    INTERRUPTED,
+    WHOLE,
+    StageRecord,
+    counts_when_done,
+    stage_records,
+)
 
 if TYPE_CHECKING:
     from sweeplib.engine.design.design import Design
@@ -90,14 +97,14 @@ def status(sweep: "Design", directory: Path) -> SweepStatus:
     """Return the status of a sweep, also while it runs."""
     from sweeplib.engine.storage.store.inventory import sweep_status
 
-    return _status(sweep.name, directory, jobs(directory), sweep_status(sweep, directory))
+    return _status(sweep.name, directory, stage_records(directory), sweep_status(sweep, directory))
 
 
 def status_by_records(directory: Path) -> SweepStatus:
     """Return the status of the sweep in a folder by its records alone: nothing of the sweep is executed."""
     from sweeplib.engine.storage.store.run_store import recorded_counts
 
-    return _status(directory.resolve().name, directory, jobs(directory), recorded_counts(directory))
+    return _status(directory.resolve().name, directory, stage_records(directory), recorded_counts(directory))
 
 
 def status_when_done(sweep: "Design", directory: Path) -> SweepStatus:
@@ -110,7 +117,7 @@ def status_when_done(sweep: "Design", directory: Path) -> SweepStatus:
 
 
 def _status(
-    name: str, directory: Path, jobs_of_sweep: Mapping[str, Job], cases: Mapping[str, Mapping[str, int]]
+    name: str, directory: Path, jobs_of_sweep: Mapping[str, StageRecord], cases: Mapping[str, Mapping[str, int]]
 ) -> SweepStatus:
     """Return the status of a sweep from its jobs and the numbers of cases with each status, by dynamics."""
     from sweeplib.engine.status import failed, outcomes
@@ -159,7 +166,7 @@ def _at_work(directory: Path) -> str | None:
     return None if who is None else who.words
 
 
-def state(jobs_of_sweep: Mapping[str, Job], cases: Iterable[Mapping[str, int]]) -> str:
+def state(jobs_of_sweep: Mapping[str, StageRecord], cases: Iterable[Mapping[str, int]]) -> str:
     """Return the state of a sweep, a name in `EXIT_STATUSES`, from its jobs and the numbers of cases by status."""
     occurring = {status for counts in cases for status, count in counts.items() if count}
     if any(job.running for job in jobs_of_sweep.values()):
@@ -180,26 +187,31 @@ def _has_failures(occurring: set[str]) -> bool:
     return any(status.name in occurring for status in FAILURES)
 
 
-def _job_of_all(counts: Iterable[Mapping[str, int]]) -> Job:
+def _job_of_all(counts: Iterable[Mapping[str, int]]) -> StageRecord:
     """Return a job without a name that has the counts of cases, by status, of all dynamics together."""
     sums = sum(map(Counter, counts), Counter[str]())
     total = sums.total()
-    return Job("", done=total - sums["missing"], total=total, cases=dict(sums))
+    return StageRecord("", done=total - sums["missing"], total=total, cases=dict(sums))
 
 
 def _reasons(directory: Path, dynamics: str) -> list[str]:
     """Return why the first case of a dynamics with each status failed or became inaccurate."""
+    from sweeplib.engine.storage.records.files import DamageError
     from sweeplib.engine.storage.store.outcomes import first_outcomes, outcomes_path, reason_in_words
 
+    try:
+        outcomes = first_outcomes(directory, dynamics, MOST_LISTED)
+    except DamageError as error:
+        return [str(error)]
     lines: dict[str, str] = {}
-    for line in first_outcomes(directory, dynamics, MOST_LISTED):
+    for line in outcomes:
         if why := reason_in_words(line):
             lines.setdefault(line["status"], f"{dynamics}, {line['status']}, case {line['identity'][:8]}: {why}")
     path = [f"all of these cases: {outcomes_path(directory, dynamics)}"] if lines else []
     return [*lines.values(), *path]
 
 
-def _last_error(jobs_of_sweep: Mapping[str, Job]) -> str | None:
+def _last_error(jobs_of_sweep: Mapping[str, StageRecord]) -> str | None:
     """Return the outcome of the job that failed last; of all stages, only if none of them has another one.
 
     Stages whose processes were ended by an interrupt of the whole have none.

@@ -123,14 +123,14 @@ def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: 
         from sweeplib.engine.storage.records.config_files import READ, is_lasting, record_origin
         from sweeplib.engine.storage.records.file_system import examine
         from sweeplib.engine.storage.records.files import write_text
-        from sweeplib.engine.storage.records.jobs import WHOLE, job
         from sweeplib.engine.storage.records.locks import sweep_lock
+        from sweeplib.engine.storage.records.stage_records import WHOLE, recorded_stage
 
         lasting = is_lasting(config)
         run = _prepared(config, overrides, results, profile)
         directory, files = Path(run["directory"]), list(map(Path, run["files"]))
         begun = made_from(config, overrides, files) if lasting else ""
-    with sweep_lock(directory), job(directory, WHOLE):
+    with sweep_lock(directory), recorded_stage(directory, WHOLE):
         examine(directory)
         record_origin(config, directory)
         write_text(directory / READ, run["config"])
@@ -275,11 +275,13 @@ def _refuse_no_folder(path: Path) -> None:
 
 def _undone(sweep: "Design", directory: Path) -> list[str]:
     """Return what a run that succeeded has not made, as after a dry run; a profile may ask for one."""
-    from sweeplib.engine.storage.records.artefacts import stale_outputs
+    from sweeplib.engine.storage.records.artefacts import PAGE, stale_outputs
+    from sweeplib.engine.storage.records.stage_records import done_path
 
-    names = [*(f"{name}.done.json" for name in (*sweep.runs, "dataset")), "report/index.html"]
+    stages = (*(f"simulate.{name}" for name in sweep.runs), "finalise")
+    outputs = [*(done_path(directory, stage) for stage in stages), directory / PAGE]
     stale = stale_outputs(directory, sweep, remember=False, count_failed=False)
-    undone = [str(path) for path in (*stale, *(directory / name for name in names if not (directory / name).exists()))]
+    undone = [*map(str, stale), *(str(path) for path in outputs if not path.exists())]
     problem = "Snakemake was told to do less than all, as by `dry-run` in a profile; not done"
     return [f"{problem}: {', '.join(undone)}"] if undone else []
 
@@ -288,13 +290,14 @@ def _followed(run: Mapping[str, Any], directory: Path) -> tuple[int, dict[str, A
     """Run Snakemake and show its jobs; return the exit status, after saying what failed, and `at_the_end`."""
     from sweeplib.commands.screen import view
     from sweeplib.commands.state import RunState, Stage
-    from sweeplib.engine.storage.records.jobs import WHOLE, jobs
+    from sweeplib.engine.storage.records.stage_records import WHOLE, stage_records
 
     titled = tuple(Stage(stage["title"], tuple(stage["jobs"])) for stage in run["stages"])
-    earlier, log = jobs(directory), directory / LOG
+    earlier, log = stage_records(directory), directory / LOG
 
     def state(over: str = "") -> RunState:
-        jobs_of_run = {name: job for name, job in jobs(directory).items() if name != WHOLE and job != earlier.get(name)}
+        now = {name: job for name, job in stage_records(directory).items() if name != WHOLE}
+        jobs_of_run = {name: job for name, job in now.items() if job != earlier.get(name)}
         return RunState(titled, jobs_of_run, time.time(), over)
 
     with view(run["name"], f"started; log: {log}") as display:

@@ -9,7 +9,7 @@ from sweeplib.commands.screen import view
 from sweeplib.commands.state import RunState, stages
 from sweeplib.commands.status import status
 from sweeplib.engine.process.terminal import echo
-from sweeplib.engine.storage.records.jobs import WHOLE, Job, jobs
+from sweeplib.engine.storage.records.stage_records import WHOLE, StageRecord, stage_records
 
 if TYPE_CHECKING:
     from sweeplib.engine.design.design import Design
@@ -25,7 +25,7 @@ def watch(sweep: "Design", directory: Path, *, clock: Callable[[], float] = time
     If it does not run, its status is written instead. Nothing of the sweep is changed, and an interrupt of this view
     does not reach it.
     """
-    jobs_now = jobs(directory)
+    jobs_now = stage_records(directory)
     if not any(job.running for job in jobs_now.values()):
         echo("\n".join(status(sweep, directory).lines()))
         return 0
@@ -33,7 +33,7 @@ def watch(sweep: "Design", directory: Path, *, clock: Callable[[], float] = time
     ran = clock()
     with view(sweep.name) as display:
         while True:
-            jobs_now = jobs(directory, since)
+            jobs_now = stage_records(directory, since)
             ran = clock() if any(job.running for job in jobs_now.values()) else ran
             over = _outcome(jobs_now, idle=clock() - ran)
             state = RunState(titled, {name: job for name, job in jobs_now.items() if name != WHOLE}, clock(), over)
@@ -53,13 +53,13 @@ def _last_lines(name: str, directory: Path, state: RunState) -> list[str]:
     return [f"{name}: {'ended' if state.over == 'ok' else 'failed'}", *problems, *report]
 
 
-def _start(jobs_now: Mapping[str, Job]) -> float:
+def _start(jobs_now: Mapping[str, StageRecord]) -> float:
     """Return when the present run was started: that of all stages, or the first of the jobs that run."""
     whole = jobs_now.get(WHOLE)
     return whole.started if whole and whole.running else min(job.started for job in jobs_now.values() if job.running)
 
 
-def _outcome(jobs_now: Mapping[str, Job], idle: float) -> str:
+def _outcome(jobs_now: Mapping[str, StageRecord], idle: float) -> str:
     """Return "ok" or "failed" if a run has ended, of which no job has run for `idle` seconds, otherwise nothing."""
     whole = jobs_now.get(WHOLE)
     ended = not whole.running if whole else idle > SECONDS_BETWEEN_STAGES

@@ -42,7 +42,7 @@ def designed_columns(points: Mapping[str, Any], root_seed: int) -> dict[str, lis
     refuse_more("points", number, ROWS, key=f"points.{kind}", instead="several sweeps")
     if kind == "sobol" and number & (number - 1):
         near = {2 ** math.floor(math.log2(number)), 2 ** math.ceil(math.log2(number))}
-        expected = f"a power of 2, such as {' or '.join(map(str, sorted(near)))}: fewer points are not even"
+        expected = f"a power of 2, such as {' or '.join(map(str, sorted(near)))}: other numbers leave gaps"
         raise InputError("not a number of Sobol points", key="points.sobol", value=number, expected=expected)
     ranges = {name: _range(f"points.{name}", points[name]) for name in sorted(map(str, points)) if name != kind}
     if not ranges:

@@ -1,7 +1,10 @@
 """What every figure keeps, on the datasets on which analyses are checked."""
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.problem_fields import with_constants
@@ -11,10 +14,17 @@ from sweeplib.contracts.check import BrokenError, remembered, require, require_e
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.pictures.figures import FIGURES
-from sweeplib.pictures.report.plots import interactive_plot
+from sweeplib.pictures.figures.kit.chart import SCALED
+from sweeplib.pictures.report.mathematics import plain_label
+from sweeplib.pictures.report.plots import Plot, interactive_plot
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+
+LOGARITHM = "log₁₀ of "
+"""How the label of an axis of cells begins whose places are logarithms."""
+Point: TypeAlias = tuple[float, float]
 
 
 @remembered
@@ -124,6 +134,60 @@ def its_interactive_plot_has_the_points(name: str) -> None:
         ds, result = example(words), analysed_as_needed(figure.needed({}), words)
         plot = interactive_plot(name, figure.declared(ds, result), ds, result, {})
         require(bool(plot.table.rows), f"of {words} its interactive plot has no points")
+
+
+def its_interactive_plot_is_its_picture(name: str) -> None:
+    """Check that it has the scales, symbols and units of the axes, and the points.
+
+    A picture may have fewer words beside an axis, and has some above its panels. Where x has a single value, the plot
+    is along another axis.
+    """
+    figure = FIGURES[name]
+    if figure.interactive is None:
+        return
+    for words, drawing in results_by_dataset(drawings, name).items():
+        ds, result = example(words), analysed_as_needed(figure.needed({}), words)
+        chart = figure.declared(ds, result)
+        plot = interactive_plot(name, chart, ds, result, {})
+        if plot.spec["x"].removeprefix(SCALED) != chart.x:
+            continue
+        axes = drawing.axes[chart.place * (len(drawing.axes) // len(chart.levels)) :]
+        for axis in "xy":
+            told = plot.spec["labels"][axis].lower()
+            is_log = plot.spec["log"][axis] or told.startswith(LOGARITHM)
+            drawn = getattr(axes[0], f"get_{axis}scale")()
+            require((drawn == "log") == is_log, f"of {words} the axis {axis} is {drawn} in the picture alone")
+            labels = " ".join(next(filter(None, (getattr(each, f"get_{axis}label")() for each in axes))).split())
+            told, label = (
+                text.replace("_", " ") for text in (told.removeprefix(LOGARITHM), plain_label(labels).lower())
+            )
+            words_of = set(told.split()), set(label.split())
+            require(
+                min(words_of, key=len) <= max(words_of, key=len),
+                f"of {words} the axis {axis} is {label!r} in the picture, {told!r} in the plot",
+            )
+        require(chart.aside or _drawn(axes[0]) <= _told(plot), f"of {words} some points are in the picture alone")
+
+
+def _drawn(axes: "Axes") -> set[Point]:
+    """Return the points with marks in a panel, rounded."""
+    from matplotlib.container import ErrorbarContainer
+
+    lines = [box.lines[0] for box in axes.containers if isinstance(box, ErrorbarContainer)]
+    return {_rounded(point) for line in lines for point in np.asarray(line.get_xydata()) if np.isfinite(point).all()}
+
+
+def _told(plot: Plot) -> set[Point]:
+    """Return the points in the table of an interactive plot, rounded."""
+    columns = {column.name: column for column in plot.table.columns}
+    x, y = (columns[plot.spec[axis]] for axis in "xy")
+    at = [x.levels[place] for place in x.values] if x.levels else x.values
+    return {_rounded(point) for point in zip(at, y.values, strict=True) if None not in point}
+
+
+def _rounded(point: Iterable[float]) -> Point:
+    x, y = (float(f"{number:.6g}") for number in point)
+    return x, y
 
 
 def it_has_a_caption(name: str) -> None:

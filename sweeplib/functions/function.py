@@ -17,6 +17,7 @@ import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -142,6 +143,12 @@ class Function:
 
         return source_of(self)
 
+    def code_files(self) -> Sequence[Path]:
+        """Return the files whose content decides the code: its own and the user's that it imports."""
+        from sweeplib.functions.source import code_files_of
+
+        return code_files_of(self)
+
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Return what the function returns."""
         return self.function(*arguments, **named)
@@ -192,8 +199,19 @@ def registered(name: str, code: str | None = None) -> Function:
     for function in functions:
         if function.code == code:
             return function
-    problem = "no such simulator" if not functions else "another code of this simulator is imported"
-    raise InputError(problem, value=name, choices=() if functions else FUNCTIONS)
+    if not functions:
+        raise InputError("no such simulator", value=name, choices=FUNCTIONS)
+    raise _other_code(functions[-1])
+
+
+def _other_code(function: Function) -> InputError:
+    """Return the error for a function with another code than is asked for; it names its file that was written last."""
+    problem = f"{function.name} has another code here than where the run began"
+    times = {path: path.stat().st_mtime for path in function.code_files() if path.is_file()}
+    last = max(times, key=times.__getitem__, default=None)
+    if last is not None:
+        problem += f"; of its files this one was written last, at {datetime.fromtimestamp(times[last]):%H:%M:%S}"
+    return InputError(problem, file=last, expected="no edit during a run, and a command that names no file it writes")
 
 
 def simulator(**results: str | Result) -> Callable[[Callable[..., Any]], Function]:

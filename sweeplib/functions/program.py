@@ -108,6 +108,10 @@ class Program(Function):
         command = shlex.join(self._words)
         return f"from sweeplib import Result, program\n\n{self.name} = program({command!r}, {keywords})\n"
 
+    def code_files(self) -> Sequence[Path]:
+        """Return the program, and the files that the command names."""
+        return self.files
+
     @cached_property
     def code(self) -> str:
         """A digest of the command, and of the content of the program and the files that the command names."""

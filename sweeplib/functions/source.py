@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from sweeplib.engine.code.numerical_code import numerical_code
-from sweeplib.engine.code.sources import modules_digest, source_text
+from sweeplib.engine.code.sources import modules_digest, source_text, user_files
 from sweeplib.engine.code.user_code import user_file
 from sweeplib.errors import InputError
 from sweeplib.functions.function import Function
@@ -93,6 +93,13 @@ def _last_binding(body: list[ast.stmt], places: list[int]) -> list[int]:
 def is_importable(function: Function) -> bool:
     """Return whether other processes can import the module of a function."""
     return function.module != "__main__" and user_file(function.module) is not None
+
+
+def code_files_of(function: Function) -> list[Path]:
+    """Return the file of a function and the user's own that it imports; of a script or a notebook none but its own."""
+    if is_importable(function):
+        return user_files([function.module])
+    return [function.file] if function.file is not None else []
 
 
 def _text_around(function: Function) -> str:

@@ -18,7 +18,7 @@ from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.statistics.seed_means import FEWEST_SEEDS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 TAIL = 0.7
 """The part of the probability beyond an end that is given to the ends of means and quantiles.
@@ -160,7 +160,7 @@ def ends_of_mean(
 
 
 def ends_by_error(
-    mean: Array, error: Array, g: Array, freedom: Array, positive: NDArray[np.bool_], *, confidence: float
+    mean: ArrayLike, error: ArrayLike, g: ArrayLike, freedom: ArrayLike, positive: ArrayLike, *, confidence: float
 ) -> tuple[Array, Array]:
     """Return the ends of intervals of means by the standard error of each, its skewness g and its degrees of freedom.
 
@@ -168,6 +168,7 @@ def ends_by_error(
     with TAIL of the probability beyond each end; of positive values also of m exp(−t s), m exp(t s (1 + 2s)) with the
     relative standard error s, as a few of them show too little of a long tail. Coverage: docs/statistics.md.
     """
+    mean, error, g, freedom = (np.asarray(number, dtype=float) for number in (mean, error, g, freedom))
     # .9825 for a confidence of .95
     # decisions: The mean of anything has one interval
     t = scipy.special.stdtrit(freedom, 1.0 - TAIL * (1.0 - confidence) / 2.0)

@@ -26,6 +26,8 @@ SEEN_FROM = {1.0: 0.26, 2.0: 0.7, 3.0: 0.9, 4.0: 1.0}
 With few residuals χ²/n is often below 1 by chance. With these limits, 95 % intervals cover 93 to 98 % of truths for any
 scatter, and up to 99 % at one degree of freedom and no scatter (`tests/unit/test_analysis_coverage.py`).
 """
+MISFIT = ("chi-squared over degrees of freedom of the fitted power", r"\chi^2/n")
+"""The labels of `reduced_chi2` of a power."""
 FEWEST_POINTS = 3
 """The least number of points for the interval of an exponent: two points fit any power."""
 EXPECTED = 2.0
@@ -70,11 +72,24 @@ class Power(NamedTuple):
     prefactor: float = np.nan
 
 
-def power_of(values: Array, x: Array, resampling: Resampling) -> Power:
-    """Return the power of x (n,) that the means of `values` (seed, n) follow; NaN marks runs that are left out.
+class PowerLaw(NamedTuple):
+    """A product of powers: exponents (k,) with their intervals, prefactor, χ²/n and relative scatter of the points."""
 
-    It has no interval with fewer than FEWEST_POINTS points.
+    exponent: Array
+    low: Array
+    high: Array
+    prefactor: float = np.nan
+    reduced_chi2: float = np.nan
+    scatter: float = np.nan
+    points: float = 0.0
+
+
+def power_of(values: Array, x: Array, resampling: Resampling, largest: float = np.inf) -> Power:
+    """Return the power of x (n,) that the means of `values` (seed, n) follow, up to the largest x.
+
+    NaN marks runs that are left out. It has no interval with fewer than FEWEST_POINTS points.
     """
+    values, x = values[:, x <= largest], x[x <= largest]
     points = log_means(values)
     finite = np.isfinite(points.logs)
     if finite.sum() < 2:
@@ -82,6 +97,22 @@ def power_of(values: Array, x: Array, resampling: Resampling) -> Power:
     fit = line_fit(points.at(finite), np.vander(np.log(x[finite]), 2), resampling)
     low, high = fit.interval(resampling.confidence)[:, 0] if finite.sum() >= FEWEST_POINTS else (np.nan, np.nan)
     return Power(fit.best[0], low, high, fit.misfit.ratio, float(np.exp(fit.best[1])))
+
+
+def power_law(values: Array, logarithms: Array, resampling: Resampling) -> PowerLaw:
+    """Return the fit of Π x_v^e_v to the means of `values` (seed, point); `logarithms` (variable, point): log x_v."""
+    unknown = np.full(len(logarithms), np.nan)
+    points = log_means(values)
+    finite = np.isfinite(points.logs)
+    number = float(finite.sum())
+    design = np.vstack([np.ones(len(finite)), logarithms]).T[finite]
+    if number < 2 or np.linalg.matrix_rank(design) < design.shape[1]:
+        return PowerLaw(unknown, unknown, unknown, points=number)
+    fit = line_fit(points.at(finite), design, resampling)
+    if not fit.misfit.freedom > 0.0:
+        return PowerLaw(fit.best[1:], unknown, unknown, float(np.exp(fit.best[0])), points=number)
+    low, high = fit.interval(resampling.confidence)[:, 1:]
+    return PowerLaw(fit.best[1:], low, high, float(np.exp(fit.best[0])), *fit.misfit[:2], number)
 
 
 def line_fit(points: PointErrors, design: Array, resampling: Resampling, departure: float = 0.0) -> LineFit:

@@ -1,10 +1,13 @@
 """Laws for the number of samples n needed in d dimensions: n/d is constant, ∝ log d or a power of d; the best fit."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
+from sweeplib.statistics.bootstrap import Resampling, log_means
+from sweeplib.statistics.fits import power_of
 
 FEWEST_LAWS = 4
 
@@ -15,6 +18,39 @@ class LawFit(NamedTuple):
     offset: float = np.nan
     amplitude: float = np.nan
     chi2: float = np.nan
+
+
+class Growth(NamedTuple):
+    """The exponent of n(d) with its interval, the law that fits best, and the fits as arrays over the laws."""
+
+    exponent: float
+    low: float
+    high: float
+    reduced_chi2: float
+    law: float
+    offset: Array
+    amplitude: Array
+    chi2: Array
+
+
+def growth_of(ratio: Array, d: Array, resampling: Resampling, tolerance: float, tried: Sequence[int]) -> Growth:
+    """Return the growth of n/d, `ratio` (seed, d) with NaN for runs left out, for the laws `tried`.
+
+    tolerance : the relative departure from a law that is allowed at each point, in addition to its error.
+    """
+    points = log_means(ratio)
+    finite = np.isfinite(points.logs)
+    if finite.sum() < 2:
+        unknown = np.full(len(tried), np.nan)
+        return Growth(np.nan, np.nan, np.nan, np.nan, np.nan, unknown, unknown, unknown)
+    power = power_of(ratio, d, resampling)
+    points, d = points.at(finite), d[finite]
+    mean = np.exp(points.logs)
+    error = mean * np.sqrt(np.diag(points.covariance) + tolerance**2)
+    fits = {law: law_fit(law, d, mean, error) for law in tried}
+    best = best_law(fits, len(d))
+    low, high, chi2 = 1.0 + power.low, 1.0 + power.high, power.reduced_chi2
+    return Growth(1.0 + power.exponent, low, high, chi2, best, *np.array(list(fits.values())).T)
 
 
 def laws(largest: float) -> tuple[int, ...]:

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from sweeplib.engine.base.late_modules import xarray as xr
 
 
-def labelled(array: xr.DataArray, long_name: str, symbol: str = "", units: str = "1") -> xr.DataArray:
-    """Return the array with these labels and no other attributes."""
+def labelled(
+    array: xr.DataArray, long_name: str, symbol: str = "", units: str = "1", **attributes: Any
+) -> xr.DataArray:
+    """Return the array with these labels and `attributes`, and no others."""
     array = array.copy(deep=False)
-    array.attrs = {"long_name": long_name, "units": units} | ({"symbol": symbol} if symbol else {})
+    array.attrs = {"long_name": long_name, "units": units} | ({"symbol": symbol} if symbol else {}) | attributes
     return array
 
 
 def with_bounds(
-    name: str, values: Iterable[xr.DataArray], long_name: str, symbol: str = "", units: str = "1"
+    name: str, values: Iterable[xr.DataArray], long_name: str, symbol: str = "", units: str = "1", **attributes: Any
 ) -> dict[str, xr.DataArray]:
-    """Return an estimate, its lower and its upper bound, labelled: the variables NAME, NAME_low and NAME_high."""
-    ends = {"": "", "_low": ", lower bound", "_high": ", upper bound"}
+    """Return an estimate, its lower and its upper bound, labelled: the variables NAME, NAME_low and NAME_high.
+
+    The estimate alone has the `attributes`.
+    """
+    value, low, high = values
     return {
-        f"{name}{end}": labelled(value, f"{long_name}{words}", symbol, units)
-        for (end, words), value in zip(ends.items(), values, strict=True)
+        name: labelled(value, long_name, symbol, units, **attributes),
+        f"{name}_low": labelled(low, f"{long_name}, lower bound", symbol, units),
+        f"{name}_high": labelled(high, f"{long_name}, upper bound", symbol, units),
     }

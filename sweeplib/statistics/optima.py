@@ -34,6 +34,31 @@ class Optimum(NamedTuple):
     used: int = 0
 
 
+class FirstOfCrossings(NamedTuple):
+    """The first place along an axis at which a level is passed, with its interval; NaN if there is none.
+
+    unsettled : there is another number of crossings than one, or an end of the interval lies beyond the values used.
+    crossings, used : how many crossings there are, and values of the axis that were used.
+    """
+
+    at: float = np.nan
+    low: float = np.nan
+    high: float = np.nan
+    unsettled: bool = True
+    crossings: int = 0
+    used: int = 0
+
+
+class LeastMean(NamedTuple):
+    """A `LeastValue`, NaN with too few values of the axis, and whether its place is at an end of them."""
+
+    value: float
+    parts: Array
+    form: float
+    freedom: float
+    at_edge: bool = False
+
+
 class LeastValue(NamedTuple):
     """The least value of a curve, in the units of the curve, and its errors.
 
@@ -153,8 +178,31 @@ class MeanCurve:
         skewness = float(np.sum(least.parts**3)) / max(least.error, TINY) ** 3
         # Student's t of one degree of freedom makes ends beyond the largest number: there the end is not known
         with np.errstate(over="ignore"):
-            low, high = ends_by_error(
-                np.array(value), np.array(error), np.array(skewness), np.array(least.freedom),
-                np.array(self.of_logarithms), confidence=confidence,
-            )  # fmt: skip
+            low, high = ends_by_error(value, error, skewness, least.freedom, self.of_logarithms, confidence=confidence)
         return value, float(low), float(high)
+
+
+def minimum(values: Array, x: Array, confidence: float, *, greatest: bool = False) -> Optimum:
+    """Return the optimum of the curve through the means of `values` (seed, n) at x (n,)."""
+    return MeanCurve(values, x, greatest=greatest).optimum(confidence)
+
+
+def least_mean(values: Array, x: Array, confidence: float) -> LeastMean:
+    """Return the least value of the curve through the means of `values` (seed, n) at x (n,), with its errors."""
+    curve = MeanCurve(values, x)
+    if not curve.is_enough:
+        return LeastMean(np.nan, np.full(len(values), np.nan), np.nan, np.nan)
+    at = curve.smooth.minimum(confidence).at
+    return LeastMean(*curve.least(at), bool(np.isclose(curve.x[[0, -1]], at, rtol=1e-9).any()))
+
+
+def first_crossing(values: Array, x: Array, level: float, confidence: float) -> FirstOfCrossings:
+    """Return the first crossing of a level by the curve through the means of `values` (seed, n) at x (n,)."""
+    curve = MeanCurve(values, x)
+    every = curve.crossings(level, confidence)
+    if not every:
+        return FirstOfCrossings(used=len(curve.x))
+    at, low, high, _ = every[0]
+    is_open = low < curve.x[0] or high > curve.x[-1]
+    ends = max(low, float(curve.x[0])), min(high, float(curve.x[-1]))
+    return FirstOfCrossings(at, *ends, is_open or len(every) > 1, len(every), len(curve.x))

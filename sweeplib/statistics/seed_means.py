@@ -1,6 +1,8 @@
-"""Means over the seeds, with standard errors."""
+"""Means over the seeds, with standard errors; intervals of means are in `estimators`."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -28,17 +30,24 @@ def mean_and_error(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
 
 
 def with_error(
-    name: str, values: xr.DataArray, long_name: str, symbol: str = "", *, error_symbol: str = "", units: str = "1"
+    name: str,
+    values: xr.DataArray,
+    long_name: str,
+    symbol: str = "",
+    *,
+    error_symbol: str = "",
+    units: str = "1",
+    **attributes: Any,
 ) -> dict[str, xr.DataArray]:
-    """Return the mean over `seed` and its standard error, labelled: the variables NAME and NAME_error."""
+    """Return the mean over `seed`, with these attributes, and its standard error: the variables NAME and NAME_error."""
     mean, error = mean_and_error(values)
     return {
-        name: labelled(mean, long_name, symbol, units),
+        name: labelled(mean, long_name, symbol, units, **attributes),
         f"{name}_error": labelled(error, f"standard error of the {long_name}", error_symbol, units),
     }
 
 
-def student_interval(
+def interval_by_error(
     mean: xr.DataArray, error: xr.DataArray, count: xr.DataArray, confidence: float | xr.DataArray
 ) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
     """Return a mean over `count` values and the ends of its interval, by its standard error and Student's law."""

@@ -27,8 +27,7 @@ LENGTHS, SIZES, SCATTERS = (0.8, 1.4, 2.5), (1.0, 10.0), (1e-5, 0.1, 0.5)
 """Lengths ℓ, in halves of the axis, sizes σ of deviations, and of a scatter of single values beside their errors.
 
 Sizes are in standard deviations of the values. Without the least scatter, matrices of exact values had no inverses.
-With no length between .8 and 2.5, intervals of 1/γ + γ²/2 at shared starts covered .81 to .89. With no scatter above
-.4, those of values that are off by 10 % each covered .89.
+With no length between .8 and 2.5, intervals of 1/γ + γ²/2 at shared starts covered .81 to .89.
 """
 SHAPES = tuple(product(LENGTHS, SIZES, SCATTERS))
 LINE = np.array([30.0, 10.0])

@@ -14,11 +14,10 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Chart
 from sweeplib.pictures.figures.kit.style import save
 from sweeplib.pictures.report.failures import Outcomes
-from sweeplib.pictures.report.optima import optima_table
 from sweeplib.pictures.report.overview import axes, overview, provenance
 from sweeplib.pictures.report.plots import Plot, interactive_plot
 from sweeplib.pictures.report.runs import Computation
-from sweeplib.pictures.report.tables import analysis_tables
+from sweeplib.pictures.report.tables import analysis_tables, optima_table
 from sweeplib.pictures.report.write import page
 from tests.browser.opened import Opened
 from tests.datasets import sweep_dataset, units_dataset
@@ -77,9 +76,11 @@ def _report(ds: xr.Dataset, folder: Path) -> Path:
     counts = [("ODE", {"ok": 1200, "failed": 1})]
     html = page(
         name="tiny",
+        links=[],
+        first=("Answers", {}),
+        opening=("The stored data open without sweeplib:", "import xarray as xr"),
         config="name: tiny\n" + "a long line " * 40,
         headlines=["The optimal learning rate of SGD is 0.095 [0.089, 0.101] at $d$ = 3000 (brackets: 95 % interval)."],
-        answers={},
         overview=overview(ds, counts, computed),
         provenance=provenance(ds, computed, {"Seeds": "0 to 7"}, folder),
         counts=counts,
@@ -90,7 +91,6 @@ def _report(ds: xr.Dataset, folder: Path) -> Path:
         plots=plots,
         optima=optima_table(analyses["optimal_learning_rate"]),
         tables=[table for name, analysis in analyses.items() for table in analysis_tables(name, analysis, ds)],
-        analyses=list(analyses),
     )
     (folder / "index.html").write_text(html, encoding="utf-8")
     return folder / "index.html"

@@ -14,6 +14,11 @@ from tests.browser.opened import Opened
 pytestmark = pytest.mark.slow
 
 
+def over_d(exits):
+    """Mean exit steps in the units of their plot, those of its picture."""
+    return exits.exit_steps_mean / exits.d
+
+
 def test_it_opens_with_no_error_and_asks_for_nothing_else(opened, report):
     assert opened.troubles + opened.warnings == []
     assert [url for url in opened.requests if not url.startswith(("data:", "blob:"))] == [report.as_uri()]
@@ -30,7 +35,8 @@ def test_every_plot_draws_its_points(opened, exits):
 def test_hovering_a_point_shows_parameters_statistics_and_runs(opened, exits):
     drawn = opened.drawn("exit_steps")
     at = exits.sel(dynamics="sgd_chain", d=3000, Delta=0.0).isel(gamma_ratio=3, threshold=0)
-    row = next(row for row, y in enumerate(drawn["y"]) if math.isclose(y, at.exit_steps_mean, rel_tol=1e-8))
+    mean, error = at.exit_steps_mean.item() / 3000, at.exit_steps_mean_error.item() / 3000
+    row = next(row for row, y in enumerate(drawn["y"]) if math.isclose(y, mean, rel_tol=1e-8))
     text = opened.hover("exit_steps", row)
     expected = (
         "Dynamics: SGD (overlap chain)",
@@ -43,9 +49,9 @@ def test_hovering_a_point_shows_parameters_statistics_and_runs(opened, exits):
     )
     for words in expected:
         assert words in text
-    mean, error = re.search(r"Mean exit steps: (\S+) ± (\S+)", text).groups()
-    assert float(mean) == pytest.approx(at.exit_steps_mean.item(), abs=0.1 * at.exit_steps_mean_error.item())
-    assert float(error) == pytest.approx(at.exit_steps_mean_error.item(), rel=0.05)
+    found = re.search(r"Mean exit steps ⟨ ν ext ⟩ / d: (\S+) ± (\S+)", text)
+    assert float(found[1]) == pytest.approx(mean, abs=0.1 * error)
+    assert float(found[2]) == pytest.approx(error, rel=0.05)
 
 
 def test_curves_have_a_band_and_theory_a_line(opened, ds):
@@ -54,8 +60,8 @@ def test_curves_have_a_band_and_theory_a_line(opened, ds):
     times = len(lines["xs"][0])
     assert len(bands["xs"][0]) == 2 * times
     theory = opened.drawn("exit_steps", "theory")
-    [gamma] = {xs[0] for xs in theory["xs"]}
-    expected = [noise_corrected_exit_time(gamma, 1, d, 0.0, 0.01) * d / gamma for d in ds.d.values]
+    gamma = ds.gamma.sel(Delta=0.0).isel(gamma_ratio=0).item()
+    expected = [noise_corrected_exit_time(gamma, 1, d, 0.0, 0.01) / gamma for d in ds.d.values]
     assert all(any(ys[0] == pytest.approx(steps, rel=1e-6) for ys in theory["ys"]) for steps in expected)
 
 
@@ -72,7 +78,7 @@ def test_a_menu_filters_what_is_drawn_tabulated_and_said(opened, exits):
     opened.menu("exit_steps", "Delta").select_option("1")
     after = opened.drawn("exit_steps")
     assert after["y"] != before["y"]
-    expected = exits.exit_steps_mean.sel(Delta=1.0).values
+    expected = over_d(exits).sel(Delta=1.0).values
     assert sorted(after["y"]) == pytest.approx(sorted(expected[np.isfinite(expected)]))
     assert plot.locator(".shown").inner_text().startswith(f"{len(after['y'])} of ")
     opened.menu("exit_steps", "Delta").select_option("all")
@@ -103,7 +109,7 @@ def test_csv_of_a_plot_has_the_rows_that_are_shown(opened):
     opened.menu("exit_steps", "Delta").select_option("1")
     plot.get_by_role("group", name="Dynamics").get_by_label("ODE").uncheck()
     rows, drawn = opened.downloaded(plot), opened.drawn("exit_steps")
-    assert [float(row["exit_steps_mean"]) for row in rows] == drawn["y"]
+    assert [float(row["scaled_exit_steps_mean"]) for row in rows] == drawn["y"]
     assert {row["dynamics"] for row in rows} == {"sgd", "sgd_chain"}
     assert {float(row["Delta"]) for row in rows} == {1.0}
     assert {row["runs"] for row in rows} == {"8"}
@@ -135,9 +141,10 @@ def test_csv_of_a_plot_reproduces_it_point_by_point(opened, name):
     middle, error = column(spec["value"]), column(spec["error"]) if spec["error"] else 0.0
     ends = [column(end) for end in spec["interval"]] if spec["interval"] else [middle - error, middle + error]
     bound = np.array([row[spec["bound"]] == "true" if spec["bound"] else False for row in rows])
-    for end, shown in zip(ends, ("low", "high"), strict=True):
+    for end, shown, side in zip(ends, ("low", "high"), ("below", "above"), strict=True):
         known = np.where(np.isnan(end) & (spec["kind"] != "curves") & bool(spec["interval"]), middle, end)
-        known[bound | (spec["log"]["y"] & ~(known > 0.0))] = np.nan
+        known = np.where(bound & (spec["side"] == side), middle, known)  # there an arrow stands
+        known[spec["log"]["y"] & ~(known > 0.0)] = np.nan
         np.testing.assert_allclose(np.array(drawn[shown], float), known, rtol=1e-12)
 
 
@@ -191,9 +198,12 @@ def test_an_axis_is_logarithmic_on_request(opened):
     opened.page.wait_for_function(f"JSON.stringify(({kind})()) !== JSON.stringify({was})")
     assert opened.page.evaluate(kind)[0] == was[0]
     assert plot.locator(".canvas > *").count() == elements
-    assert opened.drawn("exit_steps") == before
+    after = opened.drawn("exit_steps")
+    logarithmic, linear = (after, before) if box.is_checked() else (before, after)
+    np.testing.assert_array_equal(logarithmic.pop("low"), [end if end > 0 else np.nan for end in linear.pop("low")])
+    assert logarithmic == linear
     opened.menu("exit_steps", "Delta").select_option("1")
-    assert opened.drawn("exit_steps") != before
+    assert opened.drawn("exit_steps")["y"] != linear["y"]
     assert opened.troubles == []
 
 
@@ -300,7 +310,7 @@ def test_the_keyboard_goes_from_point_to_point_and_shows_their_seeds(opened, ds)
     assert "The 8 seeds of this point" in plot.locator(".seeds").inner_text()
     seeds = opened.drawn("exit_steps", "seeds")
     column = sorted(seeds["y"])
-    found = ds.exit_steps.isel(threshold=0).stack(point=("dynamics", "d", "Delta", "gamma_ratio"))
+    found = (ds.exit_steps / ds.d).isel(threshold=0).stack(point=("dynamics", "d", "Delta", "gamma_ratio"))
     close = [np.allclose(np.sort(found.isel(point=at).values), column, rtol=1e-4) for at in range(found.sizes["point"])]
     assert sum(close) == 1
     for seed in np.argsort(seeds["y"])[[0, -1]]:
@@ -431,7 +441,7 @@ def test_a_folded_table_is_printed_and_folded_again(browser, report):
 
 @pytest.mark.parametrize("width", [390, 1280, 2560])
 def test_texts_of_plots_have_eight_points_on_paper(browser, report, width):
-    """Whatever the window in which the page was open, and however large its letters."""
+    """Whatever the window in which the page was open, and however large its letters; arrows at bounds are no texts."""
     window = browser.new_page(viewport={"width": width, "height": 300})
     window.goto(report.as_uri())
     window.add_style_tag(content="html { font-size: 24px; }")
@@ -440,7 +450,7 @@ def test_texts_of_plots_have_eight_points_on_paper(browser, report, width):
     window.emulate_media(media="print")
     window.set_viewport_size({"width": 673, "height": 300})
     sizes = """() => [...document.querySelectorAll('svg.printed')].flatMap((svg) =>
-        [...svg.querySelectorAll('text')].map((text) =>
+        [...svg.querySelectorAll('text')].filter((text) => !"↑↓↕".includes(text.textContent)).map((text) =>
             [parseFloat(getComputedStyle(text).fontSize), svg.getScreenCTM().a]))"""
     found = np.array(window.evaluate(sizes))
     window.close()
@@ -455,7 +465,7 @@ def paths_on_paper(window, name):
     style = window.add_style_tag(content=f"* {{ visibility: hidden; }} {only} {{ visibility: visible; }}")
     streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", window.pdf(), re.DOTALL)
     style.evaluate("(element) => element.remove()")
-    contents = [zlib.decompress(stream) for stream in streams if stream.startswith(b"x")]
+    contents = [zlib.decompressobj().decompress(stream) for stream in streams if stream.startswith(b"x")]
     return sum(len(re.findall(rb"^\S+ \S+ m$", content, re.MULTILINE)) for content in contents)
 
 

@@ -122,7 +122,7 @@ REFUSED = [
     if not (acts_on(name, field) or field in OBSERVED or (field in SPECTRA and "data" in DYNAMICS[name].reads))
 ]
 for _dynamics in ("dmft", "training_flow"):
-    for _name in NOISE:
+    for _name in NOISE - {"temperature"}:
         REFUSED.remove((_dynamics, _name))  # a training set, which they need, refuses these
     REFUSED.remove((_dynamics, "sampling"))  # the choice of batches is nothing to a full batch, which has one
 

@@ -17,7 +17,7 @@ PERSONS = (
     "runs/copy/mine.npz",
     "runs.zarr/copy/zarr.json",
     "journal/remarks.jsonl",
-    "jobs/mine.json",
+    "stages/mine.json",
     "locks/mine.lock",
 )
 """Files that a person put into the folder of a sweep; others are beside the segments of its run store."""
@@ -33,7 +33,7 @@ def put(results: Path) -> dict[Path, bytes]:
         place.write_text(f"{number} of a person")
     outside = results.parent.parent / "outside"
     outside.mkdir()
-    for name in ("exit_times.done.json", "x.zarr/zarr.json", f".x.{'0' * 32}.partial"):
+    for name in ("exit_times.json", "x.zarr/zarr.json", f".x.{'0' * 32}.partial"):
         (outside / name).parent.mkdir(exist_ok=True)
         (outside / name).write_text("of a person")
     (results / "analysis" / "linked").symlink_to(outside, target_is_directory=True)

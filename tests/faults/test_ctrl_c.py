@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sweeplib.engine.process.command import INTERRUPTED
-from sweeplib.engine.storage.records.jobs import jobs
+from sweeplib.engine.storage.records.stage_records import stage_records
 from tests.faults.commands import LONGEST, SWEEP, SWEEPLIB, Started, started
 from tests.faults.sweeps import wait_until
 
@@ -145,7 +145,7 @@ def test_ctrl_c_of_a_whole_sweep_while_workers_run(tmp_path: Path, commands: lis
     command.until_it_says("dashboard")
     check(command.interrupted(signal.SIGINT, whole_session=True))
     assert command.process.returncode in (-signal.SIGINT, 130)
-    [job] = [job for job in jobs(tmp_path / "results/slow").values() if job.name == "simulate"]
+    [job] = [job for job in stage_records(tmp_path / "results/slow").values() if job.name == "simulate"]
     assert not job.running
 
 
@@ -229,10 +229,10 @@ def test_ctrl_c_at_each_stage_and_the_same_command_goes_on(stage: str, tmp_path:
 
     def ran() -> dict[str, int]:
         """Return the process of each stage that has begun, in order."""
-        return {job.name: job.pid for job in jobs(directory).values() if job.name in STAGES}
+        return {job.name: job.pid for job in stage_records(directory).values() if job.name in STAGES}
 
     command = run(sweep, tmp_path, commands)
-    wait_until(lambda: (job := jobs(directory).get(stage)) is not None and job.running)
+    wait_until(lambda: (job := stage_records(directory).get(stage)) is not None and job.running)
     check(command.interrupted(signal.SIGINT, whole_session=True))
     assert command.process.returncode in (-signal.SIGINT, 130)
     before = ran()

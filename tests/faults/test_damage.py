@@ -158,7 +158,7 @@ def test_a_damaged_or_lost_segment_is_named_and_its_cases_computed_again(
         "ok": CASES - cases,
     }
     assert told(config, "finalise")[1].count(f"{cases} cases of calm have not been run yet") == 1
-    assert not (directory / "calm.done.json").exists(), "a workflow runs it again"
+    assert not (directory / "stages/simulate.calm.done").exists(), "a workflow runs it again"
 
 
 def test_a_lazy_reader_is_told_of_a_chunk_lost_since(again: tuple[Design, Path, Path]) -> None:

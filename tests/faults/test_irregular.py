@@ -13,16 +13,17 @@ from tests.tiers import slow_but
 from tests.unit.test_earlier_store import as_earlier
 
 PLACES = (
-    "calm.done.json",
+    "stages/simulate.calm.json",
+    "stages/simulate.calm.done",
     "origin.json",
     "config.yaml",
-    "plan.done.json",
-    "dataset.done.json",
+    "stages/plan.json",
+    "stages/finalise.json",
     "journal/calm.reasons.jsonl",
     "journal/calm.taken.jsonl",
-    "journal/complete.json",
+    "stages/sweep.json",
     "journal/errors.log",
-    "jobs/simulate.json",
+    "stages/simulate.json",
     "outcomes/calm.csv",
     "inventory/calm.npz",
     "runs/calm/SEGMENT.npz",
@@ -32,7 +33,7 @@ PLACES = (
     "dataset.zarr/manifest.json",
     "dataset.zarr/status/zarr.json",
     "analysis/exit_times.zarr/zarr.json",
-    "analysis/exit_times.done.json",
+    "stages/analyse.exit_times.json",
     "report/index.html",
 )
 COMMANDS = (

@@ -62,6 +62,26 @@ def test_a_link_to_a_segment_is_read_and_what_it_leads_to_stays(done: Done, tmp_
     assert done.told("verify", "--sample", "0")[0] == done.told("finalise")[0] == 0 and done.dataset == before
 
 
+READ = (
+    *("runs/calm/SEGMENT.npz", "runs/calm", "runs", "dataset.zarr/status/c/0/0/0/0", "dataset.zarr/risk"),
+    *("analysis/exit_times.zarr", "calm.done.json", "config.yaml", "journal", "outcomes/calm.csv"),
+)
+
+
+def test_verify_names_each_link_to_what_is_whole(done: Done, tmp_path: Path) -> None:
+    """It is no damage: but a copy of the folder may lack what the link leads to."""
+    for place in READ:
+        path, outside = done.directory / place.replace("SEGMENT", done.segments[0].path.stem), tmp_path / "outside"
+        shutil.move(path, outside)
+        path.symlink_to(outside)
+        status, said = done.verified("--sample", "0")
+        [note] = said["notes"]
+        assert (status, said["damaged"]) == (0, []), place
+        assert note.startswith(f"{path}: a link to '{outside}', which sweeplib did not make: what it leads to is read")
+        path.unlink()
+        shutil.move(outside, path)
+
+
 @pytest.mark.parametrize("name", ["config.yaml", "command.yaml", "plan.json"])
 def test_a_linked_record_is_refused_before_anything_is_written(name: str, done: Done, tmp_path: Path) -> None:
     path, outside = done.directory / name, tmp_path / name

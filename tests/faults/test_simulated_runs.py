@@ -14,7 +14,7 @@ import pytest
 from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.status import Status
-from sweeplib.engine.storage.records.files import read_json
+from sweeplib.engine.storage.records.stage_records import stage_record
 from sweeplib.engine.storage.store.inventory import inventory
 from sweeplib.engine.storage.store.other_stores import COMPUTE_ALL
 from sweeplib.engine.storage.store.outcomes import cases_without_reason
@@ -78,8 +78,9 @@ def simulated_run(seed: int, directory: Path, undisturbed: Numbers) -> World:
     world.hidden.clear()
     assert numbers(directory) == undisturbed, (seed, world.story)
     assert summary.cases == {status.name: count for status, count in _expected(undisturbed).items()}, seed
-    done = read_json(directory / "calm.done.json") or {}
-    assert done["cases"] == {name: count for name, count in summary.cases.items() if count}
+    assert stage_record(directory, "simulate.calm").counts == {
+        name: count for name, count in summary.cases.items() if count
+    }
     store = RunStore(directory, "calm")
     assert cases_without_reason(directory, inventory(sweep, "calm", store)) == [], (seed, world.story)
     twice = sum(map(len, store.segments)) - len(store.ids)

@@ -22,7 +22,7 @@ import psutil
 import pytest
 import xarray as xr
 
-from sweeplib.engine.storage.records.jobs import SILENCE_ELSEWHERE
+from sweeplib.engine.storage.records.stage_records import SILENCE_ELSEWHERE
 from tests.faults.commands import SWEEPLIB
 from tests.faults.sweeps import computed_twice, wait_until
 
@@ -116,7 +116,7 @@ def two_hosts(folder: Path) -> tuple[Host, Host]:
 def written(results: Path) -> dict[str, tuple[int, int]]:
     """Return the files of a sweep but for its locks and what its jobs tell, and when each was written."""
     paths = [path for path in (results / "shared").rglob("*") if path.is_file()]
-    kept = [path for path in paths if not {"locks", "jobs", "journal"} & set(path.parts)]
+    kept = [path for path in paths if not {"locks", "stages", "journal"} & set(path.parts)]
     return {str(path): (path.stat().st_ino, path.stat().st_mtime_ns) for path in kept}
 
 
@@ -165,11 +165,11 @@ def send(command: "subprocess.Popen[bytes]", number: int) -> None:
 def test_a_lock_ends_with_its_holder_on_any_host(hosts: tuple[Host, Host]) -> None:
     one, other = hosts
     first = one.start("sweep", 8)
-    wait_until(lambda: is_locked(one.results) and any(one.results.glob("shared/jobs/*.json")), LONGEST)
+    wait_until(lambda: is_locked(one.results) and any(one.results.glob("shared/stages/*.json")), LONGEST)
     assert other.start("status").wait(LONGEST) == 0 and other.said.startswith("shared: running"), other.said
     send(first, signal.SIGKILL)
     first.wait()
-    for record in one.results.glob("shared/jobs/*.json"):
+    for record in one.results.glob("shared/stages/*.json"):
         os.utime(record, (time.time() - 2 * SILENCE_ELSEWHERE,) * 2)
     assert other.start("status").wait(LONGEST) == 0 and other.said.startswith("shared: unfinished"), other.said
     assert other.start("sweep", 8).wait(LONGEST) == 0, other.said

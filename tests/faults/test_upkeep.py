@@ -74,7 +74,7 @@ def test_stored_text_gives_no_command_to_a_terminal(done: Done) -> None:
     said = done.told("reproduce", case)[1]
     assert "failed, Error: \\x1b[2J\\x9b2J\\rgone" in said
     assert not set(said) & {"\x1b", "\x9b", "\r"}
-    job = done.directory / "jobs" / "simulate.json"
+    job = done.directory / "stages" / "simulate.json"
     write_json(job, {"name": "simulate", "started": 1.0, "ended": 2.0, "problem": "\x1b]0;title\a"})
     assert "\\x1b]0;title\\x07" in done.told("status")[1]
 

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,8 @@ from sweeplib.engine.records import Records
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.records.files import partial, read_json, write_json
 from sweeplib.engine.storage.records.locks import driver_lock
-from sweeplib.engine.storage.records.manifest import manifest_of
+from sweeplib.engine.storage.records.manifest import manifest_of, written_manifest
+from sweeplib.engine.storage.records.stage_records import forget_record, record_path, stage_record
 from sweeplib.engine.storage.store.run_store import segment_paths, whole
 from sweeplib.networks.simulation import Case
 from sweeplib.networks.simulator import SIMULATOR
@@ -78,7 +78,7 @@ def test_a_flipped_bit_in_every_file_at_once(done: Done) -> None:
         assert any(line.startswith(f"{file}: ") and "; repaired: " in line for line in said.splitlines()), (file, said)
     assert done.verified()[0] == 0
     after = files(done.directory)
-    same = [name for name in before if not name.startswith(("jobs/", "journal/", "locks/", "runs/"))]
+    same = [name for name in before if not name.startswith(("stages/", "journal/", "locks/", "runs/"))]
     for name in same:
         assert after[name] == before[name], name
 
@@ -122,10 +122,10 @@ HARMS = [
     ("dataset.zarr", moved, "lost", "again", 0),
     ("dataset.zarr/manifest.json", lost, "lost", "again", 0),
     ("dataset.zarr/status/c/0/0/0/0", lost, "lost", "again", 0),
-    ("analysis/exit_times.done.json", garbled, "damaged", "again", 0),
+    ("stages/analyse.exit_times.json", garbled, "damaged", "again", 0),
     ("analysis/exit_times.zarr/zarr.json", lost, "lost", "again", 0),
-    ("jobs/simulate.json", cut, "damaged", "delete", 0),
-    ("dataset.done.json", partly_written, "stale, left by a writer that was killed", "delete", 0),
+    ("stages/simulate.json", cut, "damaged", "delete", 0),
+    ("stages/finalise.json", partly_written, "stale, left by a writer that was killed", "delete", 0),
     ("{segment}", partly_written, "stale, left by a writer", "delete", 0),
     ("locks/calm/{layout}/0.begun", cut, "stale, left by a worker that died", "delete", 0),
 ]
@@ -179,7 +179,7 @@ def test_a_lost_segment_is_noticed_by_what_the_last_run_said(done: Done) -> None
 
 def test_a_link_of_an_earlier_version_is_read_written_again_and_a_foreign_one_is_refused(done: Done) -> None:
     before, link = done.dataset, done.directory / "dataset.zarr"
-    version = done.directory / "datasets" / f"{read_json(link.with_suffix('.done.json'))['digest']}.zarr"
+    version = done.directory / "datasets" / f"{stage_record(done.directory, 'finalise').digest}.zarr"
     version.parent.mkdir()
     link.rename(version)
     link.symlink_to(f"datasets/{version.name}")
@@ -206,9 +206,9 @@ def test_arrays_that_were_never_written_are_found(done: Done) -> None:
     shutil.rmtree(dataset / "risk")
     manifest = manifest_of(dataset)
     files = {name: entry for name, entry in manifest.files.items() if not name.startswith("risk/")}
-    ruin = replace(manifest, files=files).write()
-    done_before = read_json(dataset.with_suffix(".done.json"))
-    write_json(dataset.with_suffix(".done.json"), done_before | {"digest": ruin.digest})
+    ruin = written_manifest(dataset, files)
+    record = record_path(done.directory, "finalise")
+    write_json(record, read_json(record) | {"digest": ruin.digest})
     [finding] = done.verified("--sample", "0")[1]["damaged"]
     assert finding["file"] == str(dataset / "risk") and finding["problem"].startswith("lost")
     assert done.verified("--repair", "--sample", "0")[1]["left"] == []
@@ -284,7 +284,7 @@ def test_what_a_killed_driver_said_of_itself_is_forgotten(done: Done) -> None:
 
 def test_an_unfinished_sweep_is_repaired_and_stays_unfinished(done: Done) -> None:
     done.config.write_text(CONFIG.replace("seeds: 6", "seeds: 8"))
-    (done.directory / "calm.done.json").unlink()
+    forget_record(done.directory, "simulate.calm")
     garbled(done.segments[0].path)
     status, said = done.verified("--repair", "--sample", "0")
     assert (status, len(said["damaged"]), said["left"]) == (1, 1, [])
@@ -294,7 +294,7 @@ def test_an_unfinished_sweep_is_repaired_and_stays_unfinished(done: Done) -> Non
 
 def test_wrong_input_is_refused_in_a_line(done: Done) -> None:
     assert done.told("verify", "--sample", "-1")[0] == 2
-    (done.directory / "calm.done.json").chmod(0o444)
+    record_path(done.directory, "simulate.calm").chmod(0o444)
     nowhere = Done(done.config.parent / "other.yaml")
     nowhere.config.write_text(CONFIG.replace("name: verified", "name: other"))
     status, said = nowhere.told("verify")

@@ -49,6 +49,16 @@ SETTINGS = {
         TWO_OF_TWO,
         3.0,
     ),
+    "weight noise, decay": (
+        Problem(gamma=1.0, p=2, k=2, d=50, Delta=0.3, activation="erf", temperature=0.3, weight_decay=0.5),
+        TWO_OF_TWO,
+        4.5,
+    ),
+    "weight noise, sphere": (
+        Problem(gamma=1.0, p=2, k=2, d=50, Delta=0.3, activation="erf", temperature=0.3, spherical=True),
+        TWO_OF_TWO,
+        4.5,
+    ),
     "batches": (Problem(gamma=0.4, p=2, k=1, d=50, Delta=0.1, activation="square", batch_size=7), TWO, 1.5),
     "batches, sphere": (
         Problem(gamma=0.2, p=1, k=1, d=50, Delta=0.1, activation="square", spherical=True, batch_size=7),

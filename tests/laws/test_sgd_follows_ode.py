@@ -65,6 +65,7 @@ SETTINGS = {
         second_layer_rate=1.0,
     ),
     "batches": Problem(gamma=4.0, p=2, k=2, d=1000, Delta=0.5, activation="erf", batch_size=7),
+    "weight noise": dataclasses.replace(COMMITTEE, gamma=0.5, d=1000, temperature=0.3, weight_decay=0.5),
     "relu": Problem(gamma=0.2, p=2, k=2, d=1000, Delta=0.1, activation="relu"),
     "he3": Problem(gamma=0.02, p=2, k=1, d=1000, Delta=0.1, activation="he3", spherical=True, m0=0.4),
     "tanh learns erf": Problem(gamma=0.3, p=2, k=1, d=1000, Delta=0.1, activation="tanh", teacher_activation="erf"),

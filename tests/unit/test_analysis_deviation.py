@@ -7,11 +7,11 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.deviation_scaling import power_law
 from sweeplib.analysis.kit.overlaps import open_with_overlaps
 from sweeplib.engine.storage.dataset.folder import GroupWriter, written_dataset
 from sweeplib.errors import InputError
 from sweeplib.statistics.bootstrap import Resampling, seed_weights
+from sweeplib.statistics.fits import power_law
 from sweeplib.statistics.seed_means import normal_scores
 from tests.datasets import FLAGS
 

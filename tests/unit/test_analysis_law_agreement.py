@@ -6,8 +6,8 @@ import xarray as xr
 from scipy.stats import ks_2samp, kstest
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.law_agreement import kolmogorov_smirnov, spread_ratio
 from sweeplib.errors import InputError
+from sweeplib.statistics.agreement import kolmogorov_smirnov, spread_ratio
 from tests.datasets import FLAGS, sweep_dataset
 
 analysis = ANALYSES["law_agreement"]

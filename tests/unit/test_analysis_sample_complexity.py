@@ -5,11 +5,10 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.sample_complexity import growth_of
 from sweeplib.errors import InputError
 from sweeplib.networks.maths.activations import activation
 from sweeplib.statistics.bootstrap import Resampling, seed_weights
-from sweeplib.statistics.growth_laws import growth, rate_exponent
+from sweeplib.statistics.growth_laws import growth, growth_of, rate_exponent
 from tests.datasets import sweep_dataset
 
 analysis = ANALYSES["sample_complexity"]

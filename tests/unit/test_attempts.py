@@ -1,6 +1,5 @@
 """Failed analyses, figures and parts of the report are described and reported, block nothing, and are tried again."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from sweeplib.engine.storage.dataset.folder import write_dataset
 from sweeplib.engine.storage.records.artefacts import cases_made_from, stale_outputs
 from sweeplib.engine.storage.records.attempts import attempt_of, failed_attempts
 from sweeplib.engine.storage.records.files import write_json
+from sweeplib.engine.storage.records.stage_records import stage_record, stage_records
 from sweeplib.errors import InputError
 from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Chart, Figure, write_figure
 from sweeplib.pictures.report import summary, write_report
@@ -79,8 +79,10 @@ def ds() -> xr.Dataset:
 def directory(ds: xr.Dataset, tmp_path: Path) -> Path:
     (tmp_path / "config.yaml").write_text(CONFIG)
     made_from = cases_made_from(load(tmp_path / "config.yaml"))
-    write_json(tmp_path / "ode.done.json", {"cases": {"ok": 3, "diverged": 2}, "made_from": made_from})
-    write_json(tmp_path / "sgd.done.json", {"cases": {"ok": 5}})  # of as many cases of another config, none stored
+    record = {"counts": {"ok": 3, "diverged": 2}, "made_from": made_from, "ended": 1.0}
+    write_json(tmp_path / "stages/simulate.ode.json", record)
+    # of as many cases of another config, none stored
+    write_json(tmp_path / "stages/simulate.sgd.json", {"counts": {"ok": 5}, "ended": 1.0})
     write_dataset(ds, tmp_path / "dataset.zarr")
     return tmp_path
 
@@ -97,10 +99,10 @@ def test_a_failing_analysis_is_described_and_leaves_nothing_old(sweep: Design, d
     BROKEN[0] = True
     attempt = write_analysis(sweep, "breaking", directory)
     assert attempt.problem == "ZeroDivisionError: no <one> can divide by $0$"
-    done = directory / "analysis/breaking.done.json"
+    done = directory / "stages/analyse.breaking.done"
     assert done in stale_outputs(directory, sweep, remember=False), "the next run tries again"
     assert not (directory / "analysis/breaking.zarr").exists()
-    assert "failed" in json.loads((directory / "analysis/breaking.done.json").read_text())
+    assert stage_record(directory, "analyse.breaking").problem == attempt.problem
     [card] = failed_attempts(directory, "analysis", sweep.analyses)
     assert "test_attempts.py" in card["traceback"]
     BROKEN[0] = False
@@ -140,7 +142,7 @@ def test_what_was_not_tried_yet_is_no_failure_but_refused(sweep: Design, directo
     for write, name in ((write_analysis, "exit_times"), (write_figure, "risk_curves")):
         with pytest.raises(InputError, match="no dataset here"):
             write(sweep, name, tmp_path / "nowhere")
-    assert not (directory / "failures").exists()
+    assert not any(record.failures for record in stage_records(directory).values())
 
 
 @pytest.mark.slow
@@ -164,7 +166,7 @@ def test_the_report_shows_all_that_was_made_and_a_card_for_all_that_was_not(swee
     assert "gamma: cannot be plotted; got 0" in html
     told = summary(sweep, directory)
     assert told.failed
-    lines = [line for line in told.text.splitlines() if " exited by the horizon " not in line]
+    lines = [line for line in told.text.splitlines() if " exit by the horizon " not in line]
     assert lines[:4] == [
         f"tried: 10 cases: 3 ok, 2 diverged, 5 missing; {directory / 'outcomes'} lists them",
         f"dataset: {directory / 'dataset.zarr'}",
@@ -186,4 +188,4 @@ def test_a_part_of_the_report_that_works_again_has_no_card(sweep: Design, direct
 def test_what_stops_the_process_is_no_failure(directory: Path) -> None:
     with pytest.raises(KeyboardInterrupt), attempt_of(directory, "figure", "any", ""):
         raise KeyboardInterrupt
-    assert not (directory / "failures").exists()
+    assert not any(record.failures for record in stage_records(directory).values())

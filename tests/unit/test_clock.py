@@ -188,8 +188,8 @@ def test_the_end_of_a_sweep_says_how_many_runs_exited(folder: Path) -> None:
     assert 0 < numbers[1] < numbers[0], "or the test says nothing"
     shown = CliRunner().invoke(app, ["summary", str(folder.parent / "clocked.yaml"), "--results", str(folder.parent)])
     assert shown.exit_code == 0, shown.output
-    [line] = [line for line in shown.output.splitlines() if line.startswith("sgd_chain: runs exited by the horizon")]
-    assert line.startswith("sgd_chain: runs exited by the horizon 20 d samples: ")
+    [line] = [line for line in shown.output.splitlines() if line.startswith("sgd_chain: runs exit by the horizon")]
+    assert line.startswith("sgd_chain: runs exit by the horizon 20 d samples: ")
     for number, level in zip(numbers, (0.1, 0.9), strict=True):
         assert f"{f'all {total}' if number == total else f'{number} of {total}'} at T = {level}" in line
     told = CliRunner().invoke(

@@ -18,6 +18,8 @@ def complete(tmp_path, monkeypatch):
     plugin.write_text("FACTOR = 2\n")
     (results / "scan" / "dataset.zarr").mkdir(parents=True)
     (results / "scan" / "dataset.zarr" / "0").write_text("data")
+    (results / "scan" / "stages").mkdir()
+    (results / "scan" / "stages" / "finalise.done").write_text("digest")
     begun = made_from(config, ["seeds=8"], [plugin])
     record_complete_run(results / "scan", config, ["seeds=8"], [plugin], begun, {"summary": "all ok"})
     return config, plugin, results
@@ -26,8 +28,7 @@ def complete(tmp_path, monkeypatch):
 def test_nothing_has_changed(complete):
     config, _, results = complete
     assert complete_run.complete_run(config, ["seeds=8"], results)["summary"] == "all ok"
-    (results / "scan" / "jobs").mkdir()
-    (results / "scan" / "jobs" / "plan.json").write_text("{}")  # no result
+    (results / "scan" / "stages" / "plan.json").write_text("{}")  # no result
     assert complete_run.complete_run(config, ["seeds=8"], results)["summary"] == "all ok"
 
 
@@ -36,13 +37,13 @@ def test_what_commands_show_is_known_until_the_store_or_a_job_changes(complete):
     folder = results / "scan"
     assert undisturbed_run(config, ["seeds=8"], results)["summary"] == "all ok"
     job = {"name": "plan", "host": "elsewhere", "ended": 2.0}
-    write_json(folder / "jobs" / "plan.json", job)
+    write_json(folder / "stages" / "plan.json", job)
     assert undisturbed_run(config, ["seeds=8"], results)["summary"] == "all ok"
-    write_json(folder / "jobs" / "plan.json", job | {"problem": "no room"})
+    write_json(folder / "stages" / "plan.json", job | {"problem": "no room"})
     assert undisturbed_run(config, ["seeds=8"], results) == {}
-    write_json(folder / "jobs" / "plan.json", job | {"ended": None})  # it runs
+    write_json(folder / "stages" / "plan.json", job | {"ended": None})  # it runs
     assert undisturbed_run(config, ["seeds=8"], results) == {}
-    (folder / "jobs" / "plan.json").unlink()
+    (folder / "stages" / "plan.json").unlink()
     assert undisturbed_run(config, ["seeds=8"], results)
     write_json(folder / "runs" / "status.json", {})
     assert undisturbed_run(config, ["seeds=8"], results) == {}
@@ -89,9 +90,9 @@ def test_a_plan_hides_no_change_that_came_before_it_was_written(complete):
         lambda config, plugin, results: plugin.unlink(),
         lambda config, plugin, results: (results / "scan/dataset.zarr/0").unlink(),
         lambda config, plugin, results: os.utime(results / "scan/dataset.zarr/0", ns=(1, 1)),
-        lambda config, plugin, results: (results / "scan/journal/complete.json").write_text("{"),
-        lambda config, plugin, results: (results / "scan/journal/complete.json").write_text("[]"),
-        lambda config, plugin, results: (results / "scan/dataset.done.json").write_text("{}"),
+        lambda config, plugin, results: (results / "scan/stages/sweep.json").write_text("{"),
+        lambda config, plugin, results: (results / "scan/stages/sweep.json").write_text("[]"),
+        lambda config, plugin, results: (results / "scan/stages/finalise.done").write_text("other"),
     ],
 )
 def test_a_change_is_noticed(complete, change, planned):

@@ -1,4 +1,4 @@
-"""How many runs exited by the horizon: of each dynamics and threshold, with why others did not."""
+"""How many runs exit by the horizon: of each dynamics and threshold, with why others did not."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def test_runs_that_diverged_or_were_stopped_are_said_apart_and_those_that_failed
     ds = dataset(exits, status, ends)
     [count] = exit_counts(ds)
     assert (count.runs, count.exited, count.diverged, count.stopped, count.median) == (6, 3, 1, 1, 4.0)
-    words = "3 of 6 runs exited by the horizon 10, half by 4, 1 diverged before, 1 stopped early"
+    words = "3 of 6 runs exit by the horizon 10, half by 4, 1 diverged before, 1 stopped early"
     assert exit_lines(ds) == [f"sgd_chain: {words}"]
     fewer = dataset([exits[0][1:]], [status[0][1:]], [ends[0][1:]])
     assert exit_lines(fewer) == [f"sgd_chain: {words.replace('3 of 6', '2 of 5').replace(', half by 4', '')}"]
@@ -46,8 +46,8 @@ def test_each_dynamics_has_a_line_with_all_its_thresholds_in_the_unit_of_the_tim
     exits = [[[2.0, 6.0], [4.0, np.nan], [8.0, np.nan]], [[2.0, 8.0]] * 3]
     ds = dataset(exits, np.ones((2, 3)), np.full((2, 3), HORIZON), **time_attributes("samples", "d"))
     assert exit_lines(ds.assign_attrs(clock=2.0)) == [
-        "sgd_chain: runs exited by the horizon 10 d samples: all 3 at T = 0.1, half by 2; 1 of 3 at T = 0.5",
-        "ode: runs exited by the horizon 10 d samples: all 3 at T = 0.1, half by 1; all 3 at T = 0.5, half by 4",
+        "sgd_chain: runs exit by the horizon 10 d samples: all 3 at T = 0.1, half by 2; 1 of 3 at T = 0.5",
+        "ode: runs exit by the horizon 10 d samples: all 3 at T = 0.1, half by 1; all 3 at T = 0.5, half by 4",
     ]
 
 

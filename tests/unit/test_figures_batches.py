@@ -74,6 +74,24 @@ def test_an_axis_can_be_drawn_as_dashes(ds, averages):
     assert {"$n_b$ = 1", "$n_b$ = 100"} <= set(texts(drawing))
 
 
+def test_crosses_of_two_dashes_are_told_apart_by_their_lines(ds, averages):
+    chosen = {"where": {"batch_size": [1, 100]}, "hue": "teacher", "dash": "batch_size"}
+    [axes] = line(ds, averages, x="steps", **chosen).axes
+    crosses = [each.lines[0] for each in axes.containers if each.lines[0].get_marker() == "x"]
+    assert [cross.get_linestyle() for cross in crosses] == ["-", "--"] * 3
+    assert {cross.get_linewidth() for cross in crosses} == {0.5}
+
+
+@pytest.mark.parametrize(("number", "marked"), [(30, 30), (60, 30)])
+def test_every_point_along_a_parameter_is_marked_unless_marks_would_touch(number, marked):
+    """Each has runs of its own: where a line bends, its bar tells noise from signal."""
+    sizes = tuple(range(1, number + 1))
+    [axes] = line(giant_steps_dataset(batch_size=sizes, dynamics=["sgd"]), x="batch_size", where={"teacher": 1}).axes
+    [curve] = [each.lines[0] for each in axes.containers]
+    assert len(curve.get_xdata()) == number
+    assert -(-number // (curve.get_markevery() or 1)) == marked
+
+
 @pytest.mark.rest
 def test_a_scan_is_at_the_last_time_unless_told(ds, averages):
     mean = averages["averages"].subspace_cosine.sel(dynamics="sgd").transpose("teacher", "batch_size", "time")

@@ -13,7 +13,7 @@ from sweeplib.pictures import figures
 from sweeplib.pictures.figures import FIGURES
 from sweeplib.pictures.figures.kit.facets import arranged
 from sweeplib.pictures.figures.kit.style import ARROWS
-from sweeplib.pictures.report.optima import optima_table
+from sweeplib.pictures.report.tables import optima_table
 from tests.datasets import sweep_dataset, with_outcome
 
 

@@ -22,7 +22,7 @@ from sweeplib.commands.state import RunState, Stage
 from sweeplib.engine.execution.estimates import DynamicsPlan, LayoutPlan
 from sweeplib.engine.execution.plan import Plan
 from sweeplib.engine.process.terminal import WIDEST, clock_time, console, counted, counts_table, duration, show, table
-from sweeplib.engine.storage.records.jobs import DIED, Job
+from sweeplib.engine.storage.records.stage_records import DIED, StageRecord
 from sweeplib.errors import InputError, SweeplibError
 
 BOX = re.compile("[\u2500-\u257f]")
@@ -46,7 +46,7 @@ PLAN = Plan(
 )
 LINK = "http://127.0.0.1:8787/status"
 PAGE = LINK.replace("status", "sweep")
-COMPUTING = Job(
+COMPUTING = StageRecord(
     "simulate",
     started=1010.0,
     last_news=1100.0,
@@ -62,11 +62,11 @@ COMPUTING = Job(
 NUMBERS = ("1,234,567 of 2,450,055", "1,234 failed", "56,789 diverged", "13,717.4 cases/s", "2:03:00 left", LINK, PAGE)
 
 
-def state(*jobs: Job, now: float = 1104.0, over: str = "") -> RunState:
+def state(*jobs: StageRecord, now: float = 1104.0, over: str = "") -> RunState:
     return RunState(STAGES, {job.name: job for job in jobs}, now, over)
 
 
-PLANNED = Job("plan", started=1000.0, ended=1009.0)
+PLANNED = StageRecord("plan", started=1000.0, ended=1009.0)
 
 
 def terminal(width: int) -> Console:
@@ -120,10 +120,10 @@ def test_statuses_that_no_case_has_are_left_out() -> None:
 
 
 def test_the_state_of_each_stage_is_visible() -> None:
-    finalised = Job("finalise", started=1110.0, ended=1112.0)
-    one = Job("analyse.exit_times", started=1112.0, ended=1115.0, problem="ZeroDivisionError: by zero")
-    other = Job("analyse.averages", started=1113.0)
-    simulated = Job("simulate", started=1010.0, ended=1020.0, done=4, total=4, rate=0.4)
+    finalised = StageRecord("finalise", started=1110.0, ended=1112.0)
+    one = StageRecord("analyse.exit_times", started=1112.0, ended=1115.0, problem="ZeroDivisionError: by zero")
+    other = StageRecord("analyse.averages", started=1113.0)
+    simulated = StageRecord("simulate", started=1010.0, ended=1020.0, done=4, total=4, rate=0.4)
     lines = screen(state(simulated, finalised, one, other, now=1120.0), 100)
     assert [" ".join(line.split()[1:]) for line in lines[-5:]] == [
         "plan up to date",
@@ -140,23 +140,23 @@ def test_the_state_of_each_stage_is_visible() -> None:
 
 def test_a_stage_of_which_one_job_is_up_to_date_ends() -> None:
     analyses = STAGES[3]
-    one = Job("analyse.averages", started=1113.0, ended=1115.0)
+    one = StageRecord("analyse.averages", started=1113.0, ended=1115.0)
     now = state(one)
     assert not now.ended(analyses) and now.counts(analyses) == "1 of 2"
-    later = state(one, Job("report", started=1116.0))
+    later = state(one, StageRecord("report", started=1116.0))
     assert later.ended(analyses) and later.counts(analyses) == "1 of 2, 1 up to date"
     assert later.up_to_date(STAGES[0]) and not later.up_to_date(analyses)
 
 
 def test_an_estimate_that_is_over_before_the_first_case_is_not_shown() -> None:
     simulations = STAGES[1]
-    job = Job("simulate", started=1000.0, last_news=1001.0, total=10, seconds_left=5.0)
+    job = StageRecord("simulate", started=1000.0, last_news=1001.0, total=10, seconds_left=5.0)
     assert state(job, now=1002.0).pace(simulations) == "4 s left"
     assert state(job, now=1010.0).pace(simulations) == ""
 
 
 def test_the_present_step_has_its_time() -> None:
-    job = Job("plan", started=1000.0, doing="compiling sgd_chain", doing_since=1001.0)
+    job = StageRecord("plan", started=1000.0, doing="compiling sgd_chain", doing_since=1001.0)
     assert state(job, now=1031.0).doing() == "compiling sgd_chain (30 s)"
     assert state(PLANNED).doing() == ""
 
@@ -165,14 +165,14 @@ def test_between_stages_the_time_is_that_since_the_last_job() -> None:
     live = Screen("wide", terminal(80))
     live.started = 1000.0
     assert live._step(state(now=1003.0)).endswith("Snakemake starts (3 s)")
-    later = Job("finalise", started=1010.0, ended=1020.0)
+    later = StageRecord("finalise", started=1010.0, ended=1020.0)
     assert live._step(state(PLANNED, later, now=1022.0)).endswith("Snakemake looks for what is left to do (2 s)")
 
 
 def test_lines_come_at_ends_of_stages_at_long_steps_and_each_minute(capsys: pytest.CaptureFixture[str]) -> None:
     now = [0.0]
     lines = PlainLines("wide", console(errors=True), lambda: now[0])
-    started = Job("plan", started=1000.0, doing="compiling ode", doing_since=1002.0)
+    started = StageRecord("plan", started=1000.0, doing="compiling ode", doing_since=1002.0)
     for seconds in range(0, 130, 10):
         now[0] = float(seconds)
         lines.update(state(started, now=1000.0 + seconds))
@@ -181,7 +181,7 @@ def test_lines_come_at_ends_of_stages_at_long_steps_and_each_minute(capsys: pyte
         "wide: plan: running for 0:01:10; compiling ode (0:01:08)",
     ]
     lines.update(state(PLANNED, COMPUTING))
-    done = Job("simulate", started=1010.0, ended=1130.0, done=9, total=9, rate=0.075, table=PLAN.cells())
+    done = StageRecord("simulate", started=1010.0, ended=1130.0, done=9, total=9, rate=0.075, table=PLAN.cells())
     lines.update(state(PLANNED, done))
     lines.update(state(PLANNED, done))
     said = capsys.readouterr().err

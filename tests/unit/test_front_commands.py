@@ -43,8 +43,16 @@ from sweeplib.engine.storage.dataset.finalise import finalise
 from sweeplib.engine.storage.dataset.folder import open_dataset
 from sweeplib.engine.storage.records.config_files import READ, check_origin, record_origin, write_complete_config
 from sweeplib.engine.storage.records.files import read_json, write_json
-from sweeplib.engine.storage.records.jobs import DIED, INTERRUPTED, WHOLE, Job, job, tell
 from sweeplib.engine.storage.records.provenance import version
+from sweeplib.engine.storage.records.stage_records import (
+    DIED,
+    INTERRUPTED,
+    WHOLE,
+    StageRecord,
+    forget_record,
+    recorded_stage,
+    tell,
+)
 from sweeplib.errors import InputError
 from sweeplib.networks.problem import PARAMETERS
 from tests.datasets import sweep_dataset
@@ -52,6 +60,8 @@ from tests.in_process import InProcess
 from tests.plugged import nothing_left
 
 RUNNER = CliRunner()
+OF_ODE = {"name": "simulate.ode"}
+PLAN = {"name": "plan", "counts": {"ode": 1200}, "made_from": {"settings": ""}, "ended": 1.0}
 REFERENCE = Path(__file__).parents[2] / "config" / "README.md"
 TEXT = """\
 name: tiny
@@ -96,13 +106,13 @@ def test_status_of_an_unfinished_and_of_a_running_sweep(config: Path) -> None:
         "inaccurate": 0,
     }
     assert (idle["done"], idle["total"], idle["failed"]) == (0, 4, 0)
-    with pytest.raises(KeyboardInterrupt), job(directory, "plan"):
+    with pytest.raises(KeyboardInterrupt), recorded_stage(directory, "plan"):
         raise KeyboardInterrupt
     interrupted = json.loads(invoked("status", config, "--json", status=3))
     assert (interrupted["state"], interrupted["last_error"]) == ("unfinished", "plan: interrupted")
-    with pytest.raises(ValueError, match="no good"), job(directory, "plan"):
+    with pytest.raises(ValueError, match="no good"), recorded_stage(directory, "plan"):
         raise ValueError("no good")
-    with job(directory, "sweep"), job(directory, "simulate"):
+    with recorded_stage(directory, "sweep"), recorded_stage(directory, "simulate"):
         tell(
             doing="compiling ode",
             done=1,
@@ -171,8 +181,11 @@ def test_an_inaccurate_case_says_when_and_which_bound_it_exceeded(config: Path) 
 
 @pytest.mark.parametrize("cases", [{"ok": 2}, {"ok": 1, "missing": 1}])
 def test_a_stage_that_was_stopped_is_unfinished_and_none_of_it_failed(cases: dict[str, int]) -> None:
-    ended, stopped = Job("plan", ended=1.0), Job("figure.line", ended=1.0, problem=INTERRUPTED)
-    died, failed = Job("simulate", host=os.uname().nodename, born=1.0), Job("report", ended=1.0, problem="no good")
+    ended, stopped = StageRecord("plan", ended=1.0), StageRecord("figure.line", ended=1.0, problem=INTERRUPTED)
+    died, failed = (
+        StageRecord("simulate", host=os.uname().nodename, born=1.0),
+        StageRecord("report", ended=1.0, problem="no good"),
+    )
     for last in (stopped, died):
         assert state({"plan": ended, "last": last}, [cases]) == "unfinished"
     assert state({"plan": ended, "died": died, "report": failed}, [cases]) == "failed"
@@ -182,8 +195,8 @@ def test_a_stage_that_was_stopped_is_unfinished_and_none_of_it_failed(cases: dic
 @pytest.mark.parametrize(("problem", "said"), [(INTERRUPTED, f"sweep: {INTERRUPTED}"), ("a bug", f"plan: {DIED}")])
 def test_the_last_error_of_an_interrupted_sweep_is_the_interrupt(problem: str, said: str) -> None:
     """It ends the processes of stages before they can tell."""
-    died = Job("plan", host=os.uname().nodename, born=1.0)
-    assert _last_error({"plan": died, WHOLE: Job(WHOLE, ended=2.0, problem=problem)}) == said
+    died = StageRecord("plan", host=os.uname().nodename, born=1.0)
+    assert _last_error({"plan": died, WHOLE: StageRecord(WHOLE, ended=2.0, problem=problem)}) == said
 
 
 def test_advice_for_another_number_of_cases_is_not_shown(tmp_path: Path) -> None:
@@ -222,8 +235,11 @@ def test_a_folder_is_listed_for_programs_as_for_people(config: Path) -> None:
     record_origin(config, directory)
     record = {"sweep": "tiny", "state": "unfinished", "done": None, "cases": None, "report": None}
     assert plain(invoked("list", "--json")) == [record], "without a plan"
-    write_json(directory / "plan.done.json", {"ode": 1200})
-    write_json(directory / "ode.done.json", {"cases": {"ok": 1100, "failed": 1}, "made_from": {}})
+    write_json(directory / "stages/plan.json", PLAN)
+    write_json(
+        directory / "stages/simulate.ode.json",
+        OF_ODE | {"counts": {"ok": 1100, "failed": 1}, "ended": 1.0},
+    )
     (directory / "report").mkdir()
     (page := directory / "report" / "index.html").write_text("")
     record |= {"state": "failed", "done": 1101, "cases": 1200, "report": str(page)}
@@ -238,21 +254,27 @@ def test_a_folder_with_a_line_in_its_name_is_one_row(config: Path) -> None:
 def test_the_sweeps_in_a_folder(config: Path) -> None:
     assert invoked("list") == "no sweeps in results\n"
     record_origin(config, Path("results/tiny"))
-    write_json(Path("results/tiny/plan.done.json"), {"ode": 1200})
-    write_json(Path("results/tiny/ode.done.json"), {"cases": {"ok": 1100, "failed": 1}, "made_from": {}})
+    write_json(Path("results/tiny/stages/plan.json"), PLAN)
+    write_json(
+        Path("results/tiny/stages/simulate.ode.json"),
+        OF_ODE | {"counts": {"ok": 1100, "failed": 1}, "ended": 1.0},
+    )
     heading, line = invoked("list").splitlines()
     assert heading.split() == ["sweep", "state", "cases", "report"]
     assert line.split() == ["tiny", "failed", "1,101", "of", "1,200", "-"], "a case failed"
-    write_json(Path("results/tiny/ode.done.json"), {"cases": {"ok": 1100}, "made_from": {}})
+    write_json(Path("results/tiny/stages/simulate.ode.json"), OF_ODE | {"counts": {"ok": 1100}, "ended": 1.0})
     assert invoked("list").splitlines()[1].split()[:4] == ["tiny", "unfinished", "1,100", "of"]
-    write_json(Path("results/tiny/ode.done.json"), {"cases": {"ok": 1199, "timeout": 1}, "made_from": {}})
+    write_json(
+        Path("results/tiny/stages/simulate.ode.json"),
+        OF_ODE | {"counts": {"ok": 1199, "timeout": 1}, "ended": 1.0},
+    )
     assert invoked("list").splitlines()[1].split()[:4] == ["tiny", "finished", "1,200", "of"]
-    write_json(Path("results/tiny/plan.done.json"), {"ode": 600})
+    write_json(Path("results/tiny/stages/plan.json"), PLAN | {"counts": {"ode": 600}})
     counted = invoked("list").splitlines()[1].split()[:5]
     assert counted == ["tiny", "finished", "1,200", "of", "1,200"], "a later plan, of a smaller grid, changes no result"
-    Path("results/tiny/ode.done.json").unlink()
+    Path("results/tiny/stages/simulate.ode.json").unlink()
     assert invoked("list").splitlines()[1].split()[:4] == ["tiny", "unfinished", "0", "of"]
-    Path("results/tiny/plan.done.json").unlink()
+    Path("results/tiny/stages/plan.json").unlink()
     assert invoked("list").splitlines()[1].split() == ["tiny", "unfinished", "-", "-"]
 
 
@@ -263,7 +285,7 @@ def test_the_list_counts_the_cases_of_an_interrupted_sweep(config: Path) -> None
     sweep = replace(load(config), cluster=InProcess(block_size=16))
     write_plan(sweep, directory, progress=False)
     run_sweep(sweep, directory, ["ode"], progress=False)
-    (directory / "ode.done.json").unlink()
+    forget_record(directory, "simulate.ode")
     assert invoked("list").splitlines()[1].split()[:5] == ["tiny", "unfinished", "2", "of", "4"]
     for named in (config, directory):
         assert json.loads(invoked("status", named, "--json", status=3))["done"] == 2
@@ -286,8 +308,8 @@ def test_results_of_an_earlier_version_are_unfinished_in_the_list_and_by_the_sta
     changed = config.read_text().replace("times: [0, 1]", "times: [0, 2]")  # other identities, as by other code
     assert changed != config.read_text()
     config.write_text(changed)
+    shutil.rmtree(directory / "stages")
     write_json(directory / "plan.done.json", dict.fromkeys(sweep.runs, 2))
-    (directory / "ode.done.json").unlink()
     if marked:
         write_json(directory / "ode.done.json", {"sweep": "tiny", "dynamics": "ode", "cases": {"ok": 2}, "digest": "0"})
     assert invoked("list").splitlines()[1].split()[:5] == ["tiny", "unfinished", "0", "of", "4"]
@@ -350,7 +372,9 @@ def test_a_config_from_a_pipe_is_read_once_and_named(config: Path) -> None:
 
 
 @pytest.mark.rest
-@pytest.mark.parametrize("name", ["origin.json", "plan.done.json", "jobs/plan.json", "journal/attempts.jsonl"])
+@pytest.mark.parametrize(
+    "name", ["origin.json", "stages/plan.json", "stages/simulate.ode.json", "journal/attempts.jsonl"]
+)
 def test_a_pipe_in_place_of_a_record_is_damage_and_nothing_waits_for_it(config: Path, name: str) -> None:
     path = Path("results/tiny", name)
     path.parent.mkdir(parents=True)

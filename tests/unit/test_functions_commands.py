@@ -19,6 +19,7 @@ from sweeplib.engine.status import Status
 from sweeplib.engine.storage.store.outcomes import first_outcomes
 from sweeplib.functions import program
 from sweeplib.functions.function import registered
+from tests.plugged import nothing_left
 
 MODEL = """
 import json, sys
@@ -200,6 +201,57 @@ def test_a_program_that_writes_without_end_asks_leaves_children_or_hangs_is_boun
     assert f"over {program.MOST_OUTPUT} bytes of output" in reasons["much"]
     assert f"over {program.MOST_OUTPUT} bytes of output" in reasons["loud"]
     assert not psutil.pid_exists(int(left.read_text())) or psutil.Process(int(left.read_text())).status() == "zombie"
+
+
+LOGS = """
+import sys, time
+time.sleep(0.2)
+open(sys.argv[2], "a").write(sys.argv[1])
+print("x = 1")
+"""
+OWN = """
+import slopes
+from sweeplib import simulator
+
+@simulator(y="1")
+def line(x: float):
+    return slopes.SLOPE * x
+"""
+
+
+@pytest.mark.slow
+def test_a_run_whose_program_writes_a_file_of_its_command_names_the_file(written: Written) -> None:
+    """Of cases that are long enough for workers, which read the file after the driver."""
+    config = written(
+        f"simulator: {{command: '{sys.executable} model.py {{n}} runs.log', results: {{x: 1}}}}\n"
+        "grid: {n: {range: [0, 40]}}\nfigures: []\ncluster: {kind: local, workers: 1}\n",
+        LOGS,
+    )
+    (log := config.with_name("runs.log")).touch()
+    done = commanded(config, "run", "own.yaml", "--no-progress")
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert f"{log}: model has another code here than where the run began; of its files this one was" in done.stderr
+    assert "expected no edit during a run, and a command that names no file it writes" in done.stderr
+
+
+@pytest.mark.parametrize("edited", ["model.py", "slopes.py", "data.csv", "own.py"])
+def test_an_edit_during_a_run_is_named_by_its_file(
+    edited: str, written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a program, of a file that its command names, of a function, of a module that this imports."""
+    is_program = edited in ("model.py", "data.csv")
+    command = f"{{command: '{sys.executable} model.py {{x}} data.csv', results: {{y: 1}}, name: line}}"
+    config = written(f"simulator: {command if is_program else 'own.py'}\ngrid: {{x: [1, 2]}}\nfigures: []\n")
+    monkeypatch.syspath_prepend(config.parent)
+    for name, text in {"own.py": OWN, "slopes.py": "SLOPE = 2\n", "data.csv": "x\n1\n"}.items():
+        config.with_name(name).write_text(text, encoding="utf-8")
+    with nothing_left():
+        load(config)
+        os.utime(config.with_name(edited), (later := time.time() + 60,) * 2)
+        with pytest.raises(InputError, match="another code here than where the run began") as raised:
+            registered("line", "that of before")
+    assert raised.value.file == config.with_name(edited)
+    assert f"written last, at {time.strftime('%H:%M:%S', time.localtime(later))};" in str(raised.value)
 
 
 @pytest.mark.rest

@@ -11,7 +11,7 @@ import sweeplib
 from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.engine.design.grid import Axis, Grid
-from sweeplib.engine.execution import work
+from sweeplib.engine.execution import blocks, work
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.storage.dataset import folder as dataset
 from sweeplib.engine.storage.dataset.finalise import finalise
@@ -88,3 +88,13 @@ def test_only_new_cases_are_computed(tmp_path: Path) -> None:
     assert run_sweep(large, tmp_path, progress=False)["calm"].computed == large.size_of("calm") - small.size_of("calm")
     assert run_sweep(replace(large, seeds=(0, 2)), tmp_path, progress=False)["calm"].computed == 0
     assert np.array([run_sweep(large, tmp_path, progress=False)["calm"].cases["ok"]]) == large.size_of("calm")
+
+
+def test_a_segment_tells_the_seconds_at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not those in which others had the processor: the report calls them processor time."""
+    ticks = iter(range(1000))
+    monkeypatch.setattr(blocks, "seconds_at_work", lambda: 0.5 * next(ticks))
+    sweep = sweep_of(2, 2, 2)
+    run_sweep(sweep, tmp_path, progress=False)
+    headers = [segment.header for name in sweep.runs for segment in run_store.RunStore(tmp_path, name).segments]
+    assert {header["seconds"] for header in headers} == {0.5}

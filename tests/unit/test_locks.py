@@ -81,7 +81,7 @@ def held_by(record: dict[str, object]) -> Iterator[None]:
     )
     folder = Path("results/tiny/locks")
     folder.mkdir(parents=True)
-    write_json(folder.parent / "jobs/simulate.json", {"name": "simulate", "pid": 7, "host": "far", "started": 1.0})
+    write_json(folder.parent / "stages/simulate.json", {"name": "simulate", "pid": 7, "host": "far", "started": 1.0})
     (folder / f"{'0' * 32}.holder.json").write_text(json.dumps(record))
     with (folder / "sweep.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -15,7 +15,7 @@ from distributed import Client, LocalCluster
 
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.engine.design.grid import Axis, Grid
-from sweeplib.engine.execution import work
+from sweeplib.engine.execution.listener import Listeners
 from sweeplib.engine.execution.live import news
 from sweeplib.engine.execution.live.case_map import CaseMap, cell_labels, cell_widths
 from sweeplib.engine.execution.live.headline import _mean, _median, _unless_lost
@@ -28,7 +28,7 @@ from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.dataset.finalise import dataset_in_memory
 from sweeplib.engine.storage.records.files import append_line, appended_lines
-from sweeplib.engine.storage.records.jobs import job, jobs
+from sweeplib.engine.storage.records.stage_records import recorded_stage, stage_records
 from sweeplib.engine.storage.store.inventory import inventory
 from sweeplib.engine.storage.store.run_store import RunStore
 from tests.faults.sweeps import troubled_sweep
@@ -164,7 +164,7 @@ def test_a_scheduler_that_cannot_show_a_sweep_is_named_and_the_run_goes_on(
             raise ModuleNotFoundError("No module named 'sweeplib'")
 
     lines: list[str] = []
-    teller_of(Refusing(), None, lines.append).tell(RunProgress())
+    teller_of(Refusing(), None, RunProgress(), lines.append).run_ended()
     assert lines == ["the scheduler cannot show the sweep: ModuleNotFoundError: No module named 'sweeplib'"]
 
     def lost(self: Teller, told: object) -> bool:
@@ -174,7 +174,7 @@ def test_a_scheduler_that_cannot_show_a_sweep_is_named_and_the_run_goes_on(
 
     monkeypatch.setattr(Teller, "_send", lost)
     said: list[str] = []
-    monkeypatch.setattr(work, "_say", lambda shown, line: said.append(line))
+    monkeypatch.setattr(Listeners, "say", lambda _, line: said.append(line))
     sweep = replace(calm(gammas=(0.1,), seeds=6), cluster=InProcess(block_size=2))
     [summary] = run_sweep(sweep, tmp_path / "troubled", progress=False, client=clients[0]).values()
     assert summary.computed == 6
@@ -228,9 +228,9 @@ def test_a_scheduler_without_a_dashboard_has_no_page_of_a_sweep(tmp_path: Path) 
     options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
     with LocalCluster(**options, scheduler_kwargs={"dashboard": False}) as cluster, Client(cluster) as client:
         sweep = replace(calm(gammas=(0.1,), seeds=2), cluster=InProcess(block_size=2))
-        with job(tmp_path / "troubled", "simulate"):
+        with recorded_stage(tmp_path / "troubled", "simulate"):
             run_sweep(sweep, tmp_path / "troubled", progress=False, client=client)
-        assert jobs(tmp_path / "troubled")["simulate"].page is None
+        assert stage_records(tmp_path / "troubled")["simulate"].page is None
         assert told(client)[0].news.ended
         with pytest.raises(urllib.error.HTTPError):
             page(client, "sweep")

@@ -94,6 +94,7 @@ def test_the_gradient_has_the_numbers_of_another_code(problem, initial, last, ra
     ("changes", "initial"),
     [
         ({"second_layer_rate": 0.7}, OVERLAPS),
+        ({"temperature": 0.3, "weight_decay": 0.5}, OVERLAPS),
         ({"second_layer_rate": 0.7, "activation": "relu"}, OVERLAPS),
         ({"spherical": True}, ON_SPHERE),
         ({"spherical": True, "activation": "relu", "second_layer_rate": 0.4}, ON_SPHERE),

@@ -27,10 +27,10 @@ CONTENT = {
 
 
 EDITS = {
-    "sweeplib/engine/storage/dataset/finalise.py": {"dataset.done.json"},
-    "sweeplib/analysis/exit_times.py": {"analysis/exit_times.done.json"},
+    "sweeplib/engine/storage/dataset/finalise.py": {"stages/finalise.done"},
+    "sweeplib/analysis/exit_times.py": {"stages/analyse.exit_times.done"},
     "sweeplib/analysis/kit/passages.py": {
-        "analysis/exit_times.done.json",
+        "stages/analyse.exit_times.done",
         "figures/exited_fraction.png",
         "report/index.html",
     },
@@ -118,24 +118,24 @@ def test_a_comparison_with_them_is_refused_too(folder: Path) -> None:
 
 def test_a_workflow_makes_them_again(folder: Path) -> None:
     """A stage runs again where its output is not of this config or of this dataset."""
-    parts = {"analysis/exit_times.done.json", "figures/exited_fraction.png", "report/index.html"}
-    dataset = {"plan.done.json", "sgd_chain.done.json", "dataset.done.json"}
+    parts = {"stages/analyse.exit_times.done", "figures/exited_fraction.png", "report/index.html"}
+    dataset = {"stages/plan.done", "stages/simulate.sgd_chain.done", "stages/finalise.done"}
     assert stale(2, folder) == parts
     assert stale(4, folder) == parts | dataset, "the dataset has 2 seeds, the config 4"
 
 
 def test_counts_of_other_simulations_are_not_those_of_the_dataset(folder: Path) -> None:
-    marker = folder / "sgd_chain.done.json"
+    marker = folder / "stages/simulate.sgd_chain.json"
     write_json(marker, (read_json(marker) or {}) | {"made_from": {"settings": "other"}})
     found = stale(2, folder)
-    assert "sgd_chain.done.json" in found and "dataset.done.json" not in found
+    assert "stages/simulate.sgd_chain.done" in found and "stages/finalise.done" not in found
 
 
 @pytest.mark.slow
 def test_options_and_code_of_analyses_and_figures_are_compared(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever the workflow is started; Snakemake remembers them in that folder only."""
     sweep_with(2, folder.parent).report()
-    analysis, figure = "analysis/exit_times.done.json", "figures/exited_fraction.png"
+    analysis, figure = "stages/analyse.exit_times.done", "figures/exited_fraction.png"
     assert stale(2, folder) == set()
     report = "report/index.html"
     assert stale(2, folder, analyses={"exit_times": {"confidence": 0.9}}) == {analysis, report}

@@ -286,10 +286,9 @@ def test_lines_of_many_points_have_some_of_the_bars(ds):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_has_one_declaration_for_picture_and_page(name):
-    """The diagram of regimes has axes of two kinds side by side, which are no levels of layers."""
     figure = FIGURES[name]
     assert figure.interactive is figure.arrange is not None
-    assert (figure.function.__name__ == "picture") == (name == "phase_diagram")
+    assert figure.function.__name__ == figure.interactive.__name__
 
 
 def test_an_unknown_mark_is_refused(ds):

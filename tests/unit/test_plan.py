@@ -433,7 +433,7 @@ def test_a_sweep_without_a_step_has_a_plan(starts: Design, tmp_path: Path) -> No
 def test_a_plan_of_what_is_done_keeps_the_files_and_costs_of_the_plan_before(starts: Design, tmp_path: Path) -> None:
     write_plan(starts, tmp_path)
     run_sweep(starts, tmp_path, progress=False)
-    names = "plan.json", "plan.done.json"
+    names = "plan.json", "stages/plan.done"
     before = [(tmp_path / name).stat().st_mtime_ns for name in names]
     assert write_plan(starts, tmp_path).todo == 0
     assert [(tmp_path / name).stat().st_mtime_ns for name in names] == before

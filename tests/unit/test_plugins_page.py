@@ -8,6 +8,7 @@ import pytest
 
 from sweeplib import Problem, plugins, simulate
 from sweeplib.analysis import ANALYSES
+from sweeplib.analysis.kit.headlines import headline
 from sweeplib.config import load
 from sweeplib.contracts.outcomes import all_outcomes, outcomes
 from sweeplib.engine.code.exports import FORMER
@@ -20,6 +21,7 @@ from sweeplib.networks.simulation import Case
 from sweeplib.networks.simulation.driver import replicas_of
 from sweeplib.networks.views import OverlapView
 from sweeplib.pictures.figures import FIGURES
+from sweeplib.pictures.report.plots import interactive_plot
 from tests.datasets import sweep_dataset
 from tests.plugged import nothing_left
 
@@ -80,6 +82,29 @@ def test_the_first_example_is_a_sweep_whose_figure_is_drawn(folder: Path) -> Non
         analyses = {"final_risk": ANALYSES["final_risk"](ds)}
         [axes] = FIGURES["final_risks"](ds, analyses, **sweep.figures["final_risks"]).axes
         assert len(axes.lines) == ds.sizes["dynamics"]
+
+
+def test_a_law_along_an_axis_and_a_figure_with_theory_take_a_few_lines(folder: Path) -> None:
+    """The exponent of the exits in d is known, in words too; picture and page have the points and the curve."""
+    wanted = {"growth.py": 25, "floors.py": 15}
+    for name, most in wanted.items():
+        assert len([line for line in (folder / name).read_text().splitlines() if line]) <= most
+    ds = sweep_dataset(seeds=4, derived=False, d=(100, 300, 1000), Delta=(0.5,))
+    with nothing_left():
+        load_plugins([str(folder / name) for name in wanted])
+        with pytest.raises(InputError, match="along: no such axis of numbers"):
+            ANALYSES["growth"](ds.isel(d=slice(2)), along="d")
+        result = ANALYSES["growth"](ds, along="d")
+        known = result.exponent.notnull()
+        assert known.any()
+        assert (result.exponent_low < result.exponent).where(known, other=True).all()
+        assert "exponent of exit_steps in d" in headline(result, "exponent").lines[0]
+        floors = {"risk_floor": ANALYSES["risk_floor"](ds)}
+        drawing = FIGURES["floors"](ds, floors)
+        plot = interactive_plot("floors", FIGURES["floors"].declared(ds, floors), ds, floors, {})
+        assert {"gamma", "risk_floor", "theory"} <= {column.name for column in plot.table.columns}
+        assert plot.spec["theory"] == "theory"
+        assert "theory, γΔ/(1 − 6γ)" in [text.get_text() for text in drawing.legends[0].get_texts()]
 
 
 SWARM_REFUSED = [

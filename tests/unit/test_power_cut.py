@@ -75,6 +75,6 @@ def test_files_are_on_the_disk_where_no_thread_is_allowed(
 def test_small_files_are_on_the_disk_unless_they_need_not_be(disk: Disk, tmp_path: Path) -> None:
     write_json(tmp_path / "new" / "folders" / "plan.json", {"cases": 3})
     assert disk.holds(tmp_path)
-    write_json(tmp_path / "jobs" / "plan.json", {"cases": 3}, durable=False)
+    write_json(tmp_path / "stages" / "plan.json", {"cases": 3}, durable=False)
     with pytest.raises(AssertionError, match=r"plan\.json is not on the disk"):
         disk.holds(tmp_path)

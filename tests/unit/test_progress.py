@@ -45,7 +45,7 @@ def test_what_is_left_is_told_from_expected_seconds_not_from_the_number_of_cases
     """Half of the work is in a tenth of the cases."""
     shown = RunProgress(100, [block(20.0)] * 2)
     clock.now += 30
-    shown.advance(block(20.0), report(20.0, {"ok": 10}))
+    shown.task_ended(block(20.0), report(20.0, {"ok": 10}))
     assert shown.seconds_left() == pytest.approx(30.0)
     assert shown.rate() == pytest.approx(1 / 3)
     assert shown.share() == pytest.approx(0.5)
@@ -56,7 +56,7 @@ def test_what_is_left_is_at_first_what_the_plan_says(clock: Clock) -> None:
     shown = RunProgress(800, [block(5.0)] * 80, workers=2)
     assert shown.seconds_left() == pytest.approx(200.0)
     clock.now += 7
-    shown.advance(block(5.0), report(5.0, {"ok": 10}))
+    shown.task_ended(block(5.0), report(5.0, {"ok": 10}))
     assert 200 < shown.seconds_left() < 250
 
 
@@ -65,7 +65,7 @@ def test_a_plan_that_was_wrong_is_forgotten(clock: Clock) -> None:
     shown = RunProgress(800, [block(5.0)] * 80, workers=2)
     clock.now += 200
     for _ in range(40):
-        shown.advance(block(5.0), report(10.0, {"ok": 10}))
+        shown.task_ended(block(5.0), report(10.0, {"ok": 10}))
     assert shown.seconds_left() == pytest.approx(200.0, rel=0.1)
     assert shown.share() == pytest.approx(0.5, rel=0.1)
 
@@ -76,19 +76,19 @@ def test_a_dynamics_that_was_planned_far_too_dear_says_nothing_about_the_others(
     shown = RunProgress(430, [dear] * 40 + [cheap] * 390, workers=2)
     for _ in range(40):
         clock.now += 0.05
-        shown.advance(dear, report(0.1, {"ok": 1}))
+        shown.task_ended(dear, report(0.1, {"ok": 1}))
     assert shown.seconds_left() == pytest.approx(195.0, rel=0.05)
     assert shown.share() == pytest.approx(0.01, rel=0.05)
     for _ in range(195):
         clock.now += 0.5
-        shown.advance(cheap, report(1.0, {"ok": 1}))
+        shown.task_ended(cheap, report(1.0, {"ok": 1}))
     assert shown.seconds_left() == pytest.approx(97.5, rel=0.05)
 
 
 def test_cases_that_others_have_computed_do_not_count_as_fast(clock: Clock) -> None:
     shown = RunProgress(20, [block(10.0)] * 2, workers=1)
     clock.now += 5
-    shown.advance(block(10.0), report(5.0, {"ok": 5}, found=5))
+    shown.task_ended(block(10.0), report(5.0, {"ok": 5}, found=5))
     assert shown.seconds_left() == pytest.approx(10.0)
 
 
@@ -96,22 +96,22 @@ def test_all_is_done_with_the_last_case_and_not_before(clock: Clock) -> None:
     """Whatever was expected."""
     shown = RunProgress(4, [block(10.0), block(0.1)])
     clock.now += 3
-    shown.advance(block(10.0), report(10.0, {"ok": 3}))
+    shown.task_ended(block(10.0), report(10.0, {"ok": 3}))
     assert shown.share() == 0.99 and shown.seconds_left() > 0.0
-    shown.advance(block(0.1), report(0.0, {}, found=1))
+    shown.task_ended(block(0.1), report(0.0, {}, found=1))
     assert shown.share() == 1.0 and shown.seconds_left() == 0.0
 
 
 def test_lines_come_every_few_seconds_and_at_the_end(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
     with shown_progress("tiny", 10, [block(4.0), block(1.0), block(5.0)]) as shown:
         clock.now += 1
-        shown.advance(block(4.0), report(4.0, {"killed": 1, "ok": 3}))
+        shown.task_ended(block(4.0), report(4.0, {"killed": 1, "ok": 3}))
         assert capsys.readouterr().err == ""
         clock.now += 4
-        shown.advance(block(1.0), report(1.0, {"ok": 1}))
+        shown.task_ended(block(1.0), report(1.0, {"ok": 1}))
         said = "tiny: 5/10 cases, 1 failed, 50% of the work, 1.0 cases/s, 5 s left\n"
         assert capsys.readouterr().err == said
-        shown.advance(block(5.0), report(5.0, {"diverged": 2, "inaccurate": 1, "ok": 1}, found=1))
+        shown.task_ended(block(5.0), report(5.0, {"diverged": 2, "inaccurate": 1, "ok": 1}, found=1))
     said = "tiny: 10/10 cases, 1 failed, 2 diverged, 1 inaccurate, 100% of the work, 2.0 cases/s, 0 s left\n"
     assert capsys.readouterr().err == said
 
@@ -123,7 +123,7 @@ def test_a_terminal_gets_a_bar_with_the_time_left(
     monkeypatch.setenv("COLUMNS", "120")
     with shown_progress("tiny", 10, [block(50.0)] * 2) as shown:
         clock.now += 7261
-        shown.advance(block(50.0), report(50.0, {"failed": 3, "diverged": 4}))
+        shown.task_ended(block(50.0), report(50.0, {"failed": 3, "diverged": 4}))
         shown.say("news")
     written = capsys.readouterr().err
     assert "news" in written
@@ -178,8 +178,8 @@ from sweeplib.engine.execution.progress import shown_progress
 from tests.blocks import block_of
 block = block_of(1, seconds_a_case=1.0)
 with shown_progress("tiny", 3, [block] * 2) as shown:
-    shown.advance(block, BlockReport(dict(), 1, 1.0))
-    shown.advance(block, BlockReport(dict(), 2, 1.0))
+    shown.task_ended(block, BlockReport(dict(), 1, 1.0))
+    shown.task_ended(block, BlockReport(dict(), 2, 1.0))
 """
 
 

@@ -4,7 +4,6 @@ import json
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from sweeplib.commands.cli import app
 from sweeplib.engine.storage.records import publish
 from sweeplib.engine.storage.records.files import DAMAGED, LOST
-from sweeplib.engine.storage.records.manifest import manifest_of, written_manifest
+from sweeplib.engine.storage.records.manifest import entry_of, written_manifest
 from sweeplib.engine.storage.records.publish import MARKER, PublishAddress, checked_address
 from sweeplib.errors import InputError, SweeplibError
 
@@ -80,7 +79,7 @@ def written(folder: Path, names: dict[str, str]) -> Path:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    written_manifest(folder, contents, {})
+    written_manifest(folder, {name: entry_of(name, content) for name, content in contents.items()})
     return folder
 
 
@@ -238,17 +237,6 @@ def test_files_of_others_in_a_dataset_are_not_sent(tmp_path: Path, store: Memory
     (dataset / "my_password.txt").write_text("secret")
     PublishAddress("kept://bucket/x", "sent", tmp_path / "sent").publish(dataset)
     assert not store.exists("/bucket/x/my_password.txt")
-
-
-def test_the_same_files_made_from_something_else_stay_there(tmp_path: Path, store: MemoryFileSystem) -> None:
-    place, dataset = PublishAddress("kept://bucket/x", "sent", tmp_path / "sent"), written(tmp_path / "a", {"c/0": "1"})
-    place.publish(dataset)
-    before = {name: store.modified(name) for name in store.find("/bucket")}
-    replace(manifest_of(dataset), made_from={"code": "new"}).write()
-    assert place.publish(dataset) == 1 and place.publish(dataset) == 0
-    changed = {name.removeprefix("/bucket/x/") for name, when in before.items() if store.modified(name) != when}
-    assert changed == {"manifest.json", MARKER}, "a reader finds the dataset all the time"
-    assert place.examined(manifest_of(dataset).digest) == (3, {})
 
 
 def test_damaged_files_are_not_sent(tmp_path: Path, store: MemoryFileSystem) -> None:

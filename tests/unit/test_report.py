@@ -11,11 +11,10 @@ from sweeplib.config import from_mapping
 from sweeplib.engine.storage.records.files import write_json
 from sweeplib.pictures.figures import INTERACTIVE
 from sweeplib.pictures.report.failures import MOST, outcomes
-from sweeplib.pictures.report.optima import optima_table
 from sweeplib.pictures.report.overview import axes, overview, provenance
 from sweeplib.pictures.report.plots import interactive_plot
 from sweeplib.pictures.report.runs import Computation
-from sweeplib.pictures.report.tables import analysis_tables
+from sweeplib.pictures.report.tables import analysis_tables, optima_table
 from sweeplib.pictures.report.write import _unbroken, case_counts, page
 from tests.datasets import sweep_dataset
 
@@ -211,7 +210,7 @@ def test_many_cases_are_cut_and_counted_and_none_are_none(tmp_path):
 
 
 def test_counts_show_ok_and_every_other_status_that_occurred(tmp_path):
-    write_json(tmp_path / "ode.done.json", {"cases": {"diverged": 2, "ok": 5}})
+    write_json(tmp_path / "stages/simulate.ode.json", {"name": "simulate.ode", "counts": {"diverged": 2, "ok": 5}})
     problem = {"p": 1, "k": 1, "d": 10, "Delta": 0.0, "activation": "erf"}
     sweep = from_mapping(
         {"name": "counts", "dynamics": ["ode", "sgd"], "grid": {"gamma": [0.1]}, "problem": problem, "times": [1.0]}

@@ -73,8 +73,8 @@ def test_folders_that_cannot_be_compared_are_refused_in_one_line(folders: list[P
 @pytest.mark.parametrize(
     ("missing", "words"),
     [
-        ("dataset.done.json", "it has no dataset.done.json"),
-        ("analysis/exit_times.done.json", "it has no analysis"),
+        ("stages/finalise.json", "it has no record stages/finalise.json"),
+        ("stages/analyse.exit_times.json", "it has no record stages/analyse"),
     ],
 )
 def test_an_unfinished_sweep_is_refused(folders: list[Path], missing: str, words: str) -> None:
@@ -90,9 +90,9 @@ def test_an_unfinished_sweep_is_refused(folders: list[Path], missing: str, words
 
 
 def test_missing_cases_are_refused(folders: list[Path]) -> None:
-    file = folders[1] / "sgd_chain.done.json"
+    file = folders[1] / "stages/simulate.sgd_chain.json"
     content = file.read_bytes()
-    write_json(file, {"cases": {"missing": 3, "ok": 7}})
+    write_json(file, {"counts": {"missing": 3, "ok": 7}})
     try:
         code, said = reported(*folders)
     finally:

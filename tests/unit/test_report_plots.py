@@ -15,11 +15,11 @@ from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Chart
 from sweeplib.pictures.figures.kit import scales
 from sweeplib.pictures.figures.kit.chart import Layer, Level
 from sweeplib.pictures.report import choices, plots, tables
+from sweeplib.pictures.report.choices import is_logarithmic
 from sweeplib.pictures.report.contents import different
 from sweeplib.pictures.report.looks import dynamics_looks, sequence
 from sweeplib.pictures.report.plots import interactive_plot
 from sweeplib.pictures.report.runs import run_counts
-from sweeplib.pictures.report.scales import is_logarithmic
 from sweeplib.pictures.report.tables import analysis_tables
 from tests.datasets import FLAGS, sweep_dataset
 

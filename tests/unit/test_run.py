@@ -13,8 +13,9 @@ from sweeplib.engine.execution.queue import Queue
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.dataset.finalise import finalise
-from sweeplib.engine.storage.records.files import read_json, write_json
+from sweeplib.engine.storage.records.files import write_json
 from sweeplib.engine.storage.records.locks import driver_lock
+from sweeplib.engine.storage.records.stage_records import stage_record
 from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.errors import BusyError
 from sweeplib.networks.simulation import Recording
@@ -43,14 +44,13 @@ def test_every_dynamics_is_run_and_recorded_in_its_own_file(sweep: Design, tmp_p
     assert list(summaries) == ["ode", "sgd_chain"]
     for name, summary in summaries.items():
         assert summary.computed == summary.cases["ok"] == 2 * SEEDS
-        done = read_json(tmp_path / f"{name}.done.json") or {}
-        assert (done["dynamics"], done["cases"]) == (name, {"ok": 2 * SEEDS})
+        assert stage_record(tmp_path, f"simulate.{name}").counts == {"ok": 2 * SEEDS}
 
 
 @pytest.mark.rest
 def test_only_the_dynamics_named_are_run(sweep: Design, tmp_path: Path) -> None:
     assert list(run_sweep(sweep, tmp_path, ["sgd_chain"], progress=False)) == ["sgd_chain"]
-    assert not (tmp_path / "ode.done.json").exists()
+    assert not (tmp_path / "stages/simulate.ode.done").exists()
     counts = {name: summary.computed for name, summary in run_sweep(sweep, tmp_path, progress=False).items()}
     assert counts == {"ode": 2 * SEEDS, "sgd_chain": 0}
 

@@ -60,8 +60,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     record_origin(Path("tiny.yaml"), directory)
     with nothing_left():
         write_complete_config(load("tiny.yaml"), directory)
-    write_json(directory / "plan.done.json", {"cases": {"ode": 2}, "made_from": {}})
-    write_json(directory / "ode.done.json", {"cases": {"ok": 2}, "made_from": {}})
+    write_json(directory / "stages/plan.json", {"counts": {"ode": 2}, "made_from": {"settings": ""}})
+    write_json(directory / "stages/simulate.ode.json", {"counts": {"ok": 2}, "ended": 1.0})
     Path("executed").unlink()
     return tmp_path
 
@@ -178,7 +178,7 @@ LINKED = {
     "runs/ode": ["run", "tiny.yaml"],
     "journal": ["run", "tiny.yaml"],
     "locks": ["plan", "tiny.yaml"],
-    "jobs": ["sweep", "tiny.yaml"],
+    "stages": ["sweep", "tiny.yaml"],
 }
 
 
@@ -191,6 +191,8 @@ def test_nothing_is_written_through_a_link_in_a_folder_of_results(name: str, fol
     (outside / "index.html").write_text("of a person")
     link = Path("results/tiny", name)
     link.parent.mkdir(exist_ok=True)
+    if link.is_dir():
+        link.rename(folder / "before")
     link.symlink_to(outside)
     for words in (LINKED[name], *([REPAIR] if "/" not in name else [])):
         status, said = told(*words)

@@ -14,6 +14,7 @@ from sweeplib.commands.cli import app
 from sweeplib.engine.process.command import command
 from sweeplib.engine.process.messages import Messages
 from sweeplib.engine.process.troubles import TRACEBACK, in_one_line
+from sweeplib.engine.storage.records.files import partial
 from sweeplib.errors import InputError, SweeplibError
 
 CONFIG = """\
@@ -48,6 +49,14 @@ def test_what_was_foreseen(error: Exception, words: tuple[str, ...], tmp_path: P
     assert all(word in said for word in words)
     assert isinstance(error, SweeplibError) or str(tmp_path) in said or "/there" in said
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["mine.csv", "config.yaml", ".hidden"])
+def test_a_file_that_cannot_be_written_has_its_own_name(name: str, tmp_path: Path) -> None:
+    """It is written under another one."""
+    for number in (errno.EACCES, errno.ENOSPC):
+        error = OSError(number, os.strerror(number), str(partial(tmp_path / name)))
+        assert in_one_line(error).startswith(f"{tmp_path / name}: ")
 
 
 def test_the_cause_is_told_where_it_was_foreseen(tmp_path: Path) -> None:

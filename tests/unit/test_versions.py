@@ -24,6 +24,7 @@ from sweeplib.engine.storage.records.artefacts import made_from, stale_outputs
 from sweeplib.engine.storage.records.files import DamageError, exchange, partial, write_text
 from sweeplib.engine.storage.records.locks import writer_lock
 from sweeplib.engine.storage.records.manifest import MANIFEST, UNLISTED, entry_of, examination, manifest_of
+from sweeplib.engine.storage.records.stage_records import done_path, recorded_stage
 from sweeplib.errors import InputError
 from tests.faults.sweeps import files
 
@@ -72,12 +73,12 @@ def numbered(number: int) -> xr.Dataset:
     return xr.Dataset({"risk": ("seed", values)}, coords={"seed": np.arange(size) + number})
 
 
-def written(path: Path, number: int, done: dict | None = None, made_from: dict | None = None) -> Path:
+def written(path: Path, number: int) -> Path:
     """Return the path of the dataset of a sweep after it was finalised."""
     ds = numbered(number)
     with (
         writer_lock(path.parent, path.name),
-        written_dataset(path, done, made_from=made_from, keep=True) as root,
+        written_dataset(path, keep=True) as root,
     ):
         writer = GroupWriter(root)
         writer.coordinate("seed", ["seed"], ds.seed.values, {})
@@ -183,18 +184,6 @@ def test_the_same_content_changes_nothing(tmp_path: Path) -> None:
     assert state() == before
     written(path, 1)
     xr.testing.assert_equal(sweeplib.open(path).load(), numbered(1))
-
-
-def test_the_same_content_made_from_something_else_is_the_same_version(tmp_path: Path) -> None:
-    path = written(tmp_path / "dataset.zarr", 1, {}, {"code": "old"})
-    reader, done = sweeplib.open(path), path.with_suffix(".done.json").read_bytes()
-    before = {file: file.stat().st_ino for file in path.rglob("*") if file.name != MANIFEST}
-    written(path, 1, {}, {"code": "new"})
-    assert manifest_of(path).made_from == {"code": "new"}
-    assert path.with_suffix(".done.json").read_bytes() == done
-    assert {file: file.stat().st_ino for file in path.rglob("*") if file.name != MANIFEST} == before
-    written(path, 2)
-    xr.testing.assert_equal(reader.load(), numbered(1))
 
 
 def as_earlier(path: Path) -> Path:
@@ -399,8 +388,10 @@ def test_hundreds_of_reads_beside_a_loop_of_finalise_are_of_one_version_each(tmp
 
 def _marked(path: Path) -> Path:
     """Return the marker of a dataset that was just written."""
-    written(path, 1, {"cases": 3}, made_from(SWEEP, path.parent, "finalise"))
-    return path.with_suffix(".done.json")
+    written(path, 1)
+    with recorded_stage(path.parent, "finalise") as record:
+        record.write_result(made_from(SWEEP, path.parent, "finalise"), digest=manifest_of(path).digest)
+    return done_path(path.parent, "finalise")
 
 
 @pytest.mark.rest
@@ -412,7 +403,7 @@ def _marked(path: Path) -> Path:
         ("dataset.zarr/risk/c/0", Path.unlink, False),
         ("dataset.zarr", lambda dataset: dataset.rename(dataset.with_name("moved")), False),
         ("dataset.zarr/notes.txt", Path.touch, True),
-        ("dataset.done.json", lambda marker: marker.write_bytes(b'{"digest": \x00'), False),
+        ("stages/finalise.json", lambda record: record.write_bytes(b'{"digest": \x00'), False),
         ("dataset.zarr/manifest.json", lambda manifest: manifest.write_bytes(manifest.read_bytes()[:-9]), False),
         ("dataset.zarr/manifest.json", Path.unlink, False),
     ],

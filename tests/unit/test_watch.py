@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from sweeplib.commands.cli import app
-from sweeplib.engine.storage.records.jobs import jobs
+from sweeplib.engine.storage.records.stage_records import stage_records
 
 ROOT = Path(__file__).parents[2]
 TEXT = """
@@ -25,21 +25,21 @@ times: [0, 1]
 RUNNING = """
 import time
 from pathlib import Path
-from sweeplib.engine.storage.records.jobs import job, tell
+from sweeplib.engine.storage.records.stage_records import recorded_stage, tell
 
 directory = Path("results/watched")
 """
 WHOLE = """
-with job(directory, "sweep"):
-    with job(directory, "plan"):
+with recorded_stage(directory, "sweep"):
+    with recorded_stage(directory, "plan"):
         pass
-    with job(directory, "simulate"):
+    with recorded_stage(directory, "simulate"):
         tell(done=1, total=4)
         time.sleep(SECONDS)
         END
 """
 BY_HAND = """
-with job(directory, "simulate"):
+with recorded_stage(directory, "simulate"):
     tell(done=1, total=4)
     time.sleep(SECONDS)
 """
@@ -66,7 +66,7 @@ def running(directory: Path, code: str, seconds: float = 2.0, end: str = "pass")
     """Return a process that does jobs of the sweep, when it does them."""
     text = RUNNING + code.replace("SECONDS", str(seconds)).replace("END", end)
     process = subprocess.Popen([sys.executable, "-c", text], stderr=subprocess.DEVNULL)
-    while not (directory / "jobs" / "simulate.json").exists():
+    while not (directory / "stages" / "simulate.json").exists():
         time.sleep(0.05)
     return process
 
@@ -130,4 +130,4 @@ def test_ctrl_c_ends_the_view_and_not_the_sweep(directory: Path, started: list[s
     assert view.wait() == -signal.SIGINT
     assert time.monotonic() - began < 2.0
     assert "Traceback" not in view.stderr.read()
-    assert started[0].poll() is None and jobs(directory)["simulate"].running
+    assert started[0].poll() is None and stage_records(directory)["simulate"].running

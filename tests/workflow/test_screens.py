@@ -111,9 +111,9 @@ def test_a_first_run_says_that_it_compiles(tmp_path: Path) -> None:
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "first: started; log: results/first/journal/snakemake.log\n"
-        assert not (tmp_path / "results/first/jobs/plan.json").exists()
+        assert not (tmp_path / "results/first/stages/plan.json").exists()
         assert process.stderr.readline() == "first: compiling sgd_chain (square, p = 1, k = 1) ...\n"
-        job = json.loads((tmp_path / "results/first/jobs/plan.json").read_text())
+        job = json.loads((tmp_path / "results/first/stages/plan.json").read_text())
         assert (
             "ended" not in job
             and job["doing"].startswith("compiling")

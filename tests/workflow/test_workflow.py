@@ -18,7 +18,7 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis.kit.overlaps import open_with_overlaps
-from sweeplib.engine.storage.records.jobs import jobs
+from sweeplib.engine.storage.records.stage_records import stage_record, stage_records
 from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.pictures.figures.write import REPRODUCE
 from tests.faults.sweeps import files
@@ -30,9 +30,9 @@ DOWNSTREAM = ALWAYS | {"analyse", "figure"}
 EVERYTHING = DOWNSTREAM | {"plan", "simulate", "finalise"}
 LAST = 4.0  # the last recording time
 EXITS = (
-    "sgd_chain: 4 of 6 runs exited by the horizon 4, half by 0",
-    "read_off: 0 of 6 runs exited by the horizon 4",
-    "cloud: 0 of 6 runs exited by the horizon 4",
+    "sgd_chain: 4 of 6 runs exit by the horizon 4, half by 0",
+    "read_off: 0 of 6 runs exit by the horizon 4",
+    "cloud: 0 of 6 runs exit by the horizon 4",
 )
 """What the summary says of three seeds."""
 HOLD = """
@@ -52,9 +52,9 @@ def test_every_stage_leaves_its_results(finished: Project) -> None:
     assert xr.open_zarr(finished.results / "analysis/exit_times.zarr").sizes["gamma"] == 2
     assert (finished.results / "figures/last_overlaps.png").stat().st_size > 0
     assert "<html" in (finished.results / "report/index.html").read_text()
-    last = jobs(finished.results)["report"].at_the_end  # what `sweep` says and records at the end
+    last = stage_records(finished.results)["report"].at_the_end  # what `sweep` says and records at the end
     assert last["summary"].startswith("tiny: all 12 cases ended ok\n")
-    assert last.items() <= json.loads((finished.results / "journal/complete.json").read_text()).items()
+    assert last.items() <= stage_record(finished.results, "sweep").complete.items()
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def test_what_plugins_register_works_in_every_stage(finished: Project) -> None:
     page = (finished.results / "report/index.html").read_text()
     assert "The last overlaps." in page
     assert 'data-name="overlaps"' in page
-    assert not (finished.results / "failures").exists()
+    assert not any(record.failures for record in stage_records(finished.results).values())
 
 
 @contextmanager
@@ -124,14 +124,14 @@ def test_more_seeds_other_code_beside_a_plugin_and_a_figure_that_fails(finished:
     assert last_overlaps(finished) == {3.0 * LAST}
     assert computed(finished, "read_off") == 10, "all of these again"
     assert computed(finished, "sgd_chain") == computed(finished, "cloud") == 6, "only the new seed's: other files"
-    card = json.loads((finished.results / "failures/figure.last_overlaps.json").read_text())
+    [card] = stage_record(finished.results, "figure.last_overlaps").failures
     assert "figures.py" in card["traceback"]
     assert 'id="failed-figure-last_overlaps"' in (finished.results / "report/index.html").read_text()
     assert set(finished.planned()) == ALWAYS | {"figure"}
 
     finished.edit("desk/own/figures.py", "Drawing(1 / 0)", "Drawing()")
     assert finished.snakemake("--config", "sweep=tiny.yaml").returncode == 0
-    assert not list((finished.results / "failures").iterdir())
+    assert not stage_record(finished.results, "figure.last_overlaps").failures
     assert finished.planned() == {}
 
 
@@ -165,7 +165,7 @@ def test_after_a_finished_run_nothing_is_left_to_do_and_make_says_what_became_of
     first, *exits, dataset, report = done.stdout.splitlines()
     assert first == "tiny: all 12 cases ended ok"
     assert len(exits) == 3
-    assert all(" of 4 runs exited by the horizon 4" in line for line in exits)
+    assert all(" of 4 runs exit by the horizon 4" in line for line in exits)
     assert dataset == "dataset: desk/results/tiny/dataset.zarr"
     assert report == "report: desk/results/tiny/report/index.html"
     assert shown_at_once(finished, "summary") == done.stdout
@@ -291,7 +291,7 @@ def test_a_sweep_whose_profile_asks_for_less_has_not_succeeded(finished: Project
     done = subprocess.run(command, cwd=finished.desk, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and not done.stdout
     assert "Snakemake was told to do less than all, as by `dry-run` in a profile; not done: " in done.stderr
-    assert "results/piped/dataset.done.json" in done.stderr and "up to date" not in done.stderr
+    assert "results/piped/stages/finalise.done" in done.stderr and "up to date" not in done.stderr
 
 
 MODULES = {

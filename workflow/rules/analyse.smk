@@ -1,11 +1,9 @@
 rule analyse:
     input:
         made_again,
-        f"{directory}/dataset.done.json",
+        f"{directory}/stages/finalise.done",
     output:
-        f"{directory}/analysis/{{name}}.done.json",
-    log:
-        f"{directory}/jobs/analyse.{{name}}.json",
+        f"{directory}/stages/analyse.{{name}}.done",
     wildcard_constraints:
         name="|".join(sweep.analyses),
     resources:

@@ -1,8 +1,8 @@
 rule figure:
     input:
         made_again,
-        f"{directory}/dataset.done.json",
-        lambda wildcards: sweeplib.commands.stages.analysis_markers(sweep, directory, wildcards.name),
+        f"{directory}/stages/finalise.done",
+        lambda wildcards: sweeplib.commands.stages.analysis_outputs(sweep, directory, wildcards.name),
     output:
         f"{directory}/figures/{{name}}.pdf",
         report(
@@ -11,8 +11,6 @@ rule figure:
             category="Figures",
             labels={"sweep": sweep.name, "figure": "{name}"},
         ),
-    log:
-        f"{directory}/jobs/figure.{{name}}.json",
     wildcard_constraints:
         name="|".join(sweep.figures),
     resources:

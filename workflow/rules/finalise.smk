@@ -1,15 +1,13 @@
 rule finalise:
     input:
         made_again,
-        expand("{directory}/{dynamics}.done.json", directory=directory, dynamics=sweep.runs),
+        expand("{directory}/stages/simulate.{dynamics}.done", directory=directory, dynamics=sweep.runs),
     output:
-        f"{directory}/dataset.done.json",
-    log:
-        f"{directory}/jobs/finalise.json",
+        f"{directory}/stages/finalise.done",
     resources:
         **modest,
     params:
-        directory=subpath(output[0], parent=True),
+        directory=subpath(output[0], ancestor=2),
         publish=sweep.publish,
     message:
         f"{sweep.name}: dataset"

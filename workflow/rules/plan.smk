@@ -2,13 +2,11 @@ rule plan:
     input:
         made_again,
     output:
-        f"{directory}/plan.done.json",
-    log:
-        f"{directory}/jobs/plan.json",
+        f"{directory}/stages/plan.done",
     resources:
         **modest,
     params:
-        directory=subpath(output[0], parent=True),
+        directory=subpath(output[0], ancestor=2),
     message:
         f"{sweep.name}: plan"
     shell:

@@ -1,8 +1,8 @@
 rule report:
     input:
         made_again,
-        f"{directory}/dataset.done.json",
-        expand("{directory}/analysis/{name}.done.json", directory=directory, name=sweep.analyses),
+        f"{directory}/stages/finalise.done",
+        expand("{directory}/stages/analyse.{name}.done", directory=directory, name=sweep.analyses),
         expand("{directory}/figures/{name}.png", directory=directory, name=sweep.figures),
     output:
         report(
@@ -11,8 +11,6 @@ rule report:
             category="Report",
             labels={"sweep": sweep.name, "page": "interactive"},
         ),
-    log:
-        f"{directory}/jobs/report.json",
     resources:
         **modest,
     params:

@@ -2,17 +2,15 @@
 rule simulate:
     input:
         made_again,
-        f"{directory}/plan.done.json",
+        f"{directory}/stages/plan.done",
     output:
-        expand("{directory}/{dynamics}.done.json", directory=directory, dynamics=sweep.runs),
-    log:
-        f"{directory}/jobs/simulate.json",
+        expand("{directory}/stages/simulate.{dynamics}.done", directory=directory, dynamics=sweep.runs),
     threads: sweep.cluster.workers_here() or 1
     resources:
         mem_mb=lambda wildcards, threads: 4000 + 1000 * threads,
         runtime=1440,
     params:
-        directory=subpath(output[0], parent=True),
+        directory=subpath(output[0], ancestor=2),
     message:
         f"{sweep.name}: simulations"
     shell:

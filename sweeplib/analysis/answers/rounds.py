@@ -26,8 +26,8 @@ from sweeplib.engine.execution.clients import LastingCluster
 from sweeplib.engine.execution.run import DynamicsSummary, run_sweep
 from sweeplib.engine.process.terminal import clock_time
 from sweeplib.engine.storage.dataset.finalise import dataset_in_memory
-from sweeplib.engine.storage.records.jobs import next_part, tell
 from sweeplib.engine.storage.records.rounds import Rounds, rounds_of
+from sweeplib.engine.storage.records.stage_records import next_part, tell
 from sweeplib.engine.storage.store.inventory import cost_class
 from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.errors import InputError, SweeplibError

@@ -92,4 +92,4 @@ class UnexitedRuns:
 
     @cached_property
     def _restricted(self) -> xr.DataArray:
-        return self._sample.restricted()
+        return self._sample.restricted

@@ -1,8 +1,10 @@
-"""Differences between dynamics, seed by seed: runs with the same seed have the same start in every dynamics."""
+"""Differences and distances between dynamics, seed by seed: runs with the same seed have the same start in all."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sweeplib.analysis.kit.labels import with_article
 from sweeplib.analysis.kit.variables import over_time
@@ -11,6 +13,10 @@ from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
 from sweeplib.statistics.labelled import labelled
 from sweeplib.statistics.lost_runs import has_diverged, has_run, unless_lost, values_of, with_status, without_value
+
+if TYPE_CHECKING:
+    Distance = Callable[[xr.DataArray, xr.DataArray], xr.DataArray]
+
 
 ROUNDING = 1e-12
 """Differences below this fraction of the largest value at a point are rounding errors and are set to 0."""
@@ -106,7 +112,6 @@ def differences(ds: xr.Dataset, reference: str, until: float, max_lost: float) -
 
     Axes that an observable has of its own, such as those of an overlap matrix, are kept.
     """
-    check_reference(ds, reference)
     others = (ds["dynamics"] != reference).values
 
     def paired_where(condition: xr.DataArray) -> xr.DataArray:
@@ -128,3 +133,29 @@ def differences(ds: xr.Dataset, reference: str, until: float, max_lost: float) -
     gone = has_diverged(ds)
     diverged = gone.isel(dynamics=others) | gone.sel(dynamics=reference, drop=True)
     return Differences(variables, paired, complete.transpose(*paired.dims), diverged, max_lost, reference)
+
+
+def from_reference(
+    ds: xr.Dataset, state: xr.DataArray, distance: Distance, reference: str, max_lost: float
+) -> xr.DataArray:
+    """Return the distance of the `state` of each dynamics from that of `reference`, per seed; NaN for itself.
+
+    NaN for all seeds where more than the fraction `max_lost` of the pairs has no value, and from a divergence on.
+    """
+    run, diverged, others = has_run(ds), has_diverged(ds), (ds["dynamics"] != reference).values
+    paired = run.isel(dynamics=others) & run.sel(dynamics=reference, drop=True)
+    either_diverged = diverged.isel(dynamics=others) | diverged.sel(dynamics=reference, drop=True)
+    distances = distance(state.isel(dynamics=others), state.sel(dynamics=reference, drop=True))
+    return _unless_lost(distances, paired, max_lost, either_diverged).reindex(dynamics=ds["dynamics"].values)
+
+
+def from_start(ds: xr.Dataset, state: xr.DataArray, distance: Distance, max_lost: float) -> xr.DataArray:
+    """Return the distance of the `state` of each dynamics from its start, per seed; NaN if that is not recorded."""
+    start = state.isel(time=0, drop=True).where(ds["time"][0].item() == 0.0)
+    return _unless_lost(distance(state, start), has_run(ds), max_lost, has_diverged(ds))
+
+
+def _unless_lost(distance: xr.DataArray, run: xr.DataArray, max_lost: float, diverged: xr.DataArray) -> xr.DataArray:
+    """Return the distances of pairs that have a `run`, NaN for all seeds where too many of these have none."""
+    distance = distance.where(run)
+    return unless_lost(distance, without_value(distance, run), run, max_lost, diverged)

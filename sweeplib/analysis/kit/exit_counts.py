@@ -88,7 +88,7 @@ def _count(parts: dict[str, Any], dynamics: str, threshold: float) -> ExitCount:
 
 
 def exit_lines(ds: xr.Dataset) -> list[str]:
-    """Return a line about each dynamics: how many of its runs exited by the horizon; none without thresholds."""
+    """Return a line about each dynamics: how many of its runs exit by the horizon; none without thresholds."""
     counts = exit_counts(ds)
     if not counts:
         return []
@@ -101,7 +101,7 @@ def _line(counts: list[ExitCount], by: str) -> str:
     """Return the line about a dynamics, from its counts at all thresholds."""
     first, *others = counts
     if not others:
-        return f"{first.dynamics}: {first.number} runs exited {by}{first.details}"
+        return f"{first.dynamics}: {first.number} runs exit {by}{first.details}"
     parts = [f"{count.number} at T = {count.threshold:g}{count.details}" for count in counts[:SHOWN]]
     parts += [f"{len(counts) - SHOWN} more thresholds"] * (len(counts) > SHOWN)
-    return f"{first.dynamics}: runs exited {by}: {'; '.join(parts)}"
+    return f"{first.dynamics}: runs exit {by}: {'; '.join(parts)}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sweeplib.analysis.kit.variables import is_stochastic, require
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
@@ -13,10 +15,16 @@ def need_passages(ds: Outline) -> None:
     require(ds, "exit_steps", "exit_time")
 
 
-def passages_outline(ds: Outline) -> Outline:
-    """Return the outline of statistics over the seeds of first passages; InputError if the sweep records none."""
+def passages_outline(ds: Outline, *names: str, over: str = "") -> Outline:
+    """Return the outline of statistics of first passages; InputError if the sweep records none."""
     need_passages(ds)
-    return ds.only("exit_steps").without("seed")
+    return statistics_outline(ds, "exit_steps", *names, over=(over,))
+
+
+def statistics_outline(ds: Outline, source: str, *names: str, over: Sequence[str] = ("time",)) -> Outline:
+    """Return the outline of statistics of a variable over the seeds, and over other axes, under these names."""
+    outline = ds.only(source).without("seed", *over)
+    return outline.with_variables(dict.fromkeys(names, outline.dims_of(source)))
 
 
 def need_axis(ds: Outline, name: str) -> None:

@@ -12,16 +12,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
 from sweeplib.analysis.kit.problem_fields import without_values
 from sweeplib.analysis.kit.variables import require
+from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import xarray as xr
-from sweeplib.statistics.labelled import labelled
+from sweeplib.statistics.estimators import SEEN, Estimate, RestrictedMean, proportion_interval
+from sweeplib.statistics.labelled import labelled, with_bounds
 from sweeplib.statistics.lost_runs import MOST_LOST, STOPPED, has_run, too_many, with_status
-from sweeplib.statistics.survival import restricted_values
+from sweeplib.statistics.seed_means import FEWEST_SEEDS, standard_error
+from sweeplib.statistics.survival import fractions_exited, medians, restricted_values
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,7 @@ class Passages:
         last = times.where(np.isfinite(times)).max("seed")
         return last.where(self.censored().any("seed"), np.inf).where(self.used.any("seed"))
 
+    @cached_property
     def restricted(self) -> xr.DataArray:
         """Return min(first passage, horizon) per seed; NaN for runs that are not used.
 
@@ -72,21 +79,65 @@ class Passages:
         )  # fmt: skip
         return pseudo.transpose(*values.dims)
 
+    def mean(self, confidence: float) -> Estimate:
+        """Return the mean of min(first passage, horizon) and its interval."""
+        return RestrictedMean(self.horizon)(self.restricted, confidence)
+
+    def mean_error(self) -> xr.DataArray:
+        """Return the standard error of the mean; NaN where no run passed."""
+        return standard_error(self.restricted).where(self.reached.any("seed"))
+
+    def median(self, confidence: float) -> Estimate:
+        """Return the Kaplan-Meier median and its interval; NaN where fewer than half of the runs passed."""
+        return Estimate(*self._over_seeds(partial(medians, confidence=confidence), 3))
+
+    def fraction(self, confidence: float) -> Estimate:
+        """Return the Kaplan-Meier fraction at the last observed time, and its interval by Clopper and Pearson.
+
+        No interval for fewer than FEWEST_SEEDS runs.
+        """
+        passed, worth = self._over_seeds(fractions_exited, 2)
+        enough = self.used.sum("seed") >= FEWEST_SEEDS
+        return Estimate(passed, *(end.where(enough) for end in proportion_interval(passed, worth, confidence)))
+
+    def _over_seeds(self, statistic: Callable[..., tuple[Array, ...]], count: int) -> tuple[xr.DataArray, ...]:
+        """Return the numbers, so many, of a statistic of first passages, ends, and which runs are used."""
+        numbers: tuple[xr.DataArray, ...] = xr.apply_ufunc(
+            statistic, self.exit, self.end, self.used, input_core_dims=[["seed"]] * 3, output_core_dims=[()] * count
+        )
+        return numbers
+
     def too_censored(self, max_censored: float) -> xr.DataArray:
         """Return a mask: cells in which more than this fraction of the used runs has not exited."""
         return self.censored().sum("seed") > max_censored * self.used.sum("seed") + 1e-9  # equal is not more, rounded
 
     def of_most(self, max_censored: float) -> xr.DataArray:
         """Return the values `restricted`, NaN in cells that are `too_censored`: their mean is that of the exits."""
-        return self.restricted().where(~self.too_censored(max_censored))
+        return self.restricted.where(~self.too_censored(max_censored))
+
+    def mean_variables(
+        self, name: str, mean: Estimate, title: str, symbol: str, *, unit: Any = 1.0, units: str = "1", **attrs: Any
+    ) -> dict[str, xr.DataArray]:
+        """Return a mean in some unit, with its interval and its standard error, as the variables NAME, NAME_low, ...
+
+        `restricted`, a variable beside them, says where it is a lower bound.
+        """
+        title = "restricted " * bool(self.censored().any()) + title
+        bound = {"bound": "restricted", "bound_side": "above", "comment": SEEN} | attrs
+        error = labelled(self.mean_error() * unit, f"standard error of the {title}", rf"\mathrm{{se}}{symbol}", units)
+        return with_bounds(name, (end * unit for end in mean), title, symbol, units, **bound) | {f"{name}_error": error}
+
+    def used_runs(self, did: str = "exit") -> dict[str, xr.DataArray]:
+        """Return the labelled numbers of runs that are used, and of those of them that never `did`."""
+        return {
+            "seeds_used": labelled(self.used.sum("seed"), "runs used"),
+            "seeds_censored": labelled(self.censored().sum("seed"), f"runs used that did not {did}"),
+        }
 
     def counts(self, ds: xr.Dataset) -> dict[str, xr.DataArray]:
         """Return the labelled numbers of runs of a dataset that are used without an exit, and that are lost."""
-        lost = with_status(ds, "failed", "killed").sum("seed")
-        return {
-            "seeds_censored": labelled(self.censored().sum("seed"), "runs used that did not exit"),
-            "seeds_lost": labelled(lost, "runs failed or killed"),
-        }
+        lost = labelled(with_status(ds, "failed", "killed").sum("seed"), "runs failed or killed")
+        return {"seeds_censored": self.used_runs()["seeds_censored"], "seeds_lost": lost}
 
     def censored(self) -> xr.DataArray:
         """Return a mask: where a run is used and has not exited."""

@@ -18,7 +18,9 @@ from __future__ import annotations
 import numpy as np
 
 from sweeplib.analysis.kit.problem_fields import field, one_pass_committee, ones
+from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.networks import theory
 from sweeplib.networks.theory import student_alignment_rate
 
 UNIT_TEACHERS = ("orthogonal", "sphere")
@@ -35,6 +37,12 @@ def escape_theory_holds(ds: xr.Dataset) -> xr.DataArray:
     start = field(ds, "start", "sphere") == "sphere"
     start &= ds.attrs.get("exit_on", "risk") == "risk"
     return _is_phase_retrieval(ds) & start & field(ds, "m0", np.nan).isnull()
+
+
+def escape_of(ds: xr.Dataset, dim: str) -> tuple[xr.DataArray, ...]:
+    """Return where the closed forms of the escape hold, and p, d, Δ, T; the axis `dim` scans the learning rate."""
+    constants = ds.drop_vars("gamma").isel({dim: 0}, drop=True)
+    return escape_theory_holds(constants), *(field(constants, name) for name in ("p", "d", "Delta", "threshold"))
 
 
 def exit_theory_holds(ds: xr.Dataset) -> xr.DataArray:
@@ -57,3 +65,24 @@ def _is_phase_retrieval(ds: xr.Dataset) -> xr.DataArray:
         & ones(field(ds, "a_star", 1.0))
         & (field(ds, "second_layer_rate", 0.0) == 0.0)
     )
+
+
+def by_dynamics(data: xr.Dataset, noisy: xr.DataArray, ode: xr.DataArray, flow: xr.DataArray | float) -> xr.DataArray:
+    """Return for each dynamics of the data the theory of its kind; NaN for deterministic dynamics of plugins."""
+    names = data["dynamics"]
+    stochastic = names.copy(data=[is_stochastic(str(name)) for name in names.values])
+    quiet = xr.where(names == "ode", ode, xr.where(names == "gradient_flow", flow, np.nan))
+    return xr.where(stochastic, noisy, quiet)
+
+
+def exit_times_expected(data: xr.Dataset) -> xr.DataArray:
+    """Return exit times: noise-corrected for stochastic dynamics, quenched for the ODE, at γ → 0 for gradient flow.
+
+    NaN where the theory does not hold; it is not evaluated if that is everywhere.
+    """
+    holds = exit_theory_holds(data)
+    if not bool(holds.any()):
+        return by_dynamics(data, *[xr.DataArray(np.nan)] * 3)
+    gamma, *others = (field(data, name) for name in ("gamma", "p", "d", "Delta", "threshold"))
+    noisy, ode = (formula(gamma, *others) for formula in (theory.noise_corrected_exit_time, theory.quenched_exit_time))
+    return by_dynamics(data, noisy, ode, theory.quenched_exit_time(0.0, *others)).where(holds)

@@ -1,20 +1,78 @@
-"""Values of single runs along an axis: of a recorded observable at a time, or of first passages."""
+"""Values of single runs along an axis: of an observable at a time, or of first passages; the axis that scans γ."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.kit.passages import passages
+from sweeplib.analysis.kit.needs import statistics_outline
+from sweeplib.analysis.kit.passages import Passages, passages
 from sweeplib.analysis.kit.problem_fields import field
+from sweeplib.analysis.kit.sweep_axis import SWEEP
 from sweeplib.analysis.kit.variables import recorded
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
-from sweeplib.statistics.lost_runs import has_diverged, has_run, unless_lost, values_of, without_value
+from sweeplib.networks.problem import PARAMETERS
+from sweeplib.statistics.laws import law_along
+from sweeplib.statistics.lost_runs import MOST_LOST, has_diverged, has_run, unless_lost, values_of, without_value
+
+SEVERAL = "several axes vary the learning rate"
+
+
+def scan_dim(ds: xr.Dataset | Outline, along: str | None = None) -> str:
+    """Return the dimension along which gamma is scanned at a fixed problem.
+
+    `gamma` itself if it is an axis. Otherwise the single axis that gamma is derived from and that is no field of the
+    problem, such as gamma0 in gamma = gamma0 * d**-delta. InputError if there is none, if there are several and `along`
+    does not choose one, or if other fields of the problem vary along it.
+    """
+    outline = outline_of(ds)
+    dims = outline.dims_of("gamma")
+    if along is not None and along not in dims:
+        raise InputError("gamma does not vary along", key="along", value=along, choices=dims)
+    candidates = [along] if along else scan_dims(outline)
+    if len(candidates) > 1:
+        raise InputError(SEVERAL, key="along", value=candidates, expected="one of them")
+    return _checked(outline, candidates)
+
+
+def drawn_scan_dim(ds: xr.Dataset | Outline, where: Mapping[str, Any] | None) -> str:
+    """Return the dimension along which gamma is scanned in a figure: that which its option `where` does not fix.
+
+    InputError as for `scan_dim`.
+    """
+    outline = outline_of(ds)
+    fixed = {axis for axis, values in (where or {}).items() if not isinstance(values, list | tuple)}
+    every = scan_dims(outline)
+    candidates = [dim for dim in every if dim not in fixed] or every
+    if len(candidates) > 1:
+        raise InputError(SEVERAL, key="where", value=candidates, expected="a value for all but one of them")
+    return _checked(outline, candidates)
+
+
+def scan_dims(outline: Outline) -> list[str]:
+    """Return the dimensions along which gamma may be scanned at a fixed problem; several if it is derived from them."""
+    dims = outline.dims_of("gamma")
+    return ["gamma"] if "gamma" in dims else [dim for dim in dims if dim not in PARAMETERS and dim != SWEEP]
+
+
+def _checked(outline: Outline, candidates: list[str]) -> str:
+    """Return the one candidate; InputError if there is none, or if it is no scan at a fixed problem."""
+    if not candidates or outline.sizes[candidates[0]] < 2:
+        dims = ", ".join(outline.dims_of("gamma")) if not candidates else ""
+        problem = f"the learning rate varies only along {dims}" if dims else "the learning rate does not vary"
+        expected = "two learning rates or more in `grid`, or an axis there from which gamma is derived"
+        raise InputError(problem, expected=expected)
+    (dim,) = candidates
+    others = [name for name in PARAMETERS if name != "gamma" and dim in outline.variables.get(name, ())]
+    if others:
+        raise InputError("not a scan at a fixed problem", key="along", value=dim, expected=f"{', '.join(others)} fixed")
+    return dim
+
 
 PASSAGES = {"exit_steps": "steps", "exit_samples": "steps", "exit_time": "time", "exited": "steps"}
 """The quantities of first passages, by what is read.
@@ -42,23 +100,38 @@ CUT_OFF = 0.002
 class Curves(NamedTuple):
     """Values of runs, NaN for those that do not count, and the numbers on the axis along which they are compared.
 
-    `censored` are the places at which too many runs did not exit, `restricted` the values of exits up to the horizon.
+    `censored` are the places at which too many runs did not exit, so that their mean is unknown, `lost` those at which
+    too many were lost, `restricted` the values of exits up to the horizon, whose mean is less than that of the exits.
     """
 
     values: xr.DataArray
     x: xr.DataArray
     along: str
     censored: xr.DataArray
+    lost: xr.DataArray
     restricted: xr.DataArray
+
+    def law(self, law: Callable[..., Any], inner: str = "", **settings: Any) -> tuple[xr.DataArray, ...]:
+        """Return the numbers of a law along the axis, as `law_along`."""
+        return law_along(self.along, self.values, self.x, law, inner, **settings)
 
     @classmethod
     def complete(cls, values: xr.DataArray, x: xr.DataArray, along: str) -> Curves:
         """Return curves of values that no horizon cuts off."""
-        return cls(values, x, along, xr.zeros_like(values.isel(seed=0, drop=True), dtype=bool), values)
+        none = xr.zeros_like(values.isel(seed=0, drop=True), dtype=bool)
+        return cls(values, x, along, none, none, values)
+
+    @classmethod
+    def of_exits(cls, sample: Passages, x: xr.DataArray, along: str, most: float, unit: Any = 1.0) -> Curves:
+        """Return curves of exits in a unit, without places at which more than the fraction `most` did not exit."""
+        censored, restricted = sample.too_censored(most), sample.restricted * unit
+        return cls(restricted.where(~censored), x, along, censored, sample.refused, restricted)
 
 
-def curves_along(ds: xr.Dataset, of: str, along: str | None, time: float | None, max_lost: float) -> Curves:
-    """Return the values of single runs of a quantity along an axis.
+def curves_along(
+    ds: xr.Dataset, of: str, along: str | None = None, time: float | None = None, max_lost: float = MOST_LOST
+) -> Curves:
+    """Return the values of single runs of a quantity along an axis, by default the only one, at the last time.
 
     A point has none where more than the fraction `max_lost` of its runs has no value, or, of exits, where more than
     `CUT_OFF` of them have not exited.
@@ -69,15 +142,22 @@ def curves_along(ds: xr.Dataset, of: str, along: str | None, time: float | None,
         x = ds[axis].astype(float)
         if of == "exited":
             return Curves.complete(sample.reached.astype(float).where(sample.used), x, axis)
-        censored = sample.too_censored(CUT_OFF)
-        restricted = sample.restricted() * (samples_of_a_step(ds) if of == "exit_samples" else 1.0)
-        return Curves(restricted.where(~censored), x, axis, censored, restricted)
+        return Curves.of_exits(sample, x, axis, CUT_OFF, samples_of_a_step(ds) if of == "exit_samples" else 1.0)
     run, values = has_run(ds), values_of(ds, of)
     if "time" in values.dims:
         values = values.sel(time=ds["time"].values[-1] if time is None else time, drop=True)
     lost = without_value(values, run)
     runs = unless_lost(values.where(run & ~lost), lost, run, max_lost, has_diverged(ds))
     return Curves.complete(runs, ds[axis].astype(float), axis)
+
+
+def rate_scan(ds: xr.Dataset, dim: str, max_censored: float, max_lost: float) -> Curves:
+    """Return the exit steps along an axis that scans the learning rate, at these rates.
+
+    Rates at which more than these fractions of the runs are censored or lost have none.
+    """
+    gamma = field(ds, "gamma").astype(float).broadcast_like(ds["status"].isel(seed=0, drop=True))
+    return Curves.of_exits(passages(ds, "steps", max_lost), gamma, dim, max_censored)
 
 
 def axis_along(ds: Outline, of: str, along: str | None) -> str:
@@ -111,11 +191,6 @@ def samples_of_a_step(ds: xr.Dataset) -> xr.DataArray:
     return whole / repeats
 
 
-def source_of(of: str) -> str:
-    """Return the recorded variable from which a quantity is made."""
-    return "exit_steps" if of in PASSAGES else of
-
-
 def quantity_of(ds: xr.Dataset, of: str) -> tuple[str, str]:
     """Return the name of the mean of a quantity in words, and its units."""
     if of == "exited":
@@ -125,11 +200,10 @@ def quantity_of(ds: xr.Dataset, of: str) -> tuple[str, str]:
     return f"mean {ds[of].attrs['long_name']}", str(ds[of].attrs.get("units", "1"))
 
 
-def outline_along(ds: Outline, of: str, along: str | None, time: float | None) -> tuple[str, tuple[str, ...]]:
-    """Return the axis and the dimensions of what is made of curves along it; InputError if a quantity has none."""
-    axis = axis_along(ds, of, along)
-    source = source_of(of)
+def outline_along(ds: Outline, of: str, along: str | None, time: float | None, *names: str) -> Outline:
+    """Return the outline of variables that are made of curves along an axis; InputError if a quantity has none."""
+    axis, source = axis_along(ds, of, along), "exit_steps" if of in PASSAGES else of
     times = ds.axes["time"] if "time" in ds.dims_of(source) else ()
     if time is not None and time not in times:
         raise InputError("not a recorded time of this quantity", key="time", value=time, choices=map(str, times))
-    return axis, tuple(dim for dim in ds.dims_of(source) if dim not in ("seed", "time", axis))
+    return statistics_outline(ds, source, *names, over=("time", axis)).with_variables({}, along=axis)

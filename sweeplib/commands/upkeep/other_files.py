@@ -14,20 +14,21 @@ from sweeplib.engine.storage.dataset.outline import planned_outline
 from sweeplib.engine.storage.dataset.versions import leftovers, linked_version, name_of, present_folder, versions
 from sweeplib.engine.storage.records.artefacts import DATASET as DATASET_PATH
 from sweeplib.engine.storage.records.artefacts import Artefact, artefacts, is_of_config
-from sweeplib.engine.storage.records.attempts import IN_REPORT
 from sweeplib.engine.storage.records.config_files import ORIGIN, READ, is_as_written
-from sweeplib.engine.storage.records.files import DAMAGED, LOST, DamageError, intact_json, read_json
-from sweeplib.engine.storage.records.manifest import UNLISTED, examination, manifest_path
+from sweeplib.engine.storage.records.files import DAMAGED, LOST, DamageError, read_json
+from sweeplib.engine.storage.records.links import foreign
+from sweeplib.engine.storage.records.manifest import UNLISTED, examination
 from sweeplib.engine.storage.records.publish import PublishAddress
+from sweeplib.engine.storage.records.stage_records import FOLDER, is_whole_done, record_path, stage_record
 from sweeplib.engine.storage.store.identity_file import identity_files, is_whole
 from sweeplib.errors import SweeplibError
 
 DATASET, ANALYSES, PUBLISHED, FILES = "dataset", "analyses", "published dataset", "other files"
 REPLACED = "another command's config: delete it, or repeat the command with its overrides"
 RECORDS = (
-    *(f"{name}.json" for name in ("origin", "plan", "answers", "published", "*.done", "analysis/*.done")),
-    *(f"failures/{kind}.*.json" for kind in ("analysis", "figure", *IN_REPORT)),
-    *(f"jobs/{name}.json" for name in ("sweep", "plan", "simulate", "finalise", "report", "analyse.*", "figure.*")),
+    *(f"{name}.json" for name in ("origin", "plan", "answers", "published")),
+    *(f"{FOLDER}/{name}.json" for name in ("sweep", "plan", "simulate", "finalise", "report")),
+    *(f"{FOLDER}/{name}.*.json" for name in ("simulate", "analyse", "figure")),
 )
 """The names of the JSON files that sweeplib writes, beside manifests."""
 
@@ -55,31 +56,42 @@ class OtherFiles:
         yield from self._leftovers()
 
     def _artefact(self, artefact: Artefact) -> Iterator[Finding]:
-        """Yield the damaged and lost files of what a stage has made, if its output or its manifest is there."""
-        stage, of, path, record = artefact.stage, artefact.name, artefact.path, _stage_record(artefact.output)
-        section = {"finalise": DATASET, "analyse": ANALYSES}.get(stage, FILES)
-        if "failed" in record or not (artefact.output.exists() or manifest_path(path).exists()):
+        """Yield the damaged and lost files of what a stage has made, if its record or its folder is there."""
+        stage, of, path = artefact.stage, artefact.name, artefact.path
+        record = stage_record(self.directory, artefact.record_name)
+        section = DATASET if stage == "finalise" else ANALYSES
+        if path is None:
+            yield from self._files(artefact)
             return
-        if path.suffix == ".zarr" and not path.exists():
+        is_lost = not path.exists()
+        if (is_lost and not record.made_from) or (record.failures and not record.digest):
+            return
+        if is_lost:
             yield Finding(path, LOST, Remedy.again, section, stage, of)
             return
         version = present_folder(path)
         chunks, problems = examination(version)
-        if section in self.chunks:
-            self.chunks[section] += chunks
+        self.chunks[section] += chunks
         for name, problem in sorted(problems.items()):
-            file = manifest_path(version).parent / name
-            yield Finding(file, problem, Remedy.again, section, stage, of, words=self._chunk_in_words(version, name))
-        if not problems and "digest" in record and record["digest"] != name_of(version):
+            words = self._chunk_in_words(version, name)
+            yield Finding(version / name, problem, Remedy.again, section, stage, of, words=words)
+        if not problems and record.digest not in ("", name_of(version)):
             yield Finding(path, DAMAGED, Remedy.again, section, stage, of)
+
+    def _files(self, artefact: Artefact) -> Iterator[Finding]:
+        """Yield the damaged and lost files of a figure or of the report, and a lost record of these."""
+        manifest = artefact.manifest()
+        for name, problem in sorted(manifest.problems()):
+            yield Finding(self.directory / name, problem, Remedy.again, FILES, artefact.stage, artefact.name)
+        if artefact.output.exists() and not manifest.files and not manifest.path.exists():
+            yield Finding(manifest.path, LOST, Remedy.again, FILES, artefact.stage, artefact.name)
 
     def _dataset(self, artefact: Artefact) -> Iterator[Finding]:
         """Yield the findings about the dataset, also as the link that earlier versions wrote."""
-        path = artefact.path
+        path = self.directory / DATASET_PATH
         if path.is_symlink() and linked_version(path) is None:
             why = "delete the link, if it is not yours"
-            problem = f"a link to {str(path.readlink())!a}, which sweeplib did not make"
-            yield Finding(path, problem, Remedy.refused, DATASET, why=why)
+            yield Finding(path, foreign(path), Remedy.refused, DATASET, why=why)
             return
         findings = list(self._artefact(artefact))
         if path.is_symlink() and not path.exists():
@@ -125,8 +137,7 @@ class OtherFiles:
             return
         try:
             place = PublishAddress(address, self.sweep.name, self.directory)
-            version = intact_json(dataset.with_suffix(".done.json")).get("digest")
-            self.chunks[PUBLISHED], problems = place.examined(version)
+            self.chunks[PUBLISHED], problems = place.examined(stage_record(self.directory, "finalise").digest or None)
         except SweeplibError as error:
             yield Finding(Path(), str(error), Remedy.refused, PUBLISHED, why="nothing is sent there", address=address)
             return
@@ -134,27 +145,25 @@ class OtherFiles:
             yield Finding(Path(name), problem, Remedy.again, PUBLISHED, "publish", address=address)
 
     def _damaged_json(self) -> Iterator[Finding]:
-        """Yield the damaged JSON files that have names of records of sweeplib."""
+        """Yield the damaged JSON files that have names of records of sweeplib, and damaged files beside these."""
         for path in sorted(path for pattern in RECORDS for path in self.directory.glob(pattern)):
             if not path.name.startswith(".") and _is_damaged(path):
                 stage, of = self._stage_of_json(path)
                 section = of if stage == "simulate" else ANALYSES if stage == "analyse" else FILES
                 remedy = Remedy.cases if stage == "simulate" else Remedy.again if stage else Remedy.delete
                 yield Finding(path, DAMAGED, remedy, section, stage, of if section != of else "")
+        for path in sorted((self.directory / FOLDER).glob("*.done")):
+            if record_path(self.directory, path.stem).exists() and not is_whole_done(path):
+                yield Finding(path, DAMAGED, Remedy.delete, FILES)
 
     def _stage_of_json(self, path: Path) -> tuple[str, str]:
         """Return the stage that makes a JSON file again, and of which name; "" if nothing needs it."""
-        folder, name = path.parent.name, path.name.split(".")[0]
         if path.parent == self.directory:
-            if name in self.sweep.runs and path.name == f"{name}.done.json":
-                return "simulate", name
-            return {ORIGIN: "plan", "dataset.done.json": "finalise"}.get(path.name, ""), ""
-        kind, _, of = path.name.removesuffix(".json").partition(".") if folder == "failures" else (folder, "", name)
-        if kind == "analysis" and of in self.sweep.analyses:
-            return "analyse", of
-        if kind == "figure" and of in self.sweep.figures:
-            return "figure", of
-        return "report" if kind in IN_REPORT else "", ""
+            return "plan" if path.name == ORIGIN else "", ""
+        stage, _, of = path.stem.partition(".")
+        names = {"simulate": self.sweep.runs, "analyse": self.sweep.analyses, "figure": self.sweep.figures}
+        is_known = of in names[stage] if stage in names else stage in ("finalise", "report")
+        return (stage, of) if is_known else ("", "")
 
     def _changed_configs(self) -> Iterator[Finding]:
         for name, remedy in (("config.yaml", Remedy.again), (READ, Remedy.refused)):
@@ -173,11 +182,6 @@ class OtherFiles:
                 if complete and not stored.damaged:
                     problem = "stale, left by a worker that died; its block is done"
                     yield Finding(mark, problem, Remedy.delete, FILES)
-
-
-def _stage_record(output: Path) -> dict[str, Any]:
-    """Return what a JSON file of a stage says; {} if it is no such file, or lost or damaged."""
-    return intact_json(output) if output.suffix == ".json" else {}
 
 
 def _is_damaged(path: Path) -> bool:

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.process.terminal import bytes_text, counted
 from sweeplib.engine.storage.dataset.versions import leftovers, linked_version, versions
-from sweeplib.engine.storage.records.artefacts import DATASET, refuse_other_config
+from sweeplib.engine.storage.records.artefacts import DATASET, Artefact, refuse_other_config
+from sweeplib.engine.storage.records.earlier_records import earlier_files as earlier_records
 from sweeplib.engine.storage.records.files import files_below, intact_json, remove_files
 from sweeplib.engine.storage.records.links import links_on_the_way
 from sweeplib.engine.storage.records.locks import alone
-from sweeplib.engine.storage.records.manifest import MANIFEST, has_manifest, is_own, manifest_at
+from sweeplib.engine.storage.records.manifest import has_manifest, is_own
+from sweeplib.engine.storage.records.stage_records import FOLDER as RECORDS
+from sweeplib.engine.storage.records.stage_records import done_path, record_path, stage_records
 from sweeplib.engine.storage.store.checkpoints import FOLDER, CheckpointFolder
 from sweeplib.engine.storage.store.earlier_store import EarlierSegment, earlier_files
 from sweeplib.engine.storage.store.identity_file import identity_files, is_of
@@ -94,13 +97,14 @@ def _other_dynamics(sweep: Design, directory: Path) -> Iterator[Stale]:
     for name in stored_dynamics(directory):
         if name not in sweep.runs:
             cases = stored_counts(directory, name).total()
-            records = directory / f"{name}.done.json", reasons_path(directory, name), outcomes_path(directory, name)
+            of_stage = (path(directory, f"simulate.{name}") for path in (record_path, done_path))
+            records = *of_stage, reasons_path(directory, name), outcomes_path(directory, name)
             files = (*segment_paths(directory, name), *earlier_files(directory, name), *records)
             yield Stale(f"runs of {name}, which is not in the config", files, cases)
 
 
 def _other_files(sweep: Design, directory: Path) -> Iterator[Stale]:
-    """Yield versions, analyses, figures and descriptions of failures that are not those of the config; leftovers.
+    """Yield versions, analyses and figures that are not those of the config; leftovers.
 
     Some may have no files: the caller leaves these out.
     """
@@ -109,25 +113,26 @@ def _other_files(sweep: Design, directory: Path) -> Iterator[Stale]:
         if version.name != linked_version(dataset) and dataset.exists():
             title = f"the version of the dataset before the present one: {version.name}"
             yield Stale(title, _own_files(version, is_own(version)))
-    for record in sorted((directory / "analysis").glob("*.done.json")):
-        name, path = record.name.removesuffix(".done.json"), Path(f"{record}".removesuffix(".done.json") + ".zarr")
-        if name not in sweep.analyses and intact_json(record):
+    for record in stage_records(directory).values():
+        stage, _, name = record.name.partition(".")
+        of_stage = record_path(directory, record.name), done_path(directory, record.name)
+        if stage == "analyse" and name not in sweep.analyses:
+            path = directory / "analysis" / f"{name}.zarr"
             files_of_analysis = _own_files(path, is_own(path)) if has_manifest(path) else ()
-            yield Stale(f"analysis {name}, which is not in the config", (*files_of_analysis, record))
-    for record in sorted((directory / "figures").glob(f"*.{MANIFEST}")):
-        name = record.name.removesuffix(f".{MANIFEST}")
-        if name not in sweep.figures and (manifest := manifest_at(record.with_name(name))).files:
+            yield Stale(f"analysis {name}, which is not in the config", (*files_of_analysis, *of_stage))
+        elif stage == "figure" and name not in sweep.figures:
+            manifest = Artefact(directory, stage, name, of_stage[1]).manifest()
             files = manifest.files.keys() - dict(manifest.problems()).keys()
-            yield Stale(f"figure {name}, which is not in the config", (*map(record.with_name, sorted(files)), record))
+            yield Stale(
+                f"figure {name}, which is not in the config", (*map(directory.joinpath, sorted(files)), *of_stage)
+            )
     replaced = [path for pattern in EARLIER_RECORDS for path in sorted(directory.glob(pattern)) if intact_json(path)]
+    replaced += earlier_records(directory) if (directory / RECORDS).is_dir() else []  # else they are read
     yield Stale(f"{len(replaced)} records of an earlier version of sweeplib", tuple(replaced))
     old = tuple(path for path in identity_files(directory) if not is_of(path, sweep))
     yield Stale("identities of the cases of other configs, other code or removed dynamics", old)
     cases = tuple(path for path in sorted((directory / "failures").glob("*.json")) if _is_of_a_case(path))
     yield Stale(f"descriptions of {counted(len(cases))}, by an earlier version of sweeplib", cases)
-    failures = [path for path in sorted((directory / "failures").glob("*.*.json")) if not _is_current(path, sweep)]
-    others = tuple(filter(intact_json, failures))
-    yield Stale(f"descriptions of {len(others)} failures that are not of this config", others)
     yield Stale("states of cases of other configs or of other code", tuple(_other_states(sweep, directory)))
     yield Stale("temporary files of writers that were killed", tuple(leftovers(directory)))
 
@@ -148,13 +153,6 @@ def _is_of_a_case(path: Path) -> bool:
     """
     is_named_so = re.fullmatch("[0-9a-f]{32}", path.stem) is not None
     return is_named_so and {"problem", "seed", "status"} <= intact_json(path).keys()
-
-
-def _is_current(path: Path, sweep: Design) -> bool:
-    """Return whether a description of a failed attempt is of the config, or not of an analysis or a figure."""
-    kind, _, name = path.name.removesuffix(".json").partition(".")
-    names = {"analysis": sweep.analyses, "figure": sweep.figures}
-    return kind not in names or name in names[kind]
 
 
 def delete_stale(sweep: Design, directory: Path) -> list[Stale]:

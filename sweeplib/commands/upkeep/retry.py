@@ -10,6 +10,7 @@ from sweeplib.engine.design.design import Design
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.records.files import remove_files
 from sweeplib.engine.storage.records.locks import alone
+from sweeplib.engine.storage.records.stage_records import forget_record
 from sweeplib.engine.storage.store.examination import damaged_segments
 from sweeplib.engine.storage.store.inventory import inventory
 from sweeplib.engine.storage.store.outcomes import outcomes_path
@@ -25,7 +26,7 @@ ALL = "all"
 def retry(sweep: Design, directory: Path, selection: Sequence[str]) -> dict[str, int]:
     """Make cases missing, so that the next run computes them again; return their number by dynamics.
 
-    `selection` names statuses, `all` of these (as does nothing), `damaged`, or one case. The done.json of their
+    `selection` names statuses, `all` of these (as does nothing), `damaged`, or one case. The record of their
     dynamics is removed, so that a workflow runs it again. InputError for anything else; BusyError while another
     process is at work in the directory.
     """
@@ -44,7 +45,7 @@ def retry(sweep: Design, directory: Path, selection: Sequence[str]) -> dict[str,
             chosen = RETRIED if ALL in names or not names else names
             reset = {dynamics: _reset(sweep, dynamics, directory, {*names, *chosen}) for dynamics in sweep.runs}
         for dynamics in filter(reset.get, reset):
-            (directory / f"{dynamics}.done.json").unlink(missing_ok=True)
+            forget_record(directory, f"simulate.{dynamics}")
             outcomes_path(directory, dynamics).unlink(missing_ok=True)
     return reset
 

@@ -18,9 +18,9 @@ from sweeplib.engine.storage.records.files import (
     damaged_lines,
     digest,
     drop_damaged_lines,
-    intact_json,
     remove_files,
 )
+from sweeplib.engine.storage.records.stage_records import stage_record
 from sweeplib.engine.storage.store.examination import damaged_segments
 from sweeplib.engine.storage.store.inventory import inventory
 from sweeplib.engine.storage.store.outcomes import cases_without_reason, outcomes_path, outcomes_table, reasons_path
@@ -60,7 +60,7 @@ class StoredCases:
         return self.cases.described(ids) if self.cases else f"{counted(len(ids))} that this config does not have"
 
     def _lost_cases(self) -> Iterator[Finding]:
-        """Yield a finding if cases are missing that were computed once, according to the dynamics' done.json."""
+        """Yield a finding if cases are missing that were computed once, according to the dynamics' record."""
         if self.cases is None or any(not len(ids) for ids in self.damaged.values()):
             return
         wanted = self.cases.wanted
@@ -93,7 +93,7 @@ class StoredCases:
 
     def _last_run(self) -> str | None:
         """Return the digest of the cases that the last run completed, None if it is not known."""
-        return intact_json(self.directory / f"{self.dynamics}.done.json").get("digest")
+        return stage_record(self.directory, f"simulate.{self.dynamics}").digest or None
 
     def forget(self, findings: Iterable[Finding]) -> bool:
         """Make the cases missing that `findings` are damaged; return whether the sweep's have to be computed again."""

@@ -20,9 +20,11 @@ from sweeplib.engine.storage.records.artefacts import DATASET
 from sweeplib.engine.storage.records.attempts import Attempt
 from sweeplib.engine.storage.records.config_files import ORIGIN, record_origin, write_complete_config
 from sweeplib.engine.storage.records.files import remove_files, remove_own
+from sweeplib.engine.storage.records.links import foreign, links_below
 from sweeplib.engine.storage.records.locks import alone, part_lock
 from sweeplib.engine.storage.records.manifest import is_own
 from sweeplib.engine.storage.records.publish import publish_dataset
+from sweeplib.engine.storage.records.stage_records import record_path, stage_record
 from sweeplib.engine.storage.store.inventory import inventory
 from sweeplib.engine.storage.store.outcomes import outcomes_path, write_outcomes
 from sweeplib.engine.storage.store.run_store import RunStore, stored_dynamics
@@ -150,7 +152,16 @@ def _verified(
             _, done.remaining, _ = _findings(sweep, directory)
     elif repaired:
         done.remaining = list(done.findings)
+    done.notes += _link_notes(directory, done.findings)
     return done
+
+
+def _link_notes(directory: Path, findings: Sequence[Finding]) -> list[str]:
+    """Return a line for each link to something that is read in the folder of a sweep as if it were there."""
+    # findings tell of the dataset, as a link that earlier versions made or as another one
+    paths = {finding.path for finding in findings} | {directory / DATASET}
+    links = [link for link in links_below(directory) if link not in paths and link.exists()]
+    return [f"{link}: {foreign(link)}: what it leads to is read here, and is not in this folder" for link in links]
 
 
 def _lock_if_writable(directory: Path, *, writes: bool) -> AbstractContextManager[None]:
@@ -183,10 +194,15 @@ class Repair:
         say: Callable[[str], None],
     ) -> None:
         self.sweep, self.directory, self.say = sweep, directory, say
-        self.had_dataset = (directory / "dataset.done.json").exists() or lexists(directory / DATASET)
+        self.had_dataset = bool(stage_record(directory, "finalise").made_from) or lexists(directory / DATASET)
         self.stages = {(finding.stage, finding.of) for finding in findings if finding.remedy is Remedy.again}
         self.unsent = [finding.path.as_posix() for finding in findings if finding.stage == "publish"]
-        complete = {name for name in sweep.runs if (directory / f"{name}.done.json").exists()}
+        records = {name: f"simulate.{name}" for name in sweep.runs}
+        complete = {
+            name
+            for name, stage in records.items()
+            if stage_record(directory, stage).made_from or record_path(directory, stage).exists()  # damaged
+        }
         affected = {cases.dynamics for cases in stored if cases.forget(findings)}
         for finding in findings:
             self._forget(finding, config)

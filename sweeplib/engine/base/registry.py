@@ -95,8 +95,9 @@ def _calling_module() -> str:
         calls.append(frame)
         frame = frame.f_back
     modules = [str(call.f_globals["__name__"]) for call in calls]
-    caller = next(module for module in modules if module != __name__)
-    return caller if modules[-1] == "__main__" or modules[-1] not in sys.modules else modules[-1]
+    caller, outermost = next(module for module in modules if module != __name__), modules[-1]
+    # a script or the cell of a notebook is run, not imported: what it calls has registered the object
+    return caller if outermost == "__main__" or outermost not in sys.modules else outermost
 
 
 def import_modules(package: str, path: Iterable[str]) -> None:

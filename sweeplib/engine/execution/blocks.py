@@ -19,6 +19,7 @@ from sweeplib.engine.execution.guard import Allowance, Explained, computed_apart
 from sweeplib.engine.execution.time_limit import time_limit
 from sweeplib.engine.groups import group_name
 from sweeplib.engine.process.troubles import reason
+from sweeplib.engine.process.work_time import seconds_at_work
 from sweeplib.engine.records import Begun, Records
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.records.files import digest
@@ -137,7 +138,7 @@ def run_block(block: Block) -> BlockReport:
             status = store.status_at(*store.locate(ids))
         new, segment = np.flatnonzero(status == Status.missing), ""
         if len(new):
-            task = _Task(block, cases.at(new), ids[new], new, started, block.suspect or mark.before)
+            task = _Task(block, cases.at(new), ids[new], new, seconds_at_work(), block.suspect or mark.before)
             with mark.now():
                 segment, status[new] = _commit(task)
         seconds = time.perf_counter() - started
@@ -168,7 +169,10 @@ def runs_of(positions: np.ndarray) -> list[list[int]]:
 
 
 class _Task(NamedTuple):
-    """The cases of a block that are computed, with their identities and their positions in it; `apart` in a child."""
+    """The cases of a block that are computed, with their identities and their positions in it; `apart` in a child.
+
+    `started` is the time of `seconds_at_work` at the beginning: others may have the processor in between.
+    """
 
     block: Block
     cases: Cases
@@ -210,7 +214,7 @@ def _origin(task: _Task, status: np.ndarray, went_on: int) -> dict[str, Any]:
     earlier = dict.fromkeys(cpu for runs in task.block.begun for cpu in runs.processors)
     return {
         "computed": counts_of(status),
-        "seconds": round(time.perf_counter() - task.started, 4),
+        "seconds": round(seconds_at_work() - task.started, 4),
         "workers": [f"{socket.gethostname()}:{os.getpid()}"],
         "processors": list(dict.fromkeys([cpu_model(), *earlier])),
         "begun": went_on,

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
 from datetime import timedelta
 from itertools import count
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
 from sweeplib.engine.execution.blocks import Block, BlockReport, run_block
+from sweeplib.engine.execution.listener import Listener
 from sweeplib.engine.execution.machine import UnfitError
 from sweeplib.engine.execution.probe import Probe, Probes
 from sweeplib.engine.execution.queue import Queue
@@ -43,26 +44,26 @@ class TaskReport(NamedTuple):
 def dispatched(
     client: "Client",
     queue: Queue,
-    say: Callable[[str], None] = lambda _: None,
+    listener: Listener | None = None,
     patience: float = 60.0,
     *,
     expected: int | None = None,
     problem: Callable[[], str | None] = lambda: None,
     probe: Probe | None = None,
-    submitted: "Callable[[Mapping[str, Block]], None]" = lambda _: None,
 ) -> Generator[tuple[Block, BlockReport], None, None]:
     """Yield the blocks of a queue with their reports, when they are done.
 
     A block whose worker died is given to another worker, which computes it in a child process (`blocks`). Blocks of a
     machine that cannot compute cases are given to others; its workers end, and if there are no others, the run.
     SweeplibError if there is no worker for `patience` seconds, or a `problem` while there is none, or the scheduler is
-    lost; `say` gets a line earlier. An exception of a task ends the run: it is not caused by a case but by, say, the
-    disk or the version of sweeplib; so does a worker that fails the `probe`, which each is given once. `expected` is
-    the number of workers that may come; `submitted` gets new tasks by their keys. When the generator ends or is closed,
+    lost; a `listener` is told earlier, and of all tasks that are handed out. An exception of a task ends the run: it is
+    not caused by a case but by, say, the disk or the version of sweeplib; so does a worker that fails the `probe`,
+    which each is given once. `expected` is the number of workers that may come. When the generator ends or is closed,
     tasks that have not begun are taken back.
     """
-    probes = Probes(client, probe, say) if probe is not None else None
-    running = _Running(client, _Workers(client, say, patience, problem, probes), say, submitted)
+    listener = listener or Listener()
+    probes = Probes(client, probe, listener.say) if probe is not None else None
+    running = _Running(client, _Workers(client, listener.say, patience, problem, probes), listener)
     try:
         while running or queue:
             threads = max(1, expected or 0, running.workers.threads)
@@ -88,15 +89,8 @@ def run_task(block: Block) -> TaskReport:
 class _Running:
     """The tasks that are submitted and not done."""
 
-    def __init__(
-        self,
-        client: "Client",
-        workers: "_Workers",
-        say: Callable[[str], None],
-        submitted: Callable[[Mapping[str, Block]], None],
-    ) -> None:
-        self._client, self._say, self._submitted = client, say, submitted
-        self.workers = workers
+    def __init__(self, client: "Client", workers: "_Workers", listener: Listener) -> None:
+        self._client, self.workers, self._listener = client, workers, listener
         self._run, self._numbers = uuid4().hex, count()
         self._blocks: dict[str, Block] = {}
         self._futures: dict[str, Future] = {}
@@ -124,7 +118,7 @@ class _Running:
         new = dict(zip(keys, blocks, strict=True))
         self._blocks |= new
         self._futures |= dict(zip(keys, futures, strict=True))
-        self._submitted(new)
+        self._listener.handed_out(new)
         for future in futures:
             future.add_done_callback(self._ready.put)
 
@@ -187,7 +181,7 @@ class _Running:
                 self.workers.look()
             if time.monotonic() - last >= SECONDS_BETWEEN_NEWS:
                 last = time.monotonic()
-                self._say(
+                self._listener.say(
                     f"no block was done in the last {SECONDS_BETWEEN_NEWS:g} s; {len(self)} are computing or waiting"
                 )
 

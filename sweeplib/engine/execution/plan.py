@@ -22,7 +22,8 @@ from sweeplib.engine.process.terminal import bytes_text, counted, duration
 from sweeplib.engine.simulator import home_of
 from sweeplib.engine.storage.records.artefacts import cases_made_from
 from sweeplib.engine.storage.records.config_files import write_complete_config
-from sweeplib.engine.storage.records.files import damaged, read_json, write_changed, write_json
+from sweeplib.engine.storage.records.files import damaged, read_json, write_json
+from sweeplib.engine.storage.records.stage_records import recorded_stage, stage_record
 from sweeplib.engine.storage.store.inventory import Inventory, inventory
 from sweeplib.engine.storage.store.other_stores import OtherCases, other_cases
 from sweeplib.engine.storage.store.run_store import RunStore
@@ -200,9 +201,9 @@ class Demand:
 def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, progress: bool = True) -> Plan:
     """Write a sweep's plan to `plan.json` under `directory`; return it.
 
-    The run uses its block sizes and costs. Its done.json is the same for the same cases, however many of them are done
-    and however fast the machine is. Costs that the plan before measured are used again if only the seeds have changed.
-    The plan of the same cases stays once all of them are done: its costs are known to the next run with more seeds.
+    The run uses its block sizes and costs. What is recorded is the same for the same cases, however many of them are
+    done and however fast the machine is. Costs that the plan before measured are used again if only the seeds have
+    changed. The plan of the same cases stays once all of them are done: the next run with more seeds knows its costs.
     With `progress`, each step is reported when it begins.
     """
     steps = Steps(sweep.name if progress else None)
@@ -237,8 +238,14 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
     if plan.todo or cases_in(before) != cases:
         horizons = {name: trial and asdict(trial) for name, trial in trials.items()}
         write_json(directory / "plan.json", plan.record() | {"measured_on": measured_on, "horizons": horizons})
-    write_changed(directory / "plan.done.json", {"cases": cases, "made_from": cases_made_from(sweep)})
+    record_plan(sweep, directory, cases)
     return plan
+
+
+def record_plan(sweep: Design, directory: Path, cases: Mapping[str, int]) -> None:
+    """Record the numbers of cases of each dynamics of a plan."""
+    with recorded_stage(directory, "plan") as record:
+        record.write_result(cases_made_from(sweep), counts=cases)
 
 
 def plan_of(
@@ -253,9 +260,9 @@ def plan_of(
 
 def plan_when_done(directory: Path) -> dict[str, Any] | None:
     """Return what the table of the plan in a directory shows once all is done; None with advice, or more cases now."""
-    plan, now = Plan.of(read_json(directory / "plan.json") or {}), read_json(directory / "plan.done.json") or {}
+    plan = Plan.of(read_json(directory / "plan.json") or {})
     done = {name: DynamicsPlan(entry.points, entry.cases, entry.cases, {}) for name, entry in plan.dynamics.items()}
-    is_old = {name: entry.cases for name, entry in plan.dynamics.items()} != now.get("cases")
+    is_old = {name: entry.cases for name, entry in plan.dynamics.items()} != stage_record(directory, "plan").counts
     return None if plan.advice or is_old else replace(plan, dynamics=done, resources=None).cells()
 
 

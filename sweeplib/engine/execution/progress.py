@@ -1,6 +1,6 @@
 """Progress of a run: a line for each step, then a bar on a terminal, or a line every few seconds elsewhere.
 
-The same is told to other processes (`storage.jobs`).
+The same is recorded for other processes (`records.stage_records`).
 """
 
 import sys
@@ -13,8 +13,9 @@ from datetime import timedelta
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.engine.execution.listener import Listener
 from sweeplib.engine.status import outcomes
-from sweeplib.engine.storage.records.jobs import tell
+from sweeplib.engine.storage.records.stage_records import tell
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -117,7 +118,7 @@ class Forecast:
         return float(planned * (self.seconds / self._expected) ** (self._expected / (self._expected + self._weight)))
 
 
-class RunProgress:
+class RunProgress(Listener):
     """Counts of the cases that are done, and of the work: this base class shows nothing.
 
     Cases differ in cost: the work of cases is the seconds of a processor that their `blocks` take. The pace of the work
@@ -130,18 +131,12 @@ class RunProgress:
         self.forecasts = {name: Forecast([block for block in blocks if block.dynamics == name]) for name in names}
         self.done, self.cases = 0, Counter[str]()
         self.started = time.monotonic()
-        tell(total=total)
 
-    def advance(self, block: "Block", report: "BlockReport") -> None:
+    def task_ended(self, block: "Block", report: "BlockReport") -> None:
         """Count the cases of a block that were found done and those that were computed, by status."""
         self.forecasts[block.dynamics].add(block, report)
         self.cases.update(report.computed)
         self.done += report.stored + sum(report.computed.values())
-        totals = {"done": self.done, "cases": dict(self.cases), "share": self.share()}
-        tell(force=self.done >= self.total, **totals, rate=self.rate(), seconds_left=self.seconds_left())
-
-    def say(self, news: str) -> None:
-        """Write a line of news."""
 
     def share(self) -> float:
         """Return the part of the work that is done, at most .99 before the last case is."""
@@ -169,17 +164,48 @@ class RunProgress:
         return sum(forecast.seconds_left() for forecast in self.forecasts.values())
 
 
-class ProgressLines(RunProgress):
+class RecordedProgress(Listener):
+    """Progress in the record of the stage, for other processes."""
+
+    def __init__(self, progress: RunProgress) -> None:
+        self.progress = progress
+
+    def run_begins(self, place: str, dashboard: str | None = None, page: str | None = None) -> None:
+        """Tell the number of cases, and links."""
+        tell(total=self.progress.total, dashboard=dashboard, page=page, doing=None)
+
+    def task_ended(self, block: "Block", report: "BlockReport") -> None:
+        """Tell the numbers of cases, after the progress has counted them, and its estimates."""
+        now = self.progress
+        totals = {"done": now.done, "cases": dict(now.cases), "share": now.share()}
+        tell(force=now.done >= now.total, **totals, rate=now.rate(), seconds_left=now.seconds_left())
+
+    def say(self, news: str) -> None:
+        """Tell a line."""
+        tell(news=news)
+
+
+class _Shown(RunProgress):
+    """Progress that is shown where the run was started."""
+
+    def run_begins(self, place: str, dashboard: str | None = None, page: str | None = None) -> None:
+        """Show where the run is, and the link to its page; that to the dashboard is in the words of the place."""
+        self.say(place)
+        if page:
+            self.say(f"this sweep: {page}")
+
+
+class ProgressLines(_Shown):
     """Progress as plain lines on standard error, one every few seconds."""
 
     def __init__(self, name: str, total: int, blocks: "Sequence[Block]", workers: int) -> None:
         super().__init__(total, blocks, workers)
         self.name, self._last_line = name, self.started
 
-    def advance(self, block: "Block", report: "BlockReport") -> None:
+    def task_ended(self, block: "Block", report: "BlockReport") -> None:
         """Count, and write a line if the last one is old or this is the end."""
         before = self.done
-        super().advance(block, report)
+        super().task_ended(block, report)
         now = time.monotonic()
         if self.done > before and (self.done >= self.total or now - self._last_line >= SECONDS_BETWEEN_LINES):
             self._last_line = now
@@ -240,16 +266,16 @@ def _bar(name: str, total: int, blocks: "Sequence[Block]", workers: int) -> Iter
         rich.refresh()  # in a notebook, rich does not draw the last state by itself
 
 
-class _Bar(RunProgress):
+class _Bar(_Shown):
     """The progress of a run as a bar on the terminal."""
 
     def __init__(self, rich: "RichProgress", task: "TaskID", *of: Any) -> None:
         super().__init__(*of)
         self.rich, self.task = rich, task
 
-    def advance(self, block: "Block", report: "BlockReport") -> None:
+    def task_ended(self, block: "Block", report: "BlockReport") -> None:
         """Take account of a block that is done, and move the bar."""
-        super().advance(block, report)
+        super().task_ended(block, report)
         counts = f"{self.done}/{self.total} cases, {outcomes(self.cases)}"
         time_left = f"{timedelta(seconds=round(self.seconds_left()))} left"
         self.rich.update(self.task, completed=self.share(), counts=counts, rate=self.rate(), left=time_left)

@@ -1,6 +1,5 @@
 """Run a sweep's dynamics: compute missing cases, keep finished ones."""
 
-import hashlib
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
@@ -24,17 +23,18 @@ from sweeplib.engine.execution.plan import (
     plan_of,
     planned_advice,
     planned_layouts,
+    record_plan,
     write_plan,
 )
 from sweeplib.engine.execution.queue import LayoutCases, Queue
 from sweeplib.engine.execution.work import Stored, Workload, by_cluster, by_processes
 from sweeplib.engine.storage.records.artefacts import cases_made_from
 from sweeplib.engine.storage.records.config_files import write_complete_config
-from sweeplib.engine.storage.records.files import read_json, write_changed, write_json
-from sweeplib.engine.storage.records.jobs import tell
+from sweeplib.engine.storage.records.files import digest, read_json
 from sweeplib.engine.storage.records.locks import driver_lock, remove_block_locks
 from sweeplib.engine.storage.records.publish import check_publishing
 from sweeplib.engine.storage.records.readme import write_readme
+from sweeplib.engine.storage.records.stage_records import recorded_stage, stage_record, tell
 from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
 from sweeplib.engine.storage.store.earlier_store import convert
 from sweeplib.engine.storage.store.inventory import Inventory, inventory, order_of_work
@@ -75,7 +75,7 @@ def run_sweep(
     One cluster runs the blocks of all dynamics, the costliest first: that of the sweep, with as many `workers` if
     given, that of a `client`, which stays open, or one that is `lasting` beyond this run. Failed cases are recorded and
     raise no error. After a crash the same call continues. InputError if another driver runs one of the dynamics. Writes
-    a `<dynamics>.done.json` for each, which contains only the sweep's digest and the counts, nothing about this run.
+    the record of each, whose digest is that of its cases, with their counts.
     """
     if client is not None and getattr(client, "asynchronous", True):
         expected = "distributed.Client(..., asynchronous=False)"
@@ -119,10 +119,11 @@ def _record_numbers(sweep: Design, directory: Path, states: list["_State"]) -> N
 
     Dynamics that this run does not compute keep the number that they had.
     """
-    before = (read_json(directory / "plan.done.json") or {}).get("cases", {})
+    plan = stage_record(directory, "plan")
     now = {state.store.dynamics: sum(state.wanted.counts().values()) for state in states}
-    whole = {name: total for name in sweep.runs if (total := now.get(name, before.get(name))) is not None}
-    write_changed(directory / "plan.done.json", {"cases": whole, "made_from": cases_made_from(sweep)})
+    whole = {name: total for name in sweep.runs if (total := now.get(name, plan.counts.get(name))) is not None}
+    if plan.counts != whole or not plan.is_of(cases_made_from(sweep)):
+        record_plan(sweep, directory, whole)
 
 
 @dataclass(frozen=True)
@@ -265,7 +266,7 @@ def _checkpoints(sweep: Design, store: RunStore) -> CheckpointFolder | None:
 
 
 def _ended(sweep: Design, state: _State, stored: Stored) -> DynamicsSummary:
-    """Write the table of outcomes and the `done.json` of a dynamics after the run; return its summary."""
+    """Write the table of outcomes and the record of a dynamics after the run; return its summary."""
     store, wanted = state.store, state.wanted
     if state.todo:
         store.wait_for(name for dynamics, name in stored if name and dynamics == store.dynamics)
@@ -281,14 +282,7 @@ def _ended(sweep: Design, state: _State, stored: Stored) -> DynamicsSummary:
         store = store.refreshed()
         wanted = wanted.located(store)
     wanted.remember(store)
-    write_json(
-        store.directory / f"{store.dynamics}.done.json",
-        {
-            "sweep": sweep.name,
-            "dynamics": store.dynamics,
-            "digest": hashlib.blake2b(wanted.ids.tobytes(), digest_size=16).hexdigest(),
-            "cases": {status: count for status, count in counts.items() if count},
-            "made_from": cases_made_from(sweep),
-        },
-    )
+    with recorded_stage(store.directory, f"simulate.{store.dynamics}") as record:
+        occurring = {status: count for status, count in counts.items() if count}
+        record.write_result(cases_made_from(sweep), digest=digest(wanted.ids.tobytes()), counts=occurring)
     return DynamicsSummary(counts, state.todo)

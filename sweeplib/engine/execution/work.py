@@ -1,9 +1,8 @@
 """The blocks of a run, computed by a cluster, or by processes of this machine if they are done before it starts."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
-from functools import partial
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,12 +15,13 @@ from sweeplib.engine.execution.clients import PERFORMANCE, LastingCluster, conne
 from sweeplib.engine.execution.clusters import cluster_of
 from sweeplib.engine.execution.clusters.dashboard import dashboard_link, page_link
 from sweeplib.engine.execution.dispatch import dispatched
+from sweeplib.engine.execution.listener import Listeners
 from sweeplib.engine.execution.live.case_map import CaseMap
 from sweeplib.engine.execution.probe import Probe
-from sweeplib.engine.execution.progress import RunProgress, Steps, shown_progress
+from sweeplib.engine.execution.progress import RecordedProgress, RunProgress, Steps, shown_progress
 from sweeplib.engine.execution.queue import Queue
 from sweeplib.engine.simulator import home_of
-from sweeplib.engine.storage.records.jobs import tell
+from sweeplib.engine.storage.records.stage_records import tell
 from sweeplib.engine.storage.store.segment import RUNS
 from sweeplib.errors import SweeplibError
 
@@ -61,15 +61,10 @@ def by_processes(work: Workload, seconds: float, workers: int | None, *, show: b
     with ThreadPoolExecutor(1) as beside:
         queue = _listed(beside.submit(work.queue), work, show=show)
     processes = min(1 + int(seconds / SECONDS_A_PROCESS), cluster.expected_workers(workers) or 1)
-    with _progress(work, queue, processes, show=show) as progress:
-        progress.say(f"no cluster is started for {seconds:.1f} s of work")
+    with _listeners(work, queue, processes, show=show) as (_, listeners):
+        listeners.run_begins(f"no cluster is started for {seconds:.1f} s of work")
         memory, module = cluster.worker_memory(workers), home_of(work.sweep.simulator)
-        stored = Stored()
-        with closing(computed_by_processes(queue, processes, memory, module)) as done:
-            for block, report in done:
-                progress.advance(block, report)
-                stored.add((block.dynamics, report.segment))
-    return stored
+        return _followed(computed_by_processes(queue, processes, memory, module), listeners)
 
 
 def by_cluster(
@@ -91,33 +86,31 @@ def by_cluster(
             queue = _listed(listing, work, show=show)
             performance = work.directory / PERFORMANCE if cluster.performance_report else None
             sharing = _workers(queue, client, expected)
-            with performance_kept(client, performance), _progress(work, queue, sharing, show=show) as progress:
-                teller = teller_of(client, work, partial(_say, progress))
+            with (
+                performance_kept(client, performance),
+                _listeners(work, queue, sharing, show=show) as (progress, listeners),
+            ):
+                teller = teller_of(client, work, progress, listeners.say)
+                listeners.every.append(teller)
                 link = dashboard_link(client)
-                page = page_link(link) if link and teller.page else None
-                tell(dashboard=link, page=page, doing=None)
-                progress.say(f"dashboard: {link or 'none'}")
-                if page:
-                    progress.say(f"this sweep: {page}")
+                page = page_link(link) if link and teller.has_page else None
+                listeners.run_begins(f"dashboard: {link or 'none'}", link, page)
+                wait, problem = cluster.wait_for_workers, cluster.problem
                 done = dispatched(
-                    client,
-                    queue,
-                    partial(_say, progress),
-                    cluster.wait_for_workers,
-                    expected=expected,
-                    problem=cluster.problem,
-                    probe=_probe(work),
-                    submitted=teller.submitted,
+                    client, queue, listeners, wait, expected=expected, problem=problem, probe=_probe(work)
                 )
-                stored = Stored()
-                with closing(done):
-                    for block, report in done:
-                        progress.advance(block, report)
-                        stored.add((block.dynamics, report.segment))
-                        teller.done(block, report)
-                        teller.tell(progress)
-                teller.tell(progress, ended=True)
-                return stored
+                return _followed(done, listeners)
+
+
+def _followed(done: Generator[tuple[Block, BlockReport], None, None], listeners: Listeners) -> Stored:
+    """Return what blocks have stored, each of which is told when it is done."""
+    stored = Stored()
+    with closing(done):
+        for block, report in done:
+            listeners.task_ended(block, report)
+            stored.add((block.dynamics, report.segment))
+    listeners.run_ended()
+    return stored
 
 
 def _listed(listing: "Future[Queue]", work: Workload, *, show: bool) -> Queue:
@@ -135,9 +128,11 @@ def _workers(queue: Queue, client: "Client", expected: int | None) -> int:
     return sum(client.nthreads().values()) if expected is None else expected
 
 
-def _progress(work: Workload, queue: Queue, workers: int, *, show: bool) -> AbstractContextManager[RunProgress]:
-    """Return a context with the progress of all cases, which some workers share."""
-    return shown_progress(work.sweep.name, work.cases, queue.wholes, workers, show=show)
+@contextmanager
+def _listeners(work: Workload, queue: Queue, workers: int, *, show: bool) -> Iterator[tuple[RunProgress, Listeners]]:
+    """Yield the progress of all cases, which some workers share, and who is told of it: the screen and the record."""
+    with shown_progress(work.sweep.name, work.cases, queue.wholes, workers, show=show) as progress:
+        yield progress, Listeners(progress, RecordedProgress(progress))
 
 
 def _probe(work: Workload) -> Probe:
@@ -145,12 +140,6 @@ def _probe(work: Workload) -> Probe:
     cases = [case for name in work.dynamics for case in work.sweep.probed(name)[:1]]
     folder = work.directory.resolve() / RUNS
     return Probe.of(str(folder), work.sweep.plugins, ((case, case.identity()) for case in cases))
-
-
-def _say(progress: RunProgress, news: str) -> None:
-    """Tell news to the page of the run and beside its progress."""
-    tell(news=news)
-    progress.say(news)
 
 
 def computed_by_processes(

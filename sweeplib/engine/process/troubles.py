@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ TRACEBACK = "SWEEPLIB_TRACEBACK"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 LACKING = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 _FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
+_UNNAMED = re.compile(r"\.([^/]+)\.[0-9a-f]{32}\.partial$")
+"""The end of the path of a file that gets its name when it is whole (`partial` of the records)."""
 
 MOST_OF_A_MESSAGE = 4_000
 MOST_OF_A_TRACEBACK = 40_000
@@ -103,7 +106,9 @@ def _message_of(error: BaseException, directory: Path | None) -> str | None:
 
 def _system_message(error: OSError, directory: Path | None) -> str:
     """Return the message of an operating-system error; write errors have no file name: it names where they may be."""
-    path: object = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else directory
+    path: object = directory
+    if isinstance(error.filename, str | bytes):
+        path = _UNNAMED.sub(r"\1", os.fsdecode(error.filename))
     if path is directory and error.errno in _FULL:
         path = "where the output goes" if path is None else f"{path}, or where the output goes"
     where = f"{path}: " if path is not None else ""

@@ -245,8 +245,8 @@ LOSS = frozenset({"loss", "labels"})
 UPDATE = frozenset({"update"})
 """The parameter that says what a step makes of the gradient."""
 
-NOISE = frozenset({"noise_schedule", "keep_probability", "input_noise"})
-"""The parameters of noise other than constant noise of labels: its schedule, dropout, noise of inputs."""
+NOISE = frozenset({"noise_schedule", "keep_probability", "input_noise", "temperature"})
+"""The parameters of noise other than constant noise of labels: its schedule, dropout, noise of inputs, of weights."""
 
 DECAYS = frozenset({"weight_decay", "second_layer_decay"})
 """The parameters by which weights and the second layer decay."""

@@ -20,8 +20,8 @@ from sweeplib.networks.views import OverlapView
 class GradientFlow(Ode):
     """Gradient flow on the population risk: Ṁ = Ψ^M, Q̇ = Ψ^GF, ȧ = ε Ψ^a, in the time t = νγ/(pd).
 
-    With a schedule all three have the factor ξ(t). The label noise does not enter and is set to zero, also in the error
-    of the drifts.
+    With a schedule all three have the factor ξ(t). With noise of the weights it is Langevin dynamics for d → ∞. The
+    label noise does not enter and is set to zero, also in the error of the drifts.
     """
 
     name = "gradient_flow"
@@ -60,12 +60,13 @@ class GradientFlow(Ode):
     def bounds(self) -> Sequence[Bound]:
         """The bounds of the ODE, and of a risk: above an earlier one by no more than both errors, as it falls.
 
-        Risks may rise with decay, dropout or noise of inputs: then there is no such bound.
+        Risks may rise with decay, dropout or noise of inputs or weights: then there is no such bound.
         """
         risk, highest = self._recorded_risks(), self._highest
         self._highest = np.fmin(highest, risk + self.risk_error)
         numbers = self.replicas.numbers
-        free = numbers.weight_decay + numbers.second_layer_decay + numbers.input_noise == 0.0
+        more = numbers.input_noise + numbers.temperature
+        free = numbers.weight_decay + numbers.second_layer_decay + more == 0.0
         highest = np.where(free & (numbers.keep_probability == 1.0), highest, np.inf)
         return *super().bounds(), Bound("risk - risk_error", risk - self.risk_error, highest)
 

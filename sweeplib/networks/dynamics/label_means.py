@@ -97,7 +97,8 @@ class LabelMeans:
 
     def mean_loss(self, now: OverlapView, i: int) -> Estimate:
         """The mean loss of replica i at the overlaps of a view, by a sum over nodes."""
-        lines = _lines(sum(now.M.shape[1:]) - 1, bool(now.Delta[i] < SHARP))
+        p, k = now.M.shape[1:]
+        lines = _lines(p + k - 1, bool(now.Delta[i] < SHARP))
         f, f_star = self._on_lines(now, i, lines, jumps=bool(now.Delta[i] == 0.0))
         loss, numbers = np.empty(f.size), np.array(self.criterion.numbers, float)
         mean = _mean_address(self.criterion.loss, self.criterion.signs)
@@ -133,12 +134,13 @@ class LabelMeans:
 
     def _classification_error(self, now: OverlapView, i: int) -> Estimate:
         """The classification error of replica i at the overlaps of a view."""
-        Delta, others = float(now.Delta[i]), sum(now.M.shape[1:]) - 1
-        needs_line = others == 1 and 0.0 < Delta < LEAST_SMOOTH
-        lines = _lines(others + needs_line, Delta < SHARP)
-        f, f_star = self._on_lines(now, i, lines, jumps=needs_line or Delta == 0.0)
-        # the noise of the label is a coordinate of the lines: given it, labels have none
-        if needs_line:
+        (p, k), Delta = now.M.shape[1:], float(now.Delta[i])
+        # little noise makes a narrow step of the label's sign: as one more coordinate it has lines of its own
+        noise_is_coordinate = p + k == 2 and 0.0 < Delta < LEAST_SMOOTH
+        lines = _lines(p + k - 1 + noise_is_coordinate, Delta < SHARP)
+        f, f_star = self._on_lines(now, i, lines, jumps=noise_is_coordinate or Delta == 0.0)
+        # given the coordinate of the noise, labels have none
+        if noise_is_coordinate:
             f_star, Delta = f_star + math.sqrt(Delta) * lines.others[-1][:, None], 0.0
         fine, coarse = (
             _wrong(f[:, ::step], f_star[:, ::step], lines.density[:, ::step], step * SPACING, Delta) for step in (1, 2)

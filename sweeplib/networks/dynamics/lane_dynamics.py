@@ -35,6 +35,11 @@ class LaneDynamics(StepDynamics):
         self.state = np.ascontiguousarray(state)
         self._constants = np.concatenate([rows(L_star), replicas.a_star.T, replicas.numbers])
 
+    @property
+    def has_weight_noise(self) -> bool:
+        """Whether steps add noise to the weights; replicas agree in this."""
+        return bool(self.replicas.numbers.temperature[0] > 0.0)
+
     def begin_phase(self, phase: int) -> None:
         """Go on with the second layers of the task."""
         super().begin_phase(phase)

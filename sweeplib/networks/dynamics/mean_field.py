@@ -10,6 +10,7 @@ so a right-hand side costs p times the number of nodes of this law, for every ac
 """
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,6 +28,10 @@ class MeanField(ParticleDynamics):
 
     name = "mean_field"
     label = "mean field"
+    undefined: ClassVar[tuple[tuple[str, str], ...]] = (
+        *ParticleDynamics.undefined,
+        ("temperature", "at finite d noise of the weights moves m by other numbers in each unit"),
+    )
     limits = (
         *ParticleDynamics.limits,
         Limit(
@@ -54,6 +59,8 @@ class MeanFieldHighDimensional(MeanField):
 
     name = "mean_field_hd"
     label = "mean field, d → ∞"
+    undefined = ParticleDynamics.undefined
+    reads = MeanField.reads | {"temperature"}
     limits = ParticleDynamics.limits
 
     def _dimension(self, i: int, L_star: Array) -> float:

@@ -275,7 +275,10 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         )
 
     def _overlaps_of(self, path: Integration | MeanIntegration) -> Overlaps:
-        """The covariances Q and M of the fields, and a; at finite d as they are, since means need not have Ω ≥ 0."""
+        """The overlaps Q and M, and a: as covariances of fields, with Ω ≥ 0, but not at finite d.
+
+        There they are means over runs corrected to first order in 1/d, which need not have Ω ≥ 0.
+        """
         take = self._states.overlaps if isinstance(path, MeanIntegration) else self._states.fields
         return take(path.states)
 

@@ -74,7 +74,11 @@ LIMITS = (
 )
 _AT_FINITE_D, _WITH_IT = "no equations at finite d", "with finite_d; or `finite_d: false`"
 LIMITS_AT_FINITE_D = (
-    Limit("data " + " ".join(sorted((STEPS - DECAYS) | {"tasks"})), _AT_FINITE_D, f"{{default}} {_WITH_IT}"),
+    Limit(
+        "data " + " ".join(sorted((STEPS - DECAYS - {"temperature"}) | {"tasks"})),
+        _AT_FINITE_D,
+        f"{{default}} {_WITH_IT}",
+    ),
     Limit("schedule", _AT_FINITE_D, f"a constant rate {_WITH_IT}"),
     Limit("k", _AT_FINITE_D, f"at most d = {{problem.d}} {_WITH_IT}", where=lambda problem: problem.k > problem.d),
 )

@@ -7,7 +7,8 @@ A step of length T = γ/(pd) with n_b fresh samples has the mean
 exact up to a relative error of order 1/d² for plain students, with Ψ^Var at Ω (1 + 2/d) and the products DΩDᵀ of the
 mean gradients, from pairs of different samples (`mean_gradients`). With decays, s = λ T, M is first multiplied by
 1 − s, Q by (1 − s)² and T Ψ^GF by 1 − s, and Ψ^a has −λ_a a beside it. Spherical students are divided by their norms
-after each step. Tangent steps, with g = diag G and norms 1, have Ψ^M − gM, G − gQ in place of G, of which Ψ^GF is the
+after each step. Noise of the weights at the temperature T_w adds 2 T_w T to Q_ii before that, and 2 T_w T d_b/d in a
+block of inputs. Tangent steps, with g = diag G and norms 1, have Ψ^M − gM, G − gQ in place of G, of which Ψ^GF is the
 sum with its transpose, and DΩDᵀ − gGᵀ − Gg + gQg (`along_sphere`). With a schedule γ ξ(t), T has the factor ξ of the
 middle of the step. Every step starts from the mean of the one before. This neglects the fluctuations of the overlaps,
 of relative order 1/√min(n_b, d); they would change the means by the square of that.
@@ -69,7 +70,7 @@ class OverlapMap(StepDynamics):
     stochastic = False
     uses_drifts = True
     drifts_of_updates = False
-    reads = ONE_PASS | {"batch_size", "schedule"} | DECAYS | UPDATE
+    reads = ONE_PASS | {"batch_size", "schedule", "temperature"} | DECAYS | UPDATE
     undefined = (("repeats samples sampling", "its batches are fresh at each step"),)
     limits = LIMITS
     unaffected_by = frozenset({"times", "thresholds"})
@@ -229,6 +230,7 @@ class OverlapMap(StepDynamics):
             drifts, products = along_sphere(drifts, products, slopes, Q, M)
         square = noise + (1.0 - 1.0 / n_b) * products
         shrinkage = 1.0 - replicas.numbers.weight_decay[order][:, None, None] * T[:, None, None]
+        heat = self._heat(order, T)
         T, *then = self._rescaled(order, T, square, *of_rule)
         long = T[:, None, None]
         if step.has_velocities or step.spectrum:
@@ -238,6 +240,7 @@ class OverlapMap(StepDynamics):
         else:
             M = shrinkage * M + long * drifts.M
             Q = shrinkage**2 * Q + shrinkage * long * drifts.GF + (T * T)[:, None, None] * square
+        Q = Q + heat
         if replicas.spherical:
             Q, M = on_sphere(Q, M)
         # the products above are symmetric to rounding only
@@ -284,6 +287,10 @@ class OverlapMap(StepDynamics):
         times, memory = rescaled_times(rule, T, norms, of_rule[0] if of_rule else np.zeros(len(T)))
         return times, *([memory] if of_rule else [])
 
+    def _heat(self, order: NDArray[np.intp], T: Array) -> Array:
+        """What noise of the weights adds to Q (n, p, p) in steps of the times T (n,)."""
+        return (2.0 * self.replicas.numbers.temperature[order] * T)[:, None, None] * np.eye(self.replicas.p)
+
     def _fields_of(self, order: NDArray[np.intp], Q: Array, M: Array) -> tuple[Array, Array, Array]:
         """The covariances of the fields of the replicas in `order`, from their overlaps or those of their blocks."""
         replicas = self.replicas
@@ -313,6 +320,8 @@ class OverlapMap(StepDynamics):
         noise = values * replicas.multiplicities[order][:, :, None, None] / n_b * drifts.Var[:, None]
         square = noise + (1.0 - 1.0 / n_b) * values**2 * products
         shrinkage = 1.0 - replicas.numbers.weight_decay[order][:, None, None, None] * T[:, None, None, None]
+        shares = replicas.multiplicities[order] / replicas.d[order, None]
+        heat = shares[:, :, None, None] * self._heat(order, T)[:, None]
         T, *then = self._rescaled(order, T, square.sum(axis=1), *of_rule)
         long = T[:, None, None, None]
         if UPDATES[replicas.rule.update].has_velocities or UPDATES[replicas.rule.update].spectrum:
@@ -322,6 +331,7 @@ class OverlapMap(StepDynamics):
             M = shrinkage * M + long * values * Y
             Q = shrinkage**2 * Q + shrinkage * long * values * (X + X.swapaxes(2, 3))
             Q += long**2 * square
+        Q = Q + heat
         Q = 0.5 * (Q + Q.swapaxes(2, 3))
         return *(blocks_on_sphere(Q, M) if replicas.spherical else (Q, M)), *then
 

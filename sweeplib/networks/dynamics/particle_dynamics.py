@@ -91,7 +91,7 @@ class ParticleDynamics(IntegratedDynamics):
     counts_steps = False
     cost_seconds = (2e-11, 0.0, 0.0)
     reads = (ONE_PASS - {"Delta"}) | {"schedule", "data"} | OFFSETS | DECAYS
-    undefined = (
+    undefined: ClassVar[tuple[tuple[str, str], ...]] = (
         ("repeats samples sampling", "a flow for small rates has the mean over all samples"),
         ("noise_schedule", "the noise of labels leaves the mean of the gradient as it is"),
     )

@@ -18,8 +18,10 @@ With a schedule, γ is γ ξ(t) in T of the mean and the noise and in the factor
 γ, dΩ = (ξ Ψ^GF + ξ² (γ/(p n_b)) Ψ^Var) dt + ξ √T σ dB for Q, with γ ξ in σ. Labels have the noise Δ χ(t).
 
 With decays, s = λT, a step of SGD takes w to (1 − s) w + (γ/p) c x: the mean step of M is T (Ψ^M − λM), that of Q
-T [(1 − s) Ψ^GF + (γ/p) Ψ^Var − (2 − s) λQ], and X_Q has (1 − s) λ in place of λ. Decay itself does not fluctuate. By
-the correlation loss y takes the place of E; other losses have no drifts in closed form at Ω (1 + 2/d).
+T [(1 − s) Ψ^GF + (γ/p) Ψ^Var − (2 − s) λQ], and X_Q has (1 − s) λ in place of λ. Decay itself does not fluctuate. Noise
+of the weights at the temperature T_w adds 2 T_w I to the drift of Q, and √(2 T_w T/d) (N Lᵀ + L Nᵀ), N of N(0, 1)
+entries, to a step of Ω = L Lᵀ. By the correlation loss y takes the place of E; other losses have no drifts in closed
+form at Ω (1 + 2/d).
 """
 
 import math
@@ -37,6 +39,7 @@ from sweeplib.networks.dynamics.step_dynamics import functions_of
 from sweeplib.networks.kernels.factors import reflection
 from sweeplib.networks.kernels.lanes import round_of
 from sweeplib.networks.kernels.sde import Settings, sde_network, sde_prepare, sde_step, sde_work
+from sweeplib.networks.kernels.weight_noise import noisy_round
 from sweeplib.networks.maths.overlaps import on_sphere, teacher_factors
 from sweeplib.networks.problem import Limit, Problem
 
@@ -63,7 +66,7 @@ class Sde(LaneDynamics):
     label = "SDE"
     uses_drifts = True
     cost_seconds = (2e-10, 0.0, 0.0)
-    reads = LaneDynamics.reads | {"batch_size", "schedule", "noise_schedule", "loss"} | DECAYS
+    reads = LaneDynamics.reads | {"batch_size", "schedule", "noise_schedule", "loss", "temperature"} | DECAYS
     undefined = (("repeats samples sampling", "its samples are fresh at each instant"),)
     limits = (Limit("loss", "no drifts at order 1/d", _closed, where=lambda problem: not problem.has_closed_drifts),)
     unaffected_by = frozenset({"times", "thresholds"})
@@ -75,6 +78,8 @@ class Sde(LaneDynamics):
         self.settings = self.settings_of(options.step)
         self.called = functions_of(replicas, replicas.equations.of_many(replicas.p))
         self.round = round_of(sde_work, prepare=sde_prepare, take_step=sde_step, fill_network=sde_network)
+        if self.has_weight_noise:
+            self.round = noisy_round("sde", sde_work, sde_step, spherical=False)
         L_star = teacher_factors(replicas.P)
         Q, M = on_sphere(replicas.Q, replicas.M) if replicas.spherical else (replicas.Q, replicas.M)
         self.begin(np.concatenate([rows(array) for array in (Q, M, replicas.a)]), L_star)
@@ -90,7 +95,8 @@ class Sde(LaneDynamics):
         n_b = replicas.batch_size
         share, spread = (factor / n_b for factor in multiplier(n_b * length, samples))
         shape = replicas.p, replicas.k, replicas.spherical, replicas.trains_second_layer
-        decays = bool((replicas.numbers.weight_decay + replicas.numbers.second_layer_decay > 0.0).any())
+        numbers = replicas.numbers
+        decays = bool((numbers.weight_decay + numbers.second_layer_decay + numbers.temperature > 0.0).any())
         return Settings(*shape, length, samples, share, spread, n_b, decays, reflection())
 
     def observe(self, state: Array) -> None:

@@ -90,17 +90,17 @@ class Sgd(WeightDynamics, StepDynamics):
         work = block * replicas.batch_size * replicas.repeats * self._weights[i][0].size
         count = 1 if used else min(until - int(self.step[i]), block * max(1, int(WORK_A_ROUND / work)))
         exits = Exits(self.targets[i], self.exits[i], replicas.stop_at_exit, *self._carried(i))
-        self.step[i] += self._steps(i, count, replicas.repeats - used, exits)
+        self.step[i] += self._steps(i, count, (used, replicas.repeats), exits)
         self.share[i] = 0.0
 
     def _use(self, i: int, uses: int) -> None:
         """Take replica i into its next step: to the state after so many `uses` of the batch, fewer than `repeats`."""
-        more, self.share[i] = uses - int(self.share[i]), uses
-        if more:
-            self._steps(i, 1, more, Exits(self.targets[i, :0], self.exits[i, :0], False, *self._carried(i)))
+        used, self.share[i] = int(self.share[i]), uses
+        if uses > used:
+            self._steps(i, 1, (used, uses), Exits(self.targets[i, :0], self.exits[i, :0], False, *self._carried(i)))
 
-    def _steps(self, i: int, count: int, repeats: int, exits: Exits) -> int:
-        """Take up to `count` steps of replica i, each of `repeats` uses of a batch; return how many were taken.
+    def _steps(self, i: int, count: int, uses: tuple[int, int], exits: Exits) -> int:
+        """Take up to `count` steps of replica i, each of some uses of a batch, (first, end); return their number.
 
         A divergence is noted in `failed`.
         """
@@ -110,11 +110,9 @@ class Sgd(WeightDynamics, StepDynamics):
         called = self._replica(i), self._rates, self._called, exits
         if replicas.samples[i]:
             data = self._training_set(i)
-            done, fate = self._kernel(training_steps)(count, step, replicas.batch_size, repeats, *called, data)
-        elif replicas.batch_size == replicas.repeats == 1 and not self._called.rule.moves_rows:
-            done, fate = self._plain_steps(count, step, *called)
+            done, fate = self._kernel(training_steps)(count, step, replicas.batch_size, uses, *called, data)
         else:
-            done, fate = self._kernel(batch_steps)(count, step, replicas.batch_size, repeats, *called)
+            done, fate = self._fresh_steps(count, step, uses, *called)
         if fate == DIVERGED:
             self.failed[i], self.share[i] = step + done, 0.0
         return int(done)
@@ -129,13 +127,20 @@ class Sgd(WeightDynamics, StepDynamics):
         for some in np.split(tasks, np.flatnonzero(np.diff(tasks)) + 1):
             layers = {"a": self.heads[i, min(some[0], self.heads.shape[1] - 1)], "a_star": lessons.a_star[i, some[0]]}
             called = replica._replace(**layers), self._rates, self._called, exits
-            steps, fate = self._plain_steps(len(some), first + done, *called)
+            steps, fate = self._fresh_steps(len(some), first + done, (0, 1), *called)
             done += int(steps)
             if fate == DIVERGED:
                 self.failed[i] = first + done
                 break
         self.a[i] = self.heads[i, lessons.head]
         return done
+
+    def _fresh_steps(self, count: int, step: int, uses: tuple[int, int], replica: Replica, *called: Any) -> Any:
+        """Take up to `count` steps, each of some uses of a fresh batch; return their number and the fate of the run."""
+        n_b, moves_rows = self.replicas.batch_size, self._called.rule.moves_rows or replica.numbers.temperature > 0.0
+        if n_b == self.replicas.repeats == 1 and not moves_rows:
+            return self._plain_steps(count, step, replica, *called)
+        return self._kernel(batch_steps)(count, step, n_b, uses, replica, *called)
 
     def _plain_steps(self, count: int, step: int, replica: Replica, *called: Any) -> tuple[int, int]:
         """Take up to `count` steps of one sample, from number `step` on; return their number and the fate of the run.

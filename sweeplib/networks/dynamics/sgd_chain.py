@@ -28,6 +28,7 @@ from sweeplib.networks.kernels.chain_blocks import BlockSettings, block_network,
 from sweeplib.networks.kernels.chain_reuse import reuse_step, reuse_work
 from sweeplib.networks.kernels.lanes import round_of
 from sweeplib.networks.kernels.replay import replay_step, replay_work
+from sweeplib.networks.kernels.weight_noise import noisy_round
 from sweeplib.networks.maths.overlaps import split_factors, teacher_factors
 from sweeplib.networks.problem import UPDATES, Limit, Problem
 from sweeplib.networks.problem.combinations import (
@@ -38,6 +39,7 @@ from sweeplib.networks.problem.combinations import (
     SPECTRUM,
     UPDATE,
     VELOCITIES,
+    WEIGHT_NOISE,
 )
 
 LARGEST_REUSED = 128
@@ -57,6 +59,7 @@ class SgdChain(LaneDynamics):
     undefined = (("samples sampling", "the overlaps of a student that sees samples again are no Markov chain"),)
     limits = (
         Limit("repeats", *_BESIDE, UPDATE),
+        Limit("repeats", *_BESIDE, WEIGHT_NOISE),
         Limit("batch_size repeats", *_BESIDE, DROPOUT),
         Limit("batch_size repeats", *_BESIDE, INPUT_NOISE),
         Limit("batch_size repeats update", *_BESIDE, SPECTRUM),
@@ -101,10 +104,10 @@ class SgdChain(LaneDynamics):
         self.settings = Settings(p, k, replicas.spherical, replicas.trains_second_layer, *of_batch, *flags)
         if replicas.has_spectrum:
             self.settings = block_settings(replicas)
-            self.round = round_of(block_work, prepare=chain_prepare, take_step=block_step, fill_network=block_network)
+            self.round = self._round("blocks", block_work, block_step, block_network)
             self.begin(block_states(replicas, self.settings), teacher_factors(replicas.fields[2]))
             return
-        self.round = self._round()
+        self.round = self._round("chain", *self._work_and_step(), chain_network)
         self._L_star, A, B = split_factors(replicas.Q, replicas.M, replicas.P)
         memory = [replicas.memory] if remembers else []
         parts = [*with_velocities(A, B, self._rows - p), *memory, replicas.a]
@@ -130,14 +133,22 @@ class SgdChain(LaneDynamics):
         rule, many = self.called.rule, self.replicas.batch_size > 1
         return (rule.is_spectral and (many or rule.has_velocities)) or (many and rule.has_velocities)
 
-    def _round(self) -> Callable[..., None]:
-        """The kernel for steps with one fresh sample, with a fresh batch, or with a batch used in several steps."""
-        work, step = replay_work, replay_step
+    def _work_and_step(self) -> tuple[Any, Any]:
+        """The step with one fresh sample, with a fresh batch, or with a batch used in several steps, and its data."""
         if self.replicas.repeats > 1:
-            work, step = reuse_work, reuse_step
-        elif self.replicas.batch_size > 1 or self.settings.mixes:
-            work, step = batch_work, batch_step
-        return round_of(work, prepare=chain_prepare, take_step=step, fill_network=chain_network)
+            return reuse_work, reuse_step
+        many = self.replicas.batch_size > 1 or self.settings.mixes
+        return (batch_work, batch_step) if many else (replay_work, replay_step)
+
+    def _round(self, kind: str, work: Any, step: Any, network: Any) -> Callable[..., None]:
+        """The kernel for steps, with noise of the weights where there is some."""
+        replicas = self.replicas
+        if not self.has_weight_noise:
+            return round_of(work, prepare=chain_prepare, take_step=step, fill_network=network)
+        # noise comes before the projection
+        self.settings = self.settings._replace(spherical=False)
+        rows_of_units = self._rows // replicas.p
+        return noisy_round(kind, work, step, spherical=replicas.spherical, rows_of_units=rows_of_units)
 
     @property
     def steps_a_round(self) -> int:

@@ -10,6 +10,10 @@ T (1 − 1/n_b) gᵢ·gⱼ in X_Q,ij, gᵢ = E[c_i u], from the products of diff
 
 With decay weights are multiplied by 1 − λT first: X_M has −λM beside it, and X_Q −2λQ and, from the second order,
 T (λ²Q − λ (c_i λ_j + c_j λ_i)).
+
+Noise of the weights at the temperature T_w adds 2 T_w I to X_Q. With [L*, 0] and L, the rows of the teacher and of the
+student in the frame of the fields, and N of N(0, 1) entries, the noise √(2 T_w T/d) N of the rows adds
+√(2 T_w/(d T)) (N Lᵀ + L Nᵀ) to X_Q and √(2 T_w/(d T)) N [L*, 0]ᵀ to X_M.
 """
 
 from functools import cache
@@ -82,6 +86,8 @@ class StepMoments:
         self._spherical, self._trained = replicas.spherical, trained
         self._noise_factor = float(replicas.numbers.noise[i])
         self._share, self._decay = 1.0 / replicas.batch_size, float(replicas.numbers.weight_decay[i])
+        self._heat = float(replicas.numbers.temperature[i])
+        self._per_step = 1.0 / float(replicas.d[i] * replicas.step_time[i])
         self._rate, self._P, self._a_star = replicas.numbers.second_layer_rate[i], replicas.P[i], replicas.a_star[i]
         self._u, z, self._weights = nodes(
             replicas.p + replicas.k, self._nodes_an_axis(replicas.p + replicas.k), noisy=bool(replicas.Delta[i] > 0)
@@ -116,6 +122,7 @@ class StepMoments:
         squares = c[rows] * c[columns]
         flow, decay = c[rows] * lam[columns] + c[columns] * lam[rows], self._decay
         X_Q = flow + self._noise_factor * squares - 2.0 * decay * Q[rows, columns][:, None]
+        X_Q += 2.0 * self._heat * (rows == columns)[:, None]
         X_M = (c[:, None] * lam_star).reshape(M.size, -1) - decay * M.reshape(-1, 1)
         X_a = np.empty((0, c.shape[1]))
         if self._trained:
@@ -127,14 +134,20 @@ class StepMoments:
         drift_Q += (1.0 - self._share) * (gradient @ gradient.T)[rows, columns]
         drift_Q += decay * (decay * Q[rows, columns] - flow @ self._weights)
         drift_M = np.zeros(M.size)
+        noise_Q, noise_M = self._noise(Q, M) if self._heat > 0.0 else (np.zeros((len(X_Q), 1)), np.zeros((len(X_M), 1)))
         if self._spherical:
             second_Q, second_M = self._second_order(Q, M, X_Q, X_M)
+            of_noise = self._products_of(Q, M, noise_Q, noise_M)
+            second_Q, second_M = second_Q + of_noise[0].sum(axis=1), second_M + of_noise[1].sum(axis=1)
             X_Q, X_M = self._projected(Q, M, X_Q, X_M)
+            noise_Q, noise_M = self._projected(Q, M, noise_Q, noise_M)
             drift_Q, drift_M = (array[:, 0] for array in self._projected(Q, M, drift_Q[:, None], drift_M[:, None]))
             drift_Q, drift_M = drift_Q + second_Q, drift_M + second_M
         X = np.concatenate([X_Q[self._upper], X_M, X_a])
         mean = X @ self._weights
         covariance = self._share * ((X * self._weights) @ X.T - np.outer(mean, mean))
+        noise = np.concatenate([noise_Q[self._upper], noise_M, np.zeros((len(X_a), noise_M.shape[1]))])
+        covariance += noise @ noise.T
         return np.concatenate([drift_Q[self._upper], drift_M, np.zeros(len(X_a))]), covariance
 
     def _fields(self, Q: Array, M: Array, a: Array) -> tuple[Array, Array, Array]:
@@ -144,6 +157,15 @@ class StepMoments:
         lam_star, lam = fields[:k], fields[k:]
         label = labels(self._target, self._teacher, lam_star, self._a_star) + self._label_noise
         return lam, label - a @ function_values(self._student.value, lam) / p, lam_star
+
+    def _noise(self, Q: Array, M: Array) -> tuple[Array, Array]:
+        """What each of the numbers N (p, p + k) of the noise of the weights adds to X_Q and to X_M (·, p (p + k))."""
+        (p, k), factor = M.shape, lower_factors(Q, M, self._P)
+        units = np.sqrt(2.0 * self._heat * self._per_step) * np.eye(p)
+        of_Q = units[:, None, :, None] * factor[None, k:, None, :]
+        of_Q = (of_Q + of_Q.swapaxes(0, 1))[self._rows, self._columns]
+        of_M = units[:, None, :, None] * factor[None, :k, None, :]
+        return of_Q.reshape(len(self._rows), -1), of_M.reshape(p * k, -1)
 
     def _projected(self, Q: Array, M: Array, X_Q: Array, X_M: Array) -> tuple[Array, Array]:
         """Increments (·, n) after the projection, at first order: X_M,ir − M_ir X_ii/2, X_ij − Q_ij (X_ii + X_jj)/2."""

@@ -62,6 +62,7 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
     undefined = (
         ("repeats sampling", "the flow takes all samples at each instant"),
         ("noise_schedule", "labels are drawn once"),
+        ("temperature", "a flow has no noise"),
     )
     limits = (*WeightDynamics.limits, *full_batch("training_flow"))
     unaffected_by = frozenset({"times", "thresholds"})

@@ -7,9 +7,10 @@ import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.batch_sums import absorb_block
+from sweeplib.networks.kernels.disturbances import add_noise_of_weights
 from sweeplib.networks.kernels.lanes import OVERFLOW, allocating, kernel, loops
 from sweeplib.networks.kernels.row_products import inner_product
-from sweeplib.networks.kernels.sample_blocks import BLOCK, draw_block
+from sweeplib.networks.kernels.sample_blocks import BLOCK, MULTIPLE, draw_block
 from sweeplib.networks.kernels.schedules import label_deviation, step_time
 from sweeplib.networks.kernels.spectral import Spectrum, empty_spectrum, fill_spectral_matrix
 from sweeplib.networks.kernels.weights import (
@@ -34,18 +35,22 @@ COLUMNS = 256
 
 
 class Mixing(NamedTuple):
-    """Work arrays of a step that mixes units, without rows for others: a spectrum, columns (p, COLUMNS), and 1 (1,)."""
+    """Work arrays of a step that mixes units, without rows for others: a spectrum, columns (p, COLUMNS), and 1 (1,).
+
+    xi : of noise of the weights, the numbers of a row; none without it.
+    """
 
     spectrum: Spectrum
     columns: Array
     unit: Array
+    xi: Array
 
 
-def batch_steps(count, step, batch_size, repeats, replica, rates, functions, exits):  # type: ignore[no-untyped-def]
+def batch_steps(count, step, batch_size, uses, replica, rates, functions, exits):  # type: ignore[no-untyped-def]
     """Take up to `count` rounds from number `step` on; return their number and the fate of the run.
 
-    A round is `repeats` steps with one batch, whose samples are drawn again for each of them. Sample s of round ν is
-    sample ν n_b + s of the stream: with n_b = 1 the samples are those of `sgd_steps`.
+    A round is a step for each of the `uses` of one batch, (first, end), whose samples are drawn again for each of them.
+    Sample s of round ν is sample ν n_b + s of the stream: with n_b = 1 the samples are those of `sgd_steps`.
     """
     room, moves, layer_moves = room_of(replica), np.empty(replica.W.shape), np.empty((3, len(replica.a)))
     mixing = mixing_of(replica, functions.rule)
@@ -54,8 +59,9 @@ def batch_steps(count, step, batch_size, repeats, replica, rates, functions, exi
         T, first = step_time(step + step_number, replica.numbers.T, rates, clock), (step + step_number) * batch_size
         if rates.anneals:
             room.deviation[:] = label_deviation(step + step_number, replica.numbers, rates, clock)
-        for _ in range(repeats):
-            if not take_step(first, batch_size, T, replica, functions, moves, layer_moves, mixing, room):
+        for use in range(uses[0], uses[1]):
+            number = step + step_number, use
+            if not take_step(first, batch_size, number, T, replica, functions, moves, layer_moves, mixing, room):
                 return step_number, DIVERGED
         if is_waiting(exits):
             fill_overlaps(replica, exits)
@@ -66,15 +72,17 @@ def batch_steps(count, step, batch_size, repeats, replica, rates, functions, exi
 
 @allocating
 def mixing_of(replica, rule):  # type: ignore[no-untyped-def]
-    """Work arrays for what a rule makes of the gradients of all units together."""
-    p = len(replica.a) if rule.is_spectral else 0
-    return Mixing(empty_spectrum(p, 1), np.empty((p, COLUMNS)), np.ones(1))
+    """Work arrays for what a rule makes of the gradients of all units together, and for noise of the weights."""
+    p, d = len(replica.a) if rule.is_spectral else 0, replica.W.shape[1]
+    padded = MULTIPLE * (d // MULTIPLE + 1) if replica.numbers.temperature > 0.0 else 0
+    return Mixing(empty_spectrum(p, 1), np.empty((p, COLUMNS)), np.ones(1), np.empty(padded))
 
 
 @loops
-def take_step(first, batch_size, T, replica, functions, moves, layer_moves, mixing, room):  # type: ignore[no-untyped-def]
+def take_step(first, batch_size, number, T, replica, functions, moves, layer_moves, mixing, room):  # type: ignore[no-untyped-def]
     """Take a step over the time T with the batch of samples from number `first` on; return False if it diverged.
 
+    number : of the round, and of the use of its batch.
     `moves` (p, d) and `layer_moves` (3, p), of a, of b and of Σ c_i λ_i, are work arrays, and those of `mixing`.
     """
     p, d = replica.W.shape
@@ -106,6 +114,8 @@ def take_step(first, batch_size, T, replica, functions, moves, layer_moves, mixi
     move_others(replica, T, layer_moves)
     if functions.rule.rescales or functions.rule.has_velocities:
         apply_rule(replica, functions.rule, T, moves, mixing, room.sample)
+    if numbers.temperature > 0.0:
+        add_noise_of_weights(replica, number, T, mixing.xi, moves)
     for i in range(p):
         square, shrinkage = 0.0, kept_of_row(replica, functions.rule, T, layer_moves[2, i])
         for j in range(d):

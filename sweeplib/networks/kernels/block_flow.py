@@ -167,6 +167,7 @@ unpacked = _unbound
 def fill_block_slope(i: int, state: Array, systems: BlockSystems, work: BlockWork, slope: Array) -> None:
     """The time derivative: Ṁ_b = λ_b (DΩ_b)_* − λM_b, Q̇_b = λ_b [DΩ_b + transpose] + (γ/p) τ_b Ψ^Var − 2λQ_b.
 
+    Noise of the weights adds 2T d_b/d to the diagonal of Q̇_b.
     All drifts are those of the covariance of fields. With a schedule and on the sphere as in `overlap_flow.fill_slope`;
     Φ is the sum of all Q̇_b, so that rows of all blocks are divided by the same norm.
     """
@@ -198,6 +199,8 @@ def fill_block_slope(i: int, state: Array, systems: BlockSystems, work: BlockWor
                 flow[b, j, l] = (
                     systems.eigenvalues[i, b] * total + noise - 2.0 * numbers.weight_decay[i] * work.Q[b, j, l]
                 )
+            # the part of the inputs in the block, of which λ_b are the weights
+            flow[b, j, j] += 2.0 * numbers.temperature[i] * systems.parts[i, b] / systems.eigenvalues[i, b]
             if fields.spherical:
                 pull[j] += 0.5 * flow[b, j, j]
     at = 0

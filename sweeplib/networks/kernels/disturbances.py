@@ -1,7 +1,8 @@
-"""Dropout, and noise of the student's inputs: the random numbers of a step beside those of its sample.
+"""Dropout, noise of the student's inputs and of the weights: the random numbers of a step beside those of its sample.
 
 A step with dropout is that of a student with the second layer b_i a_i/π, b_i = 1 with the probability π. With noise of
-inputs the student has x + √ϱ ξ as input, ξ ~ N(0, I_d/d). Both have streams of their own.
+inputs the student has x + √ϱ ξ as input, ξ ~ N(0, I_d/d). After its gradient, a step of the time T at a temperature
+T_w adds √(2 T_w T) ξ_i, ξ_i ~ N(0, I_d), to each row of the weights. All have streams of their own.
 """
 
 import math
@@ -15,6 +16,7 @@ from sweeplib.networks.kernels.local_fields import student_fields
 from sweeplib.networks.numerics.random import fill_normals, random_words, uniform
 
 OF_MASKS, OF_INPUTS = np.uint64(0xD1B54A32D192ED03), np.uint64(0xAEF17502108EF2D9)
+OF_WEIGHTS = np.uint64(0x8CB92BA72F3D8DD7)
 """What the keys of these streams have beyond that of the samples."""
 
 
@@ -100,3 +102,14 @@ def disturb_input(noise, step, seed, key, xi, x):  # type: ignore[no-untyped-def
     fill_normals(key + OF_INPUTS, seed, step, xi)
     for j in range(x.shape[0]):
         x[j] += math.sqrt(noise) * xi[j]
+
+
+@kernel
+def add_noise_of_weights(replica, number, T, xi, moves):  # type: ignore[no-untyped-def]
+    """Add √(2 T_w T) ξ_i to the moves (p, d) in a round and a use of its batch; `xi` is a work array."""
+    (round_number, use), (p, d) = number, moves.shape
+    scale, key = math.sqrt(2.0 * replica.numbers.temperature * T), replica.key + OF_WEIGHTS * np.uint64(use + 1)
+    for i in range(p):
+        fill_normals(key, replica.seed, np.uint64(round_number * p + i), xi)
+        for j in range(d):
+            moves[i, j] += scale * xi[j]

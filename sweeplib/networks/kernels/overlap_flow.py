@@ -227,9 +227,9 @@ def needs_variance(noise: float, adapts: bool, M: Array) -> bool:
 def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array) -> None:
     """Fill `slope`: Ṁ = Ψ^M, Q̇ = Ψ^GF + (γ/p) Ψ^Var (arXiv 2302.05882, eq. 7), ȧ = ε Ψ^a.
 
-    With decays Ψ^M has −λM beside it, Ψ^GF −2λQ and Ψ^a −λ_a a. With a schedule all of Ṁ, Q̇, ȧ have the factor ξ(t),
-    and so has γ/p; Δ has the factor χ(t). Past the last time, they are those of the last time. With a factor h of c in
-    steps of the weights Ψ^M and Ψ^GF have h, and Ψ^Var h²; Ḃ = tr Ψ^Var.
+    With decays Ψ^M has −λM beside it, Ψ^GF −2λQ and Ψ^a −λ_a a; noise of the weights adds 2T to Q̇_ii. With a schedule
+    all of Ṁ, Q̇, ȧ have the factor ξ(t), and so has γ/p; Δ has the factor χ(t). Past the last time, they are those of
+    the last time. With a factor h of c in steps of the weights Ψ^M and Ψ^GF have h, and Ψ^Var h²; Ḃ = tr Ψ^Var.
     For Φ = Q̇, spherical students have Ṁ_ir −= M_ir Φ_ii/2 and Q̇_ij −= Q_ij (Φ_ii + Φ_jj)/2.
     """
     Q, M, a, drifts, _, clock = work
@@ -259,6 +259,7 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
         for l in range(p):  # noqa: E741
             noise = rate * numbers.noise[i] * factor * factor * drifts.Var[j, l]
             flow[j, l] = factor * flow[j, l] + (noise - 2.0 * numbers.weight_decay[i] * Q[j, l])
+        flow[j, j] += 2.0 * numbers.temperature[i]
     first, pull = (1, 0.5) if spherical else (0, 0.0)
     at = 0
     for j in range(p):

@@ -291,7 +291,7 @@ def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> No
     if room.risk[0] != 0.0:
         finish_risk(room)
     add_self_terms(flow, room)
-    if flow.numbers.weight_decay + flow.numbers.second_layer_decay > 0.0:
+    if flow.numbers.weight_decay + flow.numbers.second_layer_decay + flow.numbers.temperature > 0.0:
         add_decay(flow, room)
     rate = 1.0
     if flow.scheduled:
@@ -322,13 +322,13 @@ def add_self_terms(flow: Flow, room: Room) -> None:
 
 @without_references
 def add_decay(flow: Flow, room: Room) -> None:
-    """Add −λ u, −2λ q and −λ_a a to u̇, q̇ and ȧ; offsets do not decay."""
+    """Add −λ u, 2T − 2λ q and −λ_a a to u̇, q̇ and ȧ; offsets do not decay. T is the temperature, for D → ∞ alone."""
     decay, p = flow.numbers.weight_decay, room.a.shape[0]
     for r in range(dimensions_of_norm(flow, room.u.shape[0])):
         for j in range(p):
             room.u_slope[r, j] -= decay * room.u[r, j]
     for j in range(p):
-        room.q_slope[j] -= 2.0 * decay * room.q[j]
+        room.q_slope[j] += 2.0 * (flow.numbers.temperature - decay * room.q[j])
         room.a_slope[j] -= flow.numbers.second_layer_decay * room.a[j]
 
 

@@ -80,6 +80,7 @@ def choose_tasks(settings, stream, work):  # type: ignore[no-untyped-def]
         for r in range(settings.k):
             chain.constants.a_star[r, lane] = work.a_star[task, r, lane]
         for i in range(settings.p):
+            # there is a head of each task, or one of all
             chain.a[i, lane] = work.heads[min(task, settings.heads - 1), i, lane]
 
 

@@ -34,7 +34,7 @@ class Settings(NamedTuple):
         SGD step over T, given the fields of the sample.
     share, spread : η_s = share + spread ξ_s, ξ_s ~ N(0, 1).
     batch_size : number n_b of samples in the batch of an SGD step.
-    decays : whether weights or the second layer decay.
+    decays : whether weights or the second layer decay, or weights have noise.
     reflect : address of `reflect`, which allocates.
     """
 
@@ -246,12 +246,13 @@ def shorten_flow(numbers, drifts):  # type: ignore[no-untyped-def]
 
 @kernel
 def add_decay(work):  # type: ignore[no-untyped-def]
-    """Add the drifts of an SGD step by decay: −λ M, −(2 − λT) λ Q and −λ_a a."""
+    """Add the drifts of an SGD step by decay, −λ M, −(2 − λT) λ Q and −λ_a a, and by noise of the weights, 2 T_w I."""
     system, drifts, numbers = work.system, work.drifts, work.constants.numbers
     p, k, lanes = drifts.M.shape
     for i in range(p):
         for lane in range(lanes):
             drifts.a[i, lane] -= numbers.second_layer_decay[lane] * work.a[i, lane]
+            drifts.GF[i, i, lane] += 2.0 * numbers.temperature[lane]
         for r in range(k):
             for lane in range(lanes):
                 drifts.M[i, r, lane] -= numbers.weight_decay[lane] * system.M[i, r, lane]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.batches import apply_rule, kept_of_row, mixing_of
+from sweeplib.networks.kernels.disturbances import add_noise_of_weights
 from sweeplib.networks.kernels.lanes import OVERFLOW
 from sweeplib.networks.kernels.row_products import inner_product, loop, products
 from sweeplib.networks.kernels.sample_blocks import MULTIPLE, called_once
@@ -270,10 +271,11 @@ def chunk_of(replica, n):  # type: ignore[no-untyped-def]
 
 
 @called_once
-def move(batch, T, replica, functions, data, chunk, moves, layer_moves, mixing):  # type: ignore[no-untyped-def]
+def move(batch, number, T, replica, functions, data, chunk, moves, layer_moves, mixing):  # type: ignore[no-untyped-def]
     """Take a step at the rate of T with these samples; return whether all their E are finite, else nothing moves.
 
     A few samples are added to W itself; more are first added up in `moves` (p, d), so that a step rounds a weight once.
+    number : of the round, and of the use of its batch.
     `layer_moves` (3, p) is a work array, of a, of b and of Σ c_i λ_i, and so are those of `mixing`.
     """
     W, numbers, size, most = replica.W, replica.numbers, len(batch), len(chunk.E)
@@ -282,8 +284,9 @@ def move(batch, T, replica, functions, data, chunk, moves, layer_moves, mixing):
     offset_scale = numbers.offset_rate * T / size
     rule, shrinkage = functions.rule, kept_part(numbers, T)
     # all in one chunk: another one would meet weights that have moved already
+    others = rule.rescales or rule.has_velocities or rule.is_tangent or numbers.temperature > 0.0
     # then no sum is needed: samples are added to W as they come
-    few = size <= min(FOUR, most) and not (rule.rescales or rule.has_velocities or rule.is_tangent)
+    few = size <= min(FOUR, most) and not others
     layer_moves[:] = 0.0
     if not few:
         moves[:] = 0.0
@@ -309,6 +312,8 @@ def move(batch, T, replica, functions, data, chunk, moves, layer_moves, mixing):
     if not few:
         if rule.rescales or rule.has_velocities:
             apply_rule(replica, rule, T, moves, mixing, chunk.sample)
+        if numbers.temperature > 0.0:
+            add_noise_of_weights(replica, number, T, mixing.xi, moves)
         for i in range(p):
             shrinkage = kept_of_row(replica, rule, T, layer_moves[2, i])
             for j in range(d):
@@ -316,10 +321,11 @@ def move(batch, T, replica, functions, data, chunk, moves, layer_moves, mixing):
     return True
 
 
-def training_steps(count, step, batch_size, repeats, replica, rates, functions, exits, data):  # type: ignore[no-untyped-def]
+def training_steps(count, step, batch_size, uses, replica, rates, functions, exits, data):  # type: ignore[no-untyped-def]
     """Take up to `count` rounds from number `step` on; return their number and the fate of the run.
 
-    A round is `repeats` steps with one batch. W, a, the exits and the order of the training set change in place.
+    A round is a step for each of the `uses` of one batch, (first, end). W, a, the exits and the order of the training
+    set change in place.
     """
     p, d = replica.W.shape
     chunk, batch = chunk_of(replica, batch_size), np.empty(batch_size, np.int64)
@@ -328,8 +334,9 @@ def training_steps(count, step, batch_size, repeats, replica, rates, functions, 
     for step_number in range(count):
         T = step_time(step + step_number, replica.numbers.T, rates, clock)
         size = choose(step + step_number, batch_size, replica.seed, data, batch)
-        for _ in range(repeats):
-            if not move(batch[:size], T, replica, functions, data, chunk, moves, layer_moves, mixing):
+        for use in range(uses[0], uses[1]):
+            number = step + step_number, use
+            if not move(batch[:size], number, T, replica, functions, data, chunk, moves, layer_moves, mixing):
                 return step_number, DIVERGED
             if replica.spherical:
                 project(replica.W)

@@ -205,6 +205,7 @@ def fill_normals(key, seed, step, out):  # type: ignore[no-untyped-def]
     half, last = quarter // 2, quarter - 1
     f0, f1, f2, f3 = out[:quarter], out[quarter : 2 * quarter], out[2 * quarter : 3 * quarter], out[3 * quarter :]
     b0, b1, b2, b3 = f0.view(np.uint64), f1.view(np.uint64), f2.view(np.uint64), f3.view(np.uint64)
+    # bits are written in place, and a loop of their own makes numbers of them
     for j in range(half):
         w0, w1, w2, w3, v0, v1, v2, v3 = two_draws(np.uint64(j), np.uint64(half + j), step, seed, key)
         b0[j], b1[j], b2[j], b3[j] = w0, w1, w2, w3

@@ -120,6 +120,9 @@ class Core:
     input_noise: NotNegative = parameter(0.0, "variance of the noise of the student's inputs", r"\varrho", 0.4)
     """ϱ ≥ 0: for each sample, a step has x + √ϱ ξ, ξ ~ N(0, I_d/d), as the student's input, and the label of x. Risks
     are those of inputs without noise."""
+    temperature: NotNegative = parameter(0.0, "temperature of the noise of the weights", r"T_{\mathrm{w}}", 0.1)
+    """T ≥ 0: after its gradient, a step of the time δt = γ/(pd) adds √(2 T δt) ξ, ξ ~ N(0, I_d), to each row of the
+    weights, as Langevin dynamics and SGD with differential privacy do; the second layer has no such noise."""
     of_parts: Annotated[tuple[tuple[str, Any], ...], SkipValidation] = ()
 
 

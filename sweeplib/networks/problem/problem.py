@@ -114,6 +114,11 @@ class Problem(Core):
         return self.keep_probability < 1.0 or self.input_noise > 0.0
 
     @property
+    def has_weight_noise(self) -> bool:
+        """Whether steps add noise to the weights."""
+        return self.temperature > 0.0
+
+    @property
     def student_start(self) -> str:
         """The law of the student's initial weights, with the default resolved."""
         return self.start or self._default_start

@@ -68,7 +68,9 @@ WITHOUT_DRIFTS = (
 )
 """Features of problems with which no observable by drifts is recorded, and why."""
 WITHOUT_RATES = Limit(
-    " ".join(["data", *sorted(NOISE)]), "no derivatives by the rate", "{default}, or a schedule that is given"
+    " ".join(["data", *sorted(NOISE - {"temperature"})]),
+    "no derivatives by the rate",
+    "{default}, or a schedule that is given",
 )
 """What the gradient of an optimal schedule does not take of what the ODE does."""
 
@@ -162,16 +164,15 @@ class Case(engine.Case):
                 raise InputError(f"{law.name} has no teacher", key="observables", value=name, expected=expected)
 
     def _check_exits(self) -> None:
-        """Raise InputError for exits that the dynamics does not find beside a feature of the problem."""
+        """Raise InputError for exits, if the problem has a feature with which the dynamics finds none."""
         thresholds = list(self.recording.thresholds)
-        for feature, words, finds in WITHOUT_EXITS if thresholds else ():
+        for feature, condition, finds in WITHOUT_EXITS if thresholds else ():
             if feature.is_of(self.problem) and not finds(DYNAMICS[self.dynamics]):
                 others = ", ".join(name for name, kind in DYNAMICS.items() if finds(kind))
-                text = f"no exits {words}" if not others else f"{self.dynamics} finds no exits {words}"
+                template = f"no exits {condition}" if not others else f"{self.dynamics} finds no exits {condition}"
                 expected = "[], no exits" + (f"; or a dynamics that finds them: {others}" if others else "")
-                raise InputError(
-                    text.format(problem=self.problem), key="thresholds", value=thresholds, expected=expected
-                )
+                text = template.format(problem=self.problem)
+                raise InputError(text, key="thresholds", value=thresholds, expected=expected)
 
     def _check_drifts(self) -> None:
         """Raise InputError for a recorded observable by drifts beside a feature of the problem that has none."""
@@ -259,13 +260,14 @@ class Case(engine.Case):
         problem, spectrum = self.problem, self.problem.has_spectrum
         functions = problem.activation, problem.teacher, problem.learned, problem.criterion, problem.data, problem.rates
         sample = (problem.batch_size, problem.repeats, problem.samples is not None, problem.rule, problem.noise_factor)
-        kind = (problem.p, problem.k, problem.spherical, problem.trains_second_layer, problem.has_offsets, *sample)
+        kind = (problem.p, problem.k, problem.spherical, problem.trains_second_layer, problem.has_offsets)
         sizes = DYNAMICS[self.dynamics].sizes(problem, self.numerical_options())
         # of a block, beyond p + k coordinates, the number does not matter
         blocks = tuple(min(size, problem.p + problem.k + 1) for size in problem.blocks[1]) if spectrum else ()
         course = problem.course
         tasks = (*course.order, course.own_heads, course.replay > 0.0) if problem.in_turn else ()
-        return (self.dynamics, self.options, self.recording, *kind, *functions, *sizes.items(), blocks, tasks)
+        steps = (*sample, problem.has_weight_noise)
+        return (self.dynamics, self.options, self.recording, *kind, *steps, *functions, *sizes.items(), blocks, tasks)
 
     def identity(self) -> bytes:
         """16 bytes that are equal for two cases exactly if they have the same results (see `shared_digest`)."""

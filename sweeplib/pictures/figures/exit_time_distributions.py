@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.analysis.kit.expected import by_dynamics
 from sweeplib.analysis.kit.needs import need_passages
 from sweeplib.analysis.kit.passages import passages
-from sweeplib.analysis.kit.phase_retrieval import exit_theory_holds
+from sweeplib.analysis.kit.phase_retrieval import by_dynamics, exit_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of

@@ -84,7 +84,7 @@ def learning_rate_scan(
         return merged.assign(corrected=corrected, gamma_unit=unit, step_unit=steps_unit)
 
     laws = tuple(_steps(kind, apart) for kind in THEORY_DASHES if kind in theories) if has_theory else ()
-    optima_at = (Layer("upright", 1.0, "optimum of theory", look=OPTIMUM),) * has_theory
+    optima_at = (Layer("upright", 1.0, "optimum of theory", look={"gid": OPTIMUM["gid"]}, entry=OPTIMUM),) * has_theory
     bar = Layer("bar", "corrected", "noise-corrected optimum", look=CORRECTED, entry=MARK)
     rows = Level(
         (Layer("ticks", "gamma_opt"), bar, *optima_at),

@@ -8,7 +8,7 @@ from typing import Any
 from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.needs import need_axis
 from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.analysis.kit.scan import drawn_scan_dim, scan_dim, scan_dims
+from sweeplib.analysis.kit.seed_values import drawn_scan_dim, scan_dim, scan_dims
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.pictures.figures.figure import FIGURES, Where, chart_figure

@@ -12,7 +12,7 @@ from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.pictures.figures.figure import FIGURES, Where, chart_figure
 from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
-from sweeplib.pictures.figures.kit.facets import arranged, few_times, free_axes
+from sweeplib.pictures.figures.kit.facets import over_times
 from sweeplib.pictures.figures.kit.style import COLOURS, INK, Looks
 from sweeplib.statistics.labelled import labelled
 from sweeplib.statistics.lost_runs import values_of
@@ -33,16 +33,13 @@ def norm_density(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
     """
     require(ds, QUANTITY)
     outline = outline_of(ds).only(QUANTITY)
-    where = few_times(outline, where or {})
-    panel = "time" if "time" in free_axes(outline, where) else None
-    split = arranged(outline, {"dynamics", "seed", "quantile"}, where, panel, most=1 if panel else 0)
+    split = over_times(outline, {"dynamics", "seed", "quantile"}, where or {})
     return Chart(
         x="norm",
         y="density",
         data=_densities,
         split=split,
-        levels=(Level((Layer("bins", "density"),), label="density", limits=(0.0, None)),),
-        x_label=r"norm $\|w\|/\sqrt{d}$",
+        levels=(Level((Layer("bins", "density"),), limits=(0.0, None)),),
         log_x=lambda _: False,
         size=(1.7, 3.6, 2.5),
         looks=Looks(_look),
@@ -62,8 +59,8 @@ def _densities(ds: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
     flat = norms.stack(run=inner, create_index=False)
     heights = xr.apply_ufunc(density, flat, input_core_dims=[["run"]], output_core_dims=[["norm"]], vectorize=True)
     middle = xr.DataArray(0.5 * (edges[1:] + edges[:-1]), dims="norm")
-    norm = labelled(middle, "norm of a student", r"\|w\|/\sqrt{d}")
-    return xr.Dataset({"density": labelled(heights, "density of the norms")}).assign_coords(norm=norm)
+    norm = labelled(middle, "norm", r"\|w\|/\sqrt{d}")
+    return xr.Dataset({"density": labelled(heights, "density")}).assign_coords(norm=norm)
 
 
 def _look(name: str, names: list[str], _: dict[str, Any]) -> dict[str, Any]:

@@ -162,7 +162,7 @@ def _runs(ds: xr.Dataset, result: xr.Dataset, analysis: str, variable: str) -> x
             return None
         return sample_of(numbered(values_of(ds, variable)), ds, result.attrs.get("max_lost", MOST_LOST))
     if analysis == "exit_times" and variable in ("exit_steps_mean", "exit_time_mean"):
-        return passages(ds, "steps", result.attrs.get("max_lost", MOST_LOST)).restricted()
+        return passages(ds, "steps", result.attrs.get("max_lost", MOST_LOST)).restricted
     return None
 
 

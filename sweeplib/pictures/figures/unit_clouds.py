@@ -11,7 +11,7 @@ from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.pictures.figures.figure import FIGURES, Where, chart_figure
 from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
-from sweeplib.pictures.figures.kit.facets import arranged, few_times, free_axes
+from sweeplib.pictures.figures.kit.facets import over_times
 from sweeplib.pictures.figures.kit.style import COLOURS, INK, Looks
 
 CAPTION = (
@@ -33,9 +33,7 @@ def unit_clouds(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
     """
     measured = analyses[MEASURE]
     outline = outline_of(measured).only("unit_norm", "unit_overlap")
-    where = few_times(outline, {"teacher": 1, **(where or {})})
-    panel = "time" if "time" in free_axes(outline, where) else None
-    split = arranged(outline, {"dynamics", "unit"}, where, panel, most=1 if panel else 0)
+    split = over_times(outline, {"dynamics", "unit"}, {"teacher": 1, **(where or {})})
     point = {dim: place for dim, place in split.at.items() if isinstance(place, int) and dim != "time"}
     at_point = replace(split, titled=tuple(dim for dim in split.titled if dim in point))
     at = "" if isinstance(measured, Outline) else at_point.title(measured)

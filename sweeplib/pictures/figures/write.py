@@ -30,7 +30,7 @@ MOST_LINES = 8
 def write_figure(sweep: Design, name: str, directory: str | Path) -> Attempt:
     """Draw figures/<name>.pdf and .png from a sweep's dataset.zarr and analysis/*.zarr; return the attempt.
 
-    If the figure raises, the failure is described in `failures/` and both files show the reason as text. InputError if
+    If the figure raises, the failure is recorded and both files show the reason as text. InputError if
     there is no dataset, or an analysis that the figure needs has not been attempted.
     """
     from sweeplib.engine.code.plugins import load_plugins
@@ -38,13 +38,14 @@ def write_figure(sweep: Design, name: str, directory: str | Path) -> Attempt:
     from sweeplib.engine.storage.records.artefacts import made_from
     from sweeplib.engine.storage.records.attempts import attempt_of
     from sweeplib.engine.storage.records.locks import writer_lock
-    from sweeplib.engine.storage.records.manifest import written_manifest
+    from sweeplib.engine.storage.records.manifest import entries_of
+    from sweeplib.engine.storage.records.stage_records import recorded_stage
     from sweeplib.pictures.figures.kit.style import save
 
     load_plugins(sweep.plugins)
     directory = Path(directory)
     figure, options = requested(name, sweep.figures[name])
-    with writer_lock(directory, f"figures/{name}"):
+    with writer_lock(directory, f"figures/{name}"), recorded_stage(directory, f"figure.{name}") as record:
         open_dataset(directory / "dataset.zarr")
         _refuse_without_analyses(name, figure.needed(options), directory)
         artefact, now = directory / "figures" / name, made_from(sweep, directory, "figure", name)
@@ -53,7 +54,7 @@ def write_figure(sweep: Design, name: str, directory: str | Path) -> Attempt:
         if attempt.problem is not None:
             contents = save(_not_drawn(name, attempt.problem), artefact)
         attempt.paths = tuple(contents)
-        written_manifest(artefact, {path.name: content for path, content in contents.items()}, now)
+        record.write_result(now, files=entries_of(contents, directory))
     return attempt
 
 

@@ -1,8 +1,8 @@
-"""What a reader may choose in an interactive plot: the quantities of both axes, the axis of the colours, seeds."""
+"""What a reader may choose in an interactive plot: the quantities of both axes and their scales, the colours, seeds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,79 @@ import numpy as np
 from sweeplib.analysis.averages import numbered
 from sweeplib.analysis.kit.labels import at_labels
 from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.engine.base.arrays import DECADE, WIDE, logarithmic, wide
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT
 from sweeplib.pictures.figures.kit.chart import Chart, along
+from sweeplib.pictures.figures.kit.labels import number
 from sweeplib.pictures.figures.kit.quantities import bound_side
+from sweeplib.pictures.figures.kit.scales import LOGARITHM_OF, edges_of, few, logarithmic_time
 from sweeplib.pictures.report.mathematics import plain_label
-from sweeplib.pictures.report.tables import DIGITS, heading
+from sweeplib.pictures.report.tables import capital, heading, rounded
 from sweeplib.statistics.lost_runs import values_of
+
+FEW_TICKS = 5
+
+
+def cells(data: xr.Dataset, declared: Chart) -> dict[str, list[float]]:
+    """Return the edges of a map's cells along each axis, as those of the static map."""
+    places = {axis: data[name].values.astype(float) for axis, name in (("x", declared.x), ("y", declared.y))}
+    return {axis: edges_of(np.unique(along[np.isfinite(along)])).tolist() for axis, along in places.items()}
+
+
+def ticks_of_cells(places: xr.DataArray) -> dict[str, Any] | None:
+    """Return the places and texts of the ticks of cells, and the axis label, if there are few values; else None.
+
+    Where the places are logarithms, the texts and the label are those of the quantity itself.
+    """
+    centres = np.unique(places.values[np.isfinite(places.values)].astype(float))
+    of = places.attrs.get(LOGARITHM_OF)
+    values = few(centres if of is None else np.array([float(f"{10.0**place:.9g}") for place in centres]))
+    if values is None:
+        return None
+    label = heading(places) if of is None else capital(of)
+    texts = [plain_label(number(value)) for value in values]
+    return {"places": centres.tolist(), "texts": texts, "label": plain_label(label)}
+
+
+def few_ticks(values: xr.DataArray) -> list[float] | None:
+    """Return the values as ticks if there are few of them; otherwise None."""
+    distinct = np.unique(values.values[np.isfinite(values.values)])
+    return distinct.tolist() if len(distinct) <= FEW_TICKS else None
+
+
+def range_of(numbers: xr.DataArray) -> list[float] | None:
+    """Return the least and the largest number; None if there are none."""
+    if numbers.dtype.kind not in "fiu" or not (finite := numbers.values[np.isfinite(numbers.values)]).size:
+        return None
+    return [float(finite.min()), float(finite.max())]
+
+
+def positive(values: xr.DataArray) -> bool:
+    """Return whether an axis may be logarithmic: numbers, of which some are positive and none is negative."""
+    return values.dtype.kind in "fiu" and bool((values > 0).any()) and not bool((values < 0).any())
+
+
+def is_logarithmic(data: xr.Dataset, name: str, kind: str, declared: Chart) -> bool:
+    """Return whether the axis of a variable is logarithmic: as that of the picture is, if there is no zero."""
+    values = data[name]
+    if kind in ("map", "cloud") or not positive(values):
+        return False
+    if declared.log_axes is not None and name in (declared.x, declared.y):
+        return ("x" if name == declared.x else "y") in declared.log_axes
+    if (values == 0).any():
+        return False
+    if name not in data.coords:
+        return wide(values.values, WIDE if kind == "points" else DECADE)
+    return logarithmic_places(values)
+
+
+def logarithmic_places(values: xr.DataArray) -> bool:
+    """Return whether the axis of a coordinate is logarithmic; none with a zero is."""
+    if not (values > 0).all():
+        return False
+    return logarithmic_time(values) if "time" in values.dims else logarithmic(values.values)
+
 
 MOST_RUNS = 150_000
 """The largest number of values of single runs in one plot of the page."""
@@ -66,28 +132,31 @@ def columns_of(data: xr.Dataset, name: str) -> list[str]:
     return [column for column in wanted if column in data.variables]
 
 
-def horizontal_choice(
-    data: xr.Dataset, name: str, declared: Chart, is_log: Callable[[str, str], bool]
-) -> dict[str, Any]:
+def horizontal_choice(data: xr.Dataset, name: str, declared: Chart) -> dict[str, Any]:
     """Return what the page's script knows of a coordinate for the horizontal axis."""
     axis = along(data, name)
     same = axis == along(data, declared.x)
     kind = declared.kind if same else "curves" if axis == "time" else "points"
-    label = plain_label(heading(data[name]))
-    joined = axis != POINT  # neighbours along x may be rows of other problems
-    return {"name": name, "label": label, "along": axis, "kind": kind, "joined": joined, "log": is_log(name, kind)}
+    return _choice(data, name, kind, declared) | {
+        "along": axis,
+        "kind": kind,
+        "joined": axis != POINT,  # neighbours along x may be rows of other problems
+        "ticks": few_ticks(data[name]) if positive(data[name]) else None,
+    }
 
 
-def vertical_choice(
-    data: xr.Dataset, name: str, held: set[str], declared: Chart, is_log: Callable[[str, str], bool]
-) -> dict[str, Any]:
+def _choice(data: xr.Dataset, name: str, kind: str, declared: Chart) -> dict[str, Any]:
+    """Return the name and the label of a variable for an axis, whether that is logarithmic, and whether it may be."""
+    log, label = is_logarithmic(data, name, kind, declared), plain_label(heading(data[name]))
+    return {"name": name, "label": label, "log": log, "positive": positive(data[name])}
+
+
+def vertical_choice(data: xr.Dataset, name: str, held: set[str], declared: Chart) -> dict[str, Any]:
     """Return what the page's script knows of a quantity for the vertical axis."""
     attrs, ends = data[name].attrs, [f"{name}_low", f"{name}_high"]
     theory = declared.theory if name == declared.y and declared.theory else attrs.get("theory", attrs.get("fit"))
-    return {
-        "name": name,
-        "label": plain_label(heading(data[name])),
-        "log": is_log(name, declared.kind),
+    return _choice(data, name, declared.kind, declared) | {
+        "ticks": None,
         "error": f"{name}_error" if f"{name}_error" in held else None,
         "interval": ends if set(ends) <= held else None,
         "theory": theory if theory in held else None,
@@ -155,8 +224,4 @@ def _runs(
     missing = [dim for dim in dims if dim not in values.dims]
     whole = values.expand_dims({dim: data.sizes[dim] for dim in missing}).transpose(*dims, "seed")
     rows = whole.values.reshape(-1, whole.sizes["seed"])[mask]
-    return [[_number(value) for value in row] if is_noisy else [] for row, is_noisy in zip(rows, noisy, strict=True)]
-
-
-def _number(value: float) -> float | None:
-    return float(f"{value:.{min(RUN_DIGITS, DIGITS)}g}") if np.isfinite(value) else None
+    return [rounded(row, RUN_DIGITS) if is_noisy else [] for row, is_noisy in zip(rows, noisy, strict=True)]

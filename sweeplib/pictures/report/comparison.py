@@ -20,8 +20,8 @@ from sweeplib.engine.design.design import Design
 from sweeplib.engine.files.strict_yaml import flow, parsed
 from sweeplib.engine.storage.dataset.folder import open_dataset, write_dataset
 from sweeplib.engine.storage.dataset.outline import outline_of
-from sweeplib.engine.storage.records.files import write_json, write_text
-from sweeplib.engine.storage.records.jobs import counts_when_done
+from sweeplib.engine.storage.records.files import write_text
+from sweeplib.engine.storage.records.stage_records import counts_when_done, recorded_stage
 from sweeplib.errors import InputError
 from sweeplib.pictures.figures import FIGURES, write_figure
 from sweeplib.pictures.figures.figure import Figure, requested
@@ -94,8 +94,9 @@ def _written(sweeps: Sweeps, names: Sequence[str], ds: xr.Dataset, folder: Path)
     runs = {name: run for sweep in reversed(designs) for name, run in sweep.runs.items()}
     for name in runs:
         cases = sum((Counter(count.get(name, {})) for count in counts), Counter[str]())
-        write_json(folder / f"{name}.done.json", {"cases": dict(cases)})
-    write_dataset(ds, folder / "dataset.zarr", {})
+        with recorded_stage(folder, f"simulate.{name}") as record:
+            record.write_result({}, counts=cases)
+    write_dataset(ds, folder / "dataset.zarr")
     design = replace(
         designs[0],
         name=f"{', '.join(names[:-1])} and {names[-1]}",

@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 from sweeplib.analysis.write import analysis_failure
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.storage.dataset.folder import open_dataset
-from sweeplib.engine.storage.records.attempts import IN_REPORT, attempt_of, forget_attempts
+from sweeplib.engine.storage.records.attempts import attempt_of
+from sweeplib.engine.storage.records.stage_records import recorded_stage
 from sweeplib.pictures.figures import INTERACTIVE
 from sweeplib.pictures.figures.figure import first_entry, requested
-from sweeplib.pictures.report.optima import OptimaTable, optima_table
 from sweeplib.pictures.report.plots import Plot, interactive_plot
-from sweeplib.pictures.report.tables import PageTable, analysis_tables
+from sweeplib.pictures.report.tables import OptimaTable, PageTable, analysis_tables, optima_table
 
 T = TypeVar("T")
 
@@ -42,15 +42,16 @@ class Contents:
         }
 
     def content(self) -> dict[str, Any]:
-        """Return all plots, tables and the table of optima; failed ones are left out and described in `failures/`."""
-        for kind in IN_REPORT:
-            forget_attempts(self.directory, kind)
-        plots = [self._attempt("plot", name, self.plot) for name in self._plots()]
-        tables = [self._attempt("table", name, self.table) for name in self.analyses]
+        """Return all plots, tables and the table of optima; failed ones are left out and recorded."""
+        with recorded_stage(self.directory, "report") as record:
+            record.tell_failures([])
+            plots = [self._attempt("plot", name, self.plot) for name in self._plots()]
+            tables = [self._attempt("table", name, self.table) for name in self.analyses]
+            optima = self._attempt("optima", OPTIMA, self.optima) if OPTIMA in self.analyses else None
         return {
             "plots": different([plot for plot in plots if plot is not None]),
             "tables": [table for parts in tables for table in parts or ()],
-            "optima": self._attempt("optima", OPTIMA, self.optima) if OPTIMA in self.analyses else None,
+            "optima": optima,
         }
 
     def plot(self, name: str) -> Plot:

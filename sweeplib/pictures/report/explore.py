@@ -9,7 +9,6 @@ import threading
 import webbrowser
 from concurrent.futures import Future
 from contextlib import suppress
-from functools import partial
 from html import escape
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any
@@ -19,19 +18,17 @@ import numpy as np
 from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.engine.base.arrays import DECADE, WIDE
-from sweeplib.engine.base.late_modules import scipy
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.execution.clusters.dashboard_access import own_names
 from sweeplib.engine.execution.live.graph import Graph, ResultCurve, ResultCurves
 from sweeplib.errors import InputError
 from sweeplib.pictures.figures.kit.chart import along
 from sweeplib.pictures.figures.kit.rounds import ROUND
+from sweeplib.pictures.report.choices import logarithmic_places
 from sweeplib.pictures.report.mathematics import plain_label
-from sweeplib.pictures.report.scales import logarithmic_places
 from sweeplib.pictures.report.tables import heading
+from sweeplib.statistics.estimators import Mean
 from sweeplib.statistics.lost_runs import has_run, sample_of, values_of
-from sweeplib.statistics.seed_means import FEWEST_SEEDS, mean_and_error
-from sweeplib.statistics.survival import medians
 
 if TYPE_CHECKING:
     from bokeh.document import Document
@@ -51,7 +48,7 @@ STYLE = """
 h1 { font-size: 22px; margin: 0; } h2 { font-size: 17px; margin: 8px 0 2px; } p { margin: 2px 0; }
 """
 TEMPLATE = """{% block inner_head %}{{ super() }}<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">{% endblock %}"""
+<link rel="icon" href="data:,">{% endblock %}{% block contents %}<main>{{ super() }}</main>{% endblock %}"""
 
 
 class Explored:
@@ -184,21 +181,14 @@ def curves(ds: xr.Dataset, name: str, x: str, hue: str | None, at: dict[str, int
 
 def _exits(data: xr.Dataset, name: str) -> tuple[Any, ...]:
     sample = passages(data, name.removeprefix("exit_"))
-    statistics = xr.apply_ufunc(
-        partial(medians, confidence=CONFIDENCE), sample.exit, sample.end, sample.used,
-        input_core_dims=[["seed"]] * 3, output_core_dims=[()] * 3,
-    )  # fmt: skip
-    return *statistics, sample.used.sum("seed"), "Median"
+    return *sample.median(CONFIDENCE), sample.used.sum("seed"), "Median"
 
 
 def _means(data: xr.Dataset, name: str) -> tuple[Any, ...]:
     """Return the mean over the seeds, the ends of its interval, and the number of runs, at all points of a part."""
     sample = sample_of(values_of(data, name), data)
     with np.errstate(over="ignore", invalid="ignore"):  # of values that grow without bound
-        (mean, error), count = mean_and_error(sample), sample.count("seed")
-    enough = count.where(count >= FEWEST_SEEDS)
-    half = error * xr.apply_ufunc(scipy.special.stdtrit, enough - 1.0, (1.0 + CONFIDENCE) / 2.0)
-    return mean, mean - half, mean + half, count, "Mean"
+        return *Mean()(sample, CONFIDENCE), sample.count("seed"), "Mean"
 
 
 def _lost(value: xr.DataArray, run: xr.DataArray, why: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.process.terminal import counted, duration
+from sweeplib.engine.storage.records.stage_records import done_path
 from sweeplib.networks.problem import PARAMETERS
 from sweeplib.pictures.figures.kit.labels import NAMED, axis_label
 from sweeplib.pictures.report.mathematics import value_text
@@ -102,7 +103,7 @@ def provenance(
         ("Workers", _workers(computed)),
         ("Cases taken from other sweeps", _copies(computed)),
         ("Digest of the numbers", attrs.get("digest")),
-        ("Dataset written", _written(directory / "dataset.done.json")),
+        ("Dataset written", _written(done_path(directory, "finalise"))),
         *((key, str(value)) for key, value in settings.items()),
     ]
     return [(label, str(text)) for label, text in pairs if text]

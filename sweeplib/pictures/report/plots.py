@@ -19,17 +19,22 @@ from sweeplib.pictures.figures.kit.labels import axis_label
 from sweeplib.pictures.figures.kit.quantities import bound_side
 from sweeplib.pictures.figures.kit.rounds import ROUND, with_rounds
 from sweeplib.pictures.report.choices import (
+    cells,
     columns_of,
+    few_ticks,
     horizontal,
     horizontal_choice,
+    is_logarithmic,
+    positive,
+    range_of,
     samples,
+    ticks_of_cells,
     vertical,
     vertical_choice,
 )
 from sweeplib.pictures.report.looks import Look, dynamics_looks, hue_looks, sequence
 from sweeplib.pictures.report.mathematics import html_label, plain_label
 from sweeplib.pictures.report.runs import run_counts
-from sweeplib.pictures.report.scales import cells, few_ticks, is_logarithmic, positive, range_of, ticks_of_cells
 from sweeplib.pictures.report.tables import MOST_CELLS, PageColumn, PageTable, columns, heading, name_of, runs_column
 
 MOST_CHIPS = 40
@@ -313,14 +318,8 @@ def _choices(
         coloured = [look.over(other) for look, other in zip(plain, hue_looks(names, declared.kind, {}), strict=True)]
         of_hues["dynamics"], looks_of_dynamics = _styles(coloured), _styles(plain)
 
-    def is_log(name: str, kind: str) -> bool:
-        return is_logarithmic(data, name, kind, declared)
-
-    horizontals = [horizontal_choice(data, name, declared, is_log) for name in xs if name in held]
-    verticals = [vertical_choice(data, name, held, declared, is_log) for name in ys if name in held]
-    for choice in (*horizontals, *verticals):
-        choice["positive"] = positive(data[choice["name"]])
-        choice["ticks"] = few_ticks(data[choice["name"]]) if choice["positive"] and choice in horizontals else None
+    horizontals = [horizontal_choice(data, name, declared) for name in xs if name in held]
+    verticals = [vertical_choice(data, name, held, declared) for name in ys if name in held]
     return {
         "choice": {"x": horizontals, "y": verticals, "hue": hue, "dims": dims},
         "hues": [{"name": name, "label": boxes[name].label} for name in of_hues if name in boxes],

@@ -10,9 +10,9 @@ from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.process.terminal import counted
 from sweeplib.engine.status import failed
-from sweeplib.engine.storage.records.artefacts import cases_made_from, is_of, outdated_names
+from sweeplib.engine.storage.records.artefacts import cases_made_from, outdated_names
 from sweeplib.engine.storage.records.attempts import IN_REPORT, failed_attempts
-from sweeplib.engine.storage.records.files import read_json
+from sweeplib.engine.storage.records.stage_records import stage_record
 from sweeplib.engine.storage.store.inventory import inventory
 from sweeplib.engine.storage.store.run_store import RunStore, recorded_counts
 from sweeplib.pictures.report.failures import cards
@@ -80,9 +80,9 @@ def _counts(sweep: Design, directory: Path) -> Counter[str]:
     counts: Counter[str] = Counter()
     now = cases_made_from(sweep)
     for name in sweep.runs:
-        record = directory / f"{name}.done.json"
-        done = read_json(record) if is_of(record, now) else None  # else a run that goes on, or of another config
-        cases = done["cases"] if done else inventory(sweep, name, RunStore(directory, name)).counts()
+        done = stage_record(directory, f"simulate.{name}")
+        # else a run that goes on, or of another config
+        cases = done.counts if done.is_of(now) else inventory(sweep, name, RunStore(directory, name)).counts()
         counts.update({status: count for status, count in cases.items() if count})
     return counts
 
@@ -111,8 +111,7 @@ def distance_lines(sweep: Design, name: str, directory: Path) -> list[str]:
 
     figure, options = requested(name, sweep.figures[name])
     paths = {need: directory / "analysis" / f"{need}.zarr" for need in figure.needed(options)}
-    is_drawn = read_json(directory / "failures" / f"figure.{name}.json") is None
-    if not is_drawn or not all(path.exists() for path in paths.values()):
+    if failed_attempts(directory, "figure", [name]) or not all(path.exists() for path in paths.values()):
         return []
     analyses = {need: open_dataset(path).load() for need, path in paths.items()}
     distances = figure.distances(open_dataset(directory / "dataset.zarr"), analyses, **options)

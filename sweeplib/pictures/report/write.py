@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.files.regular_files import file_bytes, file_text
-from sweeplib.engine.storage.records.jobs import counts_when_done
+from sweeplib.engine.storage.records.stage_records import counts_when_done
 from sweeplib.pictures.report.failures import cards, outcomes
 from sweeplib.pictures.report.mathematics import html_label
 from sweeplib.pictures.report.overview import axes, overview, provenance
@@ -30,15 +30,16 @@ def write_report(sweep: Design, directory: str | Path) -> Path:
     from sweeplib.engine.storage.records.artefacts import PAGE, made_from
     from sweeplib.engine.storage.records.files import write_text
     from sweeplib.engine.storage.records.locks import writer_lock
-    from sweeplib.engine.storage.records.manifest import written_manifest
+    from sweeplib.engine.storage.records.manifest import entries_of
+    from sweeplib.engine.storage.records.stage_records import recorded_stage
 
     load_plugins(sweep.plugins)
     directory = Path(directory)
-    with writer_lock(directory, "report"):
-        artefact, now = directory / PAGE, made_from(sweep, directory, "report")
+    with writer_lock(directory, "report"), recorded_stage(directory, "report") as record:
+        now = made_from(sweep, directory, "report")
         html = page(**contents_of(sweep, directory))
-        path = write_text(artefact.with_suffix(".html"), html)
-        written_manifest(artefact, {path.name: html.encode()}, now)
+        path = write_text(directory / PAGE, html)
+        record.write_result(now, files=entries_of({path: html.encode()}, directory))
     return path
 
 

@@ -14,8 +14,7 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.answers.answer import Answer, State
 from sweeplib.analysis.answers.proposers.scan import ScanColumn
 from sweeplib.analysis.answers.table import named, points, seeds_asked, value
-from sweeplib.analysis.kit.seed_values import axis_along, curves_along
-from sweeplib.analysis.optimal_learning_rate import RateScan
+from sweeplib.analysis.kit.seed_values import Curves, axis_along, curves_along
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.questions import Question, Row
@@ -90,11 +89,10 @@ class AlongAxis(ABC):
         """Return the axis along which the analysis looks."""
         return axis_along(outline, options["of"], options["along"])
 
-    def runs(self, ds: xr.Dataset, options: Mapping[str, Any]) -> RateScan:
+    def runs(self, ds: xr.Dataset, options: Mapping[str, Any]) -> Curves:
         """Return the values of single runs along the axis."""
         curves = curves_along(ds, *(options[name] for name in ("of", "along", "time", "max_lost")))
-        x = curves.x.broadcast_like(ds["status"].isel(seed=0, drop=True))
-        return RateScan(curves.values, x, curves.censored, xr.zeros_like(curves.censored), curves.restricted)
+        return curves._replace(x=curves.x.broadcast_like(ds["status"].isel(seed=0, drop=True)))
 
     def check(self, outline: Outline, options: Mapping[str, Any]) -> None:
         """Raise InputError unless the analysis looks along the axis that may get values."""
@@ -109,7 +107,7 @@ class AlongAxis(ABC):
 
         complete = ANALYSES[self.question.of].check(options)
         runs = self.runs(with_constants(ds), complete)
-        seeds, variable = seeds_asked(ds), runs.steps.isel({"seed": 0, self.dim: 0}, drop=True)
+        seeds, variable = seeds_asked(ds), runs.values.isel({"seed": 0, self.dim: 0}, drop=True)
         answers = []
         for place in points(variable, self.question.at):
             column = ScanColumn.of(runs, seeds, place, self.dim)

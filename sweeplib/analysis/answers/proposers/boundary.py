@@ -265,11 +265,17 @@ class Labelled:
         rows = [self._row(place, at) for at in runs]
         return [replace(row, seeds=GROWTH * row.seeds) for row in rows]
 
-    def _row(self, place: Place, hidden: tuple[Any, ...], changed: Mapping[str, Any] | None = None) -> Row:
+    def _row(self, place: Place, hidden_values: tuple[Any, ...], changed: Mapping[str, Any] | None = None) -> Row:
+        """Return the row to ask for at a point, by its values of the axes that the point does not show.
+
+        With `changed` values it is a new one, with the fewest seeds of any row; else it has the most of its rows.
+        """
         at = dict(
             zip(self.dims, (value(self.labels, *pair) for pair in zip(self.dims, place, strict=True)), strict=True)
         )
-        at = {dim: at[dim] for dim in row_dims(self.ds) if dim in at} | dict(zip(self.hidden, hidden, strict=True))
+        at = {dim: at[dim] for dim in row_dims(self.ds) if dim in at} | dict(
+            zip(self.hidden, hidden_values, strict=True)
+        )
         seeds = self._fewest if changed else self._most([place])
         return Row(at | dict(changed or {}), seeds, "")
 

@@ -23,9 +23,7 @@ from sweeplib.analysis.answers.proposers.along_axis import CLEAR, MOST_SEEDS, Al
 from sweeplib.analysis.answers.proposers.scan import ScanColumn
 from sweeplib.analysis.answers.proposers.seeds import FIRST, GROWTH, WIDE, next_totals
 from sweeplib.analysis.answers.unexited_runs import exits_go_on
-from sweeplib.analysis.kit.scan import scan_dim
-from sweeplib.analysis.kit.seed_values import CUT_OFF
-from sweeplib.analysis.optimal_learning_rate import RateScan, rate_scan
+from sweeplib.analysis.kit.seed_values import CUT_OFF, Curves, rate_scan, scan_dim
 from sweeplib.engine.base.budget import SEEDS
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.questions import Question
@@ -79,11 +77,11 @@ class OptimumAlong(AlongAxis):
             return super().axis(outline, options)
         return scan_dim(outline, options["along"])
 
-    def runs(self, ds: xr.Dataset, options: Mapping[str, Any]) -> RateScan:
+    def runs(self, ds: xr.Dataset, options: Mapping[str, Any]) -> Curves:
         """Return the values of single runs along the axis, of exits up to the horizon too."""
         if self.question.of == "optimum":
             return super().runs(ds, options)
-        return rate_scan(ds, min(CUT_OFF, options["max_censored"]), options["max_lost"])
+        return rate_scan(ds, self.dim, min(CUT_OFF, options["max_censored"]), options["max_lost"])
 
     def finding(self, column: ScanColumn, options: Mapping[str, Any]) -> ScanFinding:
         """Return what a look at the rows of one point finds."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.analysis.optimal_learning_rate import RateScan as Runs
+from sweeplib.analysis.kit.seed_values import Curves
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.statistics.seed_means import FEWEST_SEEDS
@@ -35,17 +35,17 @@ class ScanColumn:
     is_whole: bool = False
 
     @classmethod
-    def of(cls, runs: Runs, seeds: xr.DataArray, place: dict[str, int], dim: str) -> ScanColumn:
+    def of(cls, runs: Curves, seeds: xr.DataArray, place: dict[str, int], dim: str) -> ScanColumn:
         """Return the rows at one point that have runs."""
 
         def here(array: xr.DataArray) -> xr.DataArray:
             return array.isel({name: index for name, index in place.items() if name in array.dims})
 
-        counts, gamma = here(seeds).values, here(runs.gamma).values
+        counts, gamma = here(seeds).values, here(runs.x).values
         order = np.argsort(gamma)
         order = order[counts[order] > 0]
         steps, restricted = (
-            here(table).transpose("seed", dim).values[:, order] for table in (runs.steps, runs.restricted)
+            here(table).transpose("seed", dim).values[:, order] for table in (runs.values, runs.restricted)
         )
         cut_off, x = here(runs.censored).values[order], seeds[dim].values[order]
         is_whole = np.issubdtype(x.dtype, np.integer)

@@ -143,6 +143,7 @@ def _mean(values: np.ndarray) -> tuple[float, float, float, int]:
     mean, n = float(values.mean()), len(values)
     if n < 3 or not math.isfinite(mean):
         return mean, math.nan, math.nan, n
+    # a curve of a run that goes on: the intervals of what has ended are those of `statistics`, above the engine
     half = float(scipy.special.stdtrit(n - 1, 1 - OUTSIDE) * values.std(ddof=1) / math.sqrt(n))
     return mean, mean - half, mean + half, n
 

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from sweeplib.engine.execution.listener import Listener
 from sweeplib.engine.execution.live.case_map import CaseMap, cell_labels, cell_widths
 from sweeplib.engine.execution.live.headline import HeadlineCurves
 from sweeplib.engine.execution.live.news import OPERATION, MapAxis, News, Pace, RunBeginning, SweepNews, changed
@@ -34,26 +35,17 @@ MOST_FAILURES = 50
 """Kinds of failures that are told; the table of outcomes has all."""
 
 
-class Silent:
-    """Tells nothing, of a run whose scheduler cannot show it. `page` is whether there is a page that shows it."""
+class Silent(Listener):
+    """Tells nothing, of a run whose scheduler cannot show it. `has_page` is whether there is a page that shows it."""
 
-    page = False
-
-    def submitted(self, blocks: "Mapping[str, Block]") -> None:
-        """Take note of new blocks, by the keys of their tasks."""
-
-    def done(self, block: "Block", report: "BlockReport") -> None:
-        """Take note of a block that is done."""
-
-    def tell(self, progress: RunProgress, *, ended: bool = False) -> None:
-        """Tell the scheduler what is new."""
+    has_page = False
 
 
-def teller_of(client: "Client", work: "Workload", say: Callable[[str], None]) -> Silent:
+def teller_of(client: "Client", work: "Workload", progress: RunProgress, say: Callable[[str], None]) -> Silent:
     """Return what tells a client's scheduler of a run; `say` gets a line if that cannot be told."""
     try:
         client.register_plugin(SweepNews())
-        return Teller(client, work, say)
+        return Teller(client, work, progress, say)
     except Exception as error:  # that of a scheduler without sweeplib can be of any type
         say(f"the scheduler cannot show the sweep: {_in_a_line(error)}")
         return Silent()
@@ -62,8 +54,8 @@ def teller_of(client: "Client", work: "Workload", say: Callable[[str], None]) ->
 class Teller(Silent):
     """Tells a scheduler of a run, until it no longer takes news."""
 
-    def __init__(self, client: "Client", work: "Workload", say: Callable[[str], None]) -> None:
-        self._client, self._say, self._run = client, say, uuid4().hex
+    def __init__(self, client: "Client", work: "Workload", progress: RunProgress, say: Callable[[str], None]) -> None:
+        self._client, self._progress, self._say, self._run = client, progress, say, uuid4().hex
         self._maps, self._reasons = work.maps(), _Reasons(work)
         self._headline = HeadlineCurves(work, self._maps)
         rounds = rounds_of(work.sweep, work.directory) if work.sweep.questions else None
@@ -77,25 +69,29 @@ class Teller(Silent):
             MapAxis(axis.name, cell_labels(axis.values, width)) for axis, width in zip(grid.axes, widths, strict=True)
         ]
         maps = {name: case_map.before for name, case_map in self._maps.items()}
-        self.page = self._send(
+        self.has_page = self._send(
             RunBeginning(self._run, client.id, work.sweep.name, str(work.directory.resolve()), axes, maps)
         )
 
-    def submitted(self, blocks: "Mapping[str, Block]") -> None:
-        """Take note of new blocks, by the keys of their tasks."""
+    def handed_out(self, blocks: "Mapping[str, Block]") -> None:
+        """Take note of new blocks."""
         self._submitted |= blocks
 
-    def done(self, block: "Block", report: "BlockReport") -> None:
-        """Take note of a block that is done."""
+    def task_ended(self, block: "Block", report: "BlockReport") -> None:
+        """Tell the scheduler what is new, unless the last news are new."""
         self._ended.append((block, report))
+        self._tell()
 
-    def tell(self, progress: RunProgress, *, ended: bool = False) -> None:
-        """Tell the scheduler what is new, unless the last news are new; always at the end."""
+    def run_ended(self) -> None:
+        """Tell the scheduler the last news."""
+        self._tell(ended=True)
+
+    def _tell(self, *, ended: bool = False) -> None:
         started = time.monotonic()
         if self._lost or (started < self._next and not ended):
             return
         try:
-            self._send(self._news(progress, ended=ended))
+            self._send(self._news(ended=ended))
         except Exception as error:  # the run itself says if the scheduler is lost
             self._lost = True
             self._say(f"the scheduler no longer shows the sweep: {_in_a_line(error)}")
@@ -107,7 +103,7 @@ class Teller(Silent):
         """Send news to the scheduler; return whether there is a page that shows it."""
         return bool(self._client.sync(getattr(self._client.scheduler, OPERATION), pickled=pickle.dumps(news)))
 
-    def _news(self, progress: RunProgress, *, ended: bool) -> News:
+    def _news(self, *, ended: bool) -> News:
         """Return what is new since the last news."""
         blocks, self._submitted = self._submitted, {}
         done, self._ended = self._ended, []
@@ -117,8 +113,8 @@ class Teller(Silent):
             self._run,
             {name: self._changes(name, done) for name in self._maps},
             {key: self._cells(block) for key, block in blocks.items()},
-            _totals(progress),
-            {name: _pace(progress.forecasts[name]) for name in self._maps},
+            _totals(self._progress),
+            {name: _pace(self._progress.forecasts[name]) for name in self._maps},
             self._reasons.rows(self._maps),
             self._headline.curves(ended=ended),
             answers=self._answers,

@@ -21,22 +21,24 @@ from sweeplib.engine.storage.dataset.results import Region, Results, region_of, 
 from sweeplib.engine.storage.records.artefacts import DATASET, EXECUTION_KEYS, made_from
 from sweeplib.engine.storage.records.config_files import write_complete_config
 from sweeplib.engine.storage.records.locks import writer_lock
+from sweeplib.engine.storage.records.manifest import manifest_at
 from sweeplib.engine.storage.records.provenance import CREDITS, git_commit, versions
 from sweeplib.engine.storage.records.readme import write_readme
+from sweeplib.engine.storage.records.stage_records import recorded_stage
 
 
 def finalise(sweep: Design, directory: Path) -> Path:
-    """Write the sweep's dataset under `directory`, its done.json, complete config and README.md; return its path.
+    """Write the sweep's dataset under `directory`, its record, complete config and README.md; return its path.
 
     InputError if a case is missing, DamageError if a case cannot be read. The bytes of the dataset depend only on the
     config and on the numerics, not on tasks, workers, crashes, or the order in which the sweep grew. One variable
     of one dynamics is in memory at a time.
     """
     path = directory / DATASET
-    with writer_lock(directory, DATASET):
-        results = results_of_all(sweep, directory)
-        counts = {dynamics: of_run.wanted.counts() for dynamics, of_run in results.items()}
-        _write(sweep, directory, results, path, {"cases": counts})
+    with writer_lock(directory, DATASET), recorded_stage(directory, "finalise") as record:
+        now = made_from(sweep, directory, "finalise")
+        _write(sweep, directory, results_of_all(sweep, directory), path)
+        record.write_result(now, digest=manifest_at(path).digest)
         write_complete_config(sweep, directory)
         write_readme(sweep, directory)
     return path
@@ -52,11 +54,11 @@ def dataset_in_memory(sweep: Design, directory: Path) -> "xr.Dataset":
     return plain(xr.open_zarr(root.store, chunks=None, consolidated=False))
 
 
-def _write(sweep: Design, directory: Path, results: Mapping[str, Results], path: Path, done: Mapping[str, Any]) -> None:
+def _write(sweep: Design, directory: Path, results: Mapping[str, Results], path: Path) -> None:
     """Write the dataset at `path`: what all cases share, then each group of cases."""
     case = next(case for run in sweep.runs for case in sweep.probed(run))
     every, fixed_attributes = sweep.simulator.coordinates(sweep, case), _constants(sweep, case)
-    with written_dataset(path, done, made_from=made_from(sweep, directory, "finalise"), keep=True) as root:
+    with written_dataset(path, keep=True) as root:
         _write_shared(
             GroupWriter(root), sweep, results, every, fixed_attributes | _attributes(sweep, directory, results)
         )

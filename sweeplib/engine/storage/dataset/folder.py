@@ -20,8 +20,7 @@ from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.engine.groups import group_sizes
 from sweeplib.engine.storage.dataset.stores import LinkingStore, RegularStore, VersionStore
 from sweeplib.engine.storage.dataset.versions import FOLDER, present_folder, replacement
-from sweeplib.engine.storage.records.files import write_json
-from sweeplib.engine.storage.records.manifest import Manifest, manifest_path
+from sweeplib.engine.storage.records.manifest import MANIFEST, written_manifest
 from sweeplib.engine.variable import stored_attributes
 from sweeplib.errors import InputError, SweeplibError
 
@@ -108,19 +107,11 @@ def _chunk_groups(values: np.ndarray, chunks: Sequence[int]) -> Iterator[tuple[s
 
 
 @contextmanager
-def written_dataset(
-    path: Path,
-    done: Mapping[str, Any] | None = None,
-    *,
-    made_from: Mapping[str, Any] | None = None,
-    keep: bool = False,
-) -> Iterator[zarr.Group]:
+def written_dataset(path: Path, *, keep: bool = False) -> Iterator[zarr.Group]:
     """Yield the root group of a new dataset, which appears at `path`, complete and consolidated, at the end.
 
-    Chunks that the dataset at `path` has too are linked, not written. If `done` is given, it is written beside it with
-    the digest of the manifest, as `<name>.done.json`.
-    The version before is kept for its readers if `keep`. DamageError if what is on the disk is not what was written.
-    Only for a writer that holds the lock of `path`.
+    Chunks that the dataset at `path` has too are linked, not written. The version before is kept for its readers if
+    `keep`. DamageError if what is on the disk is not what was written. Only for a writer that holds the lock of `path`.
     """
     with replacement(path, keep=keep) as partial:
         store = LinkingStore(partial, before=present_folder(path))
@@ -129,20 +120,12 @@ def written_dataset(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of the format; a lost array is named below
             zarr.consolidate_metadata(store)
-        version = Manifest(manifest_path(partial), store.meant, made_from or {}).write().digest
-    if done is not None:
-        write_json(path.with_suffix(".done.json"), {**done, "digest": version})
+        written_manifest(partial, store.meant)
 
 
-def write_dataset(
-    dataset: xr.Dataset,
-    path: Path,
-    done: Mapping[str, Any] | None = None,
-    *,
-    made_from: Mapping[str, Any] | None = None,
-) -> Path:
+def write_dataset(dataset: xr.Dataset, path: Path) -> Path:
     """Write a dataset as `written_dataset` does; return its path."""
-    with written_dataset(path, done, made_from=made_from) as root:
+    with written_dataset(path) as root:
         writer = GroupWriter(root)
         for name, variable in sorted(dataset.coords.items(), key=lambda item: str(item[0])):
             writer.coordinate(str(name), [str(dim) for dim in variable.dims], variable.values, variable.attrs)
@@ -193,7 +176,7 @@ def present_version(path: str | Path) -> Opened:
 
 
 def _manifest_bytes(folder: Path) -> bytes | None:
-    path = manifest_path(folder)
+    path = folder / MANIFEST
     return file_bytes(path) if path.is_file() else None
 
 

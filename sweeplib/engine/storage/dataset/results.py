@@ -13,6 +13,7 @@ from sweeplib.engine.design.design import Design
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.records.files import DamageError
 from sweeplib.engine.storage.records.locks import free_writer
+from sweeplib.engine.storage.records.stage_records import forget_record
 from sweeplib.engine.storage.store.inventory import Inventory, inventory
 from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.engine.storage.store.segment import Segment, fill_value
@@ -150,7 +151,7 @@ class Region:
 def results_of(sweep: Design, dynamics: str, directory: Path) -> Results:
     """Return the results of one dynamics; InputError if a case is missing.
 
-    In that case an existing done.json is removed, so that a workflow runs the dynamics again.
+    In that case an existing record is removed, so that a workflow runs the dynamics again.
     """
     try:
         store = RunStore(directory, dynamics)
@@ -192,7 +193,7 @@ def _forget_done(directory: Path, dynamics: str) -> None:
     # in a read-only directory nothing could be run again
     with suppress(OSError), free_writer(directory, dynamics) as is_free:
         if is_free:
-            (directory / f"{dynamics}.done.json").unlink()
+            forget_record(directory, f"simulate.{dynamics}")
 
 
 def region_of(sweep: Design, cases: Iterable[np.ndarray] | None = None) -> Region:

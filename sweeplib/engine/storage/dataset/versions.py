@@ -12,9 +12,8 @@ from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 
-from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.engine.storage.records.files import exchange, files_below, is_partial, partial, remove_own, sync
-from sweeplib.engine.storage.records.manifest import MANIFEST, has_manifest, is_own, manifest_at
+from sweeplib.engine.storage.records.manifest import has_manifest, is_own, manifest_at
 from sweeplib.errors import InputError
 
 FOLDER = "datasets"
@@ -26,8 +25,7 @@ def replacement(path: Path, *, keep: bool = False) -> Iterator[Path]:
     """Yield a folder to write a dataset in; on success it becomes `path`, on failure it is removed.
 
     The version before is kept in `datasets/` if `keep`, else removed. A version with the content of the present one
-    changes at most its manifest. InputError for a foreign link or a file. Only for a writer that holds the lock of
-    `path`.
+    changes nothing. InputError for a foreign link or a file. Only for a writer that holds the lock of `path`.
     """
     _refuse_foreign(path)
     for leftover in path.parent.glob(f".{escape(path.name)}.*.partial"):
@@ -40,9 +38,6 @@ def replacement(path: Path, *, keep: bool = False) -> Iterator[Path]:
         _refuse_foreign(path)
         if path.is_symlink() or name_of(path) != name_of(new) or not manifest_at(path).is_whole():
             _replace(path, new, keep=keep)
-        elif file_bytes(new / MANIFEST) != file_bytes(path / MANIFEST):
-            (new / MANIFEST).replace(path / MANIFEST)  # the same files, made from something else
-            sync(path)
     finally:
         _dissolve(new, path)
 

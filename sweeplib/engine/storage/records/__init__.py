@@ -1,1 +1,1 @@
-"""Records about results: manifests, locks, jobs, where they come from; and files that are whole."""
+"""Records about results: manifests, locks, stages, where they come from; and files that are whole."""

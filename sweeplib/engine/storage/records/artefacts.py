@@ -1,15 +1,14 @@
-"""What the artefacts of a sweep are made from, and which of them a workflow makes again.
+"""What the results of a sweep's stages are made from, and which of them a workflow makes again.
 
-Each stage leaves an output that the workflow tracks: `<name>.done.json` of the plan, a dynamics, the dataset or an
-analysis, the picture of a figure, the page of the report. What it was made from (the config, the dataset, options,
-code) is in its manifest, that of plans and cases in the output itself. A stage runs again where this differs from what
-the output would be made from now, wherever the workflow is started.
+Each stage leaves an output that the workflow tracks: `stages/NAME.done`, the picture of a figure, the page of the
+report. The record of the stage (`stage_records`) says what it was made from: the config, the dataset, options, code. A
+stage runs again where this differs from what its results would be made from now, wherever the workflow is started.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,18 +19,17 @@ from sweeplib.engine.design.questions import RowCounts
 from sweeplib.engine.files.regular_files import file_text
 from sweeplib.engine.files.strict_yaml import parsed
 from sweeplib.engine.simulator import home_of
-from sweeplib.engine.storage.records.attempts import IN_REPORT
 from sweeplib.engine.storage.records.config_files import complete_config
-from sweeplib.engine.storage.records.files import DamageError, digest, intact_json, read_json
-from sweeplib.engine.storage.records.manifest import Manifest, manifest_at, manifest_of
+from sweeplib.engine.storage.records.files import REPAIR, damaged, digest
+from sweeplib.engine.storage.records.manifest import Manifest, manifest_at, own_entries
+from sweeplib.engine.storage.records.stage_records import done_path, record_path, stage_record
 from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
     from sweeplib.engine.design.design import Design
 
 DATASET = "dataset.zarr"
-PAGE = Path("report", "index")
-"""The report, as an artefact."""
+PAGE = Path("report", "index.html")
 EXECUTION_KEYS = ("checkpoint", "cluster", "publish", "timeout")
 """Keys of a config that only affect how it is run."""
 UNREAD = (*EXECUTION_KEYS, "analyses", "authors", "figures", "license", "plugins")
@@ -47,25 +45,36 @@ def settings_digest(source: str, *others: str, unread: tuple[str, ...] = UNREAD)
 
 @dataclass(frozen=True)
 class Artefact:
-    """What a stage makes: its `path` (a folder of zarr, or files without their suffix), and what a workflow tracks."""
+    """What a stage makes in a sweep's `directory`: a folder of zarr at `path`, or files; a workflow tracks `output`."""
 
+    directory: Path
     stage: str
     name: str
-    path: Path
     output: Path
+    path: Path | None = None
+
+    @property
+    def record_name(self) -> str:
+        """The name of the record of the stage."""
+        return f"{self.stage}.{self.name}" if self.name else self.stage
+
+    def manifest(self) -> Manifest:
+        """Return the entries of the files, none if these are not known."""
+        if self.path is not None:
+            return manifest_at(self.path)
+        files = own_entries(stage_record(self.directory, self.record_name).files)
+        return Manifest(self.directory, files, record_path(self.directory, self.record_name))
 
 
 def artefacts(sweep: "Design", directory: Path) -> Iterator[Artefact]:
     """Yield the artefacts of a sweep in its directory."""
-    yield Artefact("finalise", "", directory / DATASET, directory / "dataset.done.json")
+    yield Artefact(directory, "finalise", "", done_path(directory, "finalise"), directory / DATASET)
     for name in sweep.analyses:
         path = directory / "analysis" / f"{name}.zarr"
-        yield Artefact("analyse", name, path, path.with_suffix(".done.json"))
+        yield Artefact(directory, "analyse", name, done_path(directory, f"analyse.{name}"), path)
     for name in sweep.figures:
-        path = directory / "figures" / name
-        yield Artefact("figure", name, path, path.with_name(f"{name}.png"))
-    page = directory / PAGE
-    yield Artefact("report", "", page, page.with_suffix(".html"))
+        yield Artefact(directory, "figure", name, directory / "figures" / f"{name}.png")
+    yield Artefact(directory, "report", "", directory / PAGE)
 
 
 def cases_made_from(sweep: "Design") -> dict[str, Any]:
@@ -116,12 +125,10 @@ def outdated_names(directory: Path, analyses: Iterable[str], figures: Iterable[s
 
     Python and the commands for single stages write a dataset without all that is made from it.
     """
-    every = [
-        *((f"analysis {name}", directory / "analysis" / f"{name}.zarr") for name in analyses),
-        *((f"figure {name}", directory / "figures" / name) for name in figures),
-    ]
+    names = [("analysis", "analyse", name) for name in analyses] + [("figure", "figure", name) for name in figures]
+    records = [(f"{kind} {name}", stage_record(directory, f"{stage}.{name}")) for kind, stage, name in names]
     now = _dataset(directory)
-    return [text for text, artefact in every if (entry := manifest_at(artefact)).made_from and entry.differs(now)]
+    return [text for text, record in records if record.made_from and not record.is_of(now)]
 
 
 def refuse_outdated(directory: Path, analyses: Iterable[str], figures: Iterable[str]) -> None:
@@ -133,17 +140,25 @@ def refuse_outdated(directory: Path, analyses: Iterable[str], figures: Iterable[
 
 def is_of_config(sweep: "Design", directory: Path) -> bool:
     """Return whether the dataset in a sweep's directory was made from the sweep's config, if there is one."""
-    return not (directory / DATASET).exists() or not manifest_at(directory / DATASET).differs(cases_made_from(sweep))
+    return not (directory / DATASET).exists() or stage_record(directory, "finalise").is_of(cases_made_from(sweep))
 
 
 def refuse_other_config(sweep: "Design", directory: Path) -> None:
     """Raise InputError unless the last run and the present dataset in a sweep's directory are of the sweep's config."""
     # both texts as they are written there: the paths of files in a complete config are relative to its folder
     config, settings = directory / "config.yaml", settings_digest(complete_config(sweep, directory))
-    last = settings_digest(file_text(config)) if config.exists() else settings
+    last = _recorded_settings(config) if config.exists() else settings
     if last != settings or not is_of_config(sweep, directory):
         expected = "`sweeplib sweep` with this config before, or the overrides of the last run"
         raise InputError("the present results are of another config", file=directory, expected=expected)
+
+
+def _recorded_settings(config: Path) -> str:
+    """Return the digest of the settings in a complete config; DamageError if it is none."""
+    try:
+        return settings_digest(file_text(config))
+    except (ValueError, AttributeError):  # no text, no YAML, no mapping
+        raise damaged(config, REPAIR) from None
 
 
 def stale_outputs(directory: Path, sweep: "Design", *, remember: bool, count_failed: bool = True) -> list[Path]:
@@ -151,36 +166,23 @@ def stale_outputs(directory: Path, sweep: "Design", *, remember: bool, count_fai
 
     Their files are gone or were changed, or they were made from something else than they would be now, or their last
     attempt failed. Without `count_failed` the output of a failed attempt is left out, whatever else is wrong with it.
-    With `remember` an intact manifest gets the present time, so that the files of a copy are read once.
+    With `remember` an intact record gets the present time, so that the files of a copy are read once.
     """
-    records = [directory / f"{name}.done.json" for name in ("plan", *sweep.runs)]
-    stale = [path for path in records if path.exists() and not is_of(path, cases_made_from(sweep))]
+    now, names = cases_made_from(sweep), ("plan", *(f"simulate.{dynamics}" for dynamics in sweep.runs))
+    outputs = {name: path for name in names if (path := done_path(directory, name)).exists()}
+    stale = [path for name, path in outputs.items() if not stage_record(directory, name).is_of(now)]
     for artefact in artefacts(sweep, directory):
-        has_failed = _has_failed(artefact, directory)
-        if artefact.output.exists() and (count_failed or not has_failed):
-            now = partial(made_from, sweep, directory, artefact.stage, artefact.name)
-            if has_failed or not _is_up_to_date(artefact, now, remember=remember):
+        if artefact.output.exists():
+            has_failed = bool(stage_record(directory, artefact.record_name).failures)
+            if count_failed if has_failed else not _is_up_to_date(sweep, artefact, remember=remember):
                 stale.append(artefact.output)
     return stale
 
 
-def is_of(record: Path, now: Mapping[str, Any]) -> bool:
-    """Return whether there is a record, and what it tells was made from this."""
-    return not Manifest(record, {}, intact_json(record).get("made_from", {})).differs(now)
-
-
-def _has_failed(artefact: Artefact, directory: Path) -> bool:
-    kinds = {"analyse": ["analysis"], "figure": ["figure"], "report": IN_REPORT}.get(artefact.stage, ())
-    return any(any((directory / "failures").glob(f"{kind}.{artefact.name or '*'}.json")) for kind in kinds)
-
-
-def _is_up_to_date(artefact: Artefact, now: Callable[[], Mapping[str, Any]], *, remember: bool) -> bool:
+def _is_up_to_date(sweep: "Design", artefact: Artefact, *, remember: bool) -> bool:
     """Return whether the files of an artefact are those that its stage would make again."""
-    try:
-        record = (read_json(artefact.output) if artefact.output.suffix == ".json" else None) or {}
-        manifest = manifest_of(artefact.path)
-    except DamageError:
+    record, manifest = stage_record(artefact.directory, artefact.record_name), artefact.manifest()
+    if not manifest.files or (artefact.path is not None and record.digest != manifest.digest):
         return False
-    if manifest is None or record.get("digest", manifest.digest) != manifest.digest:
-        return False
-    return not manifest.differs(now()) and manifest.is_unchanged(remember=remember)
+    now = made_from(sweep, artefact.directory, artefact.stage, artefact.name)
+    return record.is_of(now) and manifest.is_unchanged(remember=remember)

@@ -1,7 +1,7 @@
 """Attempts of the stages after the simulation (analyses, figures, report); a failed one does not stop the others.
 
-A failure is described in `failures/<kind>.<name>.json`, which the report shows as a card, until an attempt succeeds;
-the next workflow tries again.
+A failure is described in the record of the stage, which the report shows as a card, until an attempt succeeds; the next
+workflow tries again.
 """
 
 import platform
@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from sweeplib.engine.process.troubles import Trouble
-from sweeplib.engine.storage.records.files import read_json, write_json
 from sweeplib.engine.storage.records.provenance import versions
+from sweeplib.engine.storage.records.stage_records import recorded_stage, stage_record, stage_records
 from sweeplib.errors import SweeplibError
 
 IN_REPORT = ("plot", "table", "optima")
 """The kinds of attempts of which the report consists."""
+_STAGES = {"analysis": "analyse.", "figure": "figure."}
+"""The beginnings of the names of the stages that are an attempt themselves, by its kind."""
 
 
 @dataclass
@@ -35,36 +37,34 @@ class Attempt:
 
 @contextmanager
 def attempt_of(directory: Path, kind: str, name: str, reproduce: str) -> Iterator[Attempt]:
-    """Yield an attempt; an exception raised within becomes its problem, is described on disk, and is not passed on.
+    """Yield an attempt; an exception raised within becomes its problem, is recorded, and is not passed on.
 
     `reproduce` is code that raises the exception again when run in the sweep's directory.
     """
     attempt = Attempt(kind, name)
-    try:
-        yield attempt
-    except (Exception, SystemExit) as error:
-        attempt.problem = _in_a_line(error)
-        write_json(_path(directory, kind, name), _description(attempt, error, reproduce))
-    else:
-        _path(directory, kind, name).unlink(missing_ok=True)
+    stage = f"{_STAGES[kind]}{name}" if kind in _STAGES else "report"
+    with recorded_stage(directory, stage) as record:
+        others = [failure for failure in record.failures if (failure["kind"], failure["name"]) != (kind, name)]
+        try:
+            yield attempt
+        except (Exception, SystemExit) as error:
+            attempt.problem = _in_a_line(error)
+            others.append(_description(attempt, error, reproduce))
+        if kind in _STAGES:
+            record.news["problem"] = attempt.problem
+        if others != record.failures:
+            record.tell_failures(others)
 
 
 def failed_attempts(directory: Path, kind: str, names: Iterable[str] | None = None) -> list[dict[str, Any]]:
     """Return the descriptions of the attempts of a kind whose last run failed: all, or those with the names."""
-    if names is None:
-        names = sorted(path.name[len(kind) + 1 : -len(".json")] for path in (directory / "failures").glob(f"{kind}.*"))
-    descriptions = (read_json(_path(directory, kind, name)) for name in names)
-    return [description for description in descriptions if description is not None]
-
-
-def forget_attempts(directory: Path, kind: str) -> None:
-    """Remove the descriptions of all attempts of a kind."""
-    for path in (directory / "failures").glob(f"{kind}.*.json"):
-        path.unlink()
-
-
-def _path(directory: Path, kind: str, name: str) -> Path:
-    return directory / "failures" / f"{kind}.{name}.json"
+    if kind not in _STAGES:
+        records = [stage_record(directory, "report")]
+    elif names is not None:
+        records = [stage_record(directory, f"{_STAGES[kind]}{name}") for name in names]
+    else:
+        records = [record for stage, record in stage_records(directory).items() if stage.startswith(_STAGES[kind])]
+    return [failure for record in records for failure in record.failures if failure["kind"] == kind]
 
 
 def _description(attempt: Attempt, error: BaseException, reproduce: str) -> dict[str, Any]:

@@ -40,6 +40,7 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 DAMAGED = "damaged, it holds something else than was written"
 LOST = "lost, the file is no longer there"
+REPAIR = "repair all with `sweeplib verify CONFIG --repair`"
 
 
 class DamageError(SweeplibError):
@@ -230,12 +231,6 @@ def write_json(path: Path, value: Mapping[str, Any], *, durable: bool = True, in
     return write_text(path, _with_checksum(json.loads(json.dumps(value, default=str)), indent), durable=durable)
 
 
-def write_changed(path: Path, value: Mapping[str, Any]) -> None:
-    """Write an object as JSON unless that is what the file has."""
-    if intact_json(path) != json.loads(json.dumps(value, default=str)):
-        write_json(path, value)
-
-
 def read_json(path: Path) -> dict[str, Any] | None:
     """Return the object in a file of `write_json`, None if there is no file; DamageError if any bit has changed."""
     if not path.exists():
@@ -249,7 +244,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
         checksum, intact = "", False
     if not intact:
         older = " (if it is of an earlier version of sweeplib: it has no checksum)" if checksum is None else ""
-        raise damaged(path, f"delete {path}, or repair all with `sweeplib verify CONFIG --repair`{older}")
+        raise damaged(path, f"delete {path}, or {REPAIR}{older}")
     return dict(value)
 
 

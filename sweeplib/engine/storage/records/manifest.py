@@ -1,18 +1,18 @@
-"""The manifest of an artefact: the files that its writer meant to write, what it was made from, and by which code.
+"""The files that a stage meant to write: the manifest in a folder of zarr, the record of a stage for others.
 
-An artefact is a folder of zarr (the dataset, an analysis) with `manifest.json` in it, so that a copy can be checked
-too, or files of one name (a figure, the report) with `<name>.manifest.json` beside them.
+A folder of zarr (the dataset, an analysis) has `manifest.json` in it, so that a copy can be checked too:
 
-    {"files": {"risk/c/0": [size, digest, checksum], ...}, "made_from": {"dataset": ..., "options": ..., "code": ...}}
+    {"files": {"risk/c/0": [size, digest, checksum], ...}}
 
 Sizes and digests are those of what was handed to the store, never of what a listing of the folder shows: a file that
 was lost while it was written is noticed. The checksum, in the last bytes of a chunk, lets a reader know the chunk at a
 tenth of the cost. A file that no manifest names is not sweeplib's: it is neither damage nor ever deleted. The digest of
-all files names the artefact's version; `<name>.done.json`, which a workflow tracks, has it too: what is made from an
-artefact depends on its content, not on what that was made from.
+all files names the version of the folder; the record of its stage has it too: what is made from it depends on its
+content, not on what that was made from.
 
-Everything that asks whether an artefact is whole, up to date, published or used compares manifests. When it was made is
-the time of the manifest, the last file that is written; a file with a later time is read before it is believed.
+Everything that asks whether an artefact is whole, up to date, published or used compares these entries. When it was
+made is the time of the file that has them, the last one that is written; a file with a later time is read before it is
+believed.
 """
 
 import json
@@ -20,15 +20,15 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.engine.storage.records.files import (
     DAMAGED,
     LOST,
+    REPAIR,
     DamageError,
     damaged,
     digest,
@@ -48,6 +48,7 @@ UNLISTED = "there is none, as beside all results of an earlier version of sweepl
 """The problem of a manifest that was never written."""
 Entry = list[int | str]
 """The size and the digest of a file, and of a chunk also the checksum in its last bytes."""
+_REPEAT = "it changed while it was written: repeat the command"
 _OF_ZARR = re.compile(r"(.+/)?(zarr\.json|c(/\d+)*)")
 _BEGUN_BY_ZARR = re.compile(r"(.+/)?(zarr|c(/\d+)*)\.[0-9a-f]{32}\.partial")
 """Zarr's names for files that it is writing; they remain if the writer is killed."""
@@ -72,36 +73,18 @@ def is_like(entry: Entry, name: str, content: bytes) -> bool:
     return [len(content), int.from_bytes(content[-4:], "little")] == [entry[0], entry[-1]] and is_intact(content)
 
 
-def manifest_path(artefact: Path) -> Path:
-    """Return the path of the manifest of an artefact, which is named by its folder, or by its files without suffix."""
-    is_folder = artefact.suffix == ".zarr" or artefact.is_dir()
-    return artefact / MANIFEST if is_folder else artefact.with_name(f"{artefact.name}.{MANIFEST}")
-
-
 @dataclass(frozen=True)
 class Manifest:
-    """The manifest of an artefact at a `path`: the entries of its files, by their names in the folder."""
+    """The entries of files, by their names in a `folder`; the file at a `path` has them."""
 
-    path: Path
+    folder: Path
     files: Mapping[str, Entry]
-    made_from: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the files."""
-        return self.path.parent
+    path: Path
 
     @cached_property
     def digest(self) -> str:
         """The digest of all files, which names the version of the artefact."""
         return digest_of({name: str(entry[1]) for name, entry in self.files.items()})
-
-    def write(self) -> "Manifest":
-        """Write the manifest, after its files; return it. DamageError if a file is not as it was meant to be."""
-        content = {"files": dict(self.files), "made_from": dict(self.made_from)}
-        write_json(self.path, content, indent=None)
-        self.check("it changed while it was written: repeat the command")
-        return self
 
     def check(self, remedy: str) -> None:
         """Raise DamageError for the first file that is not as it was meant to be."""
@@ -144,22 +127,21 @@ class Manifest:
                 return False
             if stat.st_mtime_ns >= since:
                 later[name] = entry
-        same = Manifest(self.path, later).is_whole()
+        same = replace(self, files=later).is_whole()
         if later and same and remember:
             with suppress(OSError):  # a read-only directory
                 os.utime(self.path)
         return same
 
-    def differs(self, now: Mapping[str, Any]) -> bool:
-        """Return whether an entry of what the artefact was made from is not what it would be now."""
-        plain = json.loads(json.dumps(dict(now), default=str))
-        return any(self.made_from.get(name) != value for name, value in plain.items())
 
-
-def manifest_of(artefact: Path) -> Manifest | None:
-    """Return the manifest of an artefact; None if it has none, DamageError if any bit of it has changed."""
-    content = read_json(path := manifest_path(artefact))
-    return None if content is None else Manifest(path, _own_entries(content["files"]), content["made_from"])
+def manifest_of(folder: Path) -> Manifest | None:
+    """Return the manifest of a folder of zarr; None if it has none, DamageError if it is changed, or another record."""
+    content = read_json(path := folder / MANIFEST)
+    if content is None:
+        return None
+    if "files" not in content:
+        raise damaged(path, REPAIR)
+    return Manifest(folder, own_entries(content["files"]), path)
 
 
 def has_manifest(folder: Path) -> bool:
@@ -167,43 +149,55 @@ def has_manifest(folder: Path) -> bool:
     return any((folder / name).exists() for name in (MANIFEST, EARLIER))
 
 
-def _is_earlier(path: Path) -> bool:
-    """Return whether an earlier version of sweeplib, which wrote other records, wrote the artefact of this manifest."""
-    return path.with_name(EARLIER if path.name == MANIFEST else path.name.replace(MANIFEST, "files.json")).exists()
-
-
-def manifest_at(artefact: Path) -> Manifest:
-    """Return the manifest of an artefact; without files if it has none or a damaged one."""
+def manifest_at(folder: Path) -> Manifest:
+    """Return the manifest of a folder of zarr; without files if it has none or a damaged one."""
     with suppress(DamageError):
-        if (manifest := manifest_of(artefact)) is not None:
+        if (manifest := manifest_of(folder)) is not None:
             return manifest
-    return Manifest(manifest_path(artefact), {})
+    return Manifest(folder, {}, folder / MANIFEST)
 
 
-def written_manifest(artefact: Path, contents: Mapping[str, bytes], made_from: Mapping[str, Any]) -> Manifest:
-    """Write the manifest of an artefact whose files have these contents; return it."""
-    entries = {name: entry_of(name, content) for name, content in contents.items()}
-    return Manifest(manifest_path(artefact), entries, made_from).write()
+def entries_of(contents: Mapping[Path, bytes], folder: Path) -> dict[str, Entry]:
+    """Return the entries of files with these contents, by their paths in a folder.
+
+    DamageError if a file is not as it was meant to be.
+    """
+    named = {path.relative_to(folder).as_posix(): content for path, content in contents.items()}
+    entries = {name: entry_of(name, content) for name, content in named.items()}
+    Manifest(folder, entries, folder).check(_REPEAT)
+    return entries
 
 
-def examination(artefact: Path) -> tuple[int, dict[str, str]]:
-    """Return the number of chunks that were read in an artefact, and the problem of each file that has one, by name.
+def written_manifest(folder: Path, files: Mapping[str, Entry]) -> Manifest:
+    """Write the manifest of a folder of zarr, after its files; return it.
+
+    DamageError if a file is not as it was meant to be.
+    """
+    path = write_json(folder / MANIFEST, {"files": dict(files)}, indent=None)
+    manifest = Manifest(folder, files, path)
+    manifest.check(_REPEAT)
+    return manifest
+
+
+def examination(folder: Path) -> tuple[int, dict[str, str]]:
+    """Return the number of chunks that were read in a folder of zarr, and the problem of each file that has one.
 
     A damaged manifest is one of these. What can be read of it serves for the others; of a file that it does not name
     any more, only a chunk has a checksum of its own.
     """
-    path, problems = manifest_path(artefact), dict[str, str]()
+    problems: dict[str, str] = {}
     try:
-        manifest = manifest_of(artefact)
-        problems |= {path.name: UNLISTED if _is_earlier(path) else LOST} if manifest is None else {}
+        manifest = manifest_of(folder)
+        problems |= {MANIFEST: UNLISTED if (folder / EARLIER).exists() else LOST} if manifest is None else {}
     except DamageError:
-        manifest, problems[path.name] = None, DAMAGED
+        manifest, problems[MANIFEST] = None, DAMAGED
     if manifest is None:
-        manifest = Manifest(path, _readable(path))
-        for name in _names_of_zarr(path.parent) if path.name == MANIFEST else ():
+        path = folder / MANIFEST
+        manifest = Manifest(folder, _readable(path), path)
+        for name in _names_of_zarr(folder):
             if name in manifest.files:
                 continue
-            if not is_intact(file_bytes(path.parent / name)) if is_chunk(name) else manifest.files:
+            if not is_intact(file_bytes(folder / name)) if is_chunk(name) else manifest.files:
                 problems[name] = DAMAGED
     problems |= dict(manifest.problems())
     return sum(map(is_chunk, manifest.files)), problems
@@ -213,7 +207,7 @@ def _readable(path: Path) -> dict[str, Entry]:
     """Return the entries of files that are there, as far as a damaged manifest can be read."""
     lines = _LINE.findall(_content(path) or b"")
     entries: dict[str, Entry] = {name.decode("latin-1"): json.loads(entry) for name, entry in lines}
-    return {name: entry for name, entry in _own_entries(entries).items() if (path.parent / name).is_file()}
+    return {name: entry for name, entry in own_entries(entries).items() if (path.parent / name).is_file()}
 
 
 def _names_of_zarr(folder: Path) -> Iterator[str]:
@@ -222,6 +216,11 @@ def _names_of_zarr(folder: Path) -> Iterator[str]:
         name = path.relative_to(folder).as_posix()
         if path.is_file() and _OF_ZARR.fullmatch(name):
             yield name
+
+
+def own_entries(entries: Mapping[str, Entry]) -> dict[str, Entry]:
+    """Return the entries of files that are below their folder, whatever a record says."""
+    return {name: entry for name, entry in entries.items() if is_below(name)}
 
 
 def is_own(dataset: Path) -> Callable[[str], bool]:
@@ -237,10 +236,6 @@ def is_name_of_zarr(name: str) -> bool:
     """Return whether a file of a dataset may have this path below its folder."""
     names = (_OF_ZARR, _BEGUN_BY_ZARR)
     return name in (MANIFEST, EARLIER) or is_partial(Path(name)) or any(pattern.fullmatch(name) for pattern in names)
-
-
-def _own_entries(entries: Mapping[str, Entry]) -> dict[str, Entry]:
-    return {name: entry for name, entry in entries.items() if is_below(name)}
 
 
 def _content(path: Path) -> bytes | None:

@@ -30,7 +30,8 @@ ds = xr.open_zarr("dataset.zarr")  # or any other reader of zarr v3; sweeplib is
 | `report/index.html` | figures, tables and origin of the numbers, for a browser, without a network |
 | `figures/`, `analysis/` | each figure as PDF and PNG; what they draw, as zarr |
 | `config.yaml` | the complete config |
-| `runs/`, `journal/`, `*.json` | the runs themselves and records, from which sweeplib goes on |
+| `stages/` | a record of each stage: when and where it ran, what it made, with digests, and from what |
+| `runs/`, `journal/`, `*.json` | the runs themselves and what else sweeplib goes on from |
 
 ## How to go on
 

@@ -24,6 +24,7 @@ from sweeplib.engine.storage.records.files import (
     remove_files,
 )
 from sweeplib.engine.storage.records.links import refuse_links
+from sweeplib.engine.storage.records.stage_records import stage_record
 from sweeplib.engine.storage.store.segment import Segment, counts_of, merged, write_content
 
 FOLDER = "runs.zarr"
@@ -160,8 +161,11 @@ def earlier_segments(directory: Path, dynamics: str) -> Iterator[EarlierSegment]
 def earlier_runs(directory: Path) -> list[str]:
     """Return the dynamics with an earlier run store that have a record of runs; a folder without one is a copy."""
     folders = sorted((directory / FOLDER).glob("*/"))
-    records = {path.name: (directory / f"{path.name}.done.json", _journal(directory, path.name)) for path in folders}
-    return [name for name, files in records.items() if any(file.exists() for file in files)]
+    return [path.name for path in folders if _has_record(directory, path.name)]
+
+
+def _has_record(directory: Path, dynamics: str) -> bool:
+    return _journal(directory, dynamics).exists() or bool(stage_record(directory, f"simulate.{dynamics}").made_from)
 
 
 def has_earlier_store(directory: Path, dynamics: str) -> bool:

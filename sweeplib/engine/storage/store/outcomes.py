@@ -20,7 +20,7 @@ import numpy as np
 from sweeplib.engine.files.regular_files import open_text
 from sweeplib.engine.process.troubles import Trouble
 from sweeplib.engine.status import FAILURES, Excess, Status
-from sweeplib.engine.storage.records.files import append_line, read_lines, write_text
+from sweeplib.engine.storage.records.files import REPAIR, append_line, damaged, read_lines, write_text
 from sweeplib.engine.storage.records.provenance import versions
 from sweeplib.engine.storage.store.inventory import Inventory
 from sweeplib.engine.storage.store.run_store import RunStore, by_segment, whole
@@ -118,12 +118,23 @@ def outcomes_table(store: RunStore, wanted: Inventory) -> str:
 
 
 def first_outcomes(directory: Path, dynamics: str, most: int) -> list[dict[str, str]]:
-    """Return the first lines of the table of a dynamics; none if there is no table."""
+    """Return the first lines of the table of a dynamics; none if there is no table. DamageError for another file."""
     path = outcomes_path(directory, dynamics)
     if not path.exists():
         return []
-    with open_text(path, newline="") as lines:
-        return list(islice(csv.DictReader(lines), most))
+    try:
+        with open_text(path, newline="") as text:
+            table = csv.DictReader(text, strict=True)
+            lines = list(islice(table, most))
+        is_table = [*(names := table.fieldnames or [])[:2]] == ["identity", "status"] and {"seed", *SAID} <= {*names}
+        is_table &= all(line.keys() == {*names} and None not in line.values() for line in lines)
+        for line in lines if is_table else ():
+            reason_in_words(line)  # whose numbers are read
+    except (ValueError, csv.Error):
+        is_table = False
+    if not is_table:
+        raise damaged(path, REPAIR)
+    return lines
 
 
 def _ends(store: RunStore, wanted: Inventory, places: np.ndarray) -> np.ndarray:

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeplib.engine.status import FAILURES, Status
-from sweeplib.engine.storage.records.files import DamageError, intact_json, partial
-from sweeplib.engine.storage.records.jobs import ended_cases, planned_cases
+from sweeplib.engine.storage.records.files import DamageError, partial
 from sweeplib.engine.storage.records.links import refuse_links
+from sweeplib.engine.storage.records.stage_records import stage_record
 from sweeplib.engine.storage.store.earlier_store import convert, earlier_runs, earlier_segments
 from sweeplib.engine.storage.store.origins import append_forgotten, append_origin, taken_from
 from sweeplib.engine.storage.store.segment import (
@@ -63,7 +63,7 @@ def stored_dynamics(directory: Path) -> list[str]:
 
 def _is_of_run(directory: Path, name: str) -> bool:
     """Return whether a folder of segments is that of a run of this name: by its end, what it took, or a segment."""
-    if intact_json(directory / f"{name}.done.json") or taken_from(directory, name):
+    if stage_record(directory, f"simulate.{name}").made_from or taken_from(directory, name):
         return True
     for path in segment_paths(directory, name):
         with suppress(DamageError, OSError):
@@ -75,15 +75,16 @@ def recorded_counts(directory: Path) -> dict[str, dict[str, int]]:
     """Return the number of cases with each status by dynamics, as the records and segments in a folder say it.
 
     Without a config: cases of earlier grids count too where no run has ended. The number of all cases is the plan's;
-    all those of a plan or a run by an earlier version are computed again.
+    all those of a plan by an early version are computed again.
     """
-    plan = intact_json(directory / "plan.done.json")
-    planned, is_of_earlier = planned_cases(plan), bool(plan) and "made_from" not in plan
+    plan = stage_record(directory, "plan")
+    is_of_earlier = bool(plan.counts) and not plan.made_from
     counts: dict[str, dict[str, int]] = {}
-    for name in dict.fromkeys([*planned, *stored_dynamics(directory)]):
-        marker = intact_json(directory / f"{name}.done.json")
-        numbers = Counter(ended_cases(marker)) if marker or is_of_earlier else stored_counts(directory, name)
-        missing = max(0, planned.get(name, 0) - sum(numbers.values()))
+    for name in dict.fromkeys([*plan.counts, *stored_dynamics(directory)]):
+        numbers = Counter(stage_record(directory, f"simulate.{name}").counts)
+        if not numbers and not is_of_earlier:
+            numbers = stored_counts(directory, name)
+        missing = max(0, plan.counts.get(name, 0) - numbers.total())
         counts[name] = {status.name: numbers[status.name] for status in Status} | {Status.missing.name: missing}
     return counts
 

@@ -60,17 +60,16 @@ def fill_bent_grid(hinges: Array, rules: Rules, i: int, j: int, mean: Array, in_
     in_plane : whether both fields vary independently; otherwise nodes are on a line.
     """
     size = len(pairs.u)
-    first, second = Axis(np.empty(size), np.empty(size), np.empty(len(hinges))), np.empty((3, size))
-    inner, at = Axis(second[0], second[1], second[2]), 0
-    outer = fill_pieces(hinges, mean[i], pairs.first[i], rules.plane, first)
-    for n in range(outer):
-        others = 1
+    u_axis = Axis(np.empty(size), np.empty(size), np.empty(len(hinges)))
+    v_axis, at = Axis(np.empty(size), np.empty(size), np.empty(size)), 0
+    for n in range(fill_pieces(hinges, mean[i], pairs.first[i], rules.plane, u_axis)):
+        n_second = 1
         if in_plane:
-            there = mean[j] + pairs.first[j] * first.x[n]
-            others = fill_pieces(hinges, there, pairs.second[j], rules.plane, inner)
-        for q in range(others):
-            pairs.u[at], pairs.v[at] = first.x[n], inner.x[q] if in_plane else 0.0
-            pairs.weight[at] = first.weight[n] * (inner.weight[q] if in_plane else 1.0)
+            mean_given_u = mean[j] + pairs.first[j] * u_axis.x[n]
+            n_second = fill_pieces(hinges, mean_given_u, pairs.second[j], rules.plane, v_axis)
+        for q in range(n_second):
+            pairs.u[at], pairs.v[at] = u_axis.x[n], v_axis.x[q] if in_plane else 0.0
+            pairs.weight[at] = u_axis.weight[n] * (v_axis.weight[q] if in_plane else 1.0)
             at += 1
     return at
 

@@ -126,17 +126,23 @@ def accuracy(
     whole: bool = False,
     levels: Levels = COARSEST,
 ) -> Accuracy:
-    """The rules for a student's activation and a label, with g of some dimensions and a rest of D; none for D = 0.
+    """Return the rules for a student's activation and a label: their numbers of nodes, and what they allow for.
 
-    From one level to the next g becomes odd or even, so that not both of two rules miss a bend at zero.
-    They are exact for two polynomials: of degrees n and m the slope has terms of degree n + max(n, m) in g, the whole
-    noise of degree 2(n − 1) + 2 max(n, m).
+    dimensions : of g. D : the dimension of the rest of the input, 0 without a rest.
+    offsets : whether units have offsets.
+    whole : whether the rules serve the noise of SGD too, a mean of squares, and not the slope of the risk alone.
+    levels : how often each number was made finer. From one level to the next the number for g becomes odd or even, so
+        that not both of two rules miss a bend at zero.
+
+    They are exact for two polynomials: of degrees n and m the slope has terms of degree n + max(n, m) in g, the noise
+    of degree 2(n − 1) + 2 max(n, m).
     """
     form = activation(student)
     bent, m = bool(hinges_of(form)[1]), label.degree
     kinked = dimensions in {1, 2} and (label.kinked or kink(form) != 0.0)
     most = max(FEWEST, min(MOST_IN_LINE, math.floor(MOST_TENSOR ** (1.0 / max(dimensions, 1)))))
     base = min(most, WITH_A_REST.get(dimensions, most)) if D else most
+    # each table ends with NaN, which no D is above
     rho, omega, angles = (
         next(count for below, count in counts if not below <= D) for counts in (LENGTHS, COSINES, ANGLES)
     )
@@ -154,6 +160,8 @@ def accuracy(
         if m is not None:
             g = max(n, m) + (n if whole else 1)
     exact = form.hermite is not None and m is not None
+    # three reasons why errors fall with a power of the number of nodes: a kink that no mean over the rest smooths,
+    # one that moves with the offset, kinks of labels that cross in a plane
     unsmoothed = bent and D < SMOOTH_DIMENSIONS and (D > 0 or dimensions > 1)
     moving = bends_off_zero(form) and dimensions > 0
     crossed = dimensions > 1 and label.kinked and (label.elsewhere or dimensions > 2)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.analysis.kit.scan import drawn_scan_dim
+from sweeplib.analysis.kit.seed_values import drawn_scan_dim
 from sweeplib.analysis.kit.sweep_axis import SWEEP
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import outline_of

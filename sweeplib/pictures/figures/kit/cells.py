@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sweeplib.pictures.figures.kit.chart import Layer
     from sweeplib.pictures.figures.kit.legend import Entry
     from sweeplib.pictures.figures.kit.panels import Panels
-    from sweeplib.pictures.figures.kit.part import Part
+    from sweeplib.pictures.figures.kit.points import Part
 
 COLOURS = "viridis"
 """A map whose lightness increases, so that it is legible in grey."""
@@ -42,6 +42,8 @@ SIZE, TINT = 0.72, 0.35
 """The size of markers in cells relative to that in the legend, and the opacity of cells."""
 NOWHERE = -9
 """The code of a point that was not run."""
+CHARACTER = 0.0165
+"""The width of a character, as a fraction of the width of a plane."""
 SMALL: dict[str, Any] = {"markersize": 9.0, "markeredgewidth": 0.8}
 """The size of arrows in cells."""
 
@@ -133,6 +135,62 @@ def power(piece: Part) -> None:
     piece.axes.plot(ends**piece.number, ends, color=INK, linewidth=0.9, zorder=1, **piece.layer.look)
 
 
+def kinds(piece: Part) -> None:
+    """Draw a marker in the look of its class, `code`, at each point that was run, with its interval if it has one."""
+    axes, looks, y = piece.axes, piece.layer.look["classes"], piece.layer.up or str(piece.layer.y)
+    ends = [f"{y}{end}" for end in ("_low", "_high") if f"{y}{end}" in piece.panel]
+    names = ("code", "added", piece.x, y, *ends)
+    arrays = xr.broadcast(*(piece.panel[name].where(piece.panel["run"]) for name in names))
+    for code, added, x, height, *interval in zip(*(array.values.ravel() for array in arrays), strict=True):
+        if np.isnan(code):
+            continue
+        look = looks[int(code)][0] | {"linestyle": "none"}
+        if interval:
+            bars = np.clip([[height - interval[0]], [interval[1] - height]], 0.0, None)
+            small = {"markersize": 3.4, "markeredgewidth": 0.7}
+            axes.errorbar(x, height, bars, elinewidth=0.6, capsize=0, zorder=3, **look | small)
+        else:
+            size = look["markersize"] * (ADDED_SIZE if added else 1.0)
+            axes.plot(x, height, zorder=4, **look | {"markersize": size})
+    if piece.layer.up:
+        axes.set(xlim=_half_a_step_beyond(piece.panel[piece.x]), ylim=_half_a_step_beyond(piece.panel[y]))
+
+
+def _half_a_step_beyond(axis: xr.DataArray) -> tuple[float, float]:
+    """Return limits half a step beyond the values of an axis."""
+    values = axis.values.astype(float)
+    margin = 0.5 * (values.max() - values.min()) / max(len(values) - 1, 1) or 0.5
+    return float(values.min()) - margin, float(values.max()) + margin
+
+
+def line_of_sum(piece: Part) -> None:
+    """Draw the line along which the sum of both axes is a number."""
+    ends = np.array(piece.axes.get_ylim())
+    piece.axes.plot(piece.number - ends, ends, color=INK, linewidth=1.3, zorder=2, **piece.layer.look)
+
+
+def region(piece: Part) -> None:
+    """Draw a tint where the sum of both axes is above a number, up to another, `until`, and the label of the region.
+
+    The label stands between two rows of the vertical axis, where there is most room; nowhere if there is none.
+    """
+    look, low, high = piece.layer.look, *piece.axes.get_xlim()
+    ends = np.array(piece.axes.get_ylim())
+    left, right = (np.clip(edge - ends, low, high) for edge in (piece.number, look["until"]))
+    piece.axes.fill_betweenx(ends, left, right, color=look["tint"], linewidth=0, zorder=0)
+    rows = np.unique(piece.panel[piece.layer.up].values.astype(float))
+    room = []
+    for at in sorted(0.5 * (rows[1:] + rows[:-1]), key=lambda row: abs(row - rows.mean())):
+        first, last = max(piece.number - at, low), min(look["until"] - at, high)
+        room.append((last - first, 0.5 * (last + first), at))
+    if room and max(room)[0] > 0.0:
+        _, middle, at = max(room, key=lambda gap: round(gap[0], 9))
+        text = piece.layer.label
+        narrow = max(room)[0] < CHARACTER * len(text) * (high - low)
+        text = text.replace(" ", "\n") if narrow else text
+        piece.axes.text(middle, at, text, color=look["color"], style="italic", zorder=3, ha="center", va="center")
+
+
 def colour_bar(panels: Panels, quantity: xr.DataArray) -> None:
     """Draw the scale of the colours beside all panels."""
     mesh = panels.stacks[0][0].collections[0]
@@ -144,9 +202,9 @@ def colour_bar(panels: Panels, quantity: xr.DataArray) -> None:
 
 def entries_of_cells(data: xr.Dataset, layer: Layer) -> list[list[Entry]]:
     """Return the entries of classes or of cells without a value, of bounds, and of what was not run, a column each."""
-    if layer.mark == "classes":
+    if "classes" in layer.look:
         ordered = sorted(layer.look["classes"].items(), key=lambda item: (item[0] <= 0, abs(item[0])))
-        return [*([entry] for _, entry in ordered), [(LEFT_OUT, "not run")]]
+        return [*([entry] for _, entry in ordered if entry[1]), [(LEFT_OUT, "not run")]]
     variable = str(layer.y)
     entries: list[Entry] = [(NO_VALUE, "no value")]
     if name := data[variable].attrs.get("bound"):

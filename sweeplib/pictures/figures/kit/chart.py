@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.analysis.kit.sweep_axis import SWEEP
-from sweeplib.engine.base.arrays import WIDE
+from sweeplib.engine.base.arrays import WIDE, logarithmic, wide
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.base.registry import Registry
 from sweeplib.engine.storage.dataset.outline import Outline
@@ -18,6 +19,7 @@ from sweeplib.networks.problem import PARAMETERS
 from sweeplib.pictures.figures.kit.facets import Facets
 from sweeplib.pictures.figures.kit.quantities import at_chosen_time
 from sweeplib.pictures.figures.kit.references import check_references, references
+from sweeplib.pictures.figures.kit.scales import is_log, logarithmic_time
 from sweeplib.pictures.figures.kit.style import BY_MARKER, Looks
 from sweeplib.statistics.labelled import labelled
 
@@ -32,6 +34,8 @@ Data: TypeAlias = "xr.Dataset | Outline"
 ByName: TypeAlias = "Mapping[str, Data]"
 """A dataset, or its outline before anything runs, and those of analyses."""
 Line = tuple[float, float, str]
+LAW = "law"
+"""The name of the variable of laws in the data of an interactive plot without a theory."""
 SCALED = "scaled_"
 """The beginning of names of variables in the units of a picture."""
 
@@ -79,6 +83,7 @@ class Level:
     limits : of the axis; None: they follow from what is drawn.
     from_zero : whether a linear axis begins at zero; below it where it would cut a marker.
     height : relative to that of the first level.
+    title : above it.
     """
 
     layers: tuple[Layer, ...] = ()
@@ -90,6 +95,7 @@ class Level:
     limits: tuple[float | None, float | None] | None = None
     from_zero: bool = False
     height: float = 1.0
+    title: str = ""
 
     @property
     def y(self) -> str:
@@ -100,6 +106,14 @@ class Level:
     def unit(self, data: xr.Dataset) -> xr.DataArray | float:
         """Return that by which y is divided: `over` where it is positive."""
         return data[self.over].where(data[self.over] > 0.0) if self.over else 1.0
+
+    def is_logarithmic(self, values: np.ndarray, log_axes: Sequence[str] | None) -> bool:
+        """Return whether the axis of these values is logarithmic."""
+        finite = values[np.isfinite(values)]
+        if self.log is None and log_axes is None:
+            guided = any(layer.mark == "guide" for layer in self.layers)
+            return wide(values, self.wide) or bool(guided and finite.size and (finite > 0.0).all())
+        return is_log("y", log_axes, bool(self.log)) and bool((finite > 0.0).any())
 
 
 CURVES, STEPPED = ("line", "marked", "runs"), ("stairs", "bins")
@@ -148,6 +162,7 @@ class Chart:
     share_x : whether panels share the horizontal axis.
     size : the widths of one of several panels and of a single one, and the height of a row, in inches.
     looks : how dynamics are told apart.
+    beside : another chart, drawn to the right of a single panel; the first widths of both are relative then.
     """
 
     x: str
@@ -184,6 +199,7 @@ class Chart:
     share_x: bool = True
     size: tuple[float, float, float] = (2.3, 3.8, 2.7)
     looks: Looks = BY_MARKER
+    beside: Chart | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hue", self.hue or self.split.hue)
@@ -191,6 +207,18 @@ class Chart:
         mark = self.levels[0].layers[0].mark
         object.__setattr__(self, "kind", self.kind or KINDS.get(mark, "points"))
         object.__setattr__(self, "steps", self.steps or mark in STEPPED)
+        object.__setattr__(self, "theory", self.theory or (LAW if self._laws() else None))
+
+    def _laws(self) -> list[Layer]:
+        """Return the laws that each colour has of its own."""
+        layers = self.levels[self.place].layers
+        return [layer for layer in layers if layer.mark == "law" and layer.once is False and callable(layer.y)]
+
+    @property
+    def place(self) -> int:
+        """Return the place of the level that the interactive plot draws, counted from the top."""
+        y = self.y.removeprefix(SCALED)
+        return next((place for place, level in enumerate(self.levels) if level.y == y), 0)
 
     @property
     def across(self) -> str:
@@ -240,9 +268,11 @@ class Chart:
         whole = {name: with_constants(analysis) for name, analysis in analyses.items()}
         data = whole[self.needs[0]] if self.data is None else self.data(with_constants(ds), whole)
         data = data if self.frames else at_chosen_time(data, self.split)
-        laws = (layer for level in self.levels for layer in level.layers if callable(layer.y))
-        law = next((law for law in laws if law.name == self.theory), None)
-        return data if law is None or law.name in data else data.assign({law.name: _at_points(law, data, self)})
+        if self.theory is None or self.theory in data:
+            return data
+        laws = self._laws()
+        heights = [_at_points(law, data, self) for law in laws if self.theory in (law.name, LAW)]
+        return data.assign({self.theory: reduce(xr.DataArray.fillna, heights)}) if heights else data
 
     def page(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> tuple[Chart, xr.Dataset, xr.Dataset]:
         """Return what the page draws, its data and the dataset: the top level of the picture, in the units of its axes.
@@ -250,14 +280,14 @@ class Chart:
         What is in these units has the name of the plain variable after `scaled_`; runs of the dataset are in them too.
         """
         data, top = self.labelled(ds, analyses), self.levels[0]
-        if not (self.x_over or top.over):
-            return self, data, ds
+        if not (self.x_over or top.over or top.range):
+            return self._with_scales_of_picture(data, data), data, ds
         whole = {name: with_constants(analysis) for name, analysis in analyses.items()}
         units = data if self.more is None else self.more(with_constants(ds), whole, data)
         declared = self
-        if self.x_over and bool(self.split.selected(units[self.x_over]).notnull().all()):
+        if self.x_label and self.x_over and bool(self.split.selected(units[self.x_over]).notnull().all()):
             at = _named(units[self.x] / units[self.x_over], self.x_label, units[self.x])
-            declared = replace(declared, x=f"{SCALED}{self.x}")
+            declared = replace(declared, x=f"{SCALED}{self.x}", hover=(self.x, *self.hover))
             data = data.assign_coords({declared.x: at})
         if top.over:
             declared = replace(declared, y=f"{SCALED}{self.y}", theory=self.theory and f"{SCALED}{self.theory}")
@@ -265,10 +295,23 @@ class Chart:
             if (runs := self.y.removesuffix("_mean")) in ds:
                 symbol = top.label[top.label.find("$") :].replace(r"\langle", "").replace(r"\rangle", "")
                 ds = ds.assign({f"{SCALED}{runs}": _named(ds[runs] / top.unit(units), symbol, ds[runs])})
-        if self.log_axes is None and self.log_x is not None and top.log is not None:
-            log = {"x": self.log_x(data[declared.x]), "y": top.log}
-            declared = replace(declared, log_axes=[axis for axis, is_log in log.items() if is_log])
-        return declared, data, ds
+        return declared._with_scales_of_picture(data, units), data, ds
+
+    def is_log_x(self, places: xr.DataArray) -> bool:
+        """Return whether the horizontal axis of these places is logarithmic."""
+        if self.log_x is not None:
+            return self.log_x(places)
+        by_values = logarithmic_time(places) if self.kind == "curves" else logarithmic(places.values)
+        return is_log("x", self.log_axes, by_values)
+
+    def _with_scales_of_picture(self, data: xr.Dataset, pictured: xr.Dataset) -> Chart:
+        """Return the chart with the axes that are logarithmic in its picture, of the part of the data that it has."""
+        if self.z or self.kind == "cloud":
+            return self
+        shown, level = self.split.selected(data), self.levels[self.place]
+        heights = self.split.selected(pictured)[level.range] if level.range in pictured else shown[self.y]
+        log = {"x": self.is_log_x(shown[self.x]), "y": level.is_logarithmic(heights.values, self.log_axes)}
+        return replace(self, log_axes=[axis for axis, chosen in log.items() if chosen])
 
 
 INTERACTIVE: Registry[Chart] = Registry("interactive plot")
@@ -320,4 +363,4 @@ def _at_points(law: Layer, data: xr.Dataset, chart: Chart) -> xr.DataArray:
         subset = data.isel(at := dict(zip(others, place, strict=True)))
         ordinates = law.y(subset, subset[x].values.astype(float).ravel())
         heights[at] = ordinates if subset[x].dims else ordinates[0]
-    return labelled(heights, law.label)
+    return labelled(heights, law.label or law.name)

@@ -1,11 +1,13 @@
-"""How far dynamics are from published values: the ratio to them, and χ² by the errors of both."""
+"""How far dynamics are from published values, where these stand: the ratio to them, and χ² by the errors of both."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from statistics import NormalDist
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +17,6 @@ from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT
 from sweeplib.pictures.figures.kit.facets import numbered_parts
 from sweeplib.pictures.figures.kit.labels import dynamics_order, value_label
-from sweeplib.pictures.figures.kit.matching import CLOSE, agreement, standing_in
 from sweeplib.pictures.figures.kit.quantities import bounds
 
 if TYPE_CHECKING:
@@ -25,6 +26,42 @@ if TYPE_CHECKING:
     from sweeplib.pictures.figures.kit.facets import Facets
 
     Numbers = NDArray[np.float64]
+
+
+CLOSE = 1e-6
+"""Relative difference below which a number of a file and a number of a dataset are equal."""
+
+
+def standing_in(file: Reference, subset: xr.Dataset, x: str) -> list[dict[str, Value]]:
+    """Return the rows whose coordinates other than `x` agree with those of some point of a part of a dataset."""
+    names = [name for name in file.columns if name != x and name in subset.coords]
+    agreements: dict[tuple[Value, ...], bool] = {}
+    rows = []
+    for row in file.rows():
+        place = tuple(row[name] for name in names)
+        if place not in agreements:
+            agreements[place] = bool(agreement(subset, {name: row[name] for name in names}).any())
+        if agreements[place]:
+            rows.append(row)
+    return rows
+
+
+def agreement(subset: xr.Dataset, values: Mapping[str, Value]) -> xr.DataArray:
+    """Return a mask: where the coordinates of a dataset have these values."""
+    agreed = (_agreed(subset.coords[name], value) for name, value in values.items())
+    return reduce(and_, agreed, xr.DataArray(True))
+
+
+def _agreed(coordinate: xr.DataArray, value: Value) -> xr.DataArray:
+    return coordinate.copy(data=np.vectorize(lambda entry: is_same(value, entry), otypes=[bool])(coordinate.values))
+
+
+def is_same(published: Value, value: Any) -> bool:
+    """Return whether a value of a file is that of a dataset, up to rounding."""
+    if isinstance(published, float) and isinstance(value, int | float | np.number | np.bool_):
+        return bool(np.isclose(float(published), float(value), rtol=CLOSE, atol=0.0))
+    return str(published) == str(value)
+
 
 MATHEMATICS = r"$\chi^2/n$"
 

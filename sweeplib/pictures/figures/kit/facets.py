@@ -187,17 +187,19 @@ def free_axes(outline: Outline, where: Mapping[str, Any] | None) -> set[str]:
     return {dim for dim, size in outline.sizes.items() if size > 1} - fixed
 
 
-def few_times(outline: Outline, where: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `where` with a few times from the first to the last, unless it selects times, a panel each.
+def over_times(outline: Outline, drawn_axes: set[str], where: Mapping[str, Any]) -> Facets:
+    """Return facets with a panel for each time of `where`, or for a few times from the first to the last.
 
-    InputError for more times than panels.
+    InputError for more times than panels, and as of `arranged`.
     """
     times, chosen = outline.axes["time"], where.get("time")
     if isinstance(chosen, list | tuple) and len(chosen) > MOST_PANELS:
         expected = f"at most {MOST_PANELS}, a panel each"
         raise InputError("too many times", key="where.time", value=len(chosen), expected=expected)
     places = np.unique(np.linspace(0, len(times) - 1, TIMES).round().astype(int))
-    return {"time": [times[place] for place in places], **where}
+    where = {"time": [times[place] for place in places], **where}
+    panel = "time" if "time" in free_axes(outline, where) else None
+    return arranged(outline, drawn_axes, where, panel, most=1 if panel else 0)
 
 
 def _places(outline: Outline, drawn_axes: set[str], where: Mapping[str, Any]) -> dict[str, int | list[int]]:

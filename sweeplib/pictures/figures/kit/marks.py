@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sweeplib.analysis.kit.variables import is_stochastic
-from sweeplib.pictures.figures.kit.cells import cells, classes, power
+from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.pictures.figures.kit.cells import cells, classes, kinds, line_of_sum, power, region
 from sweeplib.pictures.figures.kit.facets import used_dynamics
 from sweeplib.pictures.figures.kit.panels import say
-from sweeplib.pictures.figures.kit.part import Part, places_of, unit_of
-from sweeplib.pictures.figures.kit.points import law, points
+from sweeplib.pictures.figures.kit.points import Part, law, places_of, points, unit_of
 from sweeplib.pictures.figures.kit.scales import edges_of
 from sweeplib.pictures.figures.kit.style import (
     COLOURS,
@@ -22,9 +22,6 @@ from sweeplib.pictures.figures.kit.style import (
     line_look,
     look,
 )
-
-if TYPE_CHECKING:
-    pass
 
 FEW_MARKS = 5
 """The number of markers on a curve over time."""
@@ -175,7 +172,20 @@ def _across(piece: Part) -> None:
 
 
 def _upright(piece: Part) -> None:
-    piece.axes.axvline(piece.number, color=FAINT, linewidth=0.8, zorder=0, gid=piece.layer.look.get("gid"))
+    style: dict[str, Any] = {"color": FAINT, "linewidth": 0.8, "zorder": 0}
+    piece.axes.axvline(piece.number, **style | piece.layer.look)
+
+
+def _path(piece: Part) -> None:
+    """Draw a line through all points of a panel, in the order of x."""
+    x, y = (array.values.ravel() for array in xr.broadcast(piece.panel[piece.x], piece.panel[piece.layer.y]))
+    order = np.argsort(x)
+    piece.axes.plot(x[order], y[order], **piece.layer.look)
+
+
+def _shade(piece: Part) -> None:
+    """Draw a band between a number and its negative."""
+    piece.axes.axhspan(-piece.number, piece.number, color="#e9e9e9", linewidth=0, zorder=0)
 
 
 def _begin(piece: Part) -> None:
@@ -242,7 +252,12 @@ MARKS: Mapping[str, Callable[[Part], None]] = POINTS | {
 ONCE: Mapping[str, Callable[[Part], None]] = {
     "cells": cells,
     "classes": classes,
+    "kinds": kinds,
     "power": power,
+    "sum": line_of_sum,
+    "region": region,
+    "shade": _shade,
+    "path": _path,
     "across": _across,
     "upright": _upright,
     "begin": _begin,

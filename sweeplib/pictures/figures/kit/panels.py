@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
@@ -96,6 +97,21 @@ def panel_grid(
         axes.tick_params(labelleft=column == 0, labelbottom=level == len(stack) - 1)
         stacks[panel].append(axes)
     return Panels(drawing, stacks, columns)
+
+
+def side_by_side(levels: Sequence[int], widths: Sequence[float], height: float) -> list[Panels]:
+    """Return panels with these numbers of levels beside each other, in a new drawing as wide as a page."""
+    from matplotlib.figure import Figure as Drawing
+
+    drawing = Drawing(figsize=(TEXT_WIDTH, height), layout="constrained")
+    grid = drawing.add_gridspec(max(levels), len(levels), width_ratios=list(widths))
+    panels = []
+    for column, count in enumerate(levels):
+        stack = [drawing.add_subplot(grid[row if count > 1 else slice(None), column]) for row in range(count)]
+        for axes in stack[:-1]:
+            axes.tick_params(labelbottom=False)
+        panels.append(Panels(drawing, [stack], 1))
+    return panels
 
 
 def panels_of(

@@ -6,10 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from sweeplib.analysis.kit.labels import dynamics_label
-from sweeplib.engine.base.arrays import logarithmic, wide
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT
 from sweeplib.errors import InputError
@@ -26,12 +23,11 @@ from sweeplib.pictures.figures.kit.labels import (
 )
 from sweeplib.pictures.figures.kit.legend import Entry, legend_below
 from sweeplib.pictures.figures.kit.marks import MARKS, ONCE, POINTS, RUN, STOPPED
-from sweeplib.pictures.figures.kit.panels import Panels, mark_empty, panels_of
-from sweeplib.pictures.figures.kit.part import Part, places_of, unit_of
-from sweeplib.pictures.figures.kit.points import DASHES, law_look
+from sweeplib.pictures.figures.kit.panels import Panels, mark_empty, panels_of, side_by_side
+from sweeplib.pictures.figures.kit.points import DASHES, Part, law_look, places_of, unit_of
 from sweeplib.pictures.figures.kit.quantities import bound_side, shown_dynamics, with_requests
 from sweeplib.pictures.figures.kit.references import References, references
-from sweeplib.pictures.figures.kit.scales import few, is_log, logarithmic_above_zero, logarithmic_time
+from sweeplib.pictures.figures.kit.scales import few, logarithmic_above_zero
 from sweeplib.pictures.figures.kit.style import INK, UNKNOWN, bound_mark, look, plain_ticks, set_log
 
 if TYPE_CHECKING:
@@ -41,9 +37,9 @@ if TYPE_CHECKING:
 THEORY: Any = (0, (2, 1))
 """The dashes of the theory that a variable names."""
 MOST_TICKS, MOST_ROWS = 5, 8
-MAPS = ("cells", "classes")
+MAPS = ("cells", "classes", "kinds")
 """Marks over two axes."""
-WRITTEN = ("note", "texts", *MAPS)
+WRITTEN = ("note", "texts", "region", *MAPS)
 """Marks whose labels stand in the panels."""
 TOUCHING = 0.04
 """The fraction of the height of the axes below which the zero would cut a marker."""
@@ -51,6 +47,21 @@ TOUCHING = 0.04
 
 def picture_of(chart: Chart, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> Drawing:
     """Return the picture that a declaration describes; constants of the datasets are coordinates."""
+    if (other := chart.beside) is None:
+        panels, entries = _panels_and_entries(chart, ds, analyses)
+    else:
+        counts, widths = (len(chart.levels), len(other.levels)), (chart.size[0], other.size[0])
+        panels, right = side_by_side(counts, widths, chart.size[2])
+        entries = _panels_and_entries(chart, ds, analyses, panels)[1]
+        entries += [group for group in _panels_and_entries(other, ds, analyses, right)[1] if group not in entries]
+    legend_below(panels.drawing, entries, *filter(None, [chart.looks.handle]))
+    return panels.drawing
+
+
+def _panels_and_entries(
+    chart: Chart, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], panels: Panels | None = None
+) -> tuple[Panels, list[list[Entry]]]:
+    """Return the panels of a chart, by default in a new drawing, with its marks, and the entries of its legend."""
     whole, chart = chart.pictured(ds, analyses), replace(chart, x=chart.across)
     selected = chart.chosen(whole)
     if chart.x_over and not bool(selected[chart.x_over].notnull().all()):
@@ -64,7 +75,7 @@ def picture_of(chart: Chart, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset])
     data = datasets[0]
     if data[chart.x].dtype.kind not in "iuf":
         raise InputError("not an axis of numbers", key="x", value=chart.x, expected="another axis")
-    panels = panels_of(
+    panels = panels or panels_of(
         data,
         chart.split,
         *chart.size,
@@ -86,8 +97,7 @@ def picture_of(chart: Chart, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset])
     if mark not in (*POINTS, *MAPS):
         mark_empty(panels)
     panels.xlabel(chart.x_label or wrapped_label(data[chart.x], 24))
-    legend_below(panels.drawing, picture.entries(data, levels), *filter(None, [chart.looks.handle]))
-    return panels.drawing
+    return panels, picture.entries(data, levels)
 
 
 def _with_theory(level: Level, data: xr.Dataset) -> Level:
@@ -129,10 +139,7 @@ class _Picture:
     def scale(self, data: xr.Dataset) -> None:
         """Make the horizontal axes logarithmic where their values ask for it; from a zero on linear up to the next."""
         x, over_time = places_of(self.chart, data), self.chart.kind == "curves"
-        if self.chart.log_x is not None:
-            log = self.chart.log_x(x)
-        else:
-            log = is_log("x", self.chart.log_axes, logarithmic_time(x) if over_time else logarithmic(x.values))
+        log = self.chart.is_log_x(x)
         chosen = self.chart.log_axes is not None or self.chart.log_x is not None
         for axes in (axes for stack in self.panels.stacks for axes in stack):
             if log:
@@ -145,8 +152,10 @@ class _Picture:
     def draw(self, place: int, level: Level, data: xr.Dataset) -> None:
         """Draw one level of all panels."""
         axes = self.panels.stacks[0][place]
-        if level.y and self._is_logarithmic(level, data):
-            set_log(axes, "y")
+        if level.y:
+            values = (data[level.range or level.y] / level.unit(data)).values
+            if level.is_logarithmic(values, self.chart.log_axes):
+                set_log(axes, "y")
         for panel, subset in self.chart.split.parts(data):
             self._panel(self.panels.stacks[panel][place], level, subset, data, first=place == 0)
         if level.limits is not None:
@@ -154,20 +163,14 @@ class _Picture:
         elif level.from_zero and axes.get_yscale() == "linear":
             top = axes.get_ylim()[1]
             axes.set_ylim(bottom=-TOUCHING * top if bool((data[level.y] < TOUCHING * top).any()) else 0.0)
+        if level.title:
+            axes.set_title(level.title, fontsize=8)
         if level.label:
             self.panels.ylabel(level.label, place)
         elif level.layers[0].up:
             self.panels.ylabel(axis_label(data[level.layers[0].up]), place)
         elif level.y:
             self.panels.heights(plain_mean(data[level.y]) if "bound" in data[level.y].attrs else data[level.y], place)
-
-    def _is_logarithmic(self, level: Level, data: xr.Dataset) -> bool:
-        values = (data[level.range or level.y] / level.unit(data)).values
-        finite = values[np.isfinite(values)]
-        if level.log is None and self.chart.log_axes is None:
-            guided = any(layer.mark == "guide" for layer in level.layers)
-            return wide(values, level.wide) or bool(guided and finite.size and (finite > 0.0).all())
-        return is_log("y", self.chart.log_axes, bool(level.log)) and bool((finite > 0.0).any())
 
     def _panel(self, axes: Axes, level: Level, subset: xr.Dataset, data: xr.Dataset, *, first: bool) -> None:
         """Draw the layers of a panel: what each colour has, the published values, and what the panel has once."""

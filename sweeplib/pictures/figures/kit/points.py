@@ -1,8 +1,9 @@
-"""The marks of points, with bars, arrows and what joins them, and of laws."""
+"""What marks are drawn of; the marks of points, with bars, arrows and what joins them, and of laws."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,15 +11,69 @@ import numpy as np
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT
-from sweeplib.pictures.figures.kit.part import Part, places_of, unit_of
 from sweeplib.pictures.figures.kit.quantities import bound_side, bounds, interval, others_vary, with_numbers
-from sweeplib.pictures.figures.kit.style import INK, bound_mark, line_look, mark_unknown
+from sweeplib.pictures.figures.kit.style import INK, bound_mark, line_look, look, mark_unknown
 
 if TYPE_CHECKING:
-    from sweeplib.pictures.figures.kit.chart import Chart
+    from matplotlib.axes import Axes
 
-MOST_MARKS = 12
-"""The number of points of a curve above which only every second, third, ... of them has a marker and an error bar."""
+    from sweeplib.pictures.figures.kit.chart import Chart, Layer, Level
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a layer is drawn of: the data of a colour and of its panel, and of all panels.
+
+    names : the dynamics in the order of their looks. index, dash: the numbers of the colour and of the dash.
+    """
+
+    chart: Chart
+    axes: Axes
+    level: Level
+    layer: Layer
+    names: list[str]
+    data: xr.Dataset
+    panel: xr.Dataset
+    series: xr.Dataset
+    index: int = 0
+    dash: int = 0
+
+    def dynamics(self) -> Iterator[tuple[str, xr.Dataset, dict[str, Any]]]:
+        """Yield each dynamics, its data and its look; all data in the look of the colour if dynamics are no axis."""
+        if "dynamics" not in self.series[self.layer.y].dims:
+            yield "", self.series, line_look(self.index) | self.layer.look
+            return
+        for name in self.names:
+            style = self.chart.looks.of(name, self.names, look(self.index))
+            yield name, self.series.sel(dynamics=name), style | self.layer.look
+
+    @property
+    def number(self) -> float:
+        """Return the number that is y."""
+        assert isinstance(self.layer.y, int | float)
+        return self.layer.y
+
+    @property
+    def x(self) -> str:
+        """Return the variable of the horizontal axis."""
+        return self.layer.x or self.chart.x
+
+
+def places_of(chart: Chart, data: xr.Dataset) -> xr.DataArray:
+    """Return the places of data on the horizontal axis, without the shift of colours."""
+    return data[chart.x] / data[chart.x_over] if chart.x_over else data[chart.x]
+
+
+def unit_of(series: xr.Dataset, over: str) -> float:
+    """Return the unit of an axis for one colour; 1 if it is not the same for all of its points."""
+    return series[over].item() if over and not series[over].dims else 1.0
+
+
+MOST_MARKS, MOST_PLACES = 12, 40
+"""The number of points above which only every second, third, ... of them has a marker and an error bar.
+
+The second is that along a parameter, where every point has runs of its own: a bend without a bar may be noise.
+"""
 ASIDE = 0.018
 """The shift between points of neighbouring colours, as a fraction of the range of the axis."""
 ABOUT = 1.2
@@ -61,7 +116,8 @@ def _points_of(piece: Part, name: str, series: xr.Dataset, style: dict[str, Any]
         _draw_law(piece, fit, series, DASHES[piece.dash], {"color": style["color"], "gid": "fit"})
         style |= {"linestyle": "none"}
     crowded = piece.layer.mark in JOINED or (piece.layer.mark == "sparse" and chart.split.hue is not None)
-    marks = bars_at = max(1, -(-int(defined.sum()) // MOST_MARKS)) if crowded else 1
+    most = MOST_MARKS if chart.kind == "curves" else MOST_PLACES
+    marks = bars_at = max(1, -(-int(defined.sum()) // most)) if crowded else 1
     if POINT in series[chart.x].dims:  # neighbours along x may be rows of other problems
         style, marks = style | {"linestyle": "none", "markersize": 4.0 if bars_at == 1 else 1.5}, 1
     bound = defined & is_bound.astype(bool)
@@ -92,7 +148,10 @@ def _aside(piece: Part, x: np.ndarray) -> np.ndarray:
 def _joining(piece: Part, name: str, style: Mapping[str, Any]) -> dict[str, Any]:
     """Return the line that joins the points of a dynamics, and what the dash changes of its marker."""
     if piece.layer.mark not in JOINED or (not is_stochastic(name) and is_stochastic(piece.names[0])):
-        return {"linestyle": "none"} | ({} if is_stochastic(name) else {"zorder": 5})
+        look: dict[str, Any] = {"linestyle": "none"} | ({} if is_stochastic(name) else {"zorder": 5})
+        if piece.layer.mark in JOINED and piece.chart.dash:  # crosses of one colour are told apart by lines alone
+            look |= {"linestyle": DASHES[piece.dash], "linewidth": 0.5}
+        return look
     line = {"linestyle": DASHES[piece.dash], "linewidth": 1.0, "gid": f"{style['gid']} dash-{piece.dash}"}
     if piece.dash and sum(map(is_stochastic, piece.names)) == 1:
         line |= {"markerfacecolor": "white"}  # crosses of dynamics without noise are visible on it

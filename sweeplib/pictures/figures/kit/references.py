@@ -13,8 +13,7 @@ from sweeplib.engine.files.published import Reference, Value, reference
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
 from sweeplib.networks.problem import PARAMETERS
-from sweeplib.pictures.figures.kit.distances import Distance, distances
-from sweeplib.pictures.figures.kit.matching import is_same, standing_in
+from sweeplib.pictures.figures.kit.distances import Distance, distances, is_same, standing_in
 from sweeplib.pictures.figures.kit.style import DIM
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The files in which the jobs of a sweep tell other processes what they do."""
+"""The records in which the stages of a sweep tell other processes what they do."""
 
 import os
 import subprocess
@@ -10,28 +10,39 @@ import pytest
 
 from sweeplib.commands.status import state
 from sweeplib.engine.execution.blocks import BlockReport
-from sweeplib.engine.execution.progress import RunProgress, Steps
+from sweeplib.engine.execution.listener import Listeners
+from sweeplib.engine.execution.progress import RecordedProgress, RunProgress, Steps
 from sweeplib.engine.storage.records import holders
 from sweeplib.engine.storage.records.files import write_json
-from sweeplib.engine.storage.records.jobs import DIED, INTERRUPTED, SILENCE_ELSEWHERE, Job, job, jobs, tell
 from sweeplib.engine.storage.records.locks import part_lock, sweep_lock
+from sweeplib.engine.storage.records.stage_records import (
+    DIED,
+    INTERRUPTED,
+    SILENCE_ELSEWHERE,
+    StageRecord,
+    recorded_stage,
+    stage_records,
+    tell,
+)
 from sweeplib.errors import BusyError, InputError
 from tests.blocks import block_of
 from tests.faults.sweeps import wait_until
 
 
 def test_a_job_tells_its_step_and_its_cases_and_ends(tmp_path: Path) -> None:
-    with job(tmp_path, "simulate"):
+    with recorded_stage(tmp_path, "simulate"):
         with Steps().step("compiling ode"):
-            assert jobs(tmp_path)["simulate"].doing == "compiling ode"
+            assert stage_records(tmp_path)["simulate"].doing == "compiling ode"
         block = block_of(10, seconds_a_case=10.0)
-        shown = RunProgress(10, [block])
-        shown.advance(block, BlockReport({"killed": 2, "diverged": 1, "ok": 2}, 5, 100.0))
-        told = jobs(tmp_path)["simulate"]
+        progress = RunProgress(10, [block])
+        shown = Listeners(progress, RecordedProgress(progress))
+        shown.run_begins("no cluster is started")
+        shown.task_ended(block, BlockReport({"killed": 2, "diverged": 1, "ok": 2}, 5, 100.0))
+        told = stage_records(tmp_path)["simulate"]
         assert (told.done, told.total, told.share, told.seconds_left) == (10, 10, 1.0, 0.0)
         assert told.cases == {"killed": 2, "diverged": 1, "ok": 2}
         assert told.running and told.here and told.pid == os.getpid() and told.doing is None
-    ended = jobs(tmp_path)["simulate"]
+    ended = stage_records(tmp_path)["simulate"]
     assert not ended.running and ended.outcome is None
     assert ended.ended is not None and ended.ended >= ended.started
 
@@ -45,15 +56,15 @@ def test_a_job_tells_its_step_and_its_cases_and_ends(tmp_path: Path) -> None:
     ],
 )
 def test_why_a_job_failed_is_one_line(error: BaseException, said: str, tmp_path: Path) -> None:
-    with pytest.raises(type(error)), job(tmp_path, "plan"):
+    with pytest.raises(type(error)), recorded_stage(tmp_path, "plan"):
         raise error
-    assert jobs(tmp_path)["plan"].outcome == said
+    assert stage_records(tmp_path)["plan"].outcome == said
 
 
 KILLED = """
 import os, pathlib, sys
-from sweeplib.engine.storage.records.jobs import job
-entered = job(pathlib.Path(sys.argv[1]), "plan")
+from sweeplib.engine.storage.records.stage_records import recorded_stage
+entered = recorded_stage(pathlib.Path(sys.argv[1]), "plan")
 entered.__enter__()
 os.kill(os.getpid(), 9)
 """
@@ -61,17 +72,17 @@ os.kill(os.getpid(), 9)
 
 def test_a_killed_job_does_not_run(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", KILLED, tmp_path], check=False)
-    killed = jobs(tmp_path)["plan"]
+    killed = stage_records(tmp_path)["plan"]
     assert not killed.running and killed.outcome == DIED
 
 
 WORKING = """
 import pathlib, sys
-from sweeplib.engine.storage.records.jobs import job, tell
+from sweeplib.engine.storage.records.stage_records import recorded_stage, tell
 from sweeplib.engine.storage.records.locks import sweep_lock
 sys.argv = ["sweeplib", "sweep", sys.argv[1]]
 folder = pathlib.Path(sys.argv[2])
-with sweep_lock(folder), job(folder, "sweep"), job(folder, "simulate"):
+with sweep_lock(folder), recorded_stage(folder, "sweep"), recorded_stage(folder, "simulate"):
     print("working", flush=True)
     sys.stdin.readline()
     tell(done=3, total=4)
@@ -88,19 +99,19 @@ def test_a_second_command_is_refused_and_leaves_what_the_first_tells(tmp_path: P
         for lock in (sweep_lock(tmp_path), part_lock(tmp_path, "draws figures")):
             with pytest.raises(BusyError, match=said), lock:
                 pytest.fail("two commands at once")
-        with pytest.raises(InputError, match="locked"), job(tmp_path, "simulate"):
+        with pytest.raises(InputError, match="locked"), recorded_stage(tmp_path, "simulate"):
             raise InputError("locked")
-        assert jobs(tmp_path)["simulate"].pid == first.pid and jobs(tmp_path)["simulate"].running
-        with job(tmp_path, "simulate"):
+        assert stage_records(tmp_path)["simulate"].pid == first.pid and stage_records(tmp_path)["simulate"].running
+        with recorded_stage(tmp_path, "simulate"):
             first.communicate("\n")
             tell(done=2)
-            assert jobs(tmp_path)["simulate"].done == 2, "the first has ended"
+            assert stage_records(tmp_path)["simulate"].done == 2, "the first has ended"
     with sweep_lock(tmp_path):
         pass
 
 
 def test_a_process_with_the_number_of_a_dead_one_is_another(tmp_path: Path) -> None:
-    assert not Job("plan", pid=os.getpid(), host=os.uname().nodename, born=1.0).running
+    assert not StageRecord("plan", pid=os.getpid(), host=os.uname().nodename, born=1.0).running
 
 
 @pytest.mark.rest
@@ -108,27 +119,35 @@ def test_a_job_of_another_host_runs_while_it_gives_signs_of_life(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file of a job is touched; one that was killed there has ended, and a newer one takes its place."""
-    path = tmp_path / "jobs" / "simulate.json"
+    path = tmp_path / "stages" / "simulate.json"
     monkeypatch.setattr(holders, "BEAT", 0.05)
-    with job(tmp_path, "simulate"):
+    with recorded_stage(tmp_path, "simulate"):
         os.utime(path, (1.0, 1.0))
         wait_until(lambda: path.stat().st_mtime > time.time() - 10, seconds=10)
     write_json(path, {"name": "simulate", "pid": os.getpid(), "host": "elsewhere", "last_sign": time.time() + 1e9})
-    assert jobs(tmp_path)["simulate"].running
-    assert state(jobs(tmp_path), []) == "running"
+    assert stage_records(tmp_path)["simulate"].running
+    assert state(stage_records(tmp_path), []) == "running"
     os.utime(path, (time.time() - 2 * SILENCE_ELSEWHERE,) * 2)
-    assert not jobs(tmp_path)["simulate"].running
-    assert jobs(tmp_path)["simulate"].outcome == DIED
-    assert state(jobs(tmp_path), []) == "unfinished"
+    assert not stage_records(tmp_path)["simulate"].running
+    assert stage_records(tmp_path)["simulate"].outcome == DIED
+    assert state(stage_records(tmp_path), []) == "unfinished"
 
 
 def test_jobs_of_earlier_runs_and_damaged_files_are_left_out(tmp_path: Path) -> None:
-    with job(tmp_path, "plan"):
+    with recorded_stage(tmp_path, "plan"):
         pass
-    (tmp_path / "jobs" / "report.json").write_text("{")
-    write_json(tmp_path / "jobs" / "finalise.json", {"name": "finalise", "of_another_version": 1})
-    assert set(jobs(tmp_path)) == {"plan", "finalise"}
-    assert not jobs(tmp_path, since=time.time() + 1)
+    (tmp_path / "stages" / "report.json").write_text("{")
+    write_json(tmp_path / "stages" / "finalise.json", {"name": "finalise", "of_another_version": 1})
+    assert set(stage_records(tmp_path)) == {"plan", "finalise"}
+    assert not stage_records(tmp_path, since=time.time() + 1)
+
+
+@pytest.mark.parametrize("name", ["mine", "plan", 3, None])
+def test_the_record_of_something_else_is_that_of_no_stage(name: object, tmp_path: Path) -> None:
+    """As after a copy over it: a plan has a name too, and no end."""
+    write_json(tmp_path / "stages" / "report.json", {"name": name, "cases": {}})
+    write_json(tmp_path / "stages" / "analyse.mine.json", {"name": "analyse.mine"})
+    assert stage_records(tmp_path).keys() == {"analyse.mine"}
 
 
 def test_without_a_job_nothing_is_told(tmp_path: Path) -> None:
@@ -137,6 +156,6 @@ def test_without_a_job_nothing_is_told(tmp_path: Path) -> None:
 
 
 def test_a_job_that_cannot_write_goes_on(tmp_path: Path) -> None:
-    (tmp_path / "jobs").write_text("")
-    with job(tmp_path, "plan"):
+    (tmp_path / "stages").write_text("")
+    with recorded_stage(tmp_path, "plan"):
         tell(done=3)
