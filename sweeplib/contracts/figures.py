@@ -166,10 +166,13 @@ def its_interactive_plot_is_its_picture(name: str) -> None:
                 min(words_of, key=len) <= max(words_of, key=len),
                 f"of {words} the axis {axis} is {label!r} in the picture, {title!r} in the plot",
             )
-        require(chart.aside or _drawn(axes[0]) <= _told(plot), f"of {words} some points are in the picture alone")
+        require(
+            chart.aside or _points_of_picture(axes[0]) <= _points_of_plot(plot),
+            f"of {words} some points are in the picture alone",
+        )
 
 
-def _drawn(axes: "Axes") -> set[Point]:
+def _points_of_picture(axes: "Axes") -> set[Point]:
     """Return the points with marks in a panel, rounded."""
     from matplotlib.container import ErrorbarContainer
 
@@ -177,7 +180,7 @@ def _drawn(axes: "Axes") -> set[Point]:
     return {_rounded(point) for line in lines for point in np.asarray(line.get_xydata()) if np.isfinite(point).all()}
 
 
-def _told(plot: Plot) -> set[Point]:
+def _points_of_plot(plot: Plot) -> set[Point]:
     """Return the points in the table of an interactive plot, rounded."""
     columns = {column.name: column for column in plot.table.columns}
     x, y = (columns[plot.spec[axis]] for axis in "xy")
