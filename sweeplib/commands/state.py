@@ -40,11 +40,15 @@ class RunState:
         return not self.over and any(job.ended is None for job in self.of(stage))
 
     def ended(self, stage: Stage) -> bool:
-        """Return whether all jobs of the stage have ended that were to run."""
+        """Return whether the stage has started a job, and all that were to run have ended."""
         started = self.of(stage)
-        return bool(started) and not self.running(stage) and (len(started) == len(stage.jobs) or self.passed(stage))
+        return (
+            bool(started)
+            and not self.running(stage)
+            and (len(started) == len(stage.jobs) or self.starts_no_more(stage))
+        )
 
-    def passed(self, stage: Stage) -> bool:
+    def starts_no_more(self, stage: Stage) -> bool:
         """Return whether no further job of a stage will start: a later stage has begun, or the run has succeeded."""
         later = self.stages[self.stages.index(stage) + 1 :]
         return self.over == "ok" or any(map(self.of, later))
@@ -68,7 +72,7 @@ class RunState:
         if started and len(stage.jobs) > 1:
             others = len(stage.jobs) - len(started)
             done = f"{sum(job.ended is not None for job in started)} of {len(stage.jobs)}"
-            return f"{done}, {others} up to date" if others and self.passed(stage) else done
+            return f"{done}, {others} up to date" if others and self.starts_no_more(stage) else done
         job = next((job for job in started if job.total), None)
         if job is None:
             return ""
@@ -90,7 +94,7 @@ class RunState:
 
     def up_to_date(self, stage: Stage) -> bool:
         """Return whether nothing of a stage was left to do."""
-        return not self.of(stage) and self.passed(stage)
+        return not self.of(stage) and self.starts_no_more(stage)
 
     def doing(self) -> str:
         """Return the step that takes longest at present, such as a compilation, with its time; empty if none does."""

@@ -153,23 +153,26 @@ def its_interactive_plot_is_its_picture(name: str) -> None:
             continue
         axes = drawing.axes[chart.place * (len(drawing.axes) // len(chart.levels)) :]
         for axis in "xy":
-            told = plot.spec["labels"][axis].lower()
-            is_log = plot.spec["log"][axis] or told.startswith(LOGARITHM)
-            drawn = getattr(axes[0], f"get_{axis}scale")()
-            require((drawn == "log") == is_log, f"of {words} the axis {axis} is {drawn} in the picture alone")
-            labels = " ".join(next(filter(None, (getattr(each, f"get_{axis}label")() for each in axes))).split())
-            told, label = (
-                text.replace("_", " ") for text in (told.removeprefix(LOGARITHM), plain_label(labels).lower())
+            title = plot.spec["labels"][axis].lower()
+            is_log = plot.spec["log"][axis] or title.startswith(LOGARITHM)
+            scale = getattr(axes[0], f"get_{axis}scale")()
+            require((scale == "log") == is_log, f"of {words} the axis {axis} is {scale} in the picture alone")
+            labels = " ".join(next(filter(None, (getattr(panel, f"get_{axis}label")() for panel in axes))).split())
+            title, label = (
+                text.replace("_", " ") for text in (title.removeprefix(LOGARITHM), plain_label(labels).lower())
             )
-            words_of = set(told.split()), set(label.split())
+            words_of = set(title.split()), set(label.split())
             require(
                 min(words_of, key=len) <= max(words_of, key=len),
-                f"of {words} the axis {axis} is {label!r} in the picture, {told!r} in the plot",
+                f"of {words} the axis {axis} is {label!r} in the picture, {title!r} in the plot",
             )
-        require(chart.aside or _drawn(axes[0]) <= _told(plot), f"of {words} some points are in the picture alone")
+        require(
+            chart.aside or _points_of_picture(axes[0]) <= _points_of_plot(plot),
+            f"of {words} some points are in the picture alone",
+        )
 
 
-def _drawn(axes: "Axes") -> set[Point]:
+def _points_of_picture(axes: "Axes") -> set[Point]:
     """Return the points with marks in a panel, rounded."""
     from matplotlib.container import ErrorbarContainer
 
@@ -177,7 +180,7 @@ def _drawn(axes: "Axes") -> set[Point]:
     return {_rounded(point) for line in lines for point in np.asarray(line.get_xydata()) if np.isfinite(point).all()}
 
 
-def _told(plot: Plot) -> set[Point]:
+def _points_of_plot(plot: Plot) -> set[Point]:
     """Return the points in the table of an interactive plot, rounded."""
     columns = {column.name: column for column in plot.table.columns}
     x, y = (columns[plot.spec[axis]] for axis in "xy")

@@ -189,7 +189,7 @@ class OverlapView(View):
 
     @cached_property
     def curvatures(self) -> "tuple[Curvatures, Curvatures]":
-        """The curvatures at the n networks, and their errors."""
+        """The curvatures of the population risk and of batches at the n networks, and their errors."""
         curvatures: tuple[Curvatures, Curvatures] = self.of_labels.curvatures(self)
         return curvatures
 

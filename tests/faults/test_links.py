@@ -64,7 +64,7 @@ def test_a_link_to_a_segment_is_read_and_what_it_leads_to_stays(done: Done, tmp_
 
 READ = (
     *("runs/calm/SEGMENT.npz", "runs/calm", "runs", "dataset.zarr/status/c/0/0/0/0", "dataset.zarr/risk"),
-    *("analysis/exit_times.zarr", "calm.done.json", "config.yaml", "journal", "outcomes/calm.csv"),
+    *("analysis/exit_times.zarr", "stages/simulate.calm.json", "config.yaml", "journal", "outcomes/calm.csv"),
 )
 
 

@@ -39,7 +39,7 @@ class Edit(NamedTuple):
 
 EDITS = {
     "comment": Edit("kernels/chain.py", "import math\n", "import math  # of Python\n", NONE),
-    "docstring of a kernel": Edit("kernels/chain.py", "Fill Q = A Aᵀ + B Bᵀ", "Compute Q = A Aᵀ + B Bᵀ", NONE),
+    "docstring of a kernel": Edit("kernels/chain.py", "Fill Q (p, p, lanes) with", "Compute Q (p, p, lanes),", NONE),
     "docstring of a constant": Edit("kernels/lanes.py", "A larger displacement", "Larger displacement", NONE),
     "annotation": Edit("problem/starts/start.py", "m0: float)", "m0: float | int)", NONE),
     "annotation of a result": Edit("observables/risk.py", "-> Array:", "-> 'Array':", NONE),

@@ -92,7 +92,7 @@ def test_an_unfinished_sweep_is_refused(folders: list[Path], missing: str, words
 def test_missing_cases_are_refused(folders: list[Path]) -> None:
     file = folders[1] / "stages/simulate.sgd_chain.json"
     content = file.read_bytes()
-    write_json(file, {"counts": {"missing": 3, "ok": 7}})
+    write_json(file, {"name": "simulate.sgd_chain", "counts": {"missing": 3, "ok": 7}})
     try:
         code, said = reported(*folders)
     finally:

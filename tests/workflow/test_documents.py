@@ -46,6 +46,7 @@ NOT_RUN = {
     "make sweep ": "installs packages from the network; without that, test_working_directory.py runs it",
     "make test ": "would run these tests in themselves",
     "python3 -m venv": "installs packages from the network",
+    "pip install": "installs packages from the network; test_wheel.py runs the commands after it",
     "Snakefile, workflow/": "the list of folders",
     "        you: a YAML file": "the drawing of the rooms",
     "git clone": "needs the network",

@@ -91,7 +91,7 @@ class Forecast:
         self.planned = sum(block.seconds for block in blocks)
         self.done, self.total = 0, sum(map(len, blocks))
         self.measured = all(block.measured for block in blocks)
-        self.seconds, self._over, self._expected = 0.0, 0.0, 0.0
+        self.seconds_spent, self._over, self._expected = 0.0, 0.0, 0.0
         self._weight = PLANNED_COST * self.planned if self.measured else 0.0
         self._first, self._last = float("inf"), float("-inf")
 
@@ -101,7 +101,7 @@ class Forecast:
         self._over += block.seconds
         if computed:
             self._expected += block.seconds * computed / (computed + report.stored)
-            self.seconds += report.seconds
+            self.seconds_spent += report.seconds
         self.done += len(block)
         self._last = time.monotonic()
         self._first = min(self._first, self._last - report.seconds)
@@ -115,7 +115,9 @@ class Forecast:
         planned = max(0.0, self.planned - self._over)
         if not self._expected:
             return planned
-        return float(planned * (self.seconds / self._expected) ** (self._expected / (self._expected + self._weight)))
+        return float(
+            planned * (self.seconds_spent / self._expected) ** (self._expected / (self._expected + self._weight))
+        )
 
 
 class RunProgress(Listener):
@@ -142,8 +144,8 @@ class RunProgress(Listener):
         """Return the part of the work that is done, at most .99 before the last case is."""
         if self.done >= self.total:
             return 1.0
-        seconds = sum(forecast.seconds for forecast in self.forecasts.values())
-        return min(0.99, seconds / max(seconds + self._work(), 1e-9))
+        seconds = sum(forecast.seconds_spent for forecast in self.forecasts.values())
+        return min(0.99, seconds / max(seconds + self._work_left(), 1e-9))
 
     def rate(self) -> float:
         """Return the mean number of cases per second."""
@@ -154,12 +156,12 @@ class RunProgress(Listener):
         if self.done >= self.total:
             return 0.0
         planned = sum(forecast.planned for forecast in self.forecasts.values())
-        computed = sum(forecast.seconds for forecast in self.forecasts.values())
+        computed = sum(forecast.seconds_spent for forecast in self.forecasts.values())
         before = PLANNED_PACE * planned
         seconds = time.monotonic() - self.started + (before / self.workers if self.workers else 0.0)
-        return self._work() * seconds / max(computed + (before if self.workers else 0.0), 1e-9)
+        return self._work_left() * seconds / max(computed + (before if self.workers else 0.0), 1e-9)
 
-    def _work(self) -> float:
+    def _work_left(self) -> float:
         """Return the seconds of processors that are left."""
         return sum(forecast.seconds_left() for forecast in self.forecasts.values())
 

@@ -22,13 +22,14 @@ from sweeplib.networks.dynamics.dynamics import DYNAMICS, STEPS, NumericalOption
 from sweeplib.networks.dynamics.lane_dynamics import LaneDynamics, rows, unrolled
 from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.dynamics.step_dynamics import functions_of
-from sweeplib.networks.kernels.chain import Settings, chain_network, chain_prepare
+from sweeplib.networks.kernels.chain import Settings
 from sweeplib.networks.kernels.chain_batches import batch_step, batch_work
-from sweeplib.networks.kernels.chain_blocks import BlockSettings, block_network, block_step, block_work
+from sweeplib.networks.kernels.chain_blocks import BlockSettings, block_step, block_work
 from sweeplib.networks.kernels.chain_reuse import reuse_step, reuse_work
 from sweeplib.networks.kernels.lanes import round_of
 from sweeplib.networks.kernels.replay import replay_step, replay_work
-from sweeplib.networks.kernels.weight_noise import noisy_round
+from sweeplib.networks.kernels.weight_noise import NoisePart, noisy_round
+from sweeplib.networks.kernels.weight_noise_of_rows import OF_BLOCKS, OF_CHAIN
 from sweeplib.networks.maths.overlaps import split_factors, teacher_factors
 from sweeplib.networks.problem import UPDATES, Limit, Problem
 from sweeplib.networks.problem.combinations import (
@@ -104,10 +105,10 @@ class SgdChain(LaneDynamics):
         self.settings = Settings(p, k, replicas.spherical, replicas.trains_second_layer, *of_batch, *flags)
         if replicas.has_spectrum:
             self.settings = block_settings(replicas)
-            self.round = self._round("blocks", block_work, block_step, block_network)
+            self.round = self._round(OF_BLOCKS, block_work, block_step)
             self.begin(block_states(replicas, self.settings), teacher_factors(replicas.fields[2]))
             return
-        self.round = self._round("chain", *self._work_and_step(), chain_network)
+        self.round = self._round(OF_CHAIN, *self._work_and_step())
         self._L_star, A, B = split_factors(replicas.Q, replicas.M, replicas.P)
         memory = [replicas.memory] if remembers else []
         parts = [*with_velocities(A, B, self._rows - p), *memory, replicas.a]
@@ -140,15 +141,15 @@ class SgdChain(LaneDynamics):
         many = self.replicas.batch_size > 1 or self.settings.mixes
         return (batch_work, batch_step) if many else (replay_work, replay_step)
 
-    def _round(self, kind: str, work: Any, step: Any, network: Any) -> Callable[..., None]:
+    def _round(self, part: NoisePart, work: Any, step: Any) -> Callable[..., None]:
         """The kernel for steps, with noise of the weights where there is some."""
         replicas = self.replicas
         if not self.has_weight_noise:
-            return round_of(work, prepare=chain_prepare, take_step=step, fill_network=network)
+            return round_of(work, prepare=part.prepare, take_step=step, fill_network=part.network)
         # noise comes before the projection
         self.settings = self.settings._replace(spherical=False)
         rows_of_units = self._rows // replicas.p
-        return noisy_round(kind, work, step, spherical=replicas.spherical, rows_of_units=rows_of_units)
+        return noisy_round(part, work, step, spherical=replicas.spherical, rows_of_units=rows_of_units)
 
     @property
     def steps_a_round(self) -> int:

@@ -337,7 +337,7 @@ work_space = prepare = take_step = fill_network = steps = _unbound
 
 
 def take_steps(count, settings, functions, rates, clock, stream, work, group):  # type: ignore[no-untyped-def]
-    """Take `count` steps with all lanes of a group, and record exits and divergences; `work` is its dynamics'."""
+    """Take `count` steps in all lanes by the functions that the dynamics binds to the names above; record the ends."""
     network, broken, target, progress = work.network, group.broken, group.target, group.progress
     order, first = group.order, group.first
     network.waiting[0] = next_targets(order, first, progress, target)

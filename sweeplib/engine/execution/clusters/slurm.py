@@ -1,4 +1,4 @@
-"""Workers as jobs of SLURM."""
+"""The settings of workers as jobs of SLURM, which `job_queue` submits."""
 
 from typing import Any, ClassVar, Literal
 

@@ -133,7 +133,10 @@ class PublishAddress:
             raise SweeplibError(f"{problem}; `sweeplib finalise CONFIG` sends the rest") from error
 
     def _send_changed(self, manifest: Manifest, again: Collection[str]) -> int:
-        """Send what differs from what the marker says: without a root meanwhile, which is written last."""
+        """Send what differs from what the marker says; return the number of files that were sent.
+
+        While files change there is no root, so that nobody opens a dataset of two versions: it is written last.
+        """
         dataset, marker = manifest.folder, self._read_marker()
         wanted = {name: str(entry[1]) for name, entry in manifest.files.items()} | {
             MANIFEST: digest(file_bytes(manifest.path))
@@ -148,12 +151,14 @@ class PublishAddress:
         replace(manifest, files={name: manifest.files[name] for name in (*changed, ROOT) if name != MANIFEST}).check(
             REPEAT
         )
+        # the data are those of the store, and only how they are listed differs
         if marker and marker["complete"] and _version(remote) == manifest.digest:
             self.files.pipe_file(f"{self.path}/{MANIFEST}", file_bytes(manifest.path))
             self._write_marker(wanted, complete=True)
             return 1
         self._remove([ROOT] if marker else [])
         self._make_folders(changed)
+        # files without a digest are sent, or removed, once more after an interrupt
         self._write_marker(unchanged | dict.fromkeys((*gone, *changed), ""), complete=False)
         if changed:
             self.files.put([str(dataset / name) for name in changed], [f"{self.path}/{name}" for name in changed])

@@ -88,7 +88,8 @@ class StageRecord:
     page: str | None = None
     cpu_seconds: float = 0.0
     memory: int = 0
-    last_sign: float = 0.0
+    # not compared: a record whose files were read gets the present time too
+    last_sign: float = field(default=0.0, compare=False)
     table: dict[str, Any] = field(default_factory=dict)
     at_the_end: dict[str, Any] = field(default_factory=dict)
     made_from: dict[str, Any] = field(default_factory=dict)

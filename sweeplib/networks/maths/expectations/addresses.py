@@ -154,14 +154,14 @@ def risks(pair: Pair, rule: Callable[..., None], Q: Array, M: Array, P: Array, a
     matrices = (_owned(matrix.transpose(1, 2, 0)) for matrix in (Q, M, P))
     layers = (_owned(layer.T) for layer in (a, a_star))
     out = np.empty(len(M))
-    _calls(_call_risk)(risk_address(rule), pair, *matrices, *layers, out)
+    _compiled_caller(_call_risk)(risk_address(rule), pair, *matrices, *layers, out)
     return out
 
 
 def drifts_of(rule: Callable[..., None], system: System) -> Drifts:
     """The drifts of one system by a rule."""
     out = empty_drifts(*system.M.shape)
-    _calls(_call_drifts)(drifts_address(rule), owned(system), out)
+    _compiled_caller(_call_drifts)(drifts_address(rule), owned(system), out)
     return out
 
 
@@ -180,7 +180,7 @@ def lane_drifts_of(rule: Callable[..., None], drifts: Callable[..., None], syste
     Q, M, P, a, a_star, Delta, stretch = parts
     out = empty_drifts(p, k, lanes + whole)
     lanes_system = System(Q, M, P, a, a_star, Delta, stretch, system.pair or no_functions(), drifts_address(drifts))
-    _calls(_call_drifts_in_lanes)(lane_drifts_address(rule), lanes, lanes_system, out)
+    _compiled_caller(_call_drifts_in_lanes)(lane_drifts_address(rule), lanes, lanes_system, out)
     return Drifts(*(drift[..., :lanes] for drift in out))
 
 
@@ -194,7 +194,8 @@ def _owned(array: Any) -> Array:
 
 
 @cache
-def _calls(template: Callable[..., None]) -> OneSignature:
+def _compiled_caller(template: Callable[..., None]) -> OneSignature:
+    """Return the compiled form of a call; the rule is an argument, its address, so that one form serves all rules."""
     return OneSignature(template)
 
 

@@ -308,9 +308,9 @@ class Chart:
         """Return the chart with the axes that are logarithmic in its picture, of the part of the data that it has."""
         if self.z or self.kind == "cloud":
             return self
-        shown, level = self.split.selected(data), self.levels[self.place]
-        heights = self.split.selected(pictured)[level.range] if level.range in pictured else shown[self.y]
-        log = {"x": self.is_log_x(shown[self.x]), "y": level.is_logarithmic(heights.values, self.log_axes)}
+        selected, level = self.split.selected(data), self.levels[self.place]
+        heights = self.split.selected(pictured)[level.range] if level.range in pictured else selected[self.y]
+        log = {"x": self.is_log_x(selected[self.x]), "y": level.is_logarithmic(heights.values, self.log_axes)}
         return replace(self, log_axes=[axis for axis, chosen in log.items() if chosen])
 
 

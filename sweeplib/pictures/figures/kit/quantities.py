@@ -122,7 +122,7 @@ def horizontal_axis(outline: Outline, x: str | None, chosen: Mapping[str, Any]) 
         return (longest := max(candidates, key=outline.sizes.__getitem__)), longest
     if x in fits:
         return x, x
-    along = {name: dims for name in sorted(outline.coordinates) if (dims := _several(outline, name, fixed))}
+    along = {name: dims for name in sorted(outline.coordinates) if (dims := _varying_axes(outline, name, fixed))}
     if x not in along or x in outline.axes:
         choices = [*fits, *(name for name in along if name not in outline.axes)]
         raise InputError("no such axis of numbers", key="x", value=x, choices=choices)
@@ -132,7 +132,7 @@ def horizontal_axis(outline: Outline, x: str | None, chosen: Mapping[str, Any]) 
     return x, "time" if "time" in free else max(free, key=outline.sizes.__getitem__)
 
 
-def _several(outline: Outline, name: str, fixed: set[str]) -> list[str]:
+def _varying_axes(outline: Outline, name: str, fixed: set[str]) -> list[str]:
     """Return the axes of several values, not fixed, along which a coordinate of an outline varies."""
     dims = outline.variables.get(name, ())
     return [dim for dim in dims if outline.sizes.get(dim, 1) > 1 and dim not in fixed]

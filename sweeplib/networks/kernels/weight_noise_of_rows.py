@@ -1,0 +1,86 @@
+"""Noise of the weights in the factor [A, B] of the chain, and in those of blocks of inputs (`weight_noise`)."""
+
+from typing import Any
+
+import numpy as np
+
+from sweeplib.networks.kernels.batch_sums import absorb
+from sweeplib.networks.kernels.chain import chain_network, chain_prepare, project
+from sweeplib.networks.kernels.chain_blocks import OTHER_KEY, block_network, block_of, project_blocks
+from sweeplib.networks.kernels.lanes import draw_normals, loops
+from sweeplib.networks.kernels.lengths import draw_length
+from sweeplib.networks.kernels.weight_noise import NoisePart, begin_noise
+from sweeplib.networks.numerics.random import gamma_constants
+
+
+def _unbound(*_: Any) -> Any:
+    raise NotImplementedError("bound by `noisy_round`")
+
+
+project_rows = _unbound
+
+
+@loops
+def add_to_rows(A, B, p, degrees, noise):  # type: ignore[no-untyped-def]
+    """Add noise to the last p rows of A, and of B with its lengths out of the span, unless it has no rows."""
+    (count, r, lanes), rows, scale, factor, column = A.shape, B.shape[0], noise.scale, noise.factor, noise.column
+    stream, length, at = noise.stream, noise.length, p * r
+    z = noise.z[: 4 * ((at + (p * (p + 1) // 2 + p * rows if rows > 0 else 0) + 3) // 4)]
+    draw_normals(stream.step, stream.seed, stream.key, z)
+    for i in range(p):
+        for s in range(r):
+            for lane in range(lanes):
+                A[count - p + i, s, lane] += scale[lane] * z[i * r + s, lane]
+    if rows == 0:
+        return
+    factor[:] = 0.0
+    for j in range(p):
+        for lane in range(lanes):
+            length.degrees[lane] = max(degrees[lane] - j, 0.0)
+            length.scale[lane], length.width[lane] = gamma_constants(length.degrees[lane])
+        draw_length(stream, length, z[at])
+        for i in range(j, p):
+            for lane in range(lanes):
+                entry = length.s[lane] if i == j else z[at, lane]
+                entry = entry if length.degrees[lane] > 0.0 else 0.0
+                factor[rows - p + i, rows - p + j, lane] = scale[lane] * entry
+            at += 1
+        for lane in range(lanes):
+            stream.step[lane] += np.uint64(1)
+    for j in range(rows):
+        for i in range(rows):
+            for lane in range(lanes):
+                column[i, lane] = B[i, j, lane] if j <= i else 0.0
+        for i in range(p):
+            for lane in range(lanes):
+                column[rows - p + i, lane] += scale[lane] * z[at, lane]
+            at += 1
+        absorb(factor, column, noise.cosine, noise.sine)
+    for i in range(rows):
+        for j in range(i + 1):
+            for lane in range(lanes):
+                B[i, j, lane] = factor[i, j, lane]
+
+
+def add_to_chain(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
+    """Add noise to A and B, and project the rows."""
+    chain, noise = work.inner.chain, work.noise
+    begin_noise(settings, stream, chain.constants.numbers, noise)
+    add_to_rows(chain.A, chain.B, settings.p, chain.length.degrees, noise)
+    project_rows(chain.A, chain.B, settings.rows - settings.p, noise.cosine)
+
+
+def add_to_blocks(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
+    """Add noise to A_b and B_b of all blocks of inputs, and project the rows."""
+    chain, noise = work.inner, work.noise
+    for b in range(settings.factored.size):
+        begin_noise(settings, stream, chain.constants.numbers, noise)
+        for lane in range(noise.scale.shape[0]):
+            noise.stream.key[lane] += np.uint64(b) * OTHER_KEY
+        _, degrees, _, A, B = block_of(chain, b)
+        add_to_rows(A, B, settings.p, degrees, noise)
+    project_rows(chain)
+
+
+OF_CHAIN = NoisePart(chain_prepare, chain_network, add_to_chain, project)
+OF_BLOCKS = NoisePart(chain_prepare, block_network, add_to_blocks, project_blocks)
