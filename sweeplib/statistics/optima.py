@@ -10,10 +10,15 @@ import numpy as np
 from sweeplib.engine.base.arrays import Array
 from sweeplib.statistics.bootstrap import PointErrors, linear_means, log_means_by_leaving_out, moments
 from sweeplib.statistics.estimators import ends_by_error
-from sweeplib.statistics.smooth_curve import TINY, Crossing, SmoothCurve
+from sweeplib.statistics.smooth_curve import TINY, Crossing, SmoothCurve, Tangent
 
 FEWEST = 5
 """The least number of values of the axis: with fewer, any smooth curve may have its least value anywhere between."""
+NEAR = 1.7
+"""The ratio to the least value beyond which others tell more of the form of the curve far away than of its optimum.
+
+With all values, intervals of the optimum of 1/γ + γ²/2 between .05 and 3, at shared starts, covered .55 to .85.
+"""
 
 
 class Optimum(NamedTuple):
@@ -145,16 +150,48 @@ class MeanCurve:
         return self.at_levels.crossings(level, confidence) if self.is_enough and np.isfinite(level) else []
 
     @cached_property
+    def near(self) -> slice:
+        """The values from which the least one is told: all between the outermost that are not clearly larger.
+
+        Of positive quantities those clearly above NEAR times the least are left out at both ends, but FEWEST stay.
+        """
+        if not self.of_logarithms:
+            return slice(0, len(self.x))
+        values, errors = self.sign * self.points.values, np.sqrt(np.diag(self.points.covariance))
+        best = int(values.argmin())
+        is_near = values - values[best] <= np.log(NEAR) + 2.0 * np.hypot(errors, errors[best])
+        first, last = np.flatnonzero(is_near)[[0, -1]]
+        while last - first + 1 < min(FEWEST, len(values)):
+            before = values[first - 1] if first > 0 else np.inf
+            if last + 1 == len(values) or before < values[last + 1]:
+                first -= 1
+            else:
+                last += 1
+        return slice(int(first), int(last) + 1)
+
+    @cached_property
     def smooth(self) -> SmoothCurve:
-        """The smooth curve of which the least value is looked for."""
-        values = self.sign * self.points.values
-        return SmoothCurve(self.x, values, self.points.parts, of_logarithms=self.of_logarithms)
+        """The smooth curve of which the least value is looked for, through the values near it."""
+        values, near = self.sign * self.points.values, self.near
+        parts = self.points.parts[:, near]
+        return SmoothCurve(self.x[near], values[near], parts, of_logarithms=self.of_logarithms)
+
+    def tangent(self, at: float) -> Tangent:
+        """Return the tangent of the smooth curve at a place, with a weight for each value."""
+        tangent, weights = self.smooth.tangent(at), np.zeros((2, len(self.x)))
+        weights[:, self.near] = tangent.value_weights, tangent.slope_weights
+        return tangent._replace(value_weights=weights[0], slope_weights=weights[1])
 
     def optimum(self, confidence: float) -> Optimum:
         """Return the optimum with its intervals."""
         if not self.is_enough:
             return Optimum(used=len(self.x))
         place, low, high = self.smooth.minimum(confidence)
+        # beyond the values near the least one there are others, clearly larger: the next of them is beyond the interval
+        if self.near.start > 0:
+            low = max(low, float(self.x[self.near.start - 1]))
+        if self.near.stop < len(self.x):
+            high = min(high, float(self.x[self.near.stop]))
         first, last = float(self.x[0]), float(self.x[-1])
         at = min(max(place, first), last)  # exp(log x) may be a hair beyond x
         at_end = bool(np.isclose((first, last), at, rtol=1e-9).any())
@@ -164,7 +201,7 @@ class MeanCurve:
 
     def least(self, at: float) -> LeastValue:
         """Return the value at the place of the least one, with its errors."""
-        tangent, parts = self.smooth.tangent(at), self.points.parts
+        tangent, parts = self.tangent(at), self.points.parts
         weights = tangent.value_weights
         freedom = max(1.0, min(self.smooth.freedom, float(self.points.freedom(weights[None])[0])))
         return LeastValue(tangent.value, parts @ weights, tangent.value_form, freedom)

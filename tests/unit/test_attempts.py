@@ -79,10 +79,10 @@ def ds() -> xr.Dataset:
 def directory(ds: xr.Dataset, tmp_path: Path) -> Path:
     (tmp_path / "config.yaml").write_text(CONFIG)
     made_from = cases_made_from(load(tmp_path / "config.yaml"))
-    record = {"counts": {"ok": 3, "diverged": 2}, "made_from": made_from, "ended": 1.0}
+    record = {"name": "simulate.ode", "counts": {"ok": 3, "diverged": 2}, "made_from": made_from, "ended": 1.0}
     write_json(tmp_path / "stages/simulate.ode.json", record)
     # of as many cases of another config, none stored
-    write_json(tmp_path / "stages/simulate.sgd.json", {"counts": {"ok": 5}, "ended": 1.0})
+    write_json(tmp_path / "stages/simulate.sgd.json", {"name": "simulate.sgd", "counts": {"ok": 5}, "ended": 1.0})
     write_dataset(ds, tmp_path / "dataset.zarr")
     return tmp_path
 

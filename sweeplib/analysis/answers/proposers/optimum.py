@@ -311,7 +311,7 @@ class ScanLook:
         ratio = self.question.half_width(optimum.at) / half
         if ratio >= 1.0:
             return ScanFinding("", {}, State.given, optimum.at, optimum.low, optimum.high, 0.0)
-        tangent, covariance = curve.smooth.tangent(optimum.at), curve.points.covariance
+        tangent, covariance = curve.tangent(optimum.at), curve.points.covariance
         weights = tangent.slope_weights
         # variances of the slope at the optimum: by the seeds, and by what the values leave open of the curve
         noise, form = float(weights @ covariance @ weights), tangent.slope_form**2
