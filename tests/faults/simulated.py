@@ -253,6 +253,8 @@ def simulated(world: World) -> Iterator[None]:
     time = SimpleNamespace(monotonic=world.clock, sleep=world.sleep)
     with (
         patch.object(dispatch, "time", time),
+        patch.object(blocks, "time", SimpleNamespace(perf_counter=world.clock)),
+        patch.object(blocks, "seconds_at_work", world.clock),
         patch.object(dispatch, "SimpleQueue", lambda: Ready(world)),
         patch.object(run_store, "time", time),
         patch.object(run_store, "segment_paths", world.listed),

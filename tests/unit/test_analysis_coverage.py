@@ -340,9 +340,10 @@ def test_curves_have_no_gap_between_their_lengths(rates, spacing):
 
 
 @pytest.mark.rest
-@pytest.mark.parametrize("spacing", SPACINGS)
-@pytest.mark.parametrize(("rates", "widest"), [(7, 0.6), (12, 0.15)])
-def test_steep_ends_of_a_wide_scan_do_not_bend_the_interval(rates, widest, spacing):
+@pytest.mark.parametrize(
+    ("rates", "spacing", "widest"), [(7, "linear", 0.6), (7, "geometric", 0.6), (12, "geometric", 0.15)]
+)
+def test_steep_ends_of_a_wide_scan_do_not_bend_the_interval(rates, spacing, widest):
     """200 scans from .05 to 3 times the optimum, known to .018: .62 to .83 covered where all rates made the curve."""
     found = coverage("1/γ + γ²/2, a wide scan", rates, spacing, 64, law="exits", shared=True, scans=200)
     assert found.covered > 0.92

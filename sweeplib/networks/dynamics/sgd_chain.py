@@ -28,7 +28,7 @@ from sweeplib.networks.kernels.chain_blocks import BlockSettings, block_step, bl
 from sweeplib.networks.kernels.chain_reuse import reuse_step, reuse_work
 from sweeplib.networks.kernels.lanes import round_of
 from sweeplib.networks.kernels.replay import replay_step, replay_work
-from sweeplib.networks.kernels.weight_noise import NoisePart, noisy_round
+from sweeplib.networks.kernels.weight_noise import NoiseKind, noisy_round
 from sweeplib.networks.kernels.weight_noise_of_rows import OF_BLOCKS, OF_CHAIN
 from sweeplib.networks.maths.overlaps import split_factors, teacher_factors
 from sweeplib.networks.problem import UPDATES, Limit, Problem
@@ -141,15 +141,15 @@ class SgdChain(LaneDynamics):
         many = self.replicas.batch_size > 1 or self.settings.mixes
         return (batch_work, batch_step) if many else (replay_work, replay_step)
 
-    def _round(self, part: NoisePart, work: Any, step: Any) -> Callable[..., None]:
+    def _round(self, kind: NoiseKind, work: Any, step: Any) -> Callable[..., None]:
         """The kernel for steps, with noise of the weights where there is some."""
         replicas = self.replicas
         if not self.has_weight_noise:
-            return round_of(work, prepare=part.prepare, take_step=step, fill_network=part.network)
+            return round_of(work, prepare=kind.prepare, take_step=step, fill_network=kind.network)
         # noise comes before the projection
         self.settings = self.settings._replace(spherical=False)
         rows_of_units = self._rows // replicas.p
-        return noisy_round(part, work, step, spherical=replicas.spherical, rows_of_units=rows_of_units)
+        return noisy_round(kind, work, step, spherical=replicas.spherical, rows_of_units=rows_of_units)
 
     @property
     def steps_a_round(self) -> int:

@@ -103,7 +103,7 @@ def leave_rows(*rows):  # type: ignore[no-untyped-def]
     """Do nothing: there is no sphere."""
 
 
-class NoisePart(NamedTuple):
+class NoiseKind(NamedTuple):
     """What is done before steps, the network, the noise, and the projection of rows, of one kind of step."""
 
     prepare: Any
@@ -113,12 +113,12 @@ class NoisePart(NamedTuple):
 
 
 @cache
-def noisy_round(part: NoisePart, work: Any, step: Any, *, spherical: bool, rows_of_units: int = 1) -> OneSignature:
+def noisy_round(kind: NoiseKind, work: Any, step: Any, *, spherical: bool, rows_of_units: int = 1) -> OneSignature:
     """The kernel of rounds of a step and the noise after it; `spherical` are rows that the step does not project."""
-    added = without_references(bound(part.add, project_rows=part.project if spherical else leave_rows))
+    added = without_references(bound(kind.add, project_rows=kind.project if spherical else leave_rows))
     return round_of(
         inlined(bound(noisy_work, inner_work=work, ROWS_OF_UNITS=rows_of_units)),
-        prepare=without_references(bound(noisy_prepare, inner_prepare=part.prepare)),
+        prepare=without_references(bound(noisy_prepare, inner_prepare=kind.prepare)),
         take_step=without_references(bound(noisy_step, inner_step=step, add_noise=added)),
-        fill_network=without_references(bound(noisy_network, inner_network=part.network)),
+        fill_network=without_references(bound(noisy_network, inner_network=kind.network)),
     )

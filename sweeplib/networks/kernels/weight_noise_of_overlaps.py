@@ -5,7 +5,7 @@ import math
 from sweeplib.networks.kernels.lanes import draw_normals
 from sweeplib.networks.kernels.sde import sde_network, sde_prepare
 from sweeplib.networks.kernels.sde_moves import project
-from sweeplib.networks.kernels.weight_noise import NoisePart, begin_noise
+from sweeplib.networks.kernels.weight_noise import NoiseKind, begin_noise
 
 
 def add_to_overlaps(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
@@ -34,4 +34,4 @@ def add_to_overlaps(settings, functions, stream, work, broken):  # type: ignore[
     sde_prepare(settings, functions, diffusion, broken)
 
 
-OF_OVERLAPS = NoisePart(sde_prepare, sde_network, add_to_overlaps)
+OF_OVERLAPS = NoiseKind(sde_prepare, sde_network, add_to_overlaps)

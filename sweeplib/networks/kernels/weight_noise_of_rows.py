@@ -9,7 +9,7 @@ from sweeplib.networks.kernels.chain import chain_network, chain_prepare, projec
 from sweeplib.networks.kernels.chain_blocks import OTHER_KEY, block_network, block_of, project_blocks
 from sweeplib.networks.kernels.lanes import draw_normals, loops
 from sweeplib.networks.kernels.lengths import draw_length
-from sweeplib.networks.kernels.weight_noise import NoisePart, begin_noise
+from sweeplib.networks.kernels.weight_noise import NoiseKind, begin_noise
 from sweeplib.networks.numerics.random import gamma_constants
 
 
@@ -82,5 +82,5 @@ def add_to_blocks(settings, functions, stream, work, broken):  # type: ignore[no
     project_rows(chain)
 
 
-OF_CHAIN = NoisePart(chain_prepare, chain_network, add_to_chain, project)
-OF_BLOCKS = NoisePart(chain_prepare, block_network, add_to_blocks, project_blocks)
+OF_CHAIN = NoiseKind(chain_prepare, chain_network, add_to_chain, project)
+OF_BLOCKS = NoiseKind(chain_prepare, block_network, add_to_blocks, project_blocks)
