@@ -156,7 +156,10 @@ class MeanCurve:
 
         Of positive quantities those clearly above NEAR times the least are left out at both ends, but FEWEST stay.
         """
-        if not self.of_logarithms:
+        parts = self.points.parts
+        is_exact = bool(np.abs(parts - parts.mean(axis=1, keepdims=True)).max() <= TINY)
+        # an exact curve is told by all values: its interval is that of the interpolation
+        if is_exact or not self.of_logarithms:
             return slice(0, len(self.x))
         values, errors = self.sign * self.points.values, np.sqrt(np.diag(self.points.covariance))
         best = int(values.argmin())
