@@ -336,7 +336,7 @@ def test_curves_have_no_gap_between_their_lengths(rates, spacing):
     """300 scans at shared starts, coverage known to .013: .81 to .94 with lengths of .8 and 2.5 halves of the axis."""
     found = coverage("1/γ + γ²/2", rates, spacing, 64, law="exits", shared=True, scans=300)
     assert found.covered > 0.93
-    assert found.half_width < 0.022
+    assert found.half_width < 0.02
 
 
 @pytest.mark.rest
