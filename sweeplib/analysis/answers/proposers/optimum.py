@@ -2,7 +2,7 @@
 
 1. Bracket: while the steps do not rise by END_RISE to an end of the scan, go on beyond it, to the bounds.
 2. A second minimum, not clearly higher than the first and behind a barrier, gets seeds until it is told from the first.
-3. Rows: one in each of BINS parts of the range in which the steps are at most RISE times the least.
+3. Rows: one in each of BINS parts of the range in which the steps are at most NEAR times the least.
 4. The answer is the optimum of the analysis, with its interval, of all rows (`MeanCurve`).
 5. Where the form of the curve makes more of the error than the seeds, rates near the optimum are added; otherwise
    seeds, where they make the optimum precise for the least number of simulated steps (Neyman).
@@ -30,19 +30,19 @@ from sweeplib.engine.design.questions import Question
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
 from sweeplib.statistics.bootstrap import log_means
-from sweeplib.statistics.optima import MeanCurve
+from sweeplib.statistics.optima import NEAR, MeanCurve
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 OPTIMA = frozenset({("optimal_learning_rate", "gamma_opt"), ("optimum", "optimum")})
 """The analyses, and their variables, for which values of an axis may be added."""
-RISE, END_RISE, SOME_RISE = 2.0, 1.5, 1.1
-"""The factors above the least mean steps to which the range goes, a scan to its ends, and one that is cut off by rates
-at which runs do not exit, where these are surely slower than that."""
+END_RISE, SOME_RISE = 1.5, 1.1
+"""The factors above the least mean steps to which a scan goes at its ends, and one that is cut off by rates at which
+runs do not exit, where these are surely slower than that."""
 BINS = 7
 """Rows in the range."""
-WIDEST_STEP, LEAST_STEP, NEAR = 0.7, 0.2, 1e-6
+WIDEST_STEP, LEAST_STEP, AT_BOUND = 0.7, 0.2, 1e-6
 """The distances in ln γ between the end of a scan and the next rate beyond it; below which a rate is at a bound."""
 MOSTLY, HOPELESS, MOST_RATES = 4.0, 256.0, 24
 """The variance by the form of the curve, over that by seeds, from which on rates are added, while there are so few.
@@ -125,7 +125,7 @@ class ScanLook:
 
     def _unseen(self) -> ScanFinding | None:
         """Rows that are not `cut_off` get FIRST seeds, unless their steps are clearly far above the least."""
-        far = self.logs - CLEAR * self.errors > self.logs.min() + math.log(RISE) if self.finite.any() else ~self.finite
+        far = self.logs - CLEAR * self.errors > self.logs.min() + math.log(NEAR) if self.finite.any() else ~self.finite
         few = (self.column.seeds < FIRST) & ~self.column.cut_off & ~far
         if few.any():
             return ScanFinding("its values need seeds", {float(x): FIRST for x in self.column.x[few]})
@@ -194,7 +194,7 @@ class ScanLook:
     def _next(self, place: int, inner: int, bound: float, sign: int) -> tuple[float, int] | None:
         """Return a value of the axis beyond an end, and FIRST seeds; None at the bound."""
         gamma, limit = self.column.gamma[place], self.column.gamma_of(bound)
-        if sign * math.log(gamma / limit) >= -NEAR:
+        if sign * math.log(gamma / limit) >= -AT_BOUND:
             return None
         step = abs(math.log(gamma / self.column.gamma[inner])) if inner != place else WIDEST_STEP
         x = self.column.x_of(gamma * math.exp(sign * min(max(step, LEAST_STEP), WIDEST_STEP)))
@@ -271,7 +271,7 @@ class ScanLook:
 
     def _gaps(self) -> ScanFinding | None:
         """Each of BINS parts of the whole range has a row."""
-        low, high = self._range(RISE)
+        low, high = self._range(NEAR)
         if not low < high:
             low, high = low * math.exp(-LEAST_STEP), high * math.exp(LEAST_STEP)
         # rows at the ends are inside in spite of rounding
