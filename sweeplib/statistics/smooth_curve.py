@@ -32,8 +32,8 @@ SCATTERS_OF_LEVELS, SCATTERS_OF_SLOPES = (1e-5, 0.1, 0.5), (1e-5, 0.02, 0.1, 0.5
 """Sizes of a scatter of single values beside their errors, where a level or a slope is looked for.
 
 Without the least one, matrices of exact values had no inverses. A scatter of .02 is what smooth deviations leave of a
-curve of many precise values: without it .91 of intervals of an optimum covered, from 24 rates, where .94 do. A level that is just not
-reached is passed for it.
+curve of many precise values: without it .91 of intervals of an optimum covered, from 24 rates, where .94 do. With it
+a level that is just not reached would be passed.
 """
 SHAPES_OF_LEVELS = tuple(product(LENGTHS, SIZES, SCATTERS_OF_LEVELS))
 SHAPES_OF_SLOPES = tuple(product(LENGTHS, SIZES, SCATTERS_OF_SLOPES))
