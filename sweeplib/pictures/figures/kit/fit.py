@@ -27,7 +27,7 @@ INSIDE = 0.94
 SMALLEST = 6.5
 """The smallest font size of a legend and of titles, in points."""
 WORD = re.compile(r"(?:\$[^$]*\$|(?<=\w)\([^()$]*\)|(?<=\S) = (?=\S)|[^\s$])+")
-"""A word: mathematics, equations and the arguments of a name, as those of `piecewise(0.5, -2.5, 1.5)`, hold together."""
+"""A word: mathematics, equations and the arguments of a name, as those of `piecewise(0.5, -2.5, 1.5)`, stay whole."""
 
 
 def renderer_of(figure: Figure) -> Any:
