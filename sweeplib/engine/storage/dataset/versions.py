@@ -12,7 +12,15 @@ from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 
-from sweeplib.engine.storage.records.files import exchange, files_below, intact_json, is_partial, partial, remove_own, sync
+from sweeplib.engine.storage.records.files import (
+    exchange,
+    files_below,
+    intact_json,
+    is_partial,
+    partial,
+    remove_own,
+    sync,
+)
 from sweeplib.engine.storage.records.manifest import has_manifest, is_own, manifest_at
 from sweeplib.errors import InputError
 
