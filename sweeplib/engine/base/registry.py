@@ -26,7 +26,7 @@ class Registry(Mapping[str, T], Generic[T]):
     def __init__(self, kind: str, check: Callable[[str, T], None] | None = None, contract: type | None = None) -> None:
         self.kind = kind
         self._check = check
-        self._contract = contract
+        self._contract: Any = contract
         self._things: dict[str, T] = {}
         self._origins: dict[str, str] = {}
         REGISTRIES.append(self)
@@ -43,8 +43,8 @@ class Registry(Mapping[str, T], Generic[T]):
             raise SweeplibError(f"{self.kind} {name!r}: {thing!r} is no {wanted}")
         if self._check is not None:
             self._check(name, thing)
-        if lacking := self._lacking(thing):
-            raise SweeplibError(f"{self.kind} {name!r}: the class {thing.__name__} lacks {lacking}")
+        if (problem := self._lacking(thing)) is not None:
+            raise SweeplibError(f"{self.kind} {name!r}: {problem}")
         self._things[name] = thing
         self._origins[name] = _calling_module()
         return thing
@@ -63,15 +63,17 @@ class Registry(Mapping[str, T], Generic[T]):
         # the class next to `object`, which all things of this kind derive from
         return None if isinstance(thing, type(first).__mro__[-2]) else type(first).__name__
 
-    def _lacking(self, thing: T) -> str:
-        """Return what a class lacks of the contract, and of what is abstract in the classes that it derives from."""
+    def _lacking(self, thing: Any) -> str | None:
+        """Return what a class lacks of the contract, or of what is abstract in the classes that it derives from."""
         if self._contract is None or not isinstance(thing, type):
-            return ""
-        hints = inspect.get_annotations(self._contract).items()
-        wanted = {name for name, hint in hints if get_origin(hint) is ClassVar} | self._contract.__abstractmethods__
+            return None
+        hints: dict[str, Any] = inspect.get_annotations(self._contract)
+        wanted = {name for name, hint in hints.items() if get_origin(hint) is ClassVar}
+        wanted |= self._contract.__abstractmethods__
         abstract: frozenset[str] = getattr(thing, "__abstractmethods__", frozenset())
         lacking = {*abstract, *(name for name in wanted if not hasattr(thing, name))}
-        return ", ".join(f"`{name}`" for name in sorted(lacking))
+        words = ", ".join(f"`{name}`" for name in sorted(lacking))
+        return f"the class {thing.__name__} lacks {words}" if lacking else None
 
     def origin(self, name: str) -> str:
         """Return the name of the module that was being imported when `name` was registered."""
