@@ -42,7 +42,7 @@ from sweeplib.networks.kernels.sde import Settings, sde_network, sde_prepare, sd
 from sweeplib.networks.kernels.weight_noise import noisy_round
 from sweeplib.networks.kernels.weight_noise_of_overlaps import OF_OVERLAPS
 from sweeplib.networks.maths.overlaps import on_sphere, teacher_factors
-from sweeplib.networks.problem import Limit, Problem
+from sweeplib.networks.problem import TAILS, Limit, Problem
 
 
 class SdeOptions(NumericalOptions):
@@ -68,7 +68,10 @@ class Sde(LaneDynamics):
     uses_drifts = True
     cost_seconds = (2e-10, 0.0, 0.0)
     reads = LaneDynamics.reads | {"batch_size", "schedule", "noise_schedule", "loss", "temperature"} | DECAYS
-    undefined = (("repeats samples sampling", "its samples are fresh at each instant"),)
+    undefined = (
+        ("repeats samples sampling", "its samples are fresh at each instant"),
+        (" ".join(sorted(TAILS)), "its fluctuations have the fourth moment of Gaussian labels"),
+    )
     limits = (Limit("loss", "no drifts at order 1/d", _closed, where=lambda problem: not problem.has_closed_drifts),)
     unaffected_by = frozenset({"times", "thresholds"})
     Options = SdeOptions

@@ -99,7 +99,7 @@ class WeightDynamics(OverlapDynamics):
         n, key = int(replicas.samples[i]), replicas.keys[i]
         x, lam_star = np.empty((n, W.shape[1]), W.dtype), np.empty((len(W_star), n))
         shift, z = np.empty(n), np.empty(n)
-        specialised(draw_samples)(self._replica(i), x, lam_star, shift, z)
+        specialised(draw_samples)(self._replica(i), self._called, x, lam_star, shift, z)
         y = labels(replicas.target, replicas.teacher_activation, lam_star, replicas.a_star[i]) + shift
         y += replicas.numbers.deviation[i] * z
         y = np.where(y > 0.0, 1.0, -1.0) if replicas.criterion.signs else y

@@ -19,6 +19,7 @@ from sweeplib.networks.kernels.disturbances import (
     drop_units,
     take_units_back,
 )
+from sweeplib.networks.kernels.label_noise import add_noise
 from sweeplib.networks.kernels.lanes import (
     OVERFLOW,
     Constants,
@@ -327,8 +328,7 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     if settings.has_input_noise:
         disturb_fields(stream, k, work)
     functions.labels(lam_star, constants.a_star, E)
-    for lane in range(lanes):
-        E[lane] += deviation[lane] * z[k + rows, lane]
+    add_noise(functions, stream, deviation, z[k + rows], E)
     if settings.drops:
         drop_units(stream, work)
     displace(functions, a, work.fields, broken)

@@ -145,9 +145,15 @@ class Problem(Core):
 
     @property
     def criterion(self) -> Criterion:
-        """The loss with the values of its parameters, and whether labels are signs."""
+        """The loss with the values of its parameters, and what labels and their noise are."""
         numbers = tuple(float(getattr(self, name)) for name in LOSSES[self.loss].parameter_names)
-        return Criterion(self.loss, numbers, self.labels == "sign")
+        tails = self.noise_tail, self.outlier_share, self.outlier_scale
+        return Criterion(self.loss, numbers, self.labels == "sign", tails if self.has_tails else ())
+
+    @property
+    def has_tails(self) -> bool:
+        """Whether the noise of labels is not Gaussian."""
+        return self.noise_tail > 0.0 or self.outlier_share > 0.0
 
     @property
     def rule(self) -> Rule:
