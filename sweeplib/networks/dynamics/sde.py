@@ -39,7 +39,7 @@ from sweeplib.networks.dynamics.step_dynamics import functions_of
 from sweeplib.networks.kernels.factors import reflection
 from sweeplib.networks.kernels.lanes import round_of
 from sweeplib.networks.kernels.sde import Settings, sde_network, sde_prepare, sde_step, sde_work
-from sweeplib.networks.kernels.weight_noise import noisy_round
+from sweeplib.networks.kernels.weight_noise import noisy
 from sweeplib.networks.kernels.weight_noise_of_overlaps import OF_OVERLAPS
 from sweeplib.networks.maths.overlaps import on_sphere, teacher_factors
 from sweeplib.networks.problem import TAILS, Limit, Problem
@@ -83,7 +83,7 @@ class Sde(LaneDynamics):
         self.called = functions_of(replicas, replicas.equations.of_many(replicas.p))
         self.round = round_of(sde_work, prepare=sde_prepare, take_step=sde_step, fill_network=sde_network)
         if self.has_weight_noise:
-            self.round = noisy_round(OF_OVERLAPS, sde_work, sde_step, spherical=False)
+            self.round = noisy(OF_OVERLAPS, sde_work, sde_step, spherical=False).round
         L_star = teacher_factors(replicas.P)
         Q, M = on_sphere(replicas.Q, replicas.M) if replicas.spherical else (replicas.Q, replicas.M)
         self.begin(np.concatenate([rows(array) for array in (Q, M, replicas.a)]), L_star)

@@ -367,6 +367,20 @@ def lanes_round(order, chunk, settings, functions, rates, state, constants, prog
         first += lanes
 
 
+class Steps(NamedTuple):
+    """The functions of a dynamics that `round_of` binds."""
+
+    work_space: Any
+    prepare: Any
+    take_step: Any
+    fill_network: Any
+
+    @property
+    def round(self) -> OneSignature:
+        """The compiled `lanes_round` of these steps."""
+        return round_of(self.work_space, **dict(zip(self._fields[1:], self[1:], strict=True)))
+
+
 @cache
 def round_of(work_space: Any, **bindings: Any) -> OneSignature:
     """The compiled `lanes_round` of a dynamics, with its `work_space`, `prepare`, `take_step` and `fill_network`."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.kernels.averages import average_weights
 from sweeplib.networks.kernels.batches import apply_rule, kept_of_row, mixing_of
 from sweeplib.networks.kernels.disturbances import add_noise_of_weights
 from sweeplib.networks.kernels.label_noise import stretched
@@ -341,6 +342,7 @@ def training_steps(count, step, batch_size, uses, replica, rates, functions, exi
                 return step_number, DIVERGED
             if replica.spherical:
                 project(replica.W)
+            average_weights(replica, rates.stride * (step + step_number) + use + 1)
         if is_waiting(exits):
             fill_overlaps(replica, exits)
             if note_exits(replica, exits, functions, step + step_number + 1, chunk):

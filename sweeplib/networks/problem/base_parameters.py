@@ -131,11 +131,19 @@ class Core:
     others; together they have the variance Δ."""
     outlier_scale: Positive = parameter(10.0, "scale of the noise of outliers", "r", 5.0)
     """r > 0 of outliers: the scale of their noise over that of other labels; 1 is noise without outliers."""
+    averaging_rate: NotNegative = parameter(0.0, "rate of the average of the iterates", r"\kappa", 3.0)
+    """κ ≥ 0: beside the weights w a run has their average w̄, which starts as w; after step n, w̄ ← (1 − b) w̄ + b w with
+    b = min(1, κ γ/(pd) + η/n), η the `averaging_order`. κ alone is an exponential average over the ODE time 1/κ. Steps
+    do not depend on w̄. Observables of it are `risk_of_average`, `average_Q` and `average_M`."""
+    averaging_order: NotNegative = parameter(0.0, "order of the average of the iterates", r"\eta", 1.0)
+    """η ≥ 0: 1 is the mean of all iterates (Polyak and Ruppert), and η > 1 gives iterate n a weight ∝ n^{η−1}."""
     of_parts: Annotated[tuple[tuple[str, Any], ...], SkipValidation] = ()
 
 
 TAILS = frozenset({"noise_tail", "outlier_share", "outlier_scale"})
 """The parameters of noise of labels that is not Gaussian."""
+AVERAGES = frozenset({"averaging_rate", "averaging_order"})
+"""The parameters of averages of the iterates."""
 declare(PROBLEM, {name: field for name, field in Core.__pydantic_fields__.items() if name != "of_parts"})  # type: ignore[attr-defined]
 CORE = tuple(PARAMETERS)
 """The names of the parameters of a problem itself."""

@@ -52,6 +52,7 @@ FRESH_SAMPLES = Feature("fresh samples", lambda problem: problem.samples is None
 DROPOUT = Feature("a keep_probability", lambda problem: problem.keep_probability < 1.0)
 INPUT_NOISE = Feature("an input_noise", lambda problem: problem.input_noise > 0.0)
 WEIGHT_NOISE = Feature("a temperature", lambda problem: problem.has_weight_noise)
+AVERAGES = Feature("averages of the iterates", lambda problem: problem.has_averages)
 NO_OUTLIERS = Feature("labels without outliers", lambda problem: problem.outlier_share == 0.0)
 DISTURBED = Feature("dropout or noise of inputs", lambda problem: problem.is_disturbed)
 UNRESOLVED = Feature("kinks off zero", lambda problem: not _has_drifts(problem))

@@ -119,6 +119,11 @@ class Problem(Core):
         return self.temperature > 0.0
 
     @property
+    def has_averages(self) -> bool:
+        """Whether runs have averages of the weights."""
+        return self.averaging_rate > 0.0 or self.averaging_order > 0.0
+
+    @property
     def student_start(self) -> str:
         """The law of the student's initial weights, with the default resolved."""
         return self.start or self._default_start
