@@ -85,9 +85,26 @@ def scales_of(problem, key, seed, samples):
 
 def steps_by_numpy(case, count):
     """Q, M and a of SGD for erf after some steps, with the samples of the case, and the risk after each."""
+    problem, (_, W_star) = case.problem, replicas_of([case]).weights(0)
+    risks = []
+    for W, layer in iterates_by_numpy(case, count):
+        overlaps = W @ W.T / problem.d, W @ W_star.T / problem.d
+        state = *overlaps, W_star @ W_star.T / problem.d, layer, np.ones(problem.k)
+        risks.append(problem_expectations(problem).risks(*(part[None] for part in state)).item())
+    return (*overlaps, layer), np.array(risks)
+
+
+def weights_by_numpy(case, count):
+    """W (p, d) at the start and after each of some steps, with the samples of the case, and W*."""
+    W, W_star = replicas_of([case]).weights(0)
+    return [W, *(W for W, _ in iterates_by_numpy(case, count))], W_star
+
+
+def iterates_by_numpy(case, count):
+    """Yield W and a after each of some steps of SGD for erf, with the samples of the case."""
     problem, (W, W_star) = case.problem, replicas_of([case]).weights(0)
     W, key, n_b, d, p = W.copy(), samples_key(case), problem.batch_size, problem.d, problem.p
-    layer, risks, v, B = np.broadcast_to(problem.a, p).astype(float), [], 0.0 * W, None
+    layer, v, B = np.broadcast_to(problem.a, p).astype(float), 0.0 * W, None
     keeps = problem.update in ("spectral_momentum", "muon")
     streams = [np.uint64((int(key) + int(more)) % 2**64) for more in (OF_MASKS, OF_INPUTS, OF_WEIGHTS, OF_LABELS)]
     for step in range(count):
@@ -131,7 +148,4 @@ def steps_by_numpy(case, count):
         layer = layer + problem.second_layer_rate * T * (
             (value * E[:, None]).mean(axis=0) - problem.second_layer_decay * layer
         )
-        overlaps = W @ W.T / d, W @ W_star.T / d
-        state = *overlaps, W_star @ W_star.T / d, layer, np.ones(problem.k)
-        risks.append(problem_expectations(problem).risks(*(part[None] for part in state)).item())
-    return (*overlaps, layer), np.array(risks)
+        yield W, layer

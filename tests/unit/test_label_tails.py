@@ -81,8 +81,7 @@ def test_the_ode_of_a_linear_unit_with_tails_has_known_numbers_and_those_of_scip
         if kind == "outliers":
             return 0.95 * means(m, q, 1 / 5.95) + 0.05 * means(m, q, 100 / 5.95)
         law = stats.chi2(1.0 / TAILS[kind]["noise_tail"])
-        ends = 0.0, 1.0, 4.0, 10.0
-        pieces = zip(ends, ends[1:], strict=False)
+        pieces = (0.0, 1.0), (1.0, 4.0), (4.0, 10.0)
         x, weight = np.polynomial.legendre.leggauss(100)
         # in the root of χ² all functions are smooth at zero
         places = [((low + high) / 2 + (high - low) / 2 * x, (high - low) / 2 * weight) for low, high in pieces]
@@ -98,14 +97,13 @@ def test_the_ode_of_a_linear_unit_with_tails_has_known_numbers_and_those_of_scip
 
 
 def test_the_ode_of_the_square_loss_is_that_of_gaussian_noise():
-    """To the bit, as for the map; the mean loss too."""
-    for dynamics in ("ode", "overlap_map"):
-        one, other = (
-            simulate(problem, dynamics, times=[1.0], initial=START, observables=("risk", "test_loss"))
-            for problem in (COMMITTEE, dataclasses.replace(COMMITTEE, noise_tail=0.4, outlier_share=0.1))
-        )
-        for name in ("risk", "test_loss"):
-            np.testing.assert_array_equal(one[name], other[name])
+    """To the bit; the mean loss too."""
+    one, other = (
+        simulate(problem, "ode", times=[1.0], initial=START, observables=("risk", "test_loss"))
+        for problem in (COMMITTEE, dataclasses.replace(COMMITTEE, noise_tail=0.4, outlier_share=0.1))
+    )
+    for name in ("risk", "test_loss"):
+        np.testing.assert_array_equal(one[name], other[name])
 
 
 def test_the_mean_loss_is_that_of_scipy():
@@ -194,7 +192,7 @@ def test_sgd_with_tails_takes_the_steps_of_numpy(kind):
 def test_tails_are_refused_where_they_are_not_known(field):
     """In one line, with the dynamics that take them, or why they mean nothing."""
     problem = dataclasses.replace(COMMITTEE, a=1.0, **{field: 0.2})
-    for dynamics in set(DYNAMICS) - {"sgd", "sgd_chain", "ode", "overlap_map", "training_flow"}:
+    for dynamics in set(DYNAMICS) - {"sgd", "sgd_chain", "ode", "training_flow"}:
         full = {"batch_size": 30, "samples": 30} if dynamics == "dmft" else {}
         with pytest.raises(InputError, match=f"does not act on {field}.* sgd, sgd_chain") as caught:
             Case(dataclasses.replace(problem, **full), dynamics, 0, Recording((0.5,))).check()

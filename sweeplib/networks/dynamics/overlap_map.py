@@ -70,8 +70,11 @@ class OverlapMap(StepDynamics):
     stochastic = False
     uses_drifts = True
     drifts_of_updates = False
-    reads = ONE_PASS | {"batch_size", "schedule", "temperature"} | DECAYS | UPDATE | TAILS
-    undefined = (("repeats samples sampling", "its batches are fresh at each step"),)
+    reads = ONE_PASS | {"batch_size", "schedule", "temperature"} | DECAYS | UPDATE
+    undefined = (
+        ("repeats samples sampling", "its batches are fresh at each step"),
+        (" ".join(sorted(TAILS)), "of the noise of many labels it knows the variance alone"),
+    )
     limits = LIMITS
     unaffected_by = frozenset({"times", "thresholds"})
     takes_spectra = True
