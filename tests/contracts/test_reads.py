@@ -111,9 +111,8 @@ OF_STEPS = dict.fromkeys(parameters_of("update"), ("update",))
 ELSEWHERE = [*(("overlap_map", field) for field in ("update", *OF_STEPS)), ("sde", "huber_delta")]
 ELSEWHERE += [("ode", "spectral_ridge")]
 """Steps of the map are in `unit/test_map_of_updates.py`; the SDE has one loss, the ODE no ridge."""
-WITHIN = {"sampling": "samples", "huber_delta": "loss", "outlier_scale": "outlier_share"} | dict.fromkeys(
-    OF_STEPS, "update"
-)
+WITHIN = {"sampling": "samples", "huber_delta": "loss", "outlier_scale": "outlier_share"}
+WITHIN |= dict.fromkeys(OF_STEPS, "update")
 WITHIN |= dict.fromkeys(parameters_of("data"), "data")
 WITHIN |= dict.fromkeys(parameters_of("tasks"), "tasks")
 """Fields that are nothing without another one."""
