@@ -17,7 +17,7 @@ from sweeplib.networks.dynamics.diagnostics import Bound, Diagnostic
 from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.maths.activations import activation
 from sweeplib.networks.maths.activations.activation import bends_off_zero
-from sweeplib.networks.problem import PARAMETERS, READERS, Limit, Problem, parts_of
+from sweeplib.networks.problem import PARAMETERS, READERS, TAILS, Limit, Problem, parts_of
 from sweeplib.networks.problem.combinations import UNRESOLVED
 from sweeplib.networks.views import View
 
@@ -239,8 +239,8 @@ ONE_PASS = frozenset(
 OFFSETS = frozenset({"offset_scale", "offset_rate"})
 """The parameters that give units offsets."""
 
-LOSS = frozenset({"loss", "labels"})
-"""The parameters that give the loss, and what a label is."""
+LOSS = frozenset({"loss", "labels"}) | TAILS
+"""The parameters that give the loss, and what a label and its noise are."""
 
 UPDATE = frozenset({"update"})
 """The parameter that says what a step makes of the gradient."""

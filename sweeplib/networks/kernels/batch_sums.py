@@ -11,6 +11,7 @@ import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.chain import Fields, displace, empty_fields
+from sweeplib.networks.kernels.label_noise import add_noise
 from sweeplib.networks.kernels.lanes import (
     Constants,
     Stream,
@@ -166,8 +167,7 @@ def fill_columns(settings, functions, samples, filled):  # type: ignore[no-untyp
     _, lam_star, _, c, E, deviation, _ = samples.fields
     lanes, share, T = E.shape[0], 1.0 / settings.batch_size, samples.constants.numbers.T
     functions.labels(lam_star, samples.constants.a_star, E)
-    for lane in range(lanes):
-        E[lane] += deviation[lane] * samples.z[label, lane]
+    add_noise(functions, samples.stream, deviation, samples.z[label], E)
     displace(functions, samples.a, samples.fields, samples.overflow)
     # these lanes have drawn samples beyond the end of the batch
     for lane in range(filled, lanes):
