@@ -348,15 +348,6 @@ def test_a_title_is_not_broken_within_the_arguments_of_an_activation():
     assert len({axes.title.get_fontsize() for axes in drawing.axes}) == 1
 
 
-def test_an_equation_in_a_title_is_not_broken():
-    """`update = adagrad_norm` in a narrow panel is smaller, instead of two lines beside titles of one."""
-    panels = panel_grid(4, width=1.6, alone=3.8, height=2.5)
-    for place, name in enumerate(("plain", "heavy_ball", "normalised", "adagrad_norm")):
-        panels.title(place, f"update = {name}")
-    drawn(fitted(panels.drawing))
-    assert [stack[0].get_title() for stack in panels.stacks if "\n" in stack[0].get_title()] == []
-
-
 def test_crowded_labels_of_a_logarithmic_axis_are_those_of_powers_of_ten():
     """Every second of 100, 200, 500, ... would be 100, 500, 2000, 10,000."""
     panels = panel_grid(1, width=1.6, alone=2.2, height=2.5)

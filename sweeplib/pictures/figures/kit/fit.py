@@ -26,8 +26,8 @@ INSIDE = 0.94
 """The fraction of the width of axes that a text inside them may fill."""
 SMALLEST = 6.5
 """The smallest font size of a legend and of titles, in points."""
-WORD = re.compile(r"(?:\$[^$]*\$|(?<=\w)\([^()$]*\)|(?<=\S) = (?=\S)|[^\s$])+")
-"""A word: mathematics, equations and the arguments of a name, as those of `piecewise(0.5, -2.5, 1.5)`, stay whole."""
+WORD = re.compile(r"(?:\$[^$]*\$|(?<=\w)\([^()$]*\)|[^\s$])+")
+"""A word: mathematics and the arguments of a name, as those of `piecewise(0.5, -2.5, 1.5, 7.5)`, hold together."""
 
 
 def renderer_of(figure: Figure) -> Any:

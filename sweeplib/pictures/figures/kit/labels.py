@@ -19,8 +19,6 @@ HERMITE = re.compile(r"he(\d+)")
 MINUS = "\N{MINUS SIGN}"
 DIGITS, MOST_DIGITS, ALL_DIGITS = 4, 6, 17
 """The significant digits of a fraction in titles and legends, those of any number, and those of any double."""
-OVERHANG = 2
-"""The letters by which a line with a symbol may be longer than one of words: indices are small."""
 
 
 def axis_label(array: xr.DataArray) -> str:
@@ -43,12 +41,11 @@ def wrapped_label(array: xr.DataArray, width: int = 32) -> str:
 def short_label(array: xr.DataArray, width: int, most: int) -> tuple[str, str]:
     """Return the label of an axis and what it has no room for, to stand elsewhere: the symbol, a colon and the name.
 
-    That is so for a long name that has more than `most` lines of that width, by itself or with the symbol; the label
-    is the symbol and the unit then. Without a symbol all stays in the label.
+    That is so for a long name of more than `most` lines of that width; the label is the symbol and the unit then.
+    Without a symbol all stays in the label.
     """
     end, name = _beside_name(array), _long_name(array)
-    lines = max(len(textwrap.wrap(name, width)), len(lines_of(f"{name} {end}", width + OVERHANG)))
-    if not end or lines <= most:
+    if not end or len(textwrap.wrap(name, width)) <= most:
         return wrapped_label(array, width), ""
     return " ".join(filter(None, (end, _unit(array)))), f"{end}: {name}"
 
