@@ -165,6 +165,7 @@ def test_another_file_in_the_place_of_the_table_of_outcomes_is_named(table: byte
         assert done.told("verify", "--repair", "--sample", "0")[0] == 1 and path.read_bytes() == before
 
 
+@pytest.mark.rest
 def test_a_table_of_outcomes_that_is_gone_is_named_until_its_cases_are_to_be_computed(done: Done) -> None:
     path = done.directory / "outcomes" / "calm.csv"
     before = path.read_bytes()
