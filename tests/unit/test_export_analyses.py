@@ -169,6 +169,11 @@ def test_what_is_not_there_is_refused_before_anything_is_written(exported: tuple
     done = CliRunner().invoke(app, [*command, "exit_tims,averages"])
     assert done.exit_code == 2 and "--what: no such analysis in this sweep; got 'exit_tims'" in done.output
     assert "did you mean 'exit_times'?" in done.output.replace("\n", " ")
+    kept = directory / "analysis" / "exit_times.zarr"
+    kept.rename(hidden := kept.with_name("elsewhere"))
+    done = CliRunner().invoke(app, [*command, "exit_times"])
+    hidden.rename(kept)
+    assert done.exit_code == 2 and "--what: not written yet; got 'exit_times'" in done.output
     (tmp_path / "table_averages_teacher.csv").write_text("mine")
     done = CliRunner().invoke(app, [*command, "exit_times", "--what", "averages"])
     assert done.exit_code == 2 and "there is such a file" in done.output

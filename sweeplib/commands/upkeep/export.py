@@ -121,6 +121,10 @@ def _datasets(directory: Path, entries: Sequence[str], analyses: Sequence[str]) 
     for name in wanted:
         if problem := analysis_failure(directory, name):
             raise InputError(f"this analysis failed: {problem}", key="--what", value=name, expected="another one")
+    for name in names:
+        if not (directory / ("dataset.zarr" if name == WHOLE else f"analysis/{name}.zarr")).exists():
+            expected = "a finished sweep: `sweeplib sweep CONFIG` writes it"
+            raise InputError("not written yet", file=directory, key="--what", value=name, expected=expected)
     return {
         "" if name == WHOLE else name: open_with_overlaps(directory / "dataset.zarr")
         if name == WHOLE
