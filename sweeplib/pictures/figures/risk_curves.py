@@ -15,6 +15,7 @@ from sweeplib.pictures.figures.figure import FIGURES, Hue, LogAxes, Panel, Publi
 from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
 from sweeplib.pictures.figures.kit.facets import arranged
 from sweeplib.pictures.figures.kit.labels import axis_label
+from sweeplib.pictures.figures.kit.late_matplotlib import mpl
 from sweeplib.pictures.figures.kit.scales import above_error, is_log
 from sweeplib.pictures.figures.kit.style import DASHES, Looks
 from sweeplib.statistics.labelled import labelled
@@ -74,9 +75,7 @@ def risk_quantiles(ds: xr.Dataset, levels: Sequence[float]) -> xr.DataArray:
 
 def _look(name: str, names: list[str], look: dict[str, Any]) -> dict[str, Any]:
     """Return a broad light line for the first stochastic dynamics, thin dark lines on top for those without noise."""
-    from matplotlib.colors import to_rgb
-
-    place, channels = names.index(name), to_rgb(look["color"])
+    place, channels = names.index(name), mpl.colors.to_rgb(look["color"])
     line = {"linestyle": DASHES[place % len(DASHES)], "gid": f"{look.get('gid', '')} dynamics-{name}".strip()}
     if not is_stochastic(name):
         return line | {"color": tuple(DARKER * channel for channel in channels), "linewidth": 1.0, "zorder": 4}

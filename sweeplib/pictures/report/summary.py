@@ -1,9 +1,10 @@
 """The summary of a sweep: the last lines of a command."""
 
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sweeplib.analysis.kit.headlines import MOST, Headline
 from sweeplib.engine.base.late_modules import xarray as xr
@@ -16,9 +17,6 @@ from sweeplib.engine.storage.records.stage_records import stage_record
 from sweeplib.engine.storage.store.inventory import inventory
 from sweeplib.engine.storage.store.run_store import RunStore, recorded_counts
 from sweeplib.pictures.report.failures import cards
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 MOST_SHOWN = 10
 RESULTS = {"dataset": "dataset.zarr", "report": "report/index.html"}

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,10 +18,8 @@ from sweeplib.analysis.kit.seed_values import Curves, axis_along, curves_along
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.questions import Question, Row
+from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
-
-if TYPE_CHECKING:
-    from sweeplib.engine.storage.dataset.outline import Outline
 
 CLEAR = 3.0
 """The standard errors by which one mean is clearly larger than another."""

@@ -12,9 +12,10 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.answers.answer import Answer, State
@@ -26,9 +27,6 @@ from sweeplib.engine.design.questions import Question, Row
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
 from sweeplib.statistics.lost_runs import with_status
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 GROWTH, MOST = 4, 1024
 """The factor by which seeds grow, and the number beyond which they do not."""

@@ -13,9 +13,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sweeplib.analysis.answers.answer import State
 from sweeplib.analysis.answers.proposer import PROPOSERS
@@ -31,9 +32,6 @@ from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
 from sweeplib.statistics.bootstrap import log_means
 from sweeplib.statistics.optima import MeanCurve
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 OPTIMA = frozenset({("optimal_learning_rate", "gamma_opt"), ("optimum", "optimum")})
 """The analyses, and their variables, for which values of an axis may be added."""

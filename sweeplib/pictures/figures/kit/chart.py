@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -16,20 +16,16 @@ from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.base.registry import Registry
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.networks.problem import PARAMETERS
+from sweeplib.pictures.figures.kit.distances import Distance
 from sweeplib.pictures.figures.kit.facets import Facets
+from sweeplib.pictures.figures.kit.late_matplotlib import mpl
 from sweeplib.pictures.figures.kit.quantities import at_chosen_time
 from sweeplib.pictures.figures.kit.references import check_references, references
 from sweeplib.pictures.figures.kit.scales import is_log, logarithmic_time
 from sweeplib.pictures.figures.kit.style import BY_MARKER, Looks
 from sweeplib.statistics.labelled import labelled
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.pictures.figures.kit.distances import Distance
-
-    Heights = Callable[[xr.Dataset, np.ndarray], np.ndarray]
-
+Heights: TypeAlias = "Callable[[xr.Dataset, np.ndarray], np.ndarray]"
 Data: TypeAlias = "xr.Dataset | Outline"
 ByName: TypeAlias = "Mapping[str, Data]"
 """A dataset, or its outline before anything runs, and those of analyses."""
@@ -242,7 +238,7 @@ class Chart:
         data = self.chosen(self.pictured(ds, analyses))
         return references(self.published, self.x, self.y).distances(data, self.split, self.dash)
 
-    def picture(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> Drawing:
+    def picture(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> mpl.figure.Figure:
         """Return the picture; constants of the datasets are coordinates."""
         from sweeplib.pictures.figures.kit.picture import picture_of
 

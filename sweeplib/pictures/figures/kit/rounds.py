@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.networks.simulation.labels import label
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 ROUND = "round"
 ADDED_SIZE = 0.6
