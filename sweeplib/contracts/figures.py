@@ -143,7 +143,7 @@ def its_interactive_plot_is_its_picture(name: str) -> None:
     is along another axis.
     """
     figure = FIGURES[name]
-    if figure.interactive is None:
+    if figure.interactive is None or figure.interactive is not figure.arrange:  # a picture of its own
         return
     for words, drawing in results_by_dataset(drawings, name).items():
         ds, result = example(words), analysed_as_needed(figure.needed({}), words)

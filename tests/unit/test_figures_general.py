@@ -13,7 +13,7 @@ from sweeplib.engine.base.arrays import logarithmic
 from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.errors import InputError
 from sweeplib.pictures.figures import FIGURES
-from sweeplib.pictures.figures.figure import first_entry, requested
+from sweeplib.pictures.figures.figure import requested
 from sweeplib.pictures.figures.kit.quantities import quantity
 from sweeplib.pictures.figures.kit.scales import edges_of, logarithmic_time
 from sweeplib.pictures.figures.kit.style import ARROWS, UNKNOWN, save
@@ -433,10 +433,6 @@ def test_a_ratio_needs_something_to_compare_with():
 def test_an_entry_has_the_name_of_a_figure_or_a_kind():
     assert requested("line", {"x": "d"}) == (line, {"x": "d"})
     assert requested("mine", {"kind": "map", "x": "d"}) == (heat, {"x": "d"})
-    entries = {"mine": {"kind": "map"}, "map": {}, "line": {}}
-    assert (first_entry("map", entries), first_entry("line", entries), first_entry("ratio", entries)) == (
-        "mine", "line", None,
-    )  # fmt: skip
     for name, options, message in (
         ("mine", {"kind": "lin"}, "kind: unknown figure; got 'lin'.*did you mean 'line'"),
         ("../mine", {"kind": "line"}, "not a name of a figure"),

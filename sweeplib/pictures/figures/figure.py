@@ -35,7 +35,6 @@ class Figure:
     arrange : function (ds, analyses, **options), called with outlines of datasets, that raises InputError if the figure
         cannot be drawn. It is called before anything runs. None: no check.
     interactive : function (ds, analyses, **options) that returns the figure's interactive plot for the report, or None.
-        Figures whose interactive plot does not depend on options register it in `INTERACTIVE` instead.
     """
 
     name: str
@@ -191,8 +190,3 @@ def requested(name: str, options: Mapping[str, Any]) -> tuple[Figure, dict[str, 
         raise InputError("not a name of a figure", value=name, expected="letters, digits and _, 64 at most")
     with errors_at("kind"):
         return FIGURES[kind], others
-
-
-def first_entry(kind: str, figures: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """Return the name of the first entry of `figures` in a config that requests the figure `kind`, or None."""
-    return next((name for name, options in figures.items() if options.get("kind", name) == kind), None)

@@ -16,7 +16,7 @@ from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.networks import theory
 from sweeplib.pictures.figures.figure import FIGURES, Hue, Panel, Published, Theories, Where, chart_figure
 from sweeplib.pictures.figures.kit.against import theory_along
-from sweeplib.pictures.figures.kit.chart import INTERACTIVE, ByName, Chart, Data, Layer, Level
+from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
 from sweeplib.pictures.figures.kit.facets import Facets, arranged
 from sweeplib.pictures.figures.kit.labels import plain_mean, symbol
 from sweeplib.pictures.figures.kit.style import FAINT, THEORY_DASHES
@@ -38,6 +38,14 @@ MARK: dict[str, Any] = {"marker": "|", "linestyle": "none", "markersize": 9}
 OPTIMUM: dict[str, Any] = MARK | {"markeredgewidth": 0.8, "color": FAINT, "gid": "optimum"}
 CORRECTED: dict[str, Any] = MARK | {"markersize": 13, "markeredgewidth": 2.4, "alpha": 0.4, "gid": "corrected"}
 """The marks of the optima of theories in the legend."""
+
+OPTIMA = Chart(
+    x="d",
+    y="gamma_opt",
+    needs=("optimal_learning_rate",),
+    hover=("exit_steps_min", "at_edge"),
+    theory="gamma_opt_expected",
+)
 
 Scale = Annotated[Literal["d", "d log d", "1"], Field(description="the unit of the exit steps.")]
 
@@ -108,6 +116,7 @@ def learning_rate_scan(
         log_x=lambda rates: wide(rates.values, WIDE),
         published=reference,
         share_x=has_theory,
+        also={"optimal_learning_rates": OPTIMA},
     )
 
 
@@ -164,17 +173,4 @@ def _steps(kind: str, apart: float | None) -> Layer:
     return Layer("law", heights, f"{kind} theory{stands}", kind, THEORY_DASHES[kind])
 
 
-FIGURES.add(
-    chart_figure("learning_rate_scan", learning_rate_scan, CAPTION, ("exit_times", "optimal_learning_rate")),
-)
-INTERACTIVE.register(
-    "optimal_learning_rates",
-    Chart(
-        x="d",
-        y="gamma_opt",
-        needs=("optimal_learning_rate",),
-        hover=("exit_steps_min", "at_edge"),
-        theory="gamma_opt_expected",
-        figure="learning_rate_scan",
-    ),
-)
+FIGURES.add(chart_figure("learning_rate_scan", learning_rate_scan, CAPTION, ("exit_times", "optimal_learning_rate")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,8 +13,7 @@ from sweeplib.engine.design.design import Design
 from sweeplib.engine.storage.dataset.folder import open_dataset
 from sweeplib.engine.storage.records.attempts import attempt_of
 from sweeplib.engine.storage.records.stage_records import recorded_stage
-from sweeplib.pictures.figures import INTERACTIVE
-from sweeplib.pictures.figures.figure import first_entry, requested
+from sweeplib.pictures.figures.figure import requested
 from sweeplib.pictures.report.plots import Plot, interactive_plot
 from sweeplib.pictures.report.tables import OptimaTable, PageTable, analysis_tables, optima_table
 
@@ -45,26 +45,23 @@ class Contents:
         """Return all plots, tables and the table of optima; failed ones are left out and recorded."""
         with recorded_stage(self.directory, "report") as record:
             record.tell_failures([])
-            plots = [self._attempt("plot", name, self.plot) for name in self._plots()]
+            plots = [self._attempt("plot", name, self.plot) for name in self._drawn()]
             tables = [self._attempt("table", name, self.table) for name in self.analyses]
             optima = self._attempt("optima", OPTIMA, self.optima) if OPTIMA in self.analyses else None
         return {
-            "plots": different([plot for plot in plots if plot is not None]),
+            "plots": different([plot for of_figure in plots for plot in of_figure or ()]),
             "tables": [table for parts in tables for table in parts or ()],
             "optima": optima,
         }
 
-    def plot(self, name: str) -> Plot:
-        """Return one interactive plot: that of an entry of `figures` with this name, or a registered one."""
-        if name in self._own_plots():
-            figure, options = requested(name, self.sweep.figures[name])
-            declared = figure.declared(self.dataset, self.analyses, **options)
-        else:
-            declared, entry = INTERACTIVE[name], first_entry(INTERACTIVE[name].figure, self.sweep.figures)
-            options = {} if entry is None else dict(self.sweep.figures[entry])
-        plot = interactive_plot(name, declared, self.dataset, self.analyses, options)
-        json.dumps(plot.json, allow_nan=False)
-        return plot
+    def plot(self, name: str) -> list[Plot]:
+        """Return the interactive plots of an entry of `figures`: its own, and others below that."""
+        figure, options = requested(name, self.sweep.figures[name])
+        declared = figure.declared(self.dataset, self.analyses, **options)
+        charts = {name: declared, **declared.also}.items()
+        plots = [interactive_plot(key, chart, self.dataset, self.analyses, options) for key, chart in charts]
+        json.dumps([plot.json for plot in plots], allow_nan=False)
+        return [replace(plot, figure=name) for plot in plots]
 
     def table(self, name: str) -> list[PageTable]:
         """Return the tables of one analysis."""
@@ -76,26 +73,14 @@ class Contents:
         """Return the table of optimal learning rates, from the analysis `name`."""
         return optima_table(self.analyses[name])
 
-    def _plots(self) -> list[str]:
-        """Return the names of the plots of the sweep: of its entries of `figures`, and registered ones that apply."""
-        names = self._own_plots()
-        return names + [name for name in INTERACTIVE if name not in names and self._shows(name)]
-
-    def _own_plots(self) -> list[str]:
-        """Return the entries of `figures` whose figure returns an interactive plot, and whose analyses are there."""
-        chosen = {name: requested(name, options) for name, options in self.sweep.figures.items()}
+    def _drawn(self) -> list[str]:
+        """Return the entries of `figures` whose figure has an interactive plot, and whose analyses are there."""
+        figures = {name: requested(name, options) for name, options in self.sweep.figures.items()}
         return [
             name
-            for name, (figure, options) in chosen.items()
+            for name, (figure, options) in figures.items()
             if figure.interactive is not None and set(figure.needed(options)) <= set(self.analyses)
         ]
-
-    def _shows(self, name: str) -> bool:
-        """Return whether the sweep has the figure or the analyses of a registered interactive plot."""
-        declared = INTERACTIVE[name]
-        in_figures = first_entry(declared.figure, self.sweep.figures) is not None
-        wanted = in_figures if declared.figure else bool(declared.needs)
-        return wanted and set(declared.needs) <= set(self.analyses)
 
     def _attempt(self, kind: str, name: str, make: Callable[[str], T]) -> T | None:
         with attempt_of(self.directory, kind, name, REPRODUCE.format(kind=kind, name=name)):

@@ -60,6 +60,7 @@ class Plot:
     """An interactive plot: its data as a table, its controls, and the specification for the page's script.
 
     `others` are the controls that other choices of axes and colours need. Plots with the same `picture` show the same.
+    `figure` is the entry of `figures` below which it stands.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Plot:
     spec: dict[str, Any] = field(default_factory=dict)
     others: list[Control] = field(default_factory=list)
     picture: tuple[Any, ...] = ()
+    figure: str = ""
 
     @property
     def json(self) -> dict[str, Any]:

@@ -117,13 +117,12 @@ def page(**contents: Any) -> str:
 
     from sweeplib.pictures.figures.kit.style import COLOURS, FAINT, INK
 
-    beside = [plot for figure in contents["figures"] for plot in figure["plots"]]
     scripts = [Markup(script) for script in _bokeh()] if any(plot.spec for plot in contents["plots"]) else []
     missing = {
         "no_plots": [card for card in contents["cards"] if card["kind"] == "plot"],
         "no_tables": [card for card in contents["cards"] if card["kind"] in ("analysis", "table", "optima")],
     }
-    looks = {"beside": beside, "scripts": scripts, "colour": COLOURS[0], "ink": INK, "faint": FAINT}
+    looks = {"scripts": scripts, "colour": COLOURS[0], "ink": INK, "faint": FAINT}
     return environment().get_template("page.html.j2").render(**contents, **missing, **looks)
 
 
@@ -164,8 +163,7 @@ def settings(sweep: Design) -> dict[str, Any]:
 def _figure(sweep: Design, name: str, directory: Path, failed: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a figure for the page: its picture, or the reason why there is none."""
     from sweeplib.networks.simulation.labels import exit_words
-    from sweeplib.pictures.figures import INTERACTIVE
-    from sweeplib.pictures.figures.figure import first_entry, requested
+    from sweeplib.pictures.figures.figure import requested
     from sweeplib.pictures.figures.write import REPRODUCE
     from sweeplib.pictures.report.summary import distance_lines
 
@@ -177,8 +175,6 @@ def _figure(sweep: Design, name: str, directory: Path, failed: list[dict[str, An
         "name": name,
         "title": name.replace("_", " ").capitalize(),
         "caption": " ".join([_caption(sweep, figure.caption, exits), *_sentences(distances)]),
-        "plots": [name] * (figure.interactive is not None)
-        + [plot for plot in INTERACTIVE if first_entry(INTERACTIVE[plot].figure, sweep.figures) == name],
         "problem": next(
             (card["exception"] for card in failed if (card["kind"], card["name"]) == ("figure", name)), None
         ),

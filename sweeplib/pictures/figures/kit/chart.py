@@ -13,7 +13,6 @@ from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.analysis.kit.sweep_axis import SWEEP
 from sweeplib.engine.base.arrays import WIDE, logarithmic, wide
 from sweeplib.engine.base.late_modules import xarray as xr
-from sweeplib.engine.base.registry import Registry
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.networks.problem import PARAMETERS
 from sweeplib.pictures.figures.kit.distances import Distance
@@ -25,7 +24,7 @@ from sweeplib.pictures.figures.kit.scales import is_log, logarithmic_time
 from sweeplib.pictures.figures.kit.style import BY_MARKER, Looks
 from sweeplib.statistics.labelled import labelled
 
-Heights: TypeAlias = "Callable[[xr.Dataset, np.ndarray], np.ndarray]"
+Heights = Callable[..., np.ndarray]
 Data: TypeAlias = "xr.Dataset | Outline"
 ByName: TypeAlias = "Mapping[str, Data]"
 """A dataset, or its outline before anything runs, and those of analyses."""
@@ -135,7 +134,7 @@ class Chart:
     hue : the axis of the colours, by default that of the split. All other axes become filters.
     lines : lines (slope, intercept, name) over a map.
     colors : the colour of each class of a map.
-    figure : the figure beside which the report places the plot of a chart that has no picture.
+    also : other plots below this one on the page, by their names.
     xs, ys : the other variables that a reader may choose for x and for y; None: all numbers of the data that fit.
     steps : whether curves are steps, each value holding up to the next one; always if stairs are their marks.
     frames : an axis of which one value is shown at a time, chosen by a slider and played by a button.
@@ -173,7 +172,7 @@ class Chart:
     lines: tuple[Line, ...] = ()
     colors: Mapping[str, str] = field(default_factory=dict)
     title: str = ""
-    figure: str = ""
+    also: Mapping[str, Chart] = field(default_factory=dict)
     xs: tuple[str, ...] | None = None
     ys: tuple[str, ...] | None = None
     steps: bool = False
@@ -308,9 +307,6 @@ class Chart:
         heights = self.split.selected(pictured)[level.range] if level.range in pictured else selected[self.y]
         log = {"x": self.is_log_x(selected[self.x]), "y": level.is_logarithmic(heights.values, self.log_axes)}
         return replace(self, log_axes=[axis for axis, chosen in log.items() if chosen])
-
-
-INTERACTIVE: Registry[Chart] = Registry("interactive plot")
 
 
 def along(data: xr.Dataset, name: str) -> str:

@@ -56,7 +56,7 @@ def _visible_gids(figure: mpl.figure.Figure) -> set[str]:
     return visible
 
 
-def _is_seen(line: mpl.lines.Line2D, box: mpl.transforms.Bbox) -> bool:
+def _is_seen(line: mpl.lines.Line2D, box: mpl.transforms.BboxBase) -> bool:
     """Return whether a marker or a stretch of the line lies within the box of its axes."""
     points = line.get_transform().transform(np.ma.filled(np.ma.asarray(line.get_xydata(), float), np.nan))
     points = points[np.isfinite(points).all(axis=1)]
