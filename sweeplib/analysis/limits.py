@@ -10,10 +10,9 @@ from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Treated, analysis_of
 from sweeplib.analysis.kit.limit_theory import limits_expected
-from sweeplib.analysis.kit.needs import need_start, need_stochastic
 from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
 from sweeplib.analysis.kit.regime_samples import sgd_values
-from sweeplib.analysis.kit.variables import require
+from sweeplib.analysis.kit.variables import need_start, need_stochastic, require
 from sweeplib.engine.base.late_modules import scipy
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline

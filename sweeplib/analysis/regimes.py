@@ -8,10 +8,10 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Treated, analysis_of
-from sweeplib.analysis.kit.needs import need_axis
 from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Resamples, Tolerance
 from sweeplib.analysis.kit.regime_samples import need_samples, regime_samples
 from sweeplib.analysis.kit.regime_theory import regimes_expected
+from sweeplib.analysis.kit.variables import need_axis
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline

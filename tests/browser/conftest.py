@@ -14,9 +14,8 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.pictures.figures import FIGURES, Chart
 from sweeplib.pictures.figures.kit.style import save
 from sweeplib.pictures.report.failures import Outcomes
-from sweeplib.pictures.report.overview import axes, overview, provenance
+from sweeplib.pictures.report.overview import Computation, axes, overview, provenance
 from sweeplib.pictures.report.plots import Plot, interactive_plot
-from sweeplib.pictures.report.runs import Computation
 from sweeplib.pictures.report.tables import analysis_tables, optima_table
 from sweeplib.pictures.report.write import page
 from tests.browser.opened import Opened

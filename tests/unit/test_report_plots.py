@@ -17,11 +17,11 @@ from sweeplib.pictures.figures.kit.chart import Layer, Level
 from sweeplib.pictures.figures.learning_rate_scan import OPTIMA
 from sweeplib.pictures.report import choices, plots, tables
 from sweeplib.pictures.report.choices import is_logarithmic
-from sweeplib.pictures.report.contents import different
 from sweeplib.pictures.report.looks import dynamics_looks, sequence
+from sweeplib.pictures.report.overview import run_counts
 from sweeplib.pictures.report.plots import interactive_plot
-from sweeplib.pictures.report.runs import run_counts
 from sweeplib.pictures.report.tables import analysis_tables
+from sweeplib.pictures.report.write import different
 from tests.datasets import FLAGS, sweep_dataset
 
 REGIMES = ["plateau", "bad_learning", "no_ode"]

@@ -8,11 +8,10 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.kit.needs import statistics_outline
 from sweeplib.analysis.kit.passages import Passages, passages
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.sweep_axis import SWEEP
-from sweeplib.analysis.kit.variables import recorded
+from sweeplib.analysis.kit.variables import recorded, statistics_outline
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sweeplib.analysis.kit.labels import dynamics_label
-from sweeplib.analysis.kit.needs import need_axis
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.seed_values import drawn_scan_dim, scan_dim, scan_dims
+from sweeplib.analysis.kit.variables import need_axis
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.pictures.figures.figure import FIGURES, Where, chart_figure
 from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
 from sweeplib.pictures.figures.kit.facets import arranged, free_axes
 from sweeplib.pictures.figures.kit.legend import Entry
-from sweeplib.pictures.figures.kit.rounds import is_added, is_asked, with_rounds
+from sweeplib.pictures.figures.kit.quantities import is_added, is_asked, with_rounds
 from sweeplib.pictures.figures.kit.scales import logarithm
 from sweeplib.pictures.figures.kit.style import UNDECIDED
 from sweeplib.statistics.labelled import labelled

@@ -18,7 +18,7 @@ from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Leve
 from sweeplib.pictures.figures.kit.facets import arranged
 from sweeplib.pictures.figures.kit.labels import axis_label, number
 from sweeplib.pictures.figures.kit.legend import Entry
-from sweeplib.pictures.figures.kit.rounds import is_added, with_rounds
+from sweeplib.pictures.figures.kit.quantities import is_added, with_rounds
 from sweeplib.pictures.figures.kit.style import INK, UNDECIDED
 from sweeplib.statistics.lost_runs import has_run
 

@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 from sweeplib.analysis.kit.labels import dynamics_label
-from sweeplib.analysis.kit.needs import need_stochastic
-from sweeplib.analysis.kit.variables import is_stochastic, require
+from sweeplib.analysis.kit.variables import is_stochastic, need_stochastic, require
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.errors import SweeplibError

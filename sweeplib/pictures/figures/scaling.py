@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from sweeplib.analysis.kit.headlines import interval_text
-from sweeplib.analysis.kit.needs import need_axis
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds, exit_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.analysis.kit.variables import is_stochastic, need_axis
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.networks import theory

@@ -16,8 +16,7 @@ from sweeplib.engine.design.axis import POINT
 from sweeplib.pictures.figures.kit.chart import Chart, along
 from sweeplib.pictures.figures.kit.facets import PANELS_FIRST, by_columns
 from sweeplib.pictures.figures.kit.labels import axis_label
-from sweeplib.pictures.figures.kit.quantities import bound_side
-from sweeplib.pictures.figures.kit.rounds import ROUND, with_rounds
+from sweeplib.pictures.figures.kit.quantities import ROUND, bound_side, with_rounds
 from sweeplib.pictures.report.choices import (
     cells,
     columns_of,
@@ -34,7 +33,7 @@ from sweeplib.pictures.report.choices import (
 )
 from sweeplib.pictures.report.looks import Look, dynamics_looks, hue_looks, sequence
 from sweeplib.pictures.report.mathematics import html_label, plain_label
-from sweeplib.pictures.report.runs import run_counts
+from sweeplib.pictures.report.overview import run_counts
 from sweeplib.pictures.report.tables import MOST_CELLS, PageColumn, PageTable, columns, heading, name_of, runs_column
 
 MOST_CHIPS = 40

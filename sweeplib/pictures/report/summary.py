@@ -69,7 +69,7 @@ def answers(sweep: Design, directory: Path) -> list[str]:
     """Return how far the questions of a sweep are from their precision; no lines without questions."""
     if not sweep.questions:
         return []
-    from sweeplib.analysis.answers.shown import answer_lines
+    from sweeplib.analysis.answers.answer import answer_lines
 
     return answer_lines(sweep, directory)
 

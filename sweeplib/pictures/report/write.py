@@ -1,24 +1,111 @@
-"""The report stage of a sweep."""
+"""The report stage of a sweep: what the page has, of the dataset and the analyses, and the page."""
 
 from __future__ import annotations
 
 import base64
+import json
 import re
 import struct
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from sweeplib.analysis.write import analysis_failure
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.files.regular_files import file_bytes, file_text
-from sweeplib.engine.storage.records.stage_records import counts_when_done
+from sweeplib.engine.storage.dataset.folder import open_dataset
+from sweeplib.engine.storage.records.attempts import attempt_of
+from sweeplib.engine.storage.records.stage_records import counts_when_done, recorded_stage
+from sweeplib.pictures.figures.figure import requested
 from sweeplib.pictures.report.failures import cards, outcomes
 from sweeplib.pictures.report.mathematics import html_label
-from sweeplib.pictures.report.overview import axes, overview, provenance
-from sweeplib.pictures.report.runs import computations
+from sweeplib.pictures.report.overview import axes, computations, overview, provenance
+from sweeplib.pictures.report.plots import Plot, interactive_plot
+from sweeplib.pictures.report.tables import OptimaTable, PageTable, analysis_tables, optima_table
 
 if TYPE_CHECKING:
     import jinja2
+
+
+T = TypeVar("T")
+
+OPTIMA = "optimal_learning_rate"
+PART_AGAIN = """\
+# in the folder of the sweep
+from sweeplib.config import load
+from sweeplib.pictures.report.write import Contents
+
+Contents(load("config.yaml"), ".").{kind}({name!r})
+"""
+
+
+class Contents:
+    """The dataset in a sweep's directory, and its analyses without those that failed."""
+
+    def __init__(self, sweep: Design, directory: str | Path) -> None:
+        self.sweep, self.directory = sweep, Path(directory)
+        self.dataset = open_dataset(self.directory / "dataset.zarr")
+        self.analyses = {
+            name: open_dataset(self.directory / "analysis" / f"{name}.zarr").load()
+            for name in sweep.analyses
+            if analysis_failure(directory, name) is None
+        }
+
+    def content(self) -> dict[str, Any]:
+        """Return all plots, tables and the table of optima; failed ones are left out and recorded."""
+        with recorded_stage(self.directory, "report") as record:
+            record.tell_failures([])
+            plots = [self._attempt("plot", name, self.plot) for name in self._drawn()]
+            tables = [self._attempt("table", name, self.table) for name in self.analyses]
+            optima = self._attempt("optima", OPTIMA, self.optima) if OPTIMA in self.analyses else None
+        return {
+            "plots": different([plot for of_figure in plots for plot in of_figure or ()]),
+            "tables": [table for parts in tables for table in parts or ()],
+            "optima": optima,
+        }
+
+    def plot(self, name: str) -> list[Plot]:
+        """Return the interactive plots of an entry of `figures`: its own, and others below that."""
+        figure, options = requested(name, self.sweep.figures[name])
+        declared = figure.declared(self.dataset, self.analyses, **options)
+        charts = {name: declared, **declared.also}.items()
+        plots = [interactive_plot(key, chart, self.dataset, self.analyses, options) for key, chart in charts]
+        json.dumps([plot.json for plot in plots], allow_nan=False)
+        return [replace(plot, figure=name) for plot in plots]
+
+    def table(self, name: str) -> list[PageTable]:
+        """Return the tables of one analysis."""
+        tables = analysis_tables(name, self.analyses[name], self.dataset)
+        json.dumps([table.json() for table in tables], allow_nan=False)
+        return tables
+
+    def optima(self, name: str) -> OptimaTable:
+        """Return the table of optimal learning rates, from the analysis `name`."""
+        return optima_table(self.analyses[name])
+
+    def _drawn(self) -> list[str]:
+        """Return the entries of `figures` whose figure has an interactive plot, and whose analyses are there."""
+        figures = {name: requested(name, options) for name, options in self.sweep.figures.items()}
+        return [
+            name
+            for name, (figure, options) in figures.items()
+            if figure.interactive is not None and set(figure.needed(options)) <= set(self.analyses)
+        ]
+
+    def _attempt(self, kind: str, name: str, make: Callable[[str], T]) -> T | None:
+        with attempt_of(self.directory, kind, name, PART_AGAIN.format(kind=kind, name=name)):
+            return make(name)
+        return None  # type: ignore[unreachable]
+
+
+def different(plots: list[Plot]) -> list[Plot]:
+    """Return the plots without those that draw the same as an earlier one, such as optima against the only axis."""
+    different_plots: dict[Any, Plot] = {}
+    for plot in plots:
+        different_plots.setdefault(plot.picture or plot.name, plot)
+    return list(different_plots.values())
 
 
 def write_report(sweep: Design, directory: str | Path) -> Path:
@@ -31,7 +118,6 @@ def write_report(sweep: Design, directory: str | Path) -> Path:
     from sweeplib.engine.storage.records.files import write_text
     from sweeplib.engine.storage.records.locks import writer_lock
     from sweeplib.engine.storage.records.manifest import entries_of
-    from sweeplib.engine.storage.records.stage_records import recorded_stage
 
     load_plugins(sweep.plugins)
     directory = Path(directory)
@@ -46,7 +132,6 @@ def write_report(sweep: Design, directory: str | Path) -> Path:
 def contents_of(sweep: Design, directory: Path) -> dict[str, Any]:
     """Return what the page of a sweep has, from all that is in its directory."""
     from sweeplib.pictures.figures.kit.labels import value_label
-    from sweeplib.pictures.report.contents import Contents
     from sweeplib.pictures.report.summary import answers, exit_lines, headlines, undecided_lines
 
     contents = Contents(sweep, directory)
@@ -86,7 +171,7 @@ def _answers(sweep: Design, directory: Path) -> dict[str, dict[str, Any]]:
     """Return the tables of the answers, by caption."""
     if not sweep.questions:
         return {}
-    from sweeplib.analysis.answers.shown import tables
+    from sweeplib.analysis.answers.answer import tables
 
     return tables(sweep, directory)
 
@@ -163,7 +248,6 @@ def settings(sweep: Design) -> dict[str, Any]:
 def _figure(sweep: Design, name: str, directory: Path, failed: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a figure for the page: its picture, or the reason why there is none."""
     from sweeplib.networks.simulation.labels import exit_words
-    from sweeplib.pictures.figures.figure import requested
     from sweeplib.pictures.figures.write import REPRODUCE
     from sweeplib.pictures.report.summary import distance_lines
 

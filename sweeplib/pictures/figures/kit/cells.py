@@ -14,8 +14,7 @@ from sweeplib.pictures.figures.kit.late_matplotlib import mpl
 from sweeplib.pictures.figures.kit.legend import Entry
 from sweeplib.pictures.figures.kit.panels import Panels
 from sweeplib.pictures.figures.kit.points import Part
-from sweeplib.pictures.figures.kit.quantities import bound_side, bounds
-from sweeplib.pictures.figures.kit.rounds import ADDED_SIZE
+from sweeplib.pictures.figures.kit.quantities import ADDED_SIZE, bound_side, bounds
 from sweeplib.pictures.figures.kit.scales import edges_of, logarithmic_cells, thinned
 from sweeplib.pictures.figures.kit.style import (
     FAINT,
