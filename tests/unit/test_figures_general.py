@@ -270,10 +270,10 @@ def test_a_map_over_few_values_has_ticks_at_them_and_no_cell_beyond_zero(values,
     assert axes.get_xlim() == pytest.approx(edges)
     figure = FIGURES["map"]
     spec = interactive_plot("map", figure.interactive(ds, analyses, **figure.check(options)), ds, analyses, {}).spec
-    places = np.log10(values) if scale == "log" else values
-    assert spec["cell_ticks"]["x"]["places"] == pytest.approx(list(places))
+    assert spec["cell_ticks"]["x"]["places"] == values and spec["log"]["x"] == (scale == "log")
+    assert spec["cells"]["x"] == pytest.approx([edges[0], *spec["cells"]["x"][1:-1], edges[1]])
     assert spec["cell_ticks"]["x"]["texts"] == [f"{value:g}" for value in values]
-    assert spec["cell_ticks"]["y"]["label"] == "Input dimension d"
+    assert spec["labels"]["y"] == "Input dimension d"
 
 
 def test_a_map_over_many_values_has_no_tick_at_each():
@@ -362,7 +362,8 @@ def test_the_colours_of_a_plot_are_logarithmic_where_those_of_the_picture_are(ds
     options = {"z": "risk", "x": "time", "y": "gamma_ratio", "where": {"Delta": 1.0, "d": 3000}}
     known = {"averages": ANALYSES["averages"](learned)}
     assert float(known["averages"].risk.min()) < 0.0
-    assert FIGURES["map"].declared(learned, known, **options).z == "log_risk"
+    plot = interactive_plot("map", FIGURES["map"].declared(learned, known, **options), learned, known, options)
+    assert plot.spec["log_colours"] and plot.spec["range"][0] > 1e-4
 
 
 def test_a_list_of_one_value_selects_it(ds):

@@ -72,7 +72,7 @@ def phase_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
         "needs": ("regimes",),
         "split": split,
         "pictures": _picture,
-        "log_x": lambda _: False,
+        "log_axes": (),
     }
     exponents, labels = None, ["", ""]
     if not isinstance(result, Outline):

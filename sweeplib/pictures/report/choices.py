@@ -16,9 +16,9 @@ from sweeplib.engine.design.axis import POINT
 from sweeplib.pictures.figures.kit.chart import Chart, along
 from sweeplib.pictures.figures.kit.labels import number
 from sweeplib.pictures.figures.kit.quantities import bound_side
-from sweeplib.pictures.figures.kit.scales import LOGARITHM_OF, edges_of, few, logarithmic_time
+from sweeplib.pictures.figures.kit.scales import edges_of, few, logarithmic_cells, logarithmic_time
 from sweeplib.pictures.report.mathematics import plain_label
-from sweeplib.pictures.report.tables import capital, heading, rounded
+from sweeplib.pictures.report.tables import heading, rounded
 from sweeplib.statistics.lost_runs import values_of
 
 FEW_TICKS = 5
@@ -26,23 +26,18 @@ FEW_TICKS = 5
 
 def cells(data: xr.Dataset, declared: Chart) -> dict[str, list[float]]:
     """Return the edges of a map's cells along each axis, as those of the static map."""
-    places = {axis: data[name].values.astype(float) for axis, name in (("x", declared.x), ("y", declared.y))}
-    return {axis: edges_of(np.unique(along[np.isfinite(along)])).tolist() for axis, along in places.items()}
+
+    def edges(name: str) -> list[float]:
+        places = np.unique(data[name].values[np.isfinite(data[name].values)].astype(float))
+        return edges_of(places, is_logarithmic(data, name, "map", declared)).tolist()
+
+    return {"x": edges(declared.x), "y": edges(declared.y)}
 
 
 def ticks_of_cells(places: xr.DataArray) -> dict[str, Any] | None:
-    """Return the places and texts of the ticks of cells, and the axis label, if there are few values; else None.
-
-    Where the places are logarithms, the texts and the label are those of the quantity itself.
-    """
-    centres = np.unique(places.values[np.isfinite(places.values)].astype(float))
-    of = places.attrs.get(LOGARITHM_OF)
-    values = few(centres if of is None else np.array([float(f"{10.0**place:.9g}") for place in centres]))
-    if values is None:
-        return None
-    label = heading(places) if of is None else capital(of)
-    texts = [plain_label(number(value)) for value in values]
-    return {"places": centres.tolist(), "texts": texts, "label": plain_label(label)}
+    """Return the places and texts of the ticks of cells, if there are few values; else None."""
+    values = few(places.values)
+    return None if values is None else {"places": values, "texts": [plain_label(number(place)) for place in values]}
 
 
 def few_ticks(values: xr.DataArray) -> list[float] | None:
@@ -66,10 +61,12 @@ def positive(values: xr.DataArray) -> bool:
 def is_logarithmic(data: xr.Dataset, name: str, kind: str, declared: Chart) -> bool:
     """Return whether the axis of a variable is logarithmic: as that of the picture is, if there is no zero."""
     values = data[name]
-    if kind in ("map", "cloud") or not positive(values):
+    if kind == "cloud" or not (kind == "map" or positive(values)):
         return False
     if declared.log_axes is not None and name in (declared.x, declared.y):
         return ("x" if name == declared.x else "y") in declared.log_axes
+    if kind == "map":
+        return logarithmic_cells(values.values)
     if (values == 0).any():
         return False
     if name not in data.coords:

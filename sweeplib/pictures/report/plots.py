@@ -11,6 +11,7 @@ import numpy as np
 from sweeplib.analysis.kit.headlines import interval_of
 from sweeplib.analysis.kit.rows import RUNS, constant_values, numbers_of_runs, parameters_along
 from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.engine.base.arrays import wide
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT
 from sweeplib.pictures.figures.kit.chart import Chart, along
@@ -358,6 +359,7 @@ def _spec(
     held = {column.name for column in table.columns}
     ends = [value + end for end in ("_low", "_high") if value + end in held]
     looks = {control.column: [look.json() for look in control.looks or []] for control in _layered(controls)}
+    colours = range_of(data[value]) if declared.z and declared.z not in looks else None
     names = [*dims, *(name for name in (declared.x, declared.y, *declared.hover) if name not in (*dims, value))]
     return {
         "kind": kind,
@@ -379,8 +381,9 @@ def _spec(
         "seeds": sorted(name for name in held if name.startswith("seeds_")),
         "looks": looks,
         "cells": cells(data, declared) if declared.z else None,
-        "range": range_of(data[value]) if declared.z and declared.z not in looks else None,
+        "range": colours,
         "palette": sequence(64) if declared.z else None,
+        "log_colours": bool(colours and wide(data[value].values)),
         "labels": {axis: plain_label(heading(data[getattr(declared, axis)])) for axis in "xy"},
         "cell_ticks": cell_ticks,
         "log": {axis: is_logarithmic(data, getattr(declared, axis), kind, declared) for axis in "xy"},
