@@ -12,17 +12,27 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.write import analysis_failure
+from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.files.regular_files import file_bytes, file_text
-from sweeplib.engine.storage.dataset.folder import open_dataset
+from sweeplib.engine.storage.records.artefacts import PAGE, made_from
 from sweeplib.engine.storage.records.attempts import attempt_of
+from sweeplib.engine.storage.records.files import write_text
+from sweeplib.engine.storage.records.locks import writer_lock
+from sweeplib.engine.storage.records.manifest import entries_of
 from sweeplib.engine.storage.records.stage_records import counts_when_done, recorded_stage
+from sweeplib.networks.simulation.labels import exit_words
 from sweeplib.pictures.figures.figure import requested
+from sweeplib.pictures.figures.kit.labels import value_label
+from sweeplib.pictures.figures.kit.style import COLOURS, FAINT, INK
+from sweeplib.pictures.figures.write import REPRODUCE
 from sweeplib.pictures.report.failures import cards, outcomes
 from sweeplib.pictures.report.mathematics import html_label
 from sweeplib.pictures.report.overview import axes, computations, overview, provenance
 from sweeplib.pictures.report.plots import Plot, interactive_plot
+from sweeplib.pictures.report.summary import answers, distance_lines, exit_lines, headlines, undecided_lines
 from sweeplib.pictures.report.tables import OptimaTable, PageTable, analysis_tables, optima_table
 
 if TYPE_CHECKING:
@@ -45,6 +55,8 @@ class Contents:
     """The dataset in a sweep's directory, and its analyses without those that failed."""
 
     def __init__(self, sweep: Design, directory: str | Path) -> None:
+        from sweeplib.engine.storage.dataset.folder import open_dataset
+
         self.sweep, self.directory = sweep, Path(directory)
         self.dataset = open_dataset(self.directory / "dataset.zarr")
         self.analyses = {
@@ -113,12 +125,6 @@ def write_report(sweep: Design, directory: str | Path) -> Path:
 
     Failed analyses, figures, plots and tables have a card each that describes the failure.
     """
-    from sweeplib.engine.code.plugins import load_plugins
-    from sweeplib.engine.storage.records.artefacts import PAGE, made_from
-    from sweeplib.engine.storage.records.files import write_text
-    from sweeplib.engine.storage.records.locks import writer_lock
-    from sweeplib.engine.storage.records.manifest import entries_of
-
     load_plugins(sweep.plugins)
     directory = Path(directory)
     with writer_lock(directory, "report"), recorded_stage(directory, "report") as record:
@@ -131,9 +137,6 @@ def write_report(sweep: Design, directory: str | Path) -> Path:
 
 def contents_of(sweep: Design, directory: Path) -> dict[str, Any]:
     """Return what the page of a sweep has, from all that is in its directory."""
-    from sweeplib.pictures.figures.kit.labels import value_label
-    from sweeplib.pictures.report.summary import answers, exit_lines, headlines, undecided_lines
-
     contents = Contents(sweep, directory)
     content, dataset = contents.content(), contents.dataset
     counts, computed = case_counts(sweep, directory), computations(directory, sweep.runs)
@@ -200,8 +203,6 @@ def page(**contents: Any) -> str:
     """Return the HTML page; everything in `contents` is escaped."""
     from markupsafe import Markup
 
-    from sweeplib.pictures.figures.kit.style import COLOURS, FAINT, INK
-
     scripts = [Markup(script) for script in _bokeh()] if any(plot.spec for plot in contents["plots"]) else []
     missing = {
         "no_plots": [card for card in contents["cards"] if card["kind"] == "plot"],
@@ -226,8 +227,6 @@ def _bokeh() -> list[str]:
 
 def case_counts(sweep: Design, directory: Path) -> list[tuple[str, dict[str, int]]]:
     """Return for each dynamics its label and the number of cases with each status that occurs in the sweep."""
-    from sweeplib.analysis.kit.labels import dynamics_label
-
     counts = counts_when_done(directory, sweep.runs)
     statuses = sorted(
         {status for cases in counts.values() for status in cases} | {"ok"}, key=lambda name: (name != "ok", name)
@@ -247,10 +246,6 @@ def settings(sweep: Design) -> dict[str, Any]:
 
 def _figure(sweep: Design, name: str, directory: Path, failed: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a figure for the page: its picture, or the reason why there is none."""
-    from sweeplib.networks.simulation.labels import exit_words
-    from sweeplib.pictures.figures.write import REPRODUCE
-    from sweeplib.pictures.report.summary import distance_lines
-
     figure, _ = requested(name, sweep.figures[name])
     distances = distance_lines(sweep, name, directory)
     whose = exit_words(sweep.recording.of_runs.get("exit_on", "risk"))
