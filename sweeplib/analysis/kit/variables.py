@@ -66,6 +66,12 @@ def is_stochastic(dynamics: str) -> bool:
     return dynamics not in DYNAMICS or (DYNAMICS[dynamics].stochastic and not DYNAMICS[dynamics].sampled)
 
 
+def stochastic(data: xr.Dataset | xr.DataArray) -> xr.DataArray:
+    """Return a mask along `dynamics`: those whose runs are noisy beyond their start."""
+    names = data["dynamics"]
+    return xr.DataArray([is_stochastic(str(name)) for name in names.values], {"dynamics": names})
+
+
 def need_passages(ds: Outline) -> None:
     """Raise InputError unless the sweep records first passages."""
     require(ds, "exit_steps", "exit_time")

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.analysis.kit.variables import is_stochastic, stochastic
 from sweeplib.engine.base.arrays import wide
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
@@ -85,9 +85,9 @@ def learning_rate_scan(
         d, theory_optimum = field(merged, "d"), merged["gamma_opt_theory"]
         unit = theory_optimum if has_theory else theory_optimum.copy(data=np.ones(theory_optimum.shape))
         if apart is not None:
-            merged = merged.assign(exit_steps_mean=_of_noise(merged["exit_steps_mean"]))
+            merged = merged.assign(exit_steps_mean=merged["exit_steps_mean"].where(stochastic(merged)))
         steps_unit = {"d log d": d * np.log(d), "d": d, "1": 0.0 * d + 1.0}[scale]
-        used = (merged["seeds_used"].where(_noisy(merged)) > 0).any({"dynamics", along})
+        used = (merged["seeds_used"].where(stochastic(merged)) > 0).any({"dynamics", along})
         corrected = merged["gamma_opt_noise_corrected"].where(used)
         return merged.assign(corrected=corrected, gamma_unit=unit, step_unit=steps_unit)
 
@@ -140,17 +140,6 @@ def _apart(exits: xr.Dataset) -> float | None:
     ratio = (quiet["exit_steps_mean"] / quenched).where(~quiet["restricted"])
     apart = float(abs(ratio - 1.0).max()) if 0 < quiet.sizes["dynamics"] < len(names) else np.nan
     return apart if apart <= NEAR else None
-
-
-def _of_noise(mean: xr.DataArray) -> xr.DataArray:
-    """Return the means of dynamics with noise; NaN for the others."""
-    return mean.where(_noisy(mean)).assign_attrs(mean.attrs)
-
-
-def _noisy(data: xr.Dataset | xr.DataArray) -> xr.DataArray:
-    """Return which of the dynamics have noise."""
-    noisy = [is_stochastic(str(name)) for name in data["dynamics"].values]
-    return xr.DataArray(noisy, {"dynamics": data["dynamics"]})
 
 
 def _steps(kind: str, apart: float | None) -> Layer:

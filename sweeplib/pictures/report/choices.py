@@ -9,7 +9,8 @@ import numpy as np
 
 from sweeplib.analysis.averages import numbered
 from sweeplib.analysis.kit.labels import at_labels
-from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.analysis.kit.rows import spread
+from sweeplib.analysis.kit.variables import stochastic
 from sweeplib.engine.base.arrays import DECADE, WIDE, logarithmic, wide
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT
@@ -173,7 +174,7 @@ def samples(
     behind = {name: recorded for name in names if (recorded := _recorded_name(dataset, name, dims)) is not None}
     values: dict[str, list[list[float | None]]] = {}
     room, excess = MOST_RUNS, 0
-    noisy = _noisy(data, dims)[mask]
+    noisy = spread(stochastic(data) if "dynamics" in dims else xr.DataArray(True), data, dims)[mask]
     for name in dict.fromkeys(behind.values()):
         number = int(noisy.sum()) * dataset.sizes["seed"]
         if number > room:
@@ -197,17 +198,6 @@ def _recorded_name(dataset: xr.Dataset, name: str, dims: Sequence[str]) -> str |
         if name.endswith(end) and stem in dataset.data_vars and "seed" in dataset[stem].dims:
             return stem if set(map(str, dataset[stem].dims)) <= {*dims, "seed", "time"} else None
     return None
-
-
-def _noisy(data: xr.Dataset, dims: Sequence[str]) -> np.ndarray:
-    """Return at every point whether its dynamics is stochastic."""
-    shape = [data.sizes[dim] for dim in dims]
-    if "dynamics" not in dims:
-        return np.ones(int(np.prod(shape)), dtype=bool)
-    noisy = np.array([is_stochastic(str(name)) for name in data["dynamics"].values])
-    place = list(dims).index("dynamics")
-    index = tuple(slice(None) if at == place else None for at in range(len(dims)))
-    return np.broadcast_to(noisy[index], shape).ravel()
 
 
 def _runs(

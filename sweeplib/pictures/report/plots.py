@@ -15,7 +15,7 @@ from sweeplib.engine.base.arrays import wide
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT
 from sweeplib.pictures.figures.kit.chart import Chart, along
-from sweeplib.pictures.figures.kit.facets import PANELS_FIRST, by_columns
+from sweeplib.pictures.figures.kit.facets import PANELS_FIRST, by_columns, dynamics_where
 from sweeplib.pictures.figures.kit.labels import axis_label
 from sweeplib.pictures.figures.kit.quantities import ROUND, bound_side, with_rounds
 from sweeplib.pictures.report.choices import (
@@ -228,9 +228,7 @@ def _theories_differ(data: xr.Dataset, declared: Chart, kind: str) -> bool:
     """Return whether points of stochastic and of deterministic dynamics have a theory each."""
     if kind != "points" or declared.theory not in data or "dynamics" not in data[declared.theory].dims:
         return False
-    present = data[declared.theory].notnull()
-    present = present.any([dim for dim in present.dims if dim != "dynamics"])
-    return len({is_stochastic(str(name)) for name in data["dynamics"].values[present.values]}) == 2
+    return len(set(map(is_stochastic, dynamics_where(data[declared.theory].notnull())))) == 2
 
 
 def _hue(data: xr.Dataset, declared: Chart, free: list[str], options: Mapping[str, Any]) -> str | None:

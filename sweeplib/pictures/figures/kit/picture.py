@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sweeplib.analysis.kit.labels import dynamics_label
+from sweeplib.analysis.kit.variables import stochastic
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT
 from sweeplib.errors import InputError
 from sweeplib.pictures.figures.kit.cells import colour_bar, entries_of_cells
 from sweeplib.pictures.figures.kit.chart import Chart, Layer, Level
-from sweeplib.pictures.figures.kit.facets import numbered_parts
+from sweeplib.pictures.figures.kit.facets import dynamics_where, numbered_parts
 from sweeplib.pictures.figures.kit.labels import (
     axis_label,
     dynamics_order,
@@ -26,7 +27,7 @@ from sweeplib.pictures.figures.kit.legend import Entry, legend_below
 from sweeplib.pictures.figures.kit.marks import MARKS, ONCE, POINTS, RUN, STOPPED
 from sweeplib.pictures.figures.kit.panels import Panels, mark_empty, panels_of, side_by_side
 from sweeplib.pictures.figures.kit.points import DASHES, Part, law_look, places_of, unit_of
-from sweeplib.pictures.figures.kit.quantities import bound_side, shown_dynamics, with_requests
+from sweeplib.pictures.figures.kit.quantities import bound_side, with_requests
 from sweeplib.pictures.figures.kit.references import References, references
 from sweeplib.pictures.figures.kit.scales import few, logarithmic_above_zero
 from sweeplib.pictures.figures.kit.style import INK, UNKNOWN, bound_mark, look, plain_ticks, set_log
@@ -119,9 +120,8 @@ def _names(chart: Chart, data: xr.Dataset, y: str) -> list[str]:
     """Return the dynamics that are drawn, in the order of their looks."""
     if "dynamics" not in data.dims:
         return []
-    if not chart.unknown:
-        return shown_dynamics(data, y)
-    return dynamics_order(name for name in data["dynamics"].values if bool(data["requested"].sel(dynamics=name).any()))
+    run = data.get("requested", xr.zeros_like(data[y], bool))
+    return dynamics_where(run if chart.unknown else data[y].notnull() | (run & stochastic(data)))
 
 
 @dataclass(frozen=True)
@@ -286,8 +286,7 @@ def _marks_of_points(chart: Chart, data: xr.Dataset, level: Level) -> list[Entry
         return []
     measured, words = data[level.y], chart.unknown or "no value"
     if chart.unknown:
-        unknown = data["requested"] & measured.isnull()
-        names = [name for name in dynamics_order(data["dynamics"].values) if bool(unknown.sel(dynamics=name).any())]
+        names = dynamics_where(data["requested"] & measured.isnull())
         words = f"{words}: {', '.join(map(dynamics_label, names))}"
     entries: list[Entry] = [(UNKNOWN | {"color": INK, "gid": "unknown"}, words)]
     if name := measured.attrs.get("bound"):

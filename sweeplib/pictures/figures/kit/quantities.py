@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.analysis import declared_quantities
 from sweeplib.analysis.kit.problem_fields import has_direction
-from sweeplib.analysis.kit.variables import is_stochastic, over_time, recorded
+from sweeplib.analysis.kit.variables import over_time, recorded
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
 from sweeplib.networks.problem import PARAMETERS
 from sweeplib.networks.simulation.labels import label
-from sweeplib.pictures.figures.kit.labels import dynamics_order
 from sweeplib.pictures.figures.kit.scales import above_error
 from sweeplib.statistics.lost_runs import has_run_at
 
@@ -176,17 +175,6 @@ def with_requests(result: xr.Dataset, variable: str, ds: xr.Dataset) -> xr.Datas
     measured = result[variable]
     reduced = has_run_at(measured, ds) & has_direction(measured, ds)
     return result.assign(requested=reduced.broadcast_like(measured).transpose(*measured.dims))
-
-
-def shown_dynamics(data: xr.Dataset, name: str) -> list[str]:
-    """Return the dynamics with a value of the variable `name`, and stochastic ones that were run; these come first."""
-    values = data[name].notnull()
-    run = data.get("requested", xr.zeros_like(values))
-    return dynamics_order(
-        kind
-        for kind in data["dynamics"].values
-        if bool(values.sel(dynamics=kind).any()) or (is_stochastic(kind) and bool(run.sel(dynamics=kind).any()))
-    )
 
 
 def bounds(data: xr.Dataset, variable: str) -> np.ndarray:
