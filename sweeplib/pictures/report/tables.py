@@ -37,6 +37,11 @@ class PageColumn:
     labels: list[str] | None = None
     html: str | None = None
 
+    @property
+    def names(self) -> list[str]:
+        """Return the levels as text; none without levels."""
+        return [str(level) for level in self.levels or []]
+
     def json(self) -> dict[str, Any]:
         """Return the object for the page's script."""
         coded = {} if self.levels is None else {"levels": self.levels, "labels": self.labels}
