@@ -13,8 +13,7 @@ import xarray as xr
 from sweeplib.analysis import ANALYSES
 from sweeplib.pictures.figures import FIGURES, Chart
 from sweeplib.pictures.figures.kit.style import save
-from sweeplib.pictures.report.failures import Outcomes
-from sweeplib.pictures.report.overview import Computation, axes, overview, provenance
+from sweeplib.pictures.report.overview import Computation, Outcomes, axes, overview, provenance
 from sweeplib.pictures.report.plots import Plot, interactive_plot
 from sweeplib.pictures.report.tables import analysis_tables, optima_table
 from sweeplib.pictures.report.write import page

@@ -11,8 +11,7 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.config import from_mapping
 from sweeplib.engine.storage.records.files import write_json
 from sweeplib.pictures.figures.learning_rate_scan import OPTIMA
-from sweeplib.pictures.report.failures import MOST, outcomes
-from sweeplib.pictures.report.overview import Computation, axes, overview, provenance
+from sweeplib.pictures.report.overview import MOST, Computation, axes, outcomes, overview, provenance
 from sweeplib.pictures.report.plots import interactive_plot
 from sweeplib.pictures.report.tables import analysis_tables, optima_table
 from sweeplib.pictures.report.write import _unbroken, case_counts, page

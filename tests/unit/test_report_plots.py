@@ -16,8 +16,7 @@ from sweeplib.pictures.figures.kit import scales
 from sweeplib.pictures.figures.kit.chart import Layer, Level
 from sweeplib.pictures.figures.learning_rate_scan import OPTIMA
 from sweeplib.pictures.report import choices, plots, tables
-from sweeplib.pictures.report.choices import is_logarithmic
-from sweeplib.pictures.report.looks import dynamics_looks, sequence
+from sweeplib.pictures.report.choices import dynamics_looks, is_logarithmic, sequence
 from sweeplib.pictures.report.overview import run_counts
 from sweeplib.pictures.report.plots import interactive_plot
 from sweeplib.pictures.report.tables import analysis_tables

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from sweeplib.analysis.kit.two_gaussians import least_risk
+from sweeplib.analysis.kit.problem_fields import field, ones, with_plain_steps
 from sweeplib.analysis.kit.variables import is_stochastic, require
 from sweeplib.engine.base.arrays import DECADE, geometric
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
+from sweeplib.networks.theory import least_network_risk
 from sweeplib.pictures.figures.figure import FIGURES, Hue, LogAxes, Panel, Published, Where, chart_figure
 from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
 from sweeplib.pictures.figures.kit.facets import arranged
@@ -107,6 +108,28 @@ def risk_bands(ds: xr.Dataset, _: Mapping[str, xr.Dataset], log_axes: Sequence[s
         }
         | {"seeds_lost": labelled(lost, "runs without a value")}
     ).assign_attrs(interval="10 % to 90 % of the seeds")
+
+
+def least_risk(ds: xr.Dataset) -> xr.DataArray:
+    """Return the least risk of two Gaussians that a student of any width can reach; NaN for other data and students.
+
+    Students are plain, with a frozen second layer of ones and without offsets: on a sphere all norms are one, and a
+    second layer makes measures of any sign and weight.
+    """
+    holds = (
+        (field(ds, "data", "") == "two_gaussians")
+        & ~field(ds, "spherical", False).astype(bool)
+        & ones(field(ds, "a", 1.0))
+        & (field(ds, "second_layer_rate", 0.0) == 0.0)
+        & with_plain_steps(ds)
+    )
+    names = "activation", "contrast", "d"
+    if not bool(holds.any()):
+        return xr.full_like(holds, float("nan"), dtype=float)
+    risks: xr.DataArray = xr.apply_ufunc(
+        least_network_risk, *(field(ds, name) for name in names), vectorize=True, output_dtypes=[float]
+    )
+    return risks.where(holds)
 
 
 FIGURES.add(chart_figure("risk_curves", risk_curves, CAPTION))

@@ -20,20 +20,23 @@ from sweeplib.pictures.figures.kit.facets import PANELS_FIRST, by_columns, dynam
 from sweeplib.pictures.figures.kit.labels import axis_label
 from sweeplib.pictures.figures.kit.quantities import ROUND, bound_side, with_rounds
 from sweeplib.pictures.report.choices import (
+    Look,
     cells,
     columns_of,
+    dynamics_looks,
     few_ticks,
     horizontal,
     horizontal_choice,
+    hue_looks,
     is_logarithmic,
     positive,
     range_of,
     samples,
+    sequence,
     ticks_of_cells,
     vertical,
     vertical_choice,
 )
-from sweeplib.pictures.report.looks import Look, dynamics_looks, hue_looks, sequence
 from sweeplib.pictures.report.mathematics import html_label, plain_label
 from sweeplib.pictures.report.overview import run_counts
 from sweeplib.pictures.report.tables import MOST_CELLS, PageColumn, PageTable, columns, heading, name_of, runs_column

@@ -28,9 +28,8 @@ from sweeplib.pictures.figures.figure import requested
 from sweeplib.pictures.figures.kit.labels import value_label
 from sweeplib.pictures.figures.kit.style import COLOURS, FAINT, INK
 from sweeplib.pictures.figures.write import REPRODUCE
-from sweeplib.pictures.report.failures import cards, outcomes
 from sweeplib.pictures.report.mathematics import html_label
-from sweeplib.pictures.report.overview import axes, computations, overview, provenance
+from sweeplib.pictures.report.overview import axes, cards, computations, outcomes, overview, provenance
 from sweeplib.pictures.report.plots import Plot, interactive_plot
 from sweeplib.pictures.report.summary import answers, distance_lines, exit_lines, headlines, undecided_lines
 from sweeplib.pictures.report.tables import OptimaTable, PageTable, analysis_tables, optima_table
