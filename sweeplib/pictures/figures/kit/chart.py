@@ -94,9 +94,9 @@ class Level:
 
     @property
     def y(self) -> str:
-        """Return the variable of the vertical axis; "" if it has none."""
+        """Return the variable of the vertical axis; "" if it has none, as that of values along x in rows."""
         first = self.layers[0] if self.layers else Layer("")
-        return first.y if isinstance(first.y, str) and first.mark not in ROWS else ""
+        return first.y if isinstance(first.y, str) and first.mark != "ticks" else ""
 
     def unit(self, data: xr.Dataset) -> xr.DataArray | float:
         """Return that by which y is divided: `over` where it is positive."""
@@ -114,8 +114,6 @@ class Level:
 CURVES, STEPPED = ("line", "marked", "runs"), ("stairs", "bins")
 KINDS = dict.fromkeys((*CURVES, *STEPPED), "curves") | {"dots": "cloud"}
 """The kinds of interactive plots by the marks of their first layers."""
-ROWS = frozenset({"ticks", "bars"})
-"""The marks of values along x, in a row for each colour."""
 
 
 @dataclass(frozen=True)
