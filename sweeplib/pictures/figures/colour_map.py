@@ -7,14 +7,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError, errors_at
 from sweeplib.pictures.figures.figure import FIGURES, Panel, Where, chart_figure
 from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
 from sweeplib.pictures.figures.kit.facets import Facets, arranged, free_axes
 from sweeplib.pictures.figures.kit.quantities import at_last_time, horizontal_axis, quantity
-from sweeplib.pictures.figures.kit.scales import above_error
 
 CAPTION = (
     "A quantity over two axes of the sweep. Arrows: bounds, where not all runs exited or the value may lie beyond "
@@ -41,27 +39,18 @@ def colour_map(
     Several dynamics are panels, unless another axis is; then the first is drawn. Other axes are fixed at `where`, or at
     their middle value; the time at the last one.
     """
-    outline, variable = quantity(z, "z").outline(ds, analyses)
+    wanted = quantity(z, "z")
+    outline, variable = wanted.outline(ds, analyses)
     over, split = _arranged(outline, x, y, where, panel)
-    (analysis,) = needed(z=z)
-    result = analyses[analysis]
-    attrs = {} if isinstance(result, Outline) else result[variable].attrs
-
-    def data(whole: xr.Dataset, results: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        measured = results[analysis]
-        return measured.assign({variable: above_error(measured[variable], whole)})
-
     return Chart(
         x=over[0],
         y=over[1],
         z=variable,
-        needs=(analysis,),
-        data=data,
-        hover=(attrs["bound"],) if "bound" in attrs else (),
         split=split,
         levels=(Level((Layer("cells", variable, x=over[0], up=over[1]),), log=False),),
         log_x=lambda _: False,
         size=(2.3, 3.4, 2.6),
+        **{**wanted.settings(analyses, variable), "theory": None},
     )
 
 

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +66,18 @@ class Quantity:
             named = [prefix + choice for choice in choices]
             raise InputError("no such quantity", key=self.key, value=self.name, choices=named)
         return outline.only(variable), variable
+
+    def settings(self, analyses: ByName, variable: str, log_axes: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the settings of a chart of the variable: its data, above their errors, its bounds and its theory."""
+        analysis = analyses[self.analysis]
+        attrs = {} if isinstance(analysis, Outline) else analysis[variable].attrs
+
+        def data(ds: xr.Dataset, results: Mapping[str, xr.Dataset]) -> xr.Dataset:
+            measured = results[self.analysis]
+            return measured.assign({variable: above_error(measured[variable], ds, log_axes=log_axes)})
+
+        hover, theory = (attrs["bound"],) if "bound" in attrs else (), attrs.get("theory", attrs.get("fit"))
+        return {"needs": (self.analysis,), "data": data, "hover": hover, "theory": theory}
 
 
 def quantity(name: str | None, key: str = "y") -> Quantity:
