@@ -69,8 +69,8 @@ def exit_counts(ds: xr.Dataset) -> list[ExitCount]:
     counts = []
     for name, level in points:
         values = {key: number.sel(dynamics=name, threshold=level).item() for key, number in numbers.items()}
-        known = np.isfinite(values["median"])
-        counts.append(ExitCount(name, float(level), **values | ({} if known else {"median": None})))
+        has_median = np.isfinite(values["median"])
+        counts.append(ExitCount(name, float(level), **values | ({} if has_median else {"median": None})))
     return [count for count in counts if count.runs]
 
 

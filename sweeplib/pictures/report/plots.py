@@ -236,8 +236,8 @@ class _Points:
         """The column of the colours: the quantity of a map, the requested axis, or the figures' first axis."""
         if self.chart.z:
             return self.chart.z
-        drawn = ("dynamics", self.chart.frames, *self.series_axes)
-        free = [dim for dim in self.dims if dim not in drawn and 1 < self.data.sizes[dim] <= MOST_CHIPS]
+        others = ("dynamics", self.chart.frames, *self.series_axes)
+        free = [dim for dim in self.dims if dim not in others and 1 < self.data.sizes[dim] <= MOST_CHIPS]
         wanted = self.options.get("hue") or self.chart.hue
         if wanted in free:
             return wanted

@@ -68,7 +68,7 @@ class Contents:
         """Return all plots, tables and the table of optima; failed ones are left out and recorded."""
         with recorded_stage(self.directory, "report") as record:
             record.tell_failures([])
-            plots = [self._attempt("plot", name, self.plot) for name in self._drawn()]
+            plots = [self._attempt("plot", name, self.plot) for name in self._with_plots()]
             tables = [self._attempt("table", name, self.table) for name in self.analyses]
             optima = self._attempt("optima", OPTIMA, self.optima) if OPTIMA in self.analyses else None
         return {
@@ -96,7 +96,7 @@ class Contents:
         """Return the table of optimal learning rates, from the analysis `name`."""
         return optima_table(self.analyses[name])
 
-    def _drawn(self) -> list[str]:
+    def _with_plots(self) -> list[str]:
         """Return the entries of `figures` whose figure has an interactive plot, and whose analyses are there."""
         figures = {name: requested(name, options) for name, options in self.sweep.figures.items()}
         return [
