@@ -350,7 +350,7 @@ class _Points:
             "cells": cells(data, chart) if chart.z else None,
             "range": colours,
             "palette": sequence(64) if chart.z else None,
-            "log_colours": bool(colours and wide(data[value].values)),
+            **({"log_colours": wide(data[value].values)} if colours else {}),
             "labels": {axis: plain_label(heading(data[name])) for axis, name in axes.items()},
             "cell_ticks": {axis: ticks_of_cells(data[name]) for axis, name in axes.items()} if chart.z else {},
             "log": {axis: is_logarithmic(data, name, kind, chart) for axis, name in axes.items()},
