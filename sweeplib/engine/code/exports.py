@@ -84,7 +84,7 @@ HOMES = {
 
 FORMER = {
     "Curve": "a law is Layer('law', heights, label, name, dashes)",
-    "INTERACTIVE": "the plot belongs to its figure: Figure(..., interactive=lambda ds, analyses, **_: Chart(x, y))",
+    "INTERACTIVE": "the plot of a figure is a Chart: Figure(..., interactive=lambda ds, analyses, **_: Chart(x, y))",
     "Interactive": "an interactive plot is a Chart",
     "Points": "points are the layers of a Chart: levels=(Level((Layer('points', 'y'), ...)),)",
 }
