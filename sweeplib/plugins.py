@@ -55,7 +55,7 @@ if TYPE_CHECKING:
         TwoTimeView,
         View,
     )
-    from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Figure
+    from sweeplib.pictures.figures import FIGURES, Figure
     from sweeplib.pictures.figures.figure import chart_figure
     from sweeplib.pictures.figures.kit.against import figure_against, theory_along
     from sweeplib.pictures.figures.kit.chart import Chart, Layer, Level
@@ -75,7 +75,6 @@ __all__ = [
     "FAMILIES",
     "FIGURES",
     "FORMS",
-    "INTERACTIVE",
     "LOSSES",
     "OBSERVABLES",
     "ONE_PASS",

@@ -123,7 +123,7 @@ class Sweep:
     @property
     def answers(self) -> "list[Answer]":
         """The answers after the last complete round, each with its interval and, if it is not given, the reason."""
-        from sweeplib.analysis.answers.shown import answers_of
+        from sweeplib.analysis.answers.answer import answers_of
 
         return answers_of(self.design, self.directory)
 

@@ -8,10 +8,9 @@ from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Treated, analysis_of
 from sweeplib.analysis.averages import numbered, numbered_axes, steps_at_times
-from sweeplib.analysis.kit.needs import statistics_outline
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.passages import recorded_passages
-from sweeplib.analysis.kit.variables import require
+from sweeplib.analysis.kit.variables import require, statistics_outline
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.statistics.labelled import with_bounds

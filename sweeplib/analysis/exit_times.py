@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, analysis_of
-from sweeplib.analysis.kit.needs import passages_outline
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.phase_retrieval import exit_times_expected
 from sweeplib.analysis.kit.problem_fields import step_time, without_values
+from sweeplib.analysis.kit.variables import passages_outline
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.statistics.labelled import labelled, with_bounds

@@ -11,6 +11,7 @@ from sweeplib.analysis.analysis import ANALYSES, analysis_of, declared_quantitie
 from sweeplib.analysis.averages import averaged_observables, numbered
 from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
 from sweeplib.analysis.kit.passages import passages
+from sweeplib.analysis.kit.seed_values import AtTime
 from sweeplib.engine.base.late_modules import scipy
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
@@ -47,7 +48,6 @@ Per = Annotated[
 Correction = Annotated[
     Positive, Field(le=10, description="the exponent of the slowest correction, d^-0.5 or faster by default.")
 ]
-Time = Annotated[float | None, Field(description="the recorded time of an observable; by default the last.")]
 VERDICTS: dict[str, Any] = {"flag_values": [0, 1, 2], "flag_meanings": "trusted too_few_values other_form"}
 
 
@@ -59,7 +59,7 @@ def extrapolation(
     law: LawName = "constant",
     per: Per = 0.0,
     correction: Correction = 0.5,
-    time: Time = None,
+    time: AtTime = None,
     confidence: Confidence = 0.95,
     max_lost: LostPart = MOST_LOST,
 ) -> xr.Dataset:

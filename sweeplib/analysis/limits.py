@@ -9,11 +9,10 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Treated, analysis_of
-from sweeplib.analysis.kit.limit_theory import limits_expected
-from sweeplib.analysis.kit.needs import need_start, need_stochastic
 from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
+from sweeplib.analysis.kit.problem_fields import field, one_pass_committee
 from sweeplib.analysis.kit.regime_samples import sgd_values
-from sweeplib.analysis.kit.variables import require
+from sweeplib.analysis.kit.variables import need_start, need_stochastic, require
 from sweeplib.engine.base.late_modules import scipy
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
@@ -69,7 +68,7 @@ def limits(
     `max_lost` of all pairs, bias and spread are NaN and the limit is undecided: runs that diverge, time out or
     become inaccurate differ systematically from the others.
     limit_theory: the limit that theory expects, in the same code. It is 0 where theory does not apply
-    (`limit_theory.py`), and where orders of magnitude that decide differ by less than the factor `margin`: theory gives
+    (`_orders`), and where orders of magnitude that decide differ by less than the factor `margin`: theory gives
     no constants.
     agreement: the fraction of the points with a limit and a limit_theory, `points_compared`, at which these are equal;
     agreement_low, agreement_high: its interval of Clopper and Pearson, for independent points.
@@ -169,17 +168,22 @@ def _decidable(beyond: xr.DataArray, ran: xr.DataArray) -> xr.DataArray:
 
 
 def _simplest_limit(within: xr.DataArray, beyond: xr.DataArray) -> xr.DataArray:
-    """Return the position of the first candidate that describes SGD, from 1; one more for none; 0 if undecided."""
-    names = [str(name) for name in within["candidate"].values]
-    limit = xr.zeros_like(within.isel(candidate=0, drop=True), dtype=np.uint8)
-    undescribed = xr.ones_like(limit, dtype=bool)
-    for position, name in enumerate(names, start=1):
-        limit = limit.where(~(undescribed & within.sel(candidate=name, drop=True)), np.uint8(position))
-        undescribed = undescribed & beyond.sel(candidate=name, drop=True)
-    limit = limit.where(~undescribed, np.uint8(len(names) + 1))
+    """Return the first candidate that describes SGD, labelled by the names of all."""
+    names = within["candidate"].values.tolist()
     flags: dict[str, Any] = {"flag_values": list(range(len(names) + 2))}
     flags["flag_meanings"] = " ".join(("undecided", *names, "none"))
-    return labelled(limit, "simplest limit that describes SGD", **flags)
+    return labelled(first_described(within, beyond), "simplest limit that describes SGD", **flags)
+
+
+def first_described(within: xr.DataArray, beyond: xr.DataArray) -> xr.DataArray:
+    """Return the position of the first candidate `within` of which all before are `beyond`, from 1; 0 of none.
+
+    One more than the last position where all are `beyond`.
+    """
+    all_before = beyond.astype(int).cumprod("candidate").shift(candidate=1, fill_value=1) == 1
+    describes = within & all_before
+    none = xr.where(beyond.all("candidate"), within.sizes["candidate"] + 1, 0)
+    return xr.where(describes.any("candidate"), describes.argmax("candidate") + 1, none).astype(np.uint8)
 
 
 def _agreement(limit: xr.DataArray, expected: xr.DataArray, confidence: float) -> dict[str, xr.DataArray]:
@@ -192,6 +196,49 @@ def _agreement(limit: xr.DataArray, expected: xr.DataArray, confidence: float) -
     name = "fraction of the decided points where theory puts them"
     compared_points = labelled(xr.DataArray(count), "points decided by runs and by theory")
     return with_bounds("agreement", map(xr.DataArray, (best, low, high)), name) | {"points_compared": compared_points}
+
+
+def limits_expected(ds: xr.Dataset, candidates: Sequence[str], most_spread: float, margin: float) -> xr.DataArray:
+    """Return the position of the first of the `candidates` that describes SGD by theory, from 1; one more for none.
+
+    It is 0 where theory is silent: where the orders that decide differ by less than the factor `margin`, for other
+    problems than plain students with a frozen second layer, and from the first candidate on whose order is not known.
+    """
+    scatter, biases = _orders(ds)
+    unknown = xr.full_like(scatter, np.nan)
+    bias = xr.concat([biases.get(name, unknown) for name in candidates], "candidate")
+    within = (margin * bias < scatter) & (margin * scatter < most_spread)
+    beyond = (bias >= margin * scatter) | (scatter >= margin * most_spread)
+    return first_described(within, beyond).where(_holds(ds), np.uint8(0))
+
+
+def _orders(ds: xr.Dataset) -> tuple[xr.DataArray, dict[str, xr.DataArray]]:
+    """Return the order n^(−1/2) of the scatter of runs, and by its name the order of what each limit leaves out.
+
+    A student of width p learns a committee in d dimensions with r = γ/p. Ψ^Var enters Q̇ with the weight r, so that
+    the risk changes in the time 1/max(1, r), in n = d/(r max(1, r)) steps. In units of the change of the risk, without
+    constants: runs scatter by n^(−1/2): √(r/d) up to r = 1, r/√d beyond, where √d makes no limit possible;
+    gradient flow and the mean fields leave Ψ^Var out, min(r, 1);
+    the mean fields leave out the fluctuations of the cosines between units, 1/p in sums over pairs of units;
+    for d → ∞ also the mean square 1/d of these cosines; and the ODE neglects n^(−1).
+    """
+    p, d = field(ds, "p"), field(ds, "d")
+    ratio, p, d = xr.broadcast(field(ds, "gamma") / p, p, d)
+    steps = d / (ratio * ratio.clip(1.0))
+    noise = ratio.clip(max=1.0)
+    mean_field = xr.ufuncs.maximum(1.0 / p, noise)
+    return steps**-0.5, {
+        "mean_field_hd": xr.ufuncs.maximum(1.0 / d, mean_field),
+        "mean_field": mean_field,
+        "gradient_flow": noise,
+        "ode": 1.0 / steps,
+    }
+
+
+def _holds(ds: xr.Dataset) -> xr.DataArray:
+    """Return where theory says what describes SGD: for plain students of a committee with a frozen second layer."""
+    plain = ~field(ds, "spherical", False).astype(bool) & (field(ds, "second_layer_rate", 0.0) == 0.0)
+    return one_pass_committee(ds) & plain
 
 
 def _outline(ds: Outline, *, candidates: Sequence[str], **_: Any) -> Outline:

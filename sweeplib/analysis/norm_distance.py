@@ -7,9 +7,8 @@ from typing import Any
 from sweeplib.analysis.analysis import ANALYSES, analysis_of
 from sweeplib.analysis.kit.differences import check_reference, from_reference, from_start
 from sweeplib.analysis.kit.labels import with_article
-from sweeplib.analysis.kit.needs import statistics_outline
 from sweeplib.analysis.kit.options import LostPart, Reference
-from sweeplib.analysis.kit.variables import require
+from sweeplib.analysis.kit.variables import require, statistics_outline
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.statistics.lost_runs import MOST_LOST, values_of

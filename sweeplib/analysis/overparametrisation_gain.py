@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, analysis_of
-from sweeplib.analysis.kit.needs import passages_outline
 from sweeplib.analysis.kit.options import Along, CensoredPart, Confidence, LostPart
 from sweeplib.analysis.kit.phase_retrieval import escape_of
 from sweeplib.analysis.kit.seed_values import rate_scan, scan_dim
+from sweeplib.analysis.kit.variables import passages_outline
 from sweeplib.analysis.optimal_learning_rate import NEEDED, left_out
 from sweeplib.engine.base.late_modules import scipy
 from sweeplib.engine.base.late_modules import xarray as xr

@@ -8,14 +8,21 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Treated, analysis_of
-from sweeplib.analysis.kit.needs import need_axis
 from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Resamples, Tolerance
+from sweeplib.analysis.kit.problem_fields import ROUNDING, field, one_pass_committee, same_at_all_d
 from sweeplib.analysis.kit.regime_samples import need_samples, regime_samples
-from sweeplib.analysis.kit.regime_theory import regimes_expected
+from sweeplib.analysis.kit.variables import need_axis
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
-from sweeplib.networks.theory.regimes import REGIMES
+from sweeplib.networks.theory.regimes import (
+    REGIMES,
+    coupling_exponent,
+    deviation_exponent,
+    excess_risk_exponent,
+    noise_weight_exponent,
+    regime,
+)
 from sweeplib.statistics.bootstrap import Resampling, log_deviations, seed_weights
 from sweeplib.statistics.exponents import exponents, interval, least_error, means, need_seeds
 from sweeplib.statistics.labelled import labelled, with_bounds
@@ -27,6 +34,12 @@ MEASURES = {
     "deviation": ("spread around the ODE", "D", "D"),
 }
 """Long name, symbol, and subscript of the exponent's symbol of each measure."""
+EXPONENTS = {
+    "excess_risk": excess_risk_exponent,
+    "noise_weight": noise_weight_exponent,
+    "deviation": deviation_exponent,
+}
+PLANE = ("delta", "kappa")
 FUTURES, DRAWS_IN_FUTURE = 64, 500
 """Estimates that endless seeds may end at, and draws of the exponents' remaining errors around each."""
 
@@ -99,7 +112,7 @@ def regimes(
     variables["seeds_lost"] = sample["seeds_lost"]
     result = xr.Dataset(variables).assign_coords(candidate=("candidate", list(REGIMES[1:])))
     result["candidate"] = labelled(result["candidate"], "candidate regime")
-    return _add_theory(result, ds).assign_attrs(
+    return _with_theory(result, ds).assign_attrs(
         confidence=confidence, resolution=resolution, tolerance=tolerance, max_lost=max_lost
     )
 
@@ -195,14 +208,40 @@ def _levels(levels: xr.DataArray, errors: xr.DataArray, d: xr.DataArray) -> dict
     return result
 
 
-def _add_theory(result: xr.Dataset, ds: xr.Dataset) -> xr.Dataset:
-    """Return the result with the prediction of theory, if the exponents of learning rate and width are coordinates."""
-    expected = regimes_expected(ds)
-    if not expected:
+def _with_theory(result: xr.Dataset, ds: xr.Dataset) -> xr.Dataset:
+    """Return the result with the regimes and exponents of theory at each (delta, kappa).
+
+    They are 0 (undecided) and NaN where its hypotheses do not hold; the result is unchanged if the exponents of
+    learning rate and width are not coordinates.
+    """
+    if not all(name in ds.coords or name in ds.attrs for name in PLANE):
         return result
-    coupling = expected.pop("coupling_exponent")
-    expected["regime_theory"] = regime_codes(expected["regime_theory"], "regime of theory")
-    return result.assign(expected).assign_coords(coupling_exponent=coupling)
+    at, holds = [field(ds, name) for name in PLANE], scaling_holds(ds)
+    variables = {"regime_theory": regime_codes(regime(*at).where(holds, 0.0), "regime of theory")}
+    for name, exponent in EXPONENTS.items():
+        values = exponent(*at)
+        variables[f"{name}_exponent_theory"] = values.where(holds).assign_attrs(values.attrs)
+    return result.assign(variables).assign_coords(coupling_exponent=coupling_exponent(*at))
+
+
+def scaling_holds(ds: xr.Dataset) -> xr.DataArray:
+    """Return where γ = γ0 d^−delta, p = p0 d^kappa rounded, and the norms of the students are free.
+
+    This requires students off the sphere (on it Q_ii = 1), a frozen second layer, and a committee learned from one
+    fresh sample a step.
+    """
+    delta, kappa = (field(ds, name) for name in PLANE)
+    log_d = xr.ufuncs.log(ds["d"])
+    rate = xr.ufuncs.log(field(ds, "gamma")) + delta * log_d
+    width, growth = field(ds, "p"), xr.ufuncs.exp(kappa * log_d)
+    most, least = ((width + 0.5) / growth).min("d"), ((width - 0.5) / growth).max("d")
+    return (
+        same_at_all_d(rate)
+        & (least <= most * (1.0 + ROUNDING))
+        & one_pass_committee(ds)
+        & ~field(ds, "spherical", False).astype(bool)
+        & (field(ds, "second_layer_rate", 0.0) == 0.0)
+    )
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:

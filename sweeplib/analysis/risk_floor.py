@@ -8,11 +8,10 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Treated, analysis_of
-from sweeplib.analysis.kit.needs import statistics_outline
 from sweeplib.analysis.kit.options import LostPart, Part
 from sweeplib.analysis.kit.phase_retrieval import floor_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.analysis.kit.variables import require
+from sweeplib.analysis.kit.variables import require, statistics_outline
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError

@@ -8,9 +8,9 @@ from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, analysis_of
 from sweeplib.analysis.kit.information import expected_laws, information_exponents, largest_exponent
-from sweeplib.analysis.kit.needs import need_axis, passages_outline
 from sweeplib.analysis.kit.options import CensoredPart, Confidence, LostPart, Part, RandomSeed, Resamples
 from sweeplib.analysis.kit.passages import passages
+from sweeplib.analysis.kit.variables import need_axis, passages_outline
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.statistics.bootstrap import resampling_of

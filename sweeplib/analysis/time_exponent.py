@@ -9,8 +9,8 @@ from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Treated, analysis_of
 from sweeplib.analysis.averages import averaged_observables, numbered, numbered_axes
-from sweeplib.analysis.kit.needs import statistics_outline
 from sweeplib.analysis.kit.options import Confidence, LostPart
+from sweeplib.analysis.kit.variables import statistics_outline
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline

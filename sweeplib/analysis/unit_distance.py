@@ -12,9 +12,8 @@ from pydantic import Field
 from sweeplib.analysis.analysis import ANALYSES, analysis_of
 from sweeplib.analysis.kit.differences import check_reference, from_reference, from_start
 from sweeplib.analysis.kit.labels import with_article
-from sweeplib.analysis.kit.needs import statistics_outline
 from sweeplib.analysis.kit.options import LostPart
-from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.analysis.kit.variables import is_stochastic, statistics_outline
 from sweeplib.analysis.unit_measure import points, require_units
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import scipy

@@ -331,7 +331,7 @@ def report(sweeps: Sequence[Path], set_: Sequence[str], results: Path, output: P
         sweep, directory = to_work_on(sweeps[0], set_, results)
         from sweeplib.engine.storage.records.artefacts import refuse_outdated
         from sweeplib.pictures.report import write_report
-        from sweeplib.pictures.report.failures import report_cards
+        from sweeplib.pictures.report.overview import report_cards
 
         work_in(directory, "writes the report")
         refuse_outdated(directory, sweep.analyses, sweep.figures)

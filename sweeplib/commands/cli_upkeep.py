@@ -29,7 +29,7 @@ def answer(config: Path, overrides: Sequence[str], results: Path, workers: int |
             "the config asks nothing", file=config, key="answers", expected="questions: see `explain answers`"
         )
     from sweeplib.analysis.answers import State, run_rounds
-    from sweeplib.analysis.answers.shown import answers_of, cells
+    from sweeplib.analysis.answers.answer import answers_of, cells
     from sweeplib.engine.storage.records.config_files import record_origin
     from sweeplib.engine.storage.records.file_system import examine
     from sweeplib.engine.storage.records.stage_records import recorded_stage

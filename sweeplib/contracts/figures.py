@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-LOGARITHM = "log₁₀ of "
-"""How the label of an axis of cells begins whose places are logarithms."""
 Point: TypeAlias = tuple[float, float]
 
 
@@ -143,7 +141,7 @@ def its_interactive_plot_is_its_picture(name: str) -> None:
     is along another axis.
     """
     figure = FIGURES[name]
-    if figure.interactive is None:
+    if figure.interactive is None or figure.interactive is not figure.arrange:  # a picture of its own
         return
     for words, drawing in results_by_dataset(drawings, name).items():
         ds, result = example(words), analysed_as_needed(figure.needed({}), words)
@@ -154,13 +152,13 @@ def its_interactive_plot_is_its_picture(name: str) -> None:
         axes = drawing.axes[chart.place * (len(drawing.axes) // len(chart.levels)) :]
         for axis in "xy":
             title = plot.spec["labels"][axis].lower()
-            is_log = plot.spec["log"][axis] or title.startswith(LOGARITHM)
             scale = getattr(axes[0], f"get_{axis}scale")()
-            require((scale == "log") == is_log, f"of {words} the axis {axis} is {scale} in the picture alone")
-            labels = " ".join(next(filter(None, (getattr(panel, f"get_{axis}label")() for panel in axes))).split())
-            title, label = (
-                text.replace("_", " ") for text in (title.removeprefix(LOGARITHM), plain_label(labels).lower())
+            require(
+                (scale == "log") == plot.spec["log"][axis],
+                f"of {words} the axis {axis} is {scale} in the picture alone",
             )
+            labels = " ".join(next(filter(None, (getattr(panel, f"get_{axis}label")() for panel in axes))).split())
+            title, label = (text.replace("_", " ") for text in (title, plain_label(labels).lower()))
             words_of = set(title.split()), set(label.split())
             require(
                 min(words_of, key=len) <= max(words_of, key=len),

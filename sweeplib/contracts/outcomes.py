@@ -16,7 +16,6 @@ from sweeplib.contracts import (
     figures,
     losses,
     observables,
-    plots,
     proposers,
     starts,
     targets,
@@ -40,7 +39,6 @@ CONTRACTS: Mapping[str, ModuleType] = {
     "dynamics": dynamics,
     "analysis": analyses,
     "figure": figures,
-    "interactive plot": plots,
     "cluster": clusters,
     "proposer": proposers,
 }

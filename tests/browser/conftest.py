@@ -11,12 +11,10 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Chart
+from sweeplib.pictures.figures import FIGURES, Chart
 from sweeplib.pictures.figures.kit.style import save
-from sweeplib.pictures.report.failures import Outcomes
-from sweeplib.pictures.report.overview import axes, overview, provenance
+from sweeplib.pictures.report.overview import Computation, Outcomes, axes, overview, provenance
 from sweeplib.pictures.report.plots import Plot, interactive_plot
-from sweeplib.pictures.report.runs import Computation
 from sweeplib.pictures.report.tables import analysis_tables, optima_table
 from sweeplib.pictures.report.write import page
 from tests.browser.opened import Opened
@@ -64,14 +62,11 @@ def _report(ds: xr.Dataset, folder: Path) -> Path:
     """Return the path of a report with every kind of plot (points, curves, a map), a failure, tables, and a figure."""
     exits = ANALYSES["exit_times"](ds)
     analyses = {"exit_times": exits, "optimal_learning_rate": ANALYSES["optimal_learning_rate"](ds)}
-    shown = {
-        "exit_steps": FIGURES["learning_rate_scan"].declared(ds, analyses),
-        "optimal_learning_rates": INTERACTIVE["optimal_learning_rates"],
-        "risk_bands": FIGURES["risk_curves"].declared(ds, analyses),
-    }
+    scan = FIGURES["learning_rate_scan"].declared(ds, analyses)
+    shown = {"exit_steps": scan, **scan.also, "risk_bands": FIGURES["risk_curves"].declared(ds, analyses)}
     plots = [interactive_plot(name, declared, ds, analyses, {}) for name, declared in shown.items()]
-    plots.append(interactive_plot("regimes", *_regimes(), {}, {}))
-    plots.append(_cloud())
+    plots += [interactive_plot("regimes", *_regimes(), {}, {}), _cloud()]
+    plots = [replace(plot, figure="scan" if place < 2 else "undrawn") for place, plot in enumerate(plots)]
     computed = [Computation(90.0, frozenset({"a:1"}))]
     counts = [("ODE", {"ok": 1200, "failed": 1})]
     html = page(
@@ -114,10 +109,9 @@ def _figure(ds: xr.Dataset, analyses: dict[str, xr.Dataset], folder: Path) -> di
     [pdf, png] = save(FIGURES["learning_rate_scan"](ds, analyses, where={"Delta": 0.0}), folder / "scan")
     source = f"data:image/png;base64,{base64.b64encode(png.read_bytes()).decode()}"
     caption = FIGURES["learning_rate_scan"].caption
-    beside = ["exit_steps", "optimal_learning_rates"]
     document = f"data:application/pdf;base64,{base64.b64encode(pdf.read_bytes()).decode()}"
     shown = {"source": source, "pdf": document, "script": "drawn()", "size": [1200, 900], "problem": None}
-    return {"name": "scan", "title": "Scan", "caption": caption, "plots": beside} | shown
+    return {"name": "scan", "title": "Scan", "caption": caption} | shown
 
 
 def _undrawn() -> dict[str, Any]:
@@ -125,7 +119,6 @@ def _undrawn() -> dict[str, Any]:
         "name": "undrawn",
         "title": "Undrawn",
         "caption": "",
-        "plots": [],
         "problem": _card("figure", "")["exception"],
     }
 

@@ -1,4 +1,4 @@
-"""Every registered analysis, figure and interactive plot, on tiny datasets of several kinds of sweeps.
+"""Every registered analysis and figure, on tiny datasets of several kinds of sweeps.
 
 If it needs other axes or dynamics than a dataset has, it must refuse the dataset with the same message with which it
 refuses the outline before anything runs, and accept another of the datasets.
@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.contracts import analyses, figures, plots
+from sweeplib.contracts import analyses, figures
 from sweeplib.contracts.analyses import analysed, example, foreseen, results_by_dataset
 from sweeplib.contracts.check import checks_of
 from sweeplib.errors import InputError
-from sweeplib.pictures.figures import FIGURES, INTERACTIVE
+from sweeplib.pictures.figures import FIGURES
 from sweeplib.pictures.figures.kit.labels import axis_label
 from tests.tiers import slow_among
 
@@ -82,12 +82,6 @@ def test_analysis(name, check):
 @pytest.mark.parametrize("check", slow_among(checks_of(figures), figures.it_can_be_saved, figures.it_takes_dask_arrays))
 @pytest.mark.parametrize("name", FIGURES)
 def test_figure(name, check):
-    check(name)
-
-
-@pytest.mark.parametrize("check", checks_of(plots))
-@pytest.mark.parametrize("name", INTERACTIVE)
-def test_interactive_plot(name, check):
     check(name)
 
 

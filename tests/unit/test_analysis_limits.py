@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.kit.limit_theory import limits_expected
+from sweeplib.analysis.limits import limits_expected
 from sweeplib.errors import InputError
 from tests.datasets import FLAGS
 

@@ -9,7 +9,8 @@ from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
 from sweeplib.networks import theory
 from sweeplib.pictures import figures
-from sweeplib.pictures.figures import FIGURES, INTERACTIVE
+from sweeplib.pictures.figures import FIGURES
+from sweeplib.pictures.figures.learning_rate_scan import OPTIMA
 from tests.datasets import sweep_dataset
 from tests.tiers import slow_but
 
@@ -117,7 +118,7 @@ def test_each_dynamics_has_its_own_theory(ds):
     np.testing.assert_allclose(found.sel(dynamics="ode"), theory.quenched_exit_time(found.gamma, *of))
     np.testing.assert_allclose(found.sel(dynamics="gradient_flow"), theory.quenched_exit_time(0.0, *of))
     optima = analysis.optimal_learning_rate(runs)
-    expected = INTERACTIVE["optimal_learning_rates"].labelled(runs, {"optimal_learning_rate": optima})
+    expected = OPTIMA.labelled(runs, {"optimal_learning_rate": optima})
     expected = expected.gamma_opt_expected.sel(d=3000, Delta=1.0).squeeze()
     assert expected.sel(dynamics="ode") == pytest.approx(float(theory.exact_optimal_learning_rate(3000, 1.0, 0.01)))
     assert expected.sel(dynamics="ode") == pytest.approx(1 / 13, rel=1e-3)

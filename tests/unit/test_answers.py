@@ -16,9 +16,8 @@ from scipy import stats
 import sweeplib
 from sweeplib import analysis
 from sweeplib.analysis.answers import PROPOSERS, State, rounds
-from sweeplib.analysis.answers.answer import Answer
+from sweeplib.analysis.answers.answer import Answer, cells
 from sweeplib.analysis.answers.proposers.seeds import MoreSeeds, Seen
-from sweeplib.analysis.answers.shown import cells
 from sweeplib.commands.cli import app
 from sweeplib.config import from_mapping
 from sweeplib.engine.design.questions import Question, Row, with_rows, without_rows

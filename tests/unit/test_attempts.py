@@ -15,7 +15,7 @@ from sweeplib.engine.storage.records.attempts import attempt_of, failed_attempts
 from sweeplib.engine.storage.records.files import write_json
 from sweeplib.engine.storage.records.stage_records import stage_record, stage_records
 from sweeplib.errors import InputError
-from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Chart, Figure, write_figure
+from sweeplib.pictures.figures import FIGURES, Chart, Figure, write_figure
 from sweeplib.pictures.report import summary, write_report
 from tests.datasets import sweep_dataset
 from tests.plugged import nothing_left
@@ -28,7 +28,7 @@ seeds: 5
 times: [0, 1]
 thresholds: [0.01]
 analyses: [exit_times, breaking, odd]
-figures: [risk_curves, breaking, of_breaking]
+figures: [risk_curves, breaking, of_breaking, broken_plot]
 """
 BROKEN = [True]
 
@@ -65,8 +65,9 @@ def _registered() -> Iterator[None]:
             ANALYSES.register(name, Analysis(name, function, f"What is {name}"))
         FIGURES.register("breaking", Figure("breaking", broken_figure, "Broken."))
         FIGURES.register("of_breaking", Figure("of_breaking", broken_figure, "Broken.", needs=("breaking",)))
-        plot = Chart(x="gamma", y="risk", data=broken_plot, figure="risk_curves")
-        INTERACTIVE.register("broken_plot", plot)
+        plot = Chart(x="gamma", y="risk", data=broken_plot)
+        plotted = Figure("broken_plot", FIGURES["risk_curves"].function, "Drawn.", interactive=lambda *_, **__: plot)
+        FIGURES.register("broken_plot", plotted)
         yield
 
 
@@ -152,7 +153,7 @@ def test_the_report_shows_all_that_was_made_and_a_card_for_all_that_was_not(swee
     for name in sweep.figures:
         write_figure(sweep, name, directory)
     html = write_report(sweep, directory).read_text()
-    assert html.count("<figure>") == 1
+    assert html.count("<figure>") == 2
     assert "Data of exit_times" in html
     for kind, name in (
         ("analysis", "breaking"),

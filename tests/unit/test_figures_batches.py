@@ -12,7 +12,7 @@ from sweeplib.networks.simulation.labels import label
 from sweeplib.pictures.figures import FIGURES
 from sweeplib.pictures.figures.kit.labels import axis_label
 from sweeplib.pictures.figures.kit.style import UNKNOWN
-from sweeplib.pictures.report.runs import run_counts
+from sweeplib.pictures.report.overview import run_counts
 from tests.datasets import giant_steps_dataset, with_outcome
 
 line, tradeoff = FIGURES["line"], FIGURES["batch_tradeoff"]

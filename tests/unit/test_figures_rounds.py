@@ -9,7 +9,7 @@ from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.engine.status import Status
 from sweeplib.pictures.figures import FIGURES
-from sweeplib.pictures.figures.kit.rounds import ADDED_SIZE, is_added, with_rounds
+from sweeplib.pictures.figures.kit.quantities import ADDED_SIZE, is_added, with_rounds
 from sweeplib.pictures.report.plots import interactive_plot
 from tests.datasets import sweep_dataset, with_outcome
 

@@ -434,11 +434,8 @@ MAPS = [
 @pytest.mark.parametrize(("which", "options"), MAPS)
 def test_maps_with_the_edges_of_their_cells(which, options, request):
     both = Both("map", request.getfixturevalue(which), **options)
-    over = [name.removeprefix("log_") for name in (both.declared.x, both.declared.y)]
-    logarithm = [name.startswith("log_") for name in (both.declared.x, both.declared.y)]
-    variable = both.declared.z.removeprefix("log_")
+    over, variable = (both.declared.x, both.declared.y), both.declared.z
     edges = [both.plot.spec["cells"][axis] for axis in "xy"]
-    edges = [10.0 ** np.array(found) if log else found for found, log in zip(edges, logarithm, strict=True)]
     places = [np.unique([row[name] for row in both.rows]) for name in over]
     panels = [axes for axes in both.drawing.axes if any(isinstance(each, QuadMesh) for each in axes.collections)]
     selected = both.series()
@@ -469,6 +466,6 @@ def test_diagrams_of_regimes_and_limits():
         if line.get_gid() in names
         for point in line.get_xydata()
     ]
-    told = [(row["limit"], 10 ** row["log_x"], 10 ** row["log_d"]) for row in both.rows if row["limit"]]
+    told = [(row["limit"], row["ratio"], row["d"]) for row in both.rows if row["limit"]]
     assert [name for name, *_ in sorted(drawn)] == [name for name, *_ in sorted(told)]
     close(*([place for _, *place in sorted(part)] for part in (drawn, told)))

@@ -1,6 +1,7 @@
 """The report: one self-contained, escaped, accessible page about the runs and the failures."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -9,11 +10,9 @@ import pytest
 from sweeplib.analysis import ANALYSES
 from sweeplib.config import from_mapping
 from sweeplib.engine.storage.records.files import write_json
-from sweeplib.pictures.figures import INTERACTIVE
-from sweeplib.pictures.report.failures import MOST, outcomes
-from sweeplib.pictures.report.overview import axes, overview, provenance
+from sweeplib.pictures.figures.learning_rate_scan import OPTIMA
+from sweeplib.pictures.report.overview import MOST, Computation, axes, outcomes, overview, provenance
 from sweeplib.pictures.report.plots import interactive_plot
-from sweeplib.pictures.report.runs import Computation
 from sweeplib.pictures.report.tables import analysis_tables, optima_table
 from sweeplib.pictures.report.write import _unbroken, case_counts, page
 from tests.datasets import sweep_dataset
@@ -72,14 +71,13 @@ def html(ds, optima, tmp_path):
         "pdf": "data:application/pdf;base64,AAAA",
         "script": "drawn(<script>)",
         "size": [4, 3],
-        "plots": ["optimal_learning_rates"],
         "problem": None,
     }
-    undrawn = {"name": "other", "title": "Other", "caption": "None.", "plots": [], "problem": "KeyError: <no>"}
+    undrawn = {"name": "other", "title": "Other", "caption": "None.", "problem": "KeyError: <no>"}
     hostile = optima.assign_attrs(title=HOSTILE)
     hostile["gamma_opt"].attrs["long_name"] = HOSTILE
-    name = "optimal_learning_rates"
-    plot = interactive_plot(name, INTERACTIVE[name], ds, {"optimal_learning_rate": hostile}, {})
+    plot = interactive_plot("optimal_learning_rates", OPTIMA, ds, {"optimal_learning_rate": hostile}, {})
+    plot = replace(plot, figure="scan")
     counts, computed = [("ODE", {"ok": 1200, "failed": 1})], [Computation(90.0, frozenset({"a:1"}))]
     return page(
         name="a <sweep>",

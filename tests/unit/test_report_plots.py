@@ -11,16 +11,16 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.errors import InputError
-from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Chart
+from sweeplib.pictures.figures import FIGURES, Chart
 from sweeplib.pictures.figures.kit import scales
 from sweeplib.pictures.figures.kit.chart import Layer, Level
+from sweeplib.pictures.figures.learning_rate_scan import OPTIMA
 from sweeplib.pictures.report import choices, plots, tables
-from sweeplib.pictures.report.choices import is_logarithmic
-from sweeplib.pictures.report.contents import different
-from sweeplib.pictures.report.looks import dynamics_looks, sequence
+from sweeplib.pictures.report.choices import dynamics_looks, is_logarithmic, sequence
+from sweeplib.pictures.report.overview import run_counts
 from sweeplib.pictures.report.plots import interactive_plot
-from sweeplib.pictures.report.runs import run_counts
 from sweeplib.pictures.report.tables import analysis_tables
+from sweeplib.pictures.report.write import different
 from tests.datasets import FLAGS, sweep_dataset
 
 REGIMES = ["plateau", "bad_learning", "no_ode"]
@@ -108,10 +108,13 @@ def test_every_declared_plot_has_points_and_labels(name, ds, analyses):
     assert not any(sign in column.label for column in plot.table.columns for sign in "\\${}")
 
 
-@pytest.mark.parametrize("name", INTERACTIVE)
-def test_plots_stand_beside_known_figures_and_need_what_these_need(name):
-    declared = INTERACTIVE[name]
-    assert set(declared.needs) <= set(FIGURES[declared.figure].needed({}))
+@pytest.mark.parametrize("name", list(filter(drawable, FIGURES)))
+def test_other_plots_of_a_figure_need_what_it_needs_and_have_points(name, ds, analyses):
+    others = FIGURES[name].declared(ds, analyses).also
+    assert bool(others) == (name == "learning_rate_scan")
+    for key, chart in others.items():
+        assert set(chart.needs) <= set(FIGURES[name].needed({}))
+        assert interactive_plot(key, chart, ds, analyses, {}).table.rows
 
 
 def test_points_are_those_of_the_analysis_with_their_errors(ds, analyses):
@@ -179,7 +182,7 @@ def test_filters_begin_at_what_the_picture_shows(ds, analyses):
 def test_points_are_against_an_axis_that_varies(ds, d, x, title):
     part = ds.isel(d=d)
     analyses = {"optimal_learning_rate": ANALYSES["optimal_learning_rate"](part)}
-    plot = interactive_plot("optima", INTERACTIVE["optimal_learning_rates"], part, analyses, {})
+    plot = interactive_plot("optima", OPTIMA, part, analyses, {})
     assert plot.spec["x"] == x
     assert title in plot.title
 
@@ -192,7 +195,7 @@ def test_optima_of_two_figures_are_shown_once_if_one_axis_varies(ds, d):
         analyses = {"optimal_learning_rate": ANALYSES["optimal_learning_rate"](data)}
         charts = {
             "widths": FIGURES["optimal_learning_rate"].declared(data, analyses),
-            "dimensions": INTERACTIVE["optimal_learning_rates"],
+            "dimensions": OPTIMA,
         }
         return different([interactive_plot(name, chart, data, analyses, {}) for name, chart in charts.items()])
 

@@ -12,11 +12,11 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from sweeplib import InputError, Problem, simulate
-from sweeplib.analysis.kit.two_gaussians import least_risk
 from sweeplib.networks.maths.activations import activation
 from sweeplib.networks.theory import bayes_risk, least_network_risk
 from sweeplib.networks.theory.two_gaussians import optimal_measure, residuals
 from sweeplib.pictures.figures import FIGURES
+from sweeplib.pictures.figures.risk_curves import least_risk
 
 RAMP, DIP = "piecewise(0.5, -2.5, 1.5, 7.5)", "piecewise(0, -2.5, 0.5, -4, 1.5, 7.5)"
 

@@ -82,7 +82,7 @@ def test_what_plugins_register_works_in_every_stage(finished: Project) -> None:
     assert cloud.largest_m.dims == ("gamma", "seed", "time", "student") and cloud.sizes["student"] == 5
     page = (finished.results / "report/index.html").read_text()
     assert "The last overlaps." in page
-    assert 'data-name="overlaps"' in page
+    assert 'data-name="last_overlaps"' in page
     assert not any(record.failures for record in stage_records(finished.results).values())
 
 

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.analysis.answers.answer import Answer, State
+from sweeplib.analysis.answers.answer import Answer, State, summary_line
 from sweeplib.analysis.answers.proposer import explained, proposer_of
-from sweeplib.analysis.answers.shown import summary_line
 from sweeplib.analysis.answers.table import row_dims, seeds_asked, values_at
 from sweeplib.engine.base.budget import CASES
 from sweeplib.engine.base.late_modules import xarray as xr

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import places_in
 from sweeplib.engine.design.questions import Row
 from sweeplib.statistics.lost_runs import with_status
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def seeds_asked(ds: xr.Dataset) -> xr.DataArray:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sweeplib.analysis.kit.passages import Passages, passages
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.networks.simulation.labels import time_text
 from sweeplib.statistics.seed_means import FEWEST_SEEDS
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 RARE, ENOUGH = 0.1, 10.0
 """No more runs will exit if in the second half of the horizon so few do, of those that would at the rate of the first

@@ -8,10 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.analysis.kit.parameter_rows import POINT, are_one_grid, as_rows
 from sweeplib.analysis.kit.problem_fields import constants, with_constants
-from sweeplib.analysis.kit.sweep_axis import COMMON, along_sweeps, at_labels_of, every_label, near_labels
+from sweeplib.analysis.kit.sweep_axis import (
+    COMMON,
+    along_sweeps,
+    are_one_grid,
+    as_rows,
+    at_labels_of,
+    every_label,
+    near_labels,
+)
 from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.design.axis import POINT
 from sweeplib.errors import InputError
 from sweeplib.networks.problem import PARAMETERS
 from sweeplib.networks.simulation.labels import OF_RUNS

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -55,36 +56,30 @@ def exit_counts(ds: xr.Dataset) -> list[ExitCount]:
     if "exit_time" not in ds or not ds.sizes.get("threshold"):
         return []
     sample, unit = passages(ds, "time", max_lost=1.0), field(ds, "clock", 1.0)
-    dims = sample.exit.dims
-    whole = {
-        "exit": sample.exit / unit,
-        "end": sample.end / unit,
-        "used": sample.used & with_status(ds, "ok", "diverged", *STOPPED),
-        "diverged": with_status(ds, "diverged"),
-        "stopped": with_status(ds, *STOPPED),
+    used = sample.used & with_status(ds, "ok", "diverged", *STOPPED)
+    unexited, over = used & ~sample.reached, [dim for dim in used.dims if dim not in ("dynamics", "threshold")]
+    numbers = {
+        "runs": used.sum(over),
+        "exited": (used & sample.reached).sum(over),
+        "diverged": (unexited & with_status(ds, "diverged")).sum(over),
+        "stopped": (unexited & with_status(ds, *STOPPED)).sum(over),
+        "median": medians_of(sample.exit / unit, sample.end / unit, used, over),
     }
-    parts = {name: values.broadcast_like(sample.exit).transpose(*dims) for name, values in whole.items()}
-    names, levels = ds["dynamics"].values.tolist(), ds["threshold"].values.tolist()
-    counts = [_count(parts, name, float(level)) for name in names for level in levels]
+    points = [(name, level) for name in ds["dynamics"].values.tolist() for level in ds["threshold"].values.tolist()]
+    counts = []
+    for name, level in points:
+        values = {key: number.sel(dynamics=name, threshold=level).item() for key, number in numbers.items()}
+        has_median = np.isfinite(values["median"])
+        counts.append(ExitCount(name, float(level), **values | ({} if has_median else {"median": None})))
     return [count for count in counts if count.runs]
 
 
-def _count(parts: dict[str, Any], dynamics: str, threshold: float) -> ExitCount:
-    """Return the numbers of a dynamics at a threshold, from the exits, ends and states of all runs."""
-    exit_, end, used, diverged, stopped = (
-        values.sel(dynamics=dynamics, threshold=threshold).values.ravel() for values in parts.values()
-    )
-    unexited = used & ~np.isfinite(exit_)
-    median = medians(exit_[None], end[None], used[None], 0.95)[0].item()
-    return ExitCount(
-        dynamics,
-        threshold,
-        runs=int(used.sum()),
-        exited=int((used & ~unexited).sum()),
-        diverged=int((unexited & diverged).sum()),
-        stopped=int((unexited & stopped).sum()),
-        median=float(median) if np.isfinite(median) else None,
-    )
+def medians_of(exits: xr.DataArray, ends: xr.DataArray, used: xr.DataArray, over: list[Hashable]) -> xr.DataArray:
+    """Return the medians of the first passages of all runs along the axes `over` together."""
+    samples = (array.stack(run=over, create_index=False) for array in xr.broadcast(exits, ends, used))
+    statistic, core = partial(medians, confidence=0.95), [["run"]] * 3
+    median: xr.DataArray = xr.apply_ufunc(statistic, *samples, input_core_dims=core, output_core_dims=[()] * 3)[0]
+    return median
 
 
 def exit_lines(ds: xr.Dataset) -> list[str]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from sweeplib.analysis.kit.problem_fields import field, one_pass_committee, ones
-from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.analysis.kit.variables import stochastic
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.networks import theory
 from sweeplib.networks.theory import student_alignment_rate
@@ -70,9 +70,8 @@ def _is_phase_retrieval(ds: xr.Dataset) -> xr.DataArray:
 def by_dynamics(data: xr.Dataset, noisy: xr.DataArray, ode: xr.DataArray, flow: xr.DataArray | float) -> xr.DataArray:
     """Return for each dynamics of the data the theory of its kind; NaN for deterministic dynamics of plugins."""
     names = data["dynamics"]
-    stochastic = names.copy(data=[is_stochastic(str(name)) for name in names.values])
     quiet = xr.where(names == "ode", ode, xr.where(names == "gradient_flow", flow, np.nan))
-    return xr.where(stochastic, noisy, quiet)
+    return xr.where(stochastic(data), noisy, quiet)
 
 
 def exit_times_expected(data: xr.Dataset) -> xr.DataArray:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sweeplib.analysis.kit.needs import need_dynamics, need_start, need_stochastic
-from sweeplib.analysis.kit.variables import is_stochastic, require
+from sweeplib.analysis.kit.variables import is_stochastic, need_dynamics, need_start, need_stochastic, require
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.statistics.labelled import labelled

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sweeplib.analysis.kit.problem_fields import constants, has_direction, with_constants
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.statistics.labelled import labelled
 from sweeplib.statistics.lost_runs import status_codes
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 RUNS = "runs"
 ENDS = ("_low", "_high", "_error")

@@ -8,17 +8,16 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.kit.needs import statistics_outline
 from sweeplib.analysis.kit.passages import Passages, passages
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.sweep_axis import SWEEP
-from sweeplib.analysis.kit.variables import recorded
+from sweeplib.analysis.kit.variables import recorded, statistics_outline
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
 from sweeplib.networks.problem import PARAMETERS
 from sweeplib.statistics.laws import law_along
-from sweeplib.statistics.lost_runs import MOST_LOST, has_diverged, has_run, unless_lost, values_of, without_value
+from sweeplib.statistics.lost_runs import MOST_LOST, sample_of, values_of
 
 SEVERAL = "several axes vary the learning rate"
 
@@ -143,12 +142,10 @@ def curves_along(
         if of == "exited":
             return Curves.complete(sample.reached.astype(float).where(sample.used), x, axis)
         return Curves.of_exits(sample, x, axis, CUT_OFF, samples_of_a_step(ds) if of == "exit_samples" else 1.0)
-    run, values = has_run(ds), values_of(ds, of)
+    values = values_of(ds, of)
     if "time" in values.dims:
         values = values.sel(time=ds["time"].values[-1] if time is None else time, drop=True)
-    lost = without_value(values, run)
-    runs = unless_lost(values.where(run & ~lost), lost, run, max_lost, has_diverged(ds))
-    return Curves.complete(runs, ds[axis].astype(float), axis)
+    return Curves.complete(sample_of(values.where(np.isfinite(values)), ds, max_lost), ds[axis].astype(float), axis)
 
 
 def rate_scan(ds: xr.Dataset, dim: str, max_censored: float, max_lost: float) -> Curves:

@@ -30,7 +30,6 @@ HOMES = {
     "Family": "sweeplib.networks.maths.expectations",
     "Feature": "sweeplib.networks.problem",
     "Figure": "sweeplib.pictures.figures",
-    "INTERACTIVE": "sweeplib.pictures.figures",
     "InputError": "sweeplib.errors",
     "LOSSES": "sweeplib.networks.problem",
     "Layer": "sweeplib.pictures.figures.kit.chart",
@@ -85,6 +84,7 @@ HOMES = {
 
 FORMER = {
     "Curve": "a law is Layer('law', heights, label, name, dashes)",
+    "INTERACTIVE": "the plot of a figure is a Chart: Figure(..., interactive=lambda ds, analyses, **_: Chart(x, y))",
     "Interactive": "an interactive plot is a Chart",
     "Points": "points are the layers of a Chart: levels=(Level((Layer('points', 'y'), ...)),)",
 }

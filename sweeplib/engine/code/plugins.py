@@ -30,7 +30,7 @@ STAGES = ("simulate", "analyse", "figure", "report")
 
 MODULE = "the path of a `.py` file, a module that Python finds, or an installed plugin"
 
-_FIRST_USED = {"analysis": 1, "figure": 2, "interactive plot": 3, "cluster": len(STAGES)}
+_FIRST_USED = {"analysis": 1, "figure": 2, "cluster": len(STAGES)}
 """The index of the first stage that uses a kind of registered object; for kinds that are not listed it is 0."""
 
 

@@ -6,10 +6,10 @@ is imported at the first drawing; the global state of pyplot is not changed.
 
 from sweeplib.engine.base.registry import import_modules
 from sweeplib.pictures.figures.figure import FIGURES, Figure
-from sweeplib.pictures.figures.kit.chart import INTERACTIVE, Chart
+from sweeplib.pictures.figures.kit.chart import Chart
 from sweeplib.pictures.figures.write import write_figure
 
-__all__ = ["FIGURES", "INTERACTIVE", "Chart", "Figure", "write_figure"]
+__all__ = ["FIGURES", "Chart", "Figure", "write_figure"]
 
 import_modules(__name__, __path__)
 globals().update(FIGURES)

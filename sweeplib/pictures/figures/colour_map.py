@@ -7,21 +7,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from sweeplib.engine.base.arrays import wide
-from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError, errors_at
 from sweeplib.pictures.figures.figure import FIGURES, Panel, Where, chart_figure
 from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
 from sweeplib.pictures.figures.kit.facets import Facets, arranged, free_axes
-from sweeplib.pictures.figures.kit.quantities import (
-    at_chosen_time,
-    at_last_time,
-    horizontal_axis,
-    quantity,
-    with_requests,
-)
-from sweeplib.pictures.figures.kit.scales import logarithm, logarithmic_cells
+from sweeplib.pictures.figures.kit.quantities import at_last_time, horizontal_axis, quantity
 
 CAPTION = (
     "A quantity over two axes of the sweep. Arrows: bounds, where not all runs exited or the value may lie beyond "
@@ -46,37 +37,20 @@ def colour_map(
     """Declare the quantity `z` over the axes `x` and `y`, by default the two longest axes of numbers.
 
     Several dynamics are panels, unless another axis is; then the first is drawn. Other axes are fixed at `where`, or at
-    their middle value; the time at the last one. Axes that are logarithmic in the picture are logarithms in the plot.
+    their middle value; the time at the last one.
     """
-    outline, variable = quantity(z, "z").outline(ds, analyses)
+    wanted = quantity(z, "z")
+    outline, variable = wanted.outline(ds, analyses)
     over, split = _arranged(outline, x, y, where, panel)
-    (analysis,) = needed(z=z)
-    result = analyses[analysis]
-    names, hover = [*over, variable], [*over, variable]
-    if not (isinstance(result, Outline) or isinstance(ds, Outline)):
-        visible = at_chosen_time(with_requests(result, variable, ds), split)[variable]
-        log = [*(logarithmic_cells(result[name].values) for name in over), wide(visible.values)]
-        names = [f"log_{name}" if is_log else name for name, is_log in zip(names, log, strict=True)]
-        hover += [result[variable].attrs["bound"]] if "bound" in result[variable].attrs else []
-
-    def data(_: xr.Dataset, results: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        values = at_chosen_time(results[analysis], split)
-        logs = {name: logarithm(values[name[4:]]) for name in names if name not in values.variables}
-        coords = {name: coordinate for name, coordinate in logs.items() if name != names[2]}
-        return values.assign_coords(coords).assign({names[2]: logs[names[2]]} if names[2] in logs else {})
-
     return Chart(
-        x=names[0],
-        y=names[1],
-        z=names[2],
-        needs=(analysis,),
-        data=data,
-        hover=tuple(hover),
+        x=over[0],
+        y=over[1],
+        z=variable,
         split=split,
-        pictures=lambda _, results: results[analysis],
         levels=(Level((Layer("cells", variable, x=over[0], up=over[1]),), log=False),),
         log_x=lambda _: False,
         size=(2.3, 3.4, 2.6),
+        **{**wanted.settings(analyses, variable), "theory": None},
     )
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.analysis.kit.needs import need_passages
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.phase_retrieval import by_dynamics, exit_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
+from sweeplib.analysis.kit.variables import need_passages
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.networks import theory

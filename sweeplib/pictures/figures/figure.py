@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -18,12 +18,9 @@ from sweeplib.engine.base.registry import Registry
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError, errors_at
 from sweeplib.pictures.figures.kit.chart import Chart
+from sweeplib.pictures.figures.kit.distances import Distance
 from sweeplib.pictures.figures.kit.facets import asked_columns, by_columns
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.pictures.figures.kit.distances import Distance
+from sweeplib.pictures.figures.kit.late_matplotlib import mpl
 
 
 @dataclass(frozen=True)
@@ -38,17 +35,18 @@ class Figure:
     arrange : function (ds, analyses, **options), called with outlines of datasets, that raises InputError if the figure
         cannot be drawn. It is called before anything runs. None: no check.
     interactive : function (ds, analyses, **options) that returns the figure's interactive plot for the report, or None.
-        Figures whose interactive plot does not depend on options register it in `INTERACTIVE` instead.
     """
 
     name: str
-    function: Callable[..., Drawing]
+    function: Callable[..., mpl.figure.Figure]
     caption: str
     needs: tuple[str, ...] | Callable[..., tuple[str, ...]] = ()
     arrange: Callable[..., Any] | None = None
     interactive: Callable[..., Chart] | None = None
 
-    def __call__(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset] | None = None, **options: Any) -> Drawing:
+    def __call__(
+        self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset] | None = None, **options: Any
+    ) -> mpl.figure.Figure:
         """Return the drawing; InputError for a wrong option, an axis that cannot be drawn, or an unknown analysis."""
         from sweeplib.pictures.figures.kit.fit import fitted
         from sweeplib.pictures.figures.kit.style import styled
@@ -117,7 +115,7 @@ def chart_figure(
         return declare(ds, analyses, **options).check(ds, analyses)
 
     @wraps(declare)
-    def picture(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], **options: Any) -> Drawing:
+    def picture(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], **options: Any) -> mpl.figure.Figure:
         return declared(ds, analyses, **options).picture(ds, analyses)
 
     return Figure(name, picture, caption, needs, arrange=declared, interactive=declared)
@@ -192,8 +190,3 @@ def requested(name: str, options: Mapping[str, Any]) -> tuple[Figure, dict[str, 
         raise InputError("not a name of a figure", value=name, expected="letters, digits and _, 64 at most")
     with errors_at("kind"):
         return FIGURES[kind], others
-
-
-def first_entry(kind: str, figures: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """Return the name of the first entry of `figures` in a config that requests the figure `kind`, or None."""
-    return next((name for name, options in figures.items() if options.get("kind", name) == kind), None)

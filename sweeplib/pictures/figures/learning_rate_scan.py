@@ -9,14 +9,14 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.analysis.kit.variables import is_stochastic, stochastic
 from sweeplib.engine.base.arrays import wide
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.networks import theory
 from sweeplib.pictures.figures.figure import FIGURES, Hue, Panel, Published, Theories, Where, chart_figure
 from sweeplib.pictures.figures.kit.against import theory_along
-from sweeplib.pictures.figures.kit.chart import INTERACTIVE, ByName, Chart, Data, Layer, Level
+from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
 from sweeplib.pictures.figures.kit.facets import Facets, arranged
 from sweeplib.pictures.figures.kit.labels import plain_mean, symbol
 from sweeplib.pictures.figures.kit.style import FAINT, THEORY_DASHES
@@ -38,6 +38,14 @@ MARK: dict[str, Any] = {"marker": "|", "linestyle": "none", "markersize": 9}
 OPTIMUM: dict[str, Any] = MARK | {"markeredgewidth": 0.8, "color": FAINT, "gid": "optimum"}
 CORRECTED: dict[str, Any] = MARK | {"markersize": 13, "markeredgewidth": 2.4, "alpha": 0.4, "gid": "corrected"}
 """The marks of the optima of theories in the legend."""
+
+OPTIMA = Chart(
+    x="d",
+    y="gamma_opt",
+    needs=("optimal_learning_rate",),
+    hover=("exit_steps_min", "at_edge"),
+    theory="gamma_opt_expected",
+)
 
 Scale = Annotated[Literal["d", "d log d", "1"], Field(description="the unit of the exit steps.")]
 
@@ -77,9 +85,9 @@ def learning_rate_scan(
         d, theory_optimum = field(merged, "d"), merged["gamma_opt_theory"]
         unit = theory_optimum if has_theory else theory_optimum.copy(data=np.ones(theory_optimum.shape))
         if apart is not None:
-            merged = merged.assign(exit_steps_mean=_of_noise(merged["exit_steps_mean"]))
+            merged = merged.assign(exit_steps_mean=merged["exit_steps_mean"].where(stochastic(merged)))
         steps_unit = {"d log d": d * np.log(d), "d": d, "1": 0.0 * d + 1.0}[scale]
-        used = (merged["seeds_used"].where(_noisy(merged)) > 0).any({"dynamics", along})
+        used = (merged["seeds_used"].where(stochastic(merged)) > 0).any({"dynamics", along})
         corrected = merged["gamma_opt_noise_corrected"].where(used)
         return merged.assign(corrected=corrected, gamma_unit=unit, step_unit=steps_unit)
 
@@ -108,6 +116,7 @@ def learning_rate_scan(
         log_x=lambda rates: wide(rates.values, WIDE),
         published=reference,
         share_x=has_theory,
+        also={"optimal_learning_rates": OPTIMA},
     )
 
 
@@ -133,17 +142,6 @@ def _apart(exits: xr.Dataset) -> float | None:
     return apart if apart <= NEAR else None
 
 
-def _of_noise(mean: xr.DataArray) -> xr.DataArray:
-    """Return the means of dynamics with noise; NaN for the others."""
-    return mean.where(_noisy(mean)).assign_attrs(mean.attrs)
-
-
-def _noisy(data: xr.Dataset | xr.DataArray) -> xr.DataArray:
-    """Return which of the dynamics have noise."""
-    noisy = [is_stochastic(str(name)) for name in data["dynamics"].values]
-    return xr.DataArray(noisy, {"dynamics": data["dynamics"]})
-
-
 def _steps(kind: str, apart: float | None) -> Layer:
     """Return the exit steps p d/γ times the exit time of a theory over their unit, as a law.
 
@@ -164,17 +162,4 @@ def _steps(kind: str, apart: float | None) -> Layer:
     return Layer("law", heights, f"{kind} theory{stands}", kind, THEORY_DASHES[kind])
 
 
-FIGURES.add(
-    chart_figure("learning_rate_scan", learning_rate_scan, CAPTION, ("exit_times", "optimal_learning_rate")),
-)
-INTERACTIVE.register(
-    "optimal_learning_rates",
-    Chart(
-        x="d",
-        y="gamma_opt",
-        needs=("optimal_learning_rate",),
-        hover=("exit_steps_min", "at_edge"),
-        theory="gamma_opt_expected",
-        figure="learning_rate_scan",
-    ),
-)
+FIGURES.add(chart_figure("learning_rate_scan", learning_rate_scan, CAPTION, ("exit_times", "optimal_learning_rate")))

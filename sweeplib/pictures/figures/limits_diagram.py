@@ -6,17 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sweeplib.analysis.kit.labels import dynamics_label
-from sweeplib.analysis.kit.needs import need_axis
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.seed_values import drawn_scan_dim, scan_dim, scan_dims
+from sweeplib.analysis.kit.variables import need_axis
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.pictures.figures.figure import FIGURES, Where, chart_figure
 from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
 from sweeplib.pictures.figures.kit.facets import arranged, free_axes
 from sweeplib.pictures.figures.kit.legend import Entry
-from sweeplib.pictures.figures.kit.rounds import is_added, is_asked, with_rounds
-from sweeplib.pictures.figures.kit.scales import logarithm
+from sweeplib.pictures.figures.kit.quantities import is_added, is_asked, with_rounds
 from sweeplib.pictures.figures.kit.style import UNDECIDED
 from sweeplib.statistics.labelled import labelled
 
@@ -64,18 +63,18 @@ def limits_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
     split = arranged(limit, axes, where, panel, spare=False, most=1 if panel else 0)
     classes = _classes(list(map(str, outline.axes["candidate"])))
     return Chart(
-        x="log_x",
-        y="log_d",
+        x="ratio",
+        y="d",
         z="limit",
         data=limits_map,
         needs=("limits",),
-        hover=("d", "gamma", "bias_least", "spread"),
+        hover=("gamma", "bias_least", "spread"),
         colors={"undecided": UNDECIDED, "none": NONE["color"]} | {name: look["color"] for name, look in LOOKS.items()},
         title="Simplest limit that describes SGD over learning rate and dimension",
         split=split,
         pictures=lambda ds, results: _picture(with_rounds(results["limits"], ds, "limit")),
         levels=(Level((Layer("classes", "code", x="ratio", up="d", look={"classes": classes}), *LINES), log=False),),
-        log_x=lambda _: True,
+        log_axes=("x", "y"),
         size=(2.1, 3.8, 3.0),
     )
 
@@ -107,7 +106,7 @@ def _classes(names: Sequence[str]) -> dict[int, Entry]:
 
 
 def limits_map(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Return the limits over the logarithms of d and γ/p, or of the scanned axis if γ/p depends on other axes too.
+    """Return the limits over d and γ/p, or the scanned axis if γ/p depends on other axes too.
 
     Of several axes that vary γ it is the longest.
     bias_least and spread are the least of the candidates.
@@ -123,8 +122,7 @@ def limits_map(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset
     parts = {"limit": limit.assign_attrs(result["limit"].attrs)}
     parts["bias_least"] = labelled(result["bias"].min("candidate"), "least deviation of a limit over the scatter")
     parts["spread"] = labelled(result["spread"].min("candidate"), "least scatter over the change of the risk")
-    over = {"log_x": logarithm(x), "log_d": logarithm(result["d"])}
-    return xr.Dataset(parts).assign_coords(over | {"gamma": field(result, "gamma"), "p": field(result, "p")})
+    return xr.Dataset(parts).assign_coords(ratio=x, gamma=field(result, "gamma"), p=field(result, "p"))
 
 
 FIGURES.add(chart_figure("limits_diagram", limits_diagram, CAPTION, ("limits",)))

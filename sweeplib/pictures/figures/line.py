@@ -7,8 +7,6 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from sweeplib.engine.base.late_modules import xarray as xr
-from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
 from sweeplib.pictures.figures.figure import (
     FIGURES,
@@ -27,7 +25,6 @@ from sweeplib.pictures.figures.kit.facets import arranged
 from sweeplib.pictures.figures.kit.labels import MINUS
 from sweeplib.pictures.figures.kit.points import DASHES
 from sweeplib.pictures.figures.kit.quantities import at_last_time, horizontal_axis, quantity
-from sweeplib.pictures.figures.kit.scales import above_error
 from sweeplib.pictures.figures.kit.style import DIM
 
 CAPTION = (
@@ -100,25 +97,15 @@ def quantity_chart(
     if not isinstance(places, int) and len(places) > len(DASHES):
         expected = f"at most {len(DASHES)} values; give `where` some of {dash}"
         raise InputError(f"too many values of {dash}", key="dash", value=len(places), expected=expected)
-    analysis = analyses[wanted.analysis]
-    attrs = {} if isinstance(analysis, Outline) else analysis[variable].attrs
-
-    def data(whole: xr.Dataset, results: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        measured = results[wanted.analysis]
-        return measured.assign({variable: above_error(measured[variable], whole, log_axes=log_axes)})
-
     slopes = [Layer("guide", slope, f"slope {slope:g}".replace("-", MINUS), look=GUIDE) for slope in guide]
     return Chart(
         x=coordinate,
         y=variable,
-        needs=(wanted.analysis,),
-        data=data,
-        hover=(attrs["bound"],) if "bound" in attrs else (),
-        theory=attrs.get("theory", attrs.get("fit")),
         kind="curves" if along == "time" else "points",
         split=split,
         dash=dash,
         log_axes=log_axes,
+        **wanted.settings(analyses, variable, log_axes),
         **{"levels": (Level((Layer("joined", variable), *slopes)),), **settings},
     )
 

@@ -2,13 +2,12 @@
 
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
+from sweeplib.pictures.figures.kit.late_matplotlib import mpl
 
 
-def shown_in_notebooks(drawing: "Drawing") -> "Drawing":
+def shown_in_notebooks(drawing: "mpl.figure.Figure") -> "mpl.figure.Figure":
     """Return the figure, which a notebook then shows if it is the value of a cell.
 
     IPython draws the figures of pyplot only; here it is told to draw all, as PNG, unless it was told otherwise.

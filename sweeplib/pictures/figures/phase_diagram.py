@@ -18,7 +18,7 @@ from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Leve
 from sweeplib.pictures.figures.kit.facets import arranged
 from sweeplib.pictures.figures.kit.labels import axis_label, number
 from sweeplib.pictures.figures.kit.legend import Entry
-from sweeplib.pictures.figures.kit.rounds import is_added, with_rounds
+from sweeplib.pictures.figures.kit.quantities import is_added, with_rounds
 from sweeplib.pictures.figures.kit.style import INK, UNDECIDED
 from sweeplib.statistics.lost_runs import has_run
 
@@ -72,7 +72,7 @@ def phase_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
         "needs": ("regimes",),
         "split": split,
         "pictures": _picture,
-        "log_x": lambda _: False,
+        "log_axes": (),
     }
     exponents, labels = None, ["", ""]
     if not isinstance(result, Outline):

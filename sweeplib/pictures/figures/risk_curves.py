@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from sweeplib.analysis.kit.two_gaussians import least_risk
+from sweeplib.analysis.kit.problem_fields import field, ones, with_plain_steps
 from sweeplib.analysis.kit.variables import is_stochastic, require
 from sweeplib.engine.base.arrays import DECADE, geometric
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
+from sweeplib.networks.theory import least_network_risk
 from sweeplib.pictures.figures.figure import FIGURES, Hue, LogAxes, Panel, Published, Where, chart_figure
 from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
 from sweeplib.pictures.figures.kit.facets import arranged
 from sweeplib.pictures.figures.kit.labels import axis_label
+from sweeplib.pictures.figures.kit.late_matplotlib import mpl
 from sweeplib.pictures.figures.kit.scales import above_error, is_log
 from sweeplib.pictures.figures.kit.style import DASHES, Looks
 from sweeplib.statistics.labelled import labelled
@@ -74,9 +76,7 @@ def risk_quantiles(ds: xr.Dataset, levels: Sequence[float]) -> xr.DataArray:
 
 def _look(name: str, names: list[str], look: dict[str, Any]) -> dict[str, Any]:
     """Return a broad light line for the first stochastic dynamics, thin dark lines on top for those without noise."""
-    from matplotlib.colors import to_rgb
-
-    place, channels = names.index(name), to_rgb(look["color"])
+    place, channels = names.index(name), mpl.colors.to_rgb(look["color"])
     line = {"linestyle": DASHES[place % len(DASHES)], "gid": f"{look.get('gid', '')} dynamics-{name}".strip()}
     if not is_stochastic(name):
         return line | {"color": tuple(DARKER * channel for channel in channels), "linewidth": 1.0, "zorder": 4}
@@ -108,6 +108,28 @@ def risk_bands(ds: xr.Dataset, _: Mapping[str, xr.Dataset], log_axes: Sequence[s
         }
         | {"seeds_lost": labelled(lost, "runs without a value")}
     ).assign_attrs(interval="10 % to 90 % of the seeds")
+
+
+def least_risk(ds: xr.Dataset) -> xr.DataArray:
+    """Return the least risk of two Gaussians that a student of any width can reach; NaN for other data and students.
+
+    Students are plain, with a frozen second layer of ones and without offsets: on a sphere all norms are one, and a
+    second layer makes measures of any sign and weight.
+    """
+    holds = (
+        (field(ds, "data", "") == "two_gaussians")
+        & ~field(ds, "spherical", False).astype(bool)
+        & ones(field(ds, "a", 1.0))
+        & (field(ds, "second_layer_rate", 0.0) == 0.0)
+        & with_plain_steps(ds)
+    )
+    names = "activation", "contrast", "d"
+    if not bool(holds.any()):
+        return xr.full_like(holds, float("nan"), dtype=float)
+    risks: xr.DataArray = xr.apply_ufunc(
+        least_network_risk, *(field(ds, name) for name in names), vectorize=True, output_dtypes=[float]
+    )
+    return risks.where(holds)
 
 
 FIGURES.add(chart_figure("risk_curves", risk_curves, CAPTION))

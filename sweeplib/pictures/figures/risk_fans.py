@@ -8,14 +8,13 @@ from functools import partial
 from typing import Any
 
 from sweeplib.analysis.kit.labels import dynamics_label
-from sweeplib.analysis.kit.needs import need_stochastic
-from sweeplib.analysis.kit.variables import is_stochastic, require
+from sweeplib.analysis.kit.variables import is_stochastic, need_stochastic, require
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.errors import SweeplibError
 from sweeplib.pictures.figures.figure import FIGURES, LogAxes, SingleRuns, Where, chart_figure
 from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
-from sweeplib.pictures.figures.kit.facets import arranged, measured_dynamics
+from sweeplib.pictures.figures.kit.facets import arranged, dynamics_where
 from sweeplib.pictures.figures.kit.labels import dynamics_order
 from sweeplib.pictures.figures.kit.style import COLOURS, INK
 from sweeplib.pictures.figures.risk_curves import risk_bands, risk_quantiles
@@ -82,7 +81,7 @@ def _paths(quiet: list[str]) -> list[Layer]:
 def _fans(ds: xr.Dataset, _: Mapping[str, xr.Dataset], *, runs: int) -> xr.Dataset:
     """Return the quantiles of dynamics with noise, some of their runs, and the medians of the others."""
     bands = risk_quantiles(ds, LEVELS).assign_attrs(ds["risk"].attrs)
-    names = measured_dynamics(ds, "risk")
+    names = dynamics_where(ds["risk"].notnull())
     noisy = [name for name in names if is_stochastic(name)]
     if not noisy:
         raise SweeplibError("no run of a stochastic dynamics has a risk")

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from sweeplib.analysis.kit.headlines import interval_text
-from sweeplib.analysis.kit.needs import need_axis
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds, exit_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.analysis.kit.variables import is_stochastic, need_axis
 from sweeplib.analysis.overparametrisation_gain import gain_of
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import outline_of
@@ -21,7 +20,7 @@ from sweeplib.networks import theory
 from sweeplib.pictures.figures.figure import FIGURES, Hue, Panel, Published, Theories, Where, chart_figure
 from sweeplib.pictures.figures.kit.against import against, figure_against, theory_along
 from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
-from sweeplib.pictures.figures.kit.facets import measured_dynamics
+from sweeplib.pictures.figures.kit.facets import dynamics_where
 from sweeplib.pictures.figures.kit.labels import MINUS, dynamics_order
 from sweeplib.pictures.figures.kit.style import INK, THEORY_DASHES
 from sweeplib.statistics.growth_laws import growth
@@ -119,7 +118,7 @@ SHIFTED_GAIN = theory_along(partial(gain_of, "noise_corrected"), "p", "gain_limi
 
 def _gains(_: xr.Dataset, __: Mapping[str, xr.Dataset], result: xr.Dataset) -> xr.Dataset:
     """Return the gains of stochastic dynamics, of all if none of these has any, and their limit in theory, p → ∞."""
-    names = measured_dynamics(result, "gain")
+    names = dynamics_where(result["gain"].notnull())
     widest = theory.overparametrisation_gain(np.inf, field(result, "Delta")).where(
         result["gain_limit"].notnull().all("p")
     )
@@ -304,7 +303,7 @@ NARROW = 0.05
 
 def _fitted(series: xr.Dataset) -> xr.Dataset | None:
     """Return the part of the first dynamics with steps, if a power of it has an interval: two points fit any."""
-    names = measured_dynamics(series, "steps")
+    names = dynamics_where(series["steps"].notnull())
     first = series.sel(dynamics=names[0]) if names else None
     return first if first is not None and np.isfinite(first["exponent_low"].item()) else None
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.analysis.kit.variables import is_stochastic, stochastic
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.pictures.figures.figure import FIGURES, Where, chart_figure
@@ -66,8 +66,7 @@ def _units(ds: xr.Dataset, result: xr.Dataset, point: Mapping[str, int]) -> xr.D
 def _marked(data: xr.Dataset) -> xr.Dataset:
     """Return the units that are drawn: all of stochastic dynamics, some of the others."""
     there = (data["unit_norm"] + data["unit_overlap"]).notnull()
-    noisy = xr.DataArray([is_stochastic(str(name)) for name in data["dynamics"].values], dims="dynamics")
-    some = (there.cumsum("unit") <= MARKED) | noisy
+    some = (there.cumsum("unit") <= MARKED) | stochastic(data)
     return data[["unit_overlap"]].assign(
         unit_norm=data["unit_norm"].where(there & some).assign_attrs(data["unit_norm"].attrs)
     )

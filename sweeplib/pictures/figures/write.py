@@ -3,16 +3,13 @@
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sweeplib.analysis.write import analysis_failure
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.storage.records.attempts import Attempt
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.pictures.figures.figure import requested
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
+from sweeplib.pictures.figures.kit.late_matplotlib import mpl
 
 REPRODUCE = """\
 # in the folder of the sweep
@@ -65,7 +62,7 @@ def _refuse_without_analyses(name: str, needs: Iterable[str], directory: Path) -
             raise InputError(f"the figure {name!r} needs the analysis", value=need, expected=f"{path}")
 
 
-def drawn(sweep: Design, name: str, directory: str | Path) -> "Drawing":
+def drawn(sweep: Design, name: str, directory: str | Path) -> "mpl.figure.Figure":
     """Return a figure of the sweep, from the files in its directory; all exceptions of the figure are passed on."""
     from sweeplib.engine.storage.dataset.folder import open_dataset
 
@@ -79,15 +76,13 @@ def drawn(sweep: Design, name: str, directory: str | Path) -> "Drawing":
     return figure(open_dataset(directory / "dataset.zarr"), analyses, **options)
 
 
-def _not_drawn(name: str, problem: str) -> "Drawing":
+def _not_drawn(name: str, problem: str) -> "mpl.figure.Figure":
     """Return a picture with a text that says that the figure could not be drawn, and why."""
-    from matplotlib.figure import Figure as Drawing
-
     from sweeplib.pictures.figures.kit.style import TEXT_WIDTH, styled
 
     lines = textwrap.wrap(problem, 80)[:MOST_LINES]
     with styled():
-        drawing = Drawing(figsize=(TEXT_WIDTH, 0.6 + 0.2 * len(lines)))
+        drawing = mpl.figure.Figure(figsize=(TEXT_WIDTH, 0.6 + 0.2 * len(lines)))
         content = "\n".join([f"The figure {name} could not be drawn:", "", *lines])
         drawing.text(0.03, 0.9, content, va="top", fontsize=9, parse_math=False)
     return drawing

@@ -1,48 +1,72 @@
-"""What a reader may choose in an interactive plot: the quantities of both axes and their scales, the colours, seeds."""
+"""What a reader may choose in an interactive plot: the quantities of both axes and their scales, the colours, seeds.
+
+Below: colours, markers and dashes, as those of the figures, and of the classes of maps.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from sweeplib.analysis.averages import numbered
 from sweeplib.analysis.kit.labels import at_labels
-from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.analysis.kit.rows import spread
+from sweeplib.analysis.kit.variables import is_stochastic, stochastic
 from sweeplib.engine.base.arrays import DECADE, WIDE, logarithmic, wide
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT
 from sweeplib.pictures.figures.kit.chart import Chart, along
-from sweeplib.pictures.figures.kit.labels import number
+from sweeplib.pictures.figures.kit.labels import dynamics_order, number
 from sweeplib.pictures.figures.kit.quantities import bound_side
-from sweeplib.pictures.figures.kit.scales import LOGARITHM_OF, edges_of, few, logarithmic_time
+from sweeplib.pictures.figures.kit.scales import edges_of, few, logarithmic_cells, logarithmic_time
+from sweeplib.pictures.figures.kit.style import COLOURS, INK
 from sweeplib.pictures.report.mathematics import plain_label
-from sweeplib.pictures.report.tables import capital, heading, rounded
+from sweeplib.pictures.report.tables import heading, rounded
 from sweeplib.statistics.lost_runs import values_of
 
 FEW_TICKS = 5
 
+MARKERS = ("circle", "square", "diamond", "inverted_triangle", "plus", "hexagon")
+SHADES = ("#1b1f5e", "#1d5c8f", "#248f8a", "#6fb35c", "#e3b72f")
+DASHES = ("solid", "dashed", "dotted", "dotdash")
+OUTLINES = {
+    "circle": "M-5,0a5,5 0 1,0 10,0a5,5 0 1,0 -10,0z",
+    "square": "M-4.5,-4.5h9v9h-9z",
+    "diamond": "M0,-6L4.6,0L0,6L-4.6,0z",
+    "inverted_triangle": "M0,5.5L5.4,-4.2H-5.4z",
+    "plus": "M-1.7,-5h3.4v3.3h3.3v3.4h-3.3v3.3h-3.4v-3.3h-3.3v-3.4h3.3z",
+    "hexagon": "M0,-5.5L4.8,-2.75V2.75L0,5.5L-4.8,2.75V-2.75z",
+    "x": "M-4,-4L4,4M-4,4L4,-4",
+    "cross": "M-5.5,0H5.5M0,-5.5V5.5",
+    "asterisk": "M-5.5,0H5.5M0,-5.5V5.5M-4,-4L4,4M-4,4L4,-4",
+    "y": "M0,0V5.5M0,0L-4.8,-2.8M0,0L4.8,-2.8",
+    "line": "M-9,0H9",
+    "cell": "M-6,-6h12v12h-12z",
+}
+FILLS = (1.0, 0.0, 0.5, 0.25, 0.75)
+"""How far the markers of stochastic dynamics are filled, in their order."""
+CROSSES = ("x", "cross", "asterisk", "y")
+"""The markers of deterministic dynamics, in their order."""
+DASH_ARRAYS = {"solid": "", "dashed": "5 3", "dotted": "2 2", "dotdash": "2 2 5 2"}
+
 
 def cells(data: xr.Dataset, declared: Chart) -> dict[str, list[float]]:
     """Return the edges of a map's cells along each axis, as those of the static map."""
-    places = {axis: data[name].values.astype(float) for axis, name in (("x", declared.x), ("y", declared.y))}
-    return {axis: edges_of(np.unique(along[np.isfinite(along)])).tolist() for axis, along in places.items()}
+
+    def edges(name: str) -> list[float]:
+        places = np.unique(data[name].values[np.isfinite(data[name].values)].astype(float))
+        return edges_of(places, is_logarithmic(data, name, "map", declared)).tolist()
+
+    return {"x": edges(declared.x), "y": edges(declared.y)}
 
 
 def ticks_of_cells(places: xr.DataArray) -> dict[str, Any] | None:
-    """Return the places and texts of the ticks of cells, and the axis label, if there are few values; else None.
-
-    Where the places are logarithms, the texts and the label are those of the quantity itself.
-    """
-    centres = np.unique(places.values[np.isfinite(places.values)].astype(float))
-    of = places.attrs.get(LOGARITHM_OF)
-    values = few(centres if of is None else np.array([float(f"{10.0**place:.9g}") for place in centres]))
-    if values is None:
-        return None
-    label = heading(places) if of is None else capital(of)
-    texts = [plain_label(number(value)) for value in values]
-    return {"places": centres.tolist(), "texts": texts, "label": plain_label(label)}
+    """Return the places and texts of the ticks of cells, if there are few values; else None."""
+    values = few(places.values)
+    return None if values is None else {"places": values, "texts": [plain_label(number(place)) for place in values]}
 
 
 def few_ticks(values: xr.DataArray) -> list[float] | None:
@@ -66,10 +90,12 @@ def positive(values: xr.DataArray) -> bool:
 def is_logarithmic(data: xr.Dataset, name: str, kind: str, declared: Chart) -> bool:
     """Return whether the axis of a variable is logarithmic: as that of the picture is, if there is no zero."""
     values = data[name]
-    if kind in ("map", "cloud") or not positive(values):
+    if kind == "cloud" or not (kind == "map" or positive(values)):
         return False
     if declared.log_axes is not None and name in (declared.x, declared.y):
         return ("x" if name == declared.x else "y") in declared.log_axes
+    if kind == "map":
+        return logarithmic_cells(values.values)
     if (values == 0).any():
         return False
     if name not in data.coords:
@@ -176,7 +202,7 @@ def samples(
     behind = {name: recorded for name in names if (recorded := _recorded_name(dataset, name, dims)) is not None}
     values: dict[str, list[list[float | None]]] = {}
     room, excess = MOST_RUNS, 0
-    noisy = _noisy(data, dims)[mask]
+    noisy = spread(stochastic(data) if "dynamics" in dims else xr.DataArray(True), data, dims)[mask]
     for name in dict.fromkeys(behind.values()):
         number = int(noisy.sum()) * dataset.sizes["seed"]
         if number > room:
@@ -202,17 +228,6 @@ def _recorded_name(dataset: xr.Dataset, name: str, dims: Sequence[str]) -> str |
     return None
 
 
-def _noisy(data: xr.Dataset, dims: Sequence[str]) -> np.ndarray:
-    """Return at every point whether its dynamics is stochastic."""
-    shape = [data.sizes[dim] for dim in dims]
-    if "dynamics" not in dims:
-        return np.ones(int(np.prod(shape)), dtype=bool)
-    noisy = np.array([is_stochastic(str(name)) for name in data["dynamics"].values])
-    place = list(dims).index("dynamics")
-    index = tuple(slice(None) if at == place else None for at in range(len(dims)))
-    return np.broadcast_to(noisy[index], shape).ravel()
-
-
 def _runs(
     dataset: xr.Dataset, data: xr.Dataset, name: str, dims: Sequence[str], mask: np.ndarray, noisy: np.ndarray
 ) -> list[list[float | None]]:
@@ -225,3 +240,70 @@ def _runs(
     whole = values.expand_dims({dim: data.sizes[dim] for dim in missing}).transpose(*dims, "seed")
     rows = whole.values.reshape(-1, whole.sizes["seed"])[mask]
     return [rounded(row, RUN_DIGITS) if is_noisy else [] for row, is_noisy in zip(rows, noisy, strict=True)]
+
+
+@dataclass(frozen=True)
+class Look:
+    """The look of one level, each part None if the level does not set it; `filled` is the fraction of the fill."""
+
+    color: str | None = None
+    marker: str | None = None
+    filled: float | None = None
+    dash: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """Return the object for the page's script."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+    def over(self, hue: Look) -> Look:
+        """Return this look with the colour of a hue, and with the hue's marker if this look has none."""
+        return replace(self, color=hue.color, marker=self.marker or hue.marker)
+
+    @property
+    def swatch(self) -> dict[str, str]:
+        """Return the attributes of the SVG path that represents the look in a legend."""
+        colour = self.color or INK
+        shape = "line" if self.dash or self.marker == "line" else self.marker or "circle"
+        filled = 0.0 if shape in (*CROSSES, "line") else 1.0 if self.filled is None else self.filled
+        dash = {"stroke-dasharray": DASH_ARRAYS[self.dash]} if self.dash and self.dash != "solid" else {}
+        tint = {"fill-opacity": f"{filled:g}"} if 0.0 < filled < 1.0 else {}
+        return {"d": OUTLINES[shape], "stroke": colour, "fill": colour if filled else "none"} | tint | dash
+
+
+def hue_looks(names: Sequence[str], kind: str, colors: Mapping[str, str]) -> list[Look]:
+    """Return the looks of the values of a hue: from `colors`, else the figures' looks, else a sequence."""
+    number = len(names)
+    if set(names) <= set(colors):
+        return [Look(colors[name], _marker(kind, "circle")) for name in names]
+    if number > len(COLOURS):
+        return [Look(color, _marker(kind, "circle")) for color in sequence(number)]
+    return [Look(color, _marker(kind, marker)) for color, marker in zip(COLOURS[:number], MARKERS, strict=False)]
+
+
+def sequence(number: int) -> list[str]:
+    """Return `number` colours from dark to light, distinguishable in grey: SHADES, linearly interpolated."""
+    places = np.linspace(0.0, len(SHADES) - 1.0, number)
+    channels = [[int(shade[at : at + 2], 16) for shade in SHADES] for at in (1, 3, 5)]
+    mixed = np.rint([np.interp(places, range(len(SHADES)), channel) for channel in channels]).astype(int)
+    return ["#" + "".join(f"{channel:02x}" for channel in colour) for colour in mixed.T]
+
+
+def _marker(kind: str, marker: str) -> str:
+    return {"map": "cell", "curves": "line"}.get(kind, marker)
+
+
+def dynamics_looks(names: Sequence[str], kind: str) -> list[Look]:
+    """Return the looks of dynamics, as in figures: stochastic ones filled, open, filled in part; crosses for others.
+
+    For curves they are dashes, in the same order.
+    """
+    order = dynamics_order(names)
+    if kind == "curves":
+        return [Look(dash=DASHES[order.index(name) % len(DASHES)]) for name in names]
+    crosses = [name for name in order if not is_stochastic(name)]
+    return [
+        Look(filled=FILLS[order.index(name) % len(FILLS)])
+        if is_stochastic(name)
+        else Look(marker=CROSSES[crosses.index(name) % len(CROSSES)])
+        for name in names
+    ]

@@ -25,8 +25,7 @@ from sweeplib.engine.storage.records.stage_records import counts_when_done, reco
 from sweeplib.errors import InputError
 from sweeplib.pictures.figures import FIGURES, write_figure
 from sweeplib.pictures.figures.figure import Figure, requested
-from sweeplib.pictures.report.overview import provenance
-from sweeplib.pictures.report.runs import computations
+from sweeplib.pictures.report.overview import computations, provenance
 from sweeplib.pictures.report.write import case_counts, contents_of, page, settings
 from sweeplib.statistics.lost_runs import has_run
 

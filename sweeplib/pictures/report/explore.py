@@ -23,7 +23,7 @@ from sweeplib.engine.execution.clusters.dashboard_access import own_names
 from sweeplib.engine.execution.live.graph import Graph, ResultCurve, ResultCurves
 from sweeplib.errors import InputError
 from sweeplib.pictures.figures.kit.chart import along
-from sweeplib.pictures.figures.kit.rounds import ROUND
+from sweeplib.pictures.figures.kit.quantities import ROUND
 from sweeplib.pictures.report.choices import logarithmic_places
 from sweeplib.pictures.report.mathematics import plain_label
 from sweeplib.pictures.report.tables import heading

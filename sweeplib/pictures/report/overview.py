@@ -1,24 +1,68 @@
-"""Overview and provenance of a sweep as text."""
+"""Overview and provenance of a sweep as text; how its runs were computed and ended, and what failed."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sweeplib.analysis.kit.problem_fields import with_constants
+import numpy as np
+
+from sweeplib.analysis.kit.problem_fields import has_direction, with_constants
+from sweeplib.analysis.kit.rows import runs_by_status
 from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.design.design import Design
 from sweeplib.engine.process.terminal import counted, duration
+from sweeplib.engine.status import OUTCOMES, failed
+from sweeplib.engine.storage.records.attempts import IN_REPORT, failed_attempts
 from sweeplib.engine.storage.records.stage_records import done_path
+from sweeplib.engine.storage.store.outcomes import first_outcomes, outcomes_path, reason_in_words
 from sweeplib.networks.problem import PARAMETERS
 from sweeplib.pictures.figures.kit.labels import NAMED, axis_label
 from sweeplib.pictures.report.mathematics import value_text
-from sweeplib.pictures.report.runs import Computation
 
 MOST_VALUES = 12
+MOST = 100
+"""The largest number of cases that the page lists."""
+MEANINGS = {
+    "inaccurate": "the error of its results became larger than its bound; it has no values from then on",
+    "diverged": "its overlaps became larger than any that are computed",
+    "timeout": "it did not end within the time limit",
+}
+"""What happened to cases that raised no exception, by status."""
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """The first cases that ended otherwise than ok, the number of `failed` ones, and of all `others`, by status.
+
+    tables : the paths of the tables of all of them, from the sweep's directory.
+    """
+
+    rows: list[dict[str, str]]
+    failed: int
+    others: Mapping[str, int]
+    tables: Sequence[str] = ()
+
+    @property
+    def total(self) -> int:
+        """Return the number of cases that ended otherwise than ok."""
+        return self.failed + sum(self.others.values())
+
+
+@dataclass(frozen=True)
+class Computation:
+    """How the cases of a dynamics were computed: the processor time of their tasks, one core each, and their workers.
+
+    copies : the number of cases that were taken from each other sweep, by its name.
+    """
+
+    seconds: float
+    workers: frozenset[str]
+    copies: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -124,3 +168,78 @@ def _written(path: Path) -> str:
     if not path.exists():
         return ""
     return datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def run_counts(dataset: xr.Dataset, data: xr.Dataset) -> xr.DataArray:
+    """Return the outcomes at each point of `data`, derived from `dataset`, as text: '120 ok, 8 diverged', 'none'.
+
+    Counts are summed over axes that `data` no longer has; runs that were not requested are not counted. A direction
+    that the teacher does not have has none.
+    """
+    counts = runs_by_status(dataset, data)
+    axes = next(iter(counts.values())).dims
+    table = np.stack([count.values for count in counts.values()], axis=-1)
+    rows, place = np.unique(table.reshape(-1, len(counts)), axis=0, return_inverse=True)
+    texts = np.array([_text(row.tolist(), list(counts)) for row in rows])
+    shape = [data.sizes[dim] for dim in axes]
+    runs = xr.DataArray(texts[place].reshape(shape), dims=axes)
+    runs = runs.where(has_direction(data, dataset).reset_coords(drop=True), "none")
+    return runs.assign_attrs(long_name="runs by status")
+
+
+def _text(numbers: list[int], meanings: list[str]) -> str:
+    return (
+        ", ".join(f"{number} {meaning}" for number, meaning in zip(numbers, meanings, strict=True) if number) or "none"
+    )
+
+
+def computations(directory: Path, dynamics: Iterable[str]) -> list[Computation]:
+    """Return how the stored cases of some dynamics in a sweep's directory were computed."""
+    return [_computation(directory, name) for name in dynamics]
+
+
+def _computation(directory: Path, dynamics: str) -> Computation:
+    from sweeplib.engine.storage.store.origins import taken_cases, taken_from
+    from sweeplib.engine.storage.store.run_store import RunStore
+
+    store, others = RunStore(directory, dynamics, leave_out_damaged=True), taken_from(directory, dynamics)
+    headers = [segment.header for segment in store.segments if segment.name not in others]
+    seconds = sum(float(header.get("seconds", 0.0)) for header in headers)
+    workers = frozenset(worker for header in headers for worker in header.get("workers", ()))
+    return Computation(seconds, workers, taken_cases(directory, dynamics))
+
+
+def outcomes(directory: Path, counts: Mapping[str, Mapping[str, int]]) -> Outcomes:
+    """Return how cases ended otherwise than ok, from the tables of a sweep and the numbers of its cases by dynamics."""
+    sums = sum((Counter(count) for count in counts.values()), Counter[str]())
+    others = {status.name: sums[status.name] for status in OUTCOMES if sums[status.name]}
+    rows = [_row(name, line) for name in counts for line in first_outcomes(directory, name, MOST)][:MOST]
+    paths = [outcomes_path(directory, name) for name in counts]
+    tables = [path.relative_to(directory).as_posix() for path in paths if path.exists()]
+    return Outcomes(rows, failed(sums), others, tables)
+
+
+def cards(sweep: Design, directory: Path) -> list[dict[str, Any]]:
+    """Return the descriptions of the failed analyses and figures of a sweep, and of failed parts of the report."""
+    descriptions = [
+        *failed_attempts(directory, "analysis", sweep.analyses),
+        *failed_attempts(directory, "figure", sweep.figures),
+    ]
+    return descriptions + report_cards(directory)
+
+
+def report_cards(directory: Path) -> list[dict[str, Any]]:
+    """Return the descriptions of what failed when the report was written."""
+    return [card for kind in IN_REPORT for card in failed_attempts(directory, kind)]
+
+
+def _row(dynamics: str, line: Mapping[str, str]) -> dict[str, str]:
+    """Return a row of the table of outcomes by its line in the CSV file."""
+    names = list(line)
+    coordinates = ", ".join(f"{name} = {line[name]}" for name in names[2 : names.index("seed") + 1])
+    return {
+        "status": line["status"],
+        "case": f"{dynamics}: {coordinates}",
+        "identity": line["identity"],
+        "why": reason_in_words(line) or MEANINGS.get(line["status"], ""),
+    }

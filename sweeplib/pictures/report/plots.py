@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,30 +12,33 @@ import numpy as np
 from sweeplib.analysis.kit.headlines import interval_of
 from sweeplib.analysis.kit.rows import RUNS, constant_values, numbers_of_runs, parameters_along
 from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.engine.base.arrays import wide
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT
 from sweeplib.pictures.figures.kit.chart import Chart, along
-from sweeplib.pictures.figures.kit.facets import PANELS_FIRST, by_columns
+from sweeplib.pictures.figures.kit.facets import PANELS_FIRST, by_columns, dynamics_where
 from sweeplib.pictures.figures.kit.labels import axis_label
-from sweeplib.pictures.figures.kit.quantities import bound_side
-from sweeplib.pictures.figures.kit.rounds import ROUND, with_rounds
+from sweeplib.pictures.figures.kit.quantities import ROUND, bound_side, with_rounds
 from sweeplib.pictures.report.choices import (
+    Look,
     cells,
     columns_of,
+    dynamics_looks,
     few_ticks,
     horizontal,
     horizontal_choice,
+    hue_looks,
     is_logarithmic,
     positive,
     range_of,
     samples,
+    sequence,
     ticks_of_cells,
     vertical,
     vertical_choice,
 )
-from sweeplib.pictures.report.looks import Look, dynamics_looks, hue_looks, sequence
 from sweeplib.pictures.report.mathematics import html_label, plain_label
-from sweeplib.pictures.report.runs import run_counts
+from sweeplib.pictures.report.overview import run_counts
 from sweeplib.pictures.report.tables import MOST_CELLS, PageColumn, PageTable, columns, heading, name_of, runs_column
 
 MOST_CHIPS = 40
@@ -60,6 +64,7 @@ class Plot:
     """An interactive plot: its data as a table, its controls, and the specification for the page's script.
 
     `others` are the controls that other choices of axes and colours need. Plots with the same `picture` show the same.
+    `figure` is the entry of `figures` below which it stands.
     """
 
     name: str
@@ -70,6 +75,7 @@ class Plot:
     spec: dict[str, Any] = field(default_factory=dict)
     others: list[Control] = field(default_factory=list)
     picture: tuple[Any, ...] = ()
+    figure: str = ""
 
     @property
     def json(self) -> dict[str, Any]:
@@ -107,19 +113,16 @@ def interactive_plot(
         return Plot(name, title, PageTable(name, title, int(mask.sum())))
     held = [*columns(data, dims, names[:-1], mask), runs_column(data, data[RUNS], numbers[RUNS], dims, mask)]
     table = PageTable(name, title, int(mask.sum()), held, _constants(dataset, names, dims))
-    hue = _hue(data, declared, [dim for dim in dims if dim not in series_axes], options)
-    kind = "map" if declared.z else declared.kind
-    controls = _controls(table.columns, dims, series_axes, hue, kind, _first(data, declared, options), declared.colors)
-    controls = [replace(control, slider=control.column == declared.frames) for control in controls]
+    points = _Points(declared, data, held, dims, series_axes, options)
+    controls = points.controls()
     if empty and (series_axes[-1] in dataset.dims or declared.z):  # an axis of ranks has no points that were run
         notes.append(f"{empty:,} {'point has' if empty == 1 else 'points have'} runs but no value, and are not drawn.")
-    notes += _key(data, declared, names, kind)
-    spec = _spec(table, declared, data, dims, series_axes, controls, kind)
+    notes += points.key()
+    spec = points.spec(controls)
     if declared.z:
         return Plot(name, title, table, controls, notes, spec | {"choice": None, "hues": [], "sampled": {}})
-    others = _others(table.columns, dims, series_axes, controls, kind)
-    others = [control for control in others if control.column != declared.frames]
-    spec |= _choices(table, declared, data, dims, (xs, ys, hue), (controls, others))
+    others = points.others(controls)
+    spec |= points.choices(xs, ys, [*controls, *others])
     spec["sampled"], spec["samples"], left_out = samples(dataset, data, ys, dims, mask)
     spec["sample_labels"] = {entry: str(html_label(heading(dataset[entry]))) for entry in spec["samples"]}
     return Plot(name, title, table, controls, notes + left_out, spec, others, same)
@@ -203,93 +206,164 @@ def _mask(data: xr.Dataset, value: str) -> tuple[np.ndarray, int]:
     return present.values.ravel(), int((~present & run).sum())
 
 
-def _key(data: xr.Dataset, declared: Chart, names: list[str], kind: str) -> list[str]:
-    """Return the meaning of bars, bands and dashed curves."""
-    ends, notes = [f"{declared.y}_low", f"{declared.y}_high"], []
-    marks = "Band" if kind == "curves" else "Bars"
-    if kind != "map" and set(ends) <= set(names):
-        notes.append(f"{marks}: {interval_of(data)}.")
-    elif kind != "map" and f"{declared.y}_error" in names:
-        notes.append(f"{marks}: one standard error to each side.")
-    if declared.theory in names:
-        theory = data[declared.theory]
-        apart = f"{heading(theory)}: solid with noise, dashed without."
-        notes.append(apart if _theories_differ(data, declared, kind) else f"Dashed: {axis_label(theory)}.")
-    bound = data[declared.y].attrs.get("bound") if kind != "map" else None
-    if bound in names and bool((data[bound] & data[declared.y].notnull()).any()):
-        notes.append(f"Arrows: {data[bound].attrs['reason']}.")
-    lines = ", ".join(name for _, _, name in declared.lines)
-    return notes + [f"Dashed lines: {lines}."] * bool(lines)
+@dataclass(frozen=True)
+class _Points:
+    """The points of a plot that is being made: the data of a chart along `dims`, as `columns`.
+
+    series_axes : the last of the axes, along which the points of a series lie.
+    options : those of the figure, which choose the colours and the initial filters.
+    """
+
+    chart: Chart
+    data: xr.Dataset
+    columns: list[PageColumn]
+    dims: list[str]
+    series_axes: list[str]
+    options: Mapping[str, Any]
+
+    @property
+    def kind(self) -> str:
+        """Return the kind of the plot."""
+        return "map" if self.chart.z else self.chart.kind
+
+    @cached_property
+    def held(self) -> set[str]:
+        """The names of the columns."""
+        return {column.name for column in self.columns}
+
+    @cached_property
+    def hue(self) -> str | None:
+        """The column of the colours: the quantity of a map, the requested axis, or the figures' first axis."""
+        if self.chart.z:
+            return self.chart.z
+        others = ("dynamics", self.chart.frames, *self.series_axes)
+        free = [dim for dim in self.dims if dim not in others and 1 < self.data.sizes[dim] <= MOST_CHIPS]
+        wanted = self.options.get("hue") or self.chart.hue
+        if wanted in free:
+            return wanted
+        chosen = next((dim for dim in free if dim not in PANELS_FIRST), next(iter(free), None))
+        return chosen or ("dynamics" if self.data.sizes.get("dynamics", 1) > 1 else None)
+
+    def key(self) -> list[str]:
+        """Return the meaning of bars, bands and dashed curves."""
+        data, y, theory, is_map, notes = self.data, self.chart.y, self.chart.theory, self.kind == "map", []
+        marks = "Band" if self.kind == "curves" else "Bars"
+        if not is_map and {f"{y}_low", f"{y}_high"} <= self.held:
+            notes.append(f"{marks}: {interval_of(data)}.")
+        elif not is_map and f"{y}_error" in self.held:
+            notes.append(f"{marks}: one standard error to each side.")
+        if theory in self.held:
+            apart = f"{heading(data[theory])}: solid with noise, dashed without."
+            notes.append(apart if self._theories_differ() else f"Dashed: {axis_label(data[theory])}.")
+        bound = None if is_map else data[y].attrs.get("bound")
+        if bound in self.held and bool((data[bound] & data[y].notnull()).any()):
+            notes.append(f"Arrows: {data[bound].attrs['reason']}.")
+        lines = ", ".join(name for _, _, name in self.chart.lines)
+        return notes + [f"Dashed lines: {lines}."] * bool(lines)
+
+    def _theories_differ(self) -> bool:
+        """Return whether points of stochastic and of deterministic dynamics have a theory each."""
+        theory = self.chart.theory
+        if self.kind != "points" or theory not in self.data or "dynamics" not in self.data[theory].dims:
+            return False
+        return len(set(map(is_stochastic, dynamics_where(self.data[theory].notnull())))) == 2
+
+    def controls(self) -> list[Control]:
+        """Return what a reader may choose: a value of each axis that is not drawn, and those shown in colours."""
+        controls, first = [], self._first()
+        for column in self.columns:
+            looks = dynamics_looks(column.names, self.kind) if column.name == "dynamics" and not self.chart.z else None
+            if column.name == self.hue and column.names:
+                coloured = hue_looks(column.names, self.kind, self.chart.colors)
+                looks = [look.over(hue) for look, hue in zip(looks, coloured, strict=True)] if looks else coloured
+                controls.append(_control(column, looks))
+            elif column.name in self.dims and column.name not in self.series_axes and len(column.names) > 1:
+                chosen = EVERY if column.name == "seed" else first.get(column.name, 0)
+                controls.append(_control(column, looks, chosen, slider=column.name == self.chart.frames))
+        return sorted(controls, key=lambda control: control.looks is None)
+
+    def _first(self) -> dict[str, int]:
+        """Return the places at which the filters begin: those of the picture, or of the option `where`."""
+        places = {dim: at for dim, at in self.chart.begins_at().items() if at < self.data.sizes.get(dim, 0)}
+        where = {dim: value for dim, value in (self.options.get("where") or {}).items() if dim in self.data.dims}
+        return places | {dim: _chosen(self.data[dim].values.tolist(), value) for dim, value in where.items()}
+
+    def others(self, controls: list[Control]) -> list[Control]:
+        """Return the controls for other choices of axes and colours: menus for boxes, boxes for menus, both for x."""
+        others, has_boxes = [], {control.column: bool(control.looks) for control in controls}
+        for column in self.columns:
+            count = len(column.names)
+            if column.name not in self.dims or count < 2 or column.name in ("dynamics", self.chart.frames):
+                continue
+            if has_boxes.get(column.name, True):
+                chosen = count - 1 if column.name == "time" else count // 2
+                others.append(_control(column, None, chosen if column.name in self.series_axes else 0))
+            if not has_boxes.get(column.name, False) and count <= MOST_CHIPS and column.name != "seed":
+                others.append(_control(column, hue_looks(column.names, self.kind, {})))
+        return others
+
+    def choices(self, xs: list[str], ys: list[str], controls: list[Control]) -> dict[str, Any]:
+        """Return the choices of axes and colours for the page's script, of all controls."""
+        boxes = {control.column: control for control in controls if control.looks}
+        of_hues = {name: _styles(box.looks or []) for name, box in boxes.items()}
+        plain: list[Look] = []
+        names = next((column.names for column in self.columns if column.name == "dynamics"), [])
+        if len(names) > 1:
+            plain, hues = dynamics_looks(names, self.kind), hue_looks(names, self.kind, {})
+            of_hues["dynamics"] = _styles([look.over(hue) for look, hue in zip(plain, hues, strict=True)])
+        x = [horizontal_choice(self.data, name, self.chart) for name in xs if name in self.held]
+        y = [vertical_choice(self.data, name, self.held, self.chart) for name in ys if name in self.held]
+        return {
+            "choice": {"x": x, "y": y, "hue": self.hue, "dims": self.dims},
+            "hues": [{"name": name, "label": boxes[name].label} for name in of_hues if name in boxes],
+            "looks_of": of_hues,
+            "dynamics_looks": _styles(plain),
+            "steps": self.chart.steps,
+        }
+
+    def spec(self, controls: list[Control]) -> dict[str, Any]:
+        """Return what the page's script knows of a plot: names of columns, looks, ranges, ticks and labels."""
+        data, chart, held, kind = self.data, self.chart, self.held, self.kind
+        value, axes = chart.z or chart.y, {"x": chart.x, "y": chart.y}
+        ends = [value + end for end in ("_low", "_high") if value + end in held]
+        looks = {control.column: [look.json() for look in control.looks or []] for control in _layered(controls)}
+        colours = range_of(data[value]) if chart.z and chart.z not in looks else None
+        names = [*self.dims, *(name for name in (*axes.values(), *chart.hover) if name not in (*self.dims, value))]
+        return {
+            "kind": kind,
+            "joined": self.series_axes[-1] != POINT,
+            **axes,
+            "value": value,
+            "error": f"{value}_error" if f"{value}_error" in held else None,
+            "interval": ends if len(ends) == 2 else None,
+            "interval_label": interval_of(data),
+            "theory": chart.theory if chart.theory in held else None,
+            "solid": self._theories_differ(),
+            "bound": bound if (bound := data[value].attrs.get("bound")) in held and kind != "map" else None,
+            "side": bound_side(data[value]),
+            "series": [dim for dim in self.dims if dim not in self.series_axes],
+            "shown": [
+                name for name in dict.fromkeys(names) if name in held and not name.endswith(("_error", "_low", "_high"))
+            ],
+            "seeds": sorted(name for name in held if name.startswith("seeds_")),
+            "looks": looks,
+            "cells": cells(data, chart) if chart.z else None,
+            "range": colours,
+            "palette": sequence(64) if chart.z else None,
+            **({"log_colours": wide(data[value].values)} if colours else {}),
+            "labels": {axis: plain_label(heading(data[name])) for axis, name in axes.items()},
+            "cell_ticks": {axis: ticks_of_cells(data[name]) for axis, name in axes.items()} if chart.z else {},
+            "log": {axis: is_logarithmic(data, name, kind, chart) for axis, name in axes.items()},
+            "positive": {axis: kind != "map" and positive(data[name]) for axis, name in axes.items()},
+            "ticks": {"x": few_ticks(data[chart.x]) if positive(data[chart.x]) else None},
+            "lines": [list(line) for line in chart.lines],
+            "extent": {axis: range_of(data[name]) for axis, name in axes.items()} if chart.frames else None,
+        }
 
 
-def _theories_differ(data: xr.Dataset, declared: Chart, kind: str) -> bool:
-    """Return whether points of stochastic and of deterministic dynamics have a theory each."""
-    if kind != "points" or declared.theory not in data or "dynamics" not in data[declared.theory].dims:
-        return False
-    present = data[declared.theory].notnull()
-    present = present.any([dim for dim in present.dims if dim != "dynamics"])
-    return len({is_stochastic(str(name)) for name in data["dynamics"].values[present.values]}) == 2
-
-
-def _hue(data: xr.Dataset, declared: Chart, free: list[str], options: Mapping[str, Any]) -> str | None:
-    """Return the column of the colours: the quantity of a map, the requested axis, or the figures' first axis."""
-    if declared.z:
-        return declared.z
-    free = [dim for dim in free if dim not in ("dynamics", declared.frames) and 1 < data.sizes[dim] <= MOST_CHIPS]
-    wanted = options.get("hue") or declared.hue
-    if wanted in free:
-        return wanted
-    chosen = next((dim for dim in free if dim not in PANELS_FIRST), next(iter(free), None))
-    return chosen or ("dynamics" if data.sizes.get("dynamics", 1) > 1 else None)
-
-
-def _controls(
-    held: list[PageColumn],
-    dims: list[str],
-    series_axes: list[str],
-    hue: str | None,
-    kind: str,
-    first: Mapping[str, int],
-    colors: Mapping[str, str],
-) -> list[Control]:
-    """Return what a reader may choose in a plot: a value of each axis that is not drawn, and those shown in colours."""
-    controls = []
-    for column in held:
-        levels = column.levels or []
-        if column.name == hue and levels:
-            names = [str(level) for level in levels]
-            coloured = hue_looks(names, kind, colors)
-            if hue == "dynamics":
-                coloured = [look.over(hue) for look, hue in zip(dynamics_looks(names, kind), coloured, strict=True)]
-            controls.append(Control(column.name, column.label, column.labels or [], coloured, html=column.html))
-        elif column.name in dims and column.name not in series_axes and len(levels) > 1:
-            dynamics = column.name == "dynamics" and kind != "map"
-            looks = dynamics_looks([str(level) for level in levels], kind) if dynamics else None
-            chosen = EVERY if column.name == "seed" else first.get(column.name, 0)
-            controls.append(Control(column.name, column.label, column.labels or [], looks, chosen, column.html))
-    return sorted(controls, key=lambda control: control.looks is None)
-
-
-def _others(
-    held: list[PageColumn], dims: list[str], along_axes: list[str], controls: list[Control], kind: str
-) -> list[Control]:
-    """Return the controls for other choices of the axes and colours: menus for boxes, boxes for menus, both for x."""
-    choices = []
-    for column in held:
-        levels = column.levels or []
-        if column.name not in dims or len(levels) < 2 or column.name == "dynamics":
-            continue
-        present = next((control for control in controls if control.column == column.name), None)
-        label, labels = column.label, column.labels or []
-        if present is None or present.looks:
-            chosen = len(levels) - 1 if column.name == "time" else len(levels) // 2
-            choices.append(
-                Control(column.name, label, labels, None, chosen if column.name in along_axes else 0, column.html)
-            )
-        if (present is None or not present.looks) and len(levels) <= MOST_CHIPS and column.name != "seed":
-            looks = hue_looks([str(level) for level in levels], kind, {})
-            choices.append(Control(column.name, label, labels, looks, html=column.html))
-    return choices
+def _control(column: PageColumn, looks: list[Look] | None, chosen: int = 0, *, slider: bool = False) -> Control:
+    """Return the control of a column."""
+    return Control(column.name, column.label, column.labels or [], looks, chosen, column.html, slider)
 
 
 def _styles(looks: list[Look]) -> list[dict[str, Any]]:
@@ -297,97 +371,10 @@ def _styles(looks: list[Look]) -> list[dict[str, Any]]:
     return [look.json() | {"swatch": look.swatch} for look in looks]
 
 
-def _choices(
-    table: PageTable,
-    declared: Chart,
-    data: xr.Dataset,
-    dims: list[str],
-    chosen: tuple[list[str], list[str], str | None],
-    controls: tuple[list[Control], list[Control]],
-) -> dict[str, Any]:
-    """Return the choices of axes and colours for the page's script."""
-    xs, ys, hue = chosen
-    held = {column.name for column in table.columns}
-    boxes = {control.column: control for group in controls for control in group if control.looks}
-    of_hues = {name: _styles(box.looks or []) for name, box in boxes.items()}
-    looks_of_dynamics: list[dict[str, Any]] = []
-    levels = next((column.levels for column in table.columns if column.name == "dynamics"), None) or []
-    names = [str(level) for level in levels]
-    if len(names) > 1:
-        plain = dynamics_looks(names, declared.kind)
-        coloured = [look.over(other) for look, other in zip(plain, hue_looks(names, declared.kind, {}), strict=True)]
-        of_hues["dynamics"], looks_of_dynamics = _styles(coloured), _styles(plain)
-
-    horizontals = [horizontal_choice(data, name, declared) for name in xs if name in held]
-    verticals = [vertical_choice(data, name, held, declared) for name in ys if name in held]
-    return {
-        "choice": {"x": horizontals, "y": verticals, "hue": hue, "dims": dims},
-        "hues": [{"name": name, "label": boxes[name].label} for name in of_hues if name in boxes],
-        "looks_of": of_hues,
-        "dynamics_looks": looks_of_dynamics,
-        "steps": declared.steps,
-    }
-
-
-def _first(data: xr.Dataset, declared: Chart, options: Mapping[str, Any]) -> dict[str, int]:
-    """Return the places at which the filters begin: those of the picture, or of the option `where`."""
-    places = {dim: place for dim, place in declared.begins_at().items() if place < data.sizes.get(dim, 0)}
-    where = {dim: value for dim, value in (options.get("where") or {}).items() if dim in data.dims}
-    return places | {dim: _chosen(data[dim].values.tolist(), value) for dim, value in where.items()}
-
-
 def _chosen(levels: list[Any], wanted: Any) -> int:
     if isinstance(wanted, int | float) and all(isinstance(level, int | float) for level in levels):
         return int(np.argmin(np.abs(np.array(levels, float) - wanted)))
     return levels.index(wanted) if wanted in levels else 0
-
-
-def _spec(
-    table: PageTable,
-    declared: Chart,
-    data: xr.Dataset,
-    dims: list[str],
-    series_axes: list[str],
-    controls: list[Control],
-    kind: str,
-) -> dict[str, Any]:
-    """Return what the page's script knows of a plot: names of columns, looks, ranges, ticks and labels."""
-    value = declared.z or declared.y
-    cell_ticks = {axis: ticks_of_cells(data[getattr(declared, axis)]) for axis in "xy"} if declared.z else {}
-    held = {column.name for column in table.columns}
-    ends = [value + end for end in ("_low", "_high") if value + end in held]
-    looks = {control.column: [look.json() for look in control.looks or []] for control in _layered(controls)}
-    names = [*dims, *(name for name in (declared.x, declared.y, *declared.hover) if name not in (*dims, value))]
-    return {
-        "kind": kind,
-        "joined": series_axes[-1] != POINT,
-        "x": declared.x,
-        "y": declared.y,
-        "value": value,
-        "error": f"{value}_error" if f"{value}_error" in held else None,
-        "interval": ends if len(ends) == 2 else None,
-        "interval_label": interval_of(data),
-        "theory": declared.theory if declared.theory in held else None,
-        "solid": _theories_differ(data, declared, kind),
-        "bound": bound if (bound := data[value].attrs.get("bound")) in held and kind != "map" else None,
-        "side": bound_side(data[value]),
-        "series": [dim for dim in dims if dim not in series_axes],
-        "shown": [
-            name for name in dict.fromkeys(names) if name in held and not name.endswith(("_error", "_low", "_high"))
-        ],
-        "seeds": sorted(name for name in held if name.startswith("seeds_")),
-        "looks": looks,
-        "cells": cells(data, declared) if declared.z else None,
-        "range": range_of(data[value]) if declared.z and declared.z not in looks else None,
-        "palette": sequence(64) if declared.z else None,
-        "labels": {axis: plain_label(heading(data[getattr(declared, axis)])) for axis in "xy"},
-        "cell_ticks": cell_ticks,
-        "log": {axis: is_logarithmic(data, getattr(declared, axis), kind, declared) for axis in "xy"},
-        "positive": {axis: kind != "map" and positive(data[getattr(declared, axis)]) for axis in "xy"},
-        "ticks": {"x": few_ticks(data[declared.x]) if positive(data[declared.x]) else None},
-        "lines": [list(line) for line in declared.lines],
-        "extent": {axis: range_of(data[getattr(declared, axis)]) for axis in "xy"} if declared.frames else None,
-    }
 
 
 def _layered(controls: list[Control]) -> list[Control]:

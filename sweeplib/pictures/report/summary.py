@@ -1,11 +1,12 @@
 """The summary of a sweep: the last lines of a command."""
 
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sweeplib.analysis.kit.headlines import MOST, Headline
+from sweeplib.analysis.kit.headlines import Headline
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.process.terminal import counted
@@ -15,10 +16,7 @@ from sweeplib.engine.storage.records.attempts import IN_REPORT, failed_attempts
 from sweeplib.engine.storage.records.stage_records import stage_record
 from sweeplib.engine.storage.store.inventory import inventory
 from sweeplib.engine.storage.store.run_store import RunStore, recorded_counts
-from sweeplib.pictures.report.failures import cards
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from sweeplib.pictures.report.overview import cards
 
 MOST_SHOWN = 10
 RESULTS = {"dataset": "dataset.zarr", "report": "report/index.html"}
@@ -71,7 +69,7 @@ def answers(sweep: Design, directory: Path) -> list[str]:
     """Return how far the questions of a sweep are from their precision; no lines without questions."""
     if not sweep.questions:
         return []
-    from sweeplib.analysis.answers.shown import answer_lines
+    from sweeplib.analysis.answers.answer import answer_lines
 
     return answer_lines(sweep, directory)
 
@@ -139,10 +137,9 @@ def undecided_lines(directory: Path) -> list[str]:
 def headlines(
     sweep: Design,
     directory: Path,
-    most: int = MOST,
     words: "Callable[[xr.DataArray, xr.DataArray], str] | None" = None,
 ) -> "Iterator[Headline]":
-    """Yield the headlines of the analyses that have some and did not fail, with at most `most` points in words."""
+    """Yield the headlines of the analyses that have some and did not fail, with at most a few points in words."""
     from sweeplib.analysis import ANALYSES
     from sweeplib.analysis.kit.headlines import headline
     from sweeplib.engine.storage.dataset.folder import open_dataset
@@ -152,7 +149,7 @@ def headlines(
     for name in sweep.analyses:
         variable, path = ANALYSES[name].headline, directory / "analysis" / f"{name}.zarr"
         if variable is not None and path.exists():
-            yield headline(open_dataset(path), variable, most, words, ds)
+            yield headline(open_dataset(path), variable, words=words, dataset=ds)
 
 
 def _failures(failed: list[dict[str, Any]]) -> list[str]:

@@ -14,7 +14,8 @@ from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.rows import Rows, rows_of, spread
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.pictures.figures.kit.chart import SCALED
-from sweeplib.pictures.figures.kit.labels import axis_label, dynamics_order, number
+from sweeplib.pictures.figures.kit.facets import dynamics_where
+from sweeplib.pictures.figures.kit.labels import axis_label, number
 from sweeplib.pictures.report.mathematics import html_label, plain_label, value_text
 
 DIGITS = 9
@@ -35,6 +36,11 @@ class PageColumn:
     levels: list[Any] | None = None
     labels: list[str] | None = None
     html: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """Return the levels as text; none without levels."""
+        return [str(level) for level in self.levels or []]
 
     def json(self) -> dict[str, Any]:
         """Return the object for the page's script."""
@@ -80,27 +86,23 @@ def _table(rows: Rows, title: str) -> PageTable:
     return PageTable(rows.name, title, int(rows.mask.sum()), held, rows.constants)
 
 
-def columns(
-    ds: xr.Dataset, dims: Sequence[str], names: Iterable[str], mask: np.ndarray | None = None
-) -> list[PageColumn]:
+def columns(ds: xr.Dataset, dims: Sequence[str], names: Iterable[str], mask: np.ndarray) -> list[PageColumn]:
     """Return the axes `dims` and the variables `names` as columns over the points in C order, for those in `mask`."""
     return [*(_axis(ds, dim, dims, mask) for dim in dims), *(_variable(ds, name, dims, mask) for name in names)]
 
 
-def _axis(ds: xr.Dataset, dim: str, dims: Sequence[str], mask: np.ndarray | None) -> PageColumn:
+def _axis(ds: xr.Dataset, dim: str, dims: Sequence[str], mask: np.ndarray) -> PageColumn:
     places = xr.DataArray(np.arange(ds.sizes[dim]), dims=dim)
-    flat = spread(places, ds, dims)
-    codes = flat if mask is None else flat[mask]
+    codes = spread(places, ds, dims)[mask]
     label = heading(ds[dim])
     levels = _levels(ds[dim], ds[dim].values.tolist())
     return PageColumn(dim, plain_label(label), codes.tolist(), *levels, html=_html(label))
 
 
-def _variable(ds: xr.Dataset, name: str, dims: Sequence[str], mask: np.ndarray | None) -> PageColumn:
+def _variable(ds: xr.Dataset, name: str, dims: Sequence[str], mask: np.ndarray) -> PageColumn:
     """Return a variable as a column: numbers, or the indices of its levels if these are names."""
     array = ds[name]
-    flat = spread(array, ds, dims)
-    flat = flat if mask is None else flat[mask]
+    flat = spread(array, ds, dims)[mask]
     in_units = name.startswith(SCALED)  # their symbol alone tells them from the plain variable
     label = heading(array) if name in ds.coords or in_units else name_of(array)
     if flat.dtype.kind in "UOTb" or "flag_meanings" in array.attrs:
@@ -184,7 +186,7 @@ def optima_table(optima: xr.Dataset) -> OptimaTable:
     fixed = [f"{axis_label(optima[dim])} = {number(optima[dim].values[0].item())}" for dim in every if dim not in dims]
     optima = optima.isel({dim: 0 for dim in every if dim not in dims})
     scanned = optima[list(SCANNED)].to_dataarray().sum("variable") > 0
-    names = dynamics_order(optima["dynamics"].values[scanned.any(dims).values])
+    names = dynamics_where(scanned)
     unknown = bool((scanned & optima["gamma_opt"].isnull()).any())
     theory = [name for name in THEORY if optima[name].notnull().any()]
     headings = [heading(optima[dim]) for dim in dims]

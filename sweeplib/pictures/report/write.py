@@ -1,24 +1,122 @@
-"""The report stage of a sweep."""
+"""The report stage of a sweep: what the page has, of the dataset and the analyses, and the page."""
 
 from __future__ import annotations
 
 import base64
+import json
 import re
 import struct
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from sweeplib.analysis.kit.labels import dynamics_label
+from sweeplib.analysis.write import analysis_failure
+from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.files.regular_files import file_bytes, file_text
-from sweeplib.engine.storage.records.stage_records import counts_when_done
-from sweeplib.pictures.report.failures import cards, outcomes
+from sweeplib.engine.storage.records.artefacts import PAGE, made_from
+from sweeplib.engine.storage.records.attempts import attempt_of
+from sweeplib.engine.storage.records.files import write_text
+from sweeplib.engine.storage.records.locks import writer_lock
+from sweeplib.engine.storage.records.manifest import entries_of
+from sweeplib.engine.storage.records.stage_records import counts_when_done, recorded_stage
+from sweeplib.networks.simulation.labels import exit_words
+from sweeplib.pictures.figures.figure import requested
+from sweeplib.pictures.figures.kit.labels import value_label
+from sweeplib.pictures.figures.kit.style import COLOURS, FAINT, INK
+from sweeplib.pictures.figures.write import REPRODUCE
 from sweeplib.pictures.report.mathematics import html_label
-from sweeplib.pictures.report.overview import axes, overview, provenance
-from sweeplib.pictures.report.runs import computations
+from sweeplib.pictures.report.overview import axes, cards, computations, outcomes, overview, provenance
+from sweeplib.pictures.report.plots import Plot, interactive_plot
+from sweeplib.pictures.report.summary import answers, distance_lines, exit_lines, headlines, undecided_lines
+from sweeplib.pictures.report.tables import OptimaTable, PageTable, analysis_tables, optima_table
 
 if TYPE_CHECKING:
     import jinja2
+
+
+T = TypeVar("T")
+
+OPTIMA = "optimal_learning_rate"
+PART_AGAIN = """\
+# in the folder of the sweep
+from sweeplib.config import load
+from sweeplib.pictures.report.write import Contents
+
+Contents(load("config.yaml"), ".").{kind}({name!r})
+"""
+
+
+class Contents:
+    """The dataset in a sweep's directory, and its analyses without those that failed."""
+
+    def __init__(self, sweep: Design, directory: str | Path) -> None:
+        from sweeplib.engine.storage.dataset.folder import open_dataset
+
+        self.sweep, self.directory = sweep, Path(directory)
+        self.dataset = open_dataset(self.directory / "dataset.zarr")
+        self.analyses = {
+            name: open_dataset(self.directory / "analysis" / f"{name}.zarr").load()
+            for name in sweep.analyses
+            if analysis_failure(directory, name) is None
+        }
+
+    def content(self) -> dict[str, Any]:
+        """Return all plots, tables and the table of optima; failed ones are left out and recorded."""
+        with recorded_stage(self.directory, "report") as record:
+            record.tell_failures([])
+            plots = [self._attempt("plot", name, self.plot) for name in self._with_plots()]
+            tables = [self._attempt("table", name, self.table) for name in self.analyses]
+            optima = self._attempt("optima", OPTIMA, self.optima) if OPTIMA in self.analyses else None
+        return {
+            "plots": different([plot for of_figure in plots for plot in of_figure or ()]),
+            "tables": [table for parts in tables for table in parts or ()],
+            "optima": optima,
+        }
+
+    def plot(self, name: str) -> list[Plot]:
+        """Return the interactive plots of an entry of `figures`: its own, and others below that."""
+        figure, options = requested(name, self.sweep.figures[name])
+        declared = figure.declared(self.dataset, self.analyses, **options)
+        charts = {name: declared, **declared.also}.items()
+        plots = [interactive_plot(key, chart, self.dataset, self.analyses, options) for key, chart in charts]
+        json.dumps([plot.json for plot in plots], allow_nan=False)
+        return [replace(plot, figure=name) for plot in plots]
+
+    def table(self, name: str) -> list[PageTable]:
+        """Return the tables of one analysis."""
+        tables = analysis_tables(name, self.analyses[name], self.dataset)
+        json.dumps([table.json() for table in tables], allow_nan=False)
+        return tables
+
+    def optima(self, name: str) -> OptimaTable:
+        """Return the table of optimal learning rates, from the analysis `name`."""
+        return optima_table(self.analyses[name])
+
+    def _with_plots(self) -> list[str]:
+        """Return the entries of `figures` whose figure has an interactive plot, and whose analyses are there."""
+        figures = {name: requested(name, options) for name, options in self.sweep.figures.items()}
+        return [
+            name
+            for name, (figure, options) in figures.items()
+            if figure.interactive is not None and set(figure.needed(options)) <= set(self.analyses)
+        ]
+
+    def _attempt(self, kind: str, name: str, make: Callable[[str], T]) -> T | None:
+        with attempt_of(self.directory, kind, name, PART_AGAIN.format(kind=kind, name=name)):
+            return make(name)
+        return None  # type: ignore[unreachable]
+
+
+def different(plots: list[Plot]) -> list[Plot]:
+    """Return the plots without those that draw the same as an earlier one, such as optima against the only axis."""
+    different_plots: dict[Any, Plot] = {}
+    for plot in plots:
+        different_plots.setdefault(plot.picture or plot.name, plot)
+    return list(different_plots.values())
 
 
 def write_report(sweep: Design, directory: str | Path) -> Path:
@@ -26,13 +124,6 @@ def write_report(sweep: Design, directory: str | Path) -> Path:
 
     Failed analyses, figures, plots and tables have a card each that describes the failure.
     """
-    from sweeplib.engine.code.plugins import load_plugins
-    from sweeplib.engine.storage.records.artefacts import PAGE, made_from
-    from sweeplib.engine.storage.records.files import write_text
-    from sweeplib.engine.storage.records.locks import writer_lock
-    from sweeplib.engine.storage.records.manifest import entries_of
-    from sweeplib.engine.storage.records.stage_records import recorded_stage
-
     load_plugins(sweep.plugins)
     directory = Path(directory)
     with writer_lock(directory, "report"), recorded_stage(directory, "report") as record:
@@ -45,10 +136,6 @@ def write_report(sweep: Design, directory: str | Path) -> Path:
 
 def contents_of(sweep: Design, directory: Path) -> dict[str, Any]:
     """Return what the page of a sweep has, from all that is in its directory."""
-    from sweeplib.pictures.figures.kit.labels import value_label
-    from sweeplib.pictures.report.contents import Contents
-    from sweeplib.pictures.report.summary import answers, exit_lines, headlines, undecided_lines
-
     contents = Contents(sweep, directory)
     content, dataset = contents.content(), contents.dataset
     counts, computed = case_counts(sweep, directory), computations(directory, sweep.runs)
@@ -86,7 +173,7 @@ def _answers(sweep: Design, directory: Path) -> dict[str, dict[str, Any]]:
     """Return the tables of the answers, by caption."""
     if not sweep.questions:
         return {}
-    from sweeplib.analysis.answers.shown import tables
+    from sweeplib.analysis.answers.answer import tables
 
     return tables(sweep, directory)
 
@@ -115,15 +202,12 @@ def page(**contents: Any) -> str:
     """Return the HTML page; everything in `contents` is escaped."""
     from markupsafe import Markup
 
-    from sweeplib.pictures.figures.kit.style import COLOURS, FAINT, INK
-
-    beside = [plot for figure in contents["figures"] for plot in figure["plots"]]
     scripts = [Markup(script) for script in _bokeh()] if any(plot.spec for plot in contents["plots"]) else []
     missing = {
         "no_plots": [card for card in contents["cards"] if card["kind"] == "plot"],
         "no_tables": [card for card in contents["cards"] if card["kind"] in ("analysis", "table", "optima")],
     }
-    looks = {"beside": beside, "scripts": scripts, "colour": COLOURS[0], "ink": INK, "faint": FAINT}
+    looks = {"scripts": scripts, "colour": COLOURS[0], "ink": INK, "faint": FAINT}
     return environment().get_template("page.html.j2").render(**contents, **missing, **looks)
 
 
@@ -142,8 +226,6 @@ def _bokeh() -> list[str]:
 
 def case_counts(sweep: Design, directory: Path) -> list[tuple[str, dict[str, int]]]:
     """Return for each dynamics its label and the number of cases with each status that occurs in the sweep."""
-    from sweeplib.analysis.kit.labels import dynamics_label
-
     counts = counts_when_done(directory, sweep.runs)
     statuses = sorted(
         {status for cases in counts.values() for status in cases} | {"ok"}, key=lambda name: (name != "ok", name)
@@ -163,12 +245,6 @@ def settings(sweep: Design) -> dict[str, Any]:
 
 def _figure(sweep: Design, name: str, directory: Path, failed: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a figure for the page: its picture, or the reason why there is none."""
-    from sweeplib.networks.simulation.labels import exit_words
-    from sweeplib.pictures.figures import INTERACTIVE
-    from sweeplib.pictures.figures.figure import first_entry, requested
-    from sweeplib.pictures.figures.write import REPRODUCE
-    from sweeplib.pictures.report.summary import distance_lines
-
     figure, _ = requested(name, sweep.figures[name])
     distances = distance_lines(sweep, name, directory)
     whose = exit_words(sweep.recording.of_runs.get("exit_on", "risk"))
@@ -177,8 +253,6 @@ def _figure(sweep: Design, name: str, directory: Path, failed: list[dict[str, An
         "name": name,
         "title": name.replace("_", " ").capitalize(),
         "caption": " ".join([_caption(sweep, figure.caption, exits), *_sentences(distances)]),
-        "plots": [name] * (figure.interactive is not None)
-        + [plot for plot in INTERACTIVE if first_entry(INTERACTIVE[plot].figure, sweep.figures) == name],
         "problem": next(
             (card["exception"] for card in failed if (card["kind"], card["name"]) == ("figure", name)), None
         ),

@@ -1,7 +1,9 @@
 """A plugin for tests: an analysis, the figure and the interactive plot that show it."""
 
 from sweeplib.analysis import ANALYSES, Analysis
-from sweeplib.pictures.figures import FIGURES, INTERACTIVE, Chart, Figure
+from sweeplib.pictures.figures import FIGURES, Chart, Figure
+
+NEEDS = ("last_overlap",)
 
 
 def last_overlap(ds):
@@ -18,9 +20,12 @@ def last_overlaps(ds, analyses):
     return drawing
 
 
+def overlaps(ds, analyses):
+    return Chart(x="gamma", y="mean_overlap", needs=NEEDS, title="Overlaps")
+
+
 ANALYSES.register("last_overlap", Analysis("last_overlap", last_overlap, "The last overlap", overlaps=True))
-FIGURES.register("last_overlaps", Figure("last_overlaps", last_overlaps, "The last overlaps.", needs=("last_overlap",)))
-INTERACTIVE.register(
-    "overlaps",
-    Chart(x="gamma", y="mean_overlap", needs=("last_overlap",), figure="last_overlaps", title="Overlaps"),
+FIGURES.register(
+    "last_overlaps",
+    Figure("last_overlaps", last_overlaps, "The last overlaps.", needs=NEEDS, interactive=overlaps),
 )

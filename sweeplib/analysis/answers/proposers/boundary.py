@@ -12,9 +12,10 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.answers.answer import Answer, State
@@ -26,9 +27,6 @@ from sweeplib.engine.design.questions import Question, Row
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
 from sweeplib.statistics.lost_runs import with_status
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 GROWTH, MOST = 4, 1024
 """The factor by which seeds grow, and the number beyond which they do not."""
@@ -233,13 +231,11 @@ class Labelled:
         enough = GROWTH * self._most([place]) > MOST or self._takes_no_seeds(place)
         return enough and not self._limit_values(place)
 
-    def _hidden(self, place: Place) -> list[tuple[Any, ...]]:
+    def _hidden(self, place: Place) -> list[dict[str, Any]]:
         """Return the values of the hidden axes of the rows that were asked for at a point."""
-        places = np.argwhere(self._rounds[place] >= 0)
-        return [
-            tuple(value(self.ds, dim, at) for dim, at in zip(self.hidden, index, strict=True))
-            for index in places.tolist()
-        ]
+        places = np.argwhere(self._rounds[place] >= 0).tolist()
+        at = (zip(self.hidden, index, strict=True) for index in places)
+        return [{dim: value(self.ds, dim, place) for dim, place in pairs} for pairs in at]
 
     def _counts(self, place: Place) -> list[int]:
         """Return the seeds of the rows that were asked for at a point."""
@@ -248,7 +244,7 @@ class Labelled:
     def _limit_values(self, place: Place) -> dict[str, int | float]:
         """Return the next value of an axis with bounds for a point: in its widest gap, or beyond; none at the bound."""
         for axis, (low, high) in self.question.bounds.items():
-            column = sorted({hidden[self.hidden.index(axis)] for hidden in self._hidden(place)})
+            column = sorted({hidden[axis] for hidden in self._hidden(place)})
             following = next_value(column, low, high)
             if following is not None:
                 return {axis: following}
@@ -265,17 +261,13 @@ class Labelled:
         rows = [self._row(place, at) for at in runs]
         return [replace(row, seeds=GROWTH * row.seeds) for row in rows]
 
-    def _row(self, place: Place, hidden_values: tuple[Any, ...], changed: Mapping[str, Any] | None = None) -> Row:
+    def _row(self, place: Place, hidden: Mapping[str, Any], changed: Mapping[str, Any] | None = None) -> Row:
         """Return the row to ask for at a point, by its values of the axes that the point does not show.
 
         With `changed` values it is a new one, with the fewest seeds of any row; else it has the most of its rows.
         """
-        at = dict(
-            zip(self.dims, (value(self.labels, *pair) for pair in zip(self.dims, place, strict=True)), strict=True)
-        )
-        at = {dim: at[dim] for dim in row_dims(self.ds) if dim in at} | dict(
-            zip(self.hidden, hidden_values, strict=True)
-        )
+        at = {dim: value(self.labels, dim, index) for dim, index in zip(self.dims, place, strict=True)}
+        at = {dim: at[dim] for dim in row_dims(self.ds) if dim in at} | dict(hidden)
         seeds = self._fewest if changed else self._most([place])
         return Row(at | dict(changed or {}), seeds, "")
 

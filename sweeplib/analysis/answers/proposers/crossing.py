@@ -22,8 +22,14 @@ from numpy.typing import NDArray
 
 from sweeplib.analysis.answers.answer import State
 from sweeplib.analysis.answers.proposer import PROPOSERS
-from sweeplib.analysis.answers.proposers.along_axis import CLEAR, MOST_SEEDS, AlongAxis, ScanFinding, neyman_goals
-from sweeplib.analysis.answers.proposers.scan import ScanColumn
+from sweeplib.analysis.answers.proposers.along_axis import (
+    CLEAR,
+    MOST_SEEDS,
+    AlongAxis,
+    ScanColumn,
+    ScanFinding,
+    neyman_goals,
+)
 from sweeplib.analysis.answers.proposers.seeds import FIRST, GROWTH, WIDE, next_totals
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.budget import SEEDS

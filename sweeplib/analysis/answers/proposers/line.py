@@ -13,14 +13,12 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from sweeplib.engine.design.questions import Precision
+from sweeplib.engine.design.questions import Precision
 
 ROUNDING = 1e-9
 CLOSEST = 0.03125

@@ -13,14 +13,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sweeplib.analysis.answers.answer import State
 from sweeplib.analysis.answers.proposer import PROPOSERS
-from sweeplib.analysis.answers.proposers.along_axis import CLEAR, MOST_SEEDS, AlongAxis, ScanFinding, neyman_goals
-from sweeplib.analysis.answers.proposers.scan import ScanColumn
+from sweeplib.analysis.answers.proposers.along_axis import (
+    CLEAR,
+    MOST_SEEDS,
+    AlongAxis,
+    ScanColumn,
+    ScanFinding,
+    neyman_goals,
+)
 from sweeplib.analysis.answers.proposers.seeds import FIRST, GROWTH, WIDE, next_totals
 from sweeplib.analysis.answers.unexited_runs import exits_go_on
 from sweeplib.analysis.kit.seed_values import CUT_OFF, Curves, rate_scan, scan_dim
@@ -31,9 +38,6 @@ from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
 from sweeplib.statistics.bootstrap import log_means
 from sweeplib.statistics.optima import NEAR, MeanCurve
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 OPTIMA = frozenset({("optimal_learning_rate", "gamma_opt"), ("optimum", "optimum")})
 LEAST_VALUES = frozenset({("optimal_learning_rate", "exit_steps_min"), ("optimum", "best")})

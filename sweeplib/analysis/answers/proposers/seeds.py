@@ -16,9 +16,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.analysis import Treated
@@ -36,9 +37,6 @@ from sweeplib.errors import InputError
 from sweeplib.statistics.estimators import TAIL, unseen
 from sweeplib.statistics.lost_runs import has_run
 from sweeplib.statistics.seed_means import FEWEST_SEEDS
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 FIRST = 64
 """Seeds before an interval is looked at: with fewer, rounds that stop at a width cover less."""

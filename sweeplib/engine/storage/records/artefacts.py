@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.engine.base.registry import REGISTRIES, origin_of
+from sweeplib.engine.base.registry import origin_of
 from sweeplib.engine.code.plugins import plugins_digest
 from sweeplib.engine.code.sources import library_digest
 from sweeplib.engine.design.questions import RowCounts
@@ -99,14 +99,8 @@ def made_from(sweep: "Design", directory: Path, stage: str, name: str = "") -> d
     else:
         options = {"settings": settings_digest(sweep.source, unread=("cluster",))}
         figures = (origin_of("figure", kind) for kind in kinds.values())
-        modules = ["sweeplib.pictures.report.write", *figures, *_interactive(kinds.values())]
+        modules = ["sweeplib.pictures.report.write", *figures]
     return {**_dataset(directory), "options": dict(options), "code": _code(sweep, stage, *modules)}
-
-
-def _interactive(kinds: Iterable[str]) -> list[str]:
-    """Return the modules of the interactive plots that a report with these kinds of figures may show."""
-    plots = next(registry for registry in REGISTRIES if registry.kind == "interactive plot")
-    return [plots.origin(name) for name, plot in plots.items() if plot.figure in ("", *kinds)]
 
 
 def _code(sweep: "Design", stage: str, *modules: str) -> list[str]:

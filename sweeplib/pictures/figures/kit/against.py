@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +16,9 @@ from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.errors import InputError
 from sweeplib.networks.simulation.labels import label
 from sweeplib.pictures.figures.figure import Figure, Hue, Panel, Published, Where, chart_figure
-from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
+from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Heights, Layer, Level
 from sweeplib.pictures.figures.kit.facets import arranged, free_axes
 from sweeplib.pictures.figures.kit.scales import logarithmic_along
-
-if TYPE_CHECKING:
-    from sweeplib.pictures.figures.kit.chart import Heights
 
 OTHER_NAMES = {"T": "threshold"}
 """The coordinates that formulas of `sweeplib.networks.theory` call otherwise."""

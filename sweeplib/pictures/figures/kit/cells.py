@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sweeplib.engine.base.arrays import wide
 from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.pictures.figures.kit.chart import Layer
 from sweeplib.pictures.figures.kit.labels import axis_label
-from sweeplib.pictures.figures.kit.quantities import bound_side, bounds
-from sweeplib.pictures.figures.kit.rounds import ADDED_SIZE
+from sweeplib.pictures.figures.kit.late_matplotlib import mpl
+from sweeplib.pictures.figures.kit.legend import Entry
+from sweeplib.pictures.figures.kit.panels import Panels
+from sweeplib.pictures.figures.kit.points import Part
+from sweeplib.pictures.figures.kit.quantities import ADDED_SIZE, bound_side, bounds
 from sweeplib.pictures.figures.kit.scales import edges_of, logarithmic_cells, thinned
 from sweeplib.pictures.figures.kit.style import (
     FAINT,
@@ -22,12 +26,6 @@ from sweeplib.pictures.figures.kit.style import (
     plain_ticks,
     ticks_at,
 )
-
-if TYPE_CHECKING:
-    from sweeplib.pictures.figures.kit.chart import Layer
-    from sweeplib.pictures.figures.kit.legend import Entry
-    from sweeplib.pictures.figures.kit.panels import Panels
-    from sweeplib.pictures.figures.kit.points import Part
 
 COLOURS = "viridis"
 """A map whose lightness increases, so that it is legible in grey."""
@@ -50,8 +48,6 @@ SMALL: dict[str, Any] = {"markersize": 9.0, "markeredgewidth": 0.8}
 
 def cells(piece: Part) -> None:
     """Draw the cells of a panel: hatched where nothing was run, white with a mark where it has no value."""
-    from matplotlib.colors import ListedColormap
-
     axes, x, y, variable = piece.axes, piece.x, piece.layer.up, str(piece.layer.y)
     subset = piece.panel.sortby([x, y])
     across, up = (subset[name].values.astype(float) for name in (x, y))
@@ -66,7 +62,7 @@ def cells(piece: Part) -> None:
     axes.pcolormesh(*edges, np.ma.masked_invalid(values), cmap=COLOURS, norm=norm, rasterized=many)
     axes.patch.set(hatch=NOT_RUN, edgecolor=FAINT)
     unknown = np.ma.masked_where(~run | np.isfinite(values), np.zeros_like(values))
-    axes.pcolormesh(*edges, unknown, cmap=ListedColormap(["white"]), rasterized=many)
+    axes.pcolormesh(*edges, unknown, cmap=mpl.colors.ListedColormap(["white"]), rasterized=many)
     above, right = np.meshgrid(up, across, indexing="ij")
     light = np.ma.filled(norm(np.ma.masked_invalid(values)), 0.0) > LIGHT
     arrow = bound_mark(bound_side(subset[variable])) | SMALL
@@ -86,15 +82,13 @@ def cells(piece: Part) -> None:
 
 def _norm(piece: Part) -> Any:
     """Return the scale of the colours of all panels: logarithmic for positive values over more than a decade."""
-    from matplotlib.colors import LogNorm, Normalize
-
     figure = piece.axes.get_figure()
     if figure is not None and (before := figure.axes[0].collections):
         return before[0].norm
     values = piece.data[piece.layer.y].values
     finite = values[np.isfinite(values)]
     low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
-    return LogNorm(low, high) if wide(finite) else Normalize(low, high)
+    return mpl.colors.LogNorm(low, high) if wide(finite) else mpl.colors.Normalize(low, high)
 
 
 def classes(piece: Part) -> None:

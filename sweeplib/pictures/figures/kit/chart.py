@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -13,23 +13,18 @@ from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.analysis.kit.sweep_axis import SWEEP
 from sweeplib.engine.base.arrays import WIDE, logarithmic, wide
 from sweeplib.engine.base.late_modules import xarray as xr
-from sweeplib.engine.base.registry import Registry
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.networks.problem import PARAMETERS
+from sweeplib.pictures.figures.kit.distances import Distance
 from sweeplib.pictures.figures.kit.facets import Facets
+from sweeplib.pictures.figures.kit.late_matplotlib import mpl
 from sweeplib.pictures.figures.kit.quantities import at_chosen_time
 from sweeplib.pictures.figures.kit.references import check_references, references
 from sweeplib.pictures.figures.kit.scales import is_log, logarithmic_time
 from sweeplib.pictures.figures.kit.style import BY_MARKER, Looks
 from sweeplib.statistics.labelled import labelled
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.pictures.figures.kit.distances import Distance
-
-    Heights = Callable[[xr.Dataset, np.ndarray], np.ndarray]
-
+Heights = Callable[..., np.ndarray]
 Data: TypeAlias = "xr.Dataset | Outline"
 ByName: TypeAlias = "Mapping[str, Data]"
 """A dataset, or its outline before anything runs, and those of analyses."""
@@ -99,9 +94,9 @@ class Level:
 
     @property
     def y(self) -> str:
-        """Return the variable of the vertical axis; "" if it has none."""
+        """Return the variable of the vertical axis; "" if it has none, as that of values along x in rows."""
         first = self.layers[0] if self.layers else Layer("")
-        return first.y if isinstance(first.y, str) and first.mark not in ROWS else ""
+        return first.y if isinstance(first.y, str) and first.mark != "ticks" else ""
 
     def unit(self, data: xr.Dataset) -> xr.DataArray | float:
         """Return that by which y is divided: `over` where it is positive."""
@@ -119,8 +114,6 @@ class Level:
 CURVES, STEPPED = ("line", "marked", "runs"), ("stairs", "bins")
 KINDS = dict.fromkeys((*CURVES, *STEPPED), "curves") | {"dots": "cloud"}
 """The kinds of interactive plots by the marks of their first layers."""
-ROWS = frozenset({"ticks", "bars"})
-"""The marks of values along x, in a row for each colour."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +132,7 @@ class Chart:
     hue : the axis of the colours, by default that of the split. All other axes become filters.
     lines : lines (slope, intercept, name) over a map.
     colors : the colour of each class of a map.
-    figure : the figure beside which the report places the plot of a chart that has no picture.
+    also : other plots below this one on the page, by their names.
     xs, ys : the other variables that a reader may choose for x and for y; None: all numbers of the data that fit.
     steps : whether curves are steps, each value holding up to the next one; always if stairs are their marks.
     frames : an axis of which one value is shown at a time, chosen by a slider and played by a button.
@@ -177,7 +170,7 @@ class Chart:
     lines: tuple[Line, ...] = ()
     colors: Mapping[str, str] = field(default_factory=dict)
     title: str = ""
-    figure: str = ""
+    also: Mapping[str, Chart] = field(default_factory=dict)
     xs: tuple[str, ...] | None = None
     ys: tuple[str, ...] | None = None
     steps: bool = False
@@ -242,7 +235,7 @@ class Chart:
         data = self.chosen(self.pictured(ds, analyses))
         return references(self.published, self.x, self.y).distances(data, self.split, self.dash)
 
-    def picture(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> Drawing:
+    def picture(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> mpl.figure.Figure:
         """Return the picture; constants of the datasets are coordinates."""
         from sweeplib.pictures.figures.kit.picture import picture_of
 
@@ -312,9 +305,6 @@ class Chart:
         heights = self.split.selected(pictured)[level.range] if level.range in pictured else selected[self.y]
         log = {"x": self.is_log_x(selected[self.x]), "y": level.is_logarithmic(heights.values, self.log_axes)}
         return replace(self, log_axes=[axis for axis, chosen in log.items() if chosen])
-
-
-INTERACTIVE: Registry[Chart] = Registry("interactive plot")
 
 
 def along(data: xr.Dataset, name: str) -> str:

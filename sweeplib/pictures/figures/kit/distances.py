@@ -7,26 +7,18 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sweeplib.analysis.kit.labels import dynamics_label
-from sweeplib.engine.base.arrays import geometric
+from sweeplib.engine.base.arrays import Array, geometric
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT
-from sweeplib.pictures.figures.kit.facets import numbered_parts
+from sweeplib.engine.files.published import Reference, Value
+from sweeplib.pictures.figures.kit.facets import Facets, numbered_parts
 from sweeplib.pictures.figures.kit.labels import dynamics_order, value_label
 from sweeplib.pictures.figures.kit.quantities import bounds
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from sweeplib.engine.files.published import Reference, Value
-    from sweeplib.pictures.figures.kit.facets import Facets
-
-    Numbers = NDArray[np.float64]
-
 
 CLOSE = 1e-6
 """Relative difference below which a number of a file and a number of a dataset are equal."""
@@ -125,11 +117,11 @@ def _number(value: float) -> str:
 class Curve(NamedTuple):
     """Points in the order of x, with standard errors, NaN where unknown."""
 
-    x: Numbers
-    y: Numbers
-    error: Numbers
+    x: Array
+    y: Array
+    error: Array
 
-    def at(self, x: Numbers) -> Curve:
+    def at(self, x: Array) -> Curve:
         """Return the values at some x, NaN outside of the points.
 
         Between two neighbours they lie on a straight line, in the logarithm of y where both are positive, and in that
@@ -153,7 +145,7 @@ class Curve(NamedTuple):
         return Curve(x, np.where(inside, values, np.nan), error)
 
 
-def _logarithms(low: Numbers, high: Numbers, middle: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+def _logarithms(low: Array, high: Array, middle: Array) -> tuple[Array, Array, Array]:
     """Return the logarithms of places where all three are positive."""
     positive = (low > 0.0) & (high > 0.0) & (middle > 0.0)
     low, high, middle = (
@@ -165,10 +157,10 @@ def _logarithms(low: Numbers, high: Numbers, middle: Numbers) -> tuple[Numbers, 
 class Pairs(NamedTuple):
     """Values of a dynamics (y) and of a file (other) at the same places, NaN where one is unknown, and their errors."""
 
-    y: Numbers
-    error: Numbers
-    other: Numbers
-    other_error: Numbers
+    y: Array
+    error: Array
+    other: Array
+    other_error: Array
 
 
 def distances(

@@ -259,16 +259,10 @@ def _check_number(sizes: Mapping[str, int], key: str, dim: str | None, most: int
         raise InputError(f"too many values of {dim}", key=key, value=sizes[dim], expected=expected)
 
 
-def used_dynamics(data: xr.Dataset) -> list[str]:
-    """Return the dynamics with at least one used run (`seeds_used`) in this part, stochastic ones first."""
-    used = data["seeds_used"].sum([dim for dim in data["seeds_used"].dims if dim != "dynamics"]) > 0
-    return dynamics_order(data["dynamics"].values[used.values])
-
-
-def measured_dynamics(data: xr.Dataset, name: str) -> list[str]:
-    """Return the dynamics with a value of the variable `name`, stochastic ones first."""
-    names = data["dynamics"].values
-    return dynamics_order(kind for kind in names if bool(data[name].sel(dynamics=kind).notnull().any()))
+def dynamics_where(mask: xr.DataArray) -> list[str]:
+    """Return the dynamics for which a mask is true somewhere, stochastic ones first."""
+    somewhere = mask.any([dim for dim in mask.dims if dim != "dynamics"])
+    return dynamics_order(somewhere["dynamics"].values[somewhere.values])
 
 
 def numbered_parts(ds: xr.Dataset, dim: str | None) -> Iterator[tuple[int, xr.Dataset]]:

@@ -5,18 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from sweeplib.pictures.figures.kit.late_matplotlib import mpl
 from sweeplib.pictures.figures.kit.style import keep_within_doubles
-
-if TYPE_CHECKING:
-    from matplotlib.axis import Axis, Tick
-    from matplotlib.figure import Figure
-    from matplotlib.layout_engine import LayoutEngine
-    from matplotlib.text import Text
-    from matplotlib.transforms import Bbox
 
 APART = 2.0
 """The least distance between tick labels, in points."""
@@ -30,49 +24,41 @@ WORD = re.compile(r"(?:\$[^$]*\$|(?<=\w)\([^()$]*\)|[^\s$])+")
 """A word: mathematics and the arguments of a name, as those of `piecewise(0.5, -2.5, 1.5, 7.5)`, hold together."""
 
 
-def renderer_of(figure: Figure) -> Any:
+def renderer_of(figure: mpl.figure.Figure) -> Any:
     """Return the renderer that measures texts: Agg at the figure's own resolution."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    return FigureCanvasAgg(figure).get_renderer()
+    return mpl.backends.backend_agg.FigureCanvasAgg(figure).get_renderer()
 
 
-def fitted(figure: Figure) -> Figure:
+def fitted(figure: mpl.figure.Figure) -> mpl.figure.Figure:
     """Return the figure with a layout that keeps labels within their panels and tick labels apart when it is drawn.
 
     A figure with another layout, or with margins of its own, keeps these. TypeError for anything but a figure.
     """
-    from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
-    if not isinstance(figure, Figure):
+    if not isinstance(figure, mpl.figure.Figure):
         raise TypeError(f"it returns {type(figure).__name__}; expected a matplotlib Figure")
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             keep_within_doubles(axis)
     layout = figure.get_layout_engine()
-    if isinstance(layout, ConstrainedLayoutEngine) or (layout is None and not _has_margins(figure)):
+    if isinstance(layout, mpl.layout_engine.ConstrainedLayoutEngine) or (layout is None and not _has_margins(figure)):
         figure.set_layout_engine(_fitting_layout())
     return figure
 
 
-def _has_margins(figure: Figure) -> bool:
+def _has_margins(figure: mpl.figure.Figure) -> bool:
     """Whether margins were set, for all panels or for a grid of them; matplotlib's own cut off long labels."""
-    from matplotlib.gridspec import SubplotParams
-
     grids = [grid for axes in figure.axes if (grid := axes.get_gridspec()) is not None]
-    return vars(figure.subplotpars) != vars(SubplotParams()) or any(
+    return vars(figure.subplotpars) != vars(mpl.gridspec.SubplotParams()) or any(
         getattr(grid, "locally_modified_subplot_params", list)() for grid in grids
     )
 
 
-def _fitting_layout() -> LayoutEngine:
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
+def _fitting_layout() -> mpl.layout_engine.LayoutEngine:
 
-    class FittingLayout(ConstrainedLayoutEngine):
+    class FittingLayout(mpl.layout_engine.ConstrainedLayoutEngine):
         """The constrained layout, with labels and tick labels that fit."""
 
-        def execute(self, fig: Figure) -> Any:
+        def execute(self, fig: mpl.figure.Figure) -> Any:
             """Lay the figure out."""
             renderer = renderer_of(fig)
             for _ in range(PASSES):
@@ -113,7 +99,7 @@ def _pieces(word: str, room: float, length: Callable[[str], float]) -> list[str]
     return _pieces(word[:half], room, length) + _pieces(word[half:], room, length)
 
 
-def _labels_with_room(figure: Figure) -> list[tuple[Text, float]]:
+def _labels_with_room(figure: mpl.figure.Figure) -> list[tuple[mpl.text.Text, float]]:
     """Return titles and labels, each with its largest length."""
     labels = [(text, figure.bbox.width) for text in figure.texts]
     for axes in figure.axes:
@@ -123,7 +109,7 @@ def _labels_with_room(figure: Figure) -> list[tuple[Text, float]]:
     return [(text, room) for text, room in labels if text.get_text() and text.get_visible()]
 
 
-def _shrink_titles(figure: Figure, renderer: Any) -> None:
+def _shrink_titles(figure: mpl.figure.Figure, renderer: Any) -> None:
     """Make the titles of panels smaller, all alike, if a word of theirs is longer than a line."""
     titles = [(axes.title, axes.bbox.width) for axes in figure.axes if axes.title.get_text()]
     parts = [room / max(_longest(title, renderer), 1.0) for title, room in titles]
@@ -133,7 +119,7 @@ def _shrink_titles(figure: Figure, renderer: Any) -> None:
             title.set_fontsize(size)
 
 
-def _longest(text: Text, renderer: Any) -> float:
+def _longest(text: mpl.text.Text, renderer: Any) -> float:
     """Return the length of the longest word of a text."""
     content = text.get_text()
     longest = 0.0
@@ -144,7 +130,7 @@ def _longest(text: Text, renderer: Any) -> float:
     return longest
 
 
-def _broke(text: Text, room: float, renderer: Any) -> bool:
+def _broke(text: mpl.text.Text, room: float, renderer: Any) -> bool:
     """Break a text into lines if it is too long; return whether it was."""
 
     def length(content: str) -> float:
@@ -158,7 +144,7 @@ def _broke(text: Text, room: float, renderer: Any) -> bool:
     return lines != content
 
 
-def _thin(axis: Axis, renderer: Any) -> None:
+def _thin(axis: mpl.axis.Axis, renderer: Any) -> None:
     """Leave out labels of major ticks, evenly, and of minor ticks, until no label overlaps another."""
     labelled = {minor: _labels(axis, renderer, minor=minor) for minor in (False, True)}
     majors = _apart(labelled[False], axis)
@@ -169,13 +155,13 @@ def _thin(axis: Axis, renderer: Any) -> None:
             _keep(axis, places[minor], minor=minor)
 
 
-def _labels(axis: Axis, renderer: Any, *, minor: bool) -> list[tuple[float, Bbox]]:
+def _labels(axis: mpl.axis.Axis, renderer: Any, *, minor: bool) -> list[tuple[float, mpl.transforms.Bbox]]:
     """Return the positions of the ticks with a visible label, and the boxes of these labels."""
     ticks = [tick for tick in _ticks(axis, minor=minor) if tick.label1.get_visible() and tick.label1.get_text()]
     return [(float(tick.get_loc()), tick.label1.get_window_extent(renderer)) for tick in ticks]
 
 
-def _ticks(axis: Axis, *, minor: bool) -> list[Tick]:
+def _ticks(axis: mpl.axis.Axis, *, minor: bool) -> list[mpl.axis.Tick]:
     """Return the ticks within the axes, in ascending order."""
     low, high = sorted(axis.get_view_interval())
     slack = 1e-9 * (high - low)
@@ -184,7 +170,9 @@ def _ticks(axis: Axis, *, minor: bool) -> list[Tick]:
     return sorted(visible, key=lambda tick: float(tick.get_loc()))
 
 
-def _apart(labels: list[tuple[float, Bbox]], axis: Axis) -> list[tuple[float, Bbox]]:
+def _apart(
+    labels: list[tuple[float, mpl.transforms.Bbox]], axis: mpl.axis.Axis
+) -> list[tuple[float, mpl.transforms.Bbox]]:
     """Return every label, or every second, third, ..., so that neighbours do not overlap.
 
     Of a logarithmic axis first those of the powers of ten, if these are several.
@@ -197,12 +185,12 @@ def _apart(labels: list[tuple[float, Bbox]], axis: Axis) -> list[tuple[float, Bb
     return labels[:1]
 
 
-def _near(first: Bbox, second: Bbox, axis: Axis) -> bool:
+def _near(first: mpl.transforms.Bbox, second: mpl.transforms.Bbox, axis: mpl.axis.Axis) -> bool:
     apart = 0.5 * APART * axis.figure.dpi / 72.0
     return bool(first.padded(apart).overlaps(second.padded(apart)))
 
 
-def _keep(axis: Axis, places: list[float], *, minor: bool) -> None:
+def _keep(axis: mpl.axis.Axis, places: list[float], *, minor: bool) -> None:
     """Fix the ticks at their positions, with labels only at `places`."""
     ticks = _ticks(axis, minor=minor)
     texts = [tick.label1.get_text() if tick.get_loc() in places else "" for tick in ticks]

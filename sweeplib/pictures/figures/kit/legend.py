@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain, combinations, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sweeplib.pictures.figures.kit.fit import SMALLEST, broken, renderer_of
+from sweeplib.pictures.figures.kit.late_matplotlib import mpl
 from sweeplib.pictures.figures.kit.style import STYLE, keep_within_doubles
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from matplotlib.legend import Legend
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-    from matplotlib.transforms import Bbox
 
 Entry = tuple[dict[str, Any], str]
 FEWEST_ROWS = 3
@@ -28,7 +22,7 @@ HANDLE = 2.0
 """The length of the line beside a label; like `SPACING`, in font sizes."""
 
 
-def legend_below(figure: Figure, groups: list[list[Entry]], handle: float = HANDLE) -> None:
+def legend_below(figure: mpl.figure.Figure, groups: list[list[Entry]], handle: float = HANDLE) -> None:
     """Draw a legend of groups of (line properties, label) below the panels; the figure grows by its height.
 
     An entry whose properties have a `gid` is listed only if a line with that gid is visible in a panel; the gid of a
@@ -48,7 +42,7 @@ def legend_below(figure: Figure, groups: list[list[Entry]], handle: float = HAND
     figure.set_figheight(figure.get_figheight() + height + padding)
 
 
-def _visible_gids(figure: Figure) -> set[str]:
+def _visible_gids(figure: mpl.figure.Figure) -> set[str]:
     """Return the gids of the visible lines, and remove the gids: in files they would have to be unique."""
     visible: set[str] = set()
     for axes in figure.axes:
@@ -62,7 +56,7 @@ def _visible_gids(figure: Figure) -> set[str]:
     return visible
 
 
-def _is_seen(line: Line2D, box: Bbox) -> bool:
+def _is_seen(line: mpl.lines.Line2D, box: mpl.transforms.BboxBase) -> bool:
     """Return whether a marker or a stretch of the line lies within the box of its axes."""
     points = line.get_transform().transform(np.ma.filled(np.ma.asarray(line.get_xydata(), float), np.nan))
     points = points[np.isfinite(points).all(axis=1)]
@@ -76,7 +70,7 @@ def _is_seen(line: Line2D, box: Bbox) -> bool:
     return bool((low <= within.max).all() and (high >= within.min).all())
 
 
-def _legend_that_fits(figure: Figure, groups: list[list[Entry]], handle: float) -> Legend:
+def _legend_that_fits(figure: mpl.figure.Figure, groups: list[list[Entry]], handle: float) -> mpl.legend.Legend:
     """Return the widest arrangement of a legend within the figure; failing that in broken lines, then in small ones."""
     room = figure.bbox.width - 2.0 * MARGIN * figure.dpi
     renderer = renderer_of(figure)
@@ -116,7 +110,9 @@ def _joined(groups: list[list[Entry]], count: int) -> list[list[Entry]]:
     return min(columns, key=lambda arrangement: max(map(len, arrangement)))
 
 
-def _legend(figure: Figure, columns: list[list[Entry]], handle: float, size: float | None = None) -> Legend:
+def _legend(
+    figure: mpl.figure.Figure, columns: list[list[Entry]], handle: float, size: float | None = None
+) -> mpl.legend.Legend:
     rows = max(map(len, columns))
     blank: Entry = ({"linestyle": "none"}, "")
     entries = [entry for column in columns for entry in column + [blank] * (rows - len(column))]
@@ -126,16 +122,13 @@ def _legend(figure: Figure, columns: list[list[Entry]], handle: float, size: flo
     return figure.legend(handles, labels, handlelength=handle, **place, **SPACING)
 
 
-def _handle(properties: dict[str, Any]) -> Line2D | Patch:
+def _handle(properties: dict[str, Any]) -> mpl.lines.Line2D | mpl.patches.Patch:
     """Return the picture of an entry: a patch if it has a hatch, else a line."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     look = {key: value for key, value in properties.items() if key != "gid"}
-    return Patch(**look) if "hatch" in look else Line2D([], [], **look)
+    return mpl.patches.Patch(**look) if "hatch" in look else mpl.lines.Line2D([], [], **look)
 
 
-def _in_lines(figure: Figure, column: list[Entry], room: float, size: float) -> list[Entry]:
+def _in_lines(figure: mpl.figure.Figure, column: list[Entry], room: float, size: float) -> list[Entry]:
     """Return the entries with their labels in lines that fit into the room beside the handles."""
     beside = SPACING["handletextpad"] + 2.0 * SPACING["borderpad"]
     width = room - beside * size / 72.0 * figure.dpi

@@ -10,7 +10,7 @@ import numpy as np
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.pictures.figures.kit.cells import cells, classes, kinds, line_of_sum, power, region
-from sweeplib.pictures.figures.kit.facets import used_dynamics
+from sweeplib.pictures.figures.kit.facets import dynamics_where
 from sweeplib.pictures.figures.kit.panels import say
 from sweeplib.pictures.figures.kit.points import Part, law, places_of, points, unit_of
 from sweeplib.pictures.figures.kit.scales import edges_of
@@ -123,7 +123,7 @@ def _dots(piece: Part) -> None:
 def _ticks(piece: Part) -> None:
     """Draw values along x with their intervals, in the row of the colour; arrows where they lie at an end of x."""
     series, y, unit = piece.series, piece.layer.y, unit_of(piece.series, piece.chart.x_over)
-    names, scanned = used_dynamics(series), places_of(piece.chart, series).values
+    names, scanned = dynamics_where(series["seeds_used"] > 0), places_of(piece.chart, series).values
     for place, name in enumerate(names):
         dynamics = series.sel(dynamics=name)
         best, low, high = (dynamics[f"{y}{end}"].item() / unit for end in ("", "_low", "_high"))

@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.pictures.figures.kit.facets import Facets
 from sweeplib.pictures.figures.kit.labels import lines_of, number, short_label, value_label
+from sweeplib.pictures.figures.kit.late_matplotlib import mpl
 from sweeplib.pictures.figures.kit.style import DIM, TEXT_WIDTH
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.pictures.figures.kit.facets import Facets
 
 MOST_IN_A_ROW = 5
 NOTE_HEIGHT, LETTERS = 0.22, 14
@@ -32,8 +27,8 @@ LABEL = (26, 2)
 class Panels:
     """A drawing and its panels, row by row; each panel is a stack of axes, from the top."""
 
-    drawing: Drawing
-    stacks: list[list[Axes]]
+    drawing: mpl.figure.Figure
+    stacks: list[list[mpl.axes.Axes]]
     columns: int
 
     def title(self, panel: int, text: str) -> None:
@@ -94,14 +89,12 @@ def panel_grid(
     and notes add their height. `stack` has the relative heights of the axes of a panel. Panels share the vertical axis
     of each level and, with `share_x`, the horizontal axis.
     """
-    from matplotlib.figure import Figure as Drawing
-
     rows = -(-count // MOST_IN_A_ROW)
     columns = -(-count // rows)
     total = alone if count == 1 else min(TEXT_WIDTH, 1.0 + width * columns)
-    drawing = Drawing(figsize=(total, height * rows), layout="constrained")
+    drawing = mpl.figure.Figure(figsize=(total, height * rows), layout="constrained")
     grid = drawing.add_gridspec(rows * len(stack), columns, height_ratios=stack * rows)
-    stacks: list[list[Axes]] = [[] for _ in range(count)]
+    stacks: list[list[mpl.axes.Axes]] = [[] for _ in range(count)]
     for row, level, column in product(range(rows), range(len(stack)), range(columns)):
         panel = row * columns + column
         if panel >= count:
@@ -117,9 +110,7 @@ def panel_grid(
 
 def side_by_side(levels: Sequence[int], widths: Sequence[float], height: float) -> list[Panels]:
     """Return panels with these numbers of levels beside each other, in a new drawing as wide as a page."""
-    from matplotlib.figure import Figure as Drawing
-
-    drawing = Drawing(figsize=(TEXT_WIDTH, height), layout="constrained")
+    drawing = mpl.figure.Figure(figsize=(TEXT_WIDTH, height), layout="constrained")
     grid = drawing.add_gridspec(max(levels), len(levels), width_ratios=list(widths))
     panels = []
     for column, count in enumerate(levels):
@@ -181,7 +172,7 @@ def _steps_in_words(data: xr.Dataset) -> str:
     return f"after {number(steps[0])} step{'s' * bool(steps[0] != 1)}" if len(steps) == 1 else ""
 
 
-def say(axes: Axes, text: str) -> None:
+def say(axes: mpl.axes.Axes, text: str) -> None:
     """Write a text into the middle of a panel that has nothing to draw."""
     axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=DIM)
 

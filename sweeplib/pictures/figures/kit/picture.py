@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sweeplib.analysis.kit.labels import dynamics_label
+from sweeplib.analysis.kit.variables import stochastic
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT
 from sweeplib.errors import InputError
 from sweeplib.pictures.figures.kit.cells import colour_bar, entries_of_cells
 from sweeplib.pictures.figures.kit.chart import Chart, Layer, Level
-from sweeplib.pictures.figures.kit.facets import numbered_parts
+from sweeplib.pictures.figures.kit.facets import dynamics_where, numbered_parts
 from sweeplib.pictures.figures.kit.labels import (
     axis_label,
     dynamics_order,
@@ -21,18 +22,15 @@ from sweeplib.pictures.figures.kit.labels import (
     value_label,
     wrapped_label,
 )
+from sweeplib.pictures.figures.kit.late_matplotlib import mpl
 from sweeplib.pictures.figures.kit.legend import Entry, legend_below
 from sweeplib.pictures.figures.kit.marks import MARKS, ONCE, POINTS, RUN, STOPPED
 from sweeplib.pictures.figures.kit.panels import Panels, mark_empty, panels_of, side_by_side
 from sweeplib.pictures.figures.kit.points import DASHES, Part, law_look, places_of, unit_of
-from sweeplib.pictures.figures.kit.quantities import bound_side, shown_dynamics, with_requests
+from sweeplib.pictures.figures.kit.quantities import bound_side, with_requests
 from sweeplib.pictures.figures.kit.references import References, references
 from sweeplib.pictures.figures.kit.scales import few, logarithmic_above_zero
 from sweeplib.pictures.figures.kit.style import INK, UNKNOWN, bound_mark, look, plain_ticks, set_log
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 THEORY: Any = (0, (2, 1))
 """The dashes of the theory that a variable names."""
@@ -45,7 +43,7 @@ TOUCHING = 0.04
 """The fraction of the height of the axes below which the zero would cut a marker."""
 
 
-def picture_of(chart: Chart, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> Drawing:
+def picture_of(chart: Chart, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> mpl.figure.Figure:
     """Return the picture that a declaration describes; constants of the datasets are coordinates."""
     if (other := chart.beside) is None:
         panels, entries = _panels_and_entries(chart, ds, analyses)
@@ -122,9 +120,8 @@ def _names(chart: Chart, data: xr.Dataset, y: str) -> list[str]:
     """Return the dynamics that are drawn, in the order of their looks."""
     if "dynamics" not in data.dims:
         return []
-    if not chart.unknown:
-        return shown_dynamics(data, y)
-    return dynamics_order(name for name in data["dynamics"].values if bool(data["requested"].sel(dynamics=name).any()))
+    run = data.get("requested", xr.zeros_like(data[y], bool))
+    return dynamics_where(run if chart.unknown else data[y].notnull() | (run & stochastic(data)))
 
 
 @dataclass(frozen=True)
@@ -174,7 +171,7 @@ class _Picture:
         elif level.y:
             self.panels.heights(plain_mean(data[level.y]) if "bound" in data[level.y].attrs else data[level.y], place)
 
-    def _panel(self, axes: Axes, level: Level, subset: xr.Dataset, data: xr.Dataset, *, first: bool) -> None:
+    def _panel(self, axes: mpl.axes.Axes, level: Level, subset: xr.Dataset, data: xr.Dataset, *, first: bool) -> None:
         """Draw the layers of a panel: what each colour has, the published values, and what the panel has once."""
         chart, rows = self.chart, list(self.chart.split.colours(subset))
         for index, coloured in rows:
@@ -199,17 +196,15 @@ class _Picture:
 
     def set_ticks(self, data: xr.Dataset) -> None:
         """Give logarithmic axes plain ticks, at the few short values of a horizontal one; whole ones for integers."""
-        from matplotlib.ticker import FixedLocator, MaxNLocator
-
         places = few(places_of(self.chart, data).values, MOST_TICKS)
         stacks = self.panels.stacks if not self.chart.share_x else self.panels.stacks[:1]
         for axes in (axes for stack in stacks for axes in stack):
             for axis in (axes.xaxis, axes.yaxis):
                 plain_ticks(axis)
             if axes.get_xscale() == "linear" and places_of(self.chart, data).dtype.kind in "iu":
-                axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+                axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator("auto", integer=True))
             if axes.get_xscale() == "log" and places and places[-1] <= 1e3 * places[0]:
-                axes.xaxis.set_major_locator(FixedLocator(places))
+                axes.xaxis.set_major_locator(mpl.ticker.FixedLocator(places))
             if self.chart.x == POINT and data.sizes[POINT] <= MOST_ROWS:
                 axes.set_xticks(data[POINT].values, [row_label(row, data[POINT]) for row in data[POINT]])
 
@@ -293,8 +288,7 @@ def _marks_of_points(chart: Chart, data: xr.Dataset, level: Level) -> list[Entry
         return []
     measured, words = data[level.y], chart.unknown or "no value"
     if chart.unknown:
-        unknown = data["requested"] & measured.isnull()
-        names = [name for name in dynamics_order(data["dynamics"].values) if bool(unknown.sel(dynamics=name).any())]
+        names = dynamics_where(data["requested"] & measured.isnull())
         words = f"{words}: {', '.join(map(dynamics_label, names))}"
     entries: list[Entry] = [(UNKNOWN | {"color": INK, "gid": "unknown"}, words)]
     if name := measured.attrs.get("bound"):

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT
+from sweeplib.pictures.figures.kit.chart import Chart, Layer, Level
+from sweeplib.pictures.figures.kit.late_matplotlib import mpl
 from sweeplib.pictures.figures.kit.quantities import bound_side, bounds, interval, others_vary, with_numbers
 from sweeplib.pictures.figures.kit.style import INK, bound_mark, line_look, look, mark_unknown
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from sweeplib.pictures.figures.kit.chart import Chart, Layer, Level
 
 
 @dataclass(frozen=True)
@@ -28,7 +25,7 @@ class Part:
     """
 
     chart: Chart
-    axes: Axes
+    axes: mpl.axes.Axes
     level: Level
     layer: Layer
     names: list[str]

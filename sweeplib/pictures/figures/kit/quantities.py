@@ -7,21 +7,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.analysis import declared_quantities
 from sweeplib.analysis.kit.problem_fields import has_direction
-from sweeplib.analysis.kit.variables import is_stochastic, over_time, recorded
+from sweeplib.analysis.kit.variables import over_time, recorded
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
 from sweeplib.networks.problem import PARAMETERS
-from sweeplib.pictures.figures.kit.labels import dynamics_order
+from sweeplib.networks.simulation.labels import label
 from sweeplib.pictures.figures.kit.scales import above_error
 from sweeplib.statistics.lost_runs import has_run_at
 
@@ -35,6 +36,10 @@ PREFERRED = "subspace_cosine"
 """The observable that is drawn by default, if it is recorded."""
 NO_DEFAULT = frozenset({"block", "dynamics", "task", "teacher", "threshold", "time"})
 """Axes that are not a horizontal axis unless they are asked for."""
+
+ROUND = "round"
+ADDED_SIZE = 0.6
+"""The size of the marker of a point that a round has added, relative to that of one of the config."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,18 @@ class Quantity:
             named = [prefix + choice for choice in choices]
             raise InputError("no such quantity", key=self.key, value=self.name, choices=named)
         return outline.only(variable), variable
+
+    def settings(self, analyses: ByName, variable: str, log_axes: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the settings of a chart of the variable: its data, above their errors, its bounds and its theory."""
+        analysis = analyses[self.analysis]
+        attrs = {} if isinstance(analysis, Outline) else analysis[variable].attrs
+
+        def data(ds: xr.Dataset, results: Mapping[str, xr.Dataset]) -> xr.Dataset:
+            measured = results[self.analysis]
+            return measured.assign({variable: above_error(measured[variable], ds, log_axes=log_axes)})
+
+        hover, theory = (attrs["bound"],) if "bound" in attrs else (), attrs.get("theory", attrs.get("fit"))
+        return {"needs": (self.analysis,), "data": data, "hover": hover, "theory": theory}
 
 
 def quantity(name: str | None, key: str = "y") -> Quantity:
@@ -172,17 +189,6 @@ def with_requests(result: xr.Dataset, variable: str, ds: xr.Dataset) -> xr.Datas
     return result.assign(requested=reduced.broadcast_like(measured).transpose(*measured.dims))
 
 
-def shown_dynamics(data: xr.Dataset, name: str) -> list[str]:
-    """Return the dynamics with a value of the variable `name`, and stochastic ones that were run; these come first."""
-    values = data[name].notnull()
-    run = data.get("requested", xr.zeros_like(values))
-    return dynamics_order(
-        kind
-        for kind in data["dynamics"].values
-        if bool(values.sel(dynamics=kind).any()) or (is_stochastic(kind) and bool(run.sel(dynamics=kind).any()))
-    )
-
-
 def bounds(data: xr.Dataset, variable: str) -> np.ndarray:
     """Whether each value of a variable is only a bound, by the variable that its attribute `bound` names."""
     measured = data[variable]
@@ -226,3 +232,33 @@ def _others(series: xr.Dataset, x: str) -> list[xr.DataArray]:
     """Return the parameters of the problem other than x that have values along the axes of x."""
     along, names = set(series[x].dims), PARAMETERS.keys() - {x}
     return [series[name] for name in series.coords if name in names and along & set(series[name].dims)]
+
+
+def with_rounds(result: xr.Dataset, ds: xr.Dataset, variable: str) -> xr.Dataset:
+    """Return data with the round in which the points of a variable were first asked for, NaN where they were not.
+
+    Of a point that many rows take part in it is that of the first one. Unchanged if no round has added to the dataset.
+    """
+    if ROUND not in ds.coords or not bool((ds[ROUND] > 0).any()):
+        return result
+    rounds = ds[ROUND].where(ds[ROUND] >= 0)
+    first = rounds.min([dim for dim in rounds.dims if dim not in result[variable].dims])
+    places = {dim: result[dim].values for dim in first.dims if dim in result.indexes}
+    return result.drop_vars(ROUND, errors="ignore").assign({ROUND: first.sel(places).assign_attrs(label(ROUND))})
+
+
+def is_asked(data: xr.Dataset, like: xr.DataArray) -> NDArray[np.bool_]:
+    """Return which points of a variable the config or a round has asked for, in the order of its axes."""
+    return np.isfinite(_rounds_of(data, like))
+
+
+def is_added(data: xr.Dataset, like: xr.DataArray) -> NDArray[np.bool_]:
+    """Return which points of a variable rounds have added, in the order of its axes."""
+    return np.asarray(_rounds_of(data, like) > 0)
+
+
+def _rounds_of(data: xr.Dataset, like: xr.DataArray) -> NDArray[np.float64]:
+    """Return the round of each point of a variable, NaN where none asked for it; 0 if no round has added any."""
+    if ROUND not in data:
+        return np.zeros(like.shape)
+    return np.asarray(data[ROUND].broadcast_like(like).transpose(*like.dims).values, float)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,13 +14,10 @@ from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
 from sweeplib.networks.problem import PARAMETERS
 from sweeplib.pictures.figures.kit.distances import Distance, distances, is_same, standing_in
+from sweeplib.pictures.figures.kit.facets import Facets
+from sweeplib.pictures.figures.kit.late_matplotlib import mpl
+from sweeplib.pictures.figures.kit.legend import Entry
 from sweeplib.pictures.figures.kit.style import DIM
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from sweeplib.pictures.figures.kit.facets import Facets
-    from sweeplib.pictures.figures.kit.legend import Entry
 
 MARKERS = ("D", "o", "s", "h")
 DASHES = ((0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (2, 2)))
@@ -39,7 +36,7 @@ class References:
     x: str
     y: str
 
-    def draw(self, axes: Axes, subset: xr.Dataset, *, x_unit: float = 1.0, y_unit: float = 1.0) -> None:
+    def draw(self, axes: mpl.axes.Axes, subset: xr.Dataset, *, x_unit: float = 1.0, y_unit: float = 1.0) -> None:
         """Draw the rows that agree with this part of a dataset, in these units, within the limits of the axes."""
         for place, file in enumerate(self.files):
             rows = standing_in(file, subset, self.x)

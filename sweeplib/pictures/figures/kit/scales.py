@@ -9,11 +9,8 @@ import numpy as np
 
 from sweeplib.engine.base.arrays import FAR_APART, WIDE, geometric, logarithmic, wide
 from sweeplib.engine.base.late_modules import xarray as xr
-from sweeplib.pictures.figures.kit.labels import axis_label
 from sweeplib.pictures.figures.kit.style import ENDS
-from sweeplib.statistics.labelled import labelled
 
-LOGARITHM_OF = "logarithm_of"
 MOST_TICKS = 8
 """The most values of an axis of cells that have a tick each."""
 
@@ -83,16 +80,6 @@ def logarithmic_time(times: xr.DataArray) -> bool:
     """
     ends = times.max("time")
     return geometric(np.unique(times.values)) or wide(np.atleast_1d(ends.values), FAR_APART)
-
-
-def logarithm(quantity: xr.DataArray) -> xr.DataArray:
-    """Return the labelled logarithm to the base 10; NaN where the quantity is not positive.
-
-    Its attribute LOGARITHM_OF is the label of the quantity itself.
-    """
-    positive = quantity.where(quantity > 0.0)
-    logs = labelled(positive, f"log₁₀ of {quantity.attrs.get('long_name', quantity.name)}")
-    return logs.copy(data=np.log10(positive.values)).assign_attrs({LOGARITHM_OF: axis_label(quantity)})
 
 
 def thinned(places: np.ndarray) -> list[float] | None:

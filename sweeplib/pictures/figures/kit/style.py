@@ -7,19 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.engine.storage.records.files import write_bytes
 from sweeplib.pictures.figures.kit.labels import MINUS, number, power_of_ten
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, Locator
+from sweeplib.pictures.figures.kit.late_matplotlib import mpl
 
 COLOURS = ("#14365f", "#c8452b", "#e39b1f", "#2b9a93", "#8c5fb0", "#7fb8e6")
 MARKERS = ("o", "s", "D", "v", "P", "h")
@@ -86,8 +81,6 @@ MOST_POWERS, STEPS, LEAST_POWER = 6, (1, 2, 5, 10, 20, 50, 100, 200), -307
 @contextmanager
 def styled() -> Iterator[None]:
     """Return a context in which matplotlib has this style and none of the user's settings."""
-    import matplotlib as mpl
-
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
@@ -170,14 +163,14 @@ def bound_mark(side: str) -> dict[str, Any]:
     return {"linestyle": "none", "marker": ARROWS[side], "markersize": 20.0, "markerfacecolor": "none", "gid": "bound"}
 
 
-def mark_unknown(axes: Axes, where: np.ndarray, colour: str) -> None:
+def mark_unknown(axes: mpl.axes.Axes, where: np.ndarray, colour: str) -> None:
     """Draw the mark of points without a value on the horizontal axis, at these places."""
     mark = UNKNOWN | {"color": colour, "gid": "unknown", "transform": axes.get_xaxis_transform()}
     if where.size:
         axes.plot(where, np.full(where.size, 0.02), **mark)
 
 
-def set_log(axes: Axes, axis: Literal["x", "y"]) -> None:
+def set_log(axes: mpl.axes.Axes, axis: Literal["x", "y"]) -> None:
     """Make an axis logarithmic; curves begin at their first point with x > 0, error bars may reach below any height."""
     if axis == "x":
         axes.set_xscale("log", nonpositive="mask")
@@ -185,31 +178,28 @@ def set_log(axes: Axes, axis: Literal["x", "y"]) -> None:
         axes.set_yscale("log")
 
 
-def plain_ticks(axis: Axis, multiples: tuple[float, ...] = (1.0, 2.0, 5.0)) -> None:
+def plain_ticks(axis: mpl.axis.Axis, multiples: tuple[float, ...] = (1.0, 2.0, 5.0)) -> None:
     """Give a logarithmic axis ticks at these multiples of powers of ten, written out, or at more if these are too few.
 
     A narrow one, on which there are no three of them, has evenly spaced ticks. Other axes, and those over more than
     three decades, keep their ticks.
     """
-    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
-
     if axis.get_scale() != "log":
         return
     keep_within_doubles(axis)
     low, high = axis.get_view_interval()
     if high > 1e3 * low:
         return
-    locators: list[Locator] = [LogLocator(subs=subs) for subs in (multiples, *MULTIPLES)]
+    locators: list[mpl.ticker.Locator] = [mpl.ticker.LogLocator(subs=subs) for subs in (multiples, *MULTIPLES)]
     counts = [sum(low <= place <= high for place in locator.tick_values(low, high)) for locator in locators]
     enough = (locator for locator, number in zip(locators, counts, strict=True) if number >= FEWEST_TICKS)
-    axis.set_major_locator(next(enough, MaxNLocator(4)))
+    axis.set_major_locator(next(enough, mpl.ticker.MaxNLocator(4)))
     axis.set_major_formatter(_one_notation(axis))
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_minor_formatter(mpl.ticker.NullFormatter())
 
 
-def _one_notation(axis: Axis) -> FuncFormatter:
+def _one_notation(axis: mpl.axis.Axis) -> mpl.ticker.FuncFormatter:
     """Return the numbers at the ticks of an axis, all written out or, if one is small or large, as powers of ten."""
-    from matplotlib.ticker import FuncFormatter
 
     def text(place: float, _: object) -> str:
         low, high = axis.get_view_interval()
@@ -217,16 +207,14 @@ def _one_notation(axis: Axis) -> FuncFormatter:
         is_plain = not ticks or (min(ticks) > PLAIN[0] and max(ticks) < PLAIN[1])
         return f"{place:.5g}" if is_plain else power_of_ten(place)
 
-    return FuncFormatter(text)
+    return mpl.ticker.FuncFormatter(text)
 
 
-def keep_within_doubles(axis: Axis) -> None:
+def keep_within_doubles(axis: mpl.axis.Axis) -> None:
     """Give a logarithmic axis that comes near to the largest or the least double limits and ticks that are doubles.
 
     Those of matplotlib overflow.
     """
-    from matplotlib.ticker import FuncFormatter, NullLocator
-
     if axis.get_scale() != "log":
         return
     name = _name(axis)
@@ -243,20 +231,18 @@ def keep_within_doubles(axis: Axis) -> None:
     getattr(axis.axes, f"set_{name}lim")(*limits)
     if limits[1] / 1e3 > limits[0]:
         axis.set_major_locator(_powers_of_ten(*limits))
-        axis.set_major_formatter(FuncFormatter(lambda place, _: number(place)))
-        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(mpl.ticker.FuncFormatter(lambda place, _: number(place)))
+        axis.set_minor_locator(mpl.ticker.NullLocator())
 
 
-def _powers_of_ten(low: float, high: float) -> Locator:
+def _powers_of_ten(low: float, high: float) -> mpl.ticker.Locator:
     """Return ticks at a few evenly spaced powers of ten between two positive numbers."""
-    from matplotlib.ticker import FixedLocator
-
     first, last = max(int(np.ceil(np.log10(low))), LEAST_POWER), int(np.floor(np.log10(high)))
     step = next(step for step in STEPS if last - first <= MOST_POWERS * step)
-    return FixedLocator([10.0**power for power in range(-(-first // step) * step, last + 1, step)])
+    return mpl.ticker.FixedLocator([10.0**power for power in range(-(-first // step) * step, last + 1, step)])
 
 
-def _positive_range(axis: Axis) -> np.ndarray:
+def _positive_range(axis: mpl.axis.Axis) -> np.ndarray:
     """Return the least positive and the largest number on an axis and those that share it; that of the view if none."""
     name = _name(axis)
     boxes = [axes.dataLim for axes in getattr(axis.axes, f"get_shared_{name}_axes")().get_siblings(axis.axes)]
@@ -265,20 +251,18 @@ def _positive_range(axis: Axis) -> np.ndarray:
     return np.array((low, high) if 0.0 < low <= high < np.inf else axis.get_view_interval())
 
 
-def _name(axis: Axis) -> str:
+def _name(axis: mpl.axis.Axis) -> str:
     return "x" if axis is axis.axes.xaxis else "y"
 
 
-def ticks_at(axis: Axis, places: list[float]) -> None:
+def ticks_at(axis: mpl.axis.Axis, places: list[float]) -> None:
     """Give an axis ticks at these places alone, with their numbers written out."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-
-    axis.set_major_locator(FixedLocator(places))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda place, _: number(place).replace("-", MINUS)))
+    axis.set_major_locator(mpl.ticker.FixedLocator(places))
+    axis.set_minor_locator(mpl.ticker.NullLocator())
+    axis.set_major_formatter(mpl.ticker.FuncFormatter(lambda place, _: number(place).replace("-", MINUS)))
 
 
-def save(figure: Figure, stem: Path) -> dict[Path, bytes]:
+def save(figure: mpl.figure.Figure, stem: Path) -> dict[Path, bytes]:
     """Write the figure as PDF and as PNG at 300 dpi, laid out once reproducible to the byte; return the bytes."""
     metadata = {".pdf": {"CreationDate": None, "Producer": None, "Creator": None}, ".png": {"Software": None}}
     contents = {}
@@ -313,10 +297,8 @@ def _fonts_without_typesetting() -> Iterator[None]:
 
 def prepare() -> None:
     """Find the fonts and make what parses and writes text, which the first figure of a process does otherwise."""
-    from matplotlib.figure import Figure
-
     with styled(), _fonts_without_typesetting():
-        figure = Figure()
+        figure = mpl.figure.Figure()
         figure.subplots().set_title("$x_0$")
         for kind in ("pdf", "png"):
             figure.savefig(io.BytesIO(), format=kind)
