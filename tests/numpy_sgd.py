@@ -136,6 +136,8 @@ def iterates_by_numpy(case, count):
         elif problem.update == "adagrad_norm":
             B = (problem.adagrad_start if B is None else B) + T * size**2
             descent /= np.sqrt(B)
+        elif problem.update == "sign":
+            descent = np.sign(descent) / np.sqrt(d)
         elif problem.update == "tangent":
             descent -= np.mean(c * lam, axis=0)[:, None] * W / d
         move = gamma / p * descent
