@@ -66,7 +66,7 @@ def optimal_learning_rate(
     needs = {"bound": "at_edge", "theory": "gamma_opt_theory", "needs": NEEDED}
     variables = with_bounds("gamma_opt", parts[:3], "optimal learning rate", r"\hat\gamma_{\mathrm{opt}}", **needs)
     title, symbol = "mean exit steps at the optimal learning rate", r"\min_\gamma\langle\nu_{\mathrm{ext}}\rangle"
-    bound = {"bound": "at_edge", "bound_side": "below"}
+    bound = {"bound": "at_edge", "bound_side": "below", "needs": NEEDED}
     variables |= with_bounds("exit_steps_min", parts[3:6], title, symbol, **bound)
     title = "the optimum or its interval ends at the edge of the learning rates used"
     reason = "the optimum may lie beyond the scan"

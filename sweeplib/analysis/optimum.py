@@ -44,7 +44,7 @@ def optimum(
     axis, extreme, (quantity, units) = label(curves.along), "greatest" if greatest else "least", quantity_of(ds, of)
     title, needs = f"{axis['long_name']} of the {extreme} {quantity}", "with means of three runs or more"
     needed = {"bound": "at_edge", "needs": f"{FEWEST} values of {curves.along} {needs}"}
-    side = {"bound": "at_edge", "bound_side": "above" if greatest else "below"}
+    side = needed | {"bound_side": "above" if greatest else "below"}
     variables = with_bounds("optimum", parts[:3], title, units=axis.get("units", "1"), **needed)
     variables |= with_bounds("best", parts[3:6], f"{extreme} {quantity}", units=units, **side)
     title = "the optimum or its interval ends at the edge of the values used"

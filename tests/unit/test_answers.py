@@ -564,6 +564,26 @@ def test_an_optimum_beyond_the_scan_is_found() -> None:
     assert max(sweep.rows) <= 1.9
 
 
+@pytest.mark.rest
+@pytest.mark.parametrize("to", [0.05, 50.0], ids=["relative", "in steps"])
+def test_the_steps_at_an_optimum_beyond_the_scan_are_found(to: float) -> None:
+    asked = question("optimal_learning_rate", "exit_steps_min", to, bounds={"gamma": (0.05, 1.9)}, relative=to < 1.0)
+    sweep = SyntheticSweep(pole, dict.fromkeys((0.1, 0.15, 0.2, 0.3, 0.4), 16), asked)
+    [answer] = sweep.answered()
+    assert answer.state is State.given
+    assert answer.low <= 1000.0 <= answer.high
+    assert answer.half_width <= 0.051 * 1000.0
+    assert max(sweep.rows) > 0.8
+
+
+def test_what_has_too_few_values_says_what_it_needs() -> None:
+    [answer] = SyntheticSweep(
+        pole, dict.fromkeys((0.5, 1.0, 1.5), 64), question("optimal_learning_rate", "exit_steps_min")
+    ).answered()
+    assert answer.state is State.none
+    assert "it needs 5 learning rates at which three runs or more exited" in answer.why
+
+
 def test_an_optimum_beyond_the_bounds_is_no_answer() -> None:
     [answer] = SyntheticSweep(pole, dict.fromkeys((0.1, 0.15, 0.2, 0.3, 0.4), 16), optimum(high=0.5)).answered()
     assert answer.state is State.none

@@ -242,7 +242,7 @@ def test_averages_of_the_chain_have_the_law_of_those_of_the_weights(name):
 
 @pytest.mark.parametrize("name", ["averaging_rate", "averaging_order"])
 def test_averages_are_refused_where_there_are_none(name):
-    problem = dataclasses.replace(COMMITTEE, a=1.0, **{name: 0.5})
+    problem = dataclasses.replace(COMMITTEE, a=1.0, **{name: 1.5})
     for dynamics in set(DYNAMICS) - {"sgd", "sgd_chain", "ode", "gradient_flow"}:
         full = {"batch_size": 30, "samples": 30} if dynamics in ("dmft", "training_flow") else {}
         with pytest.raises(InputError, match=f"does not act on {name}.* sgd, sgd_chain") as caught:
@@ -251,6 +251,7 @@ def test_averages_are_refused_where_there_are_none(name):
     with pytest.raises(InputError, match="no averages of the iterates"):
         Case(COMMITTEE, "ode", 0, Recording((0.5,), observables=("risk_of_average",))).check()
     for field, dynamics, more, words in (
+        ("averaging_order", "ode", {"averaging_order": 0.5}, "0, or 1 or more"),
         ("repeats", "sgd_chain", {"repeats": 3}, "no overlap chain"),
         ("d", "sgd_chain", {"d": 5}, r"at least 2 p \+ k = 6"),
         ("d", "sgd_chain", {"d": 7, "update": "heavy_ball", "momentum": 0.5}, r"at least 3 p \+ k = 8"),

@@ -50,6 +50,10 @@ def _has_many(problem: Problem) -> bool:
     return _fields(problem) > MOST_FIELDS
 
 
+def _has_early_average(problem: Problem) -> bool:
+    return 0.0 < problem.averaging_order < 1.0
+
+
 def _has_many_with_averages(problem: Problem) -> bool:
     return not problem.has_closed_drifts and problem.p + _fields(problem) > MOST_FIELDS
 
@@ -80,10 +84,11 @@ LIMITS = (
             ("update", lambda problem: UPDATES[problem.update].memory is not None),
         )
     ),
+    Limit("averaging_order", "no equations of averages", "0, or 1 or more, in ode", where=_has_early_average),
     Limit(
         "p",
         "drifts by nodes over 2p + k fields with averages",
-        f"2p + k of at most {MOST_FIELDS}",
+        f"2 p + k of at most {MOST_FIELDS} in ode",
         AVERAGES,
         _has_many_with_averages,
     ),

@@ -181,11 +181,20 @@ class AverageStates(OverlapStates):
         """The states (n, size) at time zero, where the averages are the weights."""
         replicas = self.replicas
         Q, M = on_sphere(replicas.Q, replicas.M) if replicas.spherical else (replicas.Q, replicas.M)
-        return with_averages(super().starts(), Q, M)
+        states = super().starts()
+        return with_averages(states, Q, M, self._share_of_time(states))
 
     def values(self, states: Array) -> dict[str, Any]:
         """The values of the attributes, with the overlaps of the `average`."""
-        return super().values(states) | {"average": averages_of(states, self.replicas.p, self.replicas.k)}
+        values = super().values(states)
+        average = averages_of(states, values["Q"], values["M"], self._share_of_time(states))
+        return values | {"average": average}
+
+    def _share_of_time(self, states: Array) -> Array:
+        """The factor u (n,) of averages in states: the share of the run, to the power η."""
+        end, last = states[:, -1], self.replicas.times[:, -1]
+        share = np.divide(end, last, out=np.zeros(len(end)), where=last > 0.0)
+        return np.asarray(share**self.replicas.numbers.averaging_order)
 
     def without_lost_units(self, i: int, state: Array, least: float = LOST) -> Array | None:
         """Return None: averages of a lost unit are not lost."""

@@ -1,8 +1,8 @@
 """The right-hand side of the overlaps' ODE with averages w̄ of the weights, ẇ̄ = κ(t) (w − w̄), κ(t) = κ + η/t.
 
-The state is that of `overlap_flow` with M̄ (p, k), X = w̄wᵀ/d (p, p) and the upper triangle of Q̄ before the time:
-dM̄ = κ(t)(M − M̄), dQ̄ = κ(t)(X + Xᵀ − 2Q̄) and dX_ij = κ(t)(Q_ij − X_ij) + E[c_j λ̄_i] − λX_ij, on the sphere − ½Φ_jj X_ij.
-The means E[c_j λ̄_i] are drifts of a student of 2p units, the averages with the second layer zero; as its output is a
+The state is that of `overlap_flow` with u M̄ (p, k), u X (p, p), X = w̄wᵀ/d, and the upper triangle of u² Q̄ before the
+time, where u = (t/t_end)^η takes 1/t out of the equations: with s = κ u + u̇ they are (u M̄)' = s M − κ u M̄, (u² Q̄)' =
+s u (X + Xᵀ) − 2κ u² Q̄ and (u X_ij)' = s Q_ij − κ u X_ij + u (E[c_j λ̄_i] − λX_ij), on the sphere − ½ u Φ_jj X_ij. The means E[c_j λ̄_i] are drifts of a student of 2p units, the averages with the second layer zero; as its output is a
 mean over 2p units, the other ones have twice their second layer, and drifts are halved.
 """
 
@@ -27,8 +27,8 @@ from sweeplib.networks.numerics.binding import bound
 from sweeplib.networks.numerics.compiled import inlined
 from sweeplib.networks.numerics.integrators.dop853 import EquationRule, Equations
 
-FIRST = 1e-10
-"""The first time at which η/t is what it is, over the last time: before it w̄ is w to rounding."""
+LEAST = 1e-100
+"""Below this u averages are the weights: they have had no time to differ."""
 
 
 class AverageWork(NamedTuple):
@@ -53,16 +53,20 @@ def fill_average_slope(i: int, state: Array, systems: Systems, work: AverageWork
     (p, k), last = M.shape, state.shape[0] - 1
     first = last - p * k - p * p - p * (p + 1) // 2
     at_X, at_Q = first + p * k, first + p * k + p * p
+    time, end, order = min(state[last], systems.end[i]), systems.end[i], numbers.averaging_order[i]
+    u = (time / end) ** order
     both.Q[:p, :p], both.M[:p] = Q, M
     at = at_Q
     for i_bar in range(p):
         both.a[i_bar], both.a[p + i_bar] = 2.0 * a[i_bar], 0.0
         for r in range(k):
-            both.M[p + i_bar, r] = state[first + i_bar * k + r]
+            both.M[p + i_bar, r] = state[first + i_bar * k + r] / u if u > LEAST else M[i_bar, r]
         for j in range(p):
-            both.Q[p + i_bar, j] = both.Q[j, p + i_bar] = state[at_X + i_bar * p + j]
+            both.Q[p + i_bar, j] = state[at_X + i_bar * p + j] / u if u > LEAST else Q[i_bar, j]
+            both.Q[j, p + i_bar] = both.Q[p + i_bar, j]
         for j in range(i_bar, p):
-            both.Q[p + i_bar, p + j] = both.Q[p + j, p + i_bar] = state[at]
+            both.Q[p + i_bar, p + j] = state[at] / (u * u) if u > LEAST else Q[i_bar, j]
+            both.Q[p + j, p + i_bar] = both.Q[p + i_bar, p + j]
             at += 1
     rate, chi = factors_now(i, state, systems, student.clock)
     Delta = numbers.Delta[i] * chi
@@ -74,18 +78,20 @@ def fill_average_slope(i: int, state: Array, systems: Systems, work: AverageWork
         systems.disturbed(systems.drifts, keep, input_noise, False, system, both.drifts)
     else:
         systems.drifts(system, both.drifts)
-    kappa = numbers.averaging_rate[i] + numbers.averaging_order[i] / max(state[last], FIRST * systems.end[i])
-    pull = 0.5 if systems.spherical else 0.0
+    kappa, pull = numbers.averaging_rate[i], 0.5 if systems.spherical else 0.0
+    s = kappa * u + (order / end * (time / end) ** (order - 1.0) if order > 0.0 else 0.0)
     at = at_Q
     for i_bar in range(p):
         for r in range(k):
-            slope[first + i_bar * k + r] = kappa * (M[i_bar, r] - both.M[p + i_bar, r])
+            v = first + i_bar * k + r
+            slope[v] = s * M[i_bar, r] - kappa * state[v]
         for j in range(p):
-            X = both.Q[p + i_bar, j]
+            v, X = at_X + i_bar * p + j, both.Q[p + i_bar, j]
             drift = 0.5 * systems.factor * both.drifts.GF[p + i_bar, j] - numbers.weight_decay[i] * X
-            slope[at_X + i_bar * p + j] = kappa * (Q[i_bar, j] - X) + rate * (drift - pull * flow[j, j] * X)
+            slope[v] = s * Q[i_bar, j] - kappa * state[v] + rate * u * (drift - pull * flow[j, j] * X)
         for j in range(i_bar, p):
-            slope[at] = kappa * (both.Q[p + i_bar, j] + both.Q[p + j, i_bar] - 2.0 * both.Q[p + i_bar, p + j])
+            of_both = state[at_X + i_bar * p + j] + state[at_X + j * p + i_bar]
+            slope[at] = s * of_both - 2.0 * kappa * state[at]
             at += 1
 
 
@@ -108,18 +114,22 @@ def average_equations(systems: Systems) -> Equations:
     return Equations(average_rule(), systems, AverageWork(work_space(p, k), work_space(2 * p, k)))
 
 
-def with_averages(states: Array, Q: Array, M: Array) -> Array:
-    """The states (n, size) with the overlaps of averages, which are the weights with these Q and M, before the time."""
+def with_averages(states: Array, Q: Array, M: Array, u: Array) -> Array:
+    """The states (n, size) with the overlaps of averages, which are the weights with these Q and M, at u (n,)."""
     rows, columns = np.triu_indices(Q.shape[1])
-    n = len(states)
-    parts = M.reshape(n, -1), Q.reshape(n, -1), Q[:, rows, columns]
+    n, u = len(states), u[:, None]
+    parts = u * M.reshape(n, -1), u * Q.reshape(n, -1), u**2 * Q[:, rows, columns]
     return np.concatenate([states[:, :-1], *parts, states[:, -1:]], axis=1)
 
 
-def averages_of(states: Array, p: int, k: int) -> tuple[Array, Array]:
-    """Q̄ (n, p, p) and M̄ (n, p, k) of states with averages."""
-    rows, columns = np.triu_indices(p)
-    Q, end = np.empty((len(states), p, p)), states.shape[1] - 1
-    Q[:, rows, columns] = Q[:, columns, rows] = states[:, end - len(rows) : end]
-    first = end - len(rows) - p * p - p * k
-    return Q, states[:, first : first + p * k].reshape(-1, p, k).copy()
+def averages_of(states: Array, Q: Array, M: Array, u: Array) -> tuple[Array, Array]:
+    """Q̄ (n, p, p) and M̄ (n, p, k) of states with averages at u (n,); Q and M are those of the weights."""
+    p, (rows, columns) = Q.shape[1], np.triu_indices(Q.shape[1])
+    Q, end, late = Q.copy(), states.shape[1] - 1, u > LEAST
+    square, first = u[late, None] ** 2, end - len(rows) - p * p - M[0].size
+    of_late = np.flatnonzero(late)[:, None]
+    Q[of_late, rows, columns] = Q[of_late, columns, rows] = states[late, end - len(rows) : end] / square
+    averages = states[late, first : first + M[0].size] / u[late, None]
+    M = M.copy()
+    M[late] = averages.reshape(-1, *M.shape[1:])
+    return Q, M

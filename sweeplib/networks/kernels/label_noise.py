@@ -110,8 +110,8 @@ def over_variances(numbers, *place_and_noise):  # type: ignore[no-untyped-def]
     place, Delta = place_and_noise[:-1], place_and_noise[-1]
     first = second = third = 0.0
     for n in range(OWN, numbers.shape[0], 2):
-        one, other, last = means(numbers, *place, Delta * numbers[n + 1])
-        first += numbers[n] * one
-        second += numbers[n] * other
-        third += numbers[n] * last
+        g, square, loss = means(numbers, *place, Delta * numbers[n + 1])
+        first += numbers[n] * g
+        second += numbers[n] * square
+        third += numbers[n] * loss
     return first, second, third

@@ -136,7 +136,8 @@ class Core:
     b = min(1, κ γ/(pd) + η/n), η the `averaging_order`. κ alone is an exponential average over the ODE time 1/κ. Steps
     do not depend on w̄. Observables of it are `risk_of_average`, `average_Q` and `average_M`."""
     averaging_order: NotNegative = parameter(0.0, "order of the average of the iterates", r"\eta", 1.0)
-    """η ≥ 0: 1 is the mean of all iterates (Polyak and Ruppert), and η > 1 gives iterate n a weight ∝ n^{η−1}."""
+    """η ≥ 0: 1 is the mean of all iterates (Polyak and Ruppert), and η > 1 gives iterate n a weight ∝ n^{η−1}; `ode`
+    takes 0, and 1 or more."""
     of_parts: Annotated[tuple[tuple[str, Any], ...], SkipValidation] = ()
 
 

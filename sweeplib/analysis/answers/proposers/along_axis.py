@@ -60,19 +60,22 @@ class ScanFinding:
 
 
 class AlongAxis(ABC):
-    """Asks for values of an axis, and seeds, until the interval of a place on it is narrow enough.
+    """Asks for values of an axis, and seeds, until the interval of a place on it, or of its value, is narrow enough.
 
-    variables : the analyses, and their variables, of which it takes questions. place : what these look for.
+    variables : the analyses, and their variables, of which it takes questions. place : what these look for. values :
+    those of the variables that are the value there, in other units than the axis.
     """
 
     example: ClassVar[Mapping[str, Any]]
     place: ClassVar[str]
     variables: ClassVar[frozenset[tuple[str, str]]]
+    values: ClassVar[frozenset[tuple[str, str]]] = frozenset()
 
     def __init__(self, name: str, question: Question) -> None:
         self.name, self.question = name, question
         [(self.dim, (low, high))] = question.bounds.items()
-        if not question.relative and (width := question.half_width(low)) > (high - low) / 2:
+        is_place = (question.of, question.variable) not in self.values
+        if is_place and not question.relative and (width := question.half_width(low)) > (high - low) / 2:
             problem = "a half width beyond the bounds, in units of the axis"
             raise InputError(problem, key=f"answers.{name}.to", value=width, expected=f"less, or `{width:g} %`")
 

@@ -1,9 +1,9 @@
-"""Learning rates and seeds for the optimal learning rate: bracket it, then make the interval of the analysis narrow.
+"""Learning rates and seeds for an optimum, or the value there: bracket it, then make the interval narrow.
 
 1. Bracket: while the steps do not rise by END_RISE to an end of the scan, go on beyond it, to the bounds.
 2. A second minimum, not clearly higher than the first and behind a barrier, gets seeds until it is told from the first.
-3. Rows: one in each of BINS parts of the range in which the steps are at most RISE times the least.
-4. The answer is the optimum of the analysis, with its interval, of all rows (`MeanCurve`).
+3. Rows: one in each of BINS parts of the range in which the steps are at most NEAR times the least.
+4. The answer is the optimum of the analysis, or its value, with the interval, of all rows (`MeanCurve`).
 5. Where the form of the curve makes more of the error than the seeds, rates near the optimum are added; otherwise
    seeds, where they make the optimum precise for the least number of simulated steps (Neyman).
 """
@@ -30,19 +30,20 @@ from sweeplib.engine.design.questions import Question
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
 from sweeplib.statistics.bootstrap import log_means
-from sweeplib.statistics.optima import MeanCurve
+from sweeplib.statistics.optima import NEAR, MeanCurve
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 OPTIMA = frozenset({("optimal_learning_rate", "gamma_opt"), ("optimum", "optimum")})
-"""The analyses, and their variables, for which values of an axis may be added."""
-RISE, END_RISE, SOME_RISE = 2.0, 1.5, 1.1
-"""The factors above the least mean steps to which the range goes, a scan to its ends, and one that is cut off by rates
-at which runs do not exit, where these are surely slower than that."""
+LEAST_VALUES = frozenset({("optimal_learning_rate", "exit_steps_min"), ("optimum", "best")})
+"""The analyses, and their variables, for which values of an axis may be added: places of optima, and values there."""
+END_RISE, SOME_RISE = 1.5, 1.1
+"""The factors above the least mean steps to which a scan goes at its ends, and one that is cut off by rates at which
+runs do not exit, where these are surely slower than that."""
 BINS = 7
 """Rows in the range."""
-WIDEST_STEP, LEAST_STEP, NEAR = 0.7, 0.2, 1e-6
+WIDEST_STEP, LEAST_STEP, AT_BOUND = 0.7, 0.2, 1e-6
 """The distances in ln γ between the end of a scan and the next rate beyond it; below which a rate is at a bound."""
 MOSTLY, HOPELESS, MOST_RATES = 4.0, 256.0, 24
 """The variance by the form of the curve, over that by seeds, from which on rates are added, while there are so few.
@@ -52,7 +53,7 @@ From the second on there is no answer if none can be added: seeds would not narr
 
 
 class OptimumAlong(AlongAxis):
-    """Asks for values of an axis, and seeds, until the interval of an optimum along it is narrow enough.
+    """Asks for values of an axis, and seeds, until the interval of an optimum on it, or of its value, is narrow enough.
 
     The optimum is that of `optimal_learning_rate`, or of `optimum`: of any quantity whose means are positive.
     """
@@ -62,7 +63,7 @@ class OptimumAlong(AlongAxis):
         "to": "10 %",
         "refine": {"gamma": [0.05, 1.9]},
     }
-    place, variables = "optimum", OPTIMA
+    place, variables, values = "optimum", OPTIMA | LEAST_VALUES, LEAST_VALUES
 
     def __init__(self, name: str, question: Question) -> None:
         super().__init__(name, question)
@@ -125,7 +126,7 @@ class ScanLook:
 
     def _unseen(self) -> ScanFinding | None:
         """Rows that are not `cut_off` get FIRST seeds, unless their steps are clearly far above the least."""
-        far = self.logs - CLEAR * self.errors > self.logs.min() + math.log(RISE) if self.finite.any() else ~self.finite
+        far = self.logs - CLEAR * self.errors > self.logs.min() + math.log(NEAR) if self.finite.any() else ~self.finite
         few = (self.column.seeds < FIRST) & ~self.column.cut_off & ~far
         if few.any():
             return ScanFinding("its values need seeds", {float(x): FIRST for x in self.column.x[few]})
@@ -194,7 +195,7 @@ class ScanLook:
     def _next(self, place: int, inner: int, bound: float, sign: int) -> tuple[float, int] | None:
         """Return a value of the axis beyond an end, and FIRST seeds; None at the bound."""
         gamma, limit = self.column.gamma[place], self.column.gamma_of(bound)
-        if sign * math.log(gamma / limit) >= -NEAR:
+        if sign * math.log(gamma / limit) >= -AT_BOUND:
             return None
         step = abs(math.log(gamma / self.column.gamma[inner])) if inner != place else WIDEST_STEP
         x = self.column.x_of(gamma * math.exp(sign * min(max(step, LEAST_STEP), WIDEST_STEP)))
@@ -271,7 +272,7 @@ class ScanLook:
 
     def _gaps(self) -> ScanFinding | None:
         """Each of BINS parts of the whole range has a row."""
-        low, high = self._range(RISE)
+        low, high = self._range(NEAR)
         if not low < high:
             low, high = low * math.exp(-LEAST_STEP), high * math.exp(LEAST_STEP)
         # rows at the ends are inside in spite of rounding
@@ -307,19 +308,23 @@ class ScanLook:
             why, has_most = "its interval is not closed between the ends of the rates", seeds.max() >= MOST_SEEDS
             more = {} if has_most else self._more([int(at) for at in np.flatnonzero(self.finite)])
             return ScanFinding(why, more, State.none if has_most else State.open)
-        half = max(optimum.at - optimum.low, optimum.high - optimum.at)
-        ratio = self.question.half_width(optimum.at) / half
-        if ratio >= 1.0:
-            return ScanFinding("", {}, State.given, optimum.at, optimum.low, optimum.high, 0.0)
         tangent, covariance = curve.tangent(optimum.at), curve.points.covariance
-        weights = tangent.slope_weights
-        # variances of the slope at the optimum: by the seeds, and by what the values leave open of the curve
-        noise, form = float(weights @ covariance @ weights), tangent.slope_form**2
+        if (self.question.of, self.question.variable) in LEAST_VALUES:
+            at, low, high = optimum.value, optimum.value_low, optimum.value_high
+            weights, form = tangent.value_weights, tangent.value_form**2
+        else:
+            at, low, high = optimum.at, optimum.low, optimum.high
+            weights, form = tangent.slope_weights, tangent.slope_form**2
+        ratio = self.question.half_width(at) / max(at - low, high - at)
+        if ratio >= 1.0:
+            return ScanFinding("", {}, State.given, at, low, high, 0.0)
+        # variances of the value or the slope there: by the seeds, and by what the values leave open of the curve
+        noise = float(weights @ covariance @ weights)
         if form > MOSTLY * noise:
             more = self._rates_near(optimum.at)
             if more or form > HOPELESS * noise:
                 why = "the form of the curve is to be told" if more else self._untold
-                return ScanFinding(why, more, State.open if more else State.none, optimum.at, optimum.low, optimum.high)
+                return ScanFinding(why, more, State.open if more else State.none, at, low, high)
         variation = np.sqrt(np.diag(covariance) * seeds)
         # a run costs its steps, of which these are the logarithms; another quantity costs the same at all rates
         log_cost = curve.points.values if self.question.of == "optimal_learning_rate" else np.zeros_like(weights)
@@ -327,9 +332,9 @@ class ScanLook:
         needed = float(np.maximum(goals - seeds, 0.0).sum())
         if goals.max() > SEEDS and seeds.max() >= MOST_SEEDS:
             why = f"a rate would need more than {SEEDS:,} seeds"
-            return ScanFinding(why, {}, State.none, optimum.at, optimum.low, optimum.high, needed)
+            return ScanFinding(why, {}, State.none, at, low, high, needed)
         more = dict(zip(map(float, self.column.x[self.finite]), next_totals(seeds, goals), strict=True))
-        return ScanFinding(WIDE, more, State.open, optimum.at, optimum.low, optimum.high, needed)
+        return ScanFinding(WIDE, more, State.open, at, low, high, needed)
 
     @property
     def _untold(self) -> str:

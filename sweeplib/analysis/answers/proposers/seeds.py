@@ -139,7 +139,10 @@ class MoreSeeds:
             may_close = is_open[index] and fewest < (FIRST if is_lasting[index] else SEEDS_FOR_NOTHING)
             why = _flagged(flag, unexited, place) if is_open[index] and not may_close else ""
             why = why or (UNMOVED if unmoved[index] else "")
-            answer = self._answer(rows.at(place), named(place), numbers, why, sight_at(place), is_open=may_close)
+            answer = self._answer(
+                rows.at(place), named(place), numbers, why, sight_at(place), is_open=may_close,
+                needs=str(variable.attrs.get("needs", "")),
+            )  # fmt: skip
             answers += [answer] if answer is not None else []
         return answers
 
@@ -195,10 +198,11 @@ class MoreSeeds:
         sight: Seen,
         *,
         is_open: bool = False,
+        needs: str = "",
     ) -> Answer | None:
         """Return the answer at one point from the rows that take part in it; None without any.
 
-        is_open : its interval has an end that is not known yet.
+        is_open : its interval has an end that is not known yet. needs : what the analysis needs for a value.
         """
         if not rows:
             return None
@@ -210,7 +214,7 @@ class MoreSeeds:
         ratio = answer.half_width / answer.wanted if answer.wanted > 0.0 and not is_open else math.inf
         if fewest >= FIRST and ratio <= 1.0 and why in ("", UNMOVED):
             return replace(answer, state=State.given, cases=0.0)
-        why = why or (self._hopeless(answer, fewest) if fewest >= FIRST else "")
+        why = why or (self._hopeless(answer, fewest, needs) if fewest >= FIRST else "")
         if why:
             return replace(answer, state=State.none, why=why)
         if math.isfinite(ratio):
@@ -219,10 +223,10 @@ class MoreSeeds:
         why = ONE_SIDED if is_open else _not_known(answer)
         return replace(self._asking(answer, rows, sight.first, growth), why=why, cases=math.nan)
 
-    def _hopeless(self, answer: Answer, seeds: int) -> str:
+    def _hopeless(self, answer: Answer, seeds: int, needs: str) -> str:
         """Return why more seeds do not make an answer precise, or hardly any number of them; "" if they may."""
         if math.isnan(answer.half_width):
-            return f"{seeds} seeds have no such value or no interval of it"
+            return f"{seeds} seeds have no such value or no interval of it" + (f": it needs {needs}" if needs else "")
         if answer.wanted == 0.0:
             enough = seeds >= SEEDS_FOR_NOTHING or answer.half_width == 0.0
             return f"{NOTHING} in {seeds:,} seeds" if enough else ""
