@@ -1,8 +1,12 @@
 """The right-hand side of the overlaps' ODE with averages w̄ of the weights, ẇ̄ = κ(t) (w − w̄), κ(t) = κ + η/t.
 
 The state is that of `overlap_flow` with u M̄ (p, k), u X (p, p), X = w̄wᵀ/d, and the upper triangle of u² Q̄ before the
-time, where u = (t/t_end)^η takes 1/t out of the equations: with s = κ u + u̇ they are (u M̄)' = s M − κ u M̄, (u² Q̄)' =
-s u (X + Xᵀ) − 2κ u² Q̄ and (u X_ij)' = s Q_ij − κ u X_ij + u (E[c_j λ̄_i] − λX_ij), on the sphere − ½ u Φ_jj X_ij. The means E[c_j λ̄_i] are drifts of a student of 2p units, the averages with the second layer zero; as its output is a
+time, where u = (t/t_end)^η takes 1/t out of the equations. With s = κ u + u̇ they are
+
+    (u M̄)' = s M − κ u M̄,    (u² Q̄)' = s u (X + Xᵀ) − 2κ u² Q̄,
+    (u X_ij)' = s Q_ij − κ u X_ij + u (E[c_j λ̄_i] − λX_ij), on the sphere − ½ u Φ_jj X_ij.
+
+The means E[c_j λ̄_i] are drifts of a student of 2p units, the averages with the second layer zero. As its output is a
 mean over 2p units, the other ones have twice their second layer, and drifts are halved.
 """
 
