@@ -1,4 +1,4 @@
-"""Steps of signs (signSGD): NumPy, numbers of an independent code, closed forms, no specialisation, the approximate chain."""
+"""Steps of signs (signSGD): NumPy, numbers of another code, closed forms, units that never part, the approximate chain."""
 
 import dataclasses
 import math
@@ -80,12 +80,8 @@ def test_the_ode_of_a_linear_unit_has_the_numbers_of_another_code():
 @pytest.mark.rest
 def test_erf_units_without_noise_have_the_equations_of_linear_ones():
     """For p = k = 1, a = 1, Δ = 0: sgn(erf λ* − erf λ) = sgn(λ* − λ)."""
-    one, other = (
-        simulate(
-            dataclasses.replace(UNIT, Delta=0.0, activation=name), "ode", times=[1.0], initial=REST, observables=SHOWN
-        )
-        for name in ("erf", "linear")
-    )
+    problems = (dataclasses.replace(UNIT, Delta=0.0, activation=name) for name in ("erf", "linear"))
+    one, other = (simulate(problem, "ode", times=[1.0], initial=REST, observables=SHOWN) for problem in problems)
     for name in SHOWN:
         np.testing.assert_allclose(one[name], other[name], atol=1e-4)
 

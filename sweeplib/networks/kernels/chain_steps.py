@@ -24,9 +24,8 @@ def take_signs(settings, stream, work):  # type: ignore[no-untyped-def]
     """
     z, s, c, numbers, (_, _, xi, key) = work.z, work.length.s, work.fields.c, work.constants.numbers, work.disturbed
     for lane in range(s.shape[0]):
-        key[lane] = stream.key[lane] + OF_SIGNS
+        key[lane], s[lane] = stream.key[lane] + OF_SIGNS, numbers.d[lane]
     draw_normals(stream.step, stream.seed, key, xi)
-    s[:] = numbers.d
     for row in range(settings.k + settings.rows):
         for lane in range(s.shape[0]):
             z[row, lane] = OVERLAP * z[row, lane] + math.sqrt(1.0 - OVERLAP * OVERLAP) * xi[row, lane]
