@@ -115,7 +115,7 @@ def test_the_approximate_chain_has_the_means_of_delocalised_weights():
 REFUSALS = (
     ("sgd_chain", {}, "no exact overlap chain of signs.* `delocalised: true`, an approximation"),
     ("sde", {}, "does not act on update"),
-    ("ode", {"k": 2}, "drifts by nodes over p \\+ k fields"),
+    ("ode", {"k": 3}, "drifts by nodes over p \\+ k fields"),
     ("ode", {"batch_size": 3}, "no drifts of batches"),
     ("ode", {"loss": "huber"}, "no drifts"),
     ("overlap_map", {"batch_size": 100}, "no overlap map of signs"),
