@@ -9,8 +9,9 @@ import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.statistics.bootstrap import PointErrors, linear_means, log_means_by_leaving_out, moments
+from sweeplib.statistics.error_covariances import TINY
 from sweeplib.statistics.estimators import ends_by_error
-from sweeplib.statistics.smooth_curve import TINY, Crossing, SmoothCurve, Tangent
+from sweeplib.statistics.smooth_curve import Crossing, SmoothCurve, Tangent
 
 FEWEST = 5
 """The least number of values of the axis: with fewer, any smooth curve may have its least value anywhere between."""

@@ -11,7 +11,6 @@ import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.chain import Fields, displace, empty_fields
-from sweeplib.networks.kernels.label_noise import add_noise
 from sweeplib.networks.kernels.lanes import (
     Constants,
     Stream,
@@ -27,6 +26,7 @@ from sweeplib.networks.kernels.lanes import (
     loops,
 )
 from sweeplib.networks.kernels.local_fields import fields, fields_of_replica
+from sweeplib.networks.kernels.noisy_labels import add_noise
 from sweeplib.networks.kernels.numbers import COUNT
 from sweeplib.networks.kernels.rotations import fill_rotations
 

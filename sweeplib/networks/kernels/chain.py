@@ -25,7 +25,6 @@ from sweeplib.networks.kernels.disturbances import (
     drop_units,
     take_units_back,
 )
-from sweeplib.networks.kernels.label_noise import add_noise
 from sweeplib.networks.kernels.lanes import (
     OVERFLOW,
     Constants,
@@ -40,6 +39,7 @@ from sweeplib.networks.kernels.lanes import (
 )
 from sweeplib.networks.kernels.lengths import Length, draw_length, empty_length
 from sweeplib.networks.kernels.local_fields import fields
+from sweeplib.networks.kernels.noisy_labels import add_noise
 from sweeplib.networks.kernels.rotations import Rotations, empty_rotations, refactor
 from sweeplib.networks.numerics.random import gamma_constants
 

@@ -25,7 +25,6 @@ from sweeplib.networks.kernels.chain import (
     needs_slack,
     train_second_layer,
 )
-from sweeplib.networks.kernels.label_noise import add_noise
 from sweeplib.networks.kernels.lanes import (
     Constants,
     Network,
@@ -38,6 +37,7 @@ from sweeplib.networks.kernels.lanes import (
     loops,
 )
 from sweeplib.networks.kernels.lengths import Length, draw_length, empty_length
+from sweeplib.networks.kernels.noisy_labels import add_noise
 from sweeplib.networks.kernels.rotations import Rotations, empty_rotations, refactor
 from sweeplib.networks.numerics.random import gamma_constants
 

@@ -15,10 +15,10 @@ import numpy as np
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.batch_sums import absorb, begin_batches
 from sweeplib.networks.kernels.chain import Chain, chain_work, displace, needs_slack
-from sweeplib.networks.kernels.label_noise import add_noise
 from sweeplib.networks.kernels.lanes import Network, Stream, allocating, draw_normals, empty_stream, kernel, loops
 from sweeplib.networks.kernels.lengths import Length, draw_length, lengths_of_S
 from sweeplib.networks.kernels.local_fields import teacher_fields
+from sweeplib.networks.kernels.noisy_labels import add_noise
 
 
 class Reuse(NamedTuple):

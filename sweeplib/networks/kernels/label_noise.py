@@ -13,7 +13,6 @@ import numpy as np
 from numba import types
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.kernels.lanes import kernel
 from sweeplib.networks.numerics.compiled import pointer
 from sweeplib.networks.numerics.random import chi_square, make_fours, random_words, uniform
 
@@ -49,22 +48,6 @@ def _stretch(tails, step, seed, key):  # type: ignore[no-untyped-def]
         degrees, normal = 1.0 / tail, normals[0, 0]
         square *= (degrees - 2.0) / chi_square(degrees, normal, step, seed, key + OF_LABELS, normals)
     return math.sqrt(square)
-
-
-@kernel
-def stretched(functions, z, step, seed, key):  # type: ignore[no-untyped-def]
-    """The noise of a label, of the variance 1, from the normal number z of its sample."""
-    return z * functions.stretch(functions.tails, step, seed, key) if functions.tails.shape[0] > 0 else z
-
-
-@kernel
-def add_noise(functions, stream, deviation, z, label):  # type: ignore[no-untyped-def]
-    """Add noise to labels (lanes,), of the `deviation` (lanes,), from normal numbers z (lanes,) of their samples."""
-    if functions.tails.shape[0] > 0:
-        for lane in range(label.shape[0]):
-            z[lane] = stretched(functions, z[lane], stream.step[lane], stream.seed[lane], stream.key[lane])
-    for lane in range(label.shape[0]):
-        label[lane] += deviation[lane] * z[lane]
 
 
 @cache

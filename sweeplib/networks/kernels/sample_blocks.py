@@ -6,7 +6,7 @@ import numba
 import numpy as np
 
 from sweeplib.networks.kernels.disturbances import disturb_input
-from sweeplib.networks.kernels.label_noise import stretched
+from sweeplib.networks.kernels.noisy_labels import stretched
 from sweeplib.networks.kernels.row_products import add_gram, inner_product, loop, moved_products, products
 from sweeplib.networks.numerics.inner_functions import FOR_KERNELS
 from sweeplib.networks.numerics.random import fill_normals

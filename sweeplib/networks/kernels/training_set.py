@@ -15,8 +15,8 @@ from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.averages import average_weights
 from sweeplib.networks.kernels.batches import apply_rule, kept_of_row, mixing_of
 from sweeplib.networks.kernels.disturbances import add_noise_of_weights
-from sweeplib.networks.kernels.label_noise import stretched
 from sweeplib.networks.kernels.lanes import OVERFLOW
+from sweeplib.networks.kernels.noisy_labels import stretched
 from sweeplib.networks.kernels.row_products import inner_product, loop, products
 from sweeplib.networks.kernels.sample_blocks import MULTIPLE, called_once
 from sweeplib.networks.kernels.schedules import step_time
