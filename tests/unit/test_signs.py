@@ -1,4 +1,4 @@
-"""Steps of signs (signSGD): NumPy, numbers of another code, closed forms, units that never part, the approximate chain."""
+"""Steps of signs (signSGD): NumPy, numbers of another code, closed forms, units that never part, a chain."""
 
 import dataclasses
 import math
