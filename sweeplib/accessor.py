@@ -81,7 +81,7 @@ class SweepAccessor:
         from sweeplib.pictures.report.explore import Explored
 
         _check(self._ds)
-        page = Explored(self._ds, str(self._ds.attrs.get("sweep", "dataset")), port)
+        page = Explored(self._ds, str(self._ds.attrs.get("title", "dataset")), port)
         return page.show() if show else page
 
     def __getattr__(self, name: str) -> Callable[..., xr.Dataset]:

@@ -71,7 +71,7 @@ def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
     return {name: labelled(gain.where(applies), title, r"\nu_1/\nu_p") for name, (gain, title) in gains.items()}
 
 
-def gain_of(kind: str, p: xr.DataArray, d: xr.DataArray, Delta: xr.DataArray, T: xr.DataArray) -> xr.DataArray:
+def gain_of(kind: str, p: Any, d: Any, Delta: Any, T: Any) -> Any:
     """Return the gain for `quenched` or `noise_corrected` exit times, each width at its own optimal learning rate."""
     best = {
         "quenched": lambda width: theory.optimal_learning_rate(width, Delta),
@@ -79,12 +79,11 @@ def gain_of(kind: str, p: xr.DataArray, d: xr.DataArray, Delta: xr.DataArray, T:
     }[kind]
     time = getattr(theory, f"{kind}_exit_time")
 
-    def steps(width: xr.DataArray) -> xr.DataArray:
+    def steps(width: Any) -> Any:
         gamma = best(width)
-        steps_of_width: xr.DataArray = time(gamma, width, d, Delta, T) * width / gamma
-        return steps_of_width
+        return time(gamma, width, d, Delta, T) * width / gamma
 
-    return steps(xr.ones_like(p)) / steps(p)
+    return steps(p**0) / steps(p)
 
 
 def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:

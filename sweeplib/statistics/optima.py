@@ -18,8 +18,8 @@ FEWEST = 5
 NEAR = 1.8
 """The ratio to the least value beyond which others tell more of the form of the curve far away than of its optimum.
 
-With all values, intervals of the optimum of 1/γ + γ²/2 between .05 and 3, at shared starts, covered .55 to .85, up to
-twice the least .84 to 1.
+With all values, intervals of the optimum of 1/γ + γ²/2 between .05 and 3, at shared starts, covered .55 to .85, with
+those up to twice the least .84 to 1, with these .94 to 1.
 """
 
 

@@ -115,6 +115,8 @@ def test_the_page_is_on_this_machine_at_an_address_that_nobody_guesses(ds: xr.Da
         base, _, token = page.address.rpartition("/")
         assert base.startswith("http://127.0.0.1:") and len(token) == 16
         assert answer(page.address) == 200 and answer(base) == answer(f"{base}/other") == 404
+        with urllib.request.urlopen(page.address) as found:
+            assert "synthetic: explore" in found.read().decode()
         port = int(base.rpartition(":")[2])
         with socket.socket() as probe:  # it listens on one address alone
             probe.bind(("127.0.0.2", port))

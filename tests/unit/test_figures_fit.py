@@ -20,7 +20,7 @@ from sweeplib.pictures.figures import FIGURES
 from sweeplib.pictures.figures.kit.fit import fitted
 from sweeplib.pictures.figures.kit.legend import legend_below
 from sweeplib.pictures.figures.kit.panels import panel_grid
-from sweeplib.pictures.figures.kit.style import COLOURS, styled
+from sweeplib.pictures.figures.kit.style import COLOURS, plain_ticks, set_log, styled
 from tests.datasets import giant_steps_dataset, norms_dataset, sweep_dataset, units_dataset
 from tests.tiers import slow_but
 
@@ -346,3 +346,26 @@ def test_a_title_is_not_broken_within_the_arguments_of_an_activation():
     for axes, name in zip(drawing.axes, names, strict=True):
         assert axes.get_title().split("\n")[-1].endswith(name.replace("-", "−"))
     assert len({axes.title.get_fontsize() for axes in drawing.axes}) == 1
+
+
+def test_crowded_labels_of_a_logarithmic_axis_are_those_of_powers_of_ten():
+    """Every second of 100, 200, 500, ... would be 100, 500, 2000, 10,000."""
+    panels = panel_grid(1, width=1.6, alone=2.2, height=2.5)
+    [[axes]] = panels.stacks
+    axes.plot([100, 33000], [0.0, 1.0])
+    set_log(axes, "x")
+    plain_ticks(axes.xaxis)
+    drawn(fitted(panels.drawing))
+    assert [text.get_text() for text in axes.get_xticklabels() if text.get_text()] == ["100", "1000", "10000"]
+
+
+def test_arrows_at_bounds_end_within_the_axes():
+    ds = sweep_dataset(seeds=8, horizon=1.0)
+    drawing = FIGURES["line"](ds, {"exit_times": ANALYSES["exit_times"](ds)}, y="exit_steps", x="gamma")
+    drawn(fitted(drawing))
+    arrows = [line for axes in drawing.axes for line in axes.lines if isinstance(line.get_marker(), tuple)]
+    assert arrows
+    for line in arrows:
+        at = line.get_transform().transform(line.get_xydata())[:, 1]
+        tip = at + 0.5 * line.get_markersize() * drawing.dpi / 72.0
+        assert tip.max() <= line.axes.bbox.y1 + 1.0

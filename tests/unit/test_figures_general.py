@@ -104,12 +104,27 @@ def test_a_bound_has_an_arrow_and_theory_is_a_line(ds, analyses):
     arrows = [one for one in axes.lines if one.get_marker() == ARROWS["either"]]
     assert {float(x) for one in arrows for x in one.get_xdata()} == {300.0}
     assert {float(x) for curve in points(axes) for x in curve[:, 0]} == {300.0, 3000.0}
-    lines_of_bounds = [box.lines[0] for box in axes.containers if box.lines[0].get_xdata()[0] == 300.0]
-    assert {one.get_linestyle() for one in lines_of_bounds} == {"None"}
-    assert all((one.get_xdata() == 300.0).all() for one in lines_of_bounds), "no line joins a bound to a value"
+    joined = [box.lines[0] for box in axes.containers if box.lines[0].get_linestyle() != "None"]
+    for one in joined:
+        assert np.isnan(one.get_ydata()[one.get_xdata() == 300.0]).all(), (
+            "no line joins a bound to a value, or leads past it"
+        )
     assert "the optimum may lie beyond the scan" in legend(drawing)
     theory = optima.gamma_opt_theory.sel(Delta=1.0).squeeze()
     assert any(np.allclose(one.get_ydata(), theory) for one in axes.lines if len(one.get_xdata()) == 2)
+
+
+def test_no_line_leads_past_a_bound(ds, analyses):
+    """That of three values, the second a bound, would be a line between the first and the third."""
+    exits = analyses["exit_times"].copy()
+    second = exits.gamma_ratio == exits.gamma_ratio.values[1]
+    exits["restricted"] = second.broadcast_like(exits.restricted).assign_attrs(exits.restricted.attrs)
+    at = {"Delta": 1.0, "d": 3000}
+    [axes] = line(ds, analyses | {"exit_times": exits}, y="exit_steps", x="gamma_ratio", where=at).axes
+    joined = [box.lines[0] for box in axes.containers if box.lines[0].get_linestyle() != "None"]
+    assert joined
+    for one in joined:
+        np.testing.assert_array_equal(np.isnan(one.get_ydata()), np.arange(exits.gamma_ratio.size) == 1)
 
 
 def test_means_of_runs_that_did_not_exit_are_bounds(ds):

@@ -61,6 +61,19 @@ def test_the_first_variation_is_the_change_of_the_loss_by_a_unit(name: str) -> N
     assert (moved(h) - moved(-h)) / (2.0 * h) == pytest.approx(slope[1] - slope.mean(), rel=1e-6)
 
 
+def test_the_law_of_the_units_flows_down_the_first_variation() -> None:
+    """∂_t ρ = + (d/2) ∇·(ρ∇Ψ), so that dR/dt = −(d/4) ⟨|∇Ψ|²⟩ along gradient flow; by a minus the risk would grow."""
+    of, h, t = TEACHERS["erf"], 1e-4, 1e-4
+    steps = h * np.eye(d)
+    ups, downs = (
+        np.array([first_variation(of, W + sign * step, W_star, W, a, a) for step in steps]) for sign in (1.0, -1.0)
+    )
+    fall = d / 4.0 * (((ups - downs) / (2.0 * h)) ** 2).sum(axis=0).mean()
+    run = simulate(of, "gradient_flow", times=[0, t, 2.0 * t], initial=Overlaps.from_weights(W, W_star))
+    first, second, third = run.risk.values.ravel()
+    assert (-3.0 * first + 4.0 * second - third) / (2.0 * t) == pytest.approx(-fall, rel=1e-4)
+
+
 def test_potentials_are_means_over_samples() -> None:
     """Of erf for erf; four standard errors, one false alarm in 300 runs of all entries."""
     of, rng = TEACHERS["erf"], np.random.default_rng(1)

@@ -185,6 +185,12 @@ def run_python(blocks: list[str], folder: Path) -> None:
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
 
 
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_the_cells_of_a_notebook_print_whole_lines(page: str) -> None:
+    """What a cell has printed so far is sent by the clock, and a line ends where two such pieces are joined."""
+    assert "end=" not in (ROOT / page).read_text()
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(("page", "text"), STARTED)
 def test_the_commands_to_start_with_run(page: str, text: str, tmp_path: Path) -> None:

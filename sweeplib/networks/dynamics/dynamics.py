@@ -271,15 +271,13 @@ OF_DRIFTS = (
 
 
 def _checked(name: str, kind: type[Dynamics]) -> None:
-    """Raise SweeplibError for a dynamics without `reads` or `view`."""
+    """Raise SweeplibError for a dynamics without `reads`, InputError for one that reads something else."""
     reads = getattr(kind, "reads", None)
     if not isinstance(reads, frozenset):
         wanted = "`reads = frozenset({...})`, or `reads = ONE_PASS`, those of steps with one fresh sample of a teacher"
         raise SweeplibError(f"dynamics {name!r} must name the fields of a problem that it acts on: {wanted}")
     if unknown := sorted(reads.difference(PARAMETERS)):
         raise InputError(f"dynamics {name!r} reads no field of a problem", value=unknown[0], choices=PARAMETERS)
-    if not hasattr(kind, "view"):
-        raise SweeplibError(f"dynamics {name!r} must name its `view`, such as OverlapView")
     if "-" in name:
         raise SweeplibError(f"dynamics {name!r}: what follows a hyphen tells runs of one dynamics apart")
 
@@ -298,5 +296,5 @@ class _DynamicsOfRuns(Registry[type[Dynamics]]):
         return super().__contains__(kind_of(name) if isinstance(name, str) else name)
 
 
-DYNAMICS: Registry[type[Dynamics]] = _DynamicsOfRuns("dynamics", check=_checked)
+DYNAMICS: Registry[type[Dynamics]] = _DynamicsOfRuns("dynamics", check=_checked, contract=Dynamics)
 READERS["dynamics"] = lambda problem: {name: kind.reads_of(problem, kind.Options()) for name, kind in DYNAMICS.items()}

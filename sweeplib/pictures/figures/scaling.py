@@ -14,6 +14,7 @@ from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds, exit_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.analysis.overparametrisation_gain import gain_of
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.networks import theory
@@ -113,6 +114,7 @@ OVERPARAMETRISATION_GAIN = (
     "noise of SGD at this d. Points of several colours are shifted sideways."
 )
 GAIN = theory_along(theory.overparametrisation_gain, "p", "gain_limit")
+SHIFTED_GAIN = theory_along(partial(gain_of, "noise_corrected"), "p", "gain_limit")
 
 
 def _gains(_: xr.Dataset, __: Mapping[str, xr.Dataset], result: xr.Dataset) -> xr.Dataset:
@@ -137,7 +139,7 @@ FIGURES.add(
         theory="gain_noise_corrected",
         layers=(
             Layer("law", GAIN, INFINITE, "limit", DASHED),
-            Layer("law", "gain_noise_corrected", CORRECTED, "corrected"),
+            Layer("law", SHIFTED_GAIN, CORRECTED, "corrected"),
             Layer("right", "widest", r"$p\to\infty$: $(12+\Delta)/(2+\Delta)$", look=TICK | {"marker": "_"}),
         ),
         log=True,

@@ -41,7 +41,7 @@ MOST_CURVES = 12
 MOST_POINTS = 400
 """The largest numbers of curves and of points of one; of longer axes every nth value is drawn, and the page says so."""
 LOST_EXITS = "fewer than half of the runs exited, or too many were lost"
-LOST_MEANS = "a run diverged, or too many were lost"
+LOST_MEANS = "a run had stopped or diverged, or too many were lost"
 NONE = "none"
 STYLE = """
 :host { font-size: 15px; line-height: 1.45; max-width: 100%; } .bk-clearfix { width: 100%; }

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sweeplib.pictures.figures.kit.style import keep_within_doubles
 
 if TYPE_CHECKING:
@@ -183,9 +185,13 @@ def _ticks(axis: Axis, *, minor: bool) -> list[Tick]:
 
 
 def _apart(labels: list[tuple[float, Bbox]], axis: Axis) -> list[tuple[float, Bbox]]:
-    """Return every label, or every second, third, ..., so that neighbours do not overlap."""
-    for step in range(1, len(labels)):
-        some = labels[::step]
+    """Return every label, or every second, third, ..., so that neighbours do not overlap.
+
+    Of a logarithmic axis first those of the powers of ten, if these are several.
+    """
+    powers = [label for label in labels if axis.get_scale() == "log" and np.log10(label[0]) % 1.0 == 0.0]
+    every = (labels[::step] for step in range(2, len(labels)))
+    for some in chain([labels], [powers] * (len(powers) > 1), every):
         if not any(_near(first, other, axis) for (_, first), (_, other) in pairwise(some)):
             return some
     return labels[:1]

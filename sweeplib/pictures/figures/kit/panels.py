@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 MOST_IN_A_ROW = 5
 NOTE_HEIGHT, LETTERS = 0.22, 14
 """The height of a line of text above the panels, in inches, and its letters in an inch."""
+POINTS = 72.0
+"""The points in an inch."""
 LABEL = (26, 2)
 """The letters of a line beside a vertical axis, and the most lines of a name there."""
 
@@ -54,6 +56,20 @@ class Panels:
         self.ylabel(label, level)
         for line in lines_of(name, round(LETTERS * self.drawing.get_figwidth())):
             self.note(line)
+
+    def room_for_arrows(self, level: int) -> None:
+        """Widen the vertical axes at one level of the stacks until the arrows at bounds end within them."""
+        for axes in (stack[level] for stack in self.stacks):
+            axes.autoscale_view()
+            for line in (line for line in axes.lines if line.get_gid() == "bound"):
+                length = 0.5 * line.get_markersize() * self.drawing.dpi / POINTS
+                ends = [length * y for _, y in line.get_marker()]
+                at = np.clip(axes.transData.transform(line.get_xydata())[:, 1], axes.bbox.y0, axes.bbox.y1)
+                tips = [(0.0, at.min() + min(ends)), (0.0, at.max() + max(ends))]
+                low, high = axes.transData.inverted().transform(tips)[:, 1]
+                bottom, top = axes.get_ylim()
+                if low < bottom or high > top:
+                    axes.set_ylim(min(low, bottom), max(high, top))
 
     def note(self, text: str) -> None:
         """Write a line above all panels, below those that are there; the figure grows by its height."""

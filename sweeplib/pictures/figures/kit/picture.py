@@ -160,7 +160,9 @@ class _Picture:
             self._panel(self.panels.stacks[panel][place], level, subset, data, first=place == 0)
         if level.limits is not None:
             axes.set_ylim(*level.limits)
-        elif level.from_zero and axes.get_yscale() == "linear":
+        else:
+            self.panels.room_for_arrows(place)
+        if level.from_zero and level.limits is None and axes.get_yscale() == "linear":
             top = axes.get_ylim()[1]
             axes.set_ylim(bottom=-TOUCHING * top if bool((data[level.y] < TOUCHING * top).any()) else 0.0)
         if level.title:

@@ -122,9 +122,10 @@ def _points_of(piece: Part, name: str, series: xr.Dataset, style: dict[str, Any]
         style, marks = style | {"linestyle": "none", "markersize": 4.0 if bars_at == 1 else 1.5}, 1
     bound = defined & is_bound.astype(bool)
     ends = np.nan_to_num(np.array([below, above])).clip(0.0)
-    if (sure := defined & ~bound).any():
+    if (defined & ~bound).any():
         often = {"markevery": marks, "errorevery": bars_at}
-        axes.errorbar(x[sure], values[sure], ends[:, sure] if lengths else None, elinewidth=0.8, **often | style)
+        heights = np.where(bound, np.nan, values)[defined]  # no line leads past a bound
+        axes.errorbar(x[defined], heights, ends[:, defined] if lengths else None, elinewidth=0.8, **often | style)
     if bound.any():
         side = bound_side(series[y])
         ends[[side == "below", side == "above"]] = 0.0
