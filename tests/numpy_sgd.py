@@ -61,6 +61,13 @@ def spectral(problem, G):
     return left @ np.diag(sizes / np.maximum(np.hypot(sizes, problem.spectral_ridge), 1e-300)) @ right
 
 
+def by_rule(problem, descent, size):
+    """Return a gradient of a norm, `size`, divided by it or clipped, or its signs over √d."""
+    if problem.update == "sign":
+        return np.sign(descent) / np.sqrt(problem.d)
+    return descent * (1.0 if problem.update == "normalised" else min(size, problem.clip_norm)) / size
+
+
 def noise_of(W, key, seed, step):
     """Return ξ (p, d) of the noise of the weights in a step."""
     p, d = W.shape
@@ -129,10 +136,8 @@ def iterates_by_numpy(case, count):
         if keeps or problem.update in ("spectral", "newton_schulz"):
             v = descent + (problem.momentum * v if keeps else 0.0)
             descent = spectral(problem, v)
-        if problem.update == "normalised":
-            descent /= size
-        elif problem.update == "clipped":
-            descent *= min(1.0, problem.clip_norm / size)
+        if problem.update in ("normalised", "clipped", "sign"):
+            descent = by_rule(problem, descent, size)
         elif problem.update == "adagrad_norm":
             B = (problem.adagrad_start if B is None else B) + T * size**2
             descent /= np.sqrt(B)

@@ -73,6 +73,7 @@ QUICKER = {
     "unit/test_training_flow.py": "unit/test_ode.py",
     "unit/test_training_sets.py": "unit/test_simulation.py",
     "unit/test_two_gaussians_optimum.py": "unit/test_two_gaussians.py",
+    "unit/test_signs.py": "unit/test_updates.py",
     "unit/test_weight_noise.py": "unit/test_simulation.py",
     "workflow/test_documents.py": "unit/test_config.py",
 }

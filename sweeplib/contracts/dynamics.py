@@ -18,7 +18,7 @@ from sweeplib.errors import InputError
 from sweeplib.networks.dynamics import DYNAMICS, Dynamics
 from sweeplib.networks.dynamics.dynamics import NumericalOptions
 from sweeplib.networks.observables import OBSERVABLES
-from sweeplib.networks.problem import DATA, DEFAULTS, Problem, names_with_parts, parameters_of
+from sweeplib.networks.problem import AVERAGES, DATA, DEFAULTS, Problem, names_with_parts, parameters_of
 from sweeplib.networks.problem.parameters import any_problem
 from sweeplib.networks.simulation import Case, Recording, run_cases
 from sweeplib.networks.simulation.cases import needs_teacher
@@ -253,6 +253,8 @@ def its_numbers_change_with_a_field_that_it_reads(name: str, field: str) -> None
         return
     names, options = _unmoved(name, pair, field), _case(name, pair[1], ()).numerical_options()
     is_read = field in DYNAMICS[name].reads_of(pair[1], options)
+    # no step depends on averages
+    names = (*names, "average_M") if field in AVERAGES and is_read else names
     tried = (quick(names, *pair), names) if is_read else (names,)  # of what is read one that changes is enough
     changed = next(filter(None, (_same(*(_numbers(name, item, some) for item in pair)) for some in tried)), None)
     values = " or ".join(repr(getattr(problem, field)) for problem in pair)

@@ -55,6 +55,8 @@ CHANGED_OF: dict[str, Problem] = {
     "noise_tail": replace(CHANGED, loss="huber", p=1),
     "outlier_share": replace(CHANGED, loss="huber", p=1),
     "outlier_scale": replace(CHANGED, loss="huber", p=1, outlier_share=0.1),
+    "averaging_rate": replace(CHANGED, averaging_order=2.0),
+    "averaging_order": replace(CHANGED, averaging_rate=1.0),
     "clip_norm": replace(CHANGED, update="clipped", p=1),
     "adagrad_start": replace(CHANGED, update="adagrad_norm"),
     "momentum": replace(CHANGED, update="heavy_ball"),

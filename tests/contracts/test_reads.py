@@ -19,7 +19,7 @@ from sweeplib.contracts import dynamics as contract
 from sweeplib.contracts.problems import CHANGED, CHANGED_OF, OTHERS
 from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.networks.dynamics.dynamics import NOISE, OFFSETS
-from sweeplib.networks.problem import DATA, DEFAULTS, PARAMETERS, names_with_parts, parameters_of
+from sweeplib.networks.problem import AVERAGES, DATA, DEFAULTS, PARAMETERS, TAILS, names_with_parts, parameters_of
 from sweeplib.networks.simulation import Case, Recording, run_cases
 from sweeplib.networks.views import OverlapView
 from tests.plugged import nothing_left
@@ -83,10 +83,14 @@ def pair(field: str, dynamics: str) -> tuple[Problem, Problem]:
         return next(contract.pairs(dynamics, field))
     of_law = ("data", *parameters_of("data")) if field in parameters_of("data") else ()
     of_parts = OF_STEPS | dict.fromkeys(parameters_of("tasks"), ("tasks", *parameters_of("tasks")))
-    of_labels = {"huber_delta": ("loss",), **dict.fromkeys(("noise_tail", "outlier_share"), ("loss",))}
-    of_labels |= {"outlier_scale": ("loss", "outlier_share")}
-    kept = ({"sampling": ("samples",)} | of_labels | of_parts).get(field, of_law)
-    one = suited(CHANGED_OF.get(field, CHANGED), dynamics, *kept)
+    kept = ({"sampling": ("samples",), "huber_delta": ("loss",), "outlier_scale": ("outlier_share",)} | of_parts).get(
+        field, of_law
+    )
+    # a loss with which noise is more than its variance is one more field, refused before it
+    base = {name: dataclasses.replace(CHANGED_OF[name], loss="square") for name in TAILS}.get(
+        field, CHANGED_OF.get(field, CHANGED)
+    )
+    one = suited(base, dynamics, *kept)
     if field == "data":
         return one, suited(CHANGED_OF["contrast"], dynamics, "data", "contrast")
     if field == "tasks":
@@ -111,7 +115,7 @@ OF_STEPS = dict.fromkeys(parameters_of("update"), ("update",))
 ELSEWHERE = [*(("overlap_map", field) for field in ("update", *OF_STEPS)), ("sde", "huber_delta")]
 ELSEWHERE += [("ode", "spectral_ridge")]
 """Steps of the map are in `unit/test_map_of_updates.py`; the SDE has one loss, the ODE no ridge."""
-WITHIN = {"sampling": "samples", "huber_delta": "loss", "outlier_scale": "outlier_share"}
+WITHIN = {"sampling": "samples", "huber_delta": "loss"}
 WITHIN |= dict.fromkeys(OF_STEPS, "update")
 WITHIN |= dict.fromkeys(parameters_of("data"), "data")
 WITHIN |= dict.fromkeys(parameters_of("tasks"), "tasks")
@@ -154,7 +158,8 @@ def test_numbers_change_with_what_is_read(dynamics: str, field: str) -> None:
     contract.its_numbers_change_with_a_field_that_it_reads(dynamics, field)
     thresholds: tuple[float, ...] = () if field in {"data", "contrast", *SPECTRA, *OFFSETS, *TURNS} else (0.01,)
     problems = pair(field, dynamics)
-    observables = () if field in ("data", "contrast") and needs_teacher("risk") else ("risk",)
+    of_all = ("average_M",) if field in AVERAGES else ("risk",)  # no step depends on averages
+    observables = () if field in ("data", "contrast") and needs_teacher("risk") else of_all
     one, other = (case(problem, dynamics, observables, thresholds=thresholds) for problem in problems)
     assert not same(one, other)
     assert one.identity() != other.identity()

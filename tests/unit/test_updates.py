@@ -275,7 +275,7 @@ REFUSED = [
     (
         "ode",
         RULES["clipped"] | {"k": 1, **with_loss("huber")},
-        "update: no drifts of this update and loss.*clipped, normalised, spectral with the square loss",
+        "update: no drifts of this update and loss.*clipped, normalised, sign, spectral with the square loss",
     ),
     ("ode", RULES["adagrad_norm"] | {"batch_size": 2}, "batch_size.*1 with the update adagrad_norm"),
     ("ode", RULES["heavy_ball"] | {"data": "power_law", "exponent": 1.0}, "update.*plain with inputs of power_law"),

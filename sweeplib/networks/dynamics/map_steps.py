@@ -26,7 +26,7 @@ from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.steps import factor_address, spectrum_address
 from sweeplib.networks.numerics.compiled import call_by_address
 from sweeplib.networks.problem import UPDATES, Limit, Problem, Rule
-from sweeplib.networks.problem.combinations import RESCALED, SPECTRUM, TANGENT
+from sweeplib.networks.problem.combinations import RESCALED, SIGNS, SPECTRUM, TANGENT
 
 FEWEST_SAMPLES = 16
 """The smallest batch whose gradient has a norm that its mean square stands for, to some percent."""
@@ -105,6 +105,7 @@ def _is_small(problem: Problem) -> bool:
 
 LIMITS = (
     Limit("update", "no overlap map", "plain with {beside} in overlap_map", SPECTRUM, TANGENT.is_of),
+    Limit("update", "no overlap map of signs", beside=SIGNS),
     Limit(
         "batch_size",
         "no overlap map",

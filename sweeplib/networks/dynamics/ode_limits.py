@@ -4,7 +4,7 @@ from sweeplib.networks.dynamics.dynamics import DECAYS, STEPS
 from sweeplib.networks.kernels.loss_drifts import MOST_FIELDS
 from sweeplib.networks.problem import AVERAGES as AVERAGE_PARAMETERS
 from sweeplib.networks.problem import LOSSES, UPDATES, Feature, Limit, Problem
-from sweeplib.networks.problem.combinations import AVERAGES, INPUT_NOISE, RESCALED, SPECTRUM
+from sweeplib.networks.problem.combinations import AVERAGES, INPUT_NOISE, RESCALED, SIGNS, SPECTRUM
 
 _FEW = f"p + k of at most {MOST_FIELDS}"
 _LOSS_BY_NODES = Feature(
@@ -92,7 +92,11 @@ LIMITS = (
         AVERAGES,
         _has_many_with_averages,
     ),
-    Limit("batch_size", "no drifts of batches", "{default} with {beside} in ode (sgd has no such bound)", RESCALED),
+    *(
+        Limit("batch_size", "no drifts of batches", "{default} with {beside} in ode (sgd has no such bound)", beside)
+        for beside in (RESCALED, SIGNS)
+    ),
+    Limit("loss labels", "no drifts of signs with this loss", beside=SIGNS),
     Limit("p", _BY_NODES, _few_or_closed, _LOSS_BY_NODES, value=_fields),
     Limit("p", _BY_NODES, f"{_FEW}; or another update; or sgd, sgd_chain", _UPDATE_BY_NODES, value=_fields),
     OF_NOISY_INPUTS,

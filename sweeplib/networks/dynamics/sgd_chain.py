@@ -40,6 +40,7 @@ from sweeplib.networks.problem.combinations import (
     INPUT_NOISE,
     ONE_LEVEL,
     REPEATS,
+    SIGNS,
     SPECTRUM,
     UPDATE,
     VELOCITIES,
@@ -64,6 +65,23 @@ def _is_beyond(problem: Problem) -> bool:
     return problem.d < int(_frame(problem).split()[-1])
 
 
+class ChainOptions(NumericalOptions):
+    """Options of the chain.
+
+    delocalised : take steps of signs as those of weights that are all of one size, which is an approximation.
+    """
+
+    delocalised: bool = False
+
+
+_SIGNS = Limit(
+    "update",
+    "no exact overlap chain of signs, which depend on single weights",
+    "{default}; or `delocalised: true`, an approximation for large d; or sgd",
+    SIGNS,
+)
+
+
 class SgdChain(LaneDynamics):
     """Replicas of the overlap chain: the state is A, B and a."""
 
@@ -75,6 +93,7 @@ class SgdChain(LaneDynamics):
         Limit("repeats", *_BESIDE, UPDATE),
         Limit("repeats", *_BESIDE, WEIGHT_NOISE),
         Limit("repeats", *_BESIDE, AVERAGES),
+        Limit("batch_size", *_BESIDE, SIGNS),
         Limit("data", *_BESIDE, AVERAGES, lambda problem: problem.has_spectrum),
         Limit("batch_size repeats", *_BESIDE, DROPOUT),
         Limit("batch_size repeats", *_BESIDE, INPUT_NOISE),
@@ -103,6 +122,7 @@ class SgdChain(LaneDynamics):
     cost_seconds = (0.75e-10, 1.1e-8, 4e-9)
     unaffected_by = frozenset({"times", "thresholds"})
     takes_spectra = True
+    Options = ChainOptions
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
@@ -113,7 +133,8 @@ class SgdChain(LaneDynamics):
         remembers = UPDATES[replicas.rule.update].memory is not None
         lessons = replicas.replayed
         tasks = (0, 0) if lessons is None else (lessons.a_star.shape[1], lessons.heads.shape[1])
-        flags: Any = decays, self._rows, self._mixes, remembers, replicas.drops, replicas.has_input_noise, *tasks
+        kinds = replicas.drops, replicas.has_input_noise, self.called.rule.takes_signs
+        flags: Any = decays, self._rows, self._mixes, remembers, *kinds, *tasks
         self.settings = Settings(p, k, replicas.spherical, replicas.trains_second_layer, *of_batch, *flags)
         if replicas.has_spectrum:
             self.settings = block_settings(replicas)
@@ -199,6 +220,11 @@ class SgdChain(LaneDynamics):
     def _overlaps_of(self, A: Array, B: Array) -> tuple[Array, Array]:
         """Q (n, p, p) and M (n, p, k) of some rows."""
         return A @ A.transpose(0, 2, 1) + B @ B.transpose(0, 2, 1), A @ self._L_star.transpose(0, 2, 1)
+
+    @classmethod
+    def limits_of(cls, options: NumericalOptions) -> tuple[Limit, ...]:
+        """The limits; steps of signs are taken as an approximation alone."""
+        return cls.limits if isinstance(options, ChainOptions) and options.delocalised else (*cls.limits, _SIGNS)
 
     @classmethod
     def state_size(cls, problem: Problem, options: NumericalOptions) -> int:

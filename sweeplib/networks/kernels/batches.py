@@ -144,6 +144,11 @@ def apply_rule(replica, rule, T, moves, mixing, sample):  # type: ignore[no-unty
         apply_spectrum(replica, rule, T, moves, mixing)
         return
     p, d = moves.shape
+    if rule.takes_signs:
+        for i in range(p):
+            for j in range(d):
+                moves[i, j] = T * math.sqrt(d) * np.sign(moves[i, j])
+        return
     if rule.rescales:
         square = 0.0
         for i in range(p):

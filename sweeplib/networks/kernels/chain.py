@@ -11,7 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.kernels.chain_steps import fill_squared_length, move_by_velocities, rescale, turn_along_sphere
+from sweeplib.networks.kernels.chain_steps import (
+    fill_squared_length,
+    move_by_velocities,
+    rescale,
+    take_signs,
+    turn_along_sphere,
+)
 from sweeplib.networks.kernels.disturbances import (
     Disturbed,
     disturb_fields,
@@ -47,6 +53,7 @@ class Settings(NamedTuple):
     rows : number of rows of A and B: p, with velocities and averages p more for each, before those of the weights.
     mixes, remembers : whether steps of batches mix units or keep other rows; whether the rule of steps has a memory.
     drops, has_input_noise : whether steps leave out units, and whether inputs have noise.
+    takes_signs : whether steps are those of signs.
     tasks, heads : numbers of tasks and of second layers among which steps choose, zero if they do not.
     """
 
@@ -62,6 +69,7 @@ class Settings(NamedTuple):
     remembers: bool
     drops: bool
     has_input_noise: bool
+    takes_signs: bool
     tasks: int
     heads: int
 
@@ -338,7 +346,9 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     if settings.drops:
         take_units_back(work)
     decay(settings, functions.lipschitz, work)
-    if rule.rescales:
+    if rule.takes_signs:
+        take_signs(settings, stream, work)
+    elif rule.rescales:
         rescale(settings, rule, work)
     if rule.has_velocities:
         move_by_velocities(work, rule.momentum)

@@ -3,7 +3,38 @@
 c_i x is what a step adds to row i of the weights, by a sample x; c (p, lanes) is `work.fields.c`.
 """
 
-from sweeplib.networks.kernels.lanes import kernel
+import math
+
+import numpy as np
+
+from sweeplib.networks.kernels.lanes import draw_normals, kernel, loops
+
+OF_SIGNS = np.uint64(0xC2B2AE3D27D4EB4F)
+"""What the key of the stream of signs has beyond that of the samples."""
+OVERLAP = math.sqrt(2.0 / math.pi)
+"""That of the sign of a N(0, 1) number with the number."""
+
+
+@loops
+def take_signs(settings, stream, work):  # type: ignore[no-untyped-def]
+    """Replace a sample √d x by its signs, in law if all rows are delocalised, and c by T sgn(c).
+
+    A coordinate u along a row of many entries of one size becomes c₀ u + √(1 − c₀²) N, c₀ = √(2/π), N of N(0, 1); all d
+    signs have the length √d.
+    """
+    z, s, c, numbers, (_, _, xi, key) = work.z, work.length.s, work.fields.c, work.constants.numbers, work.disturbed
+    for lane in range(s.shape[0]):
+        key[lane], s[lane] = stream.key[lane] + OF_SIGNS, numbers.d[lane]
+    draw_normals(stream.step, stream.seed, key, xi)
+    for row in range(settings.k + settings.rows):
+        for lane in range(s.shape[0]):
+            z[row, lane] = OVERLAP * z[row, lane] + math.sqrt(1.0 - OVERLAP * OVERLAP) * xi[row, lane]
+            s[lane] -= z[row, lane] * z[row, lane]
+    for lane in range(s.shape[0]):
+        s[lane] = math.sqrt(max(s[lane], 0.0))
+    for i in range(c.shape[0]):
+        for lane in range(s.shape[0]):
+            c[i, lane] = numbers.T[lane] * np.sign(c[i, lane])
 
 
 @kernel

@@ -24,7 +24,7 @@ class Disturbed(NamedTuple):
     """Work arrays of dropout and noise of inputs, without rows if there is none.
 
     masks, layer (p, lanes) : b_i/π of the step, and the a_i without them.
-    xi (k or more, lanes), key (lanes,) : ξ*, and the keys of its streams.
+    xi (k or more, lanes), key (lanes,) : ξ*, and the keys of its streams; of steps of signs, numbers for all of z.
     """
 
     masks: Array
@@ -37,7 +37,8 @@ class Disturbed(NamedTuple):
 def disturbed_work(settings, lanes):  # type: ignore[no-untyped-def]
     """Work arrays of dropout and noise of inputs."""
     masks = np.empty((2, settings.p if settings.drops else 0, lanes))
-    xi = np.empty((4 * ((settings.k + 3) // 4) if settings.has_input_noise else 0, lanes))
+    count = settings.k + settings.rows if settings.takes_signs else settings.k if settings.has_input_noise else 0
+    xi = np.empty((4 * ((count + 3) // 4), lanes))
     return Disturbed(masks[0], masks[1], xi, np.empty(lanes, np.uint64))
 
 

@@ -39,7 +39,9 @@ def _unbound(*_: Any) -> Any:
     raise NotImplementedError("bound by `equations`")
 
 
-value = slope = labels = means = rescale = _unbound
+value = slope = labels = means = rescale = pulling = _unbound
+OF_SIGNS = math.sqrt(2.0 / math.pi)
+"""The overlap of the sign of an entry of √d x with this entry."""
 
 
 def equations(
@@ -66,7 +68,8 @@ def equations(
         return drifts(needed)
     tails = len(criterion.tails) > 0
     means = _rescaled_means(step.update, tails) if rescales else _plain_means(criterion.loss, criterion.signs, tails)
-    rule = replace(needed, drifts=_rule(means, student, target, teacher), in_lanes=None)
+    pulling = _sign_of_product if UPDATES[step.update].takes_signs else _product
+    rule = replace(needed, drifts=_rule(means, pulling, student, target, teacher), in_lanes=None)
     spacing = SPACINGS[fields]
     numbers = with_variances(step.numbers if rescales else criterion.numbers, criterion.tails)
 
@@ -91,6 +94,8 @@ def _rescaled_means(step: str, tails: bool) -> Callable[..., Any]:
     """A compiled function that returns E g, E h g and E h² g² by the factor h of a step, for the square loss."""
     update = UPDATES[step]
     assert update.loss is not None  # by `equations`
+    if update.takes_signs:
+        return inlined(bound(_of_signs, means=means_of(update.loss, False, tails)))
     means = inlined(LOSSES[update.loss].means)
     if tails:
         means = inlined(bound(over_variances, means=means, OWN=len(update.parameter_names)))
@@ -118,11 +123,31 @@ def _of_rescaled_steps(numbers, size, f_star, f, Delta):  # type: ignore[no-unty
     return r, h * r, h * h * r * r
 
 
+def _of_signs(numbers, size, f_star, f, Delta):  # type: ignore[no-untyped-def]
+    """E g, c₀ E sgn(g), c₀ = √(2/π), and E sgn(g)² over the noise of the label, for the square loss."""
+    sign, _, _ = means(numbers, f_star, f, Delta)
+    return f_star - f, OF_SIGNS * sign, 1.0
+
+
+def _product(a, slope):  # type: ignore[no-untyped-def]
+    return a * slope
+
+
+def _sign_of_product(a, slope):  # type: ignore[no-untyped-def]
+    return np.sign(a * slope)
+
+
 @cache
-def _rule(means: Callable[..., Any], student: str, target: str, teacher: str) -> Callable[..., None]:
-    """The rule for drifts with means over labels as these, of a student, a target and a teacher by name."""
+def _rule(
+    means: Callable[..., Any], pulling: Callable[..., float], student: str, target: str, teacher: str
+) -> Callable[..., None]:
+    """The rule for drifts with means over labels as these, of a student, a target and a teacher by name.
+
+    pulling : function (a_i, σ'_i) that returns c_i/g of a unit, or its sign.
+    """
     form = activation(student)
     functions = {"value": in_loops(form.value), "slope": in_loops(form.derivative), "means": means}
+    functions["pulling"] = inlined(pulling)
     return bound(_drifts, **functions, labels=inlined(target_of(target).labels(teacher)), factor=inlined(_factor))
 
 
@@ -184,7 +209,7 @@ def _drifts(system, out):  # type: ignore[no-untyped-def]
                     lam[i] = 0.0
                     for j in range(k + i + 1):
                         lam[i] += L[k + i, j] * z[j]
-                    sigma[i], pull[i] = value(lam[i]), a[i] * slope(lam[i])
+                    sigma[i], pull[i] = value(lam[i]), pulling(a[i], slope(lam[i]))
                     f += a[i] * sigma[i] / p
                     size += pull[i] * pull[i]
                 # E g, E h g and E h² g² of a step with the factor h

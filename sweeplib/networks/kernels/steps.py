@@ -17,7 +17,7 @@ _LINE = types.Array(types.float64, 1, "C")
 class StepRule(NamedTuple):
     """A rule for kernels.
 
-    rescales : whether the gradient has a factor.
+    rescales : whether the gradient has a factor, or each of its entries.
     factor : address of a function (numbers (m,), T (n,), square (n,), memory (n,)) that replaces squared norms of
         gradients by factors, and updates memories; of a spectrum, for gradients of rank one.
     is_spectral : whether each singular value of the gradient has a factor.
@@ -25,7 +25,7 @@ class StepRule(NamedTuple):
         n matrices by their factors.
     numbers : the values of the rule's parameters.
     momentum : β; zero without velocities.
-    has_velocities, is_tangent : as those of the `Update`.
+    has_velocities, is_tangent, takes_signs : as those of the `Update`.
     """
 
     rescales: bool
@@ -36,11 +36,12 @@ class StepRule(NamedTuple):
     momentum: float
     has_velocities: bool
     is_tangent: bool
+    takes_signs: bool
 
     @property
     def moves_rows(self) -> bool:
         """Whether steps depend on more of the rows of weights than the factors of their samples."""
-        return self.has_velocities or self.is_tangent
+        return self.has_velocities or self.is_tangent or self.takes_signs
 
 
 @cache
@@ -50,8 +51,8 @@ def step_rule(rule: Rule) -> StepRule:
     momentum = rule.numbers[0] if step.has_velocities else 0.0
     factor, spectral = factor_address(rule.update if step.rescales else "normalised"), step.spectrum is not None
     spectrum = spectrum_address(rule.update) if spectral else factor
-    kinds = step.has_velocities, step.is_tangent
-    return StepRule(step.rescales, factor, numbers, spectral, spectrum, momentum, *kinds)
+    kinds = step.has_velocities, step.is_tangent, step.takes_signs
+    return StepRule(step.rescales or step.takes_signs, factor, numbers, spectral, spectrum, momentum, *kinds)
 
 
 @cache

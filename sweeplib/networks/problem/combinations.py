@@ -34,6 +34,7 @@ TANGENT = Feature(
     "the update {problem.update}", lambda problem: UPDATES[problem.update].is_tangent, "steps along the sphere"
 )
 RESCALED = Feature("the update {problem.update}", lambda problem: UPDATES[problem.update].rescales, "rescaled steps")
+SIGNS = Feature("the update {problem.update}", lambda problem: UPDATES[problem.update].takes_signs, "steps of signs")
 MEMORY = Feature(
     "the update {problem.update}", lambda problem: UPDATES[problem.update].memory is not None, "steps with a memory"
 )

@@ -30,6 +30,7 @@ class Update(Part):
     has_velocities : whether steps are those of momentum, v_i ← β v_i − γ g_i, w_i ← w_i + v_i, β the first number; with
         a spectrum, that of N ← β N + G in place of G.
     is_tangent : whether steps are along the sphere, by the part of x orthogonal to w_i, before the projection.
+    takes_signs : whether steps are those of the signs of all entries of the gradient, of the length of a gradient 1.
     """
 
     name: str
@@ -40,11 +41,12 @@ class Update(Part):
     loss: str | None = None
     has_velocities: bool = False
     is_tangent: bool = False
+    takes_signs: bool = False
 
     @property
     def is_plain(self) -> bool:
         """Return whether steps are those of plain SGD."""
-        return not (self.rescales or self.has_velocities or self.is_tangent)
+        return not (self.rescales or self.has_velocities or self.is_tangent or self.takes_signs)
 
     @property
     def rescales(self) -> bool:
