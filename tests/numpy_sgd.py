@@ -1,6 +1,6 @@
 """SGD of erf units in NumPy, with the samples that a case has.
 
-With losses, decay, batches, training sets, updates, schedules, dropout, and noise of inputs and weights.
+With losses, decay, batches, training sets, updates, schedules, dropout, and noise of inputs, weights and labels.
 """
 
 import numpy as np
@@ -9,7 +9,8 @@ from scipy.special import erf
 from sweeplib import simulate
 from sweeplib.engine.language import Expression
 from sweeplib.networks.kernels.disturbances import OF_INPUTS, OF_MASKS, OF_WEIGHTS
-from sweeplib.networks.numerics.random import normals, random_words
+from sweeplib.networks.kernels.label_noise import OF_LABELS
+from sweeplib.networks.numerics.random import chi_square, normals, random_words
 from sweeplib.networks.problem import problem_expectations
 from sweeplib.networks.simulation import Case, Recording
 from sweeplib.networks.simulation.driver import replicas_of, samples_key
@@ -66,13 +67,46 @@ def noise_of(W, key, seed, step):
     return np.array([normals(key, seed, step * p + i, 32 * (d // 32 + 1))[:d] for i in range(p)])
 
 
+def scales_of(problem, key, seed, samples):
+    """Return the scales s of the noise of the labels of samples: Student's t, outliers, or ones."""
+    scales = np.ones(len(samples))
+    for n, sample in enumerate(np.uint64(samples)):
+        if problem.outlier_share:
+            is_outlier = (random_words(np.uint64(0), sample, seed, key)[0] + 0.5) / 2.0**32 < problem.outlier_share
+            whole = 1.0 - problem.outlier_share + problem.outlier_share * problem.outlier_scale**2
+            scales[n] *= (problem.outlier_scale if is_outlier else 1.0) / np.sqrt(whole)
+        if problem.noise_tail:
+            degrees, draws = 1.0 / problem.noise_tail, np.empty((4, 1))
+            normal = normals(key, seed, sample, 8)[1]
+            square = chi_square(degrees, normal, sample, seed, key, draws)
+            scales[n] *= np.sqrt((degrees - 2.0) / square)
+    return scales
+
+
 def steps_by_numpy(case, count):
     """Q, M and a of SGD for erf after some steps, with the samples of the case, and the risk after each."""
+    problem, (_, W_star) = case.problem, replicas_of([case]).weights(0)
+    risks = []
+    for W, layer in iterates_by_numpy(case, count):
+        overlaps = W @ W.T / problem.d, W @ W_star.T / problem.d
+        state = *overlaps, W_star @ W_star.T / problem.d, layer, np.ones(problem.k)
+        risks.append(problem_expectations(problem).risks(*(part[None] for part in state)).item())
+    return (*overlaps, layer), np.array(risks)
+
+
+def weights_by_numpy(case, count):
+    """W (p, d) at the start and after each of some steps, with the samples of the case, and W*."""
+    W, W_star = replicas_of([case]).weights(0)
+    return [W, *(W for W, _ in iterates_by_numpy(case, count))], W_star
+
+
+def iterates_by_numpy(case, count):
+    """Yield W and a after each of some steps of SGD for erf, with the samples of the case."""
     problem, (W, W_star) = case.problem, replicas_of([case]).weights(0)
     W, key, n_b, d, p = W.copy(), samples_key(case), problem.batch_size, problem.d, problem.p
-    layer, risks, v, B = np.broadcast_to(problem.a, p).astype(float), [], 0.0 * W, None
+    layer, v, B = np.broadcast_to(problem.a, p).astype(float), 0.0 * W, None
     keeps = problem.update in ("spectral_momentum", "muon")
-    streams = [np.uint64((int(key) + int(more)) % 2**64) for more in (OF_MASKS, OF_INPUTS, OF_WEIGHTS)]
+    streams = [np.uint64((int(key) + int(more)) % 2**64) for more in (OF_MASKS, OF_INPUTS, OF_WEIGHTS, OF_LABELS)]
     for step in range(count):
         middle = (step + 0.5) * problem.step_time()
         rate, Delta = (factor_at(text, middle) for text in (problem.schedule, problem.noise_schedule))
@@ -80,6 +114,7 @@ def steps_by_numpy(case, count):
         numbers = np.arange(n_b) if problem.samples else step * n_b + np.arange(n_b)
         draws = np.array([normals(key, case.seed, s, 32 * (d // 32 + 1)) for s in numbers])
         x, z = draws[:, :d] / np.sqrt(d), draws[:, d]
+        z = z * scales_of(problem, streams[3], np.uint64(case.seed), numbers)
         y = erf(x @ W_star.T / np.sqrt(2)).mean(axis=1) + np.sqrt(Delta) * z
         if problem.input_noise:
             xi = np.array([normals(streams[1], case.seed, s, 32 * (d // 32 + 1))[:d] for s in numbers])
@@ -113,7 +148,4 @@ def steps_by_numpy(case, count):
         layer = layer + problem.second_layer_rate * T * (
             (value * E[:, None]).mean(axis=0) - problem.second_layer_decay * layer
         )
-        overlaps = W @ W.T / d, W @ W_star.T / d
-        state = *overlaps, W_star @ W_star.T / d, layer, np.ones(problem.k)
-        risks.append(problem_expectations(problem).risks(*(part[None] for part in state)).item())
-    return (*overlaps, layer), np.array(risks)
+        yield W, layer

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.engine.process import job
 from sweeplib.engine.process.command import command, whole_process
+from sweeplib.engine.process.stage_log import log_path, output_copy
 from sweeplib.engine.process.terminal import harmless
 from sweeplib.errors import InputError
 
@@ -187,9 +188,10 @@ def ended(sweep: "Design", directory: str) -> None:
 def _stage(directory: str, name: str) -> Iterator["Design"]:
     """Return a context with the sweep of a directory, in which this process does the job `name`.
 
-    Exceptions raised within are reported as those of a command.
+    Exceptions raised within are reported as those of a command. What is printed is in the log of the stage too.
     """
-    with whole_process(), command(Path(directory), interrupted=None):
+    log = log_path(Path(directory), name)
+    with whole_process(), output_copy(log), command(Path(directory), interrupted=None):
         from sweeplib.config import load
         from sweeplib.engine.storage.records.config_files import READ
         from sweeplib.engine.storage.records.rounds import with_rounds

@@ -35,6 +35,7 @@ def with_questions(sweep: Design, config: SweepConfig | FunctionConfig, ds: Mapp
         expected = "their number, or an expression: rounds add seeds to the first ones"
         raise InputError("seeds that cannot grow", key="seeds", value=config.seeds, expected=expected)
     from sweeplib.analysis.answers import proposer_of  # loads all that runs sweeps
+    from sweeplib.analysis.answers.proposer import explained
 
     questions = {name: _question(name, section, sweep, ds) for name, section in config.answers.items()}
     added = {question.of: _options_to_add(question, ds) for question in reversed(questions.values())}
@@ -43,7 +44,8 @@ def with_questions(sweep: Design, config: SweepConfig | FunctionConfig, ds: Mapp
         proposer = proposer_of(name, question)
         _refuse_bounds(name, question, sweep)
         _refuse_matrices(name, question, ds, question.options_in(analyses))
-        proposer.check(ds[False], question.options_in(analyses))
+        with explained(type(proposer), name):
+            proposer.check(ds[False], question.options_in(analyses))
     return replace(sweep, questions=questions, analyses=analyses)
 
 

@@ -266,7 +266,8 @@ def its_numbers_change_with_a_field_that_it_reads(name: str, field: str) -> None
 def pairs(name: str, field: str) -> Iterator[tuple[Problem, Problem]]:
     """Yield pairs of problems to which a dynamics applies and that differ in a field, and in no part that has it."""
     candidates = CHANGED_OF.get(field, CHANGED), *PROBLEMS
-    names = field, "data", *parameters_of("data"), "samples", "loss", "update", "tasks", *parameters_of("tasks")
+    names = field, "data", *parameters_of("data"), "samples", "loss", "outlier_share", "update", "tasks"
+    names = *names, *parameters_of("tasks")
     for first in (variant for problem in candidates for variant in variants(readable(name, problem, *names))):
         is_full_batch = first.batch_size == first.samples and field in ("batch_size", "samples")
         value = {"gamma": first.gamma / 2.0, "d": first.d + 1}.get(field, OTHERS[field])

@@ -53,15 +53,24 @@ def _overlaps(**other: Any) -> dict[str, Any]:
     return result | {"d": np.full(REPLICAS, DIMENSION), "batch_size": 2} | other
 
 
+def _give_averages(view: OverlapView) -> None:
+    """Give a view averages of the weights, with half of all overlaps."""
+    view.average = lambda: (0.5 * view.Q, 0.5 * view.M)
+
+
 def overlap_view(**other: Any) -> OverlapView:
     """Overlaps; arguments replace those of the view."""
-    return OverlapView(**_overlaps(**other))
+    view = OverlapView(**_overlaps(**other))
+    _give_averages(view)
+    return view
 
 
 def training_view(**other: Any) -> TrainingView:
     """Overlaps with a training set."""
     means = _arrays(risk=(), variance=())
-    return TrainingView(overlap_view(**other), np.array([5, 6, 7]), means["risk"], means["variance"])
+    view = TrainingView(overlap_view(**other), np.array([5, 6, 7]), means["risk"], means["variance"])
+    _give_averages(view)
+    return view
 
 
 def _particles(**other: Any) -> dict[str, Array]:
@@ -86,7 +95,9 @@ def two_time_view(**other: Any) -> TwoTimeView:
     """Overlaps with functions of two times."""
     two_times = INSTANTS, STUDENTS, STUDENTS
     functions: dict[str, Any] = _arrays(C=two_times, R=two_times, training_risk=())
-    return TwoTimeView(**_overlaps(**other), **functions)
+    view = TwoTimeView(**_overlaps(**other), **functions)
+    _give_averages(view)
+    return view
 
 
 VIEWS: dict[type[View], Callable[..., View]] = {

@@ -102,11 +102,13 @@ class OverlapView(View):
         means over inputs, as `expectations` are, take the overlaps of the view `fields`.
     by_task : function that returns the second layers (n, T, p) of the student and (n, T, k) of the teacher for each of
         several tasks; None for a single one.
+    average : function that returns the overlaps Q (n, p, p) and M (n, p, k) of the averages of the weights; or None.
     companion : function that returns the view of a second solution, and the error of this one over the difference to
         it; or None.
     """
 
     companion: "Callable[[], tuple[OverlapView, float] | None]" = staticmethod(lambda: None)
+    average: Callable[[], Any] = staticmethod(lambda: None)
 
     dims: ClassVar[tuple[str, ...]] = (
         "student", "student_2", "teacher", "teacher_2", "block", "task", "quantile", "outlier", "joint_outlier",

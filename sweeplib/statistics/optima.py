@@ -9,16 +9,17 @@ import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.statistics.bootstrap import PointErrors, linear_means, log_means_by_leaving_out, moments
+from sweeplib.statistics.error_covariances import TINY
 from sweeplib.statistics.estimators import ends_by_error
-from sweeplib.statistics.smooth_curve import TINY, Crossing, SmoothCurve, Tangent
+from sweeplib.statistics.smooth_curve import Crossing, SmoothCurve, Tangent
 
 FEWEST = 5
 """The least number of values of the axis: with fewer, any smooth curve may have its least value anywhere between."""
 NEAR = 1.8
 """The ratio to the least value beyond which others tell more of the form of the curve far away than of its optimum.
 
-With all values, intervals of the optimum of 1/γ + γ²/2 between .05 and 3, at shared starts, covered .55 to .85, up to
-twice the least .84 to 1.
+With all values, intervals of the optimum of 1/γ + γ²/2 between .05 and 3, at shared starts, covered .55 to .85, with
+those up to twice the least .84 to 1, with these .94 to 1.
 """
 
 

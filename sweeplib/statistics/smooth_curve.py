@@ -21,7 +21,7 @@ import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import scipy
-from sweeplib.statistics.bootstrap import POOLED_SEEDS
+from sweeplib.statistics.error_covariances import TINY, errors_of_differences, errors_of_levels
 
 LENGTHS, SIZES = (0.8, 1.4, 2.5), (1.0, 10.0)
 """Lengths ℓ, in halves of the axis, and sizes σ of deviations, in standard deviations of the values.
@@ -40,10 +40,8 @@ SHAPES_OF_SLOPES = tuple(product(LENGTHS, SIZES, SCATTERS_OF_SLOPES))
 LINE = np.array([30.0, 10.0])
 """The prior sizes of the constant and the slope of the line."""
 LEAST_WEIGHT = 1e-3
-CERTAIN = 1e6
-"""The degrees of freedom of errors that are nothing."""
-TINY, ROUNDING = 1e-12, 1e-14
-"""The least standard deviation of responses, and the relative error of a variance by rounding."""
+ROUNDING = 1e-14
+"""The relative error of a variance by rounding."""
 LEAST_RECIPROCAL = 0.25
 """The least reciprocal of a value that a curve has, over the least of those that were measured."""
 NEAR = 1e-3
@@ -354,56 +352,3 @@ def prior_covariances(x: tuple[float, ...], shapes: tuple[tuple[float, ...], ...
             for length, size, scatter in shapes
         ]
     )
-
-
-def errors_of_differences(parts: Array) -> tuple[Array, float]:
-    """Return a covariance (n, n) of full rank, from the parts (seeds, n) of errors, and its degrees of freedom.
-
-    Differences between places have the covariance of the parts. What all places share is left out, one pattern is kept
-    if it is clearly more than chance (Marchenko and Pastur), and the rest counts as errors of single places.
-    """
-    n, apart = parts.shape[1], parts - parts.mean(axis=1, keepdims=True)
-    covariance = apart.T @ apart
-    if np.diag(covariance).max() <= TINY**2:
-        return np.zeros_like(covariance), CERTAIN
-    freedom = _freedom(apart, covariance)
-    pattern = _pattern(covariance, (1.0 + np.sqrt(n / freedom)) ** 2)
-    counts = np.maximum(np.count_nonzero(parts, axis=0), 1)
-    single = np.maximum(np.diag(covariance) - np.diag(pattern), 0.0) * counts * n / (n - 1.0)
-    prior = POOLED_SEEDS * min(1.0, POOLED_SEEDS / freedom)
-    return pattern + np.diag((prior * single.mean() + freedom * single) / ((prior + freedom) * counts)), freedom
-
-
-def errors_of_levels(parts: Array) -> tuple[Array, float]:
-    """Return a covariance (n, n) of full rank with what all places share, which moves where a level is passed.
-
-    It is that of the parts (seeds, n) of errors, shrunk towards one pattern and errors of single places the more, the
-    fewer its degrees of freedom are, which are returned too.
-    """
-    n, covariance = parts.shape[1], parts.T @ parts
-    spread = np.sqrt(np.diag(covariance))
-    if spread.max() <= TINY:
-        return np.zeros_like(covariance), CERTAIN
-    freedom = _freedom(parts, covariance)
-    pattern = _pattern(covariance, 0.0)
-    few = n / (n + freedom)
-    return (1.0 - few) * covariance + few * (pattern + np.diag(np.diag(covariance - pattern))), freedom
-
-
-def _freedom(parts: Array, covariance: Array) -> float:
-    """Return the degrees of freedom of a covariance, fewer than the seeds but one where few make most of the errors."""
-    by_seed, rank = np.sum(parts**2, axis=1), np.trace(covariance) ** 2 / np.sum(covariance**2)
-    # Satterthwaite; by_seed is χ² of so many squares
-    seeds = float(by_seed.sum() ** 2 / np.sum(by_seed**2)) * (1.0 + 2.0 / rank)
-    return max(1.0, min(seeds, np.count_nonzero(parts.any(axis=1))) - 1.0)
-
-
-def _pattern(covariance: Array, chance: float) -> Array:
-    """Return what a single pattern makes of a covariance (n, n), nothing if it is less than `chance` times the mean."""
-    spread = np.sqrt(np.diag(covariance))
-    unit = np.where(spread > 0.0, spread, 1.0)
-    values, vectors = np.linalg.eigh(covariance / np.outer(unit, unit))
-    if values[-1] <= chance * values.mean():
-        return np.zeros_like(covariance)
-    loading = vectors[:, -1] * unit
-    return np.asarray((values[-1] - values[:-1].mean()) * np.outer(loading, loading))

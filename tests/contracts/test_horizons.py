@@ -34,6 +34,7 @@ SPECIAL: list[tuple[str, Problem, dict[str, Any]]] = [
     ("sgd_chain", replace(PLAIN, update="adagrad_norm", adagrad_start=0.3), {}),
     ("sgd_chain", replace(PLAIN, keep_probability=0.6, input_noise=0.4, noise_schedule="exp(-t)"), {}),
     ("sgd_chain", replace(PLAIN, temperature=0.2), {}),
+    ("sgd_chain", replace(PLAIN, temperature=0.2, averaging_order=1.0, noise_tail=0.3), {}),
     ("sde", PLAIN, {"step": 2.5}),
     ("sde", replace(PLAIN, temperature=0.2), {"step": 2.5}),
     ("sde", PLAIN, {"step": 0.4}),

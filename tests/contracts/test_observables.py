@@ -23,6 +23,10 @@ OF_BOTH_LAYERS = {"joint_hessian_outliers"}
 """The observables of students whose second layer is trained."""
 
 
+OF_AVERAGES = {"risk_of_average", "average_Q", "average_M"}
+"""The observables of averages of the iterates."""
+
+
 @pytest.fixture(params=[name for name in OBSERVABLES if OBSERVABLES[name].is_of(TrainingView)])
 def observable(request):
     return OBSERVABLES[request.param]
@@ -33,6 +37,7 @@ def recorded(observable):
     problem, dynamics = (PROBLEM, "sgd_chain") if observable.is_of(OverlapView) else (REUSED, "sgd")
     problem = replace(problem, activation="linear") if observable.name in LINEAR else problem
     problem = replace(problem, second_layer_rate=0.5) if observable.name in OF_BOTH_LAYERS else problem
+    problem = replace(problem, averaging_order=1.0) if observable.name in OF_AVERAGES else problem
     ds = simulate(problem, dynamics, times=[0.0, 0.5, 1.0], seeds=range(2), observables=[observable.name])
     return ds[observable.name]
 

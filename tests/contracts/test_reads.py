@@ -83,7 +83,9 @@ def pair(field: str, dynamics: str) -> tuple[Problem, Problem]:
         return next(contract.pairs(dynamics, field))
     of_law = ("data", *parameters_of("data")) if field in parameters_of("data") else ()
     of_parts = OF_STEPS | dict.fromkeys(parameters_of("tasks"), ("tasks", *parameters_of("tasks")))
-    kept = ({"sampling": ("samples",), "huber_delta": ("loss",)} | of_parts).get(field, of_law)
+    of_labels = {"huber_delta": ("loss",), **dict.fromkeys(("noise_tail", "outlier_share"), ("loss",))}
+    of_labels |= {"outlier_scale": ("loss", "outlier_share")}
+    kept = ({"sampling": ("samples",)} | of_labels | of_parts).get(field, of_law)
     one = suited(CHANGED_OF.get(field, CHANGED), dynamics, *kept)
     if field == "data":
         return one, suited(CHANGED_OF["contrast"], dynamics, "data", "contrast")
@@ -109,7 +111,8 @@ OF_STEPS = dict.fromkeys(parameters_of("update"), ("update",))
 ELSEWHERE = [*(("overlap_map", field) for field in ("update", *OF_STEPS)), ("sde", "huber_delta")]
 ELSEWHERE += [("ode", "spectral_ridge")]
 """Steps of the map are in `unit/test_map_of_updates.py`; the SDE has one loss, the ODE no ridge."""
-WITHIN = {"sampling": "samples", "huber_delta": "loss"} | dict.fromkeys(OF_STEPS, "update")
+WITHIN = {"sampling": "samples", "huber_delta": "loss", "outlier_scale": "outlier_share"}
+WITHIN |= dict.fromkeys(OF_STEPS, "update")
 WITHIN |= dict.fromkeys(parameters_of("data"), "data")
 WITHIN |= dict.fromkeys(parameters_of("tasks"), "tasks")
 """Fields that are nothing without another one."""

@@ -165,6 +165,21 @@ def test_another_file_in_the_place_of_the_table_of_outcomes_is_named(table: byte
         assert done.told("verify", "--repair", "--sample", "0")[0] == 1 and path.read_bytes() == before
 
 
+@pytest.mark.rest
+def test_a_table_of_outcomes_that_is_gone_is_named_until_its_cases_are_to_be_computed(done: Done) -> None:
+    path = done.directory / "outcomes" / "calm.csv"
+    before = path.read_bytes()
+    for gone in (path, path.parent):
+        shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
+        for words in (("status",), ("status", "--json"), ("report",)):
+            status, said = done.told(*words)
+            assert f"{path}: lost, " in said and REPAIR in said, (gone, words, said)
+            assert "an error in sweeplib" not in said and status == int(words != ("status",))
+        assert done.told("verify", "--repair", "--sample", "0")[0] == 1 and path.read_bytes() == before
+    assert done.told("retry", "failed")[0] == 0 and not path.exists()
+    assert "lost" not in done.told("status")[1]
+
+
 @pytest.mark.parametrize("content", slow_but(OTHER_FILES, OTHER_FILES[0]))
 def test_another_file_in_the_place_of_the_complete_config_is_named(content: bytes, done: Done) -> None:
     path = done.directory / "config.yaml"

@@ -147,6 +147,8 @@ def test_what_a_smaller_config_does_not_use_is_listed_and_deleted_only_if_asked(
     left = partial(done.directory / "dataset.zarr")
     left.mkdir()
     (left / "zarr.json").write_text("{}")
+    log = done.directory / "journal" / "analyse.exit_times.log"
+    log.write_text("what it printed\n")
     foreign = [done.directory / "failures" / name for name in ("notes.json", f"{'1' * 32}.json")]
     write_json(done.directory / "failures" / f"{'0' * 32}.json", {"problem": {}, "seed": 0, "status": "diverged"})
     for path in foreign:
@@ -166,6 +168,7 @@ def test_what_a_smaller_config_does_not_use_is_listed_and_deleted_only_if_asked(
     assert done.told("prune", "--delete")[1].splitlines()[-1].endswith(" deleted")
     assert sizes(done.directory) < size / 2
     assert all(path.read_text() == "{}" for path in foreign), "files of a person"
+    assert not log.exists()
     assert done.told("prune")[1].splitlines()[-1] == "nothing is stale"
     assert done.dataset == before
     assert done.verified()[0] == 0

@@ -48,7 +48,8 @@ class Troubled(OverlapDynamics):
         taken = []
         while self._in_trouble(HUNGERS).any():
             taken.append(np.ones(2**25))
-        time.sleep(self.seconds * len(self.replicas))
+        if self.seconds:  # a sleep of no time hands the processor over
+            time.sleep(self.seconds * len(self.replicas))
         self.diverged = self._in_trouble(DIVERGES)
         if self._in_trouble(HANGS).any():
             time.sleep(max(0.0, deadline - self.clock()))

@@ -29,6 +29,7 @@ from sweeplib.engine.storage.records.rounds import Rounds, rounds_of
 from sweeplib.errors import InputError
 from tests.datasets import FLAGS, sweep_dataset
 from tests.in_process import Here, computed
+from tests.plugged import nothing_left
 from tests.scans import SyntheticSweep, exponential
 from tests.tiers import slow_but
 
@@ -328,6 +329,9 @@ def test_the_command_refuses_a_config_without_questions(tmp_path: Path) -> None:
         ("raise KeyError('risk')", "fails: KeyError: 'risk'"),
         ("return [Answer(self.name, {}, requests=(Row({'gamma': 0.5}, 9, 'x'),))]", "a value of gamma in the grid"),
         ("return [Answer(self.name, {}, requests=(Row({}, 9, 'x'),))]", "a value of each of gamma"),
+        ("return [Answer(self.name, {}, requests=(Row({'gamma': 0.05}, 0, 'x'),))]", "a whole number of seeds"),
+        ("return None", "fails: TypeError: 'NoneType' object is not iterable"),
+        ("return ['a text']", "fails: AttributeError: 'str' object has no attribute 'requests'"),
         ("return []", ""),
         ("return [Answer(self.name, {}, why='nothing helps')]", ""),
     ],
@@ -349,10 +353,34 @@ def test_a_proposer_of_ones_own_that_is_wrong_ends_in_a_line(tmp_path: Path, lin
         PROPOSERS._things.pop(name)
 
 
+@pytest.mark.parametrize(
+    ("before", "instead", "words"),
+    [
+        ("    @classmethod\n", "", "TypeError: Own.takes() missing 1 required positional argument: 'question'"),
+        ("question.to == 0.001", "question.too", "AttributeError: 'Question' object has no attribute 'too' ("),
+        ("        self.name = name", "        1 / 0", "ZeroDivisionError: division by zero ("),
+        ("        pass", "        outline.attrs['m9']", "KeyError: 'm9' ("),
+    ],
+)
+def test_a_proposer_that_fails_when_the_config_is_read_is_named(
+    tmp_path: Path, before: str, instead: str, words: str
+) -> None:
+    path = tmp_path / "failing_proposer.py"
+    text = OWN_PROPOSER.format(name="failing", line="return []")
+    assert text.count(before) == 1
+    path.write_text(text.replace(before, instead))
+    with nothing_left(), pytest.raises(InputError) as error:
+        swept(tmp_path, plugins=[str(path)], exits=EXITS | {"to": "0.1 %"})
+    assert f"answers.exits: its proposer, Own, fails: {words}" in str(error.value)
+    assert ("(failing_proposer.py, line " in str(error.value)) == words.endswith("(")
+
+
 OWN_PROPOSER = """
 from sweeplib.plugins import PROPOSERS, Answer, Row
 
 class Own:
+    example = {{}}
+
     def __init__(self, name, question):
         self.name = name
 

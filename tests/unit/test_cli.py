@@ -225,6 +225,18 @@ def test_closed_streams_take_what_is_written_and_files_do_not(closed: str, tmp_p
     assert (tmp_path / "data").read_text() == "numbers"
 
 
+@pytest.mark.parametrize(("encoding", "shown"), [("ascii", "\\xb5\\u03b3"), ("latin-1", "µ\\u03b3"), ("utf-8", "µγ")])
+def test_what_a_stream_of_another_alphabet_cannot_show_is_spelled(encoding: str, shown: str) -> None:
+    lines = (
+        "from sweeplib.engine.process import command, terminal",
+        "with command.whole_process():",
+        "  terminal.echo('µγ')",
+    )
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, check=True, env=environment)
+    assert done.stdout.decode(encoding) == f"{shown}\n"
+
+
 def test_what_a_plugin_wrote_to_a_file_that_it_left_open_arrives(tmp_path: Path) -> None:
     (tmp_path / "noting.py").write_text('LOG = open("log", "w")\n\n\ndef note():\n    LOG.write("noted")\n')
     code = "from sweeplib.engine.process import command as c\nimport noting\nwith c.whole_process():\n    noting.note()"

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from sweeplib.engine.storage.dataset.versions import leftovers
 from sweeplib.engine.storage.records import earlier_records as module
 from sweeplib.engine.storage.records.files import write_json
 from sweeplib.engine.storage.records.manifest import entry_of
@@ -99,5 +100,9 @@ def test_a_conversion_that_is_killed_leaves_the_earlier_ones(folder: Path, monke
         with pytest.raises(KeyboardInterrupt):
             forget_record(folder, "report")
     check(folder)
+    (killed,) = folder.glob(".stages.*.partial")
+    written = sorted(killed.iterdir())
+    (killed / "mine.json").write_text("{}")
+    assert len(written) == 2 and sorted(leftovers(folder)) == written
     forget_record(folder, "report")
     assert not record_path(folder, "report").exists() and record_path(folder, "plan").exists()

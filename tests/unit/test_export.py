@@ -99,7 +99,7 @@ def test_what_cannot_be_written_is_refused(results: Path, tmp_path: Path) -> Non
     for to, said in (("csv", "there is such a file; got "), ("xls", "unknown format; got 'xls'")):
         with pytest.raises(InputError, match=said):
             export(results, to, tmp_path)
-    with pytest.raises(InputError, match=r"--output: a file; .*expected a folder"):
+    with pytest.raises(InputError, match=r"--output: cannot be written \(File exists\); .*expected a folder"):
         export(results, "csv", tmp_path / "scan_time.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["scan_time.csv"]
 

@@ -49,6 +49,16 @@ def test_another_file_is_refused_and_told_what_to_do(first: Path, directory: Pat
     assert "\n" not in said
 
 
+def test_names_that_differ_in_case_alone_are_one_where_the_file_system_has_one_folder(first: Path) -> None:
+    """As on macOS, where the folder of `scan` is found under this name, too."""
+    config = beside(first, "second.yaml", OTHER.replace("scan", "Scan"))
+    found = first.parent.parent / "results" / "Scan"
+    check_origin(config, found)
+    found.symlink_to("scan")
+    with pytest.raises(InputError, match=r"has the results of .*first\.yaml"):
+        check_origin(config, found)
+
+
 def test_a_name_that_is_the_files_own_counts(first: Path, directory: Path) -> None:
     first.write_text("grid: {gamma: [0.1]}\n")
     check_origin(beside(first, "second.yaml", OTHER), directory)

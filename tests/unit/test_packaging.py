@@ -53,6 +53,12 @@ def test_what_is_installed_has_one_version_and_no_address() -> None:
         assert all(requirement.specifier.contains(str(version)[2:]) for version in versions), requirement
 
 
+def test_hooks_run_the_ruff_of_make_check() -> None:
+    hooks = document((ROOT / ".pre-commit-config.yaml").read_text()).data["repos"]
+    [revision] = [repository["rev"] for repository in hooks if repository["repo"].endswith("/ruff-pre-commit")]
+    assert f"ruff=={revision[1:]}" in pins_of("constraints.txt")
+
+
 def test_the_oldest_are_the_bounds() -> None:
     """Of what is not in constraints-oldest.txt nothing is said; of two bounds of a package the tests' is the higher."""
     pins = {pin.name: str(pin.specifier)[2:] for pin in map(Requirement, pins_of("constraints-oldest.txt"))}

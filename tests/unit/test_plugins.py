@@ -125,6 +125,22 @@ def test_a_file_with_the_name_of_a_module_of_python_is_refused_where_it_is_impor
             "analysis 3: the name is no text (broken.py, line 2)",
         ),
         (
+            "from sweeplib.plugins import DYNAMICS, ONE_PASS, OverlapDynamics\nclass Own(OverlapDynamics):\n"
+            "    name, label, reads, replicas_at_once = 'own', 'Own', ONE_PASS, 8\n    exit_steps = end_steps = 0\n"
+            "    def advance(self, to, deadline=0): pass\nDYNAMICS.register('own', Own)\n",
+            "dynamics 'own': the class Own lacks `work` (broken.py, line 6)",
+        ),
+        (
+            "from sweeplib.plugins import CLUSTERS, ClusterSettings\nclass Own(ClusterSettings):\n"
+            "    kind: str = 'own'\nCLUSTERS.register('own', Own)\n",
+            "cluster 'own': the class Own lacks `client`, `expected_workers` (broken.py, line 4)",
+        ),
+        (
+            "from sweeplib.plugins import PROPOSERS\nclass Own:\n    def takes(self, question): pass\n"
+            "    def check(self, outline, options): pass\nPROPOSERS.register('own', Own)\n",
+            "proposer 'own': the class Own lacks `example`, `tell` (broken.py, line 5)",
+        ),
+        (
             "import builtins\nbuiltins.open = None\n",
             "it replaces Python's 'open', which all code needs (broken.py, line 2)",
         ),

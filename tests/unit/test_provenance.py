@@ -65,3 +65,18 @@ def test_an_installed_package_says_what_it_was_built_from(
     if text is not None:
         (package / "commit.txt").write_text(text)
     assert told() == (version, commit)
+
+
+@pytest.mark.parametrize(
+    ("machines", "is_like"),
+    [
+        ([], True),
+        ([provenance.machine()], True),
+        (["a 486", provenance.cpu_model()], True),
+        (["a 486"], False),
+        ([f"{provenance.cpu_model()} (numba 0.1)"], False),
+    ],
+)
+def test_bits_are_those_of_a_processor_and_a_numba(machines: list[str], is_like: bool) -> None:
+    """Segments of earlier versions name the processor alone."""
+    assert provenance.is_like_here(machines) == is_like

@@ -31,7 +31,6 @@ OTHERS = {
     "config/__init__.py": {"open": 1},  # what a command is given may be a pipe
     "config/points.py": {"read_csv": 1, "read_parquet": 1},  # of a file that is open
     "networks/numerics/compiled.py": {"read_bytes": 1},  # sources of functions that are loaded
-    "networks/numerics/packed_arguments.py": {"read_text": 1},
     "engine/storage/records/files.py": {"open": 1},  # of a folder, to wait for the disk
     "engine/storage/records/file_system.py": {"open": 3},  # trials in a folder of its own
     "engine/storage/records/locks.py": {"open": 1},  # which never waits, as it reads and writes

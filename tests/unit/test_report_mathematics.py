@@ -10,7 +10,7 @@ from sweeplib.networks.problem import PARAMETERS
 from sweeplib.networks.simulation.labels import LABELS
 from sweeplib.pictures.figures.kit.labels import axis_label, wrapped_label
 from sweeplib.pictures.figures.kit.typeset import expression_latex, expression_text, name_text
-from sweeplib.pictures.report.mathematics import COMMANDS, html_label, mathml, plain, plain_label, value_text
+from sweeplib.pictures.report.mathematics import ACCENTS, COMMANDS, html_label, mathml, plain, plain_label, value_text
 
 SYMBOLS = [symbol for _, symbol in LABELS.values()] + [known.symbol for known in PARAMETERS.values()]
 
@@ -20,6 +20,8 @@ SYMBOLS = [symbol for _, symbol in LABELS.values()] + [known.symbol for known in
     [
         (r"\gamma", "γ"),
         (r"\hat\gamma_{\mathrm{opt}}", "γ\u0302ₒₚₜ"),
+        (r"\bar{\mathcal{R}}", "R\u0304"),
+        (r"\bar{Q}", "Q\u0304"),
         (r"\langle\nu_{\mathrm{ext}}\rangle/d", "⟨νₑₓₜ⟩/d"),
         (r"\mathcal{R}", "R"),
         (r"\mathbb{E}\,\ell \to 0", "E\u2009ℓ→0"),
@@ -43,7 +45,7 @@ def test_no_symbol_keeps_its_latex_or_the_name_of_a_command():
     symbols = SYMBOLS + [observable.symbol for observable in OBSERVABLES.values()]
     assert not [symbol for symbol in symbols if set(plain(symbol)) & set(r"\{}$")]
     commands = {command for symbol in symbols for command in re.findall(r"\\([A-Za-z]+)", symbol)}
-    assert not commands - set(COMMANDS) - {"mathrm", "mathcal", "mathbf", "mathbb", "text", "sqrt", "hat"}
+    assert not commands - set(COMMANDS) - {"mathrm", "mathcal", "mathbf", "mathbb", "text", "sqrt", *ACCENTS}
 
 
 def test_a_name_is_not_said_twice():

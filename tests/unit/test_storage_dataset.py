@@ -8,6 +8,7 @@ import dask.array
 import numpy as np
 import pytest
 import xarray as xr
+import zarr
 from hypothesis import given
 from hypothesis import strategies as st
 from xarray.namedarray import pycompat
@@ -16,6 +17,7 @@ from sweeplib.engine.base.late_modules import prepare_xarray
 from sweeplib.engine.storage.dataset import folder as dataset_files
 from sweeplib.engine.storage.dataset.folder import chunks_of, open_dataset, write_dataset
 from sweeplib.errors import InputError
+from tests.faults.sweeps import files
 
 
 @pytest.fixture
@@ -73,6 +75,15 @@ def test_arrays_are_written_in_whole_chunks_a_few_at_a_time(
         one_index = part.nbytes * max([size / part.shape[len(some) - 1] for _, size in along], default=1)
         assert part[some].nbytes <= max(nbytes, one_index) or chunks == shape
     assert (written == 1).all()
+
+
+def test_another_format_of_zarr_as_the_users_default_changes_nothing(dataset: xr.Dataset, tmp_path: Path) -> None:
+    """As in a file of zarr's settings, or in ZARR_DEFAULT_ZARR_FORMAT."""
+    write_dataset(dataset, tmp_path / "a.zarr")
+    with zarr.config.set(default_zarr_format=2):
+        write_dataset(dataset, tmp_path / "b.zarr")
+        xr.testing.assert_identical(open_dataset(tmp_path / "b.zarr").load(), open_dataset(tmp_path / "a.zarr").load())
+    assert files(tmp_path / "b.zarr") == files(tmp_path / "a.zarr")
 
 
 def test_failed_write_leaves_the_old_dataset(dataset: xr.Dataset, tmp_path: Path) -> None:

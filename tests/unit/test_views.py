@@ -72,7 +72,10 @@ def plugins(tmp_path):
         ({}, "dynamics 'bare' must name the fields of a problem that it acts on: `reads = "),
         ({"reads": ("gamma",)}, "dynamics 'bare' must name the fields"),
         ({"reads": frozenset({"gama"})}, "dynamics 'bare' reads no field of a problem; got 'gama'"),
-        ({"reads": ONE_PASS}, "dynamics 'bare' must name its `view`, such as OverlapView"),
+        (
+            {"reads": ONE_PASS, "name": "bare", "label": "Bare", "work": None, "advance": None, "look": None},
+            "dynamics 'bare': the class Bare lacks `end_steps`, `exit_steps`, `replicas_at_once`, `view`",
+        ),
     ],
 )
 def test_a_dynamics_that_does_not_say_what_it_acts_on_is_refused(attributes, said):

@@ -55,6 +55,11 @@ def test_every_stage_leaves_its_results(finished: Project) -> None:
     last = stage_records(finished.results)["report"].at_the_end  # what `sweep` says and records at the end
     assert last["summary"].startswith("tiny: all 12 cases ended ok\n")
     assert last.items() <= stage_record(finished.results, "sweep").complete.items()
+    logs = {path.stem: path.read_text() for path in finished.results.glob("journal/*.log")}
+    stages = {"plan", "simulate", "finalise", "report", "figure.last_overlaps"}
+    stages |= {"analyse.exit_times", "analyse.last_overlap"}
+    assert logs.keys() == stages | {"snakemake"}, "Snakemake makes those that a rule names and its stage does not write"
+    assert logs["plan"] in logs["snakemake"] and "read_off" in logs["plan"]
 
 
 @pytest.mark.slow

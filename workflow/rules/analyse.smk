@@ -4,6 +4,8 @@ rule analyse:
         f"{directory}/stages/finalise.done",
     output:
         f"{directory}/stages/analyse.{{name}}.done",
+    log:
+        f"{directory}/journal/analyse.{{name}}.log",
     wildcard_constraints:
         name="|".join(sweep.analyses),
     resources:

@@ -11,6 +11,8 @@ rule figure:
             category="Figures",
             labels={"sweep": sweep.name, "figure": "{name}"},
         ),
+    log:
+        f"{directory}/journal/figure.{{name}}.log",
     wildcard_constraints:
         name="|".join(sweep.figures),
     resources:

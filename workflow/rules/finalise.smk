@@ -4,6 +4,8 @@ rule finalise:
         expand("{directory}/stages/simulate.{dynamics}.done", directory=directory, dynamics=sweep.runs),
     output:
         f"{directory}/stages/finalise.done",
+    log:
+        f"{directory}/journal/finalise.log",
     resources:
         **modest,
     params:

@@ -3,6 +3,8 @@ rule plan:
         made_again,
     output:
         f"{directory}/stages/plan.done",
+    log:
+        f"{directory}/journal/plan.log",
     resources:
         **modest,
     params:

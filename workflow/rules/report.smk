@@ -11,6 +11,8 @@ rule report:
             category="Report",
             labels={"sweep": sweep.name, "page": "interactive"},
         ),
+    log:
+        f"{directory}/journal/report.log",
     resources:
         **modest,
     params:

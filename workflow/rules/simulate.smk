@@ -5,6 +5,8 @@ rule simulate:
         f"{directory}/stages/plan.done",
     output:
         expand("{directory}/stages/simulate.{dynamics}.done", directory=directory, dynamics=sweep.runs),
+    log:
+        f"{directory}/journal/simulate.log",
     threads: sweep.cluster.workers_here() or 1
     resources:
         mem_mb=lambda wildcards, threads: 4000 + 1000 * threads,

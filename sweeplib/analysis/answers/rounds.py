@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 
 from sweeplib.analysis.answers.answer import Answer, State
-from sweeplib.analysis.answers.proposer import proposer_of
+from sweeplib.analysis.answers.proposer import explained, proposer_of
 from sweeplib.analysis.answers.shown import summary_line
 from sweeplib.analysis.answers.table import row_dims, seeds_asked, values_at
 from sweeplib.engine.base.budget import CASES
 from sweeplib.engine.base.late_modules import xarray as xr
-from sweeplib.engine.code.plugins import reason_in_user_code
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.design.questions import Question, Row, with_rows
 from sweeplib.engine.execution.calibration import SECONDS_A_WORK_UNIT
@@ -30,7 +29,7 @@ from sweeplib.engine.storage.records.rounds import Rounds, rounds_of
 from sweeplib.engine.storage.records.stage_records import next_part, tell
 from sweeplib.engine.storage.store.inventory import cost_class
 from sweeplib.engine.storage.store.run_store import RunStore
-from sweeplib.errors import InputError, SweeplibError
+from sweeplib.errors import InputError
 
 Say = Callable[[str], None]
 Seeds = Callable[[Row], int]
@@ -94,17 +93,11 @@ def decided(whole: Design, rounds: Rounds, ds: "xr.Dataset") -> Rounds:
 def _answers(sweep: Design, name: str, question: Question, ds: "xr.Dataset") -> list[Answer]:
     """Return the answers of a question's proposer; InputError if a plugin's fails, or asks for what cannot be run."""
     proposer = proposer_of(name, question)
-    try:
-        answers = proposer.tell(ds, question.options_in(sweep.analyses))
-    except Exception as error:
-        # an exception of our own proposers is a bug, of which the traceback is wanted
-        if isinstance(error, SweeplibError) or type(proposer).__module__.startswith("sweeplib."):
-            raise
-        problem = f"its proposer, {type(proposer).__name__}, fails: {reason_in_user_code(error)}"
-        raise InputError(problem, key=f"answers.{name}", expected="see `sweeplib test-plugin`") from error
     columns = {axis: dict.fromkeys(ds[axis].values.tolist()) for axis in row_dims(ds)}
-    for row in (row for answer in answers for row in answer.requests):
-        _check_row(row, name, question, columns)
+    with explained(type(proposer), name):
+        answers = list(proposer.tell(ds, question.options_in(sweep.analyses)))
+        for row in (row for answer in answers for row in answer.requests):
+            _check_row(row, name, question, columns)
     return answers
 
 
@@ -113,6 +106,9 @@ def _check_row(row: Row, name: str, question: Question, columns: Mapping[str, di
     problem, key = f"its proposer asks for a row at {dict(row.at)}", f"answers.{name}"
     if set(row.at) != set(columns):
         raise InputError(problem, key=key, expected=f"a value of each of {', '.join(columns)}")
+    is_number = isinstance(row.seeds, int) and row.seeds > 0  # type: ignore[redundant-expr]
+    if not is_number:
+        raise InputError(f"{problem} with {row.seeds!r} seeds", key=key, expected="a whole number of seeds")
     for axis, value in row.at.items():
         values = columns[axis]
         low, high = question.bounds.get(axis, (next(iter(values)), next(reversed(values))))

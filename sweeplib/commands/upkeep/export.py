@@ -1,6 +1,7 @@
 """The dataset and the analyses of a sweep in other formats: NetCDF, or tables by their axes in CSV or Parquet."""
 
 import json
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -60,17 +61,16 @@ def export(
     has a row without a value: means that leave it out are too low. A table of an analysis has a row for each point that
     was run (`rows_of`): `scan_exit_times.csv`. Beside each table, a file of JSON says what its columns are.
     InputError for an unknown format or name, without the packages of a format, for an analysis that failed or is of
-    another dataset, and if there is such a file, or one in place of the folder.
+    another dataset, and if there is such a file, or the folder cannot be written.
     """
     if to not in FORMATS:
         raise InputError("unknown format", key="--to", value=to, choices=list(FORMATS))
-    if folder.exists() and not folder.is_dir():
-        raise InputError("a file", key="--output", value=str(folder), expected="a folder, which need not exist")
     suffix, packages = FORMATS[to]
     if missing := [package for package in packages if not find_spec(package)]:
         expected = f"the packages of formats: `pip install {' '.join(missing)}`"
         raise InputError(f"{to} cannot be written", key="--to", value=to, expected=expected)
     datasets = _datasets(directory, names, analyses)
+    _make(folder)
     if to == "netcdf":
         files = {_new_file(folder / f"{_joined(directory.name, name)}{suffix}"): ds for name, ds in datasets.items()}
         for path, ds in files.items():
@@ -93,6 +93,18 @@ def export(
                 table.frame.to_parquet(file, index=False)
         write_text(beside, json.dumps({"table": path.name} | table.about, indent=1, ensure_ascii=False) + "\n")
     return paths
+
+
+def _make(folder: Path) -> None:
+    """Make a folder, if it is not there; InputError if nothing can be written into it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # decisions: Limits are found by trying
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        expected = "a folder that you may write, which need not exist"
+        problem = f"cannot be written ({error.strerror})"
+        raise InputError(problem, key="--output", value=str(folder), expected=expected) from None
 
 
 def _datasets(directory: Path, entries: Sequence[str], analyses: Sequence[str]) -> dict[str, "xr.Dataset"]:
@@ -164,7 +176,6 @@ def _whole_file(path: Path) -> Iterator[Path]:
 def _new_file(path: Path) -> Path:
     if path.exists():
         raise InputError("there is such a file", value=str(path), expected="a new file: delete it, or name a folder")
-    path.parent.mkdir(parents=True, exist_ok=True)
     return path
 
 

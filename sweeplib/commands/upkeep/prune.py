@@ -17,7 +17,7 @@ from sweeplib.engine.storage.records.links import links_on_the_way
 from sweeplib.engine.storage.records.locks import alone
 from sweeplib.engine.storage.records.manifest import has_manifest, is_own
 from sweeplib.engine.storage.records.stage_records import FOLDER as RECORDS
-from sweeplib.engine.storage.records.stage_records import done_path, record_path, stage_records
+from sweeplib.engine.storage.records.stage_records import done_path, paths_of_stage, stage_records
 from sweeplib.engine.storage.store.checkpoints import FOLDER, CheckpointFolder
 from sweeplib.engine.storage.store.earlier_store import EarlierSegment, earlier_files
 from sweeplib.engine.storage.store.identity_file import identity_files, is_of
@@ -97,7 +97,7 @@ def _other_dynamics(sweep: Design, directory: Path) -> Iterator[Stale]:
     for name in stored_dynamics(directory):
         if name not in sweep.runs:
             cases = stored_counts(directory, name).total()
-            of_stage = (path(directory, f"simulate.{name}") for path in (record_path, done_path))
+            of_stage = paths_of_stage(directory, f"simulate.{name}")
             records = *of_stage, reasons_path(directory, name), outcomes_path(directory, name)
             files = (*segment_paths(directory, name), *earlier_files(directory, name), *records)
             yield Stale(f"runs of {name}, which is not in the config", files, cases)
@@ -115,13 +115,13 @@ def _other_files(sweep: Design, directory: Path) -> Iterator[Stale]:
             yield Stale(title, _own_files(version, is_own(version)))
     for record in stage_records(directory).values():
         stage, _, name = record.name.partition(".")
-        of_stage = record_path(directory, record.name), done_path(directory, record.name)
+        of_stage = paths_of_stage(directory, record.name)
         if stage == "analyse" and name not in sweep.analyses:
             path = directory / "analysis" / f"{name}.zarr"
             files_of_analysis = _own_files(path, is_own(path)) if has_manifest(path) else ()
             yield Stale(f"analysis {name}, which is not in the config", (*files_of_analysis, *of_stage))
         elif stage == "figure" and name not in sweep.figures:
-            manifest = Artefact(directory, stage, name, of_stage[1]).manifest()
+            manifest = Artefact(directory, stage, name, done_path(directory, record.name)).manifest()
             files = manifest.files.keys() - dict(manifest.problems()).keys()
             yield Stale(
                 f"figure {name}, which is not in the config", (*map(directory.joinpath, sorted(files)), *of_stage)

@@ -11,7 +11,7 @@ from sweeplib.commands.upkeep.stored_cases import StoredCases
 from sweeplib.engine.execution.calibration import SECONDS_A_WORK_UNIT
 from sweeplib.engine.records import Records
 from sweeplib.engine.status import Status
-from sweeplib.engine.storage.records.provenance import cpu_model
+from sweeplib.engine.storage.records.provenance import is_like_here, machine
 from sweeplib.engine.storage.store.segment import Segment, fill_value
 
 SIZE, SECONDS = 16, 60.0
@@ -69,8 +69,8 @@ class Recomputation:
 
     @property
     def comparable(self) -> bool:
-        """Return whether the case was computed on this type of processor; others may differ in the last bits."""
-        return not self.segment.processors or cpu_model() in self.segment.processors
+        """Return whether the case must have the same bits here."""
+        return is_like_here(self.segment.processors)
 
 
 def comparisons(segment: Segment, rows: Sequence[int]) -> list[Recomputation]:
@@ -132,7 +132,7 @@ def random_sample(stored: Sequence[StoredCases], number: int | None) -> Sample:
 def sample_findings(sample: Sample) -> tuple[dict[str, int], list[Finding], list[str]]:
     """Compute a sample again; return the number of cases by dynamics, those with other bits, and notes.
 
-    Cases that were computed on another type of processor are only noted if they differ.
+    Cases that were computed on another type of processor, or by another numba, are only noted if they differ.
     """
     outcomes: dict[str, list[tuple[StoredCases, Recomputation]]] = {}
     for stored, segment, rows in sample.rows:
@@ -143,13 +143,13 @@ def sample_findings(sample: Sample) -> tuple[dict[str, int], list[Finding], list
         differing = [(stored, outcome) for stored, outcome in of_dynamics if outcome.differences]
         all_differ = len(differing) == len(of_dynamics) > 1
         findings += [_finding(*pair, all_differ=all_differ) for pair in differing if pair[1].comparable]
-        notes += [_other_processor_note(*pair) for pair in differing if not pair[1].comparable]
+        notes += [_other_machine_note(*pair) for pair in differing if not pair[1].comparable]
     return {dynamics: len(compared) for dynamics, compared in outcomes.items()}, findings, notes
 
 
-def _other_processor_note(stored: StoredCases, outcome: Recomputation) -> str:
+def _other_machine_note(stored: StoredCases, outcome: Recomputation) -> str:
     where = f"{stored.described((outcome.identity,))} computed on {', '.join(outcome.segment.processors)}"
-    return f"{where}, not on {cpu_model()}: {outcome.differences[0]}"
+    return f"{where}, not on {machine()}: {outcome.differences[0]}"
 
 
 def _finding(stored: StoredCases, outcome: Recomputation, *, all_differ: bool) -> Finding:

@@ -6,7 +6,7 @@ import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FrameType
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, get_origin
 
 from sweeplib.errors import SweeplibError, UnknownNameError
 
@@ -19,12 +19,14 @@ REGISTRIES: "list[Registry[Any]]" = []
 class Registry(Mapping[str, T], Generic[T]):
     """A mapping from names to objects of one `kind`; an unknown name raises an error that lists the known ones.
 
-    `check(name, thing)` raises an exception for an object that cannot be registered.
+    `check(name, thing)` raises an exception for an object that cannot be registered. A class of this kind has what is
+    abstract in its `contract`, and the attributes of classes that have no value there.
     """
 
-    def __init__(self, kind: str, check: Callable[[str, T], None] | None = None) -> None:
+    def __init__(self, kind: str, check: Callable[[str, T], None] | None = None, contract: type | None = None) -> None:
         self.kind = kind
         self._check = check
+        self._contract: Any = contract
         self._things: dict[str, T] = {}
         self._origins: dict[str, str] = {}
         REGISTRIES.append(self)
@@ -41,6 +43,8 @@ class Registry(Mapping[str, T], Generic[T]):
             raise SweeplibError(f"{self.kind} {name!r}: {thing!r} is no {wanted}")
         if self._check is not None:
             self._check(name, thing)
+        if (problem := self._lacking(thing)) is not None:
+            raise SweeplibError(f"{self.kind} {name!r}: {problem}")
         self._things[name] = thing
         self._origins[name] = _calling_module()
         return thing
@@ -58,6 +62,18 @@ class Registry(Mapping[str, T], Generic[T]):
             return None if callable(thing) else "function"
         # the class next to `object`, which all things of this kind derive from
         return None if isinstance(thing, type(first).__mro__[-2]) else type(first).__name__
+
+    def _lacking(self, thing: Any) -> str | None:
+        """Return what a class lacks of the contract, or of what is abstract in the classes that it derives from."""
+        if self._contract is None or not isinstance(thing, type):
+            return None
+        hints: dict[str, Any] = inspect.get_annotations(self._contract)
+        wanted = {name for name, hint in hints.items() if get_origin(hint) is ClassVar}
+        wanted |= self._contract.__abstractmethods__
+        abstract: frozenset[str] = getattr(thing, "__abstractmethods__", frozenset())
+        lacking = {*abstract, *(name for name in wanted if not hasattr(thing, name))}
+        words = ", ".join(f"`{name}`" for name in sorted(lacking))
+        return f"the class {thing.__name__} lacks {words}" if lacking else None
 
     def origin(self, name: str) -> str:
         """Return the name of the module that was being imported when `name` was registered."""

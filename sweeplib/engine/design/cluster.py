@@ -80,4 +80,4 @@ class ClusterSettings(pydantic.BaseModel, ABC):
         return None
 
 
-CLUSTERS: Registry[type[ClusterSettings]] = Registry("cluster")
+CLUSTERS: Registry[type[ClusterSettings]] = Registry("cluster", contract=ClusterSettings)

@@ -24,7 +24,7 @@ from sweeplib.engine.records import Begun, Records
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.records.files import digest
 from sweeplib.engine.storage.records.locks import block_lock
-from sweeplib.engine.storage.records.provenance import cpu_model
+from sweeplib.engine.storage.records.provenance import machine
 from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
 from sweeplib.engine.storage.store.outcomes import Reason, append_reasons
 from sweeplib.engine.storage.store.run_store import RunStore
@@ -216,7 +216,7 @@ def _origin(task: _Task, status: np.ndarray, went_on: int) -> dict[str, Any]:
         "computed": counts_of(status),
         "seconds": round(seconds_at_work() - task.started, 4),
         "workers": [f"{socket.gethostname()}:{os.getpid()}"],
-        "processors": list(dict.fromkeys([cpu_model(), *earlier])),
+        "processors": list(dict.fromkeys([machine(), *earlier])),
         "begun": went_on,
     }
 

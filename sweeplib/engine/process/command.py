@@ -94,7 +94,8 @@ def _no_silent_end() -> None:
 def open_standard_streams() -> None:
     """Open the null device for each standard stream that this process was started without, as by `2>&-`.
 
-    Its number would otherwise be that of the next file that is opened, into which messages would then be written.
+    Its number would otherwise be that of the next file that is opened, into which messages would then be written. A
+    letter that the encoding of a stream cannot show, as γ in Latin-1, is written as its number.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
@@ -102,6 +103,8 @@ def open_standard_streams() -> None:
             if stream.fileno() == number:
                 os.set_inheritable(number, True)
             setattr(sys, name, stream)
+    if isinstance(sys.stdout, _io.TextIOWrapper) and sys.stdout.errors == "strict":  # as standard error does
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def end_without_collection() -> None:

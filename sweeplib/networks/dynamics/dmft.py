@@ -22,7 +22,7 @@ from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.dynamics.step_dynamics import StepDynamics
 from sweeplib.networks.dynamics.weight_dynamics import full_batch
 from sweeplib.networks.maths.overlaps import split_factors
-from sweeplib.networks.problem import Problem
+from sweeplib.networks.problem import TAILS, Problem
 from sweeplib.networks.views import TwoTimeView, View
 
 BATCHES = 32
@@ -71,6 +71,7 @@ class Dmft(StepDynamics):
     undefined = (
         ("repeats sampling", "each step takes all samples"),
         ("noise_schedule", "labels are drawn once"),
+        (" ".join(sorted(TAILS)), "its labels are Gaussian"),
     )
     limits = full_batch("dmft")
     unaffected_by = frozenset({"times", "thresholds"})

@@ -17,7 +17,7 @@ from sweeplib.networks.dynamics.diagnostics import Bound, Diagnostic
 from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.maths.activations import activation
 from sweeplib.networks.maths.activations.activation import bends_off_zero
-from sweeplib.networks.problem import PARAMETERS, READERS, Limit, Problem, parts_of
+from sweeplib.networks.problem import PARAMETERS, READERS, TAILS, Limit, Problem, parts_of
 from sweeplib.networks.problem.combinations import UNRESOLVED
 from sweeplib.networks.views import View
 
@@ -239,8 +239,8 @@ ONE_PASS = frozenset(
 OFFSETS = frozenset({"offset_scale", "offset_rate"})
 """The parameters that give units offsets."""
 
-LOSS = frozenset({"loss", "labels"})
-"""The parameters that give the loss, and what a label is."""
+LOSS = frozenset({"loss", "labels"}) | TAILS
+"""The parameters that give the loss, and what a label and its noise are."""
 
 UPDATE = frozenset({"update"})
 """The parameter that says what a step makes of the gradient."""
@@ -271,15 +271,13 @@ OF_DRIFTS = (
 
 
 def _checked(name: str, kind: type[Dynamics]) -> None:
-    """Raise SweeplibError for a dynamics without `reads` or `view`."""
+    """Raise SweeplibError for a dynamics without `reads`, InputError for one that reads something else."""
     reads = getattr(kind, "reads", None)
     if not isinstance(reads, frozenset):
         wanted = "`reads = frozenset({...})`, or `reads = ONE_PASS`, those of steps with one fresh sample of a teacher"
         raise SweeplibError(f"dynamics {name!r} must name the fields of a problem that it acts on: {wanted}")
     if unknown := sorted(reads.difference(PARAMETERS)):
         raise InputError(f"dynamics {name!r} reads no field of a problem", value=unknown[0], choices=PARAMETERS)
-    if not hasattr(kind, "view"):
-        raise SweeplibError(f"dynamics {name!r} must name its `view`, such as OverlapView")
     if "-" in name:
         raise SweeplibError(f"dynamics {name!r}: what follows a hyphen tells runs of one dynamics apart")
 
@@ -298,5 +296,5 @@ class _DynamicsOfRuns(Registry[type[Dynamics]]):
         return super().__contains__(kind_of(name) if isinstance(name, str) else name)
 
 
-DYNAMICS: Registry[type[Dynamics]] = _DynamicsOfRuns("dynamics", check=_checked)
+DYNAMICS: Registry[type[Dynamics]] = _DynamicsOfRuns("dynamics", check=_checked, contract=Dynamics)
 READERS["dynamics"] = lambda problem: {name: kind.reads_of(problem, kind.Options()) for name, kind in DYNAMICS.items()}

@@ -13,7 +13,7 @@ from sweeplib.networks.dynamics.integrated import IntegrationOptions
 from sweeplib.networks.dynamics.ode import Ode
 from sweeplib.networks.dynamics.ode_limits import OF_NOISY_INPUTS
 from sweeplib.networks.dynamics.replicas import Replicas
-from sweeplib.networks.problem import Problem
+from sweeplib.networks.problem import TAILS, Problem
 from sweeplib.networks.views import OverlapView
 
 
@@ -31,7 +31,7 @@ class GradientFlow(Ode):
     limits = (OF_NOISY_INPUTS,)
     undefined = (
         ("batch_size repeats samples sampling", "a flow for small rates has the mean over all samples"),
-        ("noise_schedule", "the noise of labels leaves the mean of the gradient as it is"),
+        (" ".join(["noise_schedule", *sorted(TAILS)]), "the noise of labels leaves the mean of the gradient as it is"),
     )
     Options = IntegrationOptions
 

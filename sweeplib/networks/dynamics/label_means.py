@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import scipy
+from sweeplib.networks.kernels.label_noise import with_variances
 from sweeplib.networks.kernels.labels import labels
 from sweeplib.networks.kernels.losses import means_of
 from sweeplib.networks.maths.activations import activation
@@ -100,8 +101,9 @@ class LabelMeans:
         p, k = now.M.shape[1:]
         lines = _lines(p + k - 1, bool(now.Delta[i] < SHARP))
         f, f_star = self._on_lines(now, i, lines, jumps=bool(now.Delta[i] == 0.0))
-        loss, numbers = np.empty(f.size), np.array(self.criterion.numbers, float)
-        mean = _mean_address(self.criterion.loss, self.criterion.signs)
+        loss, tails = np.empty(f.size), self.criterion.tails
+        mean = _mean_address(self.criterion.loss, self.criterion.signs, len(tails) > 0)
+        numbers = with_variances(self.criterion.numbers, tails)
         call_by_address(mean, numbers, f_star.ravel(), f.ravel(), float(now.Delta[i]), loss)
         terms = SPACING * loss.reshape(f.shape) * lines.density
         least = ROUNDING * float(lines.weight @ np.abs(terms).sum(axis=1))
@@ -252,11 +254,11 @@ def _turned(factor: Array, along: Array) -> Array:
 
 
 @cache
-def _mean_address(loss: str, signs: bool):  # type: ignore[no-untyped-def]
-    """The address of `_fill_means` for a loss by name, and real labels or `signs`."""
+def _mean_address(loss: str, signs: bool, tails: bool):  # type: ignore[no-untyped-def]
+    """The address of `_fill_means` for a loss by name, real labels or `signs`, and noise with `tails` or without."""
     line = types.Array(types.float64, 1, "C")
     signature = types.void(line, line, line, types.float64, line)
-    return pointer(_fill_means, signature, means=means_of(loss, signs))
+    return pointer(_fill_means, signature, means=means_of(loss, signs, tails))
 
 
 def _unbound(*_: object) -> tuple[float, float, float]:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.dynamics.dynamics import NumericalOptions
 from sweeplib.networks.dynamics.step_dynamics import StepDynamics
-from sweeplib.networks.kernels.lanes import LANES, Functions, Progress
+from sweeplib.networks.kernels.functions import Functions
+from sweeplib.networks.kernels.lanes import LANES, Progress
 from sweeplib.networks.kernels.schedules import rates
 from sweeplib.networks.problem import Problem
 

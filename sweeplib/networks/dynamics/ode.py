@@ -45,7 +45,7 @@ from sweeplib.networks.maths.expectations import SLOW, Expectations
 from sweeplib.networks.maths.expectations.addresses import drifts_address, risk_address
 from sweeplib.networks.maths.overlaps import are_dependent, teacher_factors
 from sweeplib.networks.numerics.integrators.integration import Integration
-from sweeplib.networks.problem import UPDATES, Limit, Problem
+from sweeplib.networks.problem import AVERAGES, UPDATES, Limit, Problem
 from sweeplib.networks.views import OverlapView, View
 
 SAFETY, COARSER = 0.1, 10.0
@@ -85,7 +85,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     label = "ODE"
     replicas_at_once = 256
     cost_seconds = (3e-11, 0.0, 0.0)
-    reads = ONE_PASS | {"batch_size", "schedule", "tasks"} | STEPS
+    reads = ONE_PASS | {"batch_size", "schedule", "tasks"} | STEPS | AVERAGES
     undefined: ClassVar[tuple[tuple[str, str], ...]] = (
         ("repeats samples sampling", "its samples are fresh at each instant"),
     )
@@ -306,6 +306,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         """The view of the companion."""
         values = self._states.values(self._companion.states)
         view = self.overlap_view(values["Q"], values["M"], values["a"], by_block=lambda: values.get("by_block"))
+        view.average = lambda: values.get("average")
         return view, SLOW if self.replicas.equations.finer else 1.0
 
     @classmethod

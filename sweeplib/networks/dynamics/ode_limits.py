@@ -2,8 +2,9 @@
 
 from sweeplib.networks.dynamics.dynamics import DECAYS, STEPS
 from sweeplib.networks.kernels.loss_drifts import MOST_FIELDS
+from sweeplib.networks.problem import AVERAGES as AVERAGE_PARAMETERS
 from sweeplib.networks.problem import LOSSES, UPDATES, Feature, Limit, Problem
-from sweeplib.networks.problem.combinations import INPUT_NOISE, RESCALED, SPECTRUM
+from sweeplib.networks.problem.combinations import AVERAGES, INPUT_NOISE, RESCALED, SPECTRUM
 
 _FEW = f"p + k of at most {MOST_FIELDS}"
 _LOSS_BY_NODES = Feature(
@@ -49,6 +50,14 @@ def _has_many(problem: Problem) -> bool:
     return _fields(problem) > MOST_FIELDS
 
 
+def _has_early_average(problem: Problem) -> bool:
+    return 0.0 < problem.averaging_order < 1.0
+
+
+def _has_many_with_averages(problem: Problem) -> bool:
+    return not problem.has_closed_drifts and problem.p + _fields(problem) > MOST_FIELDS
+
+
 def _few_or_closed(_: Problem) -> str:
     """The problems whose drifts the ODE has beside those of many fields, in words for an error."""
     return f"{_FEW}; or one of {closed_losses()} with real labels; or sgd, sgd_chain"
@@ -67,6 +76,22 @@ LIMITS = (
         _RIDGE,
         lambda _: True,
     ),
+    *(
+        Limit(keys, "no equations of averages", where=where, beside=AVERAGES)
+        for keys, where in (
+            ("tasks", None),
+            ("data", lambda problem: problem.has_spectrum),
+            ("update", lambda problem: UPDATES[problem.update].memory is not None),
+        )
+    ),
+    Limit("averaging_order", "no equations of averages", "0, or 1 or more, in ode", where=_has_early_average),
+    Limit(
+        "p",
+        "drifts by nodes over 2p + k fields with averages",
+        f"2 p + k of at most {MOST_FIELDS} in ode",
+        AVERAGES,
+        _has_many_with_averages,
+    ),
     Limit("batch_size", "no drifts of batches", "{default} with {beside} in ode (sgd has no such bound)", RESCALED),
     Limit("p", _BY_NODES, _few_or_closed, _LOSS_BY_NODES, value=_fields),
     Limit("p", _BY_NODES, f"{_FEW}; or another update; or sgd, sgd_chain", _UPDATE_BY_NODES, value=_fields),
@@ -75,7 +100,7 @@ LIMITS = (
 _AT_FINITE_D, _WITH_IT = "no equations at finite d", "with finite_d; or `finite_d: false`"
 LIMITS_AT_FINITE_D = (
     Limit(
-        "data " + " ".join(sorted((STEPS - DECAYS - {"temperature"}) | {"tasks"})),
+        "data " + " ".join(sorted((STEPS - DECAYS - {"temperature"}) | {"tasks"} | AVERAGE_PARAMETERS)),
         _AT_FINITE_D,
         f"{{default}} {_WITH_IT}",
     ),

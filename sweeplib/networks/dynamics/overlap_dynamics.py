@@ -21,6 +21,7 @@ class OverlapDynamics(Dynamics):
     """
 
     view: ClassVar[type[View]] = OverlapView
+    average: tuple[Array, Array] | None = None  # Q and M of the averages of the weights now, where there are any
     heads: Array | None = None  # the second layers (n, H, p) of all tasks now, where several are trained
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
@@ -67,7 +68,7 @@ class OverlapDynamics(Dynamics):
     def look(self) -> list[tuple[Array, View]]:
         """The view of the current overlaps; its one part has the weight one in each replica."""
         view = self.overlap_view(lambda: self.Q, lambda: self.M, self.a, by_block=lambda: self.by_block)
-        view.companion = self.second_view
+        view.companion, view.average = self.second_view, lambda: self.average
         return [(np.ones(len(self.replicas)), view)]
 
     def second_view(self) -> tuple[OverlapView, float] | None:

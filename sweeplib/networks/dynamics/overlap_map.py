@@ -53,7 +53,7 @@ from sweeplib.networks.maths.expectations.system import Drifts, System
 from sweeplib.networks.maths.mean_gradients import mean_gradient_products, mean_slopes, resolution_of
 from sweeplib.networks.maths.overlaps import blocks_on_sphere, nearest_covariances, on_sphere
 from sweeplib.networks.numerics.compiled import call_by_address
-from sweeplib.networks.problem import UPDATES, Problem, problem_expectations
+from sweeplib.networks.problem import TAILS, UPDATES, Problem, problem_expectations
 from sweeplib.networks.views import Blocks, OverlapView
 
 
@@ -71,7 +71,10 @@ class OverlapMap(StepDynamics):
     uses_drifts = True
     drifts_of_updates = False
     reads = ONE_PASS | {"batch_size", "schedule", "temperature"} | DECAYS | UPDATE
-    undefined = (("repeats samples sampling", "its batches are fresh at each step"),)
+    undefined = (
+        ("repeats samples sampling", "its batches are fresh at each step"),
+        (" ".join(sorted(TAILS)), "of the noise of many labels it knows the variance alone"),
+    )
     limits = LIMITS
     unaffected_by = frozenset({"times", "thresholds"})
     takes_spectra = True

@@ -10,6 +10,7 @@ import numpy as np
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.dynamics.block_equations import block_equations, block_starts, blocks_of
 from sweeplib.networks.dynamics.replicas import Replicas
+from sweeplib.networks.kernels.average_flow import average_equations, averages_of, with_averages
 from sweeplib.networks.kernels.overlap_flow import Systems, overlaps_of, pack, rule, work_space
 from sweeplib.networks.kernels.replay_flow import mixture_equations, with_heads
 from sweeplib.networks.maths.activations import activation
@@ -169,7 +170,40 @@ class ReplayStates(OverlapStates):
         return slice(last - self._lessons.heads[0].size, last)
 
 
+class AverageStates(OverlapStates):
+    """States with the overlaps of averages of the weights."""
+
+    def equations(self, systems: Systems) -> Equations:
+        """The equations of the overlaps, and of those of averages."""
+        return average_equations(systems)
+
+    def starts(self) -> Array:
+        """The states (n, size) at time zero, where the averages are the weights."""
+        replicas = self.replicas
+        Q, M = on_sphere(replicas.Q, replicas.M) if replicas.spherical else (replicas.Q, replicas.M)
+        states = super().starts()
+        return with_averages(states, Q, M, self._share_of_time(states))
+
+    def values(self, states: Array) -> dict[str, Any]:
+        """The values of the attributes, with the overlaps of the `average`."""
+        values = super().values(states)
+        average = averages_of(states, values["Q"], values["M"], self._share_of_time(states))
+        return values | {"average": average}
+
+    def _share_of_time(self, states: Array) -> Array:
+        """The factor u (n,) of averages in states: the share of the run, to the power η."""
+        end, last = states[:, -1], self.replicas.times[:, -1]
+        share = np.divide(end, last, out=np.zeros(len(end)), where=last > 0.0)
+        return np.asarray(share**self.replicas.numbers.averaging_order)
+
+    def without_lost_units(self, i: int, state: Array, least: float = LOST) -> Array | None:
+        """Return None: averages of a lost unit are not lost."""
+        return None
+
+
 def states_of(replicas: Replicas) -> OverlapStates:
     """The states of the replicas."""
+    if replicas.has_averages:
+        return AverageStates(replicas)
     kind = BlockStates if replicas.has_spectrum else OverlapStates if replicas.replayed is None else ReplayStates
     return kind(replicas)

@@ -41,7 +41,7 @@ from sweeplib.networks.maths.particles.inputs import (
 )
 from sweeplib.networks.maths.particles.self_terms import self_rule
 from sweeplib.networks.maths.particles.smoothing import smoothing
-from sweeplib.networks.problem import DATA, Limit, Problem
+from sweeplib.networks.problem import DATA, TAILS, Limit, Problem
 from sweeplib.networks.problem.combinations import NO_MIXTURE, mixtures
 from sweeplib.networks.problem.targets import target
 from sweeplib.networks.views import NetworkView, View
@@ -93,7 +93,7 @@ class ParticleDynamics(IntegratedDynamics):
     reads = (ONE_PASS - {"Delta"}) | {"schedule", "data"} | OFFSETS | DECAYS
     undefined: ClassVar[tuple[tuple[str, str], ...]] = (
         ("repeats samples sampling", "a flow for small rates has the mean over all samples"),
-        ("noise_schedule", "the noise of labels leaves the mean of the gradient as it is"),
+        (" ".join(["noise_schedule", *sorted(TAILS)]), "the noise of labels leaves the mean of the gradient as it is"),
     )
     limits: ClassVar[tuple[Limit, ...]] = (
         Limit("data", "no mixture of isotropic Gaussians", "", NO_MIXTURE, choices=mixtures),

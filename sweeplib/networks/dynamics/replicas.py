@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.dynamics.diagnostics import ROUNDING
 from sweeplib.networks.dynamics.label_means import LabelMeans
+from sweeplib.networks.dynamics.lessons import Lessons
 from sweeplib.networks.dynamics.second_layers import Regression, second_layers
 from sweeplib.networks.kernels.disturbed_drifts import disturbed_drifts
 from sweeplib.networks.kernels.loss_drifts import equations
@@ -29,40 +30,6 @@ from sweeplib.networks.views import Blocks, ExitLevel, OverlapView
 # its square, 1e-300, is the LEAST χ of networks/kernels/schedules.py, and still a normal double
 FAINT = 1e-150
 """The least √Δ of labels that are signs: where f* = 0 they are of either sign, as in the limit Δ → 0."""
-
-
-@dataclass(frozen=True, eq=False)
-class Lessons:
-    """The tasks of n replicas, and where they are in them.
-
-    a_star (n, T, k) : second layers of the teacher.
-    order : the task of each phase.
-    heads (n, T, p) : second layers of the student at the start of the phase; (n, 1, p) if the tasks share one.
-    shares (n, phases, T) : shares of the tasks in the steps of each phase.
-    replays : whether steps may be of other tasks than the present one.
-    phase : the number of the phase.
-    """
-
-    a_star: Array
-    order: tuple[int, ...]
-    heads: Array
-    shares: Array
-    replays: bool
-    phase: int = 0
-
-    @property
-    def head(self) -> int:
-        """The number of the second layer that is trained."""
-        return min(self.order[self.phase], self.heads.shape[1] - 1)
-
-    def layers(self, a: Array, heads: Array | None = None) -> tuple[Array, Array]:
-        """The second layers (n, T, p) of the student and (n, T, k) of the teacher for each task, at a (n, p) now.
-
-        The other heads are those at the start of the phase, unless `heads` are given.
-        """
-        heads = (self.heads if heads is None else heads).copy()
-        heads[:, self.head] = a
-        return np.broadcast_to(heads, (*self.a_star.shape[:2], heads.shape[2])), self.a_star
 
 
 class Starts(Protocol):
@@ -161,8 +128,13 @@ class Replicas:
 
     @property
     def scheduled(self) -> bool:
-        """Whether the rate or the noise depends on the time."""
-        return self.schedule is not None or self.noise_schedule is not None
+        """Whether the rate, the noise or an average depends on the time."""
+        return self.schedule is not None or self.noise_schedule is not None or self.has_averages
+
+    @property
+    def has_averages(self) -> bool:
+        """Whether there are averages of the weights; replicas agree in this."""
+        return bool(self.numbers.averaging_rate[0] + self.numbers.averaging_order[0] > 0.0)
 
     @property
     def trains_second_layer(self) -> bool:
@@ -203,10 +175,10 @@ class Replicas:
     @cached_property
     def numbers(self) -> Any:
         """The `Numbers` (n,) of the replicas, for kernels."""
-        noise = self.gamma / (self.p * self.batch_size)
         numbers: dict[str, Array] = {"d": self.d.astype(float), "T": self.step_time}
-        least = FAINT if self.criterion.signs else 0.0
-        return Numbers(**self.parameters, **numbers, noise=noise, deviation=np.maximum(np.sqrt(self.Delta), least))
+        numbers["noise"] = self.gamma / (self.p * self.batch_size)
+        numbers["deviation"] = np.maximum(np.sqrt(self.Delta), FAINT if self.criterion.signs else 0.0)
+        return Numbers(**self.parameters, **numbers)
 
     def numbers_of(self, i: int) -> Any:
         """The `Numbers` of replica i."""

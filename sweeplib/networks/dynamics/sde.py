@@ -39,10 +39,10 @@ from sweeplib.networks.dynamics.step_dynamics import functions_of
 from sweeplib.networks.kernels.factors import reflection
 from sweeplib.networks.kernels.lanes import round_of
 from sweeplib.networks.kernels.sde import Settings, sde_network, sde_prepare, sde_step, sde_work
-from sweeplib.networks.kernels.weight_noise import noisy_round
+from sweeplib.networks.kernels.weight_noise import noisy
 from sweeplib.networks.kernels.weight_noise_of_overlaps import OF_OVERLAPS
 from sweeplib.networks.maths.overlaps import on_sphere, teacher_factors
-from sweeplib.networks.problem import Limit, Problem
+from sweeplib.networks.problem import TAILS, Limit, Problem
 
 
 class SdeOptions(NumericalOptions):
@@ -68,7 +68,10 @@ class Sde(LaneDynamics):
     uses_drifts = True
     cost_seconds = (2e-10, 0.0, 0.0)
     reads = LaneDynamics.reads | {"batch_size", "schedule", "noise_schedule", "loss", "temperature"} | DECAYS
-    undefined = (("repeats samples sampling", "its samples are fresh at each instant"),)
+    undefined = (
+        ("repeats samples sampling", "its samples are fresh at each instant"),
+        (" ".join(sorted(TAILS)), "its fluctuations have the fourth moment of Gaussian labels"),
+    )
     limits = (Limit("loss", "no drifts at order 1/d", _closed, where=lambda problem: not problem.has_closed_drifts),)
     unaffected_by = frozenset({"times", "thresholds"})
     Options = SdeOptions
@@ -80,7 +83,7 @@ class Sde(LaneDynamics):
         self.called = functions_of(replicas, replicas.equations.of_many(replicas.p))
         self.round = round_of(sde_work, prepare=sde_prepare, take_step=sde_step, fill_network=sde_network)
         if self.has_weight_noise:
-            self.round = noisy_round(OF_OVERLAPS, sde_work, sde_step, spherical=False)
+            self.round = noisy(OF_OVERLAPS, sde_work, sde_step, spherical=False).round
         L_star = teacher_factors(replicas.P)
         Q, M = on_sphere(replicas.Q, replicas.M) if replicas.spherical else (replicas.Q, replicas.M)
         self.begin(np.concatenate([rows(array) for array in (Q, M, replicas.a)]), L_star)

@@ -18,7 +18,8 @@ import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.dynamics.dynamics import DYNAMICS, OFFSETS, STEPS, NumericalOptions
-from sweeplib.networks.dynamics.replicas import Lessons, Replicas
+from sweeplib.networks.dynamics.lessons import Lessons
+from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.dynamics.step_dynamics import StepDynamics
 from sweeplib.networks.dynamics.weight_dynamics import WeightDynamics, overlaps_of_weights
 from sweeplib.networks.kernels.batches import batch_steps
@@ -28,7 +29,7 @@ from sweeplib.networks.kernels.schedules import rates
 from sweeplib.networks.kernels.training_set import training_steps
 from sweeplib.networks.kernels.weights import DIVERGED, GOING, Exits, Replica, sgd_steps
 from sweeplib.networks.numerics.compiled import OneSignature
-from sweeplib.networks.problem import Problem
+from sweeplib.networks.problem import AVERAGES, Problem
 
 WORK_A_ROUND = 2e7
 """Number of multiplications after which the clock is read."""
@@ -56,7 +57,7 @@ class Sgd(WeightDynamics, StepDynamics):
     label = "SGD"
     replicas_at_once = 8
     of_batches = frozenset({"batch_size", "repeats", "samples", "sampling"})
-    reads = StepDynamics.reads | of_batches | {"schedule", "data", "tasks"} | OFFSETS | STEPS
+    reads = StepDynamics.reads | of_batches | {"schedule", "data", "tasks"} | OFFSETS | STEPS | AVERAGES
     cost_seconds = (0.75e-10, 2e-7, 7e-9)
     unaffected_by = frozenset({"thresholds"})  # a recording time ends a group of four steps, which are rounded together
     Options = SgdOptions
@@ -137,7 +138,8 @@ class Sgd(WeightDynamics, StepDynamics):
 
     def _fresh_steps(self, count: int, step: int, uses: tuple[int, int], replica: Replica, *called: Any) -> Any:
         """Take up to `count` steps, each of some uses of a fresh batch; return their number and the fate of the run."""
-        n_b, moves_rows = self.replicas.batch_size, self._called.rule.moves_rows or replica.numbers.temperature > 0.0
+        n_b, more = self.replicas.batch_size, replica.numbers.temperature > 0.0 or self.replicas.has_averages
+        moves_rows = self._called.rule.moves_rows or more
         if n_b == self.replicas.repeats == 1 and not moves_rows:
             return self._plain_steps(count, step, replica, *called)
         return self._kernel(batch_steps)(count, step, n_b, uses, replica, *called)

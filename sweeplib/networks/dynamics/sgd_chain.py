@@ -22,17 +22,20 @@ from sweeplib.networks.dynamics.dynamics import DYNAMICS, STEPS, NumericalOption
 from sweeplib.networks.dynamics.lane_dynamics import LaneDynamics, rows, unrolled
 from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.dynamics.step_dynamics import functions_of
+from sweeplib.networks.kernels.averages import averaged
 from sweeplib.networks.kernels.chain import Settings
 from sweeplib.networks.kernels.chain_batches import batch_step, batch_work
 from sweeplib.networks.kernels.chain_blocks import BlockSettings, block_step, block_work
 from sweeplib.networks.kernels.chain_reuse import reuse_step, reuse_work
-from sweeplib.networks.kernels.lanes import round_of
+from sweeplib.networks.kernels.lanes import Steps
 from sweeplib.networks.kernels.replay import replay_step, replay_work
-from sweeplib.networks.kernels.weight_noise import NoiseKind, noisy_round
+from sweeplib.networks.kernels.weight_noise import NoiseKind, noisy
 from sweeplib.networks.kernels.weight_noise_of_rows import OF_BLOCKS, OF_CHAIN
 from sweeplib.networks.maths.overlaps import split_factors, teacher_factors
+from sweeplib.networks.problem import AVERAGES as AVERAGE_PARAMETERS
 from sweeplib.networks.problem import UPDATES, Limit, Problem
 from sweeplib.networks.problem.combinations import (
+    AVERAGES,
     DROPOUT,
     INPUT_NOISE,
     ONE_LEVEL,
@@ -51,26 +54,35 @@ _NO_CHAIN, _SGD = "no overlap chain", "sgd_chain (sgd has no such bound)"
 _BESIDE = _NO_CHAIN, f"{{default}} with {{beside}} in {_SGD}"
 
 
+def _frame(problem: Problem) -> str:
+    """The number of rows of the chain with those of the teacher, in words."""
+    kinds = 1 + UPDATES[problem.update].has_velocities + problem.has_averages
+    return f"{kinds} p + k = {kinds * problem.p + problem.k}"
+
+
+def _is_beyond(problem: Problem) -> bool:
+    return problem.d < int(_frame(problem).split()[-1])
+
+
 class SgdChain(LaneDynamics):
     """Replicas of the overlap chain: the state is A, B and a."""
 
     name = "sgd_chain"
     label = "SGD (overlap chain)"
-    reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule", "tasks"} | STEPS
+    reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule", "tasks"} | STEPS | AVERAGE_PARAMETERS
     undefined = (("samples sampling", "the overlaps of a student that sees samples again are no Markov chain"),)
     limits = (
         Limit("repeats", *_BESIDE, UPDATE),
         Limit("repeats", *_BESIDE, WEIGHT_NOISE),
+        Limit("repeats", *_BESIDE, AVERAGES),
+        Limit("data", *_BESIDE, AVERAGES, lambda problem: problem.has_spectrum),
         Limit("batch_size repeats", *_BESIDE, DROPOUT),
         Limit("batch_size repeats", *_BESIDE, INPUT_NOISE),
         Limit("batch_size repeats update", *_BESIDE, SPECTRUM),
-        # a sample needs a component outside of the span of the weights, and of the velocities
-        Limit(
-            "d",
-            _NO_CHAIN,
-            lambda problem: f"at least 2 p + k = {2 * problem.p + problem.k} for {_SGD}",
-            VELOCITIES,
-            lambda problem: problem.d < 2 * problem.p + problem.k,
+        # a sample needs a component outside of the span of the weights, of velocities and of averages
+        *(
+            Limit("d", _NO_CHAIN, lambda problem: f"at least {_frame(problem)} for {_SGD}", beside, _is_beyond)
+            for beside in (VELOCITIES, AVERAGES)
         ),
         Limit(
             "d",
@@ -97,7 +109,7 @@ class SgdChain(LaneDynamics):
         p, k = replicas.p, replicas.k
         of_batch, decays = (replicas.batch_size, replicas.repeats), bool((replicas.numbers.weight_decay > 0.0).any())
         self.called = functions_of(replicas)
-        self._rows = 2 * p if self.called.rule.has_velocities else p
+        self._rows = p * (1 + self.called.rule.has_velocities + replicas.has_averages)
         remembers = UPDATES[replicas.rule.update].memory is not None
         lessons = replicas.replayed
         tasks = (0, 0) if lessons is None else (lessons.a_star.shape[1], lessons.heads.shape[1])
@@ -111,7 +123,8 @@ class SgdChain(LaneDynamics):
         self.round = self._round(OF_CHAIN, *self._work_and_step())
         self._L_star, A, B = split_factors(replicas.Q, replicas.M, replicas.P)
         memory = [replicas.memory] if remembers else []
-        parts = [*with_velocities(A, B, self._rows - p), *memory, replicas.a]
+        A, B = with_velocities(A, B, p if self.called.rule.has_velocities else 0)
+        parts = [*(with_averages(A, B, p) if replicas.has_averages else (A, B)), *memory, replicas.a]
         self.begin(np.concatenate([*map(rows, parts), *self._rows_of_tasks()]), self._L_star)
 
     def _rows_of_tasks(self) -> list[Array]:
@@ -130,9 +143,10 @@ class SgdChain(LaneDynamics):
 
     @property
     def _mixes(self) -> bool:
-        """Whether steps mix the gradients of units, or keep velocities of batches; with one sample some do neither."""
+        """Whether steps mix the gradients of units, or keep other rows with batches; with one sample some do not."""
         rule, many = self.called.rule, self.replicas.batch_size > 1
-        return (rule.is_spectral and (many or rule.has_velocities)) or (many and rule.has_velocities)
+        others = rule.has_velocities or self.replicas.has_averages
+        return (rule.is_spectral and (many or rule.has_velocities)) or (many and others)
 
     def _work_and_step(self) -> tuple[Any, Any]:
         """The step with one fresh sample, with a fresh batch, or with a batch used in several steps, and its data."""
@@ -142,14 +156,14 @@ class SgdChain(LaneDynamics):
         return (batch_work, batch_step) if many else (replay_work, replay_step)
 
     def _round(self, kind: NoiseKind, work: Any, step: Any) -> Callable[..., None]:
-        """The kernel for steps, with noise of the weights where there is some."""
-        replicas = self.replicas
-        if not self.has_weight_noise:
-            return round_of(work, prepare=kind.prepare, take_step=step, fill_network=kind.network)
-        # noise comes before the projection
-        self.settings = self.settings._replace(spherical=False)
-        rows_of_units = self._rows // replicas.p
-        return noisy_round(kind, work, step, spherical=replicas.spherical, rows_of_units=rows_of_units)
+        """The kernel for steps, with noise of the weights where there is some, and averages."""
+        replicas, steps = self.replicas, Steps(work, kind.prepare, step, kind.network)
+        if self.has_weight_noise:
+            # noise comes before the projection
+            self.settings = self.settings._replace(spherical=False)
+            rows_of_units = self._rows // replicas.p
+            steps = noisy(kind, work, step, spherical=replicas.spherical, rows_of_units=rows_of_units)
+        return averaged(steps, noisy=self.has_weight_noise).round if replicas.has_averages else steps.round
 
     @property
     def steps_a_round(self) -> int:
@@ -172,20 +186,25 @@ class SgdChain(LaneDynamics):
             return
         p, k, count = self.replicas.p, self.replicas.k, self._rows
         A, B = unrolled(state[: count * k], count, k), unrolled(state[count * k : count * (k + count)], count, count)
-        A, B, self.a = A[:, -p:], B[:, -p:], unrolled(state[-p:], p)
+        self.a = unrolled(state[-p:], p)
         if (lessons := self.replicas.replayed) is not None:
             count = lessons.heads.shape[1]
             self.heads = unrolled(state[-count * p :], count, p)
             self.a = self.heads[:, lessons.head].copy()
-        with np.errstate(over="ignore", invalid="ignore"):  # in runs that diverged
-            self.M = A @ self._L_star.transpose(0, 2, 1)
-            self.Q = A @ A.transpose(0, 2, 1) + B @ B.transpose(0, 2, 1)
+        self.Q, self.M = self._overlaps_of(A[:, -p:], B[:, -p:])
+        if self.replicas.has_averages:
+            self.average = self._overlaps_of(A[:, :p], B[:, :p])
+
+    @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
+    def _overlaps_of(self, A: Array, B: Array) -> tuple[Array, Array]:
+        """Q (n, p, p) and M (n, p, k) of some rows."""
+        return A @ A.transpose(0, 2, 1) + B @ B.transpose(0, 2, 1), A @ self._L_star.transpose(0, 2, 1)
 
     @classmethod
     def state_size(cls, problem: Problem, options: NumericalOptions) -> int:
-        """The rows of `state`: with velocities A and B have 2p, and the memory of a rule is one more."""
+        """The rows of `state`: with velocities and averages A and B have p more each, and a memory is one more."""
         step, goes_on = UPDATES[problem.update], super().state_size(problem, options) > 0
-        count = problem.p * (2 if step.has_velocities else 1)
+        count = problem.p * (1 + step.has_velocities + problem.has_averages)
         return count * (problem.k + count) + (step.memory is not None) + problem.p if goes_on else 0
 
     @staticmethod
@@ -200,6 +219,14 @@ def with_velocities(A: Array, B: Array, count: int) -> tuple[Array, Array]:
     """A (n, p, k) and B (n, p, p) with `count` rows of zero velocities before theirs, and as many columns of B."""
     before = (0, 0), (count, 0)
     return np.pad(A, (*before, (0, 0))), np.pad(B, (*before, (count, 0)))
+
+
+def with_averages(A: Array, B: Array, p: int) -> tuple[Array, Array]:
+    """A and B with p rows before theirs, averages that start as the last p rows, in the frame of these."""
+    n, rows, _ = A.shape
+    more = np.zeros((n, p + rows, p + rows))
+    more[:, :p, :p] = more[:, -p:, :p] = B[:, -p:, -p:]
+    return np.concatenate([A[:, -p:], A], axis=1), more
 
 
 def block_settings(replicas: Replicas) -> BlockSettings:

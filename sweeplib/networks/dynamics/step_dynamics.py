@@ -10,8 +10,7 @@ from sweeplib.errors import InputError
 from sweeplib.networks.dynamics.dynamics import ONE_PASS, NumericalOptions
 from sweeplib.networks.dynamics.overlap_dynamics import OverlapDynamics
 from sweeplib.networks.dynamics.replicas import Replicas
-from sweeplib.networks.kernels.functions import NO_DRIFTS, functions
-from sweeplib.networks.kernels.lanes import Functions
+from sweeplib.networks.kernels.functions import NO_DRIFTS, Functions, functions
 from sweeplib.networks.problem import Problem
 
 

@@ -65,6 +65,7 @@ class WeightDynamics(OverlapDynamics):
         self._offsets, self._memory = replicas.offsets(), replicas.memory
         has_velocities = UPDATES[replicas.rule.update].has_velocities
         self._velocities = [np.zeros(W.shape if has_velocities else (0, 0)) for W, _ in self._weights]
+        self._averages = [W.astype(float) if replicas.has_averages else np.zeros((0, 0)) for W, _ in self._weights]
         self._training_sets: dict[int, TrainingSet] = {}
 
     def _replica(self, i: int) -> Replica:
@@ -79,6 +80,7 @@ class WeightDynamics(OverlapDynamics):
             replicas.numbers_of(i),
             replicas.spherical,
             self._velocities[i],
+            self._averages[i],
             self._memory[i],
             replicas.keys[i],
             replicas.seeds[i],
@@ -99,7 +101,7 @@ class WeightDynamics(OverlapDynamics):
         n, key = int(replicas.samples[i]), replicas.keys[i]
         x, lam_star = np.empty((n, W.shape[1]), W.dtype), np.empty((len(W_star), n))
         shift, z = np.empty(n), np.empty(n)
-        specialised(draw_samples)(self._replica(i), x, lam_star, shift, z)
+        specialised(draw_samples)(self._replica(i), self._called, x, lam_star, shift, z)
         y = labels(replicas.target, replicas.teacher_activation, lam_star, replicas.a_star[i]) + shift
         y += replicas.numbers.deviation[i] * z
         y = np.where(y > 0.0, 1.0, -1.0) if replicas.criterion.signs else y
@@ -124,6 +126,7 @@ class WeightDynamics(OverlapDynamics):
         """
         count, overlaps = range(len(self.replicas)), self.weight_view(self._weights, self.a, self._offsets)
         overlaps.companion = self.second_view
+        overlaps.average = self._overlaps_of_averages
         view = TrainingView(
             overlaps,
             self.replicas.samples,
@@ -131,6 +134,12 @@ class WeightDynamics(OverlapDynamics):
             variance=lambda: np.array([self._training_means(i, with_gradient=True)[1] for i in count]),
         )
         return [(np.ones(len(self.replicas)), view)]
+
+    def _overlaps_of_averages(self) -> tuple[Array, Array]:
+        """Q (n, p, p) and M (n, p, k) of the averages of the weights."""
+        pairs = [(average, W_star) for average, (_, W_star) in zip(self._averages, self._weights, strict=True)]
+        Q, M = zip(*(overlaps_of_weights(*pair) for pair in pairs), strict=True)
+        return np.array(Q), np.array(M)
 
     def weight_view(self, weights: Sequence[tuple[Array, Array]], a: Array, b: Array) -> OverlapView:
         """The view of the overlaps of these weights W and W*, second layers a (n, p) and offsets b (n, p)."""

@@ -26,6 +26,7 @@ from sweeplib.networks.kernels.lanes import (
     loops,
 )
 from sweeplib.networks.kernels.local_fields import fields, fields_of_replica
+from sweeplib.networks.kernels.noisy_labels import add_noise
 from sweeplib.networks.kernels.numbers import COUNT
 from sweeplib.networks.kernels.rotations import fill_rotations
 
@@ -166,8 +167,7 @@ def fill_columns(settings, functions, samples, filled):  # type: ignore[no-untyp
     _, lam_star, _, c, E, deviation, _ = samples.fields
     lanes, share, T = E.shape[0], 1.0 / settings.batch_size, samples.constants.numbers.T
     functions.labels(lam_star, samples.constants.a_star, E)
-    for lane in range(lanes):
-        E[lane] += deviation[lane] * samples.z[label, lane]
+    add_noise(functions, samples.stream, deviation, samples.z[label], E)
     displace(functions, samples.a, samples.fields, samples.overflow)
     # these lanes have drawn samples beyond the end of the batch
     for lane in range(filled, lanes):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.kernels.averages import average_weights
 from sweeplib.networks.kernels.batch_sums import absorb_block
 from sweeplib.networks.kernels.disturbances import add_noise_of_weights
 from sweeplib.networks.kernels.lanes import OVERFLOW, allocating, kernel, loops
@@ -63,6 +64,8 @@ def batch_steps(count, step, batch_size, uses, replica, rates, functions, exits)
             number = step + step_number, use
             if not take_step(first, batch_size, number, T, replica, functions, moves, layer_moves, mixing, room):
                 return step_number, DIVERGED
+            # the stride is the number of uses of a batch
+            average_weights(replica, rates.stride * (step + step_number) + use + 1)
         if is_waiting(exits):
             fill_overlaps(replica, exits)
             if note_exits(replica, exits, functions, step + step_number + 1, room):

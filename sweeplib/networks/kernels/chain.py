@@ -2,7 +2,7 @@
 
 The rows of a block of states are the entries of A (p, k), B (p, p), the memory of a rule that has one, and a (p,).
 With momentum A and B have 2p rows, those of the velocities first: a step adds them to those of the weights, and B stays
-lower triangular.
+lower triangular. Averages of the weights are p more rows, before all others.
 """
 
 import math
@@ -33,6 +33,7 @@ from sweeplib.networks.kernels.lanes import (
 )
 from sweeplib.networks.kernels.lengths import Length, draw_length, empty_length
 from sweeplib.networks.kernels.local_fields import fields
+from sweeplib.networks.kernels.noisy_labels import add_noise
 from sweeplib.networks.kernels.rotations import Rotations, empty_rotations, refactor
 from sweeplib.networks.numerics.random import gamma_constants
 
@@ -43,8 +44,8 @@ class Settings(NamedTuple):
     p, k, spherical : widths of student and teacher, and whether students stay on the sphere.
     trained, decays : whether the second layer is trained, and whether weights decay.
     batch_size, repeats : samples of a batch, and steps with each batch.
-    rows : number of rows of A and B, p, or 2p with velocities.
-    mixes, remembers : whether steps of batches mix units or keep velocities; whether the rule of steps has a memory.
+    rows : number of rows of A and B: p, with velocities and averages p more for each, before those of the weights.
+    mixes, remembers : whether steps of batches mix units or keep other rows; whether the rule of steps has a memory.
     drops, has_input_noise : whether steps leave out units, and whether inputs have noise.
     tasks, heads : numbers of tasks and of second layers among which steps choose, zero if they do not.
     """
@@ -87,7 +88,7 @@ class Chain(NamedTuple):
 
     memory (lanes,) : that of the rule of the steps, zero without one.
     z (k + rows + 2, lanes) : normals of a sample; first u* and w, then those of the label and of its length.
-    push (rows, lanes) : what a sample adds to the rows, c for each of the weights and of the velocities.
+    push (rows, lanes) : what a sample adds to the rows, c for each of the weights and of the velocities, 0 of averages.
     """
 
     A: Array
@@ -113,7 +114,7 @@ def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
     after_A, after_B = rows * k * lanes, (rows * k + rows * rows) * lanes
     memory = state[after_B : after_B + lanes] if settings.remembers else np.zeros(lanes)
     a = state[after_B + remembered * lanes :].reshape((p, lanes))
-    fixed, length, push = constants_of(constants, k), empty_length(lanes), np.empty((rows, lanes))
+    fixed, length, push = constants_of(constants, k), empty_length(lanes), np.zeros((rows, lanes))
     for lane in range(lanes):
         length.degrees[lane] = fixed.numbers.d[lane] - rows - k
         length.scale[lane], length.width[lane] = gamma_constants(length.degrees[lane])
@@ -128,7 +129,7 @@ def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
         np.empty((4 * ((rows + k + 5) // 4), lanes)),  # k + rows + 2 normals, in whole draws of four
         push,
         length,
-        empty_fields(push[:p], k, fixed.numbers.deviation),
+        empty_fields(push[rows - p :], k, fixed.numbers.deviation),
         empty_rotations(lanes),
         network,
         disturbed_work(settings, lanes),
@@ -327,8 +328,7 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     if settings.has_input_noise:
         disturb_fields(stream, k, work)
     functions.labels(lam_star, constants.a_star, E)
-    for lane in range(lanes):
-        E[lane] += deviation[lane] * z[k + rows, lane]
+    add_noise(functions, stream, deviation, z[k + rows], E)
     if settings.drops:
         drop_units(stream, work)
     displace(functions, a, work.fields, broken)

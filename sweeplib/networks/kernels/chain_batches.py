@@ -88,7 +88,8 @@ def batch_work(settings, state, constants):  # type: ignore[no-untyped-def]
     lanes = chain.B.shape[2]
     sums, (degrees, scale, width) = empty_sums(p, k + rows, lanes), lengths_of_S(chain.length, p)
     z = np.empty((4 * ((k + rows + 1 + p * (p + 1) // 2 + 3) // 4), lanes))
-    S, across = np.zeros((p, p, lanes)), np.empty((p, p, lanes))
+    # without a mixture nothing writes above the diagonal
+    S, across = np.zeros((p, p, lanes)), np.zeros((p, p, lanes))
     outside = Outside(empty_stream(lanes), z, S, across, degrees, scale, width)
     some = 1 if settings.mixes else 0
     V, factor = np.empty((some * p, k + rows + p, lanes)), np.empty((some * rows, rows, lanes))
@@ -191,7 +192,7 @@ def mix_batch(rule, work):  # type: ignore[no-untyped-def]
     chain, moves, across, (V, _, spectrum, share) = work.chain, work.sums.moves, work.outside.across, work.mixture
     A, B, numbers, column, rotations = chain.A, chain.B, chain.constants.numbers, chain.fields.c, chain.rotations
     p, width, lanes = moves.shape
-    k, H = A.shape[1], spectrum.R
+    k, H, first = A.shape[1], spectrum.R, A.shape[0] - 2 * p
     for lane in range(lanes):
         length = numbers.T[lane] * numbers.d[lane] if rule.is_spectral else 1.0
         share[lane] = 1.0 / length if length > 0.0 else 0.0
@@ -201,12 +202,12 @@ def mix_batch(rule, work):  # type: ignore[no-untyped-def]
                 outside = across[i, s - width, lane] if 0 <= s - width <= i else 0.0
                 V[i, s, lane] = share[lane] * (moves[i, s, lane] if s < width else outside)
         if rule.has_velocities:
-            for s in range(k + i + 1):
+            for s in range(k + first + i + 1):
                 for lane in range(lanes):
-                    V[i, s, lane] += rule.momentum * (A[i, s, lane] if s < k else B[i, s - k, lane])
+                    V[i, s, lane] += rule.momentum * (A[first + i, s, lane] if s < k else B[first + i, s - k, lane])
             for s in range(k):
                 for lane in range(lanes):
-                    A[i, s, lane] = V[i, s, lane]
+                    A[first + i, s, lane] = V[i, s, lane]
     H[:] = 0.0
     if rule.is_spectral:
         for s in range(width + p):
@@ -232,18 +233,21 @@ def mix_batch(rule, work):  # type: ignore[no-untyped-def]
 
 
 @loops
-def refactor_mixture(work):  # type: ignore[no-untyped-def]
+def refactor_mixture(rule, work):  # type: ignore[no-untyped-def]
     """Replace B by a lower triangular factor of its rows with the moves added; those of velocities become V."""
     chain, moves, across, (V, factor, _, _) = work.chain, work.sums.moves, work.outside.across, work.mixture
     A, B, column, rotations = chain.A, chain.B, chain.push, chain.rotations
     p, _, lanes = moves.shape
     k, rows, first = A.shape[1], B.shape[0], B.shape[0] - p
+    velocities = first - p if rule.has_velocities else first
     factor[:] = 0.0
     for j in range(rows + p):
         for i in range(rows):
             for lane in range(lanes):
-                if i < first:
-                    column[i, lane] = V[i, k + j, lane]
+                if i < velocities:
+                    column[i, lane] = B[i, j, lane] if j <= i else 0.0
+                elif i < first:
+                    column[i, lane] = V[i - velocities, k + j, lane]
                 elif j < rows:
                     column[i, lane] = moves[i - first, k + j, lane] + (B[i, j, lane] if j <= i else 0.0)
                 else:
@@ -258,16 +262,16 @@ def refactor_mixture(work):  # type: ignore[no-untyped-def]
 @kernel
 def turn_batch_along_sphere(chain, moves):  # type: ignore[no-untyped-def]
     """Multiply row i of A and B by 1 − Σ c_i λ_i: with the moves added, it moves by their part orthogonal to w_i."""
-    A, B, along = chain.A, chain.B, chain.rotations.cosine
-    p, k, lanes = A.shape
-    for i in range(p):
+    A, B, along, (rows, k, lanes) = chain.A, chain.B, chain.rotations.cosine, chain.A.shape
+    first = rows - moves.shape[0]
+    for i in range(first, rows):
         along[:] = 1.0
         for s in range(k):
             for lane in range(lanes):
-                along[lane] -= moves[i, s, lane] * A[i, s, lane]
+                along[lane] -= moves[i - first, s, lane] * A[i, s, lane]
         for j in range(i + 1):
             for lane in range(lanes):
-                along[lane] -= moves[i, k + j, lane] * B[i, j, lane]
+                along[lane] -= moves[i - first, k + j, lane] * B[i, j, lane]
         for s in range(k):
             for lane in range(lanes):
                 A[i, s, lane] *= along[lane]
@@ -292,7 +296,7 @@ def batch_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     draw_outside(settings, stream, outside, chain.length)
     multiply(sums.factor, outside.S, outside.across)
     decay(settings, functions.lipschitz, chain)
-    if settings.mixes:
+    if functions.rule.is_spectral or functions.rule.has_velocities:
         mix_batch(functions.rule, work)
     elif functions.rule.rescales:
         rescale_batch(functions.rule, work)
@@ -308,7 +312,7 @@ def batch_step(settings, functions, stream, work, broken):  # type: ignore[no-un
                 force = sums.layer[i, lane] / n_b - numbers.second_layer_decay[lane] * chain.a[i, lane]
                 chain.a[i, lane] += numbers.second_layer_rate[lane] * numbers.T[lane] * force
     if settings.mixes:
-        refactor_mixture(work)
+        refactor_mixture(functions.rule, work)
     else:
         for j in range(p):
             column = chain.fields.c

@@ -37,6 +37,7 @@ from sweeplib.networks.kernels.lanes import (
     loops,
 )
 from sweeplib.networks.kernels.lengths import Length, draw_length, empty_length
+from sweeplib.networks.kernels.noisy_labels import add_noise
 from sweeplib.networks.kernels.rotations import Rotations, empty_rotations, refactor
 from sweeplib.networks.numerics.random import gamma_constants
 
@@ -295,8 +296,7 @@ def block_step(settings, functions, stream, work, broken):  # type: ignore[no-un
         add_fields(root, A, z[first : first + r], False, lam)
         add_fields(root, B, z[first + r : settings.draws[b + 1]], True, lam)
     functions.labels(lam_star, work.constants.a_star, E)
-    for lane in range(lanes):
-        E[lane] += deviation[lane] * z[label, lane]
+    add_noise(functions, stream, deviation, z[label], E)
     displace(functions, a, work.fields, broken)
     if settings.decays:
         decay_blocks(settings, work)

@@ -18,6 +18,7 @@ from sweeplib.networks.kernels.chain import Chain, chain_work, displace, needs_s
 from sweeplib.networks.kernels.lanes import Network, Stream, allocating, draw_normals, empty_stream, kernel, loops
 from sweeplib.networks.kernels.lengths import Length, draw_length, lengths_of_S
 from sweeplib.networks.kernels.local_fields import teacher_fields
+from sweeplib.networks.kernels.noisy_labels import add_noise
 
 
 class Reuse(NamedTuple):
@@ -76,8 +77,8 @@ def draw_batch(settings, functions, stream, work):  # type: ignore[no-untyped-de
                 x[first + j, lane] *= 1.0 if degrees[j, lane] > 0.0 else 0.0
         teacher_fields(chain.constants.L_star, x, lam_star)
         functions.labels(lam_star, chain.constants.a_star, label[s])
+        add_noise(functions, samples, chain.fields.deviation, x[first + n_b], label[s])
         for lane in range(lanes):
-            label[s, lane] += chain.fields.deviation[lane] * x[first + n_b, lane]
             samples.step[lane] += np.uint64(1)
 
 

@@ -42,10 +42,10 @@ def rescale(settings, rule, work):  # type: ignore[no-untyped-def]
 def move_by_velocities(work, momentum):  # type: ignore[no-untyped-def]
     """Multiply the velocities by β, add them to the weights, and repeat c for both: v ← β v, w ← w + v.
 
-    Rows of velocities are the first p of A and B. No bound of the change of f is known, so that the slack is zero.
+    Rows of velocities are before those of the weights. No bound of the change of f is known, so that the slack is zero.
     """
     A, B, push, (p, lanes) = work.A, work.B, work.push, work.fields.c.shape
-    for i in range(p):
+    for i in range(A.shape[0] - 2 * p, A.shape[0] - p):
         for s in range(A.shape[1]):
             for lane in range(lanes):
                 A[i, s, lane] *= momentum
@@ -55,19 +55,19 @@ def move_by_velocities(work, momentum):  # type: ignore[no-untyped-def]
                 B[i, j, lane] *= momentum
                 B[p + i, j, lane] += B[i, j, lane]
         for lane in range(lanes):
-            push[p + i, lane] = push[i, lane]
+            push[i, lane] = push[p + i, lane]
     work.network.slack[:] = 0.0
 
 
 @kernel
 def turn_along_sphere(work):  # type: ignore[no-untyped-def]
     """Multiply row i of A and B by 1 − c_i λ_i: with c_i x added, it moves by the part of c_i x orthogonal to w_i."""
-    A, B, lam, c = work.A, work.B, work.fields.lam, work.fields.c
-    p, k, lanes = A.shape
-    for i in range(p):
+    A, B, lam, c, (rows, k, lanes) = work.A, work.B, work.fields.lam, work.fields.c, work.A.shape
+    first = rows - c.shape[0]
+    for i in range(first, rows):
         for s in range(k):
             for lane in range(lanes):
-                A[i, s, lane] *= 1.0 - c[i, lane] * lam[i, lane]
+                A[i, s, lane] *= 1.0 - c[i - first, lane] * lam[i - first, lane]
         for j in range(i + 1):
             for lane in range(lanes):
-                B[i, j, lane] *= 1.0 - c[i, lane] * lam[i, lane]
+                B[i, j, lane] *= 1.0 - c[i - first, lane] * lam[i - first, lane]

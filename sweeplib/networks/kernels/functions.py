@@ -3,19 +3,50 @@
 import math
 from collections.abc import Callable
 from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.kernels.label_noise import stretch_address
 from sweeplib.networks.kernels.labels import labels_address
-from sweeplib.networks.kernels.lanes import Functions
 from sweeplib.networks.kernels.losses import force_address
-from sweeplib.networks.kernels.steps import step_rule
+from sweeplib.networks.kernels.steps import StepRule, step_rule
 from sweeplib.networks.maths.activations import activation
 from sweeplib.networks.maths.expectations.addresses import drifts_address, lane_drifts_address, no_drifts, risk_address
-from sweeplib.networks.maths.expectations.system import Drifts, System
+from sweeplib.networks.maths.expectations.system import Drifts, Pair, System
 from sweeplib.networks.numerics.compiled import over_arrays
 from sweeplib.networks.problem import Criterion, Rule
 from sweeplib.networks.problem import target as target_of
+
+
+class Functions(NamedTuple):
+    """Addresses of the functions of a student's activation, a target, a loss and a rule of steps, with their arguments.
+
+    value, slope : σ and σ' (x (n,), out (n,)). labels : f* (λ* (k, n), a* (k, n), out (n,)).
+    risk, drifts, one_drifts : the risks and drifts of many systems, the drifts of one; `pair` is their argument.
+    lipschitz : a bound of |σ'|, or inf.
+    force, numbers : (numbers, E, y) replaces displacements by forces of a loss with these parameters, unless it
+        `is_plain`, the square loss.
+    rule : that of the steps.
+    tails, stretch : the numbers of noise of labels that is not Gaussian, none if it is; and (tails, step, seed, key)
+        returns the factor by which the normal number of a label is to be multiplied.
+    """
+
+    value: Any
+    slope: Any
+    labels: Any
+    pair: Pair
+    risk: Any
+    drifts: Any
+    lipschitz: float
+    one_drifts: Any
+    is_plain: bool
+    force: Any
+    numbers: Array
+    rule: StepRule
+    tails: Array
+    stretch: Any
 
 
 def no_lane_drifts(filled: int, system: System, out: Drifts) -> None:
@@ -58,4 +89,6 @@ def functions(
         force_address(criterion.loss, criterion.signs),
         np.array(criterion.numbers, float),
         step_rule(rule),
+        np.array(criterion.tails, float),
+        stretch_address(),
     )

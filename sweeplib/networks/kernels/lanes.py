@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.numbers import COUNT, numbers_of_rows
 from sweeplib.networks.kernels.schedules import clock_of, set_noise, set_rates
-from sweeplib.networks.kernels.steps import StepRule
-from sweeplib.networks.maths.expectations.system import Pair
 from sweeplib.networks.numerics.binding import bound
 from sweeplib.networks.numerics.compiled import OneSignature, inlined
 from sweeplib.networks.numerics.inner_functions import FOR_KERNELS, OPTIMISED_APART
@@ -50,31 +48,6 @@ loops = numba.njit(_nrt=False, **_OPTIONS, **OPTIMISED_APART)
 
 allocating = numba.njit(**_OPTIONS, **FOR_KERNELS)
 """For functions that allocate or return arrays."""
-
-
-class Functions(NamedTuple):
-    """Addresses of the functions of a student's activation, a target, a loss and a rule of steps, with their arguments.
-
-    value, slope : σ and σ' (x (n,), out (n,)). labels : f* (λ* (k, n), a* (k, n), out (n,)).
-    risk, drifts, one_drifts : the risks and drifts of many systems, the drifts of one; `pair` is their argument.
-    lipschitz : a bound of |σ'|, or inf.
-    force, numbers : (numbers, E, y) replaces displacements by forces of a loss with these parameters, unless it
-        `is_plain`, the square loss.
-    rule : that of the steps.
-    """
-
-    value: Any
-    slope: Any
-    labels: Any
-    pair: Pair
-    risk: Any
-    drifts: Any
-    lipschitz: float
-    one_drifts: Any
-    is_plain: bool
-    force: Any
-    numbers: Array
-    rule: StepRule
 
 
 class Constants(NamedTuple):
@@ -392,6 +365,20 @@ def lanes_round(order, chunk, settings, functions, rates, state, constants, prog
         for lane in range(min(lanes, order.shape[0] - first)):
             progress.steps[order[first + lane]] = stream.step[lane]
         first += lanes
+
+
+class Steps(NamedTuple):
+    """The functions of a dynamics that `round_of` binds."""
+
+    work_space: Any
+    prepare: Any
+    take_step: Any
+    fill_network: Any
+
+    @property
+    def round(self) -> OneSignature:
+        """The compiled `lanes_round` of these steps."""
+        return round_of(self.work_space, **dict(zip(self._fields[1:], self[1:], strict=True)))
 
 
 @cache

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from sweeplib.networks.kernels.label_noise import over_variances, with_variances
 from sweeplib.networks.kernels.losses import means_of
 from sweeplib.networks.kernels.steps import factor_of
 from sweeplib.networks.maths.activations import activation
@@ -63,9 +64,11 @@ def equations(
     rescales = UPDATES[step.update].loss is not None
     if closed and criterion.is_closed and drifts is not None and not rescales:
         return drifts(needed)
-    means = _rescaled_means(step.update) if rescales else _plain_means(criterion.loss, criterion.signs)
+    tails = len(criterion.tails) > 0
+    means = _rescaled_means(step.update, tails) if rescales else _plain_means(criterion.loss, criterion.signs, tails)
     rule = replace(needed, drifts=_rule(means, student, target, teacher), in_lanes=None)
-    spacing, numbers = SPACINGS[fields], np.array(step.numbers if rescales else criterion.numbers, float)
+    spacing = SPACINGS[fields]
+    numbers = with_variances(step.numbers if rescales else criterion.numbers, criterion.tails)
 
     def pair(finer: float) -> Pair:
         """Return the pair of the level that is finer by this factor, with its spacing and the numbers of the loss."""
@@ -78,17 +81,19 @@ def equations(
 
 
 @cache
-def _plain_means(loss: str, signs: bool) -> Callable[..., Any]:
+def _plain_means(loss: str, signs: bool, tails: bool) -> Callable[..., Any]:
     """A compiled function (numbers (m,), √Σ (a_i σ'_i)², f*, f, Δ) that returns E g, E g again and E g²."""
-    return inlined(bound(_of_plain_steps, means=means_of(loss, signs)))
+    return inlined(bound(_of_plain_steps, means=means_of(loss, signs, tails)))
 
 
 @cache
-def _rescaled_means(step: str) -> Callable[..., Any]:
+def _rescaled_means(step: str, tails: bool) -> Callable[..., Any]:
     """A compiled function that returns E g, E h g and E h² g² by the factor h of a step, for the square loss."""
     update = UPDATES[step]
     assert update.loss is not None  # by `equations`
     means = inlined(LOSSES[update.loss].means)
+    if tails:
+        means = inlined(bound(over_variances, means=means, OWN=len(update.parameter_names)))
     return inlined(bound(_of_rescaled_steps, means=means, rescale=inlined(factor_of(step))))
 
 

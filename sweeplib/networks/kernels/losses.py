@@ -10,6 +10,7 @@ from typing import Any
 
 from numba import types
 
+from sweeplib.networks.kernels.label_noise import over_variances
 from sweeplib.networks.numerics.binding import bound
 from sweeplib.networks.numerics.compiled import in_loops, inlined, pointer
 from sweeplib.networks.problem import LOSSES
@@ -52,9 +53,14 @@ def _fill_force_of_signs(numbers, E, y):  # type: ignore[no-untyped-def]
 
 
 @cache
-def means_of(loss: str, signs: bool) -> Callable[..., Any]:
-    """A compiled function (numbers (m,), f*, f, Δ) that returns E g, E g² and E L over the noise √Δ z of the label."""
+def means_of(loss: str, signs: bool, tails: bool = False) -> Callable[..., Any]:
+    """A compiled function (numbers (m,), f*, f, Δ) that returns E g, E g² and E L over the noise √Δ z of the label.
+
+    numbers : those of the loss and, with `tails`, behind them the law of z (`with_variances`).
+    """
     law = LOSSES[loss]
+    if tails:
+        return inlined(bound(over_variances, means=means_of(loss, signs), OWN=len(law.parameter_names)))
     functions = {"force": inlined(law.force), "value": inlined(law.value)}
     if signs:
         return inlined(bound(_means_of_signs, **functions))

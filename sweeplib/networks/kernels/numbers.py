@@ -7,11 +7,11 @@ from collections import namedtuple
 from typing import Any, cast, get_args
 
 from sweeplib.networks.numerics.compiled import inlined
-from sweeplib.networks.problem.base_parameters import CORE
+from sweeplib.networks.problem.base_parameters import CORE, TAILS
 from sweeplib.networks.problem.parameters import PARAMETERS
 
-REAL = tuple(name for name in CORE if get_args(PARAMETERS[name].type)[:1] == (float,))
-"""The parameters of a problem itself that are real numbers."""
+REAL = tuple(name for name in CORE if get_args(PARAMETERS[name].type)[:1] == (float,) and name not in TAILS)
+"""The parameters of a problem itself that are real numbers; those of the noise of labels are in the criterion."""
 
 Numbers = cast(Any, namedtuple("Numbers", (*REAL, "d", "T", "noise", "deviation")))
 """The numbers of a replica, or arrays (n,) of those of n: its parameters, d, T = γ/(pd), the noise γ/(p n_b) and √Δ.

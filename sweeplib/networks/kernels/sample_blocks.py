@@ -6,6 +6,7 @@ import numba
 import numpy as np
 
 from sweeplib.networks.kernels.disturbances import disturb_input
+from sweeplib.networks.kernels.noisy_labels import stretched
 from sweeplib.networks.kernels.row_products import add_gram, inner_product, loop, moved_products, products
 from sweeplib.networks.numerics.inner_functions import FOR_KERNELS
 from sweeplib.networks.numerics.random import fill_normals
@@ -88,7 +89,8 @@ def draw_block(count, step, replica, functions, samples, room):  # type: ignore[
     for s in range(count):
         room.label[s] += room.shift[s]
         # each draw has one normal more than d, for the noise of the label
-        room.label[s] += room.deviation[s] * x[s, d]
+        z = stretched(functions, x[s, d], np.uint64(step + s), replica.seed, replica.key)
+        room.label[s] += room.deviation[s] * z
     for s in range(BLOCK):
         for i in range(room.factors.shape[1]):
             room.factors[s, i] = 0.0

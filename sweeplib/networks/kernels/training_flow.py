@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.kernels.lanes import Functions
+from sweeplib.networks.kernels.functions import Functions
 from sweeplib.networks.kernels.row_products import inner_product
 from sweeplib.networks.kernels.training_set import Chunk, add_samples, chunk_of, fill_chunk
 from sweeplib.networks.kernels.weights import fill_overlaps

@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.kernels.averages import average_weights
 from sweeplib.networks.kernels.batches import apply_rule, kept_of_row, mixing_of
 from sweeplib.networks.kernels.disturbances import add_noise_of_weights
 from sweeplib.networks.kernels.lanes import OVERFLOW
+from sweeplib.networks.kernels.noisy_labels import stretched
 from sweeplib.networks.kernels.row_products import inner_product, loop, products
 from sweeplib.networks.kernels.sample_blocks import MULTIPLE, called_once
 from sweeplib.networks.kernels.schedules import step_time
@@ -340,6 +342,7 @@ def training_steps(count, step, batch_size, uses, replica, rates, functions, exi
                 return step_number, DIVERGED
             if replica.spherical:
                 project(replica.W)
+            average_weights(replica, rates.stride * (step + step_number) + use + 1)
         if is_waiting(exits):
             fill_overlaps(replica, exits)
             if note_exits(replica, exits, functions, step + step_number + 1, chunk):
@@ -370,7 +373,7 @@ def training_means(replica, functions, data, with_gradient, out):  # type: ignor
     out.loss[0], out.square[0] = loss, square
 
 
-def draw_samples(replica, x, lam_star, shift, z):  # type: ignore[no-untyped-def]
+def draw_samples(replica, functions, x, lam_star, shift, z):  # type: ignore[no-untyped-def]
     """Fill the training set: inputs x (n, d) times √d, the teacher's fields (k, n), and two parts of the labels (n,).
 
     They are those of the first n samples of the stream. `shift` comes with the inputs, by the data law; z is the noise.
@@ -383,6 +386,6 @@ def draw_samples(replica, x, lam_star, shift, z):  # type: ignore[no-untyped-def
         shift[m] = replica.inputs(replica.law, replica.law_key, replica.seed, np.uint64(m), draws[:d])
         for j in range(d):  # a slice has a message on other lengths, for which numba compiles 2 s
             x[m, j] = draws[j]
-        z[m] = draws[d]
+        z[m] = stretched(functions, draws[d], np.uint64(m), replica.seed, replica.key)
         for r in range(len(replica.W_star)):
             lam_star[r, m] = inner_product(replica.W_star[r], draws[:d]) / math.sqrt(d)

@@ -16,10 +16,10 @@ import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.disturbances import OF_WEIGHTS
-from sweeplib.networks.kernels.lanes import Stream, allocating, empty_stream, kernel, round_of
+from sweeplib.networks.kernels.lanes import Steps, Stream, allocating, empty_stream, kernel
 from sweeplib.networks.kernels.lengths import Length
 from sweeplib.networks.numerics.binding import bound
-from sweeplib.networks.numerics.compiled import OneSignature, inlined, without_references
+from sweeplib.networks.numerics.compiled import inlined, without_references
 
 
 class Noise(NamedTuple):
@@ -47,7 +47,7 @@ class Noisy(NamedTuple):
 
 
 def _unbound(*_: Any) -> Any:
-    raise NotImplementedError("bound by `noisy_round`")
+    raise NotImplementedError("bound by `noisy`")
 
 
 inner_work = inner_prepare = inner_step = inner_network = add_noise = project_rows = _unbound
@@ -113,12 +113,12 @@ class NoiseKind(NamedTuple):
 
 
 @cache
-def noisy_round(kind: NoiseKind, work: Any, step: Any, *, spherical: bool, rows_of_units: int = 1) -> OneSignature:
-    """The kernel of rounds of a step and the noise after it; `spherical` are rows that the step does not project."""
+def noisy(kind: NoiseKind, work: Any, step: Any, *, spherical: bool, rows_of_units: int = 1) -> Steps:
+    """Steps, and the noise after each; `spherical` are rows that the step within does not project."""
     added = without_references(bound(kind.add, project_rows=kind.project if spherical else leave_rows))
-    return round_of(
+    return Steps(
         inlined(bound(noisy_work, inner_work=work, ROWS_OF_UNITS=rows_of_units)),
-        prepare=without_references(bound(noisy_prepare, inner_prepare=kind.prepare)),
-        take_step=without_references(bound(noisy_step, inner_step=step, add_noise=added)),
-        fill_network=without_references(bound(noisy_network, inner_network=kind.network)),
+        without_references(bound(noisy_prepare, inner_prepare=kind.prepare)),
+        without_references(bound(noisy_step, inner_step=step, add_noise=added)),
+        without_references(bound(noisy_network, inner_network=kind.network)),
     )

@@ -14,7 +14,7 @@ from sweeplib.networks.numerics.random import gamma_constants
 
 
 def _unbound(*_: Any) -> Any:
-    raise NotImplementedError("bound by `noisy_round`")
+    raise NotImplementedError("bound by `noisy`")
 
 
 project_rows = _unbound

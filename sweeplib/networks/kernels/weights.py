@@ -33,6 +33,7 @@ class Replica(NamedTuple):
     W (p, d), a (p,), b (p,) : the state.
     W* (k, d), a* (k,), `Numbers`, geometry : the constants.
     velocities (p, d), memory (1,) : of the rule of the steps; no velocities (0, 0) without momentum.
+    averages (p, d) : averages of W; (0, 0) without any.
     key, seed : the name of the stream of its samples.
     inputs, law, law_key : the function of the data law, its parameters, and the name of a stream of its own.
     """
@@ -45,6 +46,7 @@ class Replica(NamedTuple):
     numbers: Any
     spherical: bool
     velocities: Array
+    averages: Array
     memory: Array
     key: Any
     seed: Any

@@ -8,7 +8,6 @@ import hashlib
 import inspect
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numba
@@ -19,6 +18,7 @@ from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from sweeplib.engine.files.regular_files import file_text
 from sweeplib.networks.numerics.compiled import OneSignature
 
 Words = NDArray[np.int64]
@@ -119,7 +119,7 @@ def _without_references(context, builder, kind, value):  # type: ignore[no-untyp
 
 def _with_digest(function: Any, kind: numba.types.Type) -> Any:
     """The function with a digest of the type and of the files of its classes, on which cached machine code depends."""
-    words = [str(kind), *sorted(Path(inspect.getfile(kind_of_tuple)).read_text() for kind_of_tuple in _classes(kind))]
+    words = [str(kind), *sorted(file_text(inspect.getfile(kind_of_tuple)) for kind_of_tuple in _classes(kind))]
     function.digest = hashlib.blake2b("\n".join(words).encode(), digest_size=8).hexdigest()
     return function
 

@@ -18,6 +18,7 @@ from sweeplib.networks.maths.activations import activation
 from sweeplib.networks.observables.observable import OBSERVABLES, Observable
 from sweeplib.networks.observables.test_loss import READS_OF_LABELS
 from sweeplib.networks.problem import DEFAULTS, Problem
+from sweeplib.networks.problem.combinations import GAUSSIAN_NOISE
 from sweeplib.networks.views import Estimate, ExitLevel, OverlapView
 
 NODES = np.linspace(-8.0, 8.0, 4001)
@@ -112,6 +113,7 @@ OBSERVABLES.add(
         "classification error",
         r"\mathbb{P}(y f < 0)",
         reads=READS_OF_LABELS,
+        limits=(GAUSSIAN_NOISE,),
         needs_teacher=True,
         least=0.0,
         estimated=lambda problem: True,

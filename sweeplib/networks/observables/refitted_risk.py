@@ -14,6 +14,7 @@ from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.observables.observable import OBSERVABLES, Observable, is_inexact
 from sweeplib.networks.observables.risk import READS
 from sweeplib.networks.problem import Parameters, parameter
+from sweeplib.networks.problem.combinations import GAUSSIAN_NOISE
 from sweeplib.networks.views import Estimate, OverlapView
 
 
@@ -48,6 +49,7 @@ OBSERVABLES.add(
         "population risk with the second layer fitted to fresh samples",
         r"\mathcal{R}_{\mathrm{refit}}",
         reads=READS | {"Delta"},
+        limits=(GAUSSIAN_NOISE,),
         parameters=RidgeParameters,
         needs_teacher=True,
         least=0.0,

@@ -3,7 +3,7 @@
 from sweeplib.errors import InputError
 from sweeplib.networks.observables.observable import OBSERVABLES, Observable, is_inexact
 from sweeplib.networks.observables.risk import READS
-from sweeplib.networks.problem import Problem
+from sweeplib.networks.problem import TAILS, Problem
 from sweeplib.networks.views import Estimate, ExitLevel, OverlapView
 
 READS_OF_LABELS = READS | {"Delta"}
@@ -30,7 +30,7 @@ OBSERVABLES.add(
         (),
         "mean loss of fresh labels",
         r"\mathbb{E}\,\ell(f, y)",
-        reads=READS_OF_LABELS | {"loss", "labels"},
+        reads=READS_OF_LABELS | TAILS | {"loss", "labels"},
         needs_teacher=True,
         estimated=lambda problem: not problem.criterion.is_closed or is_inexact(problem),
         level=level,

@@ -1,6 +1,6 @@
 """Problem, one point of a sweep; data laws, targets, starts, losses and steps, one per file."""
 
-from sweeplib.networks.problem.base_parameters import CORE
+from sweeplib.networks.problem.base_parameters import AVERAGES, CORE, TAILS
 from sweeplib.networks.problem.data import DATA, DataLaw
 from sweeplib.networks.problem.limits import Feature, Limit
 from sweeplib.networks.problem.losses import LOSSES, Criterion, Loss
@@ -31,6 +31,7 @@ from sweeplib.networks.problem.tasks import TASKS, Course, Tasks
 from sweeplib.networks.problem.updates import UPDATES, Rule, Update
 
 __all__ = [
+    "AVERAGES",
     "CONSTANT_RATE",
     "CORE",
     "DATA",
@@ -41,6 +42,7 @@ __all__ = [
     "PARAMETERS",
     "READERS",
     "STARTS",
+    "TAILS",
     "TARGETS",
     "TASKS",
     "UPDATES",

@@ -123,9 +123,28 @@ class Core:
     temperature: NotNegative = parameter(0.0, "temperature of the noise of the weights", r"T_{\mathrm{w}}", 0.1)
     """T ≥ 0: after its gradient, a step of the time δt = γ/(pd) adds √(2 T δt) ξ, ξ ~ N(0, I_d), to each row of the
     weights, as Langevin dynamics and SGD with differential privacy do; the second layer has no such noise."""
+    noise_tail: Annotated[float, Field(ge=0, lt=0.5)] = parameter(0.0, "tail of the label noise", r"\tau", 0.25)
+    """0 ≤ τ < 1/2: the noise of labels is Student's t with ν = 1/τ degrees of freedom, scaled to the variance Δ, whose
+    density falls as |z|^{−ν−1}; 0 is Gaussian noise."""
+    outlier_share: Annotated[float, Field(ge=0, lt=1)] = parameter(0.0, "share of outliers among labels", "e", 0.05)
+    """0 ≤ e < 1: labels are outliers with this probability, whose noise is `outlier_scale` times as large as that of
+    others; together they have the variance Δ."""
+    outlier_scale: Positive = parameter(10.0, "scale of the noise of outliers", "r", 5.0)
+    """r > 0 of outliers: the scale of their noise over that of other labels; 1 is noise without outliers."""
+    averaging_rate: NotNegative = parameter(0.0, "rate of the average of the iterates", r"\kappa", 3.0)
+    """κ ≥ 0: beside the weights w a run has their average w̄, which starts as w; after step n, w̄ ← (1 − b) w̄ + b w with
+    b = min(1, κ γ/(pd) + η/n), η the `averaging_order`. κ alone is an exponential average over the ODE time 1/κ. Steps
+    do not depend on w̄. Observables of it are `risk_of_average`, `average_Q` and `average_M`."""
+    averaging_order: NotNegative = parameter(0.0, "order of the average of the iterates", r"\eta", 1.0)
+    """η ≥ 0: 1 is the mean of all iterates (Polyak and Ruppert), and η > 1 gives iterate n a weight ∝ n^{η−1}; `ode`
+    takes 0, and 1 or more."""
     of_parts: Annotated[tuple[tuple[str, Any], ...], SkipValidation] = ()
 
 
+TAILS = frozenset({"noise_tail", "outlier_share", "outlier_scale"})
+"""The parameters of noise of labels that is not Gaussian."""
+AVERAGES = frozenset({"averaging_rate", "averaging_order"})
+"""The parameters of averages of the iterates."""
 declare(PROBLEM, {name: field for name, field in Core.__pydantic_fields__.items() if name != "of_parts"})  # type: ignore[attr-defined]
 CORE = tuple(PARAMETERS)
 """The names of the parameters of a problem itself."""

@@ -16,7 +16,7 @@ from sweeplib.networks.problem.problem import RESOLVED, Problem, changed_paramet
 
 FOLLOWING = (
     *("teacher", "rates", "noise_factor", "student_start", "has_offsets", "trains_second_layer", "learned"),
-    *("criterion", "rule", "is_disturbed", "has_weight_noise"),
+    *("criterion", "rule", "is_disturbed", "has_weight_noise", "has_averages"),
 )
 """Properties of a problem that are columns too, evaluated once for each different row of what they read."""
 

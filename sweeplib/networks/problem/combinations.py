@@ -52,6 +52,8 @@ FRESH_SAMPLES = Feature("fresh samples", lambda problem: problem.samples is None
 DROPOUT = Feature("a keep_probability", lambda problem: problem.keep_probability < 1.0)
 INPUT_NOISE = Feature("an input_noise", lambda problem: problem.input_noise > 0.0)
 WEIGHT_NOISE = Feature("a temperature", lambda problem: problem.has_weight_noise)
+AVERAGES = Feature("averages of the iterates", lambda problem: problem.has_averages)
+NO_OUTLIERS = Feature("labels without outliers", lambda problem: problem.outlier_share == 0.0)
 DISTURBED = Feature("dropout or noise of inputs", lambda problem: problem.is_disturbed)
 UNRESOLVED = Feature("kinks off zero", lambda problem: not _has_drifts(problem))
 
@@ -88,6 +90,8 @@ def mixtures() -> list[str]:
     return [name for name in DATA if DATA[name].classes is not None]
 
 
+GAUSSIAN_NOISE = Limit("noise_tail outlier_share", "known of Gaussian noise alone", "{default}, its default")
+"""The limit of what knows Gaussian noise of labels alone."""
 WIDTHS = (
     Limit(
         "d",
@@ -136,6 +140,7 @@ COMBINATIONS = (
     Limit(
         "noise_schedule", "labels that never change", "null with {beside}, whose labels are drawn once", TRAINING_SET
     ),
+    Limit("outlier_scale", "no outliers", "an `outlier_share` above zero beside it", NO_OUTLIERS),
     Limit(
         "batch_size",
         "a batch larger than the training set",

@@ -119,6 +119,11 @@ class Problem(Core):
         return self.temperature > 0.0
 
     @property
+    def has_averages(self) -> bool:
+        """Whether runs have averages of the weights."""
+        return self.averaging_rate > 0.0 or self.averaging_order > 0.0
+
+    @property
     def student_start(self) -> str:
         """The law of the student's initial weights, with the default resolved."""
         return self.start or self._default_start
@@ -145,9 +150,15 @@ class Problem(Core):
 
     @property
     def criterion(self) -> Criterion:
-        """The loss with the values of its parameters, and whether labels are signs."""
+        """The loss with the values of its parameters, and what labels and their noise are."""
         numbers = tuple(float(getattr(self, name)) for name in LOSSES[self.loss].parameter_names)
-        return Criterion(self.loss, numbers, self.labels == "sign")
+        tails = self.noise_tail, self.outlier_share, self.outlier_scale
+        return Criterion(self.loss, numbers, self.labels == "sign", tails if self.has_tails else ())
+
+    @property
+    def has_tails(self) -> bool:
+        """Whether the noise of labels is not Gaussian."""
+        return self.noise_tail > 0.0 or self.outlier_share > 0.0
 
     @property
     def rule(self) -> Rule:

@@ -24,6 +24,7 @@ from sweeplib.networks.dynamics.step_dynamics import StepDynamics
 from sweeplib.networks.maths.activations import activation
 from sweeplib.networks.observables import OBSERVABLES, Observable
 from sweeplib.networks.problem import (
+    AVERAGES,
     CORE,
     DATA,
     DEFAULTS,
@@ -233,8 +234,9 @@ class Case(engine.Case):
 
     def of_ode(self) -> "Case":
         """The case whose risk at the end an optimal schedule minimises: of the ODE at a constant rate."""
-        observed = {*parameters_of("observables"), "schedule"}
-        values = {name: value for name, value in self.problem.differing().items() if name not in observed}
+        # what steps do not depend on
+        others = {*parameters_of("observables"), *AVERAGES, "schedule"}
+        values = {name: value for name, value in self.problem.differing().items() if name not in others}
         last = self.clock * self.recording.times[-1]
         return Case(Problem.unchecked(values), "ode", 0, Recording((last,)), root_seed=self.root_seed)
 
@@ -266,7 +268,7 @@ class Case(engine.Case):
         blocks = tuple(min(size, problem.p + problem.k + 1) for size in problem.blocks[1]) if spectrum else ()
         course = problem.course
         tasks = (*course.order, course.own_heads, course.replay > 0.0) if problem.in_turn else ()
-        steps = (*sample, problem.has_weight_noise)
+        steps = (*sample, problem.has_weight_noise, problem.has_averages)
         return (self.dynamics, self.options, self.recording, *kind, *steps, *functions, *sizes.items(), blocks, tasks)
 
     def identity(self) -> bytes:

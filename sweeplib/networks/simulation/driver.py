@@ -17,7 +17,7 @@ from sweeplib.engine.status import Excess, Status
 from sweeplib.engine.variable import END_STATE, Variable
 from sweeplib.errors import SweeplibError
 from sweeplib.networks.dynamics import DYNAMICS, Dynamics, Replicas
-from sweeplib.networks.dynamics.replicas import Lessons
+from sweeplib.networks.dynamics.lessons import Lessons
 from sweeplib.networks.kernels.numbers import REAL
 from sweeplib.networks.numerics.random import stream_key
 from sweeplib.networks.observables import OBSERVABLES

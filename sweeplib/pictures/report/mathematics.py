@@ -24,6 +24,8 @@ UNDERSCORE = "\ue000"
 """What stands for an underscore of a name while those of subscripts are read."""
 MORE_THAN_A_FORMULA = re.compile(r"\b(href|src|style|class|id|on\w+)=|\\")
 """What MathML has if the LaTeX contains links, styles or commands that are unknown."""
+ACCENTS = {"hat": "\u0302", "bar": "\u0304"}
+"""Marks above a letter, by their commands."""
 SPACES = {",": "\u2009", " ": " ", "!": ""}
 
 
@@ -33,7 +35,8 @@ def plain(latex: str) -> str:
     text = re.sub(r"\\(?:mathrm|mathcal|mathbf|mathbb)\b\s*", "", text)
     text = text.replace(r"\_", UNDERSCORE)
     text = re.sub(r"\\sqrt\s*\{([^{}]*)\}", _root, text)
-    text = re.sub(r"\\hat\s*(\\?[A-Za-z]+)", "\\1\u0302", text)
+    for accent, mark in ACCENTS.items():
+        text = re.sub(rf"\\{accent}\s*\{{?(\\?[A-Za-z]+)\}}?", rf"\1{mark}", text)
     text = re.sub(r"\\([A-Za-z]+)(?:\s+(?=[\w\\({|]))?|\\([^A-Za-z])", _command, text)
     text = re.sub(r"([_^])(?:\{([^{}]*)\}|(.))", _script, text)
     return text.replace("{", "").replace("}", "").replace(UNDERSCORE, "_")

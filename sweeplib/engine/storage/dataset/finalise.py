@@ -49,7 +49,7 @@ def dataset_in_memory(sweep: Design, directory: Path) -> "xr.Dataset":
     case = next(case for run in sweep.runs for _, case in sweep.cases(run))
     results, simulator = results_of_all(sweep, directory), sweep.simulator
     attributes = _constants(sweep, case) | sweep.recording.of_runs
-    root = zarr.create_group(MemoryStore())
+    root = zarr.create_group(MemoryStore(), zarr_format=3)
     _write_shared(GroupWriter(root), sweep, results, simulator.coordinates(sweep, case), attributes)
     return plain(xr.open_zarr(root.store, chunks=None, consolidated=False))
 

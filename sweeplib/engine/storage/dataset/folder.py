@@ -115,7 +115,7 @@ def written_dataset(path: Path, *, keep: bool = False) -> Iterator[zarr.Group]:
     """
     with replacement(path, keep=keep) as partial:
         store = LinkingStore(partial, before=present_folder(path))
-        root = zarr.create_group(store)
+        root = zarr.create_group(store, zarr_format=3)
         yield root
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of the format; a lost array is named below

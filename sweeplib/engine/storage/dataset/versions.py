@@ -12,7 +12,15 @@ from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 
-from sweeplib.engine.storage.records.files import exchange, files_below, is_partial, partial, remove_own, sync
+from sweeplib.engine.storage.records.files import (
+    exchange,
+    files_below,
+    intact_json,
+    is_partial,
+    partial,
+    remove_own,
+    sync,
+)
 from sweeplib.engine.storage.records.manifest import has_manifest, is_own, manifest_at
 from sweeplib.errors import InputError
 
@@ -117,7 +125,8 @@ def leftovers(directory: Path) -> Iterator[Path]:
         place = next((number for number, name in enumerate(parts, 1) if is_partial(Path(name))), None)
         if place is not None:
             folder = directory.joinpath(*parts[:place])
-            if folder == path or is_own(folder)(path.relative_to(folder).as_posix()):
+            # of a dataset, or of records that were converted
+            if folder == path or is_own(folder)(path.relative_to(folder).as_posix()) or intact_json(path):
                 yield path
 
 

@@ -110,4 +110,5 @@ def _describes(config: Path, name: str) -> bool:
         content = parsed(file_text(config, "utf-8-sig"))
     except (OSError, ValueError):
         return True
-    return isinstance(content, dict) and str(content.get("name", config.stem)) == name
+    # a file system that does not tell cases apart has one folder for both
+    return isinstance(content, dict) and str(content.get("name", config.stem)).casefold() == name.casefold()

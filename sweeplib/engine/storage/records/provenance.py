@@ -1,8 +1,9 @@
-"""The origin of a result: versions of libraries, the git commit, the processor."""
+"""The origin of a result: versions of libraries, the git commit, the processor and what makes its machine code."""
 
 import importlib.metadata
 import platform
 import subprocess
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
@@ -80,10 +81,24 @@ def _git(*arguments: str) -> str | None:
 
 @cache
 def cpu_model() -> str:
-    """Return the type of this machine's processor; another type may change the last bits of a result."""
+    """Return the type of this machine's processor."""
     try:
         lines = file_text("/proc/cpuinfo").splitlines()
     except OSError:
         return platform.processor() or platform.machine()
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, platform.machine())
+
+
+@cache
+def machine() -> str:
+    """Return the processor's type, and the numba that compiles for it; with another the last bits may be others."""
+    return f"{cpu_model()} (numba {_version('numba')})"
+
+
+def is_like_here(machines: Collection[str]) -> bool:
+    """Return whether results of some machines have the bits that they would have here.
+
+    Earlier versions of sweeplib recorded the processor alone.
+    """
+    return not machines or bool({machine(), cpu_model()}.intersection(machines))

@@ -27,6 +27,7 @@ import psutil
 
 from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.engine.process import place
+from sweeplib.engine.process.stage_log import log_path
 from sweeplib.engine.process.terminal import harmless
 from sweeplib.engine.process.troubles import reason
 from sweeplib.engine.storage.records.earlier_records import convert_records, earlier_records
@@ -159,6 +160,11 @@ def done_path(directory: Path, name: str) -> Path:
     return directory / FOLDER / f"{name}.done"
 
 
+def paths_of_stage(directory: Path, name: str) -> tuple[Path, ...]:
+    """Return the paths of the files that are about a stage alone: its record, what the workflow tracks, its log."""
+    return tuple(path(directory, name) for path in (record_path, done_path, log_path))
+
+
 def add_to_record(directory: Path, name: str, **news: Any) -> None:
     """Write news into the record of a stage that this process does not run."""
     path = record_path(directory, name)
@@ -168,7 +174,7 @@ def add_to_record(directory: Path, name: str, **news: Any) -> None:
 def forget_record(directory: Path, name: str) -> None:
     """Remove the record of a stage, so that the workflow runs it again."""
     convert_records(directory, directory / FOLDER)
-    for path in (done_path(directory, name), record_path(directory, name)):
+    for path in paths_of_stage(directory, name):
         path.unlink(missing_ok=True)
 
 

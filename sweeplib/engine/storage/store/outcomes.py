@@ -20,8 +20,9 @@ import numpy as np
 from sweeplib.engine.files.regular_files import open_text
 from sweeplib.engine.process.troubles import Trouble
 from sweeplib.engine.status import FAILURES, Excess, Status
-from sweeplib.engine.storage.records.files import REPAIR, append_line, damaged, read_lines, write_text
+from sweeplib.engine.storage.records.files import REPAIR, append_line, damaged, lost, read_lines, write_text
 from sweeplib.engine.storage.records.provenance import versions
+from sweeplib.engine.storage.records.stage_records import stage_record
 from sweeplib.engine.storage.store.inventory import Inventory
 from sweeplib.engine.storage.store.run_store import RunStore, by_segment, whole
 
@@ -118,9 +119,15 @@ def outcomes_table(store: RunStore, wanted: Inventory) -> str:
 
 
 def first_outcomes(directory: Path, dynamics: str, most: int) -> list[dict[str, str]]:
-    """Return the first lines of the table of a dynamics; none if there is no table. DamageError for another file."""
+    """Return the first lines of the table of a dynamics; none if there are no such cases, or the run goes on.
+
+    DamageError for another file in its place, and if the last run that ended has left one that is gone.
+    """
     path = outcomes_path(directory, dynamics)
     if not path.exists():
+        record = stage_record(directory, f"simulate.{dynamics}")
+        if record.made_from and record.counts.keys() - {Status.ok.name}:
+            raise lost(path, REPAIR)
         return []
     try:
         with open_text(path, newline="") as text:

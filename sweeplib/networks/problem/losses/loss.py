@@ -38,11 +38,15 @@ class Loss(Part):
 
 
 class Criterion(NamedTuple):
-    """A loss by name, the values of its parameters, and whether labels are signs."""
+    """A loss by name, the values of its parameters, whether labels are signs, and the law of the noise of labels.
+
+    tails : τ, e and r of noise that is not Gaussian; none of Gaussian noise.
+    """
 
     loss: str
     numbers: tuple[float, ...]
     signs: bool
+    tails: tuple[float, ...] = ()
 
     @property
     def is_plain(self) -> bool:

@@ -1,0 +1,139 @@
+"""The right-hand side of the overlaps' ODE with averages w̄ of the weights, ẇ̄ = κ(t) (w − w̄), κ(t) = κ + η/t.
+
+The state is that of `overlap_flow` with u M̄ (p, k), u X (p, p), X = w̄wᵀ/d, and the upper triangle of u² Q̄ before the
+time, where u = (t/t_end)^η takes 1/t out of the equations. With s = κ u + u̇ they are
+
+    (u M̄)' = s M − κ u M̄,    (u² Q̄)' = s u (X + Xᵀ) − 2κ u² Q̄,
+    (u X_ij)' = s Q_ij − κ u X_ij + u (E[c_j λ̄_i] − λX_ij), on the sphere − ½ u Φ_jj X_ij.
+
+The means E[c_j λ̄_i] are drifts of a student of 2p units, the averages with the second layer zero. As its output is a
+mean over 2p units, the other ones have twice their second layer, and drifts are halved.
+"""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sweeplib.engine.base.arrays import Array
+from sweeplib.networks.kernels.overlap_flow import (
+    Systems,
+    Work,
+    example,
+    factors_now,
+    fill_slope,
+    state_risk,
+    unpack,
+    work_space,
+)
+from sweeplib.networks.maths.expectations.system import System
+from sweeplib.networks.numerics.binding import bound
+from sweeplib.networks.numerics.compiled import inlined
+from sweeplib.networks.numerics.integrators.dop853 import EquationRule, Equations
+
+LEAST = 1e-100
+"""Below this u averages are the weights: they have had no time to differ."""
+
+
+class AverageWork(NamedTuple):
+    """Work arrays: those of one system, and of the student with its averages."""
+
+    student: Work
+    both: Work
+
+
+def _unbound(*_: Any) -> Any:
+    raise NotImplementedError("bound by `average_rule`")
+
+
+of_student = risk_of_student = _unbound
+
+
+def fill_average_slope(i: int, state: Array, systems: Systems, work: AverageWork, slope: Array) -> None:
+    """Fill `slope` (size,) for system i: that of the student, and of the overlaps of its averages behind it."""
+    student, both, numbers = work.student, work.both, systems.numbers
+    of_student(i, state, systems, student, slope)
+    Q, M, a, flow = student.Q, student.M, student.a, student.drifts.GF
+    (p, k), last = M.shape, state.shape[0] - 1
+    first = last - p * k - p * p - p * (p + 1) // 2
+    at_X, at_Q = first + p * k, first + p * k + p * p
+    time, end, order = min(state[last], systems.end[i]), systems.end[i], numbers.averaging_order[i]
+    u = (time / end) ** order
+    both.Q[:p, :p], both.M[:p] = Q, M
+    at = at_Q
+    for i_bar in range(p):
+        both.a[i_bar], both.a[p + i_bar] = 2.0 * a[i_bar], 0.0
+        for r in range(k):
+            both.M[p + i_bar, r] = state[first + i_bar * k + r] / u if u > LEAST else M[i_bar, r]
+        for j in range(p):
+            both.Q[p + i_bar, j] = state[at_X + i_bar * p + j] / u if u > LEAST else Q[i_bar, j]
+            both.Q[j, p + i_bar] = both.Q[p + i_bar, j]
+        for j in range(i_bar, p):
+            both.Q[p + i_bar, p + j] = state[at] / (u * u) if u > LEAST else Q[i_bar, j]
+            both.Q[p + j, p + i_bar] = both.Q[p + i_bar, p + j]
+            at += 1
+    rate, chi = factors_now(i, state, systems, student.clock)
+    Delta = numbers.Delta[i] * chi
+    system = System(both.Q, both.M, systems.P[i], both.a, systems.a_star[i], Delta, 0.0, systems.pair, None)
+    if len(systems.L_star) > 0:
+        systems.inside(both.Q, both.M, systems.L_star[i], False)
+    if systems.is_disturbed:
+        keep, input_noise = numbers.keep_probability[i], numbers.input_noise[i]
+        systems.disturbed(systems.drifts, keep, input_noise, False, system, both.drifts)
+    else:
+        systems.drifts(system, both.drifts)
+    kappa, pull = numbers.averaging_rate[i], 0.5 if systems.spherical else 0.0
+    s = kappa * u + (order / end * (time / end) ** (order - 1.0) if order > 0.0 else 0.0)
+    at = at_Q
+    for i_bar in range(p):
+        for r in range(k):
+            v = first + i_bar * k + r
+            slope[v] = s * M[i_bar, r] - kappa * state[v]
+        for j in range(p):
+            v, X = at_X + i_bar * p + j, both.Q[p + i_bar, j]
+            drift = 0.5 * systems.factor * both.drifts.GF[p + i_bar, j] - numbers.weight_decay[i] * X
+            slope[v] = s * Q[i_bar, j] - kappa * state[v] + rate * u * (drift - pull * flow[j, j] * X)
+        for j in range(i_bar, p):
+            of_both = state[at_X + i_bar * p + j] + state[at_X + j * p + i_bar]
+            slope[at] = s * of_both - 2.0 * kappa * state[at]
+            at += 1
+
+
+def average_risk(i: int, state: Array, systems: Systems, work: AverageWork) -> float:
+    """The population risk of the student of system i."""
+    return float(risk_of_student(i, state, systems, work.student))
+
+
+@cache
+def average_rule() -> EquationRule:
+    """`fill_average_slope` for an integrator, compiled once for all activations."""
+    slope, risk = (inlined(bound(template, unpacked=inlined(unpack))) for template in (fill_slope, state_risk))
+    filled, level = bound(fill_average_slope, of_student=slope), bound(average_risk, risk_of_student=risk)
+    return EquationRule(filled, example(), AverageWork(work_space(1, 1), work_space(2, 1)), level)
+
+
+def average_equations(systems: Systems) -> Equations:
+    """The equations of systems with averages."""
+    p, k = systems.a.shape[1], systems.a_star.shape[1]
+    return Equations(average_rule(), systems, AverageWork(work_space(p, k), work_space(2 * p, k)))
+
+
+def with_averages(states: Array, Q: Array, M: Array, u: Array) -> Array:
+    """The states (n, size) with the overlaps of averages, which are the weights with these Q and M, at u (n,)."""
+    rows, columns = np.triu_indices(Q.shape[1])
+    n, u = len(states), u[:, None]
+    parts = u * M.reshape(n, -1), u * Q.reshape(n, -1), u**2 * Q[:, rows, columns]
+    return np.concatenate([states[:, :-1], *parts, states[:, -1:]], axis=1)
+
+
+def averages_of(states: Array, Q: Array, M: Array, u: Array) -> tuple[Array, Array]:
+    """Q̄ (n, p, p) and M̄ (n, p, k) of states with averages at u (n,); Q and M are those of the weights."""
+    p, (rows, columns) = Q.shape[1], np.triu_indices(Q.shape[1])
+    Q, end, late = Q.copy(), states.shape[1] - 1, u > LEAST
+    square, first = u[late, None] ** 2, end - len(rows) - p * p - M[0].size
+    of_late = np.flatnonzero(late)[:, None]
+    Q[of_late, rows, columns] = Q[of_late, columns, rows] = states[late, end - len(rows) : end] / square
+    averages = states[late, first : first + M[0].size] / u[late, None]
+    M = M.copy()
+    M[late] = averages.reshape(-1, *M.shape[1:])
+    return Q, M
