@@ -240,6 +240,13 @@ def test_links_lead_to_files_and_headings(page: str) -> None:
             assert not anchor or anchor in headings(target), f"{page}: {link}"
 
 
+@pytest.mark.parametrize("page", [*PAGES, "config/README.md"])
+def test_columns_of_tables_have_names(page: str) -> None:
+    """Who hears a table hears them."""
+    heads = re.findall(r"^(\|.*\|)\n\|[-:| ]+\|$", (ROOT / page).read_text(), re.MULTILINE)
+    assert [head for head in heads if re.search(r"(?<!\\)\|\s*\|", head)] == []
+
+
 def headings(page: Path) -> set[str]:
     """Return the anchors of the headings of a page, as GitHub and MyST make them."""
     titles = re.findall(r"^#+ (.*)", page.read_text(), re.MULTILINE)
