@@ -1,8 +1,9 @@
-"""The runs of the notebooks: one that is not ok ends a build of the site with an error."""
+"""The notebooks: a run that is not ok ends a build of the site with an error, and two builds have the same pages."""
 
 from pathlib import Path
 
 import xarray as xr
+from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
@@ -27,7 +28,15 @@ def check(app: Sphinx, error: Exception | None) -> None:
         raise ExtensionError("; ".join(lines))
 
 
+def leave_out_empty_outputs(_app: Sphinx, doctree: nodes.document) -> None:
+    """Leave out the place of an output of which only warnings were written: whether a port is taken is no result."""
+    for output in [node for node in doctree.findall(nodes.container) if "cell_output" in node["classes"]]:
+        if not output.children:
+            output.parent.remove(output)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Look at the runs when the pages are written."""
+    """Look at the outputs when a page is read, and at the runs when the pages are written."""
+    app.connect("doctree-read", leave_out_empty_outputs)
     app.connect("build-finished", check)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

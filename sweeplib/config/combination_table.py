@@ -33,7 +33,7 @@ def _acting(kinds: Mapping[str, type[Dynamics]]) -> Iterator[str]:
     rows: dict[tuple[str, ...], list[str]] = {}
     for parameter in filter(DEFAULTS.__contains__, CORE):
         rows.setdefault(tuple(_cell(kind, parameter) for kind in kinds.values()), []).append(parameter)
-    yield f"| | {_listed(kinds, ' | ')} |"
+    yield f"| key | {_listed(kinds, ' | ')} |"
     yield "|---" * (len(kinds) + 1) + "|"
     yield from (f"| {_listed(keys)} | {' | '.join(cells)} |" for cells, keys in rows.items() if set(cells) != {"✓"})
 

@@ -191,6 +191,20 @@ def test_the_cells_of_a_notebook_print_whole_lines(page: str) -> None:
     assert "end=" not in (ROOT / page).read_text()
 
 
+def test_a_cell_that_only_warns_has_no_place_of_an_output_on_its_page() -> None:
+    """Five notebooks warned of a dashboard's port or did not, by what else ran: two builds had other pages."""
+    pytest.importorskip("sphinx", reason="the site is built in an environment of its own")
+    from docutils import nodes
+    from docutils.utils import new_document
+
+    from docs.extensions.notebook_runs import leave_out_empty_outputs
+
+    warned, printed = (nodes.container("", *inside, classes=["cell_output"]) for inside in ((), (nodes.paragraph(),)))
+    (page := new_document("page")).extend([warned, printed])
+    leave_out_empty_outputs(None, page)
+    assert page.children == [printed]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(("page", "text"), STARTED)
 def test_the_commands_to_start_with_run(page: str, text: str, tmp_path: Path) -> None:
@@ -224,6 +238,13 @@ def test_links_lead_to_files_and_headings(page: str) -> None:
         if not link.startswith("http"):
             assert target.exists(), f"{page}: {link}"
             assert not anchor or anchor in headings(target), f"{page}: {link}"
+
+
+@pytest.mark.parametrize("page", [*PAGES, "config/README.md"])
+def test_columns_of_tables_have_names(page: str) -> None:
+    """Who hears a table hears them."""
+    heads = re.findall(r"^(\|.*\|)\n\|[-:| ]+\|$", (ROOT / page).read_text(), re.MULTILINE)
+    assert [head for head in heads if re.search(r"(?<!\\)\|\s*\|", head)] == []
 
 
 def headings(page: Path) -> set[str]:

@@ -12,7 +12,7 @@ from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.pictures.figures.kit.facets import Facets
 from sweeplib.pictures.figures.kit.labels import lines_of, number, short_label, value_label
 from sweeplib.pictures.figures.kit.late_matplotlib import mpl
-from sweeplib.pictures.figures.kit.style import DIM, TEXT_WIDTH
+from sweeplib.pictures.figures.kit.style import DIM, TEXT_WIDTH, keep_within_doubles
 
 MOST_IN_A_ROW = 5
 NOTE_HEIGHT, LETTERS = 0.22, 14
@@ -55,8 +55,10 @@ class Panels:
     def room_for_arrows(self, level: int) -> None:
         """Widen the vertical axes at one level of the stacks until the arrows at bounds end within them."""
         for axes in (stack[level] for stack in self.stacks):
-            axes.autoscale_view()
-            for line in (line for line in axes.lines if line.get_gid() == "bound"):
+            if arrows := [line for line in axes.lines if line.get_gid() == "bound"]:
+                keep_within_doubles(axes.yaxis)
+                axes.autoscale_view()
+            for line in arrows:
                 length = 0.5 * line.get_markersize() * self.drawing.dpi / POINTS
                 ends = [length * y for _, y in line.get_marker()]
                 at = np.clip(axes.transData.transform(line.get_xydata())[:, 1], axes.bbox.y0, axes.bbox.y1)
