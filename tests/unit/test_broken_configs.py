@@ -285,7 +285,7 @@ BROKEN = {
         "  sgd_chain:", "  ode: {rtol: fine}", (":8: dynamics.ode.rtol: ", "got 'fine'", "a number")
     ),
     "option where there is none": Broken(
-        "  sgd_chain:", "  sgd_chain: {rtol: 1e-6}", (":8: dynamics.sgd_chain.rtol: unknown option", "no options")
+        "  sgd_chain:", "  overlap_map: {rtol: 1e-6}", (":8: dynamics.overlap_map.rtol: unknown option", "no options")
     ),
     "when of an unknown name": Broken(
         "  sgd_chain:", "  sgd_chain: {when: D < 3}", (":8: dynamics.sgd_chain.when: unknown name", "got 'D'")
