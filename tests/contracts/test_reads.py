@@ -115,7 +115,7 @@ OF_STEPS = dict.fromkeys(parameters_of("update"), ("update",))
 ELSEWHERE = [*(("overlap_map", field) for field in ("update", *OF_STEPS)), ("sde", "huber_delta")]
 ELSEWHERE += [("ode", "spectral_ridge")]
 """Steps of the map are in `unit/test_map_of_updates.py`; the SDE has one loss, the ODE no ridge."""
-WITHIN = {"sampling": "samples", "huber_delta": "loss"}
+WITHIN = {"sampling": "samples", "huber_delta": "loss", "outlier_scale": "outlier_share"}
 WITHIN |= dict.fromkeys(OF_STEPS, "update")
 WITHIN |= dict.fromkeys(parameters_of("data"), "data")
 WITHIN |= dict.fromkeys(parameters_of("tasks"), "tasks")
@@ -234,7 +234,7 @@ def test_the_problems_are_derived_from_what_a_dynamics_reads(tmp_path: Path) -> 
         load_plugins([str(tmp_path / "heavy.py")])
         for field in PARAMETERS:
             one, other = pair(field, "heavy")
-            assert not refused(case(one, "heavy", ()), *([WITHIN[field]] if field in WITHIN else []))
+            assert not refused(case(one, "heavy", ()), *([WITHIN[field]] if field in WITHIN else [])), field
             assert refused(case(other, "heavy", ())) != (acts_on("heavy", field) or field not in DEFAULTS)
 
 
