@@ -186,6 +186,8 @@ def test_a_mean_near_0_has_no_relative_precision() -> None:
     answer = sweep.answer()
     assert answer.state is State.none and "its interval contains 0" in answer.why
     assert sweep.seeds < 4 * SEEDS_FOR_NOTHING
+    in_units = Values(lambda rng, count: rng.standard_normal(count), to=0.005, relative=False).answer()
+    assert in_units.state is State.given and in_units.low <= 0.0 <= in_units.high
     small = Values(lambda rng, count: 0.2 + rng.standard_normal(count), to=0.2).answer()
     assert small.state is State.given and small.low <= 0.2 <= small.high
 

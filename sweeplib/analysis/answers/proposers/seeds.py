@@ -228,7 +228,7 @@ class MoreSeeds:
         if answer.wanted == 0.0:
             enough = seeds >= SEEDS_FOR_NOTHING or answer.half_width == 0.0
             return f"{NOTHING} in {seeds:,} seeds" if enough else ""
-        is_far = seeds >= SEEDS_FOR_NOTHING and self._growth(answer) > GROWTH**2
+        is_far = self.question.relative and seeds >= SEEDS_FOR_NOTHING and self._growth(answer) > GROWTH**2
         return ABOUT_ZERO if is_far and answer.low <= 0.0 <= answer.high else ""
 
     def _growth(self, answer: Answer) -> float:
