@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SCREENSHOTS = {"report_desktop", "report_phone"}
 """Pictures of the report in a browser."""
-NOT_DRAWN_AGAIN = {"limits_diagram", "limits_of_wide_networks", "phase_diagram", "step_size"}
+NOT_DRAWN_AGAIN = {"limits_diagram", "limits_of_wide_networks", "phase_diagram"}
 """Pictures of configs that run long, which nobody has drawn again since figures changed: this set only shrinks."""
 
 
