@@ -59,7 +59,7 @@ def from_mapping(keys: Mapping[str, Any], folder: str | Path = ".") -> "Design":
     """
     import pydantic
 
-    from sweeplib.config.base import FROM
+    from sweeplib.config.inherited import FROM
     from sweeplib.config.error_places import input_error
     from sweeplib.config.function_models import FunctionConfig
     from sweeplib.config.models import SweepConfig
@@ -84,7 +84,7 @@ def _config_and_bases(
     The path in it of the one that it starts from is relative to `folder`. A file that a command was given may be a
     pipe.
     """
-    from sweeplib.config.base import FROM, base_configs, merged_config
+    from sweeplib.config.inherited import FROM, base_configs, merged_config
 
     main, data = _document(path, may_be_pipe=may_be_pipe)
     documents: dict[str | Path, Document] = {path: main}
