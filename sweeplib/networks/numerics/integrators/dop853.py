@@ -132,7 +132,7 @@ class Solutions(NamedTuple):
     state, slope (n, size) : at `time`.
     before, length (n,) : beginning and length of the last step.
     start, start_slope (n, size) : state and slope at `before`.
-    left, evaluations (n,) : number of steps left, number of right-hand sides so far.
+    budget, evaluations (n,) : number of steps left, number of right-hand sides so far.
     stiff_steps, calm_steps (n,) : counts of the test for stiffness.
     stiff, failed (n,) : why a solution stopped.
     rtol, atol (n,) : tolerances.
