@@ -61,7 +61,10 @@ def loaded(config: str, results: str) -> tuple["Design", str]:
     sweep = load(config)
     directory = checked_results(Path(results)) / sweep.name
     check_origin(Path(config), directory)
-    return with_rounds(sweep, directory), str(directory if directory.is_absolute() else os.path.relpath(directory))
+    relative = os.path.relpath(directory)
+    # `./stages` is another file than `stages` for Snakemake
+    place = os.path.abspath(directory) if directory.is_absolute() or relative == os.curdir else relative
+    return with_rounds(sweep, directory), place
 
 
 def caption(sweep: "Design", name: str) -> str:

@@ -3,6 +3,8 @@
 import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,15 +61,25 @@ def test_its_commands_find_what_is_in_the_folder(tmp_path: Path, monkeypatch: py
     """Wherever the folder is, and from nothing but the folder; `sweep` finds it as `plan` does."""
     text = run(tmp_path / "results").read_text()
     shutil.move(tmp_path / "results" / "told", tmp_path / "told")
-    monkeypatch.chdir(tmp_path / "told")
-    before = {path.name for path in Path().iterdir()}
-    plan, reproduce, sweep = re.findall(r"^sweeplib (\w+ config.yaml .*?)  +#", text, re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    before = set(Path("told").iterdir())
+    plan, reproduce, sweep = re.findall(r"^sweeplib (\w+ told/config.yaml .*?)  +#", text, re.MULTILINE)
     planned = CliRunner().invoke(app, plan.split())
     assert re.search(r"sgd_chain +2 +6 +6 +0", planned.output), planned.output
     again = CliRunner().invoke(app, reproduce.replace("CASE", "gamma=0.02,seed=1").split())
     assert again.exit_code == 0 and "the same bits" in again.output, again.output
     assert sweep.replace("sweep", "plan", 1).split()[:4] == plan.split()
-    assert {path.name for path in Path().iterdir()} == before
+    assert set(Path("told").iterdir()) == before
+
+
+@pytest.mark.slow
+def test_a_sweep_goes_on_in_its_own_folder(tmp_path: Path) -> None:
+    """And says nothing of the change of its config, which the run itself has made."""
+    folder = run(tmp_path).parent
+    words = "-m", "sweeplib", "sweep", "config.yaml", "--results", "..", "seeds=4"
+    done = subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "told: all 8 cases ended ok" in done.stdout, done.stderr
+    assert "was changed" not in done.stderr
 
 
 @pytest.mark.parametrize("kind", ["text", "bytes", "link", "folder", "pipe"])

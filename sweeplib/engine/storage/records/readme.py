@@ -35,12 +35,12 @@ ds = xr.open_zarr("dataset.zarr")  # or any other reader of zarr v3; sweeplib is
 
 ## How to go on
 
-In this folder, which must have the name of the sweep:
+In the folder that has this one, under its name:
 
 ```sh
-sweeplib plan config.yaml --results ..              # what is here
-sweeplib reproduce config.yaml CASE --results ..    # computes a case again, and compares its bits
-sweeplib sweep config.yaml --results .. seeds=64    # goes on from the runs that there are, here with more seeds
+sweeplib plan NAME/config.yaml --results .              # what is here
+sweeplib reproduce NAME/config.yaml CASE --results .    # computes a case again, and compares its bits
+sweeplib sweep NAME/config.yaml --results . seeds=64    # goes on from the runs that there are, here with more seeds
 ```
 """
 
@@ -82,6 +82,6 @@ def readme(sweep: "Design") -> str:
         f"- Made by sweeplib {version()}{place}, whose own licence is BSD-3-Clause: cite it, by the sweeplib "
         "developers, with this version, and the papers whose equations were run.",
         "",
-        _OPEN,
+        _OPEN.replace("NAME", sweep.name),
     ]
     return "\n".join(lines)
