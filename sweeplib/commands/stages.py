@@ -61,10 +61,11 @@ def loaded(config: str, results: str) -> tuple["Design", str]:
     sweep = load(config)
     directory = checked_results(Path(results)) / sweep.name
     check_origin(Path(config), directory)
-    relative = os.path.relpath(directory)
-    # `./stages` is another file than `stages` for Snakemake
-    place = os.path.abspath(directory) if directory.is_absolute() or relative == os.curdir else relative
-    return with_rounds(sweep, directory), place
+    if not directory.is_absolute():
+        relative = Path(os.path.relpath(directory))
+        # `./stages` is another file than `stages` for Snakemake
+        directory = relative if relative.name else Path.cwd()
+    return with_rounds(sweep, directory), str(directory)
 
 
 def caption(sweep: "Design", name: str) -> str:
