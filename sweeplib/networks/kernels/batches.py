@@ -16,7 +16,7 @@ from sweeplib.networks.kernels.batch_sums import absorb_block
 from sweeplib.networks.kernels.disturbances import add_noise_of_weights
 from sweeplib.networks.kernels.lanes import OVERFLOW, allocating, kernel, loops
 from sweeplib.networks.kernels.row_products import inner_product
-from sweeplib.networks.kernels.sample_blocks import BLOCK, MULTIPLE, draw_block
+from sweeplib.networks.kernels.sample_blocks import BLOCK, MULTIPLE, draw_block, room_of
 from sweeplib.networks.kernels.schedules import label_deviation, step_time
 from sweeplib.networks.kernels.spectral import Spectrum, empty_spectrum, fill_spectral_matrix
 from sweeplib.networks.kernels.weights import (
@@ -33,7 +33,6 @@ from sweeplib.networks.kernels.weights import (
     kept_part,
     move_others,
     note_exits,
-    room_of,
 )
 
 COLUMNS = 256

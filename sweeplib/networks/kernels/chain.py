@@ -33,6 +33,7 @@ from sweeplib.networks.kernels.disturbances import (
     drop_units,
     take_units_back,
 )
+from sweeplib.networks.kernels.factors import fill_teacher_overlaps
 from sweeplib.networks.kernels.lanes import (
     OVERFLOW,
     Constants,
@@ -41,7 +42,6 @@ from sweeplib.networks.kernels.lanes import (
     allocating,
     constants_of,
     draw_normals,
-    fill_teacher_overlaps,
     kernel,
     loops,
 )

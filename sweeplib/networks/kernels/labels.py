@@ -16,7 +16,10 @@ _LABELS = types.void(_FIELDS, _FIELDS, types.Array(types.float64, 1, "C"))
 
 
 def labels_address(target: str, teacher: str) -> Any:
-    """The address of a target's function (λ* (k, n), a* (k, n), out (n,)), which fills `out` with f* of n samples."""
+    """The address of a target's function (λ* (k, n), a* (k, n), out (n,)), which fills `out` with f* of n samples.
+
+    target, teacher : names of the target and of the teacher's activation.
+    """
     return pointer(target_of(target).labels(teacher), _LABELS)
 
 
@@ -33,7 +36,7 @@ _INPUTS = types.float64(_NUMBERS, types.uint64, types.uint64, types.uint64, _NUM
 
 
 def inputs_address(data: str) -> Any:
-    """The address of a data law's function (numbers, key, seed, number, x (d,)), called once a sample.
+    """The address of a function (numbers, key, seed, number, x (d,)) of the law of inputs `data`, called once a sample.
 
     It replaces the N(0, 1) numbers x by the input times √d of sample `number`, and returns the part of the label that
     comes with this input. `numbers` are the law's parameters, and `key` names a stream of random numbers of its own.

@@ -44,7 +44,10 @@ def student_fields(A, B, z, lam):  # type: ignore[no-untyped-def]
 
 @kernel
 def fields_of_replica(A, B, replica, L_star, z, lam, lam_star):  # type: ignore[no-untyped-def]
-    """Fill λ* and λ of samples in lanes, all of one replica: A (rows, k, n) and B (rows, rows, n) are those of n."""
+    """Fill λ* (k, lanes) and λ (p, lanes) of samples z in lanes, all of the replica with this number in A and B.
+
+    A (rows, k, n), B (rows, rows, n) : the factors of n replicas. L_star (k, k, lanes) : of the replica, in each lane.
+    """
     (p, lanes), (rows, k, _) = lam.shape, A.shape
     first = rows - p
     teacher_fields(L_star, z, lam_star)

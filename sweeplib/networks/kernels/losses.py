@@ -1,6 +1,8 @@
 """The force g = −∂L/∂f of a loss by address, and its means over the noise of a label.
 
-Of labels that are signs, steps draw y = f* + √Δ z as always: the force takes sign(y) for y, and sign(y) − f for y − f.
+E = y − f is the displacement. Of labels that are signs, steps draw y = f* + √Δ z as always: the force takes sign(y) for
+y, and sign(y) − f for y − f. Templates have the functions `force` and `value` of a loss, (numbers, E, y) → g and L,
+bound to these names; numbers (m,) are the values of the loss's parameters.
 """
 
 import math
@@ -39,7 +41,7 @@ def force_address(loss: str, signs: bool) -> Any:
 
 
 def _fill_force(numbers, E, y):  # type: ignore[no-untyped-def]
-    """Replace the displacements E (n,) by forces, for labels y (n,)."""
+    """Replace the displacements E (n,) by forces, for real labels y (n,)."""
     for n in range(E.shape[0]):
         E[n] = force(numbers, E[n], y[n])
 
@@ -71,6 +73,7 @@ def means_of(loss: str, signs: bool, tails: bool = False) -> Callable[..., Any]:
 
 
 def _closed_means(numbers, f_star, f, Delta):  # type: ignore[no-untyped-def]
+    """E g, E g² and E L by the closed form of the loss, a function (numbers, f* − f, Δ)."""
     return means(numbers, f_star - f, Delta)
 
 

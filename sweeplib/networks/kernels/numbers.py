@@ -21,6 +21,7 @@ T is the ODE time of a step. With schedules, those in lanes have T, the noise, â
 
 
 COUNT = len(Numbers._fields)
+"""The number of rows of `Numbers` in a block of constants."""
 
 
 def _of_rows() -> Any:

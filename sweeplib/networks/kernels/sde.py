@@ -1,6 +1,10 @@
 """The Euler-Maruyama step of the overlaps' SDE, for a group of replicas in vector lanes.
 
-The rows of a block of states are the entries of Q (p, p), M (p, k) and a (p,).
+The rows of a block of states are the entries of Q (p, p), M (p, k) and a (p,). A step has the drift Ψ of SGD, and as
+noise the scatter of a few fresh samples, so that its covariance is that of SGD's steps without being computed.
+
+`work` is the `Diffusion` of the group, `numbers` its `Numbers`, T the ODE time of an SGD step. A sample is given by
+normals u (k + p + 2, lanes): u*, w, one for its label, and ξ.
 """
 
 from typing import Any, NamedTuple
@@ -8,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.kernels.factors import factorise
+from sweeplib.networks.kernels.factors import factorise, fill_teacher_overlaps
 from sweeplib.networks.kernels.lanes import (
     OVERFLOW,
     Constants,
@@ -17,7 +21,6 @@ from sweeplib.networks.kernels.lanes import (
     allocating,
     constants_of,
     draw_normals,
-    fill_teacher_overlaps,
     filled_lanes,
     kernel,
 )
@@ -108,7 +111,7 @@ class Diffusion(NamedTuple):
 
 @allocating
 def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
-    """The arrays of a group: views of its flat blocks of state and constants, and work arrays."""
+    """The `Diffusion` of a group: views of its flat blocks of state and constants, and work arrays."""
     p, k = settings.p, settings.k
     lanes = state.shape[0] // (p * p + p * k + p)
     after_Q, after_M = p * p * lanes, (p * p + p * k) * lanes
@@ -117,6 +120,7 @@ def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
     P, stretch, numbers, sample = np.empty((k, k, lanes)), np.empty(lanes), fixed.numbers, empty_fields(settings, lanes)
     fill_teacher_overlaps(fixed.L_star, P)
     for lane in range(lanes):
+        # Ψ^Var at Ω (1 + 2/d): its correction of order 1/d
         stretch[lane] = 1.0 + 2.0 / numbers.d[lane]
         sample.per_dimension[lane] = 1.0 / numbers.d[lane]
     return Diffusion(
@@ -146,7 +150,7 @@ def empty_fields(settings, lanes):  # type: ignore[no-untyped-def]
 
 @kernel
 def sde_prepare(settings, functions, work, broken):  # type: ignore[no-untyped-def]
-    """Fill A and B by `factorise`; reflect lanes with indefinite Ω that are not `broken` before."""
+    """Fill the factor (A, B) of Ω; where Ω is indefinite, reflect it first, unless the lane is `broken`."""
     Q, M, A, B, indefinite = work.system.Q, work.system.M, work.A, work.B, work.indefinite
     L_star, spherical = work.constants.L_star, settings.spherical
     lanes = Q.shape[2]
@@ -159,7 +163,7 @@ def sde_prepare(settings, functions, work, broken):  # type: ignore[no-untyped-d
 
 @kernel
 def with_functions(system, functions):  # type: ignore[no-untyped-def]
-    """The system with the arguments of rules for drifts in place of the `None` that it is made with."""
+    """The system with the rules' arguments from `functions`, in place of the `None` that it is made with."""
     Q, M, P, a, a_star, Delta, stretch, _, _ = system
     return System(Q, M, P, a, a_star, Delta, stretch, functions.pair, functions.one_drifts)
 
@@ -171,7 +175,7 @@ def sde_network(work):  # type: ignore[no-untyped-def]
 
 @kernel
 def draw_sample(u, settings, functions, work):  # type: ignore[no-untyped-def]
-    """Fill the fields of a fresh sample from normals u (k + p + 2, lanes): u*, w, one for the label, and ξ."""
+    """Fill `work.fields` with those of a fresh sample u (k + p + 2, lanes): u*, w, one normal for the label, and ξ."""
     p, k = settings.p, settings.k
     constants, numbers = work.constants, work.constants.numbers
     _, lam, lam_star, value, c, E, eta, total, square, label, per_dimension = work.fields
@@ -208,7 +212,10 @@ def draw_sample(u, settings, functions, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def add_pairs(u, c, pairs):  # type: ignore[no-untyped-def]
-    """Add the pairs of a sample u (k + p or more, lanes) and the earlier ones: c_s c_s'ᵀ u_s·u_s' and its transpose."""
+    """Add the pairs of a sample u (k + p or more, lanes) with the earlier ones: c_s c_s'ᵀ u_s·u_s' and its transpose.
+
+    c (p, lanes) : of the sample. pairs : the `Pairs`, whose gradient then has the sample too.
+    """
     gradient, products, along = pairs
     p, width, lanes = gradient.shape
     along[:] = 0.0
@@ -225,7 +232,10 @@ def add_pairs(u, c, pairs):  # type: ignore[no-untyped-def]
 
 @kernel
 def add_products_of_means(settings, T, pairs, drifts):  # type: ignore[no-untyped-def]
-    """Add T (1 − 1/n_b) E[c uᵀ] E[c uᵀ]ᵀ, estimated without bias from the pairs, to the drift of Q."""
+    """Add T (1 − 1/n_b) E[c uᵀ] E[c uᵀ]ᵀ to the drift of Q, estimated without bias from pairs of samples.
+
+    T (lanes,) : the ODE time of an SGD step.
+    """
     p, _, lanes = pairs.gradient.shape
     share = (1.0 - 1.0 / settings.batch_size) / (settings.samples * (settings.samples - 1))
     for i in range(p):
@@ -292,7 +302,7 @@ def note_overflow(Q, a, broken):  # type: ignore[no-untyped-def]
 
 @kernel
 def sde_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """Take a step: (Q, M) += Ψ Δt + T Σ_s η_s (X_s − Ψ), a += ε times the same; project.
+    """Take a step: (Q, M) += Ψ Δt + T Σ_s η_s (X_s − Ψ), a += ε (Ψ^a Δt + T Σ_s η_s (X_s − Ψ^a)); project.
 
     Then the factor of Ω is computed anew, for the next step.
     """
