@@ -121,8 +121,8 @@ class NoiseKind(NamedTuple):
 def noisy(kind: NoiseKind, work: Any, step: Any, *, spherical: bool, rows_of_units: int = 1) -> Steps:
     """The functions of steps with noise after each.
 
-    work, step : of the steps without noise. spherical : whether rows are to be projected after the noise. rows_of_units
-    : rows of B for each unit, two with velocities.
+    work, step : of the steps without noise. spherical : whether rows are to be projected after the noise.
+    rows_of_units : rows of B for each unit, two with velocities.
     """
     added = without_references(bound(kind.add, project_rows=kind.project if spherical else leave_rows))
     return Steps(

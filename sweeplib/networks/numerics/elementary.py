@@ -20,11 +20,12 @@ _compiled = numba.njit(error_model="numpy", fastmath={"contract"}, forceinline=T
 _TO_INTEGER = 6755399441055744.0
 """3·2^51: a number added to it is rounded to an integer, which the low bits of the sum hold."""
 _52, _ONE = np.uint64(52), np.uint64(1023 << 52)
+"""Where the exponent of a float64 begins, and the exponent of 1 there."""
 
 
 @_compiled
 def _power_and_rest(x):  # type: ignore[no-untyped-def]
-    """The pair 2^n and e^f − 1, with x = n log 2 + f, |f| ≤ ½ log 2."""
+    """The pair 2^n and e^f − 1, of which e^x = 2^n e^f is made: x = n log 2 + f, |f| ≤ ½ log 2."""
     shifted = x * 1.4426950408889634 + _TO_INTEGER
     n = shifted - _TO_INTEGER
     # log 2 in two parts (Cody and Waite): the first has so few bits that n times it is exact
@@ -92,14 +93,14 @@ _math.__dict__.update({name: thing for name, thing in vars(math).items() if name
 
 
 def vectorised(function: Callable[[float], float]) -> Callable[[float], float]:
-    """A copy of a plain function, not yet compiled, with the functions above in place of those of the module math."""
+    """A copy of a plain function, not yet compiled, with functions above in place of those of the module math."""
     ours: dict[str, Any] = {}
     for name in function.__code__.co_names:
-        thing = function.__globals__.get(name)
-        if thing is math:
+        value = function.__globals__.get(name)
+        if value is math:
             ours[name] = _math
         # `from math import erf` has put the function itself among the globals
-        for math_name, form in _OURS.items():
-            if thing is getattr(math, math_name):
-                ours[name] = form
+        for math_name, replacement in _OURS.items():
+            if value is getattr(math, math_name):
+                ours[name] = replacement
     return bound(function, **ours)

@@ -5,6 +5,9 @@ with the caller: the function at the end of a chain of n calls is optimised and 
 code of the last caller runs. With the options `FOR_KERNELS` a function is translated to LLVM's intermediate code alone;
 with `OPTIMISED_APART` that code is optimised too. The first compilation of a kernel takes 20 to 45 % less time, and the
 results have the same bits.
+
+A library is numba's object for the code of a function. Its private methods are replaced here (`_REPLACED`); in a
+version of numba without them the options say nothing of libraries, and compilation takes longer.
 """
 
 from collections.abc import Callable
@@ -28,11 +31,11 @@ class _UnoptimisedLibrary(_UntranslatedLibrary):
     """Intermediate code that is linked into that of callers, and neither optimised nor translated before."""
 
     def _optimize_final_module(self) -> None:
-        """Leave it to the caller."""
+        """Leave the optimisation to the library of the caller."""
 
 
 class _LoopCompiler(Compiler):
-    """numba's compiler, for a library that is not translated."""
+    """numba's compiler, for a library that is optimised and not translated."""
 
     library: type[JITCodeLibrary] = _UntranslatedLibrary
 
@@ -62,8 +65,9 @@ _REPLACED = (
     "_finalize_dynamic_globals",
     "_verify_declare_only_symbols",
 )
+"""The private methods of numba's libraries that the classes above replace or call."""
 LINKS = all(hasattr(JITCodeLibrary, method) for method in _REPLACED)
-"""Whether this version of numba has the private methods that these need; without them compilation takes longer."""
+"""Whether this version of numba has the private methods that the classes above need."""
 
 _WITHOUT_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 

@@ -6,6 +6,8 @@ time interrupts nothing: the state there is read off its own interpolant, whose 
 
 Where a state all but rests, its slope is small or rounding alone. Then no error tells an integrator that stability
 limits its steps, and it crawls. Such a state is carried on by the linearised flow as far as that is right.
+
+A level is a number of a state, such as the risk, whose first passages of targets are noted; a target waits until then.
 """
 
 import warnings
@@ -22,21 +24,24 @@ from sweeplib.networks.numerics.integrators.dop853 import Equations, fill_slope,
 
 # near the root of the rounding of doubles, where the errors of rounding and of curvature are alike
 INCREMENT = 1e-8
-"""Of the differences in a Jacobian, over the size of the variable or one."""
+"""The length of the differences in a Jacobian, over the size of the variable or one."""
 _SIDES = 1e-3 * np.array([-1.0, 1.0])
 """Where the rate of the level at a passage is read off, in steps from there."""
 
 
 def _fill_jacobian(equations, i, state, slope, out):  # type: ignore[no-untyped-def]
-    """Fill out (size, size) with ∂ slope_u/∂ state_v, by differences to the slope of the state."""
+    """Fill out (size, size) with ∂ slope_u/∂ state_v of system i, by differences.
+
+    equations : the `Calls`. slope (size,) : at the state (size,).
+    """
     size = state.shape[0]
-    moved, other = state.copy(), np.empty(size)
+    shifted, slope_there = state.copy(), np.empty(size)
     for v in range(size):
-        moved[v] = state[v] + INCREMENT * max(abs(state[v]), 1.0)
-        equations.slope_of(i, moved, equations.arguments, other)
+        shifted[v] = state[v] + INCREMENT * max(abs(state[v]), 1.0)
+        equations.slope_of(i, shifted, equations.arguments, slope_there)
         for u in range(size):
-            out[u, v] = (other[u] - slope[u]) / (moved[v] - state[v])
-        moved[v] = state[v]
+            out[u, v] = (slope_there[u] - slope[u]) / (shifted[v] - state[v])
+        shifted[v] = state[v]
 
 
 class _Functions(NamedTuple):
@@ -49,7 +54,7 @@ class _Functions(NamedTuple):
 
 @cache
 def _functions() -> _Functions:
-    """The functions for all equations."""
+    """The compiled functions, once for all equations; they have the types of their first call."""
     return _Functions(OneSignature(fill_slope.py_func), OneSignature(_fill_jacobian), OneSignature(level.py_func))
 
 
@@ -62,7 +67,10 @@ class StiffSystem:
         self.evaluations = 0
 
     def slope(self, _: float, state: Array) -> Array:
-        """The time derivative (size,) of a state (size,); that of the last state asked for is remembered."""
+        """The time derivative (size,) of a state (size,), which does not depend on the time.
+
+        The last one is remembered.
+        """
         # a Jacobian begins with the slope at its state, which the integrator has just asked for
         if not np.array_equal(state, self._last[0]):
             state = np.array(state, dtype=float)
@@ -73,7 +81,7 @@ class StiffSystem:
         return self._last[1].copy()
 
     def jacobian(self, time: float, state: Array) -> Array:
-        """The derivative of the slope (size, size) by the state."""
+        """The derivative of the slope by the state, (size, size), at a state (size,)."""
         out = np.empty((len(state), len(state)))
         state = np.array(state, dtype=float)
         self._compiled.jacobian(self._equations.calls, self._i, state, self.slope(time, state), out)
@@ -81,16 +89,19 @@ class StiffSystem:
         return out
 
     def level(self, state: Array) -> float:
-        """The level of a state."""
+        """The level of a state (size,)."""
         return float(self._compiled.level(self._i, self._equations.calls, np.array(state, dtype=float)))
 
 
 class StiffSolution:
     """A solution from `time` on, to the time `end` at the latest.
 
-    `targets` (T,) are the levels whose passages to note, `passages` (T,) when, inf where it has not been, and `rates`
-    (T,) and `passing` (T, size) the derivative of the level and the state then: filled in. `atol` may be (size,).
-    No step is longer than `longest`. `steps` counts its steps; `failed` says that it can take no further one.
+    targets (T,) : values of the level whose passages to note.
+    passages, rates (T,), passing (T, size) : when, inf where it has not been, and the derivative of the level and the
+    state
+        then: filled in.
+    atol : a number, or (size,). longest : the longest step.
+    `steps` counts its steps; `failed` says that it can take no further one.
     """
 
     def __init__(
@@ -128,7 +139,7 @@ class StiffSolution:
 
     @property
     def state(self) -> Array:
-        """The state (size,) there."""
+        """The state (size,) at the end of the last step."""
         return self._solver.y
 
     @property
@@ -137,7 +148,7 @@ class StiffSolution:
         return float(self._solver.step_size or 0.0)
 
     def advance(self, until: float, most_steps: int, *, stops: bool) -> None:
-        """Take at most some steps to the time `until`, to the last passage if it stops, or to failure."""
+        """Take at most `most_steps` steps to the time `until`, to the last passage if it `stops`, or to failure."""
         for _ in range(most_steps):
             if self.failed or self.time >= until or (stops and np.isfinite(self.passages).all()):
                 return
@@ -164,9 +175,9 @@ class StiffSolution:
         return self._solver.dense_output()(time)
 
     def _note_passages(self) -> None:
-        """Note the first time in the last step at which the risk is at each target that waits.
+        """Note the first time in the last step at which the level is at each target that waits.
 
-        A minimum within a step is seen by the risk's rising at its end.
+        A minimum of the level within a step is seen by its rising at the end.
         """
         waiting = np.isinf(self.passages)
         if not waiting.any():
@@ -176,22 +187,23 @@ class StiffSolution:
         if self._level > self.targets[waiting].max() and rising <= self._level:
             return
         old, within = self._solver.t_old, self._solver.dense_output()
-        looks = np.linspace(old, self.time, 5)
-        risks = [before, *(self.system.level(within(time)) for time in looks[1:-1]), self._level]
+        times = np.linspace(old, self.time, 5)
+        levels = [before, *(self.system.level(within(time)) for time in times[1:-1]), self._level]
         for place in np.flatnonzero(waiting):
             target = self.targets[place]
-            first = next((look for look in range(1, 5) if risks[look] <= target), None)
+            first = next((look for look in range(1, 5) if levels[look] <= target), None)
             if first is not None:
-                passage = self._crossing(within, looks[first - 1], looks[first], target)
+                passage = self._crossing(within, times[first - 1], times[first], target)
                 near, far = (min(max(passage + side, old), self.time) for side in _SIDES * (self.time - old))
                 rise = self.system.level(within(far)) - self.system.level(within(near))
                 self.passages[place], self.rates[place] = passage, rise / (far - near)
                 self.passing[place] = within(passage)
 
     def _crossing(self, within: Callable[[float], Array], left: float, right: float, target: float) -> float:
-        """When the interpolant's risk, above the target on the left, comes to it."""
+        """The time between `left` and `right` at which the level on the interpolant `within` comes to the target."""
 
         def excess(time: float) -> float:
+            """The level above the target at a time."""
             return self.system.level(within(time)) - target
 
         if excess(right) >= 0.0:
@@ -203,7 +215,7 @@ class LinearFlow:
     """The flow linearised at a state, from `time` to `end`: for a state at rest, or one that drifts slowly.
 
     The displacement after a time t is ∫_0^t e^{J s} ds times the slope: the last column of the exponential of
-    t [[J, slope], [0, 0]].
+    t [[J, slope], [0, 0]]. `end` is `time` until `reaches` has found how far the flow is right.
     """
 
     def __init__(self, system: StiffSystem, time: float, state: Array) -> None:
@@ -211,11 +223,11 @@ class LinearFlow:
         self._slope, self._jacobian = system.slope(time, state), system.jacobian(time, state)
 
     def at(self, time: float) -> Array:
-        """The state (size,) at a time."""
+        """The state (size,) at a time between `time` and `end`."""
         return self._state + self._response(time - self.time, self._slope)
 
     def reaches(self, end: float, tolerance: Array) -> bool:
-        """Whether it is right to a tenth of the `tolerance` (size,) until `end`, which is then its `end`.
+        """Whether the flow is right to a tenth of the `tolerance` (size,) until `end`, which then becomes its own.
 
         What the slope at the end has beyond the linear one is taken for an error of the slope all the time.
         """
