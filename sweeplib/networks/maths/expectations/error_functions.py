@@ -37,6 +37,7 @@ FULL = 8
 
 student_offset = teacher_offset = 0.0
 student_weights = student_slopes = teacher_weights = teacher_slopes = (1.0,)
+"""The mixtures of σ and σ*, which `pair_expectations` binds."""
 
 
 class Mixture(NamedTuple):
@@ -48,7 +49,10 @@ class Mixture(NamedTuple):
 
 
 def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
-    """R = ½ e0² + ½ Σ b_m b_n I2(m, n), every lane on its own."""
+    """R = ½ e0² + ½ Σ b_m b_n I2(m, n) of each system, which the last axis of all arrays counts (lanes).
+
+    `pair` is not read: the form is closed. out (lanes,) : the risks.
+    """
     p, k, lanes = M.shape
     for lane in range(lanes):
         out[lane] = 0.0
@@ -62,18 +66,19 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
         for lane in range(lanes):
             out[lane] *= 0.5 * out[lane]
     n_student, n_teacher = len(student_slopes), len(teacher_slopes)
+    # of each term s/√(1 + S_mm): I2 is an arc sine of two of them and an overlap
     student_scale, teacher_scale = np.empty((p, n_student, lanes)), np.empty((k, n_teacher, lanes))
     cosines = np.empty(lanes)
     for i in range(p):
         for t in range(n_student):
             for lane in range(lanes):
-                x = student_slopes[t]
-                student_scale[i, t, lane] = x / math.sqrt(1.0 + x * x * Q[i, i, lane])
+                slope = student_slopes[t]
+                student_scale[i, t, lane] = slope / math.sqrt(1.0 + slope * slope * Q[i, i, lane])
     for r in range(k):
         for t in range(n_teacher):
             for lane in range(lanes):
-                x = teacher_slopes[t]
-                teacher_scale[r, t, lane] = x / math.sqrt(1.0 + x * x * P[r, r, lane])
+                slope = teacher_slopes[t]
+                teacher_scale[r, t, lane] = slope / math.sqrt(1.0 + slope * slope * P[r, r, lane])
     for r in range(k):
         for s in range(r + 1):
             for t in range(n_teacher):
@@ -116,7 +121,7 @@ class Terms(NamedTuple):
 
 @inlined
 def terms_of(system: System, student: Mixture, teacher: Mixture) -> Terms:
-    """The terms of a network, with students and teachers of some mixtures of error functions."""
+    """The `Terms` of one network, with students and teachers of these mixtures."""
     Q, M, P, a, a_star = system.Q, system.M, system.P, system.a, system.a_star
     p, k = M.shape
     n_student, n_teacher = len(student.slopes), len(teacher.slopes)
@@ -241,9 +246,13 @@ def fill_sums(terms: Terms, tilts: Tilts) -> None:
 
 @inlined
 def fill_variance(terms: Terms, constant: float, out: Array) -> None:
-    """Fill Ψ^Var (p, p), with `constant` the part of E[E²] without error functions."""
+    """Fill Ψ^Var, out (p, p), of one network, pairs of student terms in lanes.
+
+    constant : the part of E[E²] without error functions.
+    """
     p, students, count = len(out), len(terms.tilt), len(terms.weight)
     pairs = students * (students + 1) // 2
+    # as many lanes for each group, in vectors of four
     groups = -(-pairs // MOST_LANES)
     lanes = -(-pairs // (4 * groups)) * 4
     first, second = np.zeros(lanes, np.int64), np.zeros(lanes, np.int64)
@@ -273,9 +282,9 @@ def fill_variance(terms: Terms, constant: float, out: Array) -> None:
 
 
 def drifts(system: System, out: Drifts) -> None:
-    """Ψ^a from I2, Ψ^M and Ψ^GF from I3, Ψ^Var from I4, in (terms of students)² (all terms)²/4 arc sines.
+    """Fill the drifts: Ψ^a from I2, Ψ^M and Ψ^GF from I3, Ψ^Var from I4 at Ω times `stretch`.
 
-    Ψ^Var is that at Ω times `stretch`.
+    These are (terms of students)² (all terms)²/4 arc sines.
     """
     p, k = system.M.shape
     student = Mixture(student_offset, student_weights, student_slopes)
@@ -303,15 +312,15 @@ def drifts(system: System, out: Drifts) -> None:
 
 
 def pair_expectations(student: Activation, teacher: Activation) -> Expectations | None:
-    """The expectations of two mixtures of error functions."""
+    """The expectations of two mixtures of error functions; None for other pairs."""
     if student.error_functions is None or teacher.error_functions is None:
         return None
-    (ours, student_terms), (theirs, teacher_terms) = student.error_functions, teacher.error_functions
+    (of_student, student_terms), (of_teacher, teacher_terms) = student.error_functions, teacher.error_functions
     constants = {
-        "student_offset": ours,
+        "student_offset": of_student,
         "student_weights": tuple(weight for weight, _ in student_terms),
         "student_slopes": tuple(slope for _, slope in student_terms),
-        "teacher_offset": theirs,
+        "teacher_offset": of_teacher,
         "teacher_weights": tuple(weight for weight, _ in teacher_terms),
         "teacher_slopes": tuple(slope for _, slope in teacher_terms),
     }

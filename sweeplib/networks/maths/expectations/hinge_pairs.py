@@ -40,13 +40,12 @@ from sweeplib.networks.numerics.compiled import inlined, loops, without_referenc
 from sweeplib.networks.numerics.elementary import error_function, exponential
 
 Group = tuple[int, int, int]
+"""Numbers of three students i ≥ j ≥ l, or of their knots."""
 
 ARC, ARC_WEIGHTS = gauss.legendre(12)
 CHORD, CHORD_WEIGHTS = gauss.legendre(7)
-FAR = 8.5
-"""Below −h of this, Φ is zero."""
-FARTHEST, LEAST_RHO_BAR = 50.0, 1e-9
-"""Larger h count as this one, and so do smaller ρ̄."""
+FAR, FARTHEST, LEAST_RHO_BAR = 8.5, 50.0, 1e-9
+"""Below −h of the first, Φ is zero; larger h count as the second, smaller ρ̄ as the third."""
 ROOT_HALF, DENSITY = math.sqrt(0.5), 1.0 / math.sqrt(2.0 * math.pi)
 KNOT, JUMP, AT, SQUARE, SQUARE_AT, CUBE = range(6)
 """Rows of the bends of σ: c, κ, κ σ(c), the jumps of S², these times σ(c), and the jumps of S³."""
@@ -81,7 +80,7 @@ class Units(NamedTuple):
 
 @without_references
 def fill_bends(hinges: Array, bends: Array) -> None:
-    """Fill the bends (6, J), with the rows named above, of J hinges: their offset, then knots and jumps in turn."""
+    """Fill bends (6, J), with the rows named above, of J hinges: a row of an offset, then knots and jumps in turn."""
     slope = 0.0
     for b in range(bends.shape[1]):
         knot, jump, value = hinges[1 + 2 * b], hinges[2 + 2 * b], hinges[0]
@@ -97,7 +96,7 @@ def fill_bends(hinges: Array, bends: Array) -> None:
 
 @inlined
 def units_of(system: System, C: Array, nodes: int, total: Array) -> Units:
-    """Empty arrays for students with the covariance C (p, p) given λ*, with bends; `total` (p, p) gets the sums."""
+    """Empty `Units` of students with the covariance C (p, p) given λ*, with their bends; total (p, p) gets the sums."""
     hinges, p, count = system.pair.series[0], len(C), 0
     for j in range(1, len(hinges), 2):
         if hinges[j + 1] != 0.0:
@@ -117,7 +116,7 @@ def units_of(system: System, C: Array, nodes: int, total: Array) -> Units:
 
 @without_references
 def fill_units(units: Units, i: int, centre: float, slope: float, x: Array, count: int) -> None:
-    """Fill above, h, cdf and density of student i, of the mean centre + slope x at the first `count` of the nodes x."""
+    """Fill above, h, cdf and density of student i, of the mean centre + slope x, at the first `count` nodes x."""
     scale = units.scale[i]
     for a in range(units.bends.shape[1]):
         above, h = units.above[i, a], units.h[i, a]
@@ -187,7 +186,7 @@ def add_arc(h: Array, g: Array, rho: float, count: int, out: Array) -> None:
 
 @without_references
 def add_single(units: Units, others: float, i: int, count: int) -> None:
-    """Add the terms of student i alone to Var_ii at the nodes; others : the offset of σ times Σ a_l/p of the others."""
+    """Add the terms of student i alone to Var_ii; others : the offset of σ times Σ a_l/p of the other students."""
     bends, weight, scale = units.bends, units.a[i], units.scale[i]
     for b in range(bends.shape[1]):
         first, third = bends[SQUARE, b], 2.0 * bends[CUBE, b] * weight
@@ -214,14 +213,14 @@ def add_pair(units: Units, others: float, i: int, j: int, count: int) -> None:
             jumps, first, second = bends[JUMP, b] * bends[JUMP, c], a[i] * bends[SQUARE, b], a[j] * bends[SQUARE, c]
             steps = a[i] * bends[JUMP, c] * bends[AT, b] + a[j] * bends[JUMP, b] * bends[AT, c] + others * jumps
             for n in range(count):
-                at_one, at_other = units.density[i, b, n] * density_one[n], units.density[j, c, n] * density_other[n]
-                mine = units.above[i, b, n] * both[n] + s * (at_one + rho * at_other)
-                theirs = units.above[j, c, n] * both[n] + t * (at_other + rho * at_one)
-                lifted = first * bends[JUMP, c] * mine + second * bends[JUMP, b] * theirs
+                edge_i, edge_j = units.density[i, b, n] * density_one[n], units.density[j, c, n] * density_other[n]
+                lifted_i = units.above[i, b, n] * both[n] + s * (edge_i + rho * edge_j)
+                lifted_j = units.above[j, c, n] * both[n] + t * (edge_j + rho * edge_i)
+                lifted = first * bends[JUMP, c] * lifted_i + second * bends[JUMP, b] * lifted_j
                 inner = (jumps * units.target[n] - 2.0 * steps) * both[n] - 2.0 * lifted
                 total[i, j] += units.factor[n] * inner
-                total[i, i] -= 2.0 * units.factor[n] * a[j] * bends[SQUARE, b] * bends[JUMP, c] * theirs
-                total[j, j] -= 2.0 * units.factor[n] * a[i] * bends[SQUARE, c] * bends[JUMP, b] * mine
+                total[i, i] -= 2.0 * units.factor[n] * a[j] * bends[SQUARE, b] * bends[JUMP, c] * lifted_j
+                total[j, j] -= 2.0 * units.factor[n] * a[i] * bends[SQUARE, c] * bends[JUMP, b] * lifted_i
 
 
 @without_references
@@ -253,7 +252,7 @@ def fill_octants(units: Units, order: Group, knots: Group, count: int, out: Arra
 def add_plackett(
     share: float, fields: Any, rho: tuple[float, float, float], count: int, room: Array, out: Array
 ) -> None:
-    """Add share 2π ∂Φ_3/∂ρ_xy to out, at the fields (h, g, f) of x, y, z and the correlations (ρ_xy, ρ_xz, ρ_yz)."""
+    """Add share · 2π ∂Φ_3/∂ρ_xy to out, at the fields (h, g, f) of x, y, z and the correlations (ρ_xy, ρ_xz, ρ_yz)."""
     (h, g, f), (xy, xz, yz) = fields, rho
     remainder = rho_bar(xy) ** 2
     det = max(remainder - xz * xz - yz * yz + 2.0 * xy * xz * yz, LEAST_RHO_BAR**2)
@@ -320,7 +319,7 @@ def is_chosen(narrow: NDArray[np.bool_], group: Group, i: int, j: int, l: int) -
 
 @without_references
 def drop_nodes(units: Units, group: Group, A: Array, lines: Lines) -> None:
-    """Leave out the nodes of the present line at which the slope of one of the group is zero."""
+    """Leave out the nodes of the present line at which the slope of one student of the group is zero."""
     last, count = A.shape[1] - 1, 0
     for n in range(lines.sizes[last]):
         active = True
@@ -386,7 +385,7 @@ def add_narrow_group(system: System, rules: Rules, factors: Any, narrow: Any, gr
 
 @inlined
 def add_hinge_variance(system: System, rules: Rules, L: Array, A: Array, C: Array, total: Array) -> None:
-    """Add the sums for all pairs j ≤ i of students to `total` (p, p): of those that are not narrow, then by groups."""
+    """Add the sums for all pairs j ≤ i to total (p, p): of students that are not narrow, then by narrow groups."""
     (p, k), pair = A.shape, system.pair
     narrow, ends = np.empty(p, np.bool_), (np.empty((0, k)), np.empty(0))
     step = lines_of(pair, rules, L, pair.most, ends[0], ends[1]).step

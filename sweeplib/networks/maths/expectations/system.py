@@ -96,7 +96,7 @@ class Drifts(NamedTuple):
 
 
 def empty_drifts(p: int, k: int, *lanes: int) -> Drifts:
-    """Uninitialised drifts of a system, or of many lanes."""
+    """Uninitialised drifts of a system, or of so many systems in lanes."""
     return Drifts(*(np.empty((*shape, *lanes)) for shape in ((p, k), (p, p), (p, p), (p,))))
 
 

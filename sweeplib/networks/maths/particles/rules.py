@@ -72,7 +72,7 @@ def coordinates(D: float, count: int) -> Array:
 
 
 def moments(D: float, most: int) -> Array:
-    """E[ω^j] for j = 0, ..., most, or those of a N(0, 1) number for D = ∞."""
+    """The moments E[ω^j] for j = 0, ..., most, or those of a N(0, 1) number for D = ∞."""
     values = np.zeros(most + 1)
     values[0] = 1.0
     for j in range(2, most + 1, 2):
@@ -109,10 +109,10 @@ def panels(kinks: Array, level: int) -> Array:
     ends = np.concatenate([kinks[:1] - 2.0 * REACH, kinks, kinks[-1:] + 2.0 * REACH])
     smallest, widest = WIDEST_PANEL / 2.0**level, WIDEST_PANEL / 1.5**level
     steps = np.minimum(smallest * 2.0 ** np.arange(level + 1), widest)
-    along = np.concatenate([steps, np.full(math.ceil(2.0 * REACH / widest), widest)]).cumsum()
+    distances = np.concatenate([steps, np.full(math.ceil(2.0 * REACH / widest), widest)]).cumsum()
     cuts = [np.array([-REACH, REACH]), kinks]
     for left, right in itertools.pairwise(ends):
-        half = along[along < 0.5 * (right - left) - 0.25 * smallest]
+        half = distances[distances < 0.5 * (right - left) - 0.25 * smallest]
         cuts += [left + half, right - half, np.array([0.5 * (left + right)])]
     cut, (x, weights) = np.unique(np.concatenate(cuts)), np.array(legendre(IN_A_PANEL))
     cut = cut[np.abs(cut) <= REACH]
