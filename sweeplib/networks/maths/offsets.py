@@ -106,9 +106,7 @@ class OffsetRisks:
         p, k = M.shape
         fields = Fields.of(activation(self.student), b, np.sqrt(np.maximum(np.diag(Q), 0.0)), self.finer)
         if self.teacher is None:
-            product = (
-                np.zeros(p) if self.labels is None else _label_means(fields, self.labels, M, P, a_star, self.finer)
-            )
+            product = np.zeros(p) if self.labels is None else _label_mean(fields, self.labels, M, P, a_star, self.finer)
             return products_of(fields, Q), product, fields.series[:, 0]
         of_teacher = Fields.of(activation(self.teacher), np.zeros(k), np.sqrt(np.diag(P)), self.finer)
         both = products_of(fields.beside(of_teacher), np.block([[Q, M], [M.T, P]]))
@@ -204,7 +202,7 @@ def _nodes(labels: Labels, L: Array, a_star: Array, finer: int) -> tuple[Array, 
     return z[:, mask], weight[mask]
 
 
-def _label_means(fields: Fields, labels: Labels, M: Array, P: Array, a_star: Array, finer: int) -> Array:
+def _label_mean(fields: Fields, labels: Labels, M: Array, P: Array, a_star: Array, finer: int) -> Array:
     """The means E[σ_i f*] (p,) of a target that is no committee; M (p, k), P (k, k), a_star (k,).
 
     With λ* = L z and λ_i = u_i·z + rest, it is Σ_l c_il (|u_i|/s_i)^l E[f* h_l(z·u_i/|u_i|)].

@@ -166,10 +166,8 @@ def _call(function, *arguments):  # type: ignore[no-untyped-def]
 
 def _bound_and_named(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) -> types.FunctionType:
     """The bound template, under a name that is unique to its sources and bindings."""
-    constants = {
-        name: specialised(value) if isinstance(value, types.FunctionType) else value for name, value in bindings
-    }
-    return _unique_name(bound(template, **constants))
+    values = {name: specialised(value) if isinstance(value, types.FunctionType) else value for name, value in bindings}
+    return _unique_name(bound(template, **values))
 
 
 def _unique_name(function: Any) -> types.FunctionType:

@@ -152,9 +152,8 @@ def lines_of(pair: Pair, rules: Rules, L: Array, most: float, students: Array, s
     if len(students) > 0:
         ends += (ENDS_OF_A_BEND + 1) * knots * (len(students) + knots * (len(students) - 1))
         size += ends * rules.panel.shape[1]
-    nodes = np.empty((2, k, size)), np.zeros((3, k), np.int64)
-    counts = nodes[1]
-    return Lines(nodes[0][0], nodes[0][1], np.empty(ends), step, counts[0], counts[1], counts[2], students, scales)
+    nodes, counts = np.empty((2, k, size)), np.zeros((3, k), np.int64)
+    return Lines(nodes[0], nodes[1], np.empty(ends), step, counts[0], counts[1], counts[2], students, scales)
 
 
 @without_references

@@ -86,12 +86,9 @@ class Integration:
         self._rounds, self._next_trial = np.zeros((2, len(states)), dtype=np.int64)
         self.states, self.times = states.copy(), np.zeros(len(states))
         if after is not None:
-            self._begin_after(after)
-
-    def _begin_after(self, other: "Integration") -> None:
-        """Begin where other solutions came, with the steps that they have left."""
-        self.times[:] = self._solutions.time[:] = self._solutions.before[:] = other.times
-        self._solutions.failed[:], self._solutions.budget[:] = other.failed, other.steps_left
+            # begin where the others came, with the steps that they have left
+            self.times[:] = self._solutions.time[:] = self._solutions.before[:] = after.times
+            self._solutions.failed[:], self._solutions.budget[:] = after.failed, after.steps_left
 
     @property
     def failed(self) -> NDArray[np.bool_]:
