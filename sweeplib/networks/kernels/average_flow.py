@@ -9,7 +9,8 @@ Q̄ = w̄w̄ᵀ/d. Here u = (t/t_end)^η takes 1/t out of the equations. With s 
 
 with c_j = a_j σ'(λ_j) E, the field λ̄_i = w̄_i·x, the weight decay λ and Φ = Q̇. The means E[c_j λ̄_i] are drifts of a
 student of 2p units, first those of the student, then the averages, whose second layer is zero. As its output is a mean
-over 2p units, the student's units have twice their second layer there, and drifts are halved.
+over 2p units, the student's units have twice their second layer there, and drifts are halved. `systems` are the
+constants of n systems, i the number of one, `work` its work arrays.
 """
 
 from functools import cache

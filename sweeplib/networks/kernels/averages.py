@@ -89,7 +89,10 @@ def averaged_network(work):  # type: ignore[no-untyped-def]
 
 @kernel
 def share_of(rate, order, time, number):  # type: ignore[no-untyped-def]
-    """The share b of the weights in their average after step `number` (from 1 on) of the `time` γ/(pd)."""
+    """The share b of the weights in their average after step `number` (from 1 on) of the `time` γ/(pd).
+
+    rate, order : κ and η.
+    """
     return min(1.0, rate * time + order / number)
 
 

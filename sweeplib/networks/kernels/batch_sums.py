@@ -5,7 +5,7 @@ replica, whose sums are inner products of rows of samples: a replica alone takes
 
 C is the matrix (p, n_b) whose column of a sample is T a_i σ'(λ_i) E/n_b: it adds C times the samples to the weights.
 A sample has the coordinates z = (u*, w) in the span of the weights, k + rows of them. `chain` is the `Chain` of a group
-of replicas, `functions` are called by address, `stream` names each lane's random numbers.
+of replicas and `settings` its `Settings`, `functions` are called by address, `stream` names each lane's random numbers.
 """
 
 import math

@@ -1,8 +1,9 @@
 """The steps of SGD on the weights of one replica with the mean gradient of a batch, used once or in several steps.
 
-Arguments: `replica`, the run (`weights.Replica`); T, the ODE time of the step; `functions` by address; `rule`, the
-`StepRule`; `room`, work arrays of a block of samples; `moves` (p, d), what a step adds to W; `layer_moves` (3, p), what
-it adds to a, to b, and Σ c_i λ_i, with c_i = T a_i σ'(λ_i + b_i) E over the batch.
+Arguments: `replica`, the run (`weights.Replica`); T, the ODE time of the step; `batch_size` n_b; `functions` by
+address; `rule`, the `StepRule`; `room`, work arrays of a block of samples, `mixing`, those of the rule; `moves` (p, d),
+what a step adds to W; `layer_moves` (3, p), what it adds to a, to b, and Σ c_i λ_i, with c_i = T a_i σ'(λ_i + b_i) E
+over the batch.
 """
 
 import math

@@ -5,7 +5,8 @@ rows within it. Fields have the covariances Q = Σ_b λ_b Q_b, M, P; their drift
 D (p, p), D* (p, k) of `fill_gradients`.
 
 The state is, for each block of inputs, the upper triangle of Q_b row by row and M_b; then a where the second layer is
-trained; with a schedule the last variable is the time. Spherical students have their diagonals in it too.
+trained; with a schedule the last variable is the time. Spherical students have their diagonals in it too. `systems` are
+the constants of n systems, i the number of one, `work` its work arrays.
 """
 
 from functools import cache

@@ -10,7 +10,7 @@ lower triangular. Averages of the weights are p more rows, before all others.
 
 Arguments of steps: `settings`; `functions` by address; `stream`, names of each lane's random numbers; `work`, the
 `Chain` of the group; `broken` (lanes,), set where a lane diverges. T is the ODE time of a step; the slack of a lane is
-how far f can move before the risk can reach its target.
+how far f can move before the risk can reach its target, and `lipschitz` a bound of |σ'|.
 """
 
 import math

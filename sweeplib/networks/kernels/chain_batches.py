@@ -11,8 +11,9 @@ Tangent steps first multiply row i by 1 − Σ c_i λ_i, a product of C U*ᵀ an
 Nothing is squared: F is updated by rotations with each sample, or by reflections with many. All ranks are covered. If
 n_b < p, the columns of F from n_b on are zero; if m < p, those of S from m on.
 
-In the functions `work` is the `Batch`; of its arrays, `moves` (p, k + rows, lanes) are [C U*ᵀ, C Wᵀ], and `across`
-(p, p, lanes) is F S. The other arguments are those of steps of the chain (`chain`).
+Arguments: `settings` of the run, `functions` by address, `stream` naming each lane's random numbers, `broken` (lanes,)
+set where a lane diverges, and `work`, the `Batch` of the group; of its arrays, `moves` (p, k + rows, lanes)
+are [C U*ᵀ, C Wᵀ], and `across` (p, p, lanes) is F S.
 """
 
 import math

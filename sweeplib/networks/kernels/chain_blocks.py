@@ -7,6 +7,9 @@ block of d_b ≤ p + k coordinates these are u*_b, there is no B_b, and L*_b and
 
 The rows of a block of states are, for each block of inputs, √λ_b, d_b − p − k, L*_b (k, r), A_b (p, r) and, with a
 factor, B_b (p, p); then a (p,). A step changes A_b, B_b and a alone.
+
+Arguments: `settings` of the run, `functions` by address, `stream` naming each lane's random numbers, `broken` (lanes,)
+set where a lane diverges, and `work`, the `BlockChain` of the group.
 """
 
 import math
@@ -292,8 +295,7 @@ def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
 def block_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
     """Take a step of all blocks: A_b += √λ_b c u*_bᵀ, B_b a factor, a += ε T [σ(λ) E − λ_a a]; project.
 
-    Rows decay first. functions : by address. stream : names of each lane's random numbers. work : the `BlockChain`.
-    broken (lanes,) : set where a lane diverges.
+    Rows decay first.
     """
     p, a, numbers, z = settings.p, work.a, work.constants.numbers, work.z
     lam, lam_star, _, c, E, deviation, _ = work.fields

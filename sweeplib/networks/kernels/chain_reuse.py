@@ -6,7 +6,8 @@ the weights and of these components, of dimension D = k + p + n_b, the weights a
 x = (u*, w, S_ν). The round is r steps of SGD in this frame, projections included, exact in law. Then A is the first
 part of V, and B becomes a lower triangular factor of the others.
 
-Arguments are those of steps of the chain (`chain`); `work` is the `Reuse` of the group, `chain` in it its `Chain`.
+Arguments: `settings` of the run, `functions` by address, `stream` naming each lane's random numbers, `broken` (lanes,)
+set where a lane diverges, and `work`, the `Reuse` of the group.
 """
 
 import math

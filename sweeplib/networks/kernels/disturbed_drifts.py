@@ -47,7 +47,7 @@ def _call(address, rule, keep, noise, with_variance, system, out):  # type: igno
 
 @cache
 def disturbed_address(is_called: bool) -> Any:
-    """The address of `disturbed`, or of a function that does nothing and is soon compiled, unless it `is_called`."""
+    """The address of `disturbed` if it `is_called`; else of a function that does nothing and compiles in less time."""
     number, rule = types.float64, types.FunctionType(DRIFTS)
     signature = types.void(rule, number, number, types.boolean, system_type(0), drifts_type(0))
     return pointer(disturbed if is_called else undisturbed, signature)
@@ -98,26 +98,27 @@ def disturbed(rule: Any, keep: float, noise: float, with_variance: bool, system:
     if keep == 1.0:
         return
     r, layer, flow = (1.0 - keep) / keep, a.copy(), np.empty(p)
-    twice, other = drifts_room(p, k), drifts_room(p, k)
+    at_two, at_minus_one = drifts_room(p, k), drifts_room(p, k)
     before, change = out.Var.copy(), np.zeros((p, p))
     for l in range(p):  # noqa: E741
         # D_l = 2, all others at their mean 1
         layer[l] = 2.0 * a[l]
-        with_noisy_inputs(rule, noise, system, layer, twice)
+        with_noisy_inputs(rule, noise, system, layer, at_two)
         for s in range(k):
-            out.M[l, s] += r * (0.5 * twice.M[l, s] - out.M[l, s])
-        out.a[l] += r * (twice.a[l] - out.a[l])
-        # by half, as Ψ^GF_ll counts E[c_l λ_l] twice
-        flow[l] = 0.5 * r * (0.5 * twice.GF[l, l] - out.GF[l, l])
+            out.M[l, s] += r * (0.5 * at_two.M[l, s] - out.M[l, s])
+        out.a[l] += r * (at_two.a[l] - out.a[l])
+        # by half, as Ψ^GF_ll counts E[c_l λ_l] at_two
+        flow[l] = 0.5 * r * (0.5 * at_two.GF[l, l] - out.GF[l, l])
         if with_variance:
             # D_l = −1
             layer[l] = -a[l]
-            with_noisy_inputs(rule, noise, system, layer, other)
-            add_change(l, r, before, twice.Var, other.Var, change)
+            with_noisy_inputs(rule, noise, system, layer, at_minus_one)
+            add_change(l, r, before, at_two.Var, at_minus_one.Var, change)
             for j in range(l):
+                # both D_l and D_j at 1/π
                 layer[l], layer[j] = a[l] / keep, a[j] / keep
-                with_noisy_inputs(rule, noise, system, layer, twice)
-                change[l, j] += keep * keep * twice.Var[l, j] - before[l, j]
+                with_noisy_inputs(rule, noise, system, layer, at_two)
+                change[l, j] += keep * keep * at_two.Var[l, j] - before[l, j]
                 layer[j] = a[j]
         layer[l] = a[l]
     for i in range(p):

@@ -71,7 +71,7 @@ def functions(
 ) -> Functions:
     """The `Functions` that a kernel calls, compiled once for all runs with these names.
 
-    student, teacher : names of the activations; target : the name of what the teacher makes of its own.
+    student, teacher : names of the activations. target : name of the function f* of the teacher's fields.
     criterion, rule : the loss with its numbers, and the rule of the steps.
     drifts : rules for the drifts of many systems and of one, as `Expectations.of_many` returns them.
     level : a function with the signature of a risk, on which exits are in place of it; no slack bounds its change.

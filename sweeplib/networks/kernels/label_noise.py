@@ -55,10 +55,10 @@ def _stretch(tails, step, seed, key):  # type: ignore[no-untyped-def]
 
 @cache
 def variances(tail: float, share: float, scale: float) -> tuple[float, ...]:
-    """The nodes of means over s: w_1, s_1², w_2, s_2², ..., with weights w; `tail`, `share`, `scale` are τ, e and r.
+    """The nodes of means over s, flat, as kernels take them: w_1, s_1², w_2, s_2², ..., with weights w.
 
-    Of Student's t those of χ² = e^u are equally spaced in t, u = t − e^−t: with it the law, which falls exponentially
-    where ν is near 2, falls doubly so.
+    `tail`, `share`, `scale` are τ, e and r. Of Student's t the nodes of χ² = e^u are equally spaced in t, u = t − e^−t:
+    with it the law, which falls exponentially where ν is near 2, falls doubly so.
     """
     mean_square = 1.0 - share + share * scale**2
     mixed = [(1.0 - share, 1.0 / mean_square), (share, scale**2 / mean_square)] if share > 0.0 else [(1.0, 1.0)]
@@ -68,7 +68,7 @@ def variances(tail: float, share: float, scale: float) -> tuple[float, ...]:
 
 def _nodes_of_student(degrees: float) -> list[tuple[float, float]]:
     """The weights and s² of the nodes of noise with ν `degrees` of freedom."""
-    # the first s² is e^600
+    # from s² = e^600 to where χ² has no weight any more
     t = np.arange(-6.4, math.log(2.0 * degrees + 160.0), min(SPACING, SPREAD * math.sqrt(2.0 / degrees)))
     u, peak = t - np.exp(-t), 0.5 * degrees * (math.log(degrees) - 1.0)
     weight = (1.0 + np.exp(-t)) * np.exp(0.5 * (degrees * u - np.exp(u)) - peak)

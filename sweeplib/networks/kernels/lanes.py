@@ -7,6 +7,7 @@ State and constants of n replicas are blocks (rows, n). `order` (m,) are the rep
 `order[first:]`, up to as many as there are lanes. Dynamics access the state of a group by views with the names of the
 theory, its `work`. Kernels call the functions of activations and target by address (`Functions`), so they are compiled
 once for all of them. The slack of a lane is how far f can move, in L², before the risk can reach its next target.
+`progress` is the `Progress` of all replicas, `settings` are those of the run, `rates` its schedules.
 """
 
 import math

@@ -1,7 +1,9 @@
 """The local fields of samples in vector lanes: the last axis of all arrays is the lane.
 
 z (k + rows, lanes) are the N(0, 1) coordinates of a sample: u* along the teacher, then w along the weights beyond it.
-With momentum A (rows, k) and B (rows, rows) have the rows of velocities first; those of the weights are the last p.
+λ* (k, lanes) is `lam_star`, λ (p, lanes) is `lam`, L* (k, k, lanes) is `L_star`, lower triangular.
+With momentum A (rows, k, lanes) and B (rows, rows, lanes) have the rows of velocities first; those of
+the weights are the last p.
 """
 
 from sweeplib.networks.kernels.lanes import kernel

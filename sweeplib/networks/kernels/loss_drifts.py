@@ -5,8 +5,8 @@ E[σ_i g], where g = −∂L/∂f is the force and g and g² are averaged over t
 the gradient all but Ψ^a have h g in place of g, averaged too, at given |c| = |g| √Σ (a_i σ'_i)². Nodes are those of a
 cubic grid in a ball of orthonormal coordinates, the teacher's first.
 
-Functions of means have the arguments (numbers (m,), size, f*, f, Δ): the numbers of the loss, √Σ (a_i σ'_i)², the
-outputs of teacher and student, and the variance of the label's noise.
+Functions of means have the arguments (numbers (m,), size, f_star, f, Delta): the numbers of the loss, √Σ (a_i σ'_i)²,
+the outputs of teacher and student, and the variance of the label's noise.
 """
 
 import math
@@ -63,7 +63,7 @@ def equations(
 
     criterion, step : the loss, and the rule of the steps, with their numbers.
     fields : their number p + k, on which the distance of nodes depends.
-    student, target, teacher : names of the activations, and of what the teacher makes of its own.
+    student, target, teacher : names of the activations, and of the function f* of the teacher's fields.
     closed : whether drifts are by the closed form of the loss, if it has one.
     Finer rules, for errors, have closer nodes, and finer rules of what is `needed`.
     """

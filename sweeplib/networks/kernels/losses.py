@@ -2,7 +2,7 @@
 
 E = y − f is the displacement. Of labels that are signs, steps draw y = f* + √Δ z as always: the force takes sign(y) for
 y, and sign(y) − f for y − f. Templates have the functions `force` and `value` of a loss, (numbers, E, y) → g and L,
-bound to these names; numbers (m,) are the values of the loss's parameters.
+bound to these names; numbers (m,) are the values of the loss's parameters. Means are over z, at f_star, f and Delta.
 """
 
 import math

@@ -1,4 +1,7 @@
-"""Noise added to the labels of samples, in kernels of steps (`label_noise` has its laws)."""
+"""Noise added to the labels of samples, in kernels of steps (`label_noise` has its laws).
+
+`functions` have the numbers `tails` of a law that is not Gaussian, none for a Gaussian one.
+"""
 
 from sweeplib.networks.kernels.lanes import kernel, loops
 

@@ -3,7 +3,8 @@
 The state is the upper triangle of Q row by row, then M, then a where the second layer is trained; for spherical
 students the triangle is strict, because Q_ii = 1. With a schedule the last variable is the time, and with AdaGrad-norm
 the sum B of squared gradients. Ψ^M, Ψ^GF, Ψ^Var and Ψ^a are the drifts of docs/theory.md, ξ and χ the schedules of the
-learning rate and of the label noise.
+learning rate and of the label noise. `systems` are the constants of n systems, i the number of one, `work` its work
+arrays.
 """
 
 import math

@@ -2,7 +2,10 @@
 
 Where T tasks are drawn, a step has the a* of its task and, with separate heads, the second layer of the task, which it
 trains; a head is a second layer of the student, and there is one (H = 1) or one of each task. One kernel serves both
-kinds of runs. Arguments are those of steps of the chain (`chain`); `work` is the `Replay`.
+kinds of runs.
+
+Arguments: `settings` of the run, `functions` by address, `stream` naming each lane's random numbers, `broken` (lanes,)
+set where a lane diverges, and `work`, the `Replay` of the group.
 """
 
 from typing import Any, NamedTuple

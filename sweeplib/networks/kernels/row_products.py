@@ -1,6 +1,6 @@
 """Inner products of rows of weights with samples, in loops that the compiler may reorder.
 
-Four samples are taken at once, so that a weight is read once for four products.
+Four samples, x0 to x3 (d,), are taken at once, so that a weight is read once for four products; w (d,) is a row.
 """
 
 import numba

@@ -1,7 +1,8 @@
 """The learning rate γ ξ(t) and the label noise Δ χ(t) at the steps of a run, for kernels.
 
 A step takes both at the middle of its time, as does a round of steps with one batch. Sums over steps are then those
-of the time integral to second order in the step, and ξ and χ are never needed at t = 0, where they may be infinite.
+of the time integral to second order in the step, and ξ and χ are never needed at t = 0. `rates` are the `Rates` of the
+run; `clock` is the `Clock` of a group or, for a single replica, a work array.
 """
 
 import math
@@ -71,10 +72,7 @@ def rates(text: str | None, stride: float = 1.0, noise: str | None = None) -> Ra
 
 @_kernel
 def step_time(step, T, rates, clock):  # type: ignore[no-untyped-def]
-    """The ODE time of step number `step`: `T` times ξ in the middle of the step.
-
-    clock (2, 1) : a work array.
-    """
+    """The ODE time of step number `step`: `T` times ξ in the middle of the step; clock (2, 1)."""
     if not rates.varying:
         return T
     clock[0, 0] = (step + 0.5) * rates.stride * T
@@ -84,10 +82,7 @@ def step_time(step, T, rates, clock):  # type: ignore[no-untyped-def]
 
 @_kernel
 def label_deviation(step, numbers, rates, clock):  # type: ignore[no-untyped-def]
-    """√Δ in the middle of step number `step`, whose time is `numbers.T` at ξ = 1.
-
-    clock (2, 1) : a work array.
-    """
+    """√Δ in the middle of step number `step`, whose time is `numbers.T` at ξ = 1; clock (2, 1)."""
     clock[0, 0] = (step + 0.5) * rates.stride * numbers.T
     rates.noise(clock[0], clock[1])
     return numbers.deviation * math.sqrt(max(clock[1, 0], LEAST))

@@ -4,7 +4,8 @@ The rows of a block of states are the entries of Q (p, p), M (p, k) and a (p,). 
 noise the scatter of a few fresh samples, so that its covariance is that of SGD's steps without being computed.
 
 `work` is the `Diffusion` of the group, `numbers` its `Numbers`, T the ODE time of an SGD step. A sample is given by
-normals u (k + p + 2, lanes): u*, w, one for its label, and ξ.
+normals u (k + p + 2, lanes): u*, w, one for its label, and ξ. Other arguments: `settings` of the run, `functions`
+by address, `stream` naming each lane's random numbers, `broken` (lanes,), set where a lane diverges.
 """
 
 from typing import Any, NamedTuple

@@ -2,7 +2,7 @@
 
 G (p, d) is the gradient of the weights; a spectral step is along h(GGᵀ) G. Rotations of pairs of rows of R, Jacobi's
 from one side, make the rows orthogonal: J R with the singular values s as norms. Then h(GGᵀ) = Jᵀ h(s²) J, whose
-singular values have relative errors of 1e-16 times the largest over the own.
+singular values have relative errors of 1e-16 times the largest over the own. `work` is the `Spectrum`.
 """
 
 import math

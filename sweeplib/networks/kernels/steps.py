@@ -2,6 +2,7 @@
 
 Updates are registered by name (`UPDATES`): some multiply the gradient by a factor h, which may depend on T, the squared
 norm of the gradient and a memory; some multiply each singular value, by its square, an eigenvalue of GGᵀ.
+`numbers` (m,) are the values of an update's parameters.
 """
 
 from functools import cache

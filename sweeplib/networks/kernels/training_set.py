@@ -2,7 +2,8 @@
 
 Samples are taken four at a time, and rows of weights two at a time, in chunks that stay in the second cache between the
 products with the weights and the gradient: the training set is read once a step. `replica` is the run
-(`weights.Replica`), `data` its `TrainingSet`; x0, ..., x3 are four samples (d,).
+(`weights.Replica`), `data` its `TrainingSet`, `chunk` a `Chunk` of work arrays; `functions` are called by address; x0,
+x1, x2, x3 are four samples (d,), and W (p, d) the weights.
 """
 
 import math

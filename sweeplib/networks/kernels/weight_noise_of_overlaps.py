@@ -1,4 +1,7 @@
-"""Noise of the weights in the overlaps of the SDE (`weight_noise`)."""
+"""Noise of the weights in the overlaps of the SDE (`weight_noise`).
+
+Arguments: `settings` of the run, `stream` naming each lane's random numbers, and `work`, the `Noisy` of the group.
+"""
 
 import math
 

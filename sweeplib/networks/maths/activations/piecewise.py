@@ -41,7 +41,7 @@ def value(field: float) -> float:
 
 
 def derivative(field: float) -> float:
-    """The slope of the piece that contains the field or begins there, else zero."""
+    """The slope of the one of the `pieces`, which are bound in, that contains the field or begins there; else zero."""
     result = 0.0
     for left, right, slope in pieces:
         result += slope if (field >= left) & (field < right) else 0.0

@@ -270,12 +270,13 @@ def fill_variance(terms: Terms, constant: float, out: Array) -> None:
         fill_tilts(terms, first, second, tilts)
         fill_sums(terms, tilts)
         for lane in range(filled):
-            x, y = first[lane], second[lane]
-            i, j = terms.unit[x], terms.unit[y]
-            twice = 2.0 if i == j and x != y else 1.0
+            term, other = first[lane], second[lane]
+            i, j = terms.unit[term], terms.unit[other]
+            # pairs are of terms u ≥ v: those of one unit stand for both orders
+            twice = 2.0 if i == j and term != other else 1.0
             moment = 4.0 / math.pi * tilts.sums[lane] + constant
             scaled = 0.5 * math.pi * tilts.by_first[lane] * tilts.by_second[lane]
-            out[i, j] += twice * terms.tilt[x] * terms.tilt[y] * scaled * moment
+            out[i, j] += twice * terms.tilt[term] * terms.tilt[other] * scaled * moment
     for i in range(p):
         for j in range(i):
             out[j, i] = out[i, j]

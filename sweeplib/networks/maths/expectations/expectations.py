@@ -153,11 +153,10 @@ class Expectations:
     ) -> Array:  # fmt: skip
         """The error (n,) of the drifts of n systems, relative to the largest drift; 0 for exact closed forms.
 
-        Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k), Delta (n,). It is the largest difference to the
-        finer
-        rule, and a bound of what the forms of activations are off. stretch : the factor of Ω in Ψ^Var; 0 if the errors
-            of Ψ^Var
-        do not count. drifts_of : a function `drifts_of(rule, system, i)` that makes other drifts of system number i.
+        It is the largest difference to the finer rule, and a bound of what the forms of activations are off.
+        Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k), Delta (n,) : the systems.
+        stretch : the factor of Ω in Ψ^Var; 0 if errors of Ψ^Var do not count.
+        drifts_of : makes other drifts of system number i, by a rule, in place of the drifts of the rule.
         """
         errors, drifts = np.empty(len(M)), drifts_of or (lambda rule, system, _: rule.drifts_of(system))
         for i, system in enumerate(map(System, Q, M, P, a, a_star, Delta, np.full(len(M), stretch))):

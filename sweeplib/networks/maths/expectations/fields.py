@@ -53,6 +53,7 @@ def fill_fields(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Arra
             omega[at + r, at + s] = P[r, s]
     for m in range(p, n):
         weight[m] = pair.weights[m - p] if n == at else a_star[m - p] / k
+    # ridges: with λ* first, then with students and earlier ridges
     for m in range(p, at):
         for place in range(k + m + 1):
             q = at + place if place < k else place - k
@@ -86,6 +87,7 @@ def fill_fields_in_lanes(
     copy_block(Q, 0, 0, omega)
     copy_block(M, 0, at, omega)
     copy_block(P, at, at, omega)
+    # ridges: with λ* first, then with students and earlier ridges
     for e in range(len(pair.weights)):
         for place in range(k + p + e + 1):
             m = at + place if place < k else place - k

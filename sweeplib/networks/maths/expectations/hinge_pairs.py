@@ -12,7 +12,8 @@ parts, E'[(λ_i − c)⁺ θ_j θ_l] = (μ_i − c) Φ_3 + s_i (D_i + ρ_ij D_j 
 
 Φ_2 is the integral of its density over the angle of ρ, in the panels of `hinges`; Φ_3 that of its derivative along the
 correlations t ρ_xy, t ρ_xz (Plackett, Biometrika 41, 351 (1954)), in panels towards t = 1. Errors are below 10⁻¹¹.
-Terms of one student, of two and of three whose bends are narrow have nodes of their own.
+Terms of one student, of two and of three whose bends are narrow have nodes of their own. `others` is the offset of σ
+times Σ a_l/p of the students l that a term leaves out, `count` the number of nodes of the line.
 """
 
 import math
@@ -186,7 +187,7 @@ def add_arc(h: Array, g: Array, rho: float, count: int, out: Array) -> None:
 
 @without_references
 def add_single(units: Units, others: float, i: int, count: int) -> None:
-    """Add the terms of student i alone to Var_ii; others : the offset of σ times Σ a_l/p of the other students."""
+    """Add the terms of student i alone to Var_ii."""
     bends, weight, scale = units.bends, units.a[i], units.scale[i]
     for b in range(bends.shape[1]):
         first, third = bends[SQUARE, b], 2.0 * bends[CUBE, b] * weight
@@ -199,7 +200,7 @@ def add_single(units: Units, others: float, i: int, count: int) -> None:
 
 @without_references
 def add_pair(units: Units, others: float, i: int, j: int, count: int) -> None:
-    """Add the terms of students i and j alone to Var_ij, Var_ii and Var_jj; `others` as for `add_single`."""
+    """Add the terms of students i and j alone to Var_ij, Var_ii and Var_jj."""
     bends, a, rho, s, t = units.bends, units.a, units.rho[i, j], units.scale[i], units.scale[j]
     both, density_one, density_other, total = units.room[0], units.room[1], units.room[2], units.total
     for b in range(bends.shape[1]):
@@ -319,7 +320,7 @@ def is_chosen(narrow: NDArray[np.bool_], group: Group, i: int, j: int, l: int) -
 
 @without_references
 def drop_nodes(units: Units, group: Group, A: Array, lines: Lines) -> None:
-    """Leave out the nodes of the present line at which the slope of one student of the group is zero."""
+    """Leave out nodes of the present line at which a slope of the group is zero: terms are products of slopes."""
     last, count = A.shape[1] - 1, 0
     for n in range(lines.sizes[last]):
         active = True

@@ -228,9 +228,10 @@ def drifts(system: System, out: Drifts) -> None:
 
 @in_place
 def work_arrays(p: int, k: int, pair: Pair, number: Any) -> tuple[Array, Array, Array, Array, Flags]:
-    """Work arrays of `fill_drifts`: Ω, rows of functions, S and then c^l/l!, powers of a pair, orders present.
+    """Work arrays of `fill_drifts`, for numbers or, as `number` is, for vectors of numbers.
 
-    number : what they have room for, a number or a vector of numbers.
+    Ω (fields, fields); rows (orders + 2, functions): b, a work array, F; products (orders + 1, orders, functions,
+    functions): S, and last c^l/l!; the powers of a pair of students; which orders are present.
     """
     n, size = counts(pair.weights, p, k)
     orders, reach = pair.series.shape[1], max(length_of(pair.series[0]) - 1, 0)

@@ -12,6 +12,7 @@ dF/dt = Σ_ab ρ_ab E[δ(u_a) θ_a' θ_b u_b'⁺], {a, a'} = {i, j}, {b, b'} = {
 Gauss-Legendre quadrature in (1−t)^¼, in which it is smooth even where ρ is singular at t = 1: an error below 10⁻¹⁵ for
 well-conditioned ρ, up to 10⁻⁹ for singular ones.
 
+Arguments ij, im, ... are the correlations ρ_ij, ρ_im, ..., and inn is ρ_in.
 Fields within rounding of equal or opposite ones count as such. A unit without variance has σ' = 0, as in SGD.
 """
 

@@ -17,10 +17,7 @@ from sweeplib.networks.maths.formulas.formula import Applied
 
 @cache
 def of_formula(student: str, formula: Formula) -> Expectations | None:
-    """The expectations of a student's activation, by name, and a formula that is a sum of ridge functions.
-
-    Else None.
-    """
+    """The expectations of a student's activation, by name, and a formula; None if it is no sum of ridge functions."""
     ridge_functions = ridges(formula)
     if ridge_functions is None:
         return None

@@ -251,7 +251,8 @@ def add_pair(pair: Pair, nodes: Nodes, A: Array, C: Array, a: Array, i: int, j: 
 def add_triple(pair: Pair, nodes: Nodes, A: Array, C: Array, a: Array, order: Any, total: Array) -> None:
     """Add the terms with one of the students `order`, i > j > l, in f to the variances of the others in `total`.
 
-    a (p,) is a/p.
+    Given the normal number u of student i the others have the means μ + first u and μ + second u, so that there is a
+    deposit with σ'_i and one with σ_i. a (p,) is a/p.
     """
     i, j, l = order  # noqa: E741
     s = math.sqrt(C[i, i])

@@ -84,10 +84,7 @@ def leap_exponent(formula: Formula) -> int | None:
 
 
 def _agreed(formula: Formula, exponent: Callable[[frozenset[Term]], int]) -> int | None:
-    """Return the exponent of the formula's terms, if it is the same with and without those that may be zero.
-
-    Else None.
-    """
+    """Return the exponent of the formula's terms; None if it depends on those that may be zero."""
     exponents = {exponent(choice) if choice else None for choice in terms(formula)}
     return exponents.pop() if len(exponents) == 1 else None
 

@@ -2,8 +2,8 @@
 
 A monomial Π λ_r^a_r of degree n = Σ a_r is (1/(2^n n!)) Σ_v Π_r (−1)^((a_r−v_r)/2) C(a_r, (a_r−v_r)/2) (v·λ)^n over all
 v_r = −a_r, −a_r + 2, ..., a_r: the central differences of z^n. So every polynomial is a sum of ridge functions, as are
-activations of linear forms and sums of both. Students then have closed expectations with such a teacher: each ridge is
-a unit of it. k is the number of fields.
+activations of linear forms and sums of both. Expectations with such a target are those of pairs of functions of one
+field. k is the number of fields.
 """
 
 import itertools

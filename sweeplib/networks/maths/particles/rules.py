@@ -82,10 +82,10 @@ def moments(D: float, most: int) -> Array:
 
 @_remembered
 def line(count: int, *, kinked: bool = False, polynomial: bool = False, even: bool = False) -> Array:
-    """Nodes and weights (2, n) of a N(0, 1) number.
+    """Nodes and weights (2, n) of a N(0, 1) number, about `count`.
 
-    Gauss rules for polynomials, for few nodes and, of half the line, for a kink at zero; else equally spaced nodes. For
-    `even` functions the nodes are those of one half.
+    Gauss rules for polynomials, for few nodes and, of half the line, for a function `kinked` at zero; else equally
+    spaced nodes. For `even` functions the nodes are those of one half.
     """
     if kinked:
         x, weights = map(np.array, half_range(math.ceil(count / 2), 0))
