@@ -44,12 +44,12 @@ inner_work = inner_prepare = inner_step = inner_network = chain_within = _unboun
 
 
 def chain_of_step(inner):  # type: ignore[no-untyped-def]
-    """The chain in the data of a step, in which `averaged` finds A and B."""
+    """The chain in the data `inner` of a step, in which `averaged` finds A and B."""
     return inner.chain
 
 
 def chain_of_noisy_step(inner):  # type: ignore[no-untyped-def]
-    """The chain in the data of a step with noise of the weights after it."""
+    """The chain in the data `inner` of a step with noise of the weights after it."""
     return inner.inner.chain
 
 

@@ -163,7 +163,10 @@ def empty_fields(c, k, deviation):  # type: ignore[no-untyped-def]
 
 @allocating
 def empty_network(constants, a):  # type: ignore[no-untyped-def]
-    """The `Network` of a group with the second layers a (p, lanes), whose overlaps have to be filled."""
+    """The `Network` of a group with the second layers a (p, lanes) and these `Constants`.
+
+    Its overlaps have to be filled.
+    """
     (p, lanes), k = a.shape, constants.a_star.shape[0]
     Q, M, P = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.zeros((k, k, lanes))
     return Network(Q, M, P, a, constants.a_star, np.empty(lanes), np.empty(lanes), np.zeros(1, np.bool_))
@@ -215,7 +218,10 @@ def add_products(x, y, count, out):  # type: ignore[no-untyped-def]
 
 @loops
 def fill_overlaps(A, B, L_star, Q, M):  # type: ignore[no-untyped-def]
-    """Fill Q (p, p, lanes) with A Aᵀ + B Bᵀ and M (p, k, lanes) with A L*ᵀ, for the last p rows of A and B."""
+    """Fill Q (p, p, lanes) with A Aᵀ + B Bᵀ and M (p, k, lanes) with A L*ᵀ, for the last p rows of A and B.
+
+    A (rows, k, lanes), B (rows, rows, lanes), L_star (k, k, lanes) : the last two are lower triangular.
+    """
     first, p, k, lanes = A.shape[0] - M.shape[0], M.shape[0], A.shape[1], A.shape[2]
     Q[:], M[:] = 0.0, 0.0
     for i in range(p):
@@ -240,7 +246,7 @@ def needs_slack(settings, lipschitz, network):  # type: ignore[no-untyped-def]
     """Return whether slacks are to be shortened: a target is pending, and f moves no more than the weights allow.
 
     There is no such bound if no Lipschitz constant of σ is known (inf), or if the second layer is trained; then the
-    slack becomes zero, so that the risk is computed after each step.
+    slack of the `network` becomes zero, so that the risk is computed after each step.
     """
     bounded = lipschitz < np.inf and not settings.trained
     if network.waiting[0] and not bounded:
@@ -326,7 +332,10 @@ def displace(functions, a, fields, broken):  # type: ignore[no-untyped-def]
 
 @kernel
 def train_second_layer(a, fields, numbers):  # type: ignore[no-untyped-def]
-    """Add ε T [σ(λ) E − λ_a a] to a (p, lanes), with the rate ε and the decay λ_a of the second layer in `numbers`."""
+    """Add ε T [σ(λ) E − λ_a a] to a (p, lanes), by the `fields` of the samples.
+
+    ε and λ_a are rate and decay of the second layer, in `numbers`.
+    """
     value, E, (p, lanes) = fields.value, fields.E, a.shape
     for i in range(p):
         for lane in range(lanes):

@@ -83,8 +83,8 @@ def take_units_back(work):  # type: ignore[no-untyped-def]
 def disturb_fields(stream, k, work):  # type: ignore[no-untyped-def]
     """Fill λ of the inputs √d (x + √ϱ ξ), and change the coordinates z and the length s of the sample to theirs.
 
-    Those are u* + √ϱ ξ*, √(1+ϱ) w and √(1+ϱ) s in place of u*, w, s: w and s of x and of ξ add up in law.
-    A loop apart: compiled into steps it would make plain ones 3 % slower.
+    Those are u* + √ϱ ξ*, √(1+ϱ) w and √(1+ϱ) s in place of u*, w, s: w and s of x and of ξ add up in law. k : the
+    number of coordinates u*. A loop apart: compiled into steps it would make plain ones 3 % slower.
     """
     key, xi, noise = work.disturbed.key, work.disturbed.xi, work.constants.numbers.input_noise
     for lane in range(noise.shape[0]):

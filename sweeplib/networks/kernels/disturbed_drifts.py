@@ -59,7 +59,7 @@ def undisturbed(rule: Any, keep: float, noise: float, with_variance: bool, syste
 
 @inlined
 def with_noisy_inputs(rule, noise, system, a, out):  # type: ignore[no-untyped-def]
-    """Fill `out` with the drifts at the second layer a (p,), by the rule at a teacher with 2k rows.
+    """Fill `out` with the drifts of the system at the second layer a (p,), by the rule at a teacher with 2k rows.
 
     noise : the variance ϱ. The rows have fields of x, then fields of the student's inputs. The latter have a* = 0; as
     the rule takes f* = (1/2k) Σ a*_r σ*(λ*_r), the former have 2a*_r.

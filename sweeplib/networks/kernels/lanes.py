@@ -196,7 +196,7 @@ def draw_normals(step, seed, key, z):  # type: ignore[no-untyped-def]
 
 @kernel
 def add_mean(factor, weights, values, out):  # type: ignore[no-untyped-def]
-    """Add factor · Σ_i weights_i values_i to out (lanes,), a sum over rows of both (rows, lanes)."""
+    """Add factor · Σ_i weights_i values_i to out (lanes,); weights and values are (rows, lanes)."""
     rows, lanes = values.shape
     for i in range(rows):
         for lane in range(lanes):

@@ -2,8 +2,8 @@
 
 z (k + rows, lanes) are the N(0, 1) coordinates of a sample: u* along the teacher, then w along the weights beyond it.
 λ* (k, lanes) is `lam_star`, λ (p, lanes) is `lam`, L* (k, k, lanes) is `L_star`, lower triangular.
-With momentum A (rows, k, lanes) and B (rows, rows, lanes) have the rows of velocities first; those of
-the weights are the last p.
+With momentum A (rows, k, lanes) and B (rows, rows, lanes) have the rows of velocities first; the last p are those of
+the weights.
 """
 
 from sweeplib.networks.kernels.lanes import kernel

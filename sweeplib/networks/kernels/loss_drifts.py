@@ -163,7 +163,10 @@ def _rule(
 
 
 def _factor(Q, M, P):  # type: ignore[no-untyped-def]
-    """The lower triangular factor (k + p, k + p) of Ω, teacher first; columns of fields without variance are zero."""
+    """The lower triangular factor (k + p, k + p) of Ω = (Q, M, P), teacher first.
+
+    Fields without variance have zeros.
+    """
     p, k = M.shape
     L = np.zeros((k + p, k + p))
     for i in range(k + p):

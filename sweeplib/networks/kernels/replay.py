@@ -53,7 +53,10 @@ def task_of(ends, step, seed, key):  # type: ignore[no-untyped-def]
 
 @numba.njit(error_model="numpy")
 def tasks_of(ends, first, count, seed, key):  # type: ignore[no-untyped-def]
-    """The tasks (count,) of the steps from number `first` on, for SGD on the weights, which takes the same tasks."""
+    """The tasks (count,) of the steps from number `first` on, for SGD on the weights, which takes the same tasks.
+
+    ends (T,) : cumulative shares. seed, key : names of the random numbers.
+    """
     tasks = np.empty(count, np.int64)
     for s in range(count):
         tasks[s] = task_of(ends, np.uint64(first + s), seed, key)

@@ -75,7 +75,10 @@ class Room(NamedTuple):
 
 
 def new_chunk(student, n):  # type: ignore[no-untyped-def]
-    """Return work arrays for the samples of a chunk of a training set of n samples, for uncompiled code."""
+    """Return work arrays for the samples of a chunk of a training set of n samples, for a `Student`.
+
+    Compiled by its caller.
+    """
     return chunk_of(student, n)
 
 

@@ -230,7 +230,7 @@ def shuffle(count, step, seed, data):  # type: ignore[no-untyped-def]
 def choose(step, batch_size, seed, data, batch):  # type: ignore[no-untyped-def]
     """Fill batch (batch_size,) with the numbers of the samples of a step; return how many they are.
 
-    They are a function of the number of the step. The last batch of a pass may be smaller.
+    They are a function of the number of the step, by the stream `seed`. The last batch of a pass may be smaller.
     """
     n, order = len(data.order), data.order
     if batch_size == n:

@@ -11,7 +11,7 @@ an unknown place, errors are larger.
 
 E[σ_i f*] of a committee is a sum of such moments. For another f* the coefficients of f* along λ_i are means over
 equally spaced nodes of λ*, at steps that resolve f*. `finer` is how many times as many nodes and polynomials there are
-as usual, for errors.
+as usual, for errors. Of n students Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k).
 """
 
 import math

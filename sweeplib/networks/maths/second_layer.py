@@ -17,7 +17,7 @@ class MomentsOfRisk(Protocol):
     """Expectations whose risk is made of moments."""
 
     def moments(self, Q: Array, M: Array, P: Array, a_star: Array) -> tuple[Array, Array]:
-        """Return E[σ(λ_i) σ(λ_j)] (n, p, p) and E[σ(λ_i) f*] (n, p)."""
+        """Return E[σ(λ_i) σ(λ_j)] (n, p, p) and E[σ(λ_i) f*] (n, p) of n systems; a_star (n, k)."""
         ...
 
 

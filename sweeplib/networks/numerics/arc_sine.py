@@ -57,7 +57,7 @@ def add_arc_sines(factor, first, second, x, out):  # type: ignore[no-untyped-def
 # a single sum: taken in any order it has a partial sum in each lane of a vector
 @numba.njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def arc_sines_sum(cosines, weights):  # type: ignore[no-untyped-def]
-    """Σ_t weights_t asin(cosines_t), of arrays (n,) of which `cosines` may be longer."""
+    """The sum Σ_t weights_t asin(cosines_t) over weights (n,); `cosines` may be longer."""
     total = 0.0
     for t in range(weights.shape[0]):
         total += weights[t] * arc_sine(cosines[t])

@@ -345,9 +345,9 @@ def slopes_at(pair: Pair, scale: float, slope: float, u: float, x: Array, count:
 
 @inlined
 def variance_mean(pair: Pair, parts: Parts, law: Law, omega: Array, Delta: float, i: int, j: int, room: Room) -> float:
-    """The mean E[σ'_i σ'_j (Δ + (Σ_m b_m σ_m)²)] of fields with the covariance omega (fields, fields).
+    """The mean E[σ'_i σ'_j (Δ + (Σ_m b_m σ_m)²)] of fields with the covariance omega (fields, fields), Δ `Delta`.
 
-    law, room : work arrays.
+    i, j : numbers of students. law, room : work arrays.
     """
     rule, limit, total = rules_of(pair.nodes).plane, pair.reach - NEARER, 0.0
     for m in range(len(omega)):

@@ -36,9 +36,9 @@ def function_number(which: NDArray[np.int64], p: int, m: int) -> int:
 
 @without_references
 def fill_fields(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, omega: Array, weight: Array) -> None:
-    """Fill Ω of all fields and b of the functions: students, ridges, λ* (`counts`).
+    """Fill Ω of all fields and b of the functions of one system: students, ridges, λ* (`counts`).
 
-    With v_e, a ridge has Ω_em = Σ_r v_er Ω_m(λ*_r).
+    Q (p, p), M (p, k), P (k, k), a (p,), a_star (k,). With v_e, a ridge has Ω_em = Σ_r v_er Ω_m(λ*_r).
     """
     p, k = M.shape
     n, at = len(weight), len(omega) - k

@@ -11,6 +11,8 @@ E[σ'_i σ'_j σ_m σ_q] = Σ c_im^x c_iq^x' c_jm^y c_jq^y'/(x! x'! y! y'!) S_ij
 Nothing is divided by a variance: singular Ω and zero variances need no care.
 
 Weights of a function are its c_n √n!; means are F, products S, omega is Ω, weight is b.
+`risk` has Q (p, p, lanes), M (p, k, lanes), P (k, k, lanes), a (p, lanes), a_star (k, lanes) and out (lanes,), systems
+in lanes; `drifts` one `System`. `pair` has the series.
 """
 
 import math

@@ -12,6 +12,8 @@ nodes are too few, and a finer rule tells.
 
 number, other : of the functions σ_m and σ_n, 0 for the student's, then the target's. s, t, c : the deviations of their
 fields, and the covariance. room (ROWS, nodes) : work arrays. rule (2, nodes) : of Gauss, in an interval of length one.
+`pair` is what rules know of the activations and of the target. `risk` has Q (p, p, lanes), M (p, k, lanes),
+P (k, k, lanes), a (p, lanes), a_star (k, lanes) of systems in lanes.
 """
 
 import math

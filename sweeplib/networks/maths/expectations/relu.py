@@ -12,7 +12,9 @@ dF/dt = Σ_ab ρ_ab E[δ(u_a) θ_a' θ_b u_b'⁺], {a, a'} = {i, j}, {b, b'} = {
 Gauss-Legendre quadrature in (1−t)^¼, in which it is smooth even where ρ is singular at t = 1: an error below 10⁻¹⁵ for
 well-conditioned ρ, up to 10⁻⁹ for singular ones.
 
-Arguments ij, im, ... are the correlations ρ_ij, ρ_im, ..., and inn is ρ_in.
+`risk` has Q (p, p, lanes), M (p, k, lanes), P (k, k, lanes), a (p, lanes), a_star (k, lanes) and out (lanes,), systems
+in lanes; `drifts` one `System`. Arguments ij, im, jm, ... are the correlations ρ_ij, ρ_im, ρ_jm, ..., and inn is ρ_in.
+
 Fields within rounding of equal or opposite ones count as such. A unit without variance has σ' = 0, as in SGD.
 """
 
@@ -41,7 +43,10 @@ path_weights: tuple[float, ...] = ()
 
 @inlined
 def correlation(covariance: float, scale: float, other: float) -> float:
-    """The correlation ρ = c/(s s'), ±1 where it is that up to rounding, 0 for a field without variance."""
+    """The correlation ρ of two fields with this covariance and the deviations `scale` and `other`.
+
+    It is ±1 where it is that up to rounding, 0 for a field without variance.
+    """
     if scale == 0.0 or other == 0.0:
         return 0.0
     # two divisions: the product of two tiny scales would lose its digits, or be zero
@@ -99,7 +104,7 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
 
 @inlined
 def orthant(first: float, second: float, third: float) -> float:
-    """The probability E[θ θ' θ''] that three fields are above zero, by their correlations."""
+    """The probability E[θ θ' θ''] that three fields are above zero, by their three correlations."""
     return (angle(first) + angle(second) + angle(third) - math.pi) / (2.0 * TWO_PI)
 
 
@@ -165,7 +170,7 @@ def four_fields(ij: float, im: float, inn: float, jm: float, jn: float, mn: floa
 
 @without_references
 def fill_angles(system: System, scale: Array, beta: Array, rho: Array) -> None:
-    """Fill the fields' standard deviations (n,), β (n,) and correlations (n, n), students first."""
+    """Fill the fields' standard deviations `scale` (n,), β (n,) and correlations `rho` (n, n), students first."""
     Q, M, P = system.Q, system.M, system.P
     p, k = M.shape
     for i in range(p):

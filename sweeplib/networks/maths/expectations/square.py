@@ -5,6 +5,9 @@ Then, with τ = tr BΩ,
 E[(zᵀBz)²] = τ² + 2 tr(BΩ)²,  E[z z' zᵀBz] = τΩ + 2ΩBΩ  and
 E[z z' (zᵀBz)²] = (τ² + 2 tr(BΩ)²) Ω + 4τ ΩBΩ + 8 ΩBΩBΩ.
 For a = a* = 1 these are the formulas of arXiv 2305.18502, appendix A.
+
+`risk` has Q (p, p, lanes), M (p, k, lanes), P (k, k, lanes), a (p, lanes), a_star (k, lanes) and out (lanes,), systems
+in lanes; `drifts` one `System`.
 """
 
 from typing import Any
@@ -51,7 +54,7 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
 
 @in_any_order
 def weighted_product(weights: Array, x: Array, y: Array) -> Any:
-    """The sum Σ_j w_j x_j y_j, in any order."""
+    """The sum Σ_j w_j x_j y_j of arrays (n,), in any order."""
     total = 0.0
     for j in range(len(x)):
         total += weights[j] * x[j] * y[j]

@@ -129,7 +129,10 @@ def fill_network(system: System, hinges: Array, rule: Array, C: Array, count: in
 def variance_term(
     system: System, hinges: Array, rules: Rules, C: Array, i: int, j: int, mean: Array, target: float, pairs: Pairs
 ) -> float:
-    """The term f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f] at one node of λ*, with f* `target` and means `mean` (p,)."""
+    """The term f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f] of students i and j at one node of λ*.
+
+    mean (p,), target : the students' means and f* there. C (p, p) : the covariance. pairs : work arrays.
+    """
     count = fill_bent_grid(hinges, rules, i, j, mean, i != j and pairs.second[j] != 0.0, pairs)
     fill_slopes(system, count, 0, i, mean, pairs)
     fill_slopes(system, count, 1, j, mean, pairs)

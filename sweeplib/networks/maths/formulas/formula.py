@@ -297,7 +297,10 @@ class _Reader(Reader):
         raise self.refused(node, "not a number", "numbers alone in a function that is not an activation")
 
     def _binary(self, node: ast.expr, left: Formula, operation: ast.operator, right: ast.expr) -> Formula:
-        """The formula of a sum, a difference, a product, a quotient or a power."""
+        """The formula of two operands: a sum, a difference, a product, a quotient or a power.
+
+        `left` is read, `right` is not yet.
+        """
         match operation:
             case ast.Add():
                 return added([left, self.read(right)])

@@ -206,7 +206,7 @@ def inputs(L_star: Array, D: float, labels: Labels, classes: Classes, parity: in
 def _of_class(
     L_star: Array, D: float, labels: Labels, component: tuple[float, float, float], parity: int, fine: Accuracy
 ) -> Inputs:
-    """The nodes of one Gaussian of the mixture, `component` of the classes.
+    """The nodes of one Gaussian of the mixture: its odds, √d times the deviation of its inputs, what it adds to f*.
 
     The other arguments are those of `inputs`.
     """

@@ -171,7 +171,7 @@ def level(i, equations, state):  # type: ignore[no-untyped-def]
 
 @kernel
 def scaled_square(x, state, rtol, atol):  # type: ignore[no-untyped-def]
-    """The mean over v of (x_v/(atol + rtol |state_v|))²."""
+    """The mean over variables v of (x_v/(atol + rtol |state_v|))²; x and state are (size,)."""
     total = 0.0
     for v in range(x.shape[0]):
         ratio = x[v] / (atol + rtol * abs(state[v]))
