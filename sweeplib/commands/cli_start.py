@@ -27,7 +27,7 @@ KINDS = [
     "update",
     "target",
 ]
-"""The kinds of files in `front.starter`, which is not imported for the sake of speed."""
+"""The kinds of files in `commands.starter`, which is not imported for the sake of speed."""
 KIND_HELP = f"{', '.join(KINDS)}; without a KIND, FILE is a sweep."
 
 

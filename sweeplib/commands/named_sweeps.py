@@ -69,7 +69,8 @@ def _refuse_plugins(directory: Path) -> tuple[str, ...]:
             who = [f"{file}: {why}" for file in configs if (why := others_in(file)) is not None]
             problem = who[0] if who else others_in_plugin(plugin) or ""
         if problem:
-            expected = f"that file, or `{directory / COMPLETE} --results {directory.parent}`: its plugins are executed"
+            above = directory.parent if directory.name else ".."  # of the working folder
+            expected = f"that file, or `{directory / COMPLETE} --results {above}`: its plugins are executed"
             raise InputError(f"not executed: {problem}", file=directory, key="plugins", value=plugin, expected=expected)
     return plugins
 

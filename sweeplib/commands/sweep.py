@@ -120,7 +120,7 @@ def run_stages(
 def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: str) -> int:
     """Run all stages by Snakemake; return the exit status. What commands may show again is recorded at the end."""
     with _waiting(f"reading {config}"):
-        from sweeplib.engine.storage.records.config_files import READ, is_lasting, record_origin
+        from sweeplib.engine.storage.records.config_files import READ, is_beside_results, is_lasting, record_origin
         from sweeplib.engine.storage.records.file_system import examine
         from sweeplib.engine.storage.records.files import write_text
         from sweeplib.engine.storage.records.locks import sweep_lock
@@ -136,7 +136,8 @@ def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: 
         write_text(directory / READ, run["config"])
         status, ending = _followed(run, directory)
         if lasting and is_changed(config, overrides, files, begun):
-            echo(f"{config}, or a file that it names, {CHANGED}", errors=True)
+            if not is_beside_results(config, directory):  # which the run itself writes
+                echo(f"{config}, or a file that it names, {CHANGED}", errors=True)
         elif lasting and not status and not ending["failed"]:
             record_complete_run(directory, config, overrides, files, begun, ending)
         if status:

@@ -310,7 +310,7 @@ class ResultSections(Section):
     plugins: list[str] = Field(
         default_factory=list,
         description="Your own Python files (paths relative to this file), installed plugins by name, or modules, that "
-        "register dynamics, activations, observables, analyses, figures or clusters.",
+        "register dynamics, activations, observables, analyses, figures or other kinds of things.",
         examples=[["my_dynamics.py"]],
     )
 

@@ -123,13 +123,14 @@ def _limits() -> str:
         "axes": budget.AXES,
         "values of all axes together, and recording times": budget.VALUES,
         "values of an axis in a `where`": budget.WHERE,
+        "lines of a table of points": budget.ROWS,
         "seeds": budget.SEEDS,
         "points": budget.POINTS,
         "cases (points times seeds, summed over the dynamics, without `when`)": budget.CASES,
         "pairs of activations": budget.PAIRS,
     }
     lines = [f"- {most:,} {limit}" for limit, most in limits.items()]
-    steps = "- 2^62 steps per case of `sgd`, `sgd_chain` and `sde`"
+    steps = "- 2^62 steps per case, of dynamics that take steps"
     introduction = "A config with more than this is refused:"
     return "\n".join(["## Limits", "", introduction, "", *lines, steps]) + "\n"
 

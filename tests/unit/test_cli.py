@@ -109,6 +109,13 @@ def test_help_says_what_every_command_does_in_80_columns() -> None:
     assert [line for line in lines if not line.endswith(".") or line.endswith("..")] == []
 
 
+def test_the_page_of_commands_has_every_command() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "commands.md").read_text()
+    table = page.partition("| command |")[2].partition("\n\n")[0]
+    commands = " ".join(row.split(" | ")[0] for row in table.splitlines())
+    assert set(re.findall(r"`(?:sweeplib )?([a-z-]+)", commands)) == set(app.commands)
+
+
 def test_help_loads_nothing_heavy() -> None:
     heavy = ("numpy", "numba", "scipy", "xarray", "zarr", "matplotlib", "distributed", "pydantic")
     subprocess.run([sys.executable, "-c", HELP, *heavy], check=True, stdout=subprocess.DEVNULL)

@@ -23,7 +23,7 @@ EDGE = "the interval ends at the edge of the scan"
 class Headline:
     """The main number of an analysis in words: its values at the first points, and what is to be said of the others.
 
-    `points_inside` has (value with its interval, place, dynamics) of points whose interval ends inside the scan;
+    `inside` has (value with its interval, place, dynamics) of points whose interval ends inside the scan;
     `others` are the values at further ones, each with its dynamics. Of `decided` points, which have an interval, those
     `at_edge` have one that ends at the edge of the scan; at `bare` of `points` the value has no interval, which needs
     `needs`. These numbers are of all `dynamics` together, so many. `interval` says what the brackets are.

@@ -20,6 +20,7 @@ from sweeplib.engine.storage.records.links import foreign
 from sweeplib.engine.storage.records.manifest import UNLISTED, examination
 from sweeplib.engine.storage.records.publish import PublishAddress
 from sweeplib.engine.storage.records.stage_records import FOLDER, is_whole_done, record_path, stage_record
+from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
 from sweeplib.engine.storage.store.identity_file import identity_files, is_whole
 from sweeplib.errors import SweeplibError
 
@@ -52,6 +53,10 @@ class OtherFiles:
         for path in identity_files(self.directory):
             if path.stem in {store.dynamics for store in self.stored} and not is_whole(path):
                 yield Finding(path, DAMAGED, Remedy.delete, FILES)
+        states = CheckpointFolder(str(self.directory))
+        for path in states.files():
+            if states.read(path.name) is None:
+                yield Finding(path, DAMAGED, Remedy.delete, FILES, words="the state of a case, which begins anew")
         yield from self._changed_configs()
         yield from self._leftovers()
 

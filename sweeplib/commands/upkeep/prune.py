@@ -18,7 +18,7 @@ from sweeplib.engine.storage.records.locks import alone
 from sweeplib.engine.storage.records.manifest import has_manifest, is_own
 from sweeplib.engine.storage.records.stage_records import FOLDER as RECORDS
 from sweeplib.engine.storage.records.stage_records import done_path, paths_of_stage, stage_records
-from sweeplib.engine.storage.store.checkpoints import FOLDER, CheckpointFolder
+from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
 from sweeplib.engine.storage.store.earlier_store import EarlierSegment, earlier_files
 from sweeplib.engine.storage.store.identity_file import identity_files, is_of
 from sweeplib.engine.storage.store.inventory import inventory
@@ -140,7 +140,7 @@ def _other_files(sweep: Design, directory: Path) -> Iterator[Stale]:
 def _other_states(sweep: Design, directory: Path) -> list[Path]:
     """Return the files with states of cases that are not in the config."""
     checkpoints = CheckpointFolder(str(directory))
-    files = [file for file in files_below(directory / FOLDER) if checkpoints.read(file.name) is not None]
+    files = [file for file in checkpoints.files() if checkpoints.read(file.name) is not None]
     cases = [case for dynamics in sweep.runs for _, case in sweep.cases(dynamics)] if files else []
     names = set(sweep.simulator.kept_names(cases)) if cases else set()
     return [file for file in files if file.name not in names]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Verification:
-    """What a verification read and found; `left` is what is still damaged after the repair, None without a repair.
+    """What a verification read and found; `remaining` is what is still damaged after the repair, None without a repair.
 
     chunks, cases : by part, the number of chunks that were read and of cases that were computed again.
     notes : lines about what could not be done.

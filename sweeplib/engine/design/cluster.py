@@ -23,7 +23,7 @@ MEMORY_SHARE = 0.9
 class ClusterSettings(pydantic.BaseModel, ABC):
     """Settings that every kind of cluster has. Results do not depend on them.
 
-    block_size : number of cases per block; by default as many as take about two seconds on the machine that plans.
+    block_size : number of cases per block; by default as many as take about two seconds.
     wait_for_workers : seconds that a sweep waits while there is no worker, before it ends.
     performance_report : whether to keep Dask's report on the performance of the last run, as report/performance.html.
     """

@@ -19,8 +19,8 @@ class StepDynamics(OverlapDynamics):
 
     stride : number of SGD steps per step, those that use a batch, unless the dynamics has steps of its own.
     step (n,) : number of the next step.
-    until, rest (n, n_times) : whole steps before the SGD step nearest to a recording time, and SGD steps between.
-    part (n,) : SGD steps between `step` and the state that is shown, which a part of the next step leads to.
+    until, remainder (n, n_times) : whole steps before the SGD step nearest to a recording time, and SGD steps between.
+    share (n,) : SGD steps between `step` and the state that is shown, which a part of the next step leads to.
     exits (n, thresholds) : steps of the exits, negative before.
     failed (n,) : step of a divergence, negative without one.
     targets (n, thresholds) : risks, or levels, at which thresholds are reached.

@@ -57,7 +57,7 @@ def check_origin(config: Path, directory: Path) -> None:
         refuse_other_origin(directory)
         return
     other = origin_of(directory)
-    if other is None or _is_own(config, directory):
+    if other is None or is_beside_results(config, directory):
         return
     if other.samefile(config) or file_bytes(other) == file_bytes(config):
         return
@@ -87,11 +87,11 @@ def record_origin(config: Path, directory: Path) -> None:
 
     A copy does not take the place of the file that is recorded, as long as that is there and has the sweep's name.
     """
-    if is_lasting(config) and not _is_own(config, directory) and origin_of(directory) is None:
+    if is_lasting(config) and not is_beside_results(config, directory) and origin_of(directory) is None:
         write_json(directory / ORIGIN, {"config": os.path.relpath(config.resolve(), directory.resolve())})
 
 
-def _is_own(config: Path, directory: Path) -> bool:
+def is_beside_results(config: Path, directory: Path) -> bool:
     """Return whether the config is a complete config that was written beside the results."""
     return config.resolve().parent == directory.resolve()
 

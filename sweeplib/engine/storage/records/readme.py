@@ -35,8 +35,13 @@ ds = xr.open_zarr("dataset.zarr")  # or any other reader of zarr v3; sweeplib is
 
 ## How to go on
 
-`sweeplib plan config.yaml` says what is here. `sweeplib reproduce config.yaml` computes a case again and compares its
-bits. `sweeplib sweep config.yaml` continues, with other values, such as `seeds=64`, from the runs that there are.
+In this folder, which must have the name of the sweep:
+
+```sh
+sweeplib plan config.yaml --results ..              # what is here
+sweeplib reproduce config.yaml CASE --results ..    # computes a case again, and compares its bits
+sweeplib sweep config.yaml --results .. seeds=64    # goes on from the runs that there are, here with more seeds
+```
 """
 
 

@@ -44,7 +44,7 @@ class Tasks(Part):
     """A course of tasks.
 
     course : function (problem) that returns it.
-    overlap : function (problem) that returns the overlaps P (k, k) of the teacher's rows; None for those of the law
+    overlaps : function (problem) that returns the overlaps P (k, k) of the teacher's rows; None for those of the law
         `teacher_start`.
     in_turn : whether there are several tasks.
     """
