@@ -16,7 +16,7 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
 def _dynamics(value: Any) -> Any:
-    """Return the mapping of `named_options`; InputError, with the value as it is written, for names that are no runs."""
+    """Return the mapping of `named_options`; InputError, with the value as it is written, if it names no runs."""
     names = named_options(value)
     if not names:
         raise InputError("no dynamics", value=value, expected="at least one, such as `[sgd_chain, ode]`")

@@ -35,10 +35,10 @@ def combine(*datasets: Any, sweep: Sequence[str] | None = None) -> xr.Dataset:
 
     A field that is fixed in each dataset, but at different values, becomes an axis. Tables, and grids with other axes
     or zips than each other, become one table, an axis `point`, whose rows are matched by their parameters. A case that
-    several have must have the same bits in all of them, or agree to 10⁻⁶ where they are of several machines; one that failed
-    or was killed is taken from a dataset in which it ended. A case that none has is `missing` and NaN. Overlap
-    matrices, which are stored in groups, are left out. InputError, naming the variable and the labels, for numbers
-    that differ, and for sweeps that recorded other observables, times or thresholds.
+    several have must have the same bits in all of them, or agree to 10⁻⁶ unless all are of one type of processor and
+    one numba; one that failed or was killed is taken from a dataset in which it ended. A case that none has is
+    `missing` and NaN. Overlap matrices, which are stored in groups, are left out. InputError, naming the variable and
+    the labels, for numbers that differ, and for sweeps that recorded other observables, times or thresholds.
     """
     if not datasets:
         raise InputError("nothing to combine", expected="datasets of sweeps")
