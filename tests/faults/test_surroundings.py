@@ -111,13 +111,19 @@ def chunks(results: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def usual(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The values of the sweep in the environment of these tests."""
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the sweep has run, in the environment of these tests."""
     folder = tmp_path_factory.mktemp("usual")
     written(folder)
     status, said = ran(folder, "sweep", "own.yaml")
     assert status == 0, said
-    return chunks(folder / "results")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def usual(finished: Path) -> dict[str, bytes]:
+    """The values of that sweep."""
+    return chunks(finished / "results")
 
 
 @pytest.mark.parametrize("name", SURROUNDINGS)
@@ -128,6 +134,14 @@ def test_what_is_set_for_other_programs_does_no_harm(name: str, usual: dict[str,
     assert "all 16 cases ended ok" in said and "dashboard: http" in said
     assert chunks(tmp_path / "results") == usual
     assert not any(word in said for word in ("Warning", "Exception ignored", "Traceback")), said
+
+
+def test_a_broken_file_of_settings_is_named_and_no_bug(finished: Path, tmp_path: Path) -> None:
+    (tmp_path / "dask.yaml").write_text("distributed: [\n")
+    for command in ("status", "summary", "analyse"):
+        status, said = ran(finished, command, "own.yaml", DASK_CONFIG=str(tmp_path))
+        last = said.splitlines()[-1]
+        assert status == 1 and f"'{tmp_path}/dask.yaml' is malformed" in last and "sweeplib" not in last, said
 
 
 def test_a_name_may_have_any_letter(usual: dict[str, bytes], tmp_path: Path) -> None:
