@@ -138,7 +138,7 @@ def test_what_is_set_for_other_programs_does_no_harm(name: str, usual: dict[str,
 
 def test_a_broken_file_of_settings_is_named_and_no_bug(finished: Path, tmp_path: Path) -> None:
     (tmp_path / "dask.yaml").write_text("distributed: [\n")
-    for command in ("status", "summary", "analyse"):
+    for command in ("analyse", "report"):
         status, said = ran(finished, command, "own.yaml", DASK_CONFIG=str(tmp_path))
         last = said.splitlines()[-1]
         assert status == 1 and f"'{tmp_path}/dask.yaml' is malformed" in last and "sweeplib" not in last, said
