@@ -25,8 +25,10 @@ _OF_NUMBA = {
 }
 """By variable: the values with which numba cannot compile or be imported, what is wrong with them, what is expected."""
 
-_PACKAGES = ("click", "dask", "distributed", "matplotlib", "numba", "numpy", "pandas", "pydantic", "rich", "scipy")
-_PACKAGES += ("snakemake", "xarray", "yaml", "zarr")
+_PACKAGES = (
+    *("click", "dask", "distributed", "matplotlib", "numba", "numpy", "pandas"),
+    *("pydantic", "rich", "scipy", "snakemake", "xarray", "yaml", "zarr"),
+)
 """What a file of this name in a folder of PYTHONPATH would be imported in the place of."""
 
 ROOM = 2**18
