@@ -97,7 +97,7 @@ class Block:
 
     @property
     def seconds(self) -> float:
-        """Return the seconds that the cases are expected to take; into how many blocks they will be cut is not known."""
+        """Return the seconds that the cases are expected to take; how many blocks they become is not known."""
         return self.seconds_a_case * len(self)
 
 
