@@ -81,14 +81,14 @@ def _plugins(config: Path) -> tuple[str, ...]:
     None is executed.
     """
     from sweeplib.config import content
-    from sweeplib.engine.code.user_code import located, located_command
+    from sweeplib.engine.code.user_code import file_and_name, located, located_command
 
     keys = content(config)
     names, function = keys.get("plugins"), keys.get("simulator")
     plugins = located(map(str, names if isinstance(names, list) else ()), config.parent)
     if isinstance(function, dict):
         return (*plugins, located_command(function.get("command", ""), config.parent))
-    return (*plugins, *([] if function is None else located([str(function).partition(":")[0]], config.parent)))
+    return (*plugins, *([] if function is None else located([file_and_name(str(function))[0]], config.parent)))
 
 
 def recorded(path: Path, overrides: Sequence[str], results: Path) -> Path | None:

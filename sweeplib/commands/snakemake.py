@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+from typing import IO, cast
 
 import yaml
 
@@ -192,3 +193,5 @@ def _started(words: list[str], output: int) -> Iterator["subprocess.Popen[bytes]
             process.wait(PATIENCE)
         end(descendants())
         raise
+    finally:
+        cast("IO[bytes]", process.stdin).close()

@@ -15,7 +15,7 @@ from sweeplib.config.subject import FigureEntry, Subject
 from sweeplib.config.values import ascending, values
 from sweeplib.engine.base.validation import Location, refusal
 from sweeplib.engine.code.plugins import load_plugins, module_of
-from sweeplib.engine.code.user_code import is_there, located, located_command, words_of
+from sweeplib.engine.code.user_code import file_and_name, is_there, located, located_command, words_of
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.errors import InputError, errors_at
 from sweeplib.functions.cases import WholeRun
@@ -38,7 +38,7 @@ def function_subject(config: FunctionConfig, folder: Path) -> Subject:
     """
     named: str | dict[str, Any]
     if isinstance(config.simulator, str):
-        path, _, name = config.simulator.partition(":")
+        path, name = file_and_name(config.simulator)
         [plugin] = located([path], folder)
         with errors_at("simulator"):
             load_plugins([plugin])

@@ -20,6 +20,7 @@ from sweeplib.analysis.kit.sweep_axis import (
 )
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT
+from sweeplib.engine.storage.records.provenance import are_one
 from sweeplib.errors import InputError
 from sweeplib.networks.problem import PARAMETERS
 from sweeplib.networks.simulation.labels import OF_RUNS
@@ -34,10 +35,10 @@ def combine(*datasets: Any, sweep: Sequence[str] | None = None) -> xr.Dataset:
 
     A field that is fixed in each dataset, but at different values, becomes an axis. Tables, and grids with other axes
     or zips than each other, become one table, an axis `point`, whose rows are matched by their parameters. A case that
-    several have must have the same bits in all of them, or agree to 10⁻⁶ between types of processors; one that failed
-    or was killed is taken from a dataset in which it ended. A case that none has is `missing` and NaN. Overlap
-    matrices, which are stored in groups, are left out. InputError, naming the variable and the labels, for numbers
-    that differ, and for sweeps that recorded other observables, times or thresholds.
+    several have must have the same bits in all of them, or agree to 10⁻⁶ unless all are of one type of processor and
+    one numba; one that failed or was killed is taken from a dataset in which it ended. A case that none has is
+    `missing` and NaN. Overlap matrices, which are stored in groups, are left out. InputError, naming the variable and
+    the labels, for numbers that differ, and for sweeps that recorded other observables, times or thresholds.
     """
     if not datasets:
         raise InputError("nothing to combine", expected="datasets of sweeps")
@@ -52,7 +53,7 @@ def combine(*datasets: Any, sweep: Sequence[str] | None = None) -> xr.Dataset:
     if sweep is not None:
         return along_sweeps(datasets, sweep)
     first, *others = _with_same_axes(datasets)
-    exact = len({ds.attrs.get("processors") for ds in datasets}) == 1
+    exact = are_one(name for ds in datasets for name in ds.attrs.get("processors", "").split(", "))
     whole = reduce(partial(_merged, exact=exact), others, first)
     names = [name for name in constants(whole) if name in whole.coords and not whole[name].ndim]
     whole = whole.assign_attrs({name: value for name, value in constants(datasets[0]).items() if name in names})

@@ -11,6 +11,7 @@ from sweeplib.commands.upkeep.recomputation import differences
 from sweeplib.engine.cases import Case
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.execution.progress import Steps
+from sweeplib.engine.files.owners import others_in
 from sweeplib.engine.process.terminal import echo
 from sweeplib.engine.process.troubles import Trouble
 from sweeplib.engine.records import Records
@@ -42,7 +43,7 @@ def reproduces(sweep: Design, directory: Path, name: str, *, debug: bool = False
     except Exception as error:
         echo(traceback.format_exc(), errors=True)
         if debug:
-            pdb.post_mortem(error.__traceback__)
+            _debugger().interaction(None, error.__traceback__)
         return _raised_in_store(chosen, error, stored.get("exception"), say)
     status, excess = Status(int(records.status[0])), records.excess.get(0)
     say(f"here: {status.name}" + (f", {excess}" if excess else ""))
@@ -72,10 +73,21 @@ def _run_case(case: Case, *, debug: bool) -> Records:
         return case.simulator.run([case])
     if not sys.stdin.isatty():
         sys.stderr.write("the debugger reads its commands from standard input\n")
-    records = pdb.Pdb().runcall(case.simulator.run, [case])
+    records = _debugger().runcall(case.simulator.run, [case])
     if records is None:
         raise SweeplibError("the debugger was left before the case ended")
     return records
+
+
+def _debugger() -> pdb.Pdb:
+    """Return Python's debugger, which executes the file .pdbrc of the working folder; not one that others wrote."""
+    commands = Path(".pdbrc")
+    why = commands.exists() and (others_in(Path()) or others_in(commands))
+    if why:
+        echo(f"{commands}: not executed: {why}", errors=True)
+    debugger = pdb.Pdb(readrc=not why)
+    debugger.reset()
+    return debugger
 
 
 def _raised_in_store(chosen: ChosenCase, error: Exception, stored: str | None, say: Callable[[str], None]) -> bool:

@@ -105,8 +105,8 @@ def with_files(config: Mapping[str, Any], convert: Callable[[list[str]], Iterabl
     if isinstance(converted.get("points"), str):
         [converted["points"]] = convert([converted["points"]])
     if isinstance(simulator := converted.get("simulator"), str):
-        path, colon, name = simulator.partition(":")
-        converted["simulator"] = "".join([*convert([path]), colon, name])
+        path, _ = file_and_name(simulator)
+        converted["simulator"] = "".join([*convert([path]), simulator.removeprefix(path)])
     figures = converted.get("figures")
     if isinstance(figures, Mapping):
         sections = {name: dict(options) for name, options in figures.items() if isinstance(options, Mapping)}
@@ -122,6 +122,12 @@ def _convert(section: dict[str, Any], key: str, convert: Callable[[list[str]], I
     names = section.get(key)
     if isinstance(names, list | tuple) and all(isinstance(name, str) for name in names):
         section[key] = list(convert(list(names)))
+
+
+def file_and_name(simulator: str) -> tuple[str, str]:
+    """Return the two parts of FILE:NAME; the name is "" in FILE alone. A folder may have a colon in its name."""
+    path, _, name = simulator.rpartition(":")
+    return (path, name) if path and not is_file(name) else (simulator, "")
 
 
 def is_file(name: str) -> bool:

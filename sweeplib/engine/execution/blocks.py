@@ -13,7 +13,6 @@ import numpy as np
 from sweeplib.engine.cases import Case, Cases
 from sweeplib.engine.code.plugins import import_plugins
 from sweeplib.engine.design.cluster import MEMORY_SHARE
-from sweeplib.engine.execution.block_size import BLOCK_OVERHEAD
 from sweeplib.engine.execution.earlier_runs import EarlierRuns
 from sweeplib.engine.execution.guard import Allowance, Explained, computed_apart, computed_here
 from sweeplib.engine.execution.time_limit import time_limit
@@ -98,8 +97,8 @@ class Block:
 
     @property
     def seconds(self) -> float:
-        """Return the seconds that the block is expected to take."""
-        return self.seconds_a_case * len(self) + BLOCK_OVERHEAD
+        """Return the seconds that the cases are expected to take; how many blocks they become is not known."""
+        return self.seconds_a_case * len(self)
 
 
 @dataclass(frozen=True)

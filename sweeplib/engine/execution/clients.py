@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.engine.execution.clusters.dashboard_access import close_to_others
 from sweeplib.engine.process.children import no_interrupts_beyond_here, nothing_imported_from_here
+from sweeplib.engine.process.terminal import echo
 from sweeplib.engine.storage.records.links import linked
 
 if TYPE_CHECKING:
@@ -100,3 +101,8 @@ def performance_kept(client: "Client", path: Path | None) -> Iterator[None]:
         except BaseException:
             stack.pop_all()
             raise
+        try:
+            stack.close()
+        except UnicodeError:  # Dask reads the page of its plots in the encoding of the locale
+            expected = "a locale whose letters are all of Unicode, such as LC_ALL=C.UTF-8"
+            echo(f"{path}: not written: Dask cannot read its plots in this locale; expected {expected}", errors=True)

@@ -25,6 +25,12 @@ _OF_NUMBA = {
 }
 """By variable: the values with which numba cannot compile or be imported, what is wrong with them, what is expected."""
 
+_PACKAGES = (
+    *("click", "dask", "distributed", "matplotlib", "numba", "numpy", "pandas"),
+    *("pydantic", "rich", "scipy", "snakemake", "xarray", "yaml", "zarr"),
+)
+"""What a file of this name in a folder of PYTHONPATH would be imported in the place of."""
+
 ROOM = 2**18
 """Bytes of temporary files that a sweep needs at least."""
 PROCESSES = 60
@@ -32,10 +38,15 @@ PROCESSES = 60
 
 
 def refuse_environment() -> None:
-    """Raise InputError for a variable with which numba, which is imported later, would not work."""
+    """Raise InputError for a variable with which numba, or another package that is imported later, would not work."""
     for name, (refused, problem, expected) in _OF_NUMBA.items():
         if re.fullmatch(refused, os.environ.get(name, "").strip()):
             raise _refusal(name, problem, expected)
+    for folder in filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)):
+        for name in _PACKAGES:
+            if (file := Path(folder, f"{name}.py")).is_file():
+                problem = f"{file} would be imported in the place of the package {name}"
+                raise _refusal("PYTHONPATH", problem, "a path to folders without such a file, or no such variable")
 
 
 def refuse_shell() -> None:

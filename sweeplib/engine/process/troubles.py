@@ -99,9 +99,17 @@ def _message_of(error: BaseException, directory: Path | None) -> str | None:
         return _system_message(error, directory)
     if isinstance(error, MemoryError):
         return f"{where}not enough memory: {str(error) or 'none left'}; {GOES_ON}, best with fewer workers"
+    if isinstance(error, ValueError) and _raised_in(error) == "dask.config":
+        return str(error)  # it names the user's file of settings, which Dask reads whenever it is imported
     if isinstance(error, json.JSONDecodeError) or type(error).__module__.partition(".")[0] == "zarr":
         return f"{where}a damaged file: {error}; restore it from a copy, or delete it and run again"
     return None
+
+
+def _raised_in(error: BaseException) -> str | None:
+    """Return the module that raised an error; None if it is not known."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return frames[-1].f_globals.get("__name__") if frames else None
 
 
 def _system_message(error: OSError, directory: Path | None) -> str:

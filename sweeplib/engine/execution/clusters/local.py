@@ -37,6 +37,12 @@ SETTINGS = {
     # With Dask's 100 ms, the memory of workers is read 40 times a second: a sweep on two processors takes 2 % longer.
     "distributed.worker.memory.monitor-interval": "500ms",
     "distributed.worker.preload": ["sweeplib.engine.execution.worker_imports"],
+    # A person's settings for other clusters: with them this one would end before its run, or not start.
+    "distributed.scheduler.preload": [],
+    "distributed.nanny.preload": [],
+    "distributed.scheduler.idle-timeout": None,
+    "distributed.scheduler.no-workers-timeout": None,
+    "distributed.worker.lifetime.duration": None,
 }
 """Of Dask, for the cluster and its workers."""
 

@@ -3,7 +3,7 @@
 import importlib.metadata
 import platform
 import subprocess
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +13,8 @@ from sweeplib.engine.files.regular_files import file_text
 PACKAGE = Path(__file__).resolve().parents[3]
 CREDITS = "creator_name", "license"
 """The attributes that name authors and licence, if the config does; the names are those of ACDD, a convention."""
+NUMBA = " (numba "
+"""What stands between the type of a processor and the release of numba in the name of a machine."""
 LIBRARIES = ("numpy", "scipy", "numba", "xarray", "zarr", "dask", "distributed")
 
 
@@ -93,12 +95,18 @@ def cpu_model() -> str:
 @cache
 def machine() -> str:
     """Return the processor's type, and the numba that compiles for it; with another the last bits may be others."""
-    return f"{cpu_model()} (numba {_version('numba')})"
+    return f"{cpu_model()}{NUMBA}{_version('numba')})"
+
+
+def are_one(machines: Iterable[str]) -> bool:
+    """Return whether a case must have the same bits on some machines: their processors are of a type, and their numbas.
+
+    Earlier versions of sweeplib recorded the processor alone, which says nothing of numba.
+    """
+    names = set(machines)
+    return len(names) == 1 and all(NUMBA in name for name in names)
 
 
 def is_like_here(machines: Collection[str]) -> bool:
-    """Return whether results of some machines have the bits that they would have here.
-
-    Earlier versions of sweeplib recorded the processor alone.
-    """
-    return not machines or bool({machine(), cpu_model()}.intersection(machines))
+    """Return whether results of some machines have the bits that they would have here; so if none is known."""
+    return are_one([machine(), *machines])
