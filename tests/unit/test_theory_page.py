@@ -13,7 +13,7 @@ PAGE = (ROOT / "docs" / "theory.md").read_text()
 NAMED = {"numerics": 1, "statistics": 1, "architecture": 20, "theory": 20}
 """Pages about the code, and how many files of it each names at least."""
 NAMES = "|".join(["Problem", *theory.__all__, *analysis.ANALYSES, *OBSERVABLES])
-FUNCTION = re.compile(rf"`(?:[\w/]+\.py`|sweeplib\.\w+`|(?:exit_times\.)?(?:{NAMES})[`(])")
+FUNCTION = re.compile(rf"`(?:[\w/]+\.py`|sweeplib\.\w+`|(?:{NAMES}|exit_times\.\w+)[`(])")
 """What names a function: a file, or a public name, of the package, the theory, an analysis or an observable."""
 
 
@@ -41,7 +41,8 @@ def test_every_equation_names_a_function_and_a_test_that_exists():
     assert [equation for equation, function, _ in rows if not FUNCTION.search(function)] == []
     named = [re.findall(r"`(test_[\w.]+)`", cell) for *_, cell in rows]
     assert [equation for (equation, *_), names in zip(rows, named, strict=True) if not names] == []
-    assert {name: tests.count(name) for name in sum(named, []) if tests.count(name) != 1} == {}
+    every = {name for names in named for name in names}
+    assert {name: tests.count(name) for name in every if tests.count(name) != 1} == {}
 
 
 @pytest.mark.parametrize("page", ["theory", "numerics", "statistics"])
