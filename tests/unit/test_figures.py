@@ -69,18 +69,15 @@ def test_scan_without_optima_has_nothing_below(ds):
 
 @pytest.mark.rest
 def test_an_optimum_at_the_end_of_a_scan_has_its_mark_beside_the_arrow(ds):
-    """The legend says what the arrow is; without an optimum at an end it does not."""
-    drawing, beyond = scan(ds.isel(gamma_ratio=slice(0, 5))), "the optimum may lie beyond the scan"
+    """The legend says what the arrow is."""
+    drawing = scan(ds.isel(gamma_ratio=slice(0, 5)))
     below = [axes for axes in drawing.axes if len(axes.get_yticklabels()) == ds.sizes["d"]]
     ends = [line for axes in below for line in axes.lines if line.get_marker() == AFTER]
     marks = [box.lines[0] for axes in below for box in axes.containers]
     assert ends
     assert any(mark.get_xdata()[0] == end.get_xdata()[0] for end in ends for mark in marks)
     assert all(mark.get_marker() not in ("", "none", "None", None) for mark in marks)
-    assert beyond in texts(drawing)
-    inside = scan(ds, where={"Delta": 1.0, "d": 3000})
-    assert AFTER not in [line.get_marker() for axes in inside.axes for line in axes.lines]
-    assert beyond not in texts(inside)
+    assert "the optimum may lie beyond the scan" in texts(drawing)
 
 
 @pytest.mark.rest
