@@ -4,10 +4,13 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
+from PIL import Image, ImageColor
 
 from docs.extensions import pictures
 from docs.extensions.pictures import IMAGES, PICTURES, digest_of, stale_pictures
+from sweeplib.pictures.figures.kit.style import COLOURS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -57,6 +60,16 @@ def test_a_digest_is_that_of_what_is_drawn(name: str, tmp_path: Path, monkeypatc
     assert of(f"# a comment\n{text}\ntimeout: 60\n") == before
     assert of(re.sub(r"^seeds: \d+", "seeds: 5", text, flags=re.MULTILINE)) != before
     assert of(re.sub(rf"^  {PICTURES[name]['figure']}: {{", r"\g<0>where: {}, ", text, flags=re.MULTILINE)) != before
+
+
+def test_colours_of_the_style_stay_as_they_are_in_small_areas() -> None:
+    """Beside thousands of others: lights of all of them on each other, as bands are."""
+    light = np.random.default_rng(0).integers(120, 256, (300, 300, 3), dtype=np.uint8)
+    exact = [ImageColor.getrgb(colour) for colour in COLOURS]
+    light[0, : len(exact)] = exact
+    few = pictures.with_few_colours(Image.fromarray(light))
+    assert [few.convert("RGB").getpixel((place, 0)) for place in range(len(exact))] == exact
+    assert len(few.getcolors()) <= pictures.COLOURS
 
 
 def test_run_times_stand_in_one_table() -> None:
