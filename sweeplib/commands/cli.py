@@ -11,7 +11,7 @@ from sweeplib.commands import cli_options as options
 from sweeplib.commands.cli_options import Commands, folder_of, loaded, named, recorded, show, to_work_on, work_in
 from sweeplib.commands.cli_start import explain, new, schema, test_plugin
 from sweeplib.commands.cli_upkeep import commands
-from sweeplib.commands.complete_run import record_plan, undisturbed_run
+from sweeplib.commands.up_to_date import record_plan, undisturbed_run
 from sweeplib.engine.process.command import command
 from sweeplib.engine.process.terminal import counted, echo, table
 from sweeplib.errors import InputError

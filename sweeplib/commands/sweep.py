@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.commands.complete_run import complete_run, is_changed, made_from, record_complete_run
 from sweeplib.commands.snakemake import (
     check_working_folder,
     refuse_read_only_folder,
@@ -18,6 +17,7 @@ from sweeplib.commands.snakemake import (
     run_snakemake,
     snakemake_command,
 )
+from sweeplib.commands.up_to_date import complete_run, is_changed, made_from, record_complete_run
 from sweeplib.engine.files.regular_files import open_bytes
 from sweeplib.engine.process.command import command, whole_process
 from sweeplib.engine.process.environment import caches_in, refuse_few_processes, refuse_full_folder, refuse_shell
@@ -37,7 +37,7 @@ LAST_LINES = 5
 CONFIG_IMPORTS = (
     "sweeplib.config.build",
     "sweeplib.config.networks",
-    "sweeplib.config.base",
+    "sweeplib.config.inherited",
     "sweeplib.config.error_places",
     "sweeplib.pictures.figures",
     "sweeplib.engine.execution.clusters",

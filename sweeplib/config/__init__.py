@@ -1,4 +1,9 @@
-"""The YAML file of a sweep, read into a `Design`; everything wrong with it is an InputError before anything runs."""
+"""The YAML file of a sweep, read into a `Design`; everything wrong with it is an InputError before anything runs.
+
+`models` declares all keys, `build` makes the design, `inherited` reads `from: FILE`, `overrides` what a command line
+changes. `error_places` finds the line of an error, whose words are in `engine.base.validation`; names of parameters are
+checked by `engine.design.grid`.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -59,9 +64,9 @@ def from_mapping(keys: Mapping[str, Any], folder: str | Path = ".") -> "Design":
     """
     import pydantic
 
-    from sweeplib.config.base import FROM
     from sweeplib.config.error_places import input_error
     from sweeplib.config.function_models import FunctionConfig
+    from sweeplib.config.inherited import FROM
     from sweeplib.config.models import SweepConfig
 
     if FROM in keys:
@@ -84,7 +89,7 @@ def _config_and_bases(
     The path in it of the one that it starts from is relative to `folder`. A file that a command was given may be a
     pipe.
     """
-    from sweeplib.config.base import FROM, base_configs, merged_config
+    from sweeplib.config.inherited import FROM, base_configs, merged_config
 
     main, data = _document(path, may_be_pipe=may_be_pipe)
     documents: dict[str | Path, Document] = {path: main}

@@ -5,7 +5,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PlainValidator
 
 from sweeplib.config.models import Fixed, GridSections, NameSection, ResultSections
-from sweeplib.config.time_models import Scalar, Section, Values, as_written
+from sweeplib.config.section import Section
+from sweeplib.config.time_models import Scalar, Values, as_written
 from sweeplib.engine.code.user_code import command_of, words_of
 
 

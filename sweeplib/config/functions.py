@@ -10,8 +10,8 @@ from typing import Any
 import pydantic
 
 from sweeplib.config.function_models import CommandSection, FunctionConfig, ParameterSection, ResultSection
+from sweeplib.config.section import Section
 from sweeplib.config.subject import FigureEntry, Subject
-from sweeplib.config.time_models import Section
 from sweeplib.config.values import ascending, values
 from sweeplib.engine.base.validation import Location, refusal
 from sweeplib.engine.code.plugins import load_plugins, module_of

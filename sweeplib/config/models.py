@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
-from sweeplib.config.time_models import Scalar, Section, TimesOrValues, Values, as_written
+from sweeplib.config.section import Section
+from sweeplib.config.time_models import Scalar, TimesOrValues, Values, as_written
 from sweeplib.config.values import named_options
 from sweeplib.engine.base.budget import NAME_LENGTH
 from sweeplib.engine.base.validation import REFUSED

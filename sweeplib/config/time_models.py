@@ -2,18 +2,13 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_serializer
+from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, model_serializer
 from typing_extensions import TypedDict
 
+from sweeplib.config.section import Section
 from sweeplib.config.values import SPACINGS
 
 ONE_KEY = ConfigDict(extra="forbid", json_schema_extra={"minProperties": 1, "maxProperties": 1})
-
-
-class Section(BaseModel):
-    """A section of a config: refuses undeclared keys and values of other types."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 Ends = Annotated[list[float], Field(min_length=2, max_length=3)]

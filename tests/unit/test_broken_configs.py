@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.commands.complete_run import complete_run
+from sweeplib.commands.up_to_date import complete_run
 from sweeplib.config import load
 from sweeplib.config.overrides import Override
 from sweeplib.errors import InputError

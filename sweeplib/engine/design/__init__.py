@@ -1,1 +1,1 @@
-"""The design of a sweep: its axes, expressions, grid, dynamics and analyses."""
+"""The design of a sweep: `grid` has its points, of which `design` makes cases, with seeds and dynamics."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.kernels.chain_steps import (
+from sweeplib.networks.kernels.chain_rules import (
     fill_squared_length,
     move_by_velocities,
     rescale,

@@ -64,7 +64,7 @@ class StageRecord:
     What it made last is made from `made_from`. Its `files` have an entry each (`manifest`), by their paths in the
     sweep's folder. `digest` is that of the identities of cases, or of a folder of zarr, whose files a manifest in there
     lists. `counts` are numbers of cases: of a plan by dynamics, of a dynamics by status. `failures` describe what could
-    not be made (`attempts`). `complete` is what a run of all stages left that made everything (`complete_run`).
+    not be made (`attempts`). `complete` is what a run of all stages left that made everything (`up_to_date`).
     """
 
     name: str

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sweeplib.config import from_mapping, load
-from sweeplib.config.base import merged_config
+from sweeplib.config.inherited import merged_config
 from sweeplib.engine.files.strict_yaml import parsed, written
 from sweeplib.errors import InputError
 
@@ -126,7 +126,7 @@ def test_keys_without_a_file_have_no_base():
 
 
 def test_an_edit_of_the_base_is_something_to_do(tmp_path, monkeypatch):
-    from sweeplib.commands.complete_run import made_from
+    from sweeplib.commands.up_to_date import made_from
 
     monkeypatch.chdir(tmp_path)
     path = config(Path(), mine="from: base.yaml\n")

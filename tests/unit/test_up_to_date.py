@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from sweeplib.commands import complete_run
-from sweeplib.commands.complete_run import made_from, record_complete_run, record_plan, undisturbed_run
+from sweeplib.commands import up_to_date
+from sweeplib.commands.up_to_date import made_from, record_complete_run, record_plan, undisturbed_run
 from sweeplib.engine.storage.records.files import write_json
 
 
@@ -27,9 +27,9 @@ def complete(tmp_path, monkeypatch):
 
 def test_nothing_has_changed(complete):
     config, _, results = complete
-    assert complete_run.complete_run(config, ["seeds=8"], results)["summary"] == "all ok"
+    assert up_to_date.complete_run(config, ["seeds=8"], results)["summary"] == "all ok"
     (results / "scan" / "stages" / "plan.json").write_text("{}")  # no result
-    assert complete_run.complete_run(config, ["seeds=8"], results)["summary"] == "all ok"
+    assert up_to_date.complete_run(config, ["seeds=8"], results)["summary"] == "all ok"
 
 
 def test_what_commands_show_is_known_until_the_store_or_a_job_changes(complete):
@@ -70,7 +70,7 @@ def test_a_plan_that_finds_nothing_to_do_is_remembered(complete):
     record_plan(left, {"title": "0 s"}, ["answered"])
     again = undisturbed_run(config, ["seeds=8"], results)
     assert again == left | {"plan": {"title": "0 s"}, "answers": ["answered"]}
-    assert complete_run.complete_run(config, ["seeds=8"], results) == again
+    assert up_to_date.complete_run(config, ["seeds=8"], results) == again
 
 
 def test_a_plan_hides_no_change_that_came_before_it_was_written(complete):
@@ -100,19 +100,19 @@ def test_a_change_is_noticed(complete, change, planned):
     if planned:
         record_plan(undisturbed_run(config, ["seeds=8"], results), {"title": "0 s"}, [])
     change(config, plugin, results)
-    assert complete_run.complete_run(config, ["seeds=8"], results) is None
+    assert up_to_date.complete_run(config, ["seeds=8"], results) is None
     assert undisturbed_run(config, ["seeds=8"], results) == {}
 
 
 def test_other_overrides_files_and_libraries_are_noticed(complete, tmp_path, monkeypatch):
     config, _, results = complete
-    assert complete_run.complete_run(config, [], results) is None
-    assert complete_run.complete_run(config, ["seeds=8"], tmp_path / "elsewhere") is None
+    assert up_to_date.complete_run(config, [], results) is None
+    assert up_to_date.complete_run(config, ["seeds=8"], tmp_path / "elsewhere") is None
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "scan.yaml").write_text("seeds: 4\n")
-    assert complete_run.complete_run(tmp_path / "other" / "scan.yaml", ["seeds=8"], results) is None
-    monkeypatch.setattr(complete_run, "package_digest", lambda: "another library")
-    assert complete_run.complete_run(config, ["seeds=8"], results) is None
+    assert up_to_date.complete_run(tmp_path / "other" / "scan.yaml", ["seeds=8"], results) is None
+    monkeypatch.setattr(up_to_date, "package_digest", lambda: "another library")
+    assert up_to_date.complete_run(config, ["seeds=8"], results) is None
 
 
 def test_what_changed_during_the_run_is_not_remembered(complete):
@@ -120,7 +120,7 @@ def test_what_changed_during_the_run_is_not_remembered(complete):
     begun = made_from(config, [], [plugin])
     plugin.write_text("FACTOR = 3\n")
     record_complete_run(results / "scan", config, [], [plugin], begun, {"summary": "all ok"})
-    assert complete_run.complete_run(config, [], results) is None
+    assert up_to_date.complete_run(config, [], results) is None
 
 
 def test_plugins_in_any_order_are_known_before_and_after_they_are_loaded(complete, monkeypatch):
@@ -134,8 +134,8 @@ def test_plugins_in_any_order_are_known_before_and_after_they_are_loaded(complet
 def test_a_file_that_changes_or_goes_while_a_sweep_runs_is_noticed(complete):
     config, plugin, _ = complete
     begun = made_from(config, [], [plugin])
-    assert not complete_run.is_changed(config, [], [plugin], begun)
+    assert not up_to_date.is_changed(config, [], [plugin], begun)
     config.write_text("seeds: 6\n")
-    assert complete_run.is_changed(config, [], [plugin], begun)
+    assert up_to_date.is_changed(config, [], [plugin], begun)
     config.unlink()
-    assert complete_run.is_changed(config, [], [plugin], begun)
+    assert up_to_date.is_changed(config, [], [plugin], begun)
