@@ -29,7 +29,7 @@ LABELS = {
     "subspace_cosine": ("cosine of teacher direction and student subspace", r"\cos\vartheta_r"),
     "end_steps": ("last step simulated", r"\nu_{\mathrm{end}}"),
     "end_time": ("last time simulated", r"t_{\mathrm{end}}"),
-    "student_norm": ("mean squared norm of the students", r"\mathrm{tr}Q/p"),
+    "student_norm": ("mean squared norm of the students", r"\mathrm{tr}\,Q/p"),
 }
 """Long names and symbols of variables; those of coordinates are the library's."""
 STATUS = dict(zip(str(FLAGS["flag_meanings"]).split(), range(7), strict=True))

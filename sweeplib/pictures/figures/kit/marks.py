@@ -27,6 +27,8 @@ FEW_MARKS = 5
 """The number of markers on a curve over time."""
 MANY, LARGER = 300, 3.4
 """The number of dots above which they may be smaller than that size."""
+BEFORE, AFTER = 8, 9  # matplotlib's CARETLEFTBASE and CARETRIGHTBASE
+"""The markers of arrows that begin at an end of x and point beyond it."""
 MOST_PLACES = 1000
 """The number of steps of a curve above which it is thinned."""
 ROW = 0.075
@@ -129,19 +131,17 @@ def _ticks(piece: Part) -> None:
         best, low, high = (dynamics[f"{y}{end}"].item() / unit for end in ("", "_low", "_high"))
         row = -piece.index - 0.22 * (place - (len(names) - 1) / 2)
         style = dynamics_look(name, names, look(piece.index)) | {"markersize": 3.6}
-        ends = _ends(scanned, (low, best, high)) if dynamics["at_edge"] else {}
-        if best in ends:
-            style |= {"marker": "none"}
         piece.axes.errorbar(best, row, xerr=[[best - low], [high - best]], elinewidth=0.9, **style)
-        for end, marker in ends.items():
-            arrow = {"marker": marker, "markersize": 4.5, "color": style["color"], "gid": style["gid"]}
+        for end, marker in (_ends(scanned, (low, best, high)) if dynamics["at_edge"] else {}).items():
+            arrow = {"marker": marker, "markersize": 5.4, "color": style["color"], "gid": f"{style['gid']} beyond"}
             piece.axes.plot(end, row, clip_on=False, zorder=4, **arrow)
 
 
-def _ends(scanned: np.ndarray, values: tuple[float, ...]) -> dict[float, str]:
-    """Return the numbers at an end of the scanned places, each with an arrow marker that points beyond."""
+def _ends(scanned: np.ndarray, values: tuple[float, ...]) -> dict[float, int]:
+    """Return the numbers at an end of the scanned places, each with an arrow from there, that hides no mark."""
     middle = np.median(scanned)
-    return {x: "<" if x < middle else ">" for x in values if np.isclose(scanned, x, rtol=1e-9, atol=0.0).any()}
+    ends = [x for x in values if np.isclose(scanned, x, rtol=1e-9, atol=0.0).any()]
+    return {x: BEFORE if x < middle else AFTER for x in ends}
 
 
 def _bar(piece: Part) -> None:

@@ -24,7 +24,7 @@ from sweeplib.pictures.figures.kit.labels import (
 )
 from sweeplib.pictures.figures.kit.late_matplotlib import mpl
 from sweeplib.pictures.figures.kit.legend import Entry, legend_below
-from sweeplib.pictures.figures.kit.marks import MARKS, ONCE, POINTS, RUN, STOPPED
+from sweeplib.pictures.figures.kit.marks import AFTER, MARKS, ONCE, POINTS, RUN, STOPPED
 from sweeplib.pictures.figures.kit.panels import Panels, mark_empty, panels_of, side_by_side
 from sweeplib.pictures.figures.kit.points import DASHES, Part, law_look, places_of, unit_of
 from sweeplib.pictures.figures.kit.quantities import bound_side, with_requests
@@ -225,8 +225,11 @@ class _Picture:
             columns[layer.column] += [
                 entry for entry in _entries_of(chart, layer) if entry not in columns[layer.column]
             ]
-        if any(layer.mark == "ticks" for layer in layers):
-            columns[-1] += self._kinds([*self.names, *self._others(data)])[len(self.names) :]
+        for layer in layers:
+            if layer.mark == "ticks":
+                columns[-1] += self._kinds([*self.names, *self._others(data)])[len(self.names) :]
+                beyond = {"marker": AFTER, "color": INK, "linestyle": "none", "gid": "beyond"}
+                columns[-1].append((beyond, data[data[layer.y].attrs["bound"]].attrs["reason"]))
         columns[-1] += _marks_of_points(chart, data, levels[0])
         maps = entries_of_cells(data, layers[0]) if layers[0].mark in MAPS else []
         return [

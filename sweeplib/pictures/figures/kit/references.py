@@ -22,7 +22,7 @@ from sweeplib.pictures.figures.kit.style import DIM
 MARKERS = ("D", "o", "s", "h")
 DASHES = ((0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (2, 2)))
 MOST_DISTANCES = 4
-"""The number of distances from one file that a legend lists."""
+"""The number of distances from one file that a legend lists; the caption of the report has all of them."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,12 @@ class References:
         return distances(self.files, self.x, self.y, data, split, dash) if self.files else []
 
     def entries(self, data: xr.Dataset, split: Facets, dash: str | None = None) -> list[Entry]:
-        """Return a legend entry per file, its marker and its source, and one for each of its few distances."""
+        """Return a legend entry per file, its marker and its source, and one for each of its distances if few."""
         far, entries = self.distances(data, split, dash), []
         for place, file in enumerate(self.files):
             entries.append((_look(file, place), file.source))
             texts = [distance.entry for distance in far if distance.file == place]
-            texts = texts if len(texts) <= MOST_DISTANCES else [f"{len(texts)} distances in the summary"]
-            entries += [({"linestyle": "none"}, text) for text in texts]
+            entries += [({"linestyle": "none"}, text) for text in texts if len(texts) <= MOST_DISTANCES]
         return entries
 
 
