@@ -107,7 +107,7 @@ def disturbed(rule: Any, keep: float, noise: float, with_variance: bool, system:
         for s in range(k):
             out.M[l, s] += r * (0.5 * at_two.M[l, s] - out.M[l, s])
         out.a[l] += r * (at_two.a[l] - out.a[l])
-        # by half, as Ψ^GF_ll counts E[c_l λ_l] at_two
+        # by half, as Ψ^GF_ll counts E[c_l λ_l] twice
         flow[l] = 0.5 * r * (0.5 * at_two.GF[l, l] - out.GF[l, l])
         if with_variance:
             # D_l = −1

@@ -30,9 +30,8 @@ class Functions(NamedTuple):
     force, numbers : (numbers, E, y) replaces displacements by forces of a loss with these parameters, unless it is
         plain.
     rule : the `StepRule`.
-    tails, stretch : numbers (τ, e, r) of noise of labels that is not Gaussian, none if it is; and (tails, step, seed,
-    key)
-        returns the factor by which the normal number of a label is to be multiplied (`label_noise`).
+    tails : numbers (τ, e, r) of noise of labels that is not Gaussian, none if it is (`label_noise`).
+    stretch : (tails, step, seed, key) returns the factor by which the normal number of a label is to be multiplied.
     """
 
     value: Any

@@ -94,8 +94,7 @@ OWN = 0
 def over_variances(numbers, *place_and_noise):  # type: ignore[no-untyped-def]
     """The three means of a loss over noise that is not Gaussian: sums over nodes of s² of means with Gaussian noise.
 
-    numbers : as `with_variances` returns them. place_and_noise : arguments of `means` behind the numbers, the last is
-    Δ.
+    numbers : as `with_variances` returns them. place_and_noise : the other arguments of `means`, of which Δ is last.
     """
     place, Delta = place_and_noise[:-1], place_and_noise[-1]
     first = second = third = 0.0

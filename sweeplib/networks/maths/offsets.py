@@ -85,7 +85,7 @@ class OffsetRisks:
         return np.asarray(0.5 * square - np.einsum("ni,ni->n", layer, products))
 
     def moments(self, Q: Array, M: Array, P: Array, a_star: Array) -> tuple[Array, Array]:
-        """The moments E[σ_i σ_j] (n, p, p) and E[σ_i y] (n, p) of n Q_class; NaN for overlaps that are not finite."""
+        """The moments E[σ_i σ_j] (n, p, p) and E[σ_i y] (n, p) of n students; NaN for overlaps that are not finite."""
         squares, products = np.full(Q.shape, np.nan), np.full(Q.shape[:2], np.nan)
         # one sum in place of three tests: it is finite only if all terms are
         finite = np.isfinite(Q.sum(axis=(1, 2)) + M.sum(axis=(1, 2)) + self.b.sum(axis=1))

@@ -210,7 +210,7 @@ def add_variance(a: Array, sums: Array, out: Array) -> None:
 
 @inlined
 def narrow_product(pair: Pair, rules: Rules, L: Array, row: Array, scale: float) -> float:
-    """The sum Σ w f* E'[σ_i] of the hinges of a A_after, in panels around its bends.
+    """The sum Σ w f* E'[σ_i] of the hinges of student i, in panels around its bends.
 
     row (k,), scale : A_i and √C_ii.
     """

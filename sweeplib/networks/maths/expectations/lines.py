@@ -177,9 +177,9 @@ def add_crossings(hinges: Array, lines: Lines, axis: Axis, count: int, longest: 
     """Add ends of panels, on the last axis but one, where a bend of student m meets one of the first student.
 
     Bends are at A_m·z = c. On the last axis panels end at them, so that the integral over it bends where two meet: with
-    the last coordinate eliminated, `tilt` = A_m/A_0 there, at (A_m − tilt A_0)·z = c_m − tilt c_0. Return the number of
-    ends,
-    which was `count` before. hinges : the students'. longest, limit : the longest panel, and where nodes end.
+    the last coordinate eliminated, `tilt` = A_m/A_0 there, at (A_m − tilt A_0)·z = c_m − tilt c_0.
+    Return the number of ends, which was `count` before. hinges : the students'. longest, limit : the longest panel, and
+    where nodes end.
     """
     students, before = lines.students, lines.students.shape[1] - 2
     for m in range(1, len(students)):

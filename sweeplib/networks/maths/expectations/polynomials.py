@@ -89,9 +89,8 @@ def add_products(
 ) -> None:
     """Add factor · b_m b_q S_mq[0, 0] to out (lanes,).
 
-    omega (fields, fields, lanes), weight (functions, lanes), means (functions, orders, lanes), present (functions,
-    orders).
-    power (lanes,) : a work array.
+    omega (fields, fields, lanes), weight (functions, lanes) : Ω and b. means (functions, orders, lanes) : F.
+    present (functions, orders) : which are not zero. power (lanes,) : a work array.
     """
     lanes = len(out)
     for lane in range(lanes):

@@ -85,7 +85,7 @@ def rest_sums(
 ) -> tuple[float, float, float]:
     """The mean E[τ_m(z_m) τ_n(z_n)] of the rests of two functions, and two more or zeros.
 
-    With the `slopes` of students, m, the tau_n are E[τ'_m u τ_n] and E[τ'_m v τ_n].
+    With the `slopes` of students, m, these two are E[τ'_m u τ_n] and E[τ'_m v τ_n].
     """
     along, across = split(s, t, c)
     step = min(resolved_by(pair.steps[0, number], 0.0, s), resolved_by(pair.steps[0, other], across, along))

@@ -114,11 +114,10 @@ def slope_means(
 ) -> tuple[float, float, float]:
     """The means E[σ(z) σ*(z*)], E[σ'(z) u σ*(z*)] and E[σ'(z) v σ*(z*)], z = s u, of the student and a function σ*.
 
-    other : the number of σ*; its field z* has the deviation t, and the covariance c with z. rule (2, nodes), room
-        (ROWS,
-    nodes) : Gauss's rule for panels, and work arrays. Functions are hinges and a smooth rest, as in `products`: means
-    of two hinges are in closed form, those of two rests are sums over equally spaced u and v, and those of a rest and a
-    hinge integrals over the field of the rest.
+    other : the number of σ*; its field z* has the deviation t, and the covariance c with z.
+    rule (2, nodes), room (ROWS, nodes) : Gauss's rule for panels, and work arrays.
+    Functions are hinges and a smooth rest, as in `products`: means of two hinges are in closed form, those of two rests
+    are sums over equally spaced u and v, and those of a rest and a hinge integrals over the field of the rest.
     """
     hinges, others = pair.series[0], pair.series[other]
     both = hinge_product(hinges, others, s, t, c)

@@ -38,9 +38,8 @@ class Smoothing(NamedTuple):
 
     kind : POLYNOMIAL, ERROR_FUNCTIONS or NODES.
     powers (3, J, n) : of each of the three means Σ_jm powers[., j, m] s^j b^m, for polynomials.
-    offset, errors (terms, 2) : of error functions, σ = offset + Σ weight · erf(slope · x/√2), errors being the weights
-    and
-        slopes; of other activations the offset is a constant beside the knots.
+    errors (terms, 2) : the weights and slopes of σ = offset + Σ weight · erf(slope · x/√2), for error functions.
+    offset : of these; of other activations a constant beside the knots.
     omega (2, nodes) : nodes and weights of ω.
     value, slope : addresses of functions (x, out) for the rest of σ and of σ'.
     knots (2, J) : places c_j and jumps κ_j of the slope.

@@ -49,13 +49,18 @@ def _fill_levels(equations, order, states, out):  # type: ignore[no-untyped-def]
 class Integration:
     """n solutions from time zero on, each with its own tolerance.
 
-    `states` (n, size) and `times` (n,) are where they came. `ends` (n,) are the last times that will be needed,
-    `targets` (n, T) the values of the level, such as the risk, whose passages are noted. No step is longer than
-    `longest` (n,), if it is given; each solution takes `max_steps` at most. After `steps_a_round` steps of each the
-    clock is looked at. A solution that fails at a singular point goes on from what `beyond` returns for its number and
-    state (size,), if that is not None. Solutions `after` others begin at their times, with the steps that they may
-    still take. The tolerances of small variables follow their sizes; a `trembling` solution tells what rounding does
-    (`floors`).
+    `states` (n, size) and `times` (n,) are where they came.
+
+    ends (n,) : the last times that will be needed.
+    targets (n, T) : the values of the level, such as the risk, whose passages are noted.
+    max_steps : of each solution. longest (n,) : the longest steps. steps_a_round : after so many the clock is looked
+        at.
+    beyond : function (number, state (size,)) that returns from where a solution that fails at a singular point goes on,
+    or
+        None.
+    after : solutions at whose times and with whose steps left these begin.
+    trembling : whether the solutions tell what rounding does (`floors`).
+    The tolerances of small variables follow their sizes.
     """
 
     def __init__(

@@ -97,9 +97,9 @@ class StiffSolution:
     """A solution from `time` on, to the time `end` at the latest.
 
     targets (T,) : values of the level whose passages to note.
-    passages, rates (T,), passing (T, size) : when, inf where it has not been, and the derivative of the level and the
-    state
-        then: filled in.
+    passages (T,), rates (T,), passing (T, size) : filled in with when these were, inf before, and with the derivative
+    of the
+        level and the state then.
     atol : a number, or (size,). longest : the longest step.
     `steps` counts its steps; `failed` says that it can take no further one.
     """
