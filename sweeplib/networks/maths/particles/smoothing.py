@@ -38,7 +38,7 @@ class Smoothing(NamedTuple):
 
     kind : POLYNOMIAL, ERROR_FUNCTIONS or NODES.
     powers (3, J, n) : of each of the three means Σ_jm powers[., j, m] s^j b^m, for polynomials.
-    errors (terms, 2) : the weights and slopes of σ = offset + Σ weight · erf(slope · x/√2), for error functions.
+    error_functions (terms, 2) : the weights and slopes of σ = offset + Σ weight · erf(slope · x/√2), for error functions.
     offset : of these; of other activations a constant beside the knots.
     omega (2, nodes) : nodes and weights of ω.
     value, slope : addresses of functions (x, out) for the rest of σ and of σ'.
@@ -51,7 +51,7 @@ class Smoothing(NamedTuple):
     kind: int
     powers: Array
     offset: float
-    errors: Array
+    error_functions: Array
     omega: Array
     value: Any
     slope: Any
@@ -89,12 +89,12 @@ def smoothing(activation: Activation, D: float, nodes: int) -> Smoothing:
     """
     angular, kind = 0.0 < D < math.inf, NODES
     law = D if angular else math.inf
-    powers, offset, errors = np.zeros((3, 1, 1)), 0.0, np.empty((0, 2))
+    powers, offset, error_functions = np.zeros((3, 1, 1)), 0.0, np.empty((0, 2))
     if activation.hermite is not None:
         kind, powers = POLYNOMIAL, _powers(power_coefficients(activation.hermite), law)
     elif activation.error_functions is not None and math.isinf(D):
         kind, (offset, parts) = ERROR_FUNCTIONS, activation.error_functions
-        errors = np.array(parts, dtype=float).reshape(-1, 2)
+        error_functions = np.array(parts, dtype=float).reshape(-1, 2)
     constant, terms = hinges_of(activation)
     knots = np.array(terms).reshape(-1, 2).T.copy()
     smooth = without_knots(activation, knots, constant)
@@ -107,7 +107,7 @@ def smoothing(activation: Activation, D: float, nodes: int) -> Smoothing:
         kind,
         powers,
         offset,
-        errors,
+        error_functions,
         omega,
         over_arrays(value),
         over_arrays(slope),
@@ -120,7 +120,7 @@ def smoothing(activation: Activation, D: float, nodes: int) -> Smoothing:
 
 def means(p: int, rule: Smoothing) -> Means:
     """The `Means` of p particles by a rule, to be filled."""
-    size, smoothed = p * rule.omega.shape[1], np.empty((len(rule.errors), p))
+    size, smoothed = p * rule.omega.shape[1], np.empty((len(rule.error_functions), p))
     b, s, value, slope, along, work = (np.empty(p) for _ in range(6))
     return Means(b, s, smoothed, value, slope, along, work, np.empty(size), np.empty(size))
 
@@ -201,8 +201,8 @@ def _table(D: float) -> tuple[Array, float]:
 @without_references
 def fill_smoothed(rule: Smoothing, means: Means) -> None:
     """Fill means.smoothed with c' = c/√(1 + s²c²), c the slope of each error function; needed once for each s."""
-    for term in range(rule.errors.shape[0]):
-        c = rule.errors[term, 1]
+    for term in range(rule.error_functions.shape[0]):
+        c = rule.error_functions[term, 1]
         for i in range(means.s.shape[0]):
             means.smoothed[term, i] = c / math.sqrt(1.0 + (c * means.s[i]) ** 2)
 
@@ -243,8 +243,8 @@ def fill_error_functions(rule: Smoothing, means: Means) -> None:
     b, s, value, slope, along = means.b, means.s, means.value, means.slope, means.along
     for i in range(b.shape[0]):
         value[i], slope[i], along[i] = rule.offset, 0.0, 0.0
-    for term in range(rule.errors.shape[0]):
-        weight = rule.errors[term, 0]
+    for term in range(rule.error_functions.shape[0]):
+        weight = rule.error_functions[term, 0]
         for i in range(b.shape[0]):
             smaller = means.smoothed[term, i]
             x = smaller * b[i]

@@ -53,11 +53,9 @@ class Integration:
 
     ends (n,) : the last times that will be needed.
     targets (n, T) : the values of the level, such as the risk, whose passages are noted.
-    max_steps : of each solution. longest (n,) : the longest steps. steps_a_round : after so many the clock is looked
-        at.
-    beyond : function (number, state (size,)) that returns from where a solution that fails at a singular point goes on,
-    or
-        None.
+    max_steps, longest (n,) : how many steps each solution may take, and the longest ones.
+    steps_a_round : after so many steps of each the clock is looked at.
+    beyond : function (number, state (size,)) : from where a solution goes on that fails at a singular point, or None.
     after : solutions at whose times and with whose steps left these begin.
     trembling : whether the solutions tell what rounding does (`floors`).
     The tolerances of small variables follow their sizes.
