@@ -38,7 +38,7 @@ class Smoothing(NamedTuple):
 
     kind : POLYNOMIAL, ERROR_FUNCTIONS or NODES.
     powers (3, J, n) : of each of the three means Σ_jm powers[., j, m] s^j b^m, for polynomials.
-    error_functions (terms, 2) : the weights and slopes of σ = offset + Σ weight · erf(slope · x/√2), for error functions.
+    error_functions (terms, 2) : the weights and slopes of σ = offset + Σ weight · erf(slope · x/√2); none for others.
     offset : of these; of other activations a constant beside the knots.
     omega (2, nodes) : nodes and weights of ω.
     value, slope : addresses of functions (x, out) for the rest of σ and of σ'.

@@ -83,9 +83,11 @@ class Integration:
         self._beyond = beyond
         small = floors.relative_tolerances(rtol, atol), floors.tremor(states) if trembling else np.zeros(states.shape)
         self._solutions = solutions_at_start(states, ends, longest, rtol, atol, *small, targets, max_steps)
+        # by number of the solution; a system is what both of its integrators call
         self._stiff: dict[int, StiffSolution] = {}
         self._flows: dict[int, LinearFlow] = {}
         self._systems: dict[int, StiffSystem] = {}
+        # of each solution: rounds so far, and the one from which on the linearised flow is tried again
         self._rounds, self._next_trial = np.zeros((2, len(states)), dtype=np.int64)
         self.states, self.times = states.copy(), np.zeros(len(states))
         if after is not None:
