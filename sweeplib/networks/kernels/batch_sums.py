@@ -154,14 +154,14 @@ def absorb_block(factor, replica, columns):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def clear(sums):  # type: ignore[no-untyped-def]
+def clear_sums(sums):  # type: ignore[no-untyped-def]
     """Set the sums to zero."""
     sums.moves[:], sums.layer[:], sums.factor[:] = 0.0, 0.0, 0.0
     sums.overflow[:] = False
 
 
 @kernel
-def load(chain, replica, samples):  # type: ignore[no-untyped-def]
+def copy_replica(chain, replica, samples):  # type: ignore[no-untyped-def]
     """Copy the second layer and the constants of one replica, by its lane in the chain, to all lanes of `samples`."""
     source, to, (width, lanes) = chain.constants.block, samples.constants.block, (chain.a.shape[1], samples.a.shape[1])
     for i in range(samples.a.shape[0]):
@@ -236,7 +236,7 @@ def sum_batches(settings, functions, stream, work, broken):  # type: ignore[no-u
     """
     chain, samples, sums, n_b = work.chain, work.samples, work.sums, settings.batch_size
     samples_stream, lanes = samples.stream, samples.stream.step.shape[0]
-    clear(sums)
+    clear_sums(sums)
     if n_b < LARGE:
         begin_batches(stream, n_b, samples_stream)
         for _ in range(n_b):
@@ -246,7 +246,7 @@ def sum_batches(settings, functions, stream, work, broken):  # type: ignore[no-u
         return
     # each copy in the padding would take as long as a batch
     for replica in range(filled_lanes(broken)):
-        load(chain, replica, samples)
+        copy_replica(chain, replica, samples)
         for lane in range(lanes):
             samples_stream.key[lane], samples_stream.seed[lane] = stream.key[replica], stream.seed[replica]
             samples_stream.step[lane] = stream.step[replica] * np.uint64(n_b) + np.uint64(lane)

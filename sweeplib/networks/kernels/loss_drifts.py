@@ -182,6 +182,7 @@ def _factor(Q, M, P):  # type: ignore[no-untyped-def]
 
 
 factor: Any = _factor
+"""Bound in `_drifts`: the compiled `_factor`."""
 
 
 def _drifts(system, out):  # type: ignore[no-untyped-def]

@@ -31,3 +31,4 @@ def _of_rows() -> Any:
 
 
 numbers_of_rows = inlined(_of_rows())
+"""Compiled: rows (COUNT, n) → the `Numbers` whose fields are these rows."""

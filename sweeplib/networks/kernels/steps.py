@@ -17,6 +17,7 @@ from sweeplib.networks.numerics.compiled import in_loops, pointer
 from sweeplib.networks.problem import UPDATES, Rule
 
 _LINE = types.Array(types.float64, 1, "C")
+"""The type of arrays (n,) of numbers."""
 
 
 class StepRule(NamedTuple):

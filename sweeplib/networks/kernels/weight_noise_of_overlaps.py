@@ -42,3 +42,4 @@ def add_to_overlaps(settings, functions, stream, work, broken):  # type: ignore[
 
 
 OF_OVERLAPS = NoiseKind(sde_prepare, sde_network, add_to_overlaps)
+"""What noise needs of steps of the SDE."""

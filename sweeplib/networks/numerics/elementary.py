@@ -16,6 +16,7 @@ from sweeplib.networks.numerics.binding import bound
 from sweeplib.networks.numerics.bits import bits_of_float, float_of_bits
 
 _compiled = numba.njit(error_model="numpy", fastmath={"contract"}, forceinline=True)
+"""For functions of one number: compiled into the loops that call them."""
 
 _TO_INTEGER = 6755399441055744.0
 """3·2^51: a number added to it is rounded to an integer, which the low bits of the sum hold."""

@@ -70,6 +70,7 @@ LINKS = all(hasattr(JITCodeLibrary, method) for method in _REPLACED)
 """Whether this version of numba has the private methods that the classes above need."""
 
 _WITHOUT_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Python does not call these functions, which therefore need no entry for it."""
 
 OPTIMISED_APART = _WITHOUT_WRAPPERS | ({"pipeline_class": _LoopCompiler} if LINKS else {})
 """Options of numba for long loops that only compiled code calls, and which run faster if they are optimised apart."""

@@ -22,6 +22,7 @@ from sweeplib.networks.numerics.bits import bits_of_float, float_of_bits
 from sweeplib.networks.numerics.cache import cached
 
 _compiled = numba.njit(error_model="numpy", fastmath={"contract"}, inline="always")
+"""For functions of one draw: compiled into the loops over draws or replicas that call them."""
 
 # Philox's multipliers; below them the steps of its keys, 2^32 times the golden ratio and √3, less whole numbers
 _M0, _M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)

@@ -29,6 +29,7 @@ from sweeplib.networks.maths.expectations.tables import INTERPOLATED, Tables, in
 from sweeplib.networks.numerics.compiled import inlined, without_references
 
 Numbers = NDArray[np.int64]
+"""An array of whole numbers."""
 
 NEARER = 1.3
 """How much nearer than usual nodes end: beyond is a part of 10⁻¹²."""

@@ -45,7 +45,7 @@ from sweeplib.networks.maths.expectations.lines import (
     next_line,
 )
 from sweeplib.networks.maths.expectations.nodes import MOST_AXES, Rules, nodes_of, rules_of
-from sweeplib.networks.maths.expectations.products import MOST_NODES, ROWS, mean_product, rest_sums, take_lane
+from sweeplib.networks.maths.expectations.products import MOST_NODES, ROWS, copy_lane, mean_product, rest_sums
 from sweeplib.networks.maths.expectations.smooth_pairs import add_smooth_variance
 from sweeplib.networks.maths.expectations.student_pairs import add_kinked_variance
 from sweeplib.networks.maths.expectations.system import Drifts, Pair, System
@@ -53,6 +53,7 @@ from sweeplib.networks.maths.expectations.tables import INTERPOLATED, Tables, in
 from sweeplib.networks.numerics.compiled import call_by_address, inlined, over_arrays, specialised, without_references
 
 without_target = specialised(quadrature.drifts)
+"""The compiled drifts of `quadrature`, for the terms without f*."""
 
 MOST_FIELDS = 6
 """The largest k."""
@@ -243,9 +244,9 @@ def fill_risks(pair: Pair, hinges: Array | None, Q: Array, M: Array, P: Array, a
     Q_lane, M_lane, P_lane = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
     rests = pair.steps[0, 0] < math.inf
     for lane in range(lanes):
-        take_lane(lane, Q, Q_lane)
-        take_lane(lane, M, M_lane)
-        take_lane(lane, P, P_lane)
+        copy_lane(lane, Q, Q_lane)
+        copy_lane(lane, M, M_lane)
+        copy_lane(lane, P, P_lane)
         factorise(Q_lane, M_lane, P_lane, L, A, C)
         out[lane] = 0.0 if are_finite(A, C) else math.nan
         if math.isnan(out[lane]):

@@ -18,6 +18,7 @@ from sweeplib.networks.maths.expectations.system import Pair
 from sweeplib.networks.numerics.compiled import inlined, without_references
 
 Numbers = NDArray[np.int64]
+"""An array of whole numbers."""
 
 SHARE, LONGEST = 0.8, 3.7
 """The part of a step that resolves products of four functions; the longest panel."""

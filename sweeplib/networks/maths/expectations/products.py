@@ -220,7 +220,7 @@ def mean_product(pair: Pair, rule: Array, number: int, other: int, s: float, t: 
 
 
 @without_references
-def take_lane(lane: int, many: Array, out: Array) -> None:
+def copy_lane(lane: int, many: Array, out: Array) -> None:
     """Copy the matrix of one lane of `many` (rows, columns, lanes) to out (rows, columns)."""
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
@@ -239,9 +239,9 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
     layer, layer_star = np.empty(p), np.empty(k)
     room, rule = np.empty((ROWS, 2 * pair.side + 1)), rules_of(pair.nodes).panel
     for lane in range(lanes):
-        take_lane(lane, Q, Q_lane)
-        take_lane(lane, M, M_lane)
-        take_lane(lane, P, P_lane)
+        copy_lane(lane, Q, Q_lane)
+        copy_lane(lane, M, M_lane)
+        copy_lane(lane, P, P_lane)
         for i in range(p):
             layer[i] = a[i, lane]
         for r in range(k):
