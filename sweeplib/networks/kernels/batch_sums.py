@@ -102,7 +102,7 @@ def empty_samples(width, a, constants, fields):  # type: ignore[no-untyped-def]
 
 @allocating
 def samples_of(settings, chain):  # type: ignore[no-untyped-def]
-    """Room for samples in lanes: those of a large batch of one replica, or one of each replica."""
+    """The `Samples` in lanes, to be filled: samples of a large batch of one replica, or one sample of each replica."""
     p, k = settings.p, settings.k
     if settings.batch_size < LARGE:
         return empty_samples(settings.rows + k, chain.a, chain.constants, chain.fields)
@@ -114,7 +114,7 @@ def samples_of(settings, chain):  # type: ignore[no-untyped-def]
 
 @loops
 def absorb(factor, column, cosine, sine):  # type: ignore[no-untyped-def]
-    """Replace lower triangular factors (p, p, lanes) by those of [factor, column], by rotations; use up the column.
+    """Replace the lower triangular factors (p, p, lanes) by factors of [factor, column], by rotations.
 
     column (p, lanes) : one more column, overwritten. cosine, sine (lanes,) : work arrays.
     """
@@ -132,7 +132,7 @@ def absorb(factor, column, cosine, sine):  # type: ignore[no-untyped-def]
 
 @loops
 def absorb_block(factor, replica, columns):  # type: ignore[no-untyped-def]
-    """Replace the factor of one replica, in factor (p, p, replicas), by that of [factor, columns], by reflections.
+    """Replace the factor of one replica, in factor (p, p, replicas), by a factor of [factor, columns], by reflections.
 
     columns (p, lanes) : columns to add, which are overwritten.
     """
@@ -230,7 +230,7 @@ def add_to_replica(settings, functions, chain, replica, samples, filled, sums): 
 
 @kernel
 def sum_batches(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """Fill `work.sums` with the sums over the batch of each replica; those of copies in the padding are not needed.
+    """Fill `work.sums` with the sums over the batch of each replica; copies in the padding need no sums.
 
     work : the `Batch`. broken (lanes,) : marks copies, and lanes that have diverged.
     """

@@ -145,7 +145,7 @@ def row_factor(replica, rule, T, along):  # type: ignore[no-untyped-def]
 
 @loops
 def apply_rule(replica, rule, T, moves, mixing, sample):  # type: ignore[no-untyped-def]
-    """Replace the moves (p, d) of a plain step, T d times the gradient, by those of the rule.
+    """Replace the moves (p, d) of a plain step, T d times the gradient, by the moves of the rule's step.
 
     sample (2, 1) : a work array.
     """

@@ -282,7 +282,7 @@ def decay(settings, lipschitz, work):  # type: ignore[no-untyped-def]
     """Multiply [A, B] by 1 − λ T, and subtract a bound of the change of f: (L/p) Σ_i |a_i| λ T ‖[A, B]_i‖.
 
     λ is the weight decay, L σ's Lipschitz constant `lipschitz`. Rows of velocities do not decay. The bound is twice as
-    large on the sphere, as in `shorten_slack`.
+    large on the sphere, as a projection moves a row by no more than the step did.
     """
     if not settings.decays:
         return

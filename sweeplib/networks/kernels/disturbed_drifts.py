@@ -41,7 +41,7 @@ def _calls() -> OneSignature:
 
 
 def _call(address, rule, keep, noise, with_variance, system, out):  # type: ignore[no-untyped-def]
-    """Call `disturbed` by its address: arguments of compiled code are those of one signature."""
+    """Call `disturbed`, or what has its signature, by its address."""
     address(rule, keep, noise, with_variance, system, out)
 
 
@@ -61,8 +61,8 @@ def undisturbed(rule: Any, keep: float, noise: float, with_variance: bool, syste
 def with_noisy_inputs(rule, noise, system, a, out):  # type: ignore[no-untyped-def]
     """Fill `out` with the drifts of the system at the second layer a (p,), by the rule at a teacher with 2k rows.
 
-    noise : the variance ϱ. The rows have fields of x, then fields of the student's inputs. The latter have a* = 0; as
-    the rule takes f* = (1/2k) Σ a*_r σ*(λ*_r), the former have 2a*_r.
+    noise : the variance ϱ. The rows have fields of x, then fields of the student's inputs. As the rule takes
+    f* = (1/2k) Σ a*_r σ*(λ*_r), rows with fields of x have 2a*_r; the others have a* = 0.
     """
     Q, M, P, _, a_star, Delta, stretch, pair, others = system
     if noise == 0.0:

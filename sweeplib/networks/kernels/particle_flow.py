@@ -38,7 +38,7 @@ from sweeplib.networks.maths.particles.smoothing import (
 from sweeplib.networks.numerics.compiled import without_references
 
 NO_NOISE, LABEL_NOISE, WHOLE_NOISE = 0, 1, 2
-"""Kinds of the noise of q̇: none, that of the labels, and that of the whole displacement."""
+"""Kinds of the noise of q̇: none, by the noise of the labels, and by the whole displacement."""
 
 
 class Flow(NamedTuple):
@@ -353,7 +353,7 @@ def add_noise(rate: float, flow: Flow, room: Room) -> None:
 
 @without_references
 def write_slope(rate: float, flow: Flow, room: Room, slope: Array) -> None:
-    """Write the flat slope (size,), which is ξ `rate` times that of the particles.
+    """Write the flat slope (size,): the slopes of the particles times ξ `rate`.
 
     Spherical particles lose u_i Φ_i/2, with Φ_i the derivative of |u_i|² + q_i.
     """

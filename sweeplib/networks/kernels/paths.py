@@ -10,7 +10,7 @@ from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.numerics.compiled import specialised
 
 BLOCK = 1024
-"""Number of samples that are combined at a time; those of a row stay in the first cache."""
+"""Number of samples that are combined at a time, so few that they stay in the first cache."""
 
 
 @numba.njit(error_model="numpy", fastmath={"contract", "reassoc"})

@@ -1,4 +1,4 @@
-"""The right-hand side of the overlaps' ODE with samples of several tasks: the mean of those of the tasks by shares.
+"""The right-hand side of the overlaps' ODE with samples of several tasks: a mean over tasks by shares.
 
 The state is that of `overlap_flow` with the second layers of all tasks, the heads, in place of one, if there are
 several.
@@ -37,7 +37,7 @@ class Mixture(NamedTuple):
 
 
 class MixtureWork(NamedTuple):
-    """Work arrays: those of one system, and a state and a slope (size,) of it."""
+    """Work arrays: of one system, and a state (size,) and a slope (size,) of it."""
 
     task_work: Work
     state: Array

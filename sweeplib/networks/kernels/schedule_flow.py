@@ -19,7 +19,7 @@ from sweeplib.networks.numerics.compiled import inlined
 from sweeplib.networks.numerics.integrators.dop853 import EquationRule, Equations
 
 UPDATE = 6e-6
-"""The length of a central difference relative to the state: its error and that of rounding are both about 1e-10."""
+"""The length of a central difference relative to the state: its error and its rounding are both about 1e-10."""
 
 
 class Segment(NamedTuple):

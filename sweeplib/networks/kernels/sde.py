@@ -176,7 +176,7 @@ def sde_network(work):  # type: ignore[no-untyped-def]
 
 @kernel
 def draw_sample(u, settings, functions, work):  # type: ignore[no-untyped-def]
-    """Fill `work.fields` with those of a fresh sample u (k + p + 2, lanes): u*, w, one normal for the label, and ξ."""
+    """Fill `work.fields` for a fresh sample u (k + p + 2, lanes): u*, w, one normal for the label, and ξ."""
     p, k = settings.p, settings.k
     constants, numbers = work.constants, work.constants.numbers
     _, lam, lam_star, value, c, E, eta, total, square, label, per_dimension = work.fields

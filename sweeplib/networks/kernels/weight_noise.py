@@ -41,7 +41,7 @@ class Noise(NamedTuple):
 
 
 class Noisy(NamedTuple):
-    """The data of a group: those of the step without noise, with its network, and what the noise needs."""
+    """The data of a group: `inner` of the step without noise, its network, and what the noise needs."""
 
     inner: Any
     network: Any

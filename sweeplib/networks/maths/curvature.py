@@ -89,7 +89,8 @@ class Curvatures(NamedTuple):
     """What is known of the curvature at one network, or at n with a first axis.
 
     bulk (p,) : the eigenvalues of the Hessian of R in each direction outside of the span, ascending.
-    outliers (p (p + k),), joint (p (p + k + 1),) : those inside, by the first layer and by both; 0 without the latter.
+    outliers (p (p + k),), joint (p (p + k + 1),) : the eigenvalues inside, by the first layer and by both layers, these
+        0 where the second layer is not trained.
     extremes (2,) : the smallest and the largest of all, by what is trained. batch () : the batch sharpness.
     """
 

@@ -18,7 +18,7 @@ from numba.core.compiler import Compiler
 
 
 class _UntranslatedLibrary(JITCodeLibrary):
-    """Intermediate code that is optimised, linked into that of callers, and not translated before."""
+    """Intermediate code that is optimised, linked into the code of callers, and not translated before."""
 
     def _finalize_final_module(self) -> None:
         """Do as numba does, but add no module to those that are translated."""
@@ -28,7 +28,7 @@ class _UntranslatedLibrary(JITCodeLibrary):
 
 
 class _UnoptimisedLibrary(_UntranslatedLibrary):
-    """Intermediate code that is linked into that of callers, and neither optimised nor translated before."""
+    """Intermediate code that is linked into the code of callers, and neither optimised nor translated before."""
 
     def _optimize_final_module(self) -> None:
         """Leave the optimisation to the library of the caller."""

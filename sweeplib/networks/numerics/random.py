@@ -78,7 +78,7 @@ def two_philox(c0, d0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
 
 @numba.njit(error_model="numpy", inline="always")
 def two_draws(index, other, step, seed, key):  # type: ignore[no-untyped-def]
-    """The `random_words` of the draw `index`, then those of the draw `other`, in less time than one after the other."""
+    """The `random_words` of the draws `index` and `other`, in less time than one after the other."""
     return two_philox(index, other, step & _LOW, step >> _32, seed, key & _LOW, key >> _32)
 
 

@@ -108,7 +108,7 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
 
 
 class Terms(NamedTuple):
-    """The terms of all units, those of students first.
+    """The terms of all units, students first.
 
     S (terms, terms), norm (terms,) : covariances of their fields, and 1 + S_mm.
     weight (terms,) : b.

@@ -17,7 +17,7 @@ from sweeplib.networks.numerics.arc_sine import arc_sine, near_arc_sine
 from sweeplib.networks.numerics.compiled import inlined, without_references
 
 WIDTH = 128
-"""Number of lanes in Ψ^Var: those of one pair of terms, or of several pairs if they fit."""
+"""Number of lanes in Ψ^Var: for one pair of terms, or for several pairs if they fit."""
 
 student_offset = teacher_offset = 0.0
 student_weights = student_slopes = teacher_weights = teacher_slopes = (1.0,)

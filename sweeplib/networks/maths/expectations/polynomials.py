@@ -314,7 +314,7 @@ def of_series(
 
 
 def _pair(student: Weights, functions: tuple[Weights, ...], ridges: Ridges) -> Pair:
-    """The `Pair` of Hermite series: the student's, and those of the functions of a committee or of ridges."""
+    """The `Pair` of Hermite series: of the student, and of the functions of a committee or of ridges."""
     orders = max(map(len, (student, *functions)), default=1)
     series = np.zeros((1 + len(functions), max(orders, 2)))
     for row, coefficients in zip(series, (student, *functions), strict=True):

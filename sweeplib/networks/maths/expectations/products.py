@@ -122,7 +122,7 @@ def rest_sums(
 
 @without_references
 def fill_hinge_means(u: Array, slope: float, across: float, knot: float, out: Array) -> None:
-    """Fill out (3, n) with E[(z − knot)⁺], P(z > knot) and the latter's derivative in u, all times the density φ(u).
+    """Fill out (3, n) with E[(z − knot)⁺], P(z > knot) and ∂P/∂u, all times the density φ(u).
 
     u (n,) is given; z = slope u + across v, and v is standard normal.
     """

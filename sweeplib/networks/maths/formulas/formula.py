@@ -83,7 +83,7 @@ class Number(Formula):
         return 3 if self.value >= 0.0 else 1
 
     def written(self, *, latex: bool) -> str:
-        """Return its shortest text, which is that of LaTeX too."""
+        """Return its shortest text, in LaTeX too."""
         return repr(self.value).removesuffix(".0")
 
     def source(self, functions: dict[str, str]) -> str:

@@ -31,7 +31,7 @@ WITH_A_REST = {1: 24, 2: 18, 3: 13}
 LENGTHS, COSINES = ((8.0, 8), (math.nan, 6)), ((4.0, 14), (10.0, 20), (math.nan, 32))
 """Numbers of nodes for ρ and for ω, each up to a dimension of the rest."""
 ANGLES, RADII = ((3.0, 100), (math.nan, 40)), 4
-"""Numbers of nodes of the angle between g and ρ, likewise, and of the radius."""
+"""Numbers of nodes of the angle between g and ρ, up to a dimension of the rest each, and of the radius."""
 OF_A_UNIT = 26
 """Number of nodes for the means of a unit with itself."""
 GROWTH = 1.25

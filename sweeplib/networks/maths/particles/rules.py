@@ -72,7 +72,7 @@ def coordinates(D: float, count: int) -> Array:
 
 
 def moments(D: float, most: int) -> Array:
-    """The moments E[ω^j] for j = 0, ..., most, or those of a N(0, 1) number for D = ∞."""
+    """The moments E[ω^j] for j = 0, ..., most; for D = ∞ ω is a N(0, 1) number."""
     values = np.zeros(most + 1)
     values[0] = 1.0
     for j in range(2, most + 1, 2):

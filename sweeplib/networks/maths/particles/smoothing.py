@@ -257,7 +257,7 @@ def fill_error_functions(rule: Smoothing, means: Means) -> None:
 
 @without_references
 def fill_by_nodes(rule: Smoothing, means: Means) -> None:
-    """Fill E σ, E σ' and E ωσ' with the sums over nodes of ω for the smooth rest of σ, and add those of its knots."""
+    """Fill E σ, E σ' and E ωσ': sums over nodes of ω for the smooth rest of σ, and means of the ramps at its knots."""
     b, s, value, slope, along, x, out = means.b, means.s, means.value, means.slope, means.along, means.x, means.out
     p, nodes = b.shape[0], rule.omega.shape[1]
     for i in range(p):
