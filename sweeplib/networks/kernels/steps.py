@@ -102,6 +102,6 @@ def _fill_factors(numbers, T, square, memory):  # type: ignore[no-untyped-def]
 
 
 def _fill_spectrum(numbers, values, largest, total):  # type: ignore[no-untyped-def]
-    """Replace eigenvalues (n,) of n matrices by their factors; `largest`, `total` (n,) are the largest, and the traces."""
+    """Replace eigenvalues (n,) of n matrices by factors; `largest`, `total` (n,) are the largest and the traces."""
     for n in range(values.shape[0]):
         values[n] = spectrum(numbers, values[n], largest[n], total[n])
