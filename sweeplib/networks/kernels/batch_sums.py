@@ -55,8 +55,10 @@ class Sums(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Samples in lanes: a and the constants of the lane's replica, the name of its random numbers, and work arrays.
+    """Samples in lanes, with what they need of the lane's replica, and work arrays.
 
+    a (p, lanes), constants, stream : second layer, `Constants`, and name of the random numbers.
+    z (k + rows + 1 or more, lanes), fields : the normal numbers of a sample, and its `Fields`.
     column (p, lanes) : the column of C of each sample.
     overflow (lanes,) : whether E is beyond OVERFLOW, or NaN.
     """

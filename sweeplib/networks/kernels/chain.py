@@ -105,6 +105,8 @@ class Chain(NamedTuple):
     memory (lanes,) : that of the rule of the steps, zero without one.
     z (k + rows + 2 or more, lanes) : normals of a sample; first u* and w, then those of the label and of its length.
     push (rows, lanes) : what a sample adds to the rows, c for each of the weights and of the velocities, 0 of averages.
+    length, fields : s, and what a step computes of a sample. rotations, disturbed : work arrays.
+    network : the overlaps, filled when the risk is to be computed.
     """
 
     A: Array

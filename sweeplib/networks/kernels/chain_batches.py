@@ -74,7 +74,10 @@ class Mixture(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """The data of a group: the chain, samples in lanes, their sums for each replica, and what is out of the span."""
+    """The data of a group: chain, `samples` in lanes, their `sums` for each replica, and what is `outside` of the span.
+
+    mixture : work arrays of rules that mix units. network : that of the chain.
+    """
 
     chain: Chain
     samples: Samples

@@ -107,7 +107,7 @@ class Group(NamedTuple):
 
 
 class Network(NamedTuple):
-    """The overlaps and second layers of a group, as arguments of the risk, and an array for the risk (lanes,).
+    """The overlaps and second layers of a group, as arguments of the risk, and `risk` (lanes,) for the result.
 
     slack (lanes,) : how far f can move, in the norm of L², before the risk can reach a target.
     waiting (1,) : whether a target is pending.

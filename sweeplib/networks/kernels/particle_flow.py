@@ -44,7 +44,8 @@ NO_NOISE, LABEL_NOISE, WHOLE_NOISE = 0, 1, 2
 class Flow(NamedTuple):
     """The constants of p particles.
 
-    self_terms : whether the input has a rest, coordinates beyond g.
+    spherical, trained, self_terms : whether particles stay on the sphere, the second layer is trained, the input has a
+        rest, coordinates beyond g.
     offsets : whether the last coordinate of u is an offset, and that of g is one.
     noise_kind : NO_NOISE, LABEL_NOISE or WHOLE_NOISE.
     a (p,) : the second layer at the start.

@@ -51,7 +51,9 @@ class Fields(NamedTuple):
 class Flow(NamedTuple):
     """The constants of a replica.
 
-    functions, samples : addresses of its functions, and its training set.
+    functions, samples, a_star (k,), numbers : addresses of its functions, training set, teacher's second layer,
+        `Numbers`.
+    spherical : whether rows stay on their spheres.
     scheduled, rates, end : whether the learning rate has a schedule, the address of ξ, and the last time of the run.
     """
 

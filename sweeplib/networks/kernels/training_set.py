@@ -215,10 +215,7 @@ def fill_chunk(rows, replica, functions, data, chunk):  # type: ignore[no-untype
 
 @_kernel
 def shuffle(count, step, seed, data):  # type: ignore[no-untyped-def]
-    """Put `count` samples, uniformly at random, to the first places of data.order, by one swap for each.
-
-    step, seed : with data.key, names of the random numbers.
-    """
+    """Put `count` samples to the first places of data.order, by random swaps named by step, seed and data.key."""
     n = len(data.order)
     for s in range(count):
         high, low, _, _ = random_words(np.uint64(s), np.uint64(step), seed, data.key)
@@ -290,6 +287,7 @@ def move(batch, number, T, replica, functions, data, chunk, moves, layer_moves, 
     """
     W, numbers, size, chunk_size = replica.W, replica.numbers, len(batch), len(chunk.E)
     p, d = W.shape
+    # inputs are stored times √d: this adds c_i d x
     scale, layer_scale = math.sqrt(d) * T / size, numbers.second_layer_rate * T / size
     offset_scale = numbers.offset_rate * T / size
     rule, shrinkage = functions.rule, decay_factor(numbers, T)

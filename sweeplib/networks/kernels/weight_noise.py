@@ -25,8 +25,11 @@ from sweeplib.networks.numerics.compiled import inlined, without_references
 
 
 class Noise(NamedTuple):
-    """Work arrays: the stream of the noise, s (lanes,), normals, a length, the next B, and one of its columns.
+    """Work arrays of the noise.
 
+    stream, scale (lanes,) : names of its random numbers, and s.
+    z (draws, lanes), length : N(0, 1) numbers, and the length of a row of S.
+    factor (rows, rows, lanes), column (rows, lanes) : the next B, and one of its columns.
     cosine, sine (lanes,) : of rotations.
     """
 

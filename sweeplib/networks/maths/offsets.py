@@ -48,7 +48,7 @@ MOST_FIELDS, MOST_NODES, LEAST_WEIGHT = 6, 16384, 1e-17
 class OffsetRisks:
     """The expectations of n students of one activation with offsets b (n, p).
 
-    teacher : the activation of a committee; None for another target, or without a teacher.
+    student, teacher : the activations, the teacher's of a committee; None for another target, or without a teacher.
     labels : function (λ* (k, m), a* (k,)) that returns f* (m,) of another target; None without one.
     classes : of each replica the classes of the law of the inputs: odds, √d times the standard deviation of the inputs,
         and what it adds to f*.

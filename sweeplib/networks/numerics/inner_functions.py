@@ -42,7 +42,8 @@ class _LoopCompiler(Compiler):
     def compile_extra(self, func: Callable[..., Any]) -> Any:
         """Return the compiled function. Kernels find it by its entry point, which raises a KeyError if Python calls it.
 
-        numba needs a built-in function that takes any arguments: that of a text which refers to what is not given.
+        numba needs a built-in function that takes any arguments: here `str.format` of a text with a field that is not
+        given.
         """
         state = self.state
         state.library = self.library(state.targetctx.codegen(), func.__qualname__)

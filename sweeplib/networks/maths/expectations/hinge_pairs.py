@@ -57,7 +57,7 @@ NOT_NARROW = -1, -1, -1
 class Units(NamedTuple):
     """Students at the nodes of a line, and the sums.
 
-    a, scale (p,), rho (p, p) : a_i/p, √C_ii, and the correlations given λ*.
+    bends (6, J), a, scale (p,), rho (p, p) : bends of σ, a_i/p, √C_ii, and the correlations given λ*.
     above, h, cdf, density (p, J, nodes) : μ − c, that over s, and Φ and φ of it.
     weight, target, factor (nodes,) : w, f* and their product.
     room (8, nodes) : work arrays; rows 0 to 3 are of functions that add terms, 4 to 7 of those that these call.

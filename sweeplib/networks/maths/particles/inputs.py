@@ -84,8 +84,10 @@ COARSEST = Levels()
 
 
 class Accuracy(NamedTuple):
-    """How fine the rules are: nodes in each direction of g, for ρ, for ω and for a unit with itself; the level of g.
+    """How fine the rules are, and what they allow for.
 
+    g, rho, omega, self_nodes : numbers of nodes in each direction of g, for ρ, for ω and for a unit with itself.
+    level : how often the number for g was made finer.
     exact : whether student and label are polynomials, for which the rules are exact.
     even : whether the student is a polynomial, whose means are polynomials in ρ².
     kinked : whether the integrand may have kinks on lines through g = 0, of one or two dimensions.
