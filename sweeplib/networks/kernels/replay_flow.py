@@ -1,7 +1,7 @@
 """The right-hand side of the overlaps' ODE with samples of several tasks: a mean over tasks by shares.
 
 The state is that of `overlap_flow` with the second layers of all tasks, the heads, in place of one, if there are
-several.
+several. `mixture` are the constants of n systems, i is the number of one, `work` its work arrays.
 """
 
 from functools import cache

@@ -1,6 +1,7 @@
 """Noise of the weights in the overlaps of the SDE (`weight_noise`).
 
-Arguments: `settings` of the run, `stream` naming each lane's random numbers, and `work`, the `Noisy` of the group.
+Arguments: `settings` of the run, `stream` naming each lane's random numbers, `work`, the `Noisy` of the group, and
+`broken` (lanes,), which marks lanes whose overlaps count no more.
 """
 
 import math

@@ -16,7 +16,8 @@ lies outside of the span enters through ρ = ‖x‖² with means ρ₁ = E[ρ |
 d, and the label noise is averaged over in closed form: costs do not depend on d, and n_b is only a number.
 
 Means over u are sums over nodes: of Gauss and Hermite for polynomials, equally spaced in up to four dimensions, else
-Sobol' points. The error is three standard errors by leaving out parts of the nodes in turn.
+Sobol' points. The error is three standard errors by leaving out parts of the nodes in turn. `network` is the `Network`,
+u (n, m) are nodes and weight (m,) their weights, n_b is `batch_size`.
 """
 
 import math

@@ -8,7 +8,8 @@ beyond, is tabulated too or in closed form, as everything about two hinges.
 
 Nodes of u and x are equally spaced; at kinks, and bends too narrow for that, they are in panels that end there.
 Functions have these arguments: `pair`, what rules know of the activations; `law`, `tables`, `room`; m and q, numbers of
-parts; `at`, the number of a node of u_2; `limit`, where nodes end; hinges (1 + 2J,), an offset, then knots and jumps.
+parts; `at`, the number of a node of u_2; `limit`, where nodes end; `rule`, Gauss's for panels; `axis`, the nodes to
+fill; hinges (1 + 2J,), an offset, then knots and jumps.
 """
 
 import math

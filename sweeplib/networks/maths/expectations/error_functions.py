@@ -11,7 +11,8 @@ what α does to S, of the covariance S − α αᵀ. Hence I3, and
 I4(u, v, m, n) = J2(u, v) · I2(m, n at the tilted covariance), J2(u, v) = (2/π)/√((1+S_uu)(1+S_vv) − S_uv²).
 Every square root is of a number ≥ 1 for S ≥ 0: singular covariances and zero variances need no care. As error
 functions are odd, e0 enters E[E²] as e0², E[σ(λ_i) E] as o e0, and Ψ^M, Ψ^GF not at all. For erf itself nothing is
-approximated; for other mixtures the only error is that of the mixture.
+approximated; for other mixtures the only error is that of the mixture. `student` and `teacher` are the `Mixture`s of σ
+and σ*.
 
 `risk` has Q (p, p, lanes), M (p, k, lanes), P (k, k, lanes), a (p, lanes), a_star (k, lanes) and out (lanes,), systems
 in lanes; `drifts` one `System`.

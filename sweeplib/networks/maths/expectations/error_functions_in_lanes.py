@@ -3,7 +3,8 @@
 That module binds the mixtures' constants. Terms are numbered as there, those of students first: S (terms, terms, lanes)
 are the covariances of their fields, norm (terms, lanes) is 1 + S_mm, weight (terms, lanes) is b; u, v are numbers of
 student terms. The last axis of all arrays is the lane; there may be more lanes than systems, which are the first ones.
-A tile is one of several pairs of terms that share the lanes. n_student and n_teacher are numbers of terms of a unit.
+A tile is one of several pairs of terms that share the lanes. n_student and n_teacher are numbers of terms of a unit,
+`system` has many systems in lanes, `out` their drifts.
 """
 
 import math

@@ -14,7 +14,8 @@ w = √C_ii/|A_i| along A_i. Where nodes do not resolve them, z is turned so tha
 end around the bends: the error does not depend on w. Kinks of f* keep z from being turned if k > 1.
 
 Arguments: L (k, k), A (p, k), C (p, p); `rules`, Gauss's rules of the pair; `hinges`, the student's: an offset, then
-knots and jumps in turn, None, a type of its own to the compiler, for a smooth one.
+knots and jumps in turn, None, a type of its own to the compiler, for a smooth one; `system`, the `System`; `out`, its
+`Drifts`, or the sums for three of them.
 """
 
 import math

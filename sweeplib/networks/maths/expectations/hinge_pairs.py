@@ -13,7 +13,7 @@ parts, E'[(λ_i − c)⁺ θ_j θ_l] = (μ_i − c) Φ_3 + s_i (D_i + ρ_ij D_j 
 Φ_2 is the integral of its density over the angle of ρ, in the panels of `hinges`; Φ_3 that of its derivative along the
 correlations t ρ_xy, t ρ_xz (Plackett, Biometrika 41, 351 (1954)), in panels towards t = 1. Errors are below 10⁻¹¹.
 Terms of one student, of two and of three whose bends are narrow have nodes of their own. `others` is the offset of σ
-times Σ a_l/p of the students l that a term leaves out, `count` the number of nodes of the line.
+times Σ a_l/p of the students l that a term leaves out; `count` nodes are on a line. L, A, C: see `given_teacher`.
 """
 
 import math

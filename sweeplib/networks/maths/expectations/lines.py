@@ -7,7 +7,8 @@ are those of a rule of Gauss and Hermite.
 
 A line is given by nodes of all axes but the last; `next_line` goes from one to the next, `fill_line` has its nodes.
 Students' fields are N(A z, C) given λ*. Hinges are a row: an offset, then knots c and jumps κ of the slope in turn; the
-student's are pair.series[0], those of the target's field r pair.series[1 + r]. s and q are numbers of axes.
+student's are pair.series[0], those of the target's field r pair.series[1 + r]. s and q are numbers of axes, `rules`
+Gauss's rules of the pair.
 """
 
 import math

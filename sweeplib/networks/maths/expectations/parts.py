@@ -1,6 +1,7 @@
 """The smooth parts and the hinges of functions, and the nodes that resolve them.
 
-A field is given as along u + across v of N(0, 1) numbers. Hinges are a row: an offset, then knots and jumps in turn.
+`pair` is what rules know of the activations. A field is given as along u + across v of N(0, 1) numbers. Hinges are a
+row: an offset, then knots and jumps in turn.
 """
 
 import math

@@ -8,6 +8,7 @@ times the weights of the interpolation, is taken once for all functions of a pai
 E'[g(λ_i) g'(λ_j)] = Σ_u w_u g(μ_i + s u) ĝ'(μ_j + c u),
 
 with λ_j = μ_j + c u + b v, the means ĝ' over v tabulated. Of three students, the first is at nodes u as well.
+`rules` are Gauss's rules of the pair.
 """
 
 import math

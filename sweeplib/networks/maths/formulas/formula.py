@@ -2,7 +2,8 @@
 
 A formula is parsed as Python, and every part that is not one of these is refused with its position. No code of the text
 is run. A formula is a tree of `Formula` objects: sums of products of powers, simplified as they are made (`added`,
-`multiplied`, `raised`), so that equal formulas have one spelling.
+`multiplied`, `raised`), so that equal formulas have one spelling. `node` is a node of Python's syntax tree, `latex`
+whether the text is for LaTeX.
 """
 
 import ast

@@ -3,7 +3,8 @@
 With an orthonormal basis of the span of the teacher's rows, or of any space that contains it, √d x has N(0, 1)
 coordinates g (κ,) along it, and a rest of D dimensions, of length ρ, ρ² ~ χ²(D), and uniform direction, of which unit i
 has the coordinate ω. A mean over inputs is a sum over nodes (g, ρ), with the label at each. Where student units and
-label are all even or all odd in g, half the nodes do.
+label are all even or all odd in g, half the nodes do. `fine` is the `Accuracy`, the numbers of nodes; the teacher's
+fields are L* g, L* (k, κ) `L_star`.
 """
 
 import math

@@ -3,7 +3,8 @@
 ω is a coordinate of a direction that is uniform on the sphere of D dimensions, or N(0, 1). Closed forms: polynomials
 for every D, and sums of error functions for N(0, 1), E erf((b + sω) c/√2) = erf(b c'/√2) with c' = c/√(1 + s²c²).
 Other activations are κ_j (x − c_j)⁺ summed over their knots, closed but for two functions of one number that are
-tabulated, and a smooth rest by a Gauss rule. Functions take the rule, a `Smoothing`, and change the `Means`.
+tabulated, and a smooth rest by a Gauss rule. Functions take the `rule`, a `Smoothing`, and
+fill `means`, the `Means`.
 """
 
 import math

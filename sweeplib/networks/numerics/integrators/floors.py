@@ -7,7 +7,7 @@ decays.
 
 A companion solution tells what rounding makes of a solution: each of its steps moves every variable by a part of its
 size like rounding does, its tremor, and variables whose growth rounding hides start as zeros. It is solved beside the
-solution, which has no tremor. i is the number of a solution among the `Solutions`.
+solution, which has no tremor. i is the number of a solution among `solutions`.
 """
 
 import math
