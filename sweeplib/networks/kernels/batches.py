@@ -182,6 +182,7 @@ def apply_spectrum(replica, rule, T, moves, work):  # type: ignore[no-untyped-de
     (p, d), spectrum, columns, length = moves.shape, work.spectrum, work.columns, T * moves.shape[1]
     inverse, column = 1.0 / length if T > 0.0 else 0.0, spectrum.values[:, 0]
     spectrum.R[:] = 0.0
+    # the moves become G, or N; a factor R of their products G Gᵀ takes in some columns at a time
     for first in range(0, d, columns.shape[1]):
         columns[:] = 0.0
         for i in range(p):

@@ -40,6 +40,7 @@ class Disturbed(NamedTuple):
 def disturbed_work(settings, lanes):  # type: ignore[no-untyped-def]
     """The `Disturbed` of so many lanes, for the `Settings` of a chain."""
     masks = np.empty((2, settings.p if settings.drops else 0, lanes))
+    # a step of signs has numbers for all coordinates of a sample
     count = settings.k + settings.rows if settings.takes_signs else settings.k if settings.has_input_noise else 0
     xi = np.empty((4 * ((count + 3) // 4), lanes))
     return Disturbed(masks[0], masks[1], xi, np.empty(lanes, np.uint64))

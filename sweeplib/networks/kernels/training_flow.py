@@ -103,6 +103,7 @@ def add_gradient(flow: Flow, room: Room, slope: Array) -> None:
     student, samples, chunk = room.student, flow.samples, room.chunk
     p, d = student.W.shape
     n, most, layer = len(samples.y), len(chunk.E), p * d
+    # inputs are stored times √d: the moves are sums of d c_i x/n
     moves, scale = slope[:layer].reshape((p, d)), math.sqrt(d) / n
     for first in range(0, n, most):
         # a chunk of the training set, whose samples stay in the cache

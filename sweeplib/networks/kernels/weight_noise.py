@@ -63,6 +63,7 @@ ROWS_OF_UNITS = 1
 def noisy_work(settings, state, constants):  # type: ignore[no-untyped-def]
     """The `Noisy` of a group, from its flat blocks of state and constants."""
     inner = inner_work(settings, state, constants)
+    # with velocities B has 2p rows; the noise is that of the last p of them
     return Noisy(inner, inner.network, empty_noise(settings.p, settings.k, ROWS_OF_UNITS * settings.p, inner.network.a))
 
 

@@ -162,7 +162,7 @@ def products_of(fields: Fields, omega: Array) -> Array:
     if fields.knots.shape[1] > 1:
         _compiled()(np.ascontiguousarray(fields.knots), np.ascontiguousarray(omega), products)
     smooth = np.abs(fields.series - fields.bent).max(axis=0, initial=0.0)
-    # orders beyond the last one that orders are not summed
+    # the sum ends at the last order whose coefficients are above rounding
     orders = np.flatnonzero(smooth > 1e-18 * smooth.max(initial=0.0))
     if orders.size:
         bounds = np.outer(fields.scale, fields.scale)

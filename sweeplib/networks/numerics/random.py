@@ -151,6 +151,7 @@ def _direction(bits):  # type: ignore[no-untyped-def]
     18 bits are φ in steps of the lattice, symmetric about zero, and two are the signs: all of a lattice of 2^20 angles.
     Chebyshev interpolants in φ², to 4e-12.
     """
+    # 131071.5 is the middle of 0, ..., 2^18 − 1
     phi = _exact_float(bits & _LOW_18) - 131071.5
     z = phi * phi
     sine = phi * (_S0 + z * (_S1 + z * (_S2 + z * (_S3 + z * _S4))))
@@ -167,6 +168,7 @@ def make_fours(f0, f1, f2, f3):  # type: ignore[no-untyped-def]
     results that wait for each other is so short that several columns are on their way at a time.
     """
     count = f0.shape[0]
+    # f0 and f2 make R²/2; f1 and f3 have the part v of it in their upper bits, and an angle each in the low ones
     for j in range(count):
         f0[j] = _product(bits_of_float(f0[j]), bits_of_float(f2[j]))
     for j in range(count):

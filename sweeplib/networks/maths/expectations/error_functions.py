@@ -83,6 +83,7 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
             for lane in range(lanes):
                 slope = teacher_slopes[t]
                 teacher_scale[r, t, lane] = slope / math.sqrt(1.0 + slope * slope * P[r, r, lane])
+    # terms of the teacher with each other
     for r in range(k):
         for s in range(r + 1):
             for t in range(n_teacher):
@@ -91,6 +92,7 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
                     for lane in range(lanes):
                         cosines[lane] = teacher_scale[r, t, lane] * teacher_scale[s, u, lane] * P[r, s, lane]
                     add_arc_sines(factor, a_star[r], a_star[s], cosines, out)
+    # terms of the student with those of the teacher, and with each other
     for i in range(p):
         for r in range(k):
             for t in range(n_student):
@@ -134,6 +136,7 @@ def terms_of(system: System, student: Mixture, teacher: Mixture) -> Terms:
         np.empty((count, count)), np.empty(count), np.empty(count), np.empty(students), np.empty(students, np.int64)
     )
     S = terms.S
+    # term u is (i, t) of a student, m is (r, t) of a teacher: their overlaps times both slopes
     for i in range(p):
         for t in range(n_student):
             u = i * n_student + t

@@ -71,11 +71,13 @@ def student_tables(pair: Pair, A: Array, C: Array, kinds: int) -> Tables:
     Means reach as far as nodes do.
     """
     (p, k), spreads, scales = A.shape, np.empty(len(A)), np.empty(len(A))
+    # without a smooth rest there is nothing to tabulate
     number = 0 if pair.steps[0, 0] < math.inf else -1
     for i in range(p):
         square = 0.0
         for r in range(k):
             square += A[i, r] * A[i, r]
+        # nodes of few fields are in a ball; of more they are in a cube, whose corners are √k times as far
         spreads[i], scales[i] = math.sqrt(square * (1.0 if k <= MOST_AXES else k)), math.sqrt(C[i, i])
     return tables_of(pair, np.full(p, number), spreads, scales, np.zeros(p), kinds)
 
@@ -123,6 +125,7 @@ def add_first_moments(
     while next_line(pair, rules, L, lines):
         count = fill_line(L, lines, weight, fields)
         pair.ridge_value(k, fields[: k * count], target[:count])
+        # along a line only the last coordinate x of z changes: `centre` is the part of the others
         for j in range(p):
             centre[j] = along_line(A, j, lines)
         for i in range(p):
@@ -331,6 +334,7 @@ def of_labels(
     resolved if the activation has kinks off zero.
     """
     address, degree, k = fields_address(labels), len(student.hermite or ()), len(knots)
+    # any jump but zero stands for a knot of f*
     hinges = [hinges_row(student), *([0.0, *(number for knot in places for number in (knot, 1.0))] for places in knots)]
 
     def values(lam_star: Array) -> Array:

@@ -239,6 +239,7 @@ def next_line(pair: Pair, rules: Rules, L: Array, lines: Lines) -> bool:
     """Go on to the next line; return false if there is none."""
     k, first = len(L), 0
     if lines.begun[0] != 0:
+        # count up the nodes of all axes but the last, as digits of a number; axes from `first` on have new nodes
         first = k - 1
         while first > 0:
             lines.place[first - 1] += 1

@@ -49,6 +49,7 @@ def drifts(system: System, out: Drifts) -> None:
                 continue
             components(omega, i, m, first, second)
             s, t = scale_of(omega[i, i]), scale_of(omega[m, m])
+            # E[σ_i σ_m], and E[σ'_i u σ_m] and E[σ'_i v σ_m], of which z_j has the parts `first` and `second`
             both, by_first, by_second = slope_means(pair, rule, number[m], s, t, omega[i, m], room)
             out.a[i] += weight[m] * both
             for j in range(size):

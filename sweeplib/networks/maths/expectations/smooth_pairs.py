@@ -241,6 +241,7 @@ def add_pair(pair: Pair, nodes: Nodes, A: Array, C: Array, a: Array, i: int, j: 
         add_deposit(number, share[0], share[1], r, q, deposit[0])
         add_deposit(number * nodes.target[n], share[0], share[1], r, q, deposit[1])
     factors = factors_of(pair, means, other, C[i, i], C[i, j], C[j, j])
+    # f = Σ_l a_l σ_l has the terms l = i and l = j here; those of a third student are in `add_triple`
     total[i, j] += product_sum(factors, SLOPE, SLOPE, deposit[1], row)
     total[i, j] -= 2.0 * a[i] * product_sum(factors, SLOPED, SLOPE, deposit[0], row)
     total[i, j] -= 2.0 * a[j] * product_sum(factors, SLOPE, SLOPED, deposit[0], row)

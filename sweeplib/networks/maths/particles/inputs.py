@@ -180,7 +180,7 @@ def accuracy(
 def level_of_label(labels: Labels, dimensions: int, D: float, fine: Accuracy, most: float) -> int:
     """The level at which a grid of g resolves a label, or the finest with `most` nodes of g, ρ and ω together.
 
-    It is that of the rules `fine` where these are no grid.
+    Each level has GROWTH times as many nodes along an axis. It is that of `fine` where its rules are no grid.
     """
     if fine.exact or fine.kinked or fine.polar or not 0 < dimensions <= MOST_DIMENSIONS_OF_A_TENSOR:
         return fine.level
@@ -193,9 +193,9 @@ def level_of_label(labels: Labels, dimensions: int, D: float, fine: Accuracy, mo
 def inputs(L_star: Array, D: float, labels: Labels, classes: Classes, parity: int, fine: Accuracy) -> Inputs:
     """The nodes of a law of inputs that is a mixture of isotropic Gaussians.
 
-    L_star (k, κ) : the teacher's fields are L* g; labels of two fields may have kinks where one of them is zero, those
-        of labels of one number are found.
-    D : dimension of the rest of the input; if it is infinite ρ is one, without a rest, for 0, it is zero.
+    L_star (k, κ) : the teacher's fields are L* g. Labels of two fields may have kinks where one of them is zero;
+        kinks of labels of one number are found.
+    D : dimension of the rest of the input; ρ is one if D is infinite, and zero for D = 0, without a rest.
     labels : function of g (κ, n) that returns f* (n,).
     classes : of each Gaussian its odds, √d times the standard deviation of its inputs, and what it adds to f*.
     parity : +1 or -1 for an even or odd activation of the student, 0 for others.
@@ -277,6 +277,7 @@ def with_constant(nodes: Inputs) -> Inputs:
 @cache
 def parity_of(name: str) -> int:
     """The parity of an activation by name: +1 for an even one, −1 for an odd one, 0 for others."""
+    # values on both sides of zero are compared: any activation by name is a smooth function or a few lines
     value, places = activation(name).value, np.linspace(0.05, 4.0, 37).tolist()
     to_right, to_left = (np.array([value(sign * x) for x in places]) for sign in (1.0, -1.0))
     return next((sign for sign in (1, -1) if np.allclose(to_right, sign * to_left, rtol=1e-12, atol=1e-14)), 0)
