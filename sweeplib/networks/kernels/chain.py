@@ -61,7 +61,7 @@ class Settings(NamedTuple):
     rows : number of rows of A and B: p, with velocities and averages p more for each, before those of the weights.
     mixes, remembers : whether steps of batches mix units or keep other rows; whether the rule of steps has a memory.
     drops, has_input_noise : whether steps leave out units, and whether inputs have noise.
-    takes_signs : whether steps are those of signs.
+    takes_signs : whether steps take the sign of each entry of the gradient.
     tasks, heads : numbers of tasks and of second layers among which steps choose, zero if they do not.
     """
 
@@ -381,6 +381,7 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
         move_by_velocities(work, rule.momentum)
     if rule.is_tangent:
         turn_along_sphere(work)
+    # `push` has c of the weights, and of the velocities too
     for i in range(rows):
         for s in range(k):
             for lane in range(lanes):

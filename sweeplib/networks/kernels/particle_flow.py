@@ -315,7 +315,7 @@ def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> No
 
 @without_references
 def add_self_terms(flow: Flow, room: Room) -> None:
-    """Complete u̇, ḃ and ȧ in `room` with the terms of each unit with itself, and make q̇ of its sum."""
+    """Complete u̇, ḃ and ȧ in `room` with the terms of each unit with itself, and turn the sum of q̇ into q̇."""
     u, q, a, p = room.u, room.q, room.a, room.a.shape[0]
     directions = dimensions_of_norm(flow, u.shape[0])
     for j in range(p):

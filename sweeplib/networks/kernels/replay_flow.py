@@ -63,6 +63,7 @@ def fill_mixture(i: int, state: Array, mixture: Mixture, work: MixtureWork, slop
     for v in range(len(slope)):
         slope[v] = 0.0
     for task in range(count):
+        # `head` is where the task's second layer begins
         share, head = mixture.shares[i, task], overlaps + p * min(task, mixture.heads - 1)
         if share == 0.0:
             continue

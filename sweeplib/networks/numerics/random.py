@@ -115,6 +115,7 @@ def _squared_length(product):  # type: ignore[no-untyped-def]
     # the product is 2^n m with m in [√½, √2), and u u' = 2^(n − 66) m
     pattern = bits_of_float(product)
     exponent = (pattern - _LEAST_MANTISSA) & _EXPONENT
+    # 194 is 2^7 + 66
     doublings = float_of_bits((exponent >> _7) | _TO_7) - 194.0
     w = float_of_bits(pattern - exponent) - 1.0
     return -(doublings * 0.6931471805599453 + _logarithm(w))

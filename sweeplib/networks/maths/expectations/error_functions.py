@@ -298,6 +298,7 @@ def drifts(system: System, out: Drifts) -> None:
     student = Mixture(student_offset, student_weights, student_slopes)
     teacher = Mixture(teacher_offset, teacher_weights, teacher_slopes)
     terms, flow = terms_of(system, student, teacher), np.empty((p, p + k))
+    # e0
     offset = 0.0
     for i in range(p):
         offset -= student_offset * system.a[i] / p

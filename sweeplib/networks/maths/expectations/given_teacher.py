@@ -188,6 +188,7 @@ def begin_drifts(system: System, hinges: Array | None, L: Array, A: Array, C: Ar
     flow = np.zeros((p, p))
     factorise(system.Q, system.M, system.P, L, A, C)
     if not are_finite(A, C):
+        # one NaN of each is enough for callers
         out.a[0] = out.M[0, 0] = out.GF[0, 0] = out.Var[0, 0] = math.nan
         return False
     add_first_moments(system, hinges, rules_of(system.pair.nodes), L, A, C, (out.a, out.M, flow))
@@ -255,6 +256,7 @@ def fill_risks(pair: Pair, hinges: Array | None, Q: Array, M: Array, P: Array, a
         out[lane] = 0.0 if are_finite(A, C) else math.nan
         if math.isnan(out[lane]):
             continue
+        # ½ E f²
         for i in range(p):
             for j in range(i + 1):
                 share_ij = (0.5 if i == j else 1.0) * a[i, lane] * a[j, lane] / (p * p)
@@ -272,6 +274,7 @@ def fill_risks(pair: Pair, hinges: Array | None, Q: Array, M: Array, P: Array, a
             for n in range(count):
                 out[lane] += 0.5 * weight[n] * target[n] * target[n]
             for i in range(p):
+                # Σ w f* E'[σ_i] over the nodes of the line; narrow bends follow in panels of their own
                 centre, scale, total = along_line(A, i, lines), math.sqrt(C[i, i]), 0.0
                 for n in range(count):
                     mean = centre + A[i, k - 1] * lines.x[k - 1, n]

@@ -258,12 +258,14 @@ def fill_drifts(
     fill_products(omega, means, present, 0, products)
 
     for i in range(p):
+        # E[σ'_i z_j E] = c_ij `curvature` + Σ_m b_m c_jm S_im[1, 1]
         out.a[i], curvature = 0.0, 0.0
         for m in range(n):
             out.a[i] += weight[m] * products[0, 0, i, m]
             if degrees > 2:
                 curvature += weight[m] * products[2, 0, i, m]
         for j in range(p + k):
+            # the last k fields are λ*
             at = j if j < p else size - k + j - p
             flow = curvature * omega[i, at]
             for m in range(n):

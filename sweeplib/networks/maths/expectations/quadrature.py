@@ -125,11 +125,13 @@ def slope_means(
     first, second = hinge_slopes(hinges, others, s, t, c)
     along, across = split(s, t, c)
     back, behind = split(t, s, c)
+    # the student's rest with the hinges of σ*; j = −1 is their offset, the hinge (z + 1)⁺ at z = 0 for all u
     for j in range(-1, len(others) if pair.steps[0, 0] < math.inf else -1, 2):
         jump, knot, bends = (others[0], -1.0, 0.0) if j < 0 else (others[j + 1], others[j], 1.0)
         if jump != 0.0:
             sums = bend_sums(pair, rule, 0, s, bends * along, bends * across, knot, True, room)
             both, first, second = both + jump * sums[0], first + jump * sums[1], second + jump * sums[2]
+    # the student's hinges with the rest of σ*, by parts
     for j in range(-1, len(hinges) if pair.steps[0, other] < math.inf else -1, 2):
         jump, knot, bends = (hinges[0], -1.0, 0.0) if j < 0 else (hinges[j + 1], hinges[j], 1.0)
         if jump != 0.0:

@@ -99,6 +99,7 @@ def smoothing(activation: Activation, D: float, nodes: int) -> Smoothing:
     constant, terms = hinges_of(activation)
     knots = np.array(terms).reshape(-1, 2).T.copy()
     smooth = without_knots(activation, knots, constant)
+    # a sum of ramps alone has nothing to be averaged by nodes
     offset = constant if smooth is None else offset
     value, slope = smooth or (activation.value, activation.derivative)
     omega = np.empty((2, 0))
