@@ -73,7 +73,7 @@ def functions(
     student, teacher : names of the activations. target : name of the function f* of the teacher's fields.
     criterion, rule : the loss with its numbers, and the rule of the steps.
     drifts : rules for the drifts of many systems and of one, as `Expectations.of_many` returns them.
-    level : a function with the signature of a risk, on which exits are in place of it; no slack bounds its change.
+    level : a function with the signature of a risk, whose targets make exits in its place; no slack bounds its change.
     """
     sigma = activation(student)
     needed = target_of(target).expectations(student, teacher)

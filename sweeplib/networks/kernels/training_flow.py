@@ -147,7 +147,7 @@ def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> No
 
 
 def state_level(i: int, state: Array, flow: Flow, room: Room) -> float:
-    """Return the population risk of a state (size,), or what exits are on in its place; i is not used."""
+    """Return the population risk of a state (size,), or the number that makes exits in its place; i is not used."""
     student, fields = room.student, room.fields
     unpack(state, student)
     fill_overlaps(student, fields)

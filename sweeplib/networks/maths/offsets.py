@@ -235,6 +235,7 @@ def _ramp_series(place: Array, s: Array, orders: int) -> Array:
         h = np.clip(place / s, -FARTHEST, FARTHEST)
     density, above = np.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi), scipy.special.ndtr(-h)
     series[moving, 0], series[moving, 1] = s * density - place * above, s * above
+    # s φ(h) times h_(l−2) of the order, by the recursion of the normalised polynomials
     before, now = np.zeros(len(s)), s * density
     for order in range(2, orders):
         series[moving, order] = now / math.sqrt(order * (order - 1.0))

@@ -191,7 +191,9 @@ def _table(D: float) -> tuple[Array, float]:
     interval = at[1] - at[0]
     if math.isinf(D):
         density = np.exp(-0.5 * at * at) / math.sqrt(2.0 * math.pi)
+        # P, E[ω 1(ω > −y)] = φ(y), and their slopes times the interval
         return np.array([scipy.special.ndtr(at), density, interval * density, -interval * at * density]), reach
+    # arcsin ω has the density scale · cos^(D−2)
     scale = math.exp(scipy.special.gammaln(0.5 * D) - scipy.special.gammaln(0.5 * (D - 1))) / math.sqrt(math.pi)
     sine, cosine = np.sin(at), np.cos(at)
     # P(ω > −y) = (1 ± I)/2 with I = P(ω² < y²), an incomplete beta function
