@@ -137,7 +137,7 @@ def with_averages(states: Array, Q: Array, M: Array, u: Array) -> Array:
 
 
 def averages_of(states: Array, Q: Array, M: Array, u: Array) -> tuple[Array, Array]:
-    """Q̄ (n, p, p) and M̄ (n, p, k) of states (n, size) with averages; those of the weights, Q and M, where u ≤ LEAST.
+    """Q̄ (n, p, p) and M̄ (n, p, k) of states (n, size) with averages; Q and M of the weights where u ≤ LEAST.
 
     u (n,) : (t/t_end)^η at these states.
     """

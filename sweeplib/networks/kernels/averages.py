@@ -22,7 +22,7 @@ from sweeplib.networks.numerics.compiled import inlined, without_references
 
 
 class Averaged(NamedTuple):
-    """The data of a group: those of the step, with its network and its chain, and work arrays.
+    """The data of a group: the data `inner` of the step, with its network and its chain, and work arrays.
 
     factor (rows, rows, lanes), column (rows, lanes) : the next B, and one of its columns.
     coefficients (3, lanes) : cosines and sines of rotations, and b.

@@ -55,8 +55,10 @@ class Sums(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Samples in lanes: a and the constants of the lane's replica, the name of its random numbers, and work arrays.
+    """Samples in lanes, with what they need of the lane's replica, and work arrays.
 
+    a (p, lanes), constants, stream : second layer, `Constants`, and name of the random numbers.
+    z (k + rows + 1 or more, lanes), fields : the normal numbers of a sample, and its `Fields`.
     column (p, lanes) : the column of C of each sample.
     overflow (lanes,) : whether E is beyond OVERFLOW, or NaN.
     """
@@ -102,7 +104,7 @@ def empty_samples(width, a, constants, fields):  # type: ignore[no-untyped-def]
 
 @allocating
 def samples_of(settings, chain):  # type: ignore[no-untyped-def]
-    """Room for samples in lanes: those of a large batch of one replica, or one of each replica."""
+    """The `Samples` in lanes, to be filled: samples of a large batch of one replica, or one sample of each replica."""
     p, k = settings.p, settings.k
     if settings.batch_size < LARGE:
         return empty_samples(settings.rows + k, chain.a, chain.constants, chain.fields)
@@ -114,7 +116,7 @@ def samples_of(settings, chain):  # type: ignore[no-untyped-def]
 
 @loops
 def absorb(factor, column, cosine, sine):  # type: ignore[no-untyped-def]
-    """Replace lower triangular factors (p, p, lanes) by those of [factor, column], by rotations; use up the column.
+    """Replace the lower triangular factors (p, p, lanes) by factors of [factor, column], by rotations.
 
     column (p, lanes) : one more column, overwritten. cosine, sine (lanes,) : work arrays.
     """
@@ -132,7 +134,7 @@ def absorb(factor, column, cosine, sine):  # type: ignore[no-untyped-def]
 
 @loops
 def absorb_block(factor, replica, columns):  # type: ignore[no-untyped-def]
-    """Replace the factor of one replica, in factor (p, p, replicas), by that of [factor, columns], by reflections.
+    """Replace the factor of one replica, in factor (p, p, replicas), by a factor of [factor, columns], by reflections.
 
     columns (p, lanes) : columns to add, which are overwritten.
     """
@@ -154,14 +156,14 @@ def absorb_block(factor, replica, columns):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def clear(sums):  # type: ignore[no-untyped-def]
+def clear_sums(sums):  # type: ignore[no-untyped-def]
     """Set the sums to zero."""
     sums.moves[:], sums.layer[:], sums.factor[:] = 0.0, 0.0, 0.0
     sums.overflow[:] = False
 
 
 @kernel
-def load(chain, replica, samples):  # type: ignore[no-untyped-def]
+def copy_replica(chain, replica, samples):  # type: ignore[no-untyped-def]
     """Copy the second layer and the constants of one replica, by its lane in the chain, to all lanes of `samples`."""
     source, to, (width, lanes) = chain.constants.block, samples.constants.block, (chain.a.shape[1], samples.a.shape[1])
     for i in range(samples.a.shape[0]):
@@ -230,13 +232,13 @@ def add_to_replica(settings, functions, chain, replica, samples, filled, sums): 
 
 @kernel
 def sum_batches(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """Fill `work.sums` with the sums over the batch of each replica; those of copies in the padding are not needed.
+    """Fill `work.sums` with the sums over the batch of each replica; copies in the padding need no sums.
 
     work : the `Batch`. broken (lanes,) : marks copies, and lanes that have diverged.
     """
     chain, samples, sums, n_b = work.chain, work.samples, work.sums, settings.batch_size
     samples_stream, lanes = samples.stream, samples.stream.step.shape[0]
-    clear(sums)
+    clear_sums(sums)
     if n_b < LARGE:
         begin_batches(stream, n_b, samples_stream)
         for _ in range(n_b):
@@ -246,7 +248,7 @@ def sum_batches(settings, functions, stream, work, broken):  # type: ignore[no-u
         return
     # each copy in the padding would take as long as a batch
     for replica in range(filled_lanes(broken)):
-        load(chain, replica, samples)
+        copy_replica(chain, replica, samples)
         for lane in range(lanes):
             samples_stream.key[lane], samples_stream.seed[lane] = stream.key[replica], stream.seed[replica]
             samples_stream.step[lane] = stream.step[replica] * np.uint64(n_b) + np.uint64(lane)

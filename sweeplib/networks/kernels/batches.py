@@ -24,6 +24,7 @@ from sweeplib.networks.kernels.weights import (
     DIVERGED,
     GOING,
     STOPPED,
+    decay_factor,
     displacement,
     drop_units,
     factor_of,
@@ -31,8 +32,7 @@ from sweeplib.networks.kernels.weights import (
     fill_overlaps,
     force,
     is_waiting,
-    kept_part,
-    move_others,
+    move_layer_and_offsets,
     note_exits,
 )
 
@@ -120,13 +120,13 @@ def take_step(first, batch_size, number, T, replica, functions, moves, layer_mov
                     layer_moves[2, i] += room.c[i] * room.lam[i]
                 for j in range(d):
                     moves[i, j] += room.c[i] / root * room.normals[0, s, j]
-    move_others(replica, T, layer_moves)
+    move_layer_and_offsets(replica, T, layer_moves)
     if functions.rule.rescales or functions.rule.has_velocities:
         apply_rule(replica, functions.rule, T, moves, mixing, room.sample)
     if numbers.temperature > 0.0:
         add_noise_of_weights(replica, number, T, mixing.xi, moves)
     for i in range(p):
-        square, shrinkage = 0.0, kept_of_row(replica, functions.rule, T, layer_moves[2, i])
+        square, shrinkage = 0.0, row_factor(replica, functions.rule, T, layer_moves[2, i])
         for j in range(d):
             replica.W[i, j] = shrinkage * replica.W[i, j] + moves[i, j]
             square += replica.W[i, j] * replica.W[i, j]
@@ -137,15 +137,15 @@ def take_step(first, batch_size, number, T, replica, functions, moves, layer_mov
 
 
 @kernel
-def kept_of_row(replica, rule, T, along):  # type: ignore[no-untyped-def]
+def row_factor(replica, rule, T, along):  # type: ignore[no-untyped-def]
     """The factor of a row of W in a step, beside its move: 1 − λT, less `along` = Σ c_i λ_i in a tangent step."""
-    shrinkage = kept_part(replica.numbers, T)
+    shrinkage = decay_factor(replica.numbers, T)
     return shrinkage - along if rule.is_tangent else shrinkage
 
 
 @loops
 def apply_rule(replica, rule, T, moves, mixing, sample):  # type: ignore[no-untyped-def]
-    """Replace the moves (p, d) of a plain step, T d times the gradient, by those of the rule.
+    """Replace the moves (p, d) of a plain step, T d times the gradient, by the moves of the rule's step.
 
     sample (2, 1) : a work array.
     """
@@ -182,6 +182,7 @@ def apply_spectrum(replica, rule, T, moves, work):  # type: ignore[no-untyped-de
     (p, d), spectrum, columns, length = moves.shape, work.spectrum, work.columns, T * moves.shape[1]
     inverse, column = 1.0 / length if T > 0.0 else 0.0, spectrum.values[:, 0]
     spectrum.R[:] = 0.0
+    # the moves become G, or N; a factor R of their products G Gᵀ takes in some columns at a time
     for first in range(0, d, columns.shape[1]):
         columns[:] = 0.0
         for i in range(p):

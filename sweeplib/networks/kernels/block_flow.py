@@ -36,7 +36,7 @@ from sweeplib.networks.numerics.integrators.dop853 import EquationRule
 
 
 class BlockSystems(NamedTuple):
-    """The constants of n systems: those of their fields, and of L blocks of inputs.
+    """The constants of n systems with L blocks of inputs.
 
     fields : `Systems` of the fields, whose overlaps are their covariances.
     eigenvalues, parts (n, L) : λ_b, and τ_b = λ_b d_b/d.

@@ -61,7 +61,7 @@ class Settings(NamedTuple):
     rows : number of rows of A and B: p, with velocities and averages p more for each, before those of the weights.
     mixes, remembers : whether steps of batches mix units or keep other rows; whether the rule of steps has a memory.
     drops, has_input_noise : whether steps leave out units, and whether inputs have noise.
-    takes_signs : whether steps are those of signs.
+    takes_signs : whether steps take the sign of each entry of the gradient.
     tasks, heads : numbers of tasks and of second layers among which steps choose, zero if they do not.
     """
 
@@ -105,6 +105,8 @@ class Chain(NamedTuple):
     memory (lanes,) : that of the rule of the steps, zero without one.
     z (k + rows + 2 or more, lanes) : normals of a sample; first u* and w, then those of the label and of its length.
     push (rows, lanes) : what a sample adds to the rows, c for each of the weights and of the velocities, 0 of averages.
+    length, fields : s, and what a step computes of a sample. rotations, disturbed : work arrays.
+    network : the overlaps, filled when the risk is to be computed.
     """
 
     A: Array
@@ -282,7 +284,7 @@ def decay(settings, lipschitz, work):  # type: ignore[no-untyped-def]
     """Multiply [A, B] by 1 − λ T, and subtract a bound of the change of f: (L/p) Σ_i |a_i| λ T ‖[A, B]_i‖.
 
     λ is the weight decay, L σ's Lipschitz constant `lipschitz`. Rows of velocities do not decay. The bound is twice as
-    large on the sphere, as in `shorten_slack`.
+    large on the sphere, as a projection moves a row by no more than the step did.
     """
     if not settings.decays:
         return
@@ -379,6 +381,7 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
         move_by_velocities(work, rule.momentum)
     if rule.is_tangent:
         turn_along_sphere(work)
+    # `push` has c of the weights, and of the velocities too
     for i in range(rows):
         for s in range(k):
             for lane in range(lanes):

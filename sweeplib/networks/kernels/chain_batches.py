@@ -74,7 +74,10 @@ class Mixture(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """The data of a group: the chain, samples in lanes, their sums for each replica, and what is out of the span."""
+    """The data of a group: chain, `samples` in lanes, their `sums` for each replica, and what is `outside` of the span.
+
+    mixture : work arrays of rules that mix units. network : that of the chain.
+    """
 
     chain: Chain
     samples: Samples
@@ -247,7 +250,7 @@ def mix_batch(rule, work):  # type: ignore[no-untyped-def]
 
 @loops
 def refactor_mixture(rule, work):  # type: ignore[no-untyped-def]
-    """Replace B by a lower triangular factor of its rows with the moves added; rows of velocities become those of V."""
+    """Replace B by a lower triangular factor of its rows with the moves added; V replaces rows of velocities."""
     chain, moves, across, (V, factor, _, _) = work.chain, work.sums.moves, work.outside.across, work.mixture
     A, B, column, rotations = chain.A, chain.B, chain.push, chain.rotations
     p, _, lanes = moves.shape

@@ -70,11 +70,13 @@ class BlockSettings(NamedTuple):
 class BlockChain(NamedTuple):
     """The data of a group: the state, the constants, and work arrays of a step.
 
+    settings : the `BlockSettings`, which say where a block begins.
     state (rows, lanes), a (p, lanes) : the whole state, and its last rows.
     z (draws, lanes) : normals of a sample: those of the blocks, of the label, and of the lengths.
     block_stream : draws the length of a block.
     push, norm (p, lanes) : √λ_b c, and norms of rows.
     square (lanes,) : sums over blocks, such as Σ_b λ_b² |x_b|² d.
+    length, fields, rotations, network : as in `chain.Chain`.
     """
 
     settings: Any

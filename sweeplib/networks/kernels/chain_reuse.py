@@ -54,6 +54,7 @@ def reuse_work(settings, state, constants):  # type: ignore[no-untyped-def]
     chain = chain_work(settings, state, constants)
     lanes, width = chain.B.shape[2], settings.k + p + n_b
     V, moves, layer = np.empty((p, width, lanes)), np.empty((p, width, lanes)), np.empty((p, lanes))
+    # normals come in fours: the coordinates of a sample, then that of its label
     x, label = np.empty((n_b, 4 * ((width + 4) // 4), lanes)), np.empty((n_b, lanes))
     degrees, scales, widths = lengths_of_S(chain.length, n_b)
     return Reuse(chain, V, moves, layer, empty_stream(lanes), x, label, degrees, scales, widths, chain.network)

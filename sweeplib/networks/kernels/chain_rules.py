@@ -11,7 +11,7 @@ import numpy as np
 from sweeplib.networks.kernels.lanes import draw_normals, kernel, loops
 
 OF_SIGNS = np.uint64(0xC2B2AE3D27D4EB4F)
-"""What the key of the stream of signs has beyond that of the samples: other keys give independent numbers."""
+"""What the key of the stream of signs has beyond the key of the samples: other keys give independent numbers."""
 OVERLAP = math.sqrt(2.0 / math.pi)
 """The overlap E[u sgn(u)] of a N(0, 1) number u with its sign."""
 

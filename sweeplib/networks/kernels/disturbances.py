@@ -1,4 +1,4 @@
-"""Dropout, noise of the student's inputs and of the weights: the random numbers of a step beside those of its sample.
+"""Dropout, noise of the student's inputs and of the weights: the random numbers of a step beside its sample.
 
 A step with dropout is that of a student with the second layer b_i a_i/π, b_i = 1 with the probability π. With noise of
 inputs the student has x + √ϱ ξ as input, ξ ~ N(0, I_d/d). After its gradient, a step of the time T at a temperature
@@ -20,7 +20,7 @@ from sweeplib.networks.numerics.random import fill_normals, random_words, unifor
 
 OF_MASKS, OF_INPUTS = np.uint64(0xD1B54A32D192ED03), np.uint64(0xAEF17502108EF2D9)
 OF_WEIGHTS = np.uint64(0x8CB92BA72F3D8DD7)
-"""What the keys of the streams of b, of ξ and of ξ_i have beyond that of the samples."""
+"""What the keys of the streams of b, of ξ and of ξ_i have beyond the key of the samples."""
 
 
 class Disturbed(NamedTuple):
@@ -40,6 +40,7 @@ class Disturbed(NamedTuple):
 def disturbed_work(settings, lanes):  # type: ignore[no-untyped-def]
     """The `Disturbed` of so many lanes, for the `Settings` of a chain."""
     masks = np.empty((2, settings.p if settings.drops else 0, lanes))
+    # a step of signs has numbers for all coordinates of a sample
     count = settings.k + settings.rows if settings.takes_signs else settings.k if settings.has_input_noise else 0
     xi = np.empty((4 * ((count + 3) // 4), lanes))
     return Disturbed(masks[0], masks[1], xi, np.empty(lanes, np.uint64))

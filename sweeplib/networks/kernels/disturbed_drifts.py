@@ -41,7 +41,7 @@ def _calls() -> OneSignature:
 
 
 def _call(address, rule, keep, noise, with_variance, system, out):  # type: ignore[no-untyped-def]
-    """Call `disturbed` by its address: arguments of compiled code are those of one signature."""
+    """Call `disturbed`, or what has its signature, by its address."""
     address(rule, keep, noise, with_variance, system, out)
 
 
@@ -61,8 +61,8 @@ def undisturbed(rule: Any, keep: float, noise: float, with_variance: bool, syste
 def with_noisy_inputs(rule, noise, system, a, out):  # type: ignore[no-untyped-def]
     """Fill `out` with the drifts of the system at the second layer a (p,), by the rule at a teacher with 2k rows.
 
-    noise : the variance ϱ. The rows have fields of x, then fields of the student's inputs. The latter have a* = 0; as
-    the rule takes f* = (1/2k) Σ a*_r σ*(λ*_r), the former have 2a*_r.
+    noise : the variance ϱ. The rows have fields of x, then fields of the student's inputs. As the rule takes
+    f* = (1/2k) Σ a*_r σ*(λ*_r), rows with fields of x have 2a*_r; the others have a* = 0.
     """
     Q, M, P, _, a_star, Delta, stretch, pair, others = system
     if noise == 0.0:
@@ -107,7 +107,7 @@ def disturbed(rule: Any, keep: float, noise: float, with_variance: bool, system:
         for s in range(k):
             out.M[l, s] += r * (0.5 * at_two.M[l, s] - out.M[l, s])
         out.a[l] += r * (at_two.a[l] - out.a[l])
-        # by half, as Ψ^GF_ll counts E[c_l λ_l] at_two
+        # by half, as Ψ^GF_ll counts E[c_l λ_l] twice
         flow[l] = 0.5 * r * (0.5 * at_two.GF[l, l] - out.GF[l, l])
         if with_variance:
             # D_l = −1
@@ -143,6 +143,7 @@ def add_change(l, r, at_one, at_two, at_minus_one, change):  # type: ignore[no-u
             up, down = at_two[i, j] * 0.5**count, at_minus_one[i, j] * (-1.0) ** count
             # W(1 + h) = W(1) + s h + b h² is known at h = 1 and h = −2: this is b
             bend = (up - at_one[i, j] - 0.5 * (at_one[i, j] - down)) / 3.0
+            # the mean of s h + b h² over h of the variance r, or its value at h = r; not so of pairs (l, j)
             if count == 0:
                 change[i, j] += r * bend
             elif count == 2:

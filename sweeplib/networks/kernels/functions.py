@@ -30,9 +30,8 @@ class Functions(NamedTuple):
     force, numbers : (numbers, E, y) replaces displacements by forces of a loss with these parameters, unless it is
         plain.
     rule : the `StepRule`.
-    tails, stretch : numbers (τ, e, r) of noise of labels that is not Gaussian, none if it is; and (tails, step, seed,
-    key)
-        returns the factor by which the normal number of a label is to be multiplied (`label_noise`).
+    tails : numbers (τ, e, r) of noise of labels that is not Gaussian, none if it is (`label_noise`).
+    stretch : (tails, step, seed, key) returns the factor by which the normal number of a label is to be multiplied.
     """
 
     value: Any
@@ -74,7 +73,7 @@ def functions(
     student, teacher : names of the activations. target : name of the function f* of the teacher's fields.
     criterion, rule : the loss with its numbers, and the rule of the steps.
     drifts : rules for the drifts of many systems and of one, as `Expectations.of_many` returns them.
-    level : a function with the signature of a risk, on which exits are in place of it; no slack bounds its change.
+    level : a function with the signature of a risk, whose targets make exits in its place; no slack bounds its change.
     """
     sigma = activation(student)
     needed = target_of(target).expectations(student, teacher)

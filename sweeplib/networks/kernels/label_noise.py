@@ -17,7 +17,7 @@ from sweeplib.networks.numerics.compiled import pointer
 from sweeplib.networks.numerics.random import chi_square, make_fours, random_words, uniform
 
 OF_LABELS = np.uint64(0x9FB21C651E98DF25)
-"""What the key of the stream of s has beyond that of the samples."""
+"""What the key of the stream of s has beyond the key of the samples."""
 
 SPACING, SPREAD = 0.22, 0.7
 """The largest distance of nodes over log χ², and that in units of the width √(2/ν) of its law."""
@@ -34,7 +34,7 @@ def stretch_address() -> Any:
 
 
 def _stretch(tails, step, seed, key):  # type: ignore[no-untyped-def]
-    """Return the scale s of the noise of a label, that of sample number `step`; `tails` are τ, e and r.
+    """Return the scale s of the noise of the label of sample number `step`; `tails` are τ, e and r.
 
     seed, key : with the number they name the random numbers of the sample.
     """
@@ -94,8 +94,7 @@ OWN = 0
 def over_variances(numbers, *place_and_noise):  # type: ignore[no-untyped-def]
     """The three means of a loss over noise that is not Gaussian: sums over nodes of s² of means with Gaussian noise.
 
-    numbers : as `with_variances` returns them. place_and_noise : arguments of `means` behind the numbers, the last is
-    Δ.
+    numbers : as `with_variances` returns them. place_and_noise : the other arguments of `means`, of which Δ is last.
     """
     place, Delta = place_and_noise[:-1], place_and_noise[-1]
     first = second = third = 0.0

@@ -13,6 +13,7 @@ from sweeplib.networks.problem import target as target_of
 
 _FIELDS = types.Array(types.float64, 2, "C")
 _LABELS = types.void(_FIELDS, _FIELDS, types.Array(types.float64, 1, "C"))
+"""The signature of a target's function."""
 
 
 def labels_address(target: str, teacher: str) -> Any:
@@ -33,6 +34,7 @@ def labels(target: str, teacher: str, lam_star: Array, a_star: Array) -> Array:
 
 _NUMBERS = types.Array(types.float64, 1, "C")
 _INPUTS = types.float64(_NUMBERS, types.uint64, types.uint64, types.uint64, _NUMBERS)
+"""The signature of a data law's function."""
 
 
 def inputs_address(data: str) -> Any:

@@ -34,6 +34,7 @@ FEWEST_LANES = WIDTH
 """Whole vectors, of rules for expectations and of the compiler's loops: no replica is left to scalar code."""
 
 LANES = (FEWEST_LANES, MOST_LANES)
+"""The least and the largest number of lanes of a group."""
 
 OVERFLOW = 1e100
 """A larger displacement, or NaN, is a divergence."""
@@ -42,6 +43,7 @@ ROUNDING = 1e-9
 """Relative and absolute margin of a bound of the risk, for rounding errors in the bound and in the risk."""
 
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
+"""Options of numba for all kernels of lanes: division as in numpy, and fused products and sums."""
 
 kernel = numba.njit(_nrt=False, forceinline=True, **_OPTIONS, **FOR_KERNELS)
 """For functions that neither allocate nor return arrays: without reference counts, which cost more than a loop."""
@@ -105,7 +107,7 @@ class Group(NamedTuple):
 
 
 class Network(NamedTuple):
-    """The overlaps and second layers of a group, as arguments of the risk, and an array for the risk (lanes,).
+    """The overlaps and second layers of a group, as arguments of the risk, and `risk` (lanes,) for the result.
 
     slack (lanes,) : how far f can move, in the norm of L², before the risk can reach a target.
     waiting (1,) : whether a target is pending.

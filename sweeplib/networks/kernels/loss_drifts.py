@@ -94,6 +94,7 @@ def _plain_means(loss: str, signs: bool, tails: bool) -> Callable[..., Any]:
 
     loss : its name. signs : whether labels are signs. tails : whether their noise is not Gaussian.
     """
+    # without a factor of the gradient the force of Ψ^a is that of the other drifts
     return inlined(bound(_of_plain_steps, means=means_of(loss, signs, tails)))
 
 
@@ -182,6 +183,7 @@ def _factor(Q, M, P):  # type: ignore[no-untyped-def]
 
 
 factor: Any = _factor
+"""Bound in `_drifts`: the compiled `_factor`."""
 
 
 def _drifts(system, out):  # type: ignore[no-untyped-def]

@@ -18,6 +18,7 @@ from sweeplib.networks.numerics.compiled import in_loops, inlined, pointer
 from sweeplib.networks.problem import LOSSES
 
 _LINE = types.Array(types.float64, 1, "C")
+"""The type of arrays (n,) of numbers."""
 # 1e-15 of the weight is beyond; equal steps of ¼ are exact to rounding for what is smooth
 REACH, SPACING = 8.0, 0.25
 """Where equally spaced nodes over the noise of a label end, and their distance."""

@@ -130,6 +130,7 @@ def take_inside(Q: Array, M: Array, L_star: Array, spherical: bool) -> None:
     if is_covariance(remainder.copy()) or not np.isfinite(remainder).all():
         return
     values, vectors = np.linalg.eigh(remainder)
+    # what is negative beyond the teacher is taken away
     for m in range(p):
         for i in range(p if values[m] < 0.0 else 0):
             for j in range(p):

@@ -38,13 +38,14 @@ from sweeplib.networks.maths.particles.smoothing import (
 from sweeplib.networks.numerics.compiled import without_references
 
 NO_NOISE, LABEL_NOISE, WHOLE_NOISE = 0, 1, 2
-"""Kinds of the noise of q̇: none, that of the labels, and that of the whole displacement."""
+"""Kinds of the noise of q̇: none, by the noise of the labels, and by the whole displacement."""
 
 
 class Flow(NamedTuple):
     """The constants of p particles.
 
-    self_terms : whether the input has a rest, coordinates beyond g.
+    spherical, trained, self_terms : whether particles stay on the sphere, the second layer is trained, the input has a
+        rest, coordinates beyond g.
     offsets : whether the last coordinate of u is an offset, and that of g is one.
     noise_kind : NO_NOISE, LABEL_NOISE or WHOLE_NOISE.
     a (p,) : the second layer at the start.
@@ -314,7 +315,7 @@ def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> No
 
 @without_references
 def add_self_terms(flow: Flow, room: Room) -> None:
-    """Complete u̇, ḃ and ȧ in `room` with the terms of each unit with itself, and make q̇ of its sum."""
+    """Complete u̇, ḃ and ȧ in `room` with the terms of each unit with itself, and turn the sum of q̇ into q̇."""
     u, q, a, p = room.u, room.q, room.a, room.a.shape[0]
     directions = dimensions_of_norm(flow, u.shape[0])
     for j in range(p):
@@ -353,7 +354,7 @@ def add_noise(rate: float, flow: Flow, room: Room) -> None:
 
 @without_references
 def write_slope(rate: float, flow: Flow, room: Room, slope: Array) -> None:
-    """Write the flat slope (size,), which is ξ `rate` times that of the particles.
+    """Write the flat slope (size,): the slopes of the particles times ξ `rate`.
 
     Spherical particles lose u_i Φ_i/2, with Φ_i the derivative of |u_i|² + q_i.
     """

@@ -10,12 +10,12 @@ from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.numerics.compiled import specialised
 
 BLOCK = 1024
-"""Number of samples that are combined at a time; those of a row stay in the first cache."""
+"""Number of samples that are combined at a time, so few that they stay in the first cache."""
 
 
 @numba.njit(error_model="numpy", fastmath={"contract", "reassoc"})
 def inner_product(x, y):  # type: ignore[no-untyped-def]
-    """The sum Σ_n x_n y_n, in the order of vector instructions, which depends on the processor alone."""
+    """The sum Σ_n x_n y_n of x, y (n,), in the order of vector instructions, which depends on the processor alone."""
     total = 0.0
     for n in range(x.shape[0]):
         total += x[n] * y[n]

@@ -19,7 +19,7 @@ from sweeplib.networks.kernels.lanes import allocating, kernel
 from sweeplib.networks.numerics.random import random_words, uniform
 
 _DRAW = np.uint64(2**32 - 1)
-"""The number of the draw of the task of a step, beyond those of its sample."""
+"""The number of the draw of the task of a step, beyond all draws of its sample."""
 
 
 class Replay(NamedTuple):

@@ -1,7 +1,7 @@
-"""The right-hand side of the overlaps' ODE with samples of several tasks: the mean of those of the tasks by shares.
+"""The right-hand side of the overlaps' ODE with samples of several tasks: a mean over tasks by shares.
 
 The state is that of `overlap_flow` with the second layers of all tasks, the heads, in place of one, if there are
-several.
+several. `mixture` are the constants of n systems, i is the number of one, `work` its work arrays.
 """
 
 from functools import cache
@@ -37,7 +37,7 @@ class Mixture(NamedTuple):
 
 
 class MixtureWork(NamedTuple):
-    """Work arrays: those of one system, and a state and a slope (size,) of it."""
+    """Work arrays: of one system, and a state (size,) and a slope (size,) of it."""
 
     task_work: Work
     state: Array
@@ -63,6 +63,7 @@ def fill_mixture(i: int, state: Array, mixture: Mixture, work: MixtureWork, slop
     for v in range(len(slope)):
         slope[v] = 0.0
     for task in range(count):
+        # `head` is where the task's second layer begins
         share, head = mixture.shares[i, task], overlaps + p * min(task, mixture.heads - 1)
         if share == 0.0:
             continue

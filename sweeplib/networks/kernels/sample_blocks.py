@@ -156,6 +156,7 @@ def draw_block(count, step, replica, functions, samples, room):  # type: ignore[
             for r in range(k):
                 room.clean_star[r, s] = inner_product(replica.W_star[r], x[s][:d]) / math.sqrt(d)
             disturb_input(noise, np.uint64(step + s), replica.seed, replica.key, room.xi, x[s][:d])
+    # the sums of `pass_by` begin at zero
     for s in range(BLOCK):
         for i in range(room.along.shape[1]):
             room.along[s, i] = 0.0
@@ -176,6 +177,7 @@ def draw_block(count, step, replica, functions, samples, room):  # type: ignore[
         # each draw has one normal more than d, for the noise of the label
         z = stretched(functions, x[s, d], np.uint64(step + s), replica.seed, replica.key)
         room.label[s] += room.deviation[s] * z
+    # the updates of the previous samples are made, those of the present ones not known
     for s in range(BLOCK):
         for i in range(room.factors.shape[1]):
             room.factors[s, i] = 0.0

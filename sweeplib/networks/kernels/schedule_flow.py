@@ -4,7 +4,7 @@
 G(x, ν) the slope at ξ = 1 with the noise ν, F = ξ G(x, ξν); as G is linear in ν, F_ξ = G(x, 2ξν).
 
 The state of a system is x (size,), then S_k (size,) of each knot, unless derivatives are not needed, and last the time
-since the knot at which the segment begins.
+since the knot at which the segment begins. i is the number of a system, `room` its work arrays.
 """
 
 from functools import cache
@@ -19,7 +19,7 @@ from sweeplib.networks.numerics.compiled import inlined
 from sweeplib.networks.numerics.integrators.dop853 import EquationRule, Equations
 
 UPDATE = 6e-6
-"""The length of a central difference relative to the state: its error and that of rounding are both about 1e-10."""
+"""The length of a central difference relative to the state: its error and its rounding are both about 1e-10."""
 
 
 class Segment(NamedTuple):

@@ -33,6 +33,7 @@ from sweeplib.networks.maths.expectations.system import Drifts, System
 class Settings(NamedTuple):
     """The settings of a run of the SDE.
 
+    p, k, spherical, trained : widths; whether students stay on the sphere; whether the second layer is trained.
     length : length of a step in SGD steps.
     samples : number of fresh samples s in the noise T Σ_s η_s (X_s − E X) of a step. X_s is the mean increment of an
         SGD step over T, given the fields of the sample.
@@ -94,7 +95,9 @@ class Pairs(NamedTuple):
 class Diffusion(NamedTuple):
     """The data of a group: state and constants, the factor (A, B) of Ω, and work arrays of a step.
 
-    Q and M are in `system`; indefinite (lanes,) marks lanes whose Ω has no factor.
+    system : Q and M of the state, with the other arguments of drifts. drifts, step : their drifts and increments.
+    fields, pairs : of the samples of a step. network : the arguments of the risk.
+    indefinite (lanes,) : marks lanes whose Ω has no factor.
     """
 
     a: Array
@@ -176,7 +179,7 @@ def sde_network(work):  # type: ignore[no-untyped-def]
 
 @kernel
 def draw_sample(u, settings, functions, work):  # type: ignore[no-untyped-def]
-    """Fill `work.fields` with those of a fresh sample u (k + p + 2, lanes): u*, w, one normal for the label, and ξ."""
+    """Fill `work.fields` for a fresh sample u (k + p + 2, lanes): u*, w, one normal for the label, and ξ."""
     p, k = settings.p, settings.k
     constants, numbers = work.constants, work.constants.numbers
     _, lam, lam_star, value, c, E, eta, total, square, label, per_dimension = work.fields

@@ -51,7 +51,7 @@ def move(Q, M, step):  # type: ignore[no-untyped-def]
 
 @kernel
 def project_drifts(system, T, drifts, step, inverse):  # type: ignore[no-untyped-def]
-    """Replace the drifts of (Q, M), Q_ii = 1, by those of a projected mean SGD step; divide the noise by its norms.
+    """Replace the drifts of (Q, M), Q_ii = 1, by drifts of a projected mean SGD step; divide the noise by its norms.
 
     With n_i = √(1 + T Φ_ii), Ψ_ir becomes ((M_ir + T Ψ_ir)/n_i − M_ir)/T, and Φ_ij becomes
     ((Q_ij + T Φ_ij)/(n_i n_j) − Q_ij)/T, so Φ_ii vanishes. T (lanes,) : the ODE time of an SGD step. inverse (p, lanes)

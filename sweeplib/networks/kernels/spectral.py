@@ -16,7 +16,7 @@ from sweeplib.networks.kernels.lanes import allocating, loops
 ORTHOGONAL = 1e-14
 """The cosine of two rows that count as orthogonal."""
 NEGLIGIBLE = 1e-28
-"""The squared norm of a row over that of another that need not be orthogonal to it: it is a rounding error."""
+"""The squared norm of a row that is a rounding error, over the other row's: it need not be orthogonal."""
 MOST_SWEEPS = 40
 """The most rounds of rotations of all pairs of rows; a few are needed."""
 

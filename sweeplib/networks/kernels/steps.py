@@ -17,6 +17,7 @@ from sweeplib.networks.numerics.compiled import in_loops, pointer
 from sweeplib.networks.problem import UPDATES, Rule
 
 _LINE = types.Array(types.float64, 1, "C")
+"""The type of arrays (n,) of numbers."""
 
 
 class StepRule(NamedTuple):
@@ -101,6 +102,6 @@ def _fill_factors(numbers, T, square, memory):  # type: ignore[no-untyped-def]
 
 
 def _fill_spectrum(numbers, values, largest, total):  # type: ignore[no-untyped-def]
-    """Replace eigenvalues (n,) by their factors; `largest` and `total` (n,) are those of their matrices."""
+    """Replace eigenvalues (n,) of n matrices by factors; `largest`, `total` (n,) are the largest and the traces."""
     for n in range(values.shape[0]):
         values[n] = spectrum(numbers, values[n], largest[n], total[n])

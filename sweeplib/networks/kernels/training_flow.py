@@ -51,7 +51,9 @@ class Fields(NamedTuple):
 class Flow(NamedTuple):
     """The constants of a replica.
 
-    functions, samples : addresses of its functions, and its training set.
+    functions, samples, a_star (k,), numbers : addresses of its functions, training set, teacher's second layer,
+        `Numbers`.
+    spherical : whether rows stay on their spheres.
     scheduled, rates, end : whether the learning rate has a schedule, the address of ξ, and the last time of the run.
     """
 
@@ -101,6 +103,7 @@ def add_gradient(flow: Flow, room: Room, slope: Array) -> None:
     student, samples, chunk = room.student, flow.samples, room.chunk
     p, d = student.W.shape
     n, most, layer = len(samples.y), len(chunk.E), p * d
+    # inputs are stored times √d: the moves are sums of d c_i x/n
     moves, scale = slope[:layer].reshape((p, d)), math.sqrt(d) / n
     for first in range(0, n, most):
         # a chunk of the training set, whose samples stay in the cache
@@ -144,7 +147,7 @@ def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> No
 
 
 def state_level(i: int, state: Array, flow: Flow, room: Room) -> float:
-    """Return the population risk of a state (size,), or what exits are on in its place; i is not used."""
+    """Return the population risk of a state (size,), or the number that makes exits in its place; i is not used."""
     student, fields = room.student, room.fields
     unpack(state, student)
     fill_overlaps(student, fields)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.averages import average_weights
-from sweeplib.networks.kernels.batches import apply_rule, kept_of_row, mixing_of
+from sweeplib.networks.kernels.batches import apply_rule, mixing_of, row_factor
 from sweeplib.networks.kernels.disturbances import add_noise_of_weights
 from sweeplib.networks.kernels.lanes import OVERFLOW
 from sweeplib.networks.kernels.noisy_labels import stretched
@@ -26,10 +26,10 @@ from sweeplib.networks.kernels.weights import (
     DIVERGED,
     GOING,
     STOPPED,
+    decay_factor,
     fill_overlaps,
     is_waiting,
-    kept_part,
-    move_others,
+    move_layer_and_offsets,
     note_exits,
 )
 from sweeplib.networks.numerics.inner_functions import FOR_KERNELS
@@ -43,6 +43,7 @@ CHUNK_NUMBERS, LONGEST_CHUNK = 2**15, 256
 """A chunk has about this number of numbers, and at most so many samples."""
 
 _kernel = numba.njit(error_model="numpy", fastmath={"contract"}, _nrt=False, **FOR_KERNELS)
+"""For functions that neither allocate nor return arrays: without reference counts."""
 
 
 class TrainingSet(NamedTuple):
@@ -214,10 +215,7 @@ def fill_chunk(rows, replica, functions, data, chunk):  # type: ignore[no-untype
 
 @_kernel
 def shuffle(count, step, seed, data):  # type: ignore[no-untyped-def]
-    """Put `count` samples, uniformly at random, to the first places of data.order, by one swap for each.
-
-    step, seed : with data.key, names of the random numbers.
-    """
+    """Put `count` samples to the first places of data.order, by random swaps named by step, seed and data.key."""
     n = len(data.order)
     for s in range(count):
         high, low, _, _ = random_words(np.uint64(s), np.uint64(step), seed, data.key)
@@ -289,9 +287,10 @@ def move(batch, number, T, replica, functions, data, chunk, moves, layer_moves, 
     """
     W, numbers, size, chunk_size = replica.W, replica.numbers, len(batch), len(chunk.E)
     p, d = W.shape
+    # inputs are stored times √d: this adds c_i d x
     scale, layer_scale = math.sqrt(d) * T / size, numbers.second_layer_rate * T / size
     offset_scale = numbers.offset_rate * T / size
-    rule, shrinkage = functions.rule, kept_part(numbers, T)
+    rule, shrinkage = functions.rule, decay_factor(numbers, T)
     # all in one chunk: another one would meet weights that have moved already
     together = rule.rescales or rule.has_velocities or rule.is_tangent or numbers.temperature > 0.0
     # then no sum is needed: samples are added to W as they come
@@ -317,14 +316,14 @@ def move(batch, number, T, replica, functions, data, chunk, moves, layer_moves, 
             add_samples(rows, data.x, chunk.factors, W)
         else:
             add_samples(rows, data.x, chunk.factors, moves)
-    move_others(replica, T, layer_moves)
+    move_layer_and_offsets(replica, T, layer_moves)
     if not at_once:
         if rule.rescales or rule.has_velocities:
             apply_rule(replica, rule, T, moves, mixing, chunk.sample)
         if numbers.temperature > 0.0:
             add_noise_of_weights(replica, number, T, mixing.xi, moves)
         for i in range(p):
-            shrinkage = kept_of_row(replica, rule, T, layer_moves[2, i])
+            shrinkage = row_factor(replica, rule, T, layer_moves[2, i])
             for j in range(d):
                 W[i, j] = shrinkage * W[i, j] + moves[i, j]
     return True

@@ -25,8 +25,11 @@ from sweeplib.networks.numerics.compiled import inlined, without_references
 
 
 class Noise(NamedTuple):
-    """Work arrays: the stream of the noise, s (lanes,), normals, a length, the next B, and one of its columns.
+    """Work arrays of the noise.
 
+    stream, scale (lanes,) : names of its random numbers, and s.
+    z (draws, lanes), length : N(0, 1) numbers, and the length of a row of S.
+    factor (rows, rows, lanes), column (rows, lanes) : the next B, and one of its columns.
     cosine, sine (lanes,) : of rotations.
     """
 
@@ -41,7 +44,7 @@ class Noise(NamedTuple):
 
 
 class Noisy(NamedTuple):
-    """The data of a group: those of the step without noise, with its network, and what the noise needs."""
+    """The data of a group: `inner` of the step without noise, its network, and what the noise needs."""
 
     inner: Any
     network: Any
@@ -60,6 +63,7 @@ ROWS_OF_UNITS = 1
 def noisy_work(settings, state, constants):  # type: ignore[no-untyped-def]
     """The `Noisy` of a group, from its flat blocks of state and constants."""
     inner = inner_work(settings, state, constants)
+    # with velocities B has 2p rows; the noise is that of the last p of them
     return Noisy(inner, inner.network, empty_noise(settings.p, settings.k, ROWS_OF_UNITS * settings.p, inner.network.a))
 
 

@@ -1,6 +1,7 @@
 """Noise of the weights in the overlaps of the SDE (`weight_noise`).
 
-Arguments: `settings` of the run, `stream` naming each lane's random numbers, and `work`, the `Noisy` of the group.
+Arguments: `settings` of the run, `stream` naming each lane's random numbers, `work`, the `Noisy` of the group, and
+`broken` (lanes,), which marks lanes whose overlaps count no more.
 """
 
 import math
@@ -42,3 +43,4 @@ def add_to_overlaps(settings, functions, stream, work, broken):  # type: ignore[
 
 
 OF_OVERLAPS = NoiseKind(sde_prepare, sde_network, add_to_overlaps)
+"""What noise needs of steps of the SDE."""

@@ -1,7 +1,8 @@
-"""Noise of the weights in the factor [A, B] of the chain, and in those of blocks of inputs (`weight_noise`).
+"""Noise of the weights in the factor [A, B] of the chain, and in the factors of blocks of inputs (`weight_noise`).
 
 The noise s ξ_i of a row has N(0, 1) numbers along the frame of A and B, and Bartlett's S out of it. Arguments:
-`settings` of the run, `stream` naming each lane's random numbers, and `work`, the `Noisy` of the group.
+`settings` of the run, `stream` naming each lane's random numbers, and `work`, the `Noisy` of the group; `functions` and
+`broken` are not read.
 """
 
 from typing import Any

@@ -29,6 +29,7 @@ GOING, DIVERGED, STOPPED = 0, 1, 2
 """The fate of a run: it continues, has diverged, or stopped at its last exit."""
 
 _kernel = numba.njit(error_model="numpy", fastmath={"contract"}, _nrt=False, **FOR_KERNELS)
+"""For functions that neither allocate nor return arrays: without reference counts."""
 
 
 class Replica(NamedTuple):
@@ -148,7 +149,7 @@ def factor_of(rule, square, T, memory, sample):  # type: ignore[no-untyped-def]
 
 
 @_kernel
-def train_others(replica, E, T, room):  # type: ignore[no-untyped-def]
+def train_layer_and_offsets(replica, E, T, room):  # type: ignore[no-untyped-def]
     """Add ε T [σ(λ_i + b_i) E − λ_a a_i] to a_i and β c_i to b_i, after a step of the weights.
 
     ε, λ_a, β : rate and decay of the second layer, and rate of the offsets.
@@ -164,13 +165,13 @@ def train_others(replica, E, T, room):  # type: ignore[no-untyped-def]
 
 
 @_kernel
-def kept_part(numbers, T):  # type: ignore[no-untyped-def]
+def decay_factor(numbers, T):  # type: ignore[no-untyped-def]
     """The factor 1 − λT by which weights decay in a step, λ the weight decay."""
     return 1.0 - numbers.weight_decay * T
 
 
 @_kernel
-def move_others(replica, T, moves):  # type: ignore[no-untyped-def]
+def move_layer_and_offsets(replica, T, moves):  # type: ignore[no-untyped-def]
     """Let a decay in a step of the time T, and add to a and b their moves, the first two rows of moves (2 or 3, p)."""
     rate = replica.numbers.second_layer_rate
     for i in range(len(replica.a)):
@@ -255,7 +256,7 @@ def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ig
     """
     x, lam, factors, norm = room.normals[samples][s], room.lam, room.factors, room.norm
     p, d = replica.W.shape
-    root, shrinkage = 1.0 / math.sqrt(d), kept_part(replica.numbers, T)
+    root, shrinkage = 1.0 / math.sqrt(d), decay_factor(replica.numbers, T)
     for t in range(s):
         for i in range(p):
             # what earlier steps of the block will have added to W
@@ -282,7 +283,7 @@ def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ig
         norm[i] *= shrinkage
         # the stored row is multiplied by `norm` at the end, and what is added to it now too
         factors[s, i] = room.c[i] / (norm[i] * root)
-    train_others(replica, E, T, room)
+    train_layer_and_offsets(replica, E, T, room)
     if replica.spherical:
         shrink_rows(square, shrinkage, room)
     if waiting:

@@ -16,7 +16,8 @@ lies outside of the span enters through ρ = ‖x‖² with means ρ₁ = E[ρ |
 d, and the label noise is averaged over in closed form: costs do not depend on d, and n_b is only a number.
 
 Means over u are sums over nodes: of Gauss and Hermite for polynomials, equally spaced in up to four dimensions, else
-Sobol' points. The error is three standard errors by leaving out parts of the nodes in turn.
+Sobol' points. The error is three standard errors by leaving out parts of the nodes in turn. `network` is the `Network`,
+u (n, m) are nodes and weight (m,) their weights, n_b is `batch_size`.
 """
 
 import math
@@ -89,7 +90,8 @@ class Curvatures(NamedTuple):
     """What is known of the curvature at one network, or at n with a first axis.
 
     bulk (p,) : the eigenvalues of the Hessian of R in each direction outside of the span, ascending.
-    outliers (p (p + k),), joint (p (p + k + 1),) : those inside, by the first layer and by both; 0 without the latter.
+    outliers (p (p + k),), joint (p (p + k + 1),) : the eigenvalues inside, by the first layer and by both layers, these
+        0 where the second layer is not trained.
     extremes (2,) : the smallest and the largest of all, by what is trained. batch () : the batch sharpness.
     """
 
@@ -158,8 +160,10 @@ def _terms(network: Network, u: Array, weight: Array) -> Moments:
     value, slope, bend = values_of(network.student, fields[n - p :])
     s, bends = network.a[:, None] * slope, network.a[:, None] * bend
     residual = network.labels(fields[: n - p]) - network.a @ value / p
+    # E[E²] and E[E³] over the label's noise
     square, cube = residual**2 + network.Delta, residual**3 + 3.0 * residual * network.Delta
     v = np.concatenate([(s[:, None, :] * u).reshape(p * n, m), root * value])
+    # ρ₁ and ρ₂
     rho = 1.0 + ((u**2).sum(axis=0) - n) / d
     rho_square = rho**2 + (2.0 * (d - n) / d**2 if d < math.inf else 0.0)
 
@@ -168,17 +172,18 @@ def _terms(network: Network, u: Array, weight: Array) -> Moments:
     norm = (S * rho + S_a) / p**2
     fourth = (S**2 * rho_square + 2.0 * S * S_a * rho + S_a**2) / p**4
     along = ((s**2 * bends).sum(axis=0) * rho_square + 2.0 * epsilon / d * (s * slope * value).sum(axis=0) * rho) / p**3
+    # ∇²f ∇f, averaged likewise, in the coordinates of v: of the rows, then of the second layer
     of_rows = ((s * bends * rho + epsilon / d * value * slope)[:, None, :] * u).reshape(p * n, m)
     of_bends = np.concatenate([of_rows, root * s * slope * rho]) / p
     return Moments(
-        (s * weight) @ s.T / p**2 - np.diag(bends @ (weight * residual)) / p,
-        (v * weight) @ v.T / p**2 - _bends(bends, root * slope, u, weight * residual) / p,
-        (s * weight * square) @ s.T,
-        (v * weight * square) @ v.T / p**2,
-        v @ (weight * residual) / p,
-        (v @ (weight * residual * norm) - of_bends @ (weight * square)) / (p * d),
-        np.asarray(weight @ (square * norm)),
-        np.asarray(weight @ (square * fourth - cube * along)),
+        bulk=(s * weight) @ s.T / p**2 - np.diag(bends @ (weight * residual)) / p,
+        K=(v * weight) @ v.T / p**2 - _bends(bends, root * slope, u, weight * residual) / p,
+        noise=(s * weight * square) @ s.T,
+        C=(v * weight * square) @ v.T / p**2,
+        gradient=v @ (weight * residual) / p,
+        cross=(v @ (weight * residual * norm) - of_bends @ (weight * square)) / (p * d),
+        square=np.asarray(weight @ (square * norm)),
+        single=np.asarray(weight @ (square * fourth - cube * along)),
     )
 
 

@@ -2,7 +2,8 @@
 
 A step moves unit i by c_i x, c_i = a_i σ'(λ_i) E. With the mean slopes D_im = E[∂c_i/∂λ_m], D_s to students (p, p) and
 D_t to teachers (p, k), E[c_i x] is Σ_m D_im w_m/d. D_s is found in the eigenbasis of Q⊥ = Q − M P⁻¹ Mᵀ, the covariance
-of the students' fields given the teacher's.
+of the students' fields given the teacher's. Of n systems, drift_M (n, p, k) is Ψ^M, drift_GF (n, p, p) is Ψ^GF, and
+resolution (n,) is the relative error of both.
 """
 
 from typing import Any

@@ -48,7 +48,7 @@ MOST_FIELDS, MOST_NODES, LEAST_WEIGHT = 6, 16384, 1e-17
 class OffsetRisks:
     """The expectations of n students of one activation with offsets b (n, p).
 
-    teacher : the activation of a committee; None for another target, or without a teacher.
+    student, teacher : the activations, the teacher's of a committee; None for another target, or without a teacher.
     labels : function (λ* (k, m), a* (k,)) that returns f* (m,) of another target; None without one.
     classes : of each replica the classes of the law of the inputs: odds, √d times the standard deviation of the inputs,
         and what it adds to f*.
@@ -85,7 +85,7 @@ class OffsetRisks:
         return np.asarray(0.5 * square - np.einsum("ni,ni->n", layer, products))
 
     def moments(self, Q: Array, M: Array, P: Array, a_star: Array) -> tuple[Array, Array]:
-        """The moments E[σ_i σ_j] (n, p, p) and E[σ_i y] (n, p) of n Q_class; NaN for overlaps that are not finite."""
+        """The moments E[σ_i σ_j] (n, p, p) and E[σ_i y] (n, p) of n students; NaN for overlaps that are not finite."""
         squares, products = np.full(Q.shape, np.nan), np.full(Q.shape[:2], np.nan)
         # one sum in place of three tests: it is finite only if all terms are
         finite = np.isfinite(Q.sum(axis=(1, 2)) + M.sum(axis=(1, 2)) + self.b.sum(axis=1))
@@ -145,7 +145,7 @@ class Fields:
         return cls(s, knots, bent, series)
 
     def beside(self, others: "Fields") -> "Fields":
-        """The fields of both, those of `self` first, with rows of `knots` of one length."""
+        """The fields of both, `self` first, with rows of `knots` of one length."""
         width = max(self.knots.shape[1], others.knots.shape[1])
         rows = (np.pad(fields.knots, ((0, 0), (0, width - fields.knots.shape[1]))) for fields in (self, others))
         pairs = ((getattr(self, name), getattr(others, name)) for name in ("scale", "bent", "series"))
@@ -162,7 +162,7 @@ def products_of(fields: Fields, omega: Array) -> Array:
     if fields.knots.shape[1] > 1:
         _compiled()(np.ascontiguousarray(fields.knots), np.ascontiguousarray(omega), products)
     smooth = np.abs(fields.series - fields.bent).max(axis=0, initial=0.0)
-    # orders beyond the last one that orders are not summed
+    # the sum ends at the last order whose coefficients are above rounding
     orders = np.flatnonzero(smooth > 1e-18 * smooth.max(initial=0.0))
     if orders.size:
         bounds = np.outer(fields.scale, fields.scale)
@@ -235,6 +235,7 @@ def _ramp_series(place: Array, s: Array, orders: int) -> Array:
         h = np.clip(place / s, -FARTHEST, FARTHEST)
     density, above = np.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi), scipy.special.ndtr(-h)
     series[moving, 0], series[moving, 1] = s * density - place * above, s * above
+    # s φ(h) times h_(l−2) of the order, by the recursion of the normalised polynomials
     before, now = np.zeros(len(s)), s * density
     for order in range(2, orders):
         series[moving, order] = now / math.sqrt(order * (order - 1.0))

@@ -32,7 +32,7 @@ def population_moments(expectations: Risks, Q: Array, M: Array, P: Array, a_star
     p = M.shape[1]
 
     def risks(units: NDArray[np.intp], *layer: float) -> Array:
-        """The risks (n, m) of students with some of the units, of numbers units (m, width), and this pairs layer."""
+        """The risks (n, m) of m students that have only the units numbered `units` (m, width), with this layer."""
         n, m = len(M), len(units)
         students = Q[:, units[:, :, None], units[:, None, :]], M[:, units]
         teachers = (np.repeat(array[:, None], m, axis=1) for array in (P, a_star))

@@ -133,7 +133,10 @@ def _for_any_constants(dispatcher: Any) -> Any:
 
 
 def prepare() -> None:
-    """Fill the tables of numba's compiler, which takes .7 s, ahead of the first kernel of a process."""
+    """Fill the tables of numba's compiler, which takes .7 s, ahead of the first kernel of a process.
+
+    It is called by name, from the lists of what a process imports that is started ahead of its work.
+    """
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
 

@@ -16,6 +16,7 @@ from sweeplib.networks.numerics.binding import bound
 from sweeplib.networks.numerics.bits import bits_of_float, float_of_bits
 
 _compiled = numba.njit(error_model="numpy", fastmath={"contract"}, forceinline=True)
+"""For functions of one number: compiled into the loops that call them."""
 
 _TO_INTEGER = 6755399441055744.0
 """3·2^51: a number added to it is rounded to an integer, which the low bits of the sum hold."""
@@ -42,7 +43,7 @@ def _power_and_rest(x):  # type: ignore[no-untyped-def]
 
 @_compiled
 def exponential(x):  # type: ignore[no-untyped-def]
-    """The exponential e^x; beyond ±708 that of ±708."""
+    """The exponential e^x; beyond ±708, where it is no normal number, its value at ±708."""
     # beyond, 2^n is no normal number; NaN passes, as all comparisons with it are false
     x = -708.0 if x < -708.0 else x
     power, remainder = _power_and_rest(708.0 if x > 708.0 else x)
@@ -93,7 +94,7 @@ _math.__dict__.update({name: thing for name, thing in vars(math).items() if name
 
 
 def vectorised(function: Callable[[float], float]) -> Callable[[float], float]:
-    """A copy of a plain function, not yet compiled, with functions above in place of those of the module math."""
+    """A copy of a plain function, not yet compiled, with the functions above for functions of the module math."""
     ours: dict[str, Any] = {}
     for name in function.__code__.co_names:
         value = function.__globals__.get(name)

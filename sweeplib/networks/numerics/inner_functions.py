@@ -18,7 +18,7 @@ from numba.core.compiler import Compiler
 
 
 class _UntranslatedLibrary(JITCodeLibrary):
-    """Intermediate code that is optimised, linked into that of callers, and not translated before."""
+    """Intermediate code that is optimised, linked into the code of callers, and not translated before."""
 
     def _finalize_final_module(self) -> None:
         """Do as numba does, but add no module to those that are translated."""
@@ -28,7 +28,7 @@ class _UntranslatedLibrary(JITCodeLibrary):
 
 
 class _UnoptimisedLibrary(_UntranslatedLibrary):
-    """Intermediate code that is linked into that of callers, and neither optimised nor translated before."""
+    """Intermediate code that is linked into the code of callers, and neither optimised nor translated before."""
 
     def _optimize_final_module(self) -> None:
         """Leave the optimisation to the library of the caller."""
@@ -42,7 +42,8 @@ class _LoopCompiler(Compiler):
     def compile_extra(self, func: Callable[..., Any]) -> Any:
         """Return the compiled function. Kernels find it by its entry point, which raises a KeyError if Python calls it.
 
-        numba needs a built-in function that takes any arguments: that of a text which refers to what is not given.
+        numba needs a built-in function that takes any arguments: here `str.format` of a text with a field that is not
+        given.
         """
         state = self.state
         state.library = self.library(state.targetctx.codegen(), func.__qualname__)
@@ -70,6 +71,7 @@ LINKS = all(hasattr(JITCodeLibrary, method) for method in _REPLACED)
 """Whether this version of numba has the private methods that the classes above need."""
 
 _WITHOUT_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Python does not call these functions, which therefore need no entry for it."""
 
 OPTIMISED_APART = _WITHOUT_WRAPPERS | ({"pipeline_class": _LoopCompiler} if LINKS else {})
 """Options of numba for long loops that only compiled code calls, and which run faster if they are optimised apart."""

@@ -86,7 +86,7 @@ def _store_intrinsic(kind: numba.types.Type) -> Any:
 
 
 def store(value, where):  # type: ignore[no-untyped-def]
-    """Stand for the intrinsic that stores a value in an array; `_packer` binds that of its type to this name."""
+    """Stand for the intrinsic that stores a value in an array; `_packer` binds the one of its type to this name."""
     raise NotImplementedError("bound by `packed`")
 
 
@@ -103,7 +103,7 @@ def _data_size(kind: numba.types.Type) -> int:
 
 
 def _address(context, builder, kind, array_type, array):  # type: ignore[no-untyped-def]
-    """The code of the address of an array's data, as that of a value of the type `kind`."""
+    """The code of the address of an array's data, as the address of a value of the type `kind`."""
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(data, context.get_data_type(kind).as_pointer())
 

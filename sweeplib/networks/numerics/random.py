@@ -22,6 +22,7 @@ from sweeplib.networks.numerics.bits import bits_of_float, float_of_bits
 from sweeplib.networks.numerics.cache import cached
 
 _compiled = numba.njit(error_model="numpy", fastmath={"contract"}, inline="always")
+"""For functions of one draw: compiled into the loops over draws or replicas that call them."""
 
 # Philox's multipliers; below them the steps of its keys, 2^32 times the golden ratio and √3, less whole numbers
 _M0, _M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
@@ -77,7 +78,7 @@ def two_philox(c0, d0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
 
 @numba.njit(error_model="numpy", inline="always")
 def two_draws(index, other, step, seed, key):  # type: ignore[no-untyped-def]
-    """The `random_words` of the draw `index`, then those of the draw `other`, in less time than one after the other."""
+    """The `random_words` of the draws `index` and `other`, in less time than one after the other."""
     return two_philox(index, other, step & _LOW, step >> _32, seed, key & _LOW, key >> _32)
 
 
@@ -114,6 +115,7 @@ def _squared_length(product):  # type: ignore[no-untyped-def]
     # the product is 2^n m with m in [√½, √2), and u u' = 2^(n − 66) m
     pattern = bits_of_float(product)
     exponent = (pattern - _LEAST_MANTISSA) & _EXPONENT
+    # 194 is 2^7 + 66
     doublings = float_of_bits((exponent >> _7) | _TO_7) - 194.0
     w = float_of_bits(pattern - exponent) - 1.0
     return -(doublings * 0.6931471805599453 + _logarithm(w))
@@ -150,6 +152,7 @@ def _direction(bits):  # type: ignore[no-untyped-def]
     18 bits are φ in steps of the lattice, symmetric about zero, and two are the signs: all of a lattice of 2^20 angles.
     Chebyshev interpolants in φ², to 4e-12.
     """
+    # 131071.5 is the middle of 0, ..., 2^18 − 1
     phi = _exact_float(bits & _LOW_18) - 131071.5
     z = phi * phi
     sine = phi * (_S0 + z * (_S1 + z * (_S2 + z * (_S3 + z * _S4))))
@@ -166,6 +169,7 @@ def make_fours(f0, f1, f2, f3):  # type: ignore[no-untyped-def]
     results that wait for each other is so short that several columns are on their way at a time.
     """
     count = f0.shape[0]
+    # f0 and f2 make R²/2; f1 and f3 have the part v of it in their upper bits, and an angle each in the low ones
     for j in range(count):
         f0[j] = _product(bits_of_float(f0[j]), bits_of_float(f2[j]))
     for j in range(count):

@@ -110,7 +110,7 @@ def everywhere(flag: Any) -> Any:
 
 @type_callable(vectors)
 def _type_of_vectors(_: Any) -> Any:
-    """Return how the type of `vectors` follows from that of the array."""
+    """Return how the type of `vectors` follows from the array's type."""
     return lambda array, lane: _entries(array.ndim - 1, "A") if array.ndim > 1 else _NUMBERS
 
 
@@ -128,7 +128,7 @@ def _vectors(context: Any, builder: Any, sig: Any, values: Any) -> Any:
 
 @type_callable(room)
 def _type_of_room(_: Any) -> Any:
-    """Return how the type of a room follows from that of its shape and of its numbers."""
+    """Return how the type of a room follows from the types of its shape and of its numbers."""
     return lambda shape, number: (
         _entries(len(shape), "C") if number is _NUMBERS else types.Array(number, len(shape), "C")
     )

@@ -50,8 +50,8 @@ def _of_form(name: str) -> Activation:
     numbers = _numbers(arguments.removesuffix(")")) if arguments.endswith(")") else ()
     if not numbers:
         raise InputError("not an activation", value=name, expected=f"{_pattern(form)} with finite numbers")
-    head = FORMS[form](numbers)
-    return head if head.name == name else _of_form(head.name)
+    sigma = FORMS[form](numbers)
+    return sigma if sigma.name == name else _of_form(sigma.name)
 
 
 def _numbers(text: str) -> tuple[float, ...]:

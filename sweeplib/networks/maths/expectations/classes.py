@@ -46,7 +46,7 @@ class ClassExpectations:
         return 0.5 * total
 
     def risk_errors(self, risks: Array, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
-        """The errors (n,) of these `risks`: those of E[f²], as means of one field have none beyond 10⁻⁹."""
+        """The errors (n,) of these `risks`: errors of E[f²], as means of one field have none beyond 10⁻⁹."""
         return 0.5 * self._squares(Q, a, errors=True)
 
     def _squares(self, Q: Array, a: Array, *, errors: bool) -> Array:

@@ -8,7 +8,8 @@ beyond, is tabulated too or in closed form, as everything about two hinges.
 
 Nodes of u and x are equally spaced; at kinks, and bends too narrow for that, they are in panels that end there.
 Functions have these arguments: `pair`, what rules know of the activations; `law`, `tables`, `room`; m and q, numbers of
-parts; `at`, the number of a node of u_2; `limit`, where nodes end; hinges (1 + 2J,), an offset, then knots and jumps.
+parts; `at`, the number of a node of u_2; `limit`, where nodes end; `rule`, Gauss's for panels; `axis`, the nodes to
+fill; hinges (1 + 2J,), an offset, then knots and jumps.
 """
 
 import math
@@ -29,6 +30,7 @@ from sweeplib.networks.maths.expectations.tables import INTERPOLATED, Tables, in
 from sweeplib.networks.numerics.compiled import inlined, without_references
 
 Numbers = NDArray[np.int64]
+"""An array of whole numbers."""
 
 NEARER = 1.3
 """How much nearer than usual nodes end: beyond is a part of 10⁻¹²."""
@@ -110,6 +112,7 @@ def fill_given(pair: Pair, parts: Parts, omega: Array, i: int, j: int, law: Law)
         f = field[m]
         variance = omega[f, f] - first[f] * first[f] - second[f] * second[f]
         scale[m] = 0.0 if variance < 1e-14 * omega[f, f] or f in (i, j) else math.sqrt(variance)
+        # seen from u_1, what a part has along u_2 and beyond is averaged
         law.steps[0] = min(law.steps[0], step_of(pair, parts, m, math.hypot(scale[m], second[f]), first[f]))
         law.steps[1] = min(law.steps[1], step_of(pair, parts, m, scale[m], second[f]))
     for m in range(n):
@@ -136,6 +139,7 @@ def fill_tables(pair: Pair, parts: Parts, omega: Array, law: Law) -> Tables:
     Row m n + q is that of the pair; law.density and law.stride are filled too. omega (fields, fields) : the covariance.
     """
     n = len(parts.field)
+    # rows with the number −1 have no table
     numbers, spreads, scales, units = np.full(n * n, -1), np.zeros(n * n), np.zeros(n * n), np.zeros(n * n)
     for m in range(n):
         for q in range(n):

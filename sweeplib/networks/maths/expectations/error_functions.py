@@ -11,7 +11,8 @@ what α does to S, of the covariance S − α αᵀ. Hence I3, and
 I4(u, v, m, n) = J2(u, v) · I2(m, n at the tilted covariance), J2(u, v) = (2/π)/√((1+S_uu)(1+S_vv) − S_uv²).
 Every square root is of a number ≥ 1 for S ≥ 0: singular covariances and zero variances need no care. As error
 functions are odd, e0 enters E[E²] as e0², E[σ(λ_i) E] as o e0, and Ψ^M, Ψ^GF not at all. For erf itself nothing is
-approximated; for other mixtures the only error is that of the mixture.
+approximated; for other mixtures the only error is that of the mixture. `student` and `teacher` are the `Mixture`s of σ
+and σ*.
 
 `risk` has Q (p, p, lanes), M (p, k, lanes), P (k, k, lanes), a (p, lanes), a_star (k, lanes) and out (lanes,), systems
 in lanes; `drifts` one `System`.
@@ -82,6 +83,7 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
             for lane in range(lanes):
                 slope = teacher_slopes[t]
                 teacher_scale[r, t, lane] = slope / math.sqrt(1.0 + slope * slope * P[r, r, lane])
+    # terms of the teacher with each other
     for r in range(k):
         for s in range(r + 1):
             for t in range(n_teacher):
@@ -90,6 +92,7 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
                     for lane in range(lanes):
                         cosines[lane] = teacher_scale[r, t, lane] * teacher_scale[s, u, lane] * P[r, s, lane]
                     add_arc_sines(factor, a_star[r], a_star[s], cosines, out)
+    # terms of the student with those of the teacher, and with each other
     for i in range(p):
         for r in range(k):
             for t in range(n_student):
@@ -108,7 +111,7 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
 
 
 class Terms(NamedTuple):
-    """The terms of all units, those of students first.
+    """The terms of all units, students first.
 
     S (terms, terms), norm (terms,) : covariances of their fields, and 1 + S_mm.
     weight (terms,) : b.
@@ -133,6 +136,7 @@ def terms_of(system: System, student: Mixture, teacher: Mixture) -> Terms:
         np.empty((count, count)), np.empty(count), np.empty(count), np.empty(students), np.empty(students, np.int64)
     )
     S = terms.S
+    # term u is (i, t) of a student, m is (r, t) of a teacher: their overlaps times both slopes
     for i in range(p):
         for t in range(n_student):
             u = i * n_student + t
@@ -294,6 +298,7 @@ def drifts(system: System, out: Drifts) -> None:
     student = Mixture(student_offset, student_weights, student_slopes)
     teacher = Mixture(teacher_offset, teacher_weights, teacher_slopes)
     terms, flow = terms_of(system, student, teacher), np.empty((p, p + k))
+    # e0
     offset = 0.0
     for i in range(p):
         offset -= student_offset * system.a[i] / p

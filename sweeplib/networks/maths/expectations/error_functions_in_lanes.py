@@ -3,7 +3,8 @@
 That module binds the mixtures' constants. Terms are numbered as there, those of students first: S (terms, terms, lanes)
 are the covariances of their fields, norm (terms, lanes) is 1 + S_mm, weight (terms, lanes) is b; u, v are numbers of
 student terms. The last axis of all arrays is the lane; there may be more lanes than systems, which are the first ones.
-A tile is one of several pairs of terms that share the lanes. n_student and n_teacher are numbers of terms of a unit.
+A tile is one of several pairs of terms that share the lanes. n_student and n_teacher are numbers of terms of a unit,
+`system` has many systems in lanes, `out` their drifts.
 """
 
 import math
@@ -17,7 +18,7 @@ from sweeplib.networks.numerics.arc_sine import arc_sine, near_arc_sine
 from sweeplib.networks.numerics.compiled import inlined, without_references
 
 WIDTH = 128
-"""Number of lanes in Ψ^Var: those of one pair of terms, or of several pairs if they fit."""
+"""Number of lanes in Ψ^Var: for one pair of terms, or for several pairs if they fit."""
 
 student_offset = teacher_offset = 0.0
 student_weights = student_slopes = teacher_weights = teacher_slopes = (1.0,)
@@ -189,6 +190,7 @@ def fill_variance(a: Array, n_student: int, terms: Terms, constant: Array, tiles
     u = v = 0 * pairs  # functions would be compiled for the literal zero too
     for start in range(0, pairs, n_tiles):
         first_u, first_v, used = u, v, min(n_tiles, pairs - start)
+        # pairs (u, v), v ≤ u, row by row
         for tile in range(used):
             fill_tilts(u, v, tile, terms.S, terms.norm, tiles.roots, tiles.tilts)
             v += 1
@@ -199,6 +201,7 @@ def fill_variance(a: Array, n_student: int, terms: Terms, constant: Array, tiles
         add_moment(used * lanes, terms.S, tilts, terms.weight, terms.cosine, sums)
         u, v = first_u, first_v
         for tile in range(used):
+            # units of the two terms; within a unit (u, v) stands for (v, u) too
             i, j = u // n_student, v // n_student
             factor = (2.0 if i == j and u != v else 1.0) * terms.tilt[u] * terms.tilt[v] * 0.5 * math.pi
             for lane in range(lanes):
@@ -226,6 +229,7 @@ def fill_flow(system: System, n_student: int, n_teacher: int, terms: Terms, out:
         add_second_layer(u, terms.tilt[u] / terms.slope[u], S, norm, terms.weight, terms.cosine, out.a[i])
         fill_towards(u, S, norm, terms.weight, terms.cosine, towards)
         for j in range(p + k):
+            # the first term of unit j, whose field is z_j times its slope
             f = j * n_student if j < p else students + (j - p) * n_teacher
             factor = terms.tilt[u] / terms.slope[f]
             for lane in range(lanes):

@@ -18,7 +18,7 @@ from sweeplib.networks.numerics.compiled import inlined, without_references
 from sweeplib.networks.numerics.vectors import WIDTH, vectors
 
 DriftsOf = Callable[["Expectations", System, int], Drifts]
-"""A function (rule, system, i) that returns the drifts of system number i in place of those of the rule."""
+"""A function (rule, system, i) that returns other drifts of system number i than the rule has."""
 
 FINER = 1.0, 1.5, 2.0
 """How many times as many nodes in a direction the rules of quadrature have: the usual one, and finer ones."""
@@ -98,7 +98,7 @@ class Expectations:
     def of_many(self, p: int) -> tuple[Callable[..., None], Callable[..., None]]:
         """The rule for the drifts of many systems of p students, and the rule for one system that it calls.
 
-        The latter does nothing where the rule for many needs none.
+        Where the rule for many calls none, the rule for one does nothing.
         """
         if self.in_lanes is None or p >= self.wide:
             return drifts_in_turn, self.drifts
@@ -110,7 +110,7 @@ class Expectations:
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
     def risk_errors(self, risks: Array, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
-        """The errors (n,) of the `risks` of n systems; for closed forms those of the forms.
+        """The errors (n,) of the `risks` of n systems; for closed forms the errors of the forms.
 
         Twice the difference to the finer rule, if this is small. Else the functions have kinks or jumps between nodes,
         and two grids, or three, may agree by chance: several times the spread of the risks by three rules.
@@ -191,7 +191,7 @@ def refined(rule: Expectations, pair: Callable[[float], Pair]) -> Expectations:
 
 
 def _flat(drifts: Drifts, with_variance: bool) -> Array:
-    """The entries (n,) of drifts, those of Ψ^Var only `with_variance`."""
+    """The entries (n,) of drifts, of Ψ^Var only `with_variance`."""
     used = drifts if with_variance else (drifts.M, drifts.GF, drifts.a)
     return np.concatenate([drift.ravel() for drift in used])
 

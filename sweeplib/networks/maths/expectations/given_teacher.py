@@ -14,7 +14,8 @@ w = √C_ii/|A_i| along A_i. Where nodes do not resolve them, z is turned so tha
 end around the bends: the error does not depend on w. Kinks of f* keep z from being turned if k > 1.
 
 Arguments: L (k, k), A (p, k), C (p, p); `rules`, Gauss's rules of the pair; `hinges`, the student's: an offset, then
-knots and jumps in turn, None, a type of its own to the compiler, for a smooth one.
+knots and jumps in turn, None, a type of its own to the compiler, for a smooth one; `system`, the `System`; `out`, its
+`Drifts`, or the sums for three of them.
 """
 
 import math
@@ -45,7 +46,7 @@ from sweeplib.networks.maths.expectations.lines import (
     next_line,
 )
 from sweeplib.networks.maths.expectations.nodes import MOST_AXES, Rules, nodes_of, rules_of
-from sweeplib.networks.maths.expectations.products import MOST_NODES, ROWS, mean_product, rest_sums, take_lane
+from sweeplib.networks.maths.expectations.products import MOST_NODES, ROWS, copy_lane, mean_product, rest_sums
 from sweeplib.networks.maths.expectations.smooth_pairs import add_smooth_variance
 from sweeplib.networks.maths.expectations.student_pairs import add_kinked_variance
 from sweeplib.networks.maths.expectations.system import Drifts, Pair, System
@@ -53,6 +54,7 @@ from sweeplib.networks.maths.expectations.tables import INTERPOLATED, Tables, in
 from sweeplib.networks.numerics.compiled import call_by_address, inlined, over_arrays, specialised, without_references
 
 without_target = specialised(quadrature.drifts)
+"""The compiled drifts of `quadrature`, for the terms without f*."""
 
 MOST_FIELDS = 6
 """The largest k."""
@@ -69,11 +71,13 @@ def student_tables(pair: Pair, A: Array, C: Array, kinds: int) -> Tables:
     Means reach as far as nodes do.
     """
     (p, k), spreads, scales = A.shape, np.empty(len(A)), np.empty(len(A))
+    # without a smooth rest there is nothing to tabulate
     number = 0 if pair.steps[0, 0] < math.inf else -1
     for i in range(p):
         square = 0.0
         for r in range(k):
             square += A[i, r] * A[i, r]
+        # nodes of few fields are in a ball; of more they are in a cube, whose corners are √k times as far
         spreads[i], scales[i] = math.sqrt(square * (1.0 if k <= MOST_AXES else k)), math.sqrt(C[i, i])
     return tables_of(pair, np.full(p, number), spreads, scales, np.zeros(p), kinds)
 
@@ -121,6 +125,7 @@ def add_first_moments(
     while next_line(pair, rules, L, lines):
         count = fill_line(L, lines, weight, fields)
         pair.ridge_value(k, fields[: k * count], target[:count])
+        # along a line only the last coordinate x of z changes: `centre` is the part of the others
         for j in range(p):
             centre[j] = along_line(A, j, lines)
         for i in range(p):
@@ -183,6 +188,7 @@ def begin_drifts(system: System, hinges: Array | None, L: Array, A: Array, C: Ar
     flow = np.zeros((p, p))
     factorise(system.Q, system.M, system.P, L, A, C)
     if not are_finite(A, C):
+        # one NaN of each is enough for callers
         out.a[0] = out.M[0, 0] = out.GF[0, 0] = out.Var[0, 0] = math.nan
         return False
     add_first_moments(system, hinges, rules_of(system.pair.nodes), L, A, C, (out.a, out.M, flow))
@@ -210,7 +216,7 @@ def add_variance(a: Array, sums: Array, out: Array) -> None:
 
 @inlined
 def narrow_product(pair: Pair, rules: Rules, L: Array, row: Array, scale: float) -> float:
-    """The sum Σ w f* E'[σ_i] of the hinges of a A_after, in panels around its bends.
+    """The sum Σ w f* E'[σ_i] of the hinges of student i, in panels around its bends.
 
     row (k,), scale : A_i and √C_ii.
     """
@@ -243,13 +249,14 @@ def fill_risks(pair: Pair, hinges: Array | None, Q: Array, M: Array, P: Array, a
     Q_lane, M_lane, P_lane = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
     rests = pair.steps[0, 0] < math.inf
     for lane in range(lanes):
-        take_lane(lane, Q, Q_lane)
-        take_lane(lane, M, M_lane)
-        take_lane(lane, P, P_lane)
+        copy_lane(lane, Q, Q_lane)
+        copy_lane(lane, M, M_lane)
+        copy_lane(lane, P, P_lane)
         factorise(Q_lane, M_lane, P_lane, L, A, C)
         out[lane] = 0.0 if are_finite(A, C) else math.nan
         if math.isnan(out[lane]):
             continue
+        # ½ E f²
         for i in range(p):
             for j in range(i + 1):
                 share_ij = (0.5 if i == j else 1.0) * a[i, lane] * a[j, lane] / (p * p)
@@ -267,6 +274,7 @@ def fill_risks(pair: Pair, hinges: Array | None, Q: Array, M: Array, P: Array, a
             for n in range(count):
                 out[lane] += 0.5 * weight[n] * target[n] * target[n]
             for i in range(p):
+                # Σ w f* E'[σ_i] over the nodes of the line; narrow bends follow in panels of their own
                 centre, scale, total = along_line(A, i, lines), math.sqrt(C[i, i]), 0.0
                 for n in range(count):
                     mean = centre + A[i, k - 1] * lines.x[k - 1, n]
@@ -329,6 +337,7 @@ def of_labels(
     resolved if the activation has kinks off zero.
     """
     address, degree, k = fields_address(labels), len(student.hermite or ()), len(knots)
+    # any jump but zero stands for a knot of f*
     hinges = [hinges_row(student), *([0.0, *(number for knot in places for number in (knot, 1.0))] for places in knots)]
 
     def values(lam_star: Array) -> Array:

@@ -94,6 +94,7 @@ def rest_values(sigma: Activation, x: Array) -> Array:
 
 def rest_step(sigma: Activation) -> float:
     """The step that resolves what an activation has beyond its hinges; infinite if that is nothing."""
+    # places that are no knots: whatever is smooth and not zero is so at one of them
     if sigma.hinges is not None or np.abs(rest_values(sigma, np.linspace(-3.7, 3.7, 40))).max() <= 1e-12:
         return math.inf
     return resolving_step(partial(rest_values, sigma))

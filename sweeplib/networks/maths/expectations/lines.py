@@ -7,7 +7,8 @@ are those of a rule of Gauss and Hermite.
 
 A line is given by nodes of all axes but the last; `next_line` goes from one to the next, `fill_line` has its nodes.
 Students' fields are N(A z, C) given λ*. Hinges are a row: an offset, then knots c and jumps κ of the slope in turn; the
-student's are pair.series[0], those of the target's field r pair.series[1 + r]. s and q are numbers of axes.
+student's are pair.series[0], those of the target's field r pair.series[1 + r]. s and q are numbers of axes, `rules`
+Gauss's rules of the pair.
 """
 
 import math
@@ -177,9 +178,9 @@ def add_crossings(hinges: Array, lines: Lines, axis: Axis, count: int, longest: 
     """Add ends of panels, on the last axis but one, where a bend of student m meets one of the first student.
 
     Bends are at A_m·z = c. On the last axis panels end at them, so that the integral over it bends where two meet: with
-    the last coordinate eliminated, `tilt` = A_m/A_0 there, at (A_m − tilt A_0)·z = c_m − tilt c_0. Return the number of
-    ends,
-    which was `count` before. hinges : the students'. longest, limit : the longest panel, and where nodes end.
+    the last coordinate eliminated, `tilt` = A_m/A_0 there, at (A_m − tilt A_0)·z = c_m − tilt c_0.
+    Return the number of ends, which was `count` before. hinges : the students'. longest, limit : the longest panel, and
+    where nodes end.
     """
     students, before = lines.students, lines.students.shape[1] - 2
     for m in range(1, len(students)):
@@ -238,6 +239,7 @@ def next_line(pair: Pair, rules: Rules, L: Array, lines: Lines) -> bool:
     """Go on to the next line; return false if there is none."""
     k, first = len(L), 0
     if lines.begun[0] != 0:
+        # count up the nodes of all axes but the last, as digits of a number; axes from `first` on have new nodes
         first = k - 1
         while first > 0:
             lines.place[first - 1] += 1

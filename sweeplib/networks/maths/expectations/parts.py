@@ -1,6 +1,7 @@
 """The smooth parts and the hinges of functions, and the nodes that resolve them.
 
-A field is given as along u + across v of N(0, 1) numbers. Hinges are a row: an offset, then knots and jumps in turn.
+`pair` is what rules know of the activations. A field is given as along u + across v of N(0, 1) numbers. Hinges are a
+row: an offset, then knots and jumps in turn.
 """
 
 import math
@@ -18,6 +19,7 @@ from sweeplib.networks.maths.expectations.system import Pair
 from sweeplib.networks.numerics.compiled import inlined, without_references
 
 Numbers = NDArray[np.int64]
+"""An array of whole numbers."""
 
 SHARE, LONGEST = 0.8, 3.7
 """The part of a step that resolves products of four functions; the longest panel."""

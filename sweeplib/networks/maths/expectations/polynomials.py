@@ -89,9 +89,8 @@ def add_products(
 ) -> None:
     """Add factor · b_m b_q S_mq[0, 0] to out (lanes,).
 
-    omega (fields, fields, lanes), weight (functions, lanes), means (functions, orders, lanes), present (functions,
-    orders).
-    power (lanes,) : a work array.
+    omega (fields, fields, lanes), weight (functions, lanes) : Ω and b. means (functions, orders, lanes) : F.
+    present (functions, orders) : which are not zero. power (lanes,) : a work array.
     """
     lanes = len(out)
     for lane in range(lanes):
@@ -259,12 +258,14 @@ def fill_drifts(
     fill_products(omega, means, present, 0, products)
 
     for i in range(p):
+        # E[σ'_i z_j E] = c_ij `curvature` + Σ_m b_m c_jm S_im[1, 1]
         out.a[i], curvature = 0.0, 0.0
         for m in range(n):
             out.a[i] += weight[m] * products[0, 0, i, m]
             if degrees > 2:
                 curvature += weight[m] * products[2, 0, i, m]
         for j in range(p + k):
+            # the last k fields are λ*
             at = j if j < p else size - k + j - p
             flow = curvature * omega[i, at]
             for m in range(n):
@@ -315,7 +316,7 @@ def of_series(
 
 
 def _pair(student: Weights, functions: tuple[Weights, ...], ridges: Ridges) -> Pair:
-    """The `Pair` of Hermite series: the student's, and those of the functions of a committee or of ridges."""
+    """The `Pair` of Hermite series: of the student, and of the functions of a committee or of ridges."""
     orders = max(map(len, (student, *functions)), default=1)
     series = np.zeros((1 + len(functions), max(orders, 2)))
     for row, coefficients in zip(series, (student, *functions), strict=True):

@@ -85,13 +85,14 @@ def rest_sums(
 ) -> tuple[float, float, float]:
     """The mean E[τ_m(z_m) τ_n(z_n)] of the rests of two functions, and two more or zeros.
 
-    With the `slopes` of students, m, the tau_n are E[τ'_m u τ_n] and E[τ'_m v τ_n].
+    With the `slopes` of students, m, these two are E[τ'_m u τ_n] and E[τ'_m v τ_n].
     """
     along, across = split(s, t, c)
     step = min(resolved_by(pair.steps[0, number], 0.0, s), resolved_by(pair.steps[0, other], across, along))
     step = usable_step(pair.reach, step, pair.side)
     inner = usable_step(pair.reach, resolved_by(pair.steps[0, other], 0.0, across), pair.side)
     count, depth = int(pair.reach / step), int(pair.reach / inner) if across > 0.0 else 0
+    # nodes x = s u along z_m, and `share`, the weights of nodes v; of v and −v they are the same
     x, value, share, slope = room[0, : 2 * count + 1], room[1, : 2 * count + 1], room[2], room[5, : 2 * count + 1]
     for n in range(len(x)):
         x[n] = s * step * (n - count)
@@ -103,11 +104,13 @@ def rest_sums(
     total, first, second = 0.0, 0.0, 0.0
     for n in range(len(x)):
         u = step * (n - count)
+        # nodes (u, v) are in a circle of the radius `reach`
         within = min(depth, int(math.sqrt(max(pair.reach * pair.reach - u * u, 0.0)) / inner))
         z, tau_n = room[3, : 2 * within + 1], room[4, : 2 * within + 1]
         for q in range(len(z)):
             z[q] = along * u + across * inner * (q - within)
         fill_rest(pair, other, z, tau_n)
+        # the means of τ_n and v τ_n over v
         line, tilt = 0.0, 0.0
         for q in range(len(z)):
             line += share[abs(q - within)] * tau_n[q]
@@ -122,7 +125,7 @@ def rest_sums(
 
 @without_references
 def fill_hinge_means(u: Array, slope: float, across: float, knot: float, out: Array) -> None:
-    """Fill out (3, n) with E[(z − knot)⁺], P(z > knot) and the latter's derivative in u, all times the density φ(u).
+    """Fill out (3, n) with E[(z − knot)⁺], P(z > knot) and ∂P/∂u, all times the density φ(u).
 
     u (n,) is given; z = slope u + across v, and v is standard normal.
     """
@@ -157,6 +160,7 @@ def bend_sums(
     nodes, steep = rule.shape[1], abs(slope)
     u, x, value, tau = room[0, :nodes], room[1, :nodes], room[2, :nodes], room[3, :nodes]
     hinge_means_at = room[4, : 3 * nodes].reshape((3, nodes))
+    # panels begin at the bend, or at zero where it is beyond all nodes, with the width of the bend, and double
     centre = knot / slope if abs(knot) < pair.reach * steep else 0.0
     longest = max(min(LONGEST, PANEL_STEPS * pair.steps[0, number] / s), SHORTEST) if s > 0.0 else LONGEST
     start = min(2.0 * across / steep, longest) if across > SHARP * steep and steep > 0.0 else longest
@@ -181,6 +185,7 @@ def bend_sums(
                     share = width * rule[1, q]
                     first += share * tau[q] * u[q] * hinge_means_at[0, q]
                     second += share * tau[q] * across * hinge_means_at[1, q]
+                    # z 1(z > knot) = (z − knot)⁺ + knot 1(z > knot), and s E[τ' P] = E[τ (u P − ∂P/∂u)] by parts
                     within += share * value[q] * (hinge_means_at[0, q] + knot * hinge_means_at[1, q])
                     odds += share * value[q] * (u[q] * hinge_means_at[1, q] - hinge_means_at[2, q])
             length = min(2.0 * length, longest) if begin > 0.0 else length
@@ -220,7 +225,7 @@ def mean_product(pair: Pair, rule: Array, number: int, other: int, s: float, t: 
 
 
 @without_references
-def take_lane(lane: int, many: Array, out: Array) -> None:
+def copy_lane(lane: int, many: Array, out: Array) -> None:
     """Copy the matrix of one lane of `many` (rows, columns, lanes) to out (rows, columns)."""
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
@@ -239,9 +244,9 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
     layer, layer_star = np.empty(p), np.empty(k)
     room, rule = np.empty((ROWS, 2 * pair.side + 1)), rules_of(pair.nodes).panel
     for lane in range(lanes):
-        take_lane(lane, Q, Q_lane)
-        take_lane(lane, M, M_lane)
-        take_lane(lane, P, P_lane)
+        copy_lane(lane, Q, Q_lane)
+        copy_lane(lane, M, M_lane)
+        copy_lane(lane, P, P_lane)
         for i in range(p):
             layer[i] = a[i, lane]
         for r in range(k):

@@ -49,6 +49,7 @@ def drifts(system: System, out: Drifts) -> None:
                 continue
             components(omega, i, m, first, second)
             s, t = scale_of(omega[i, i]), scale_of(omega[m, m])
+            # E[σ_i σ_m], and E[σ'_i u σ_m] and E[σ'_i v σ_m], of which z_j has the parts `first` and `second`
             both, by_first, by_second = slope_means(pair, rule, number[m], s, t, omega[i, m], room)
             out.a[i] += weight[m] * both
             for j in range(size):
@@ -114,22 +115,23 @@ def slope_means(
 ) -> tuple[float, float, float]:
     """The means E[σ(z) σ*(z*)], E[σ'(z) u σ*(z*)] and E[σ'(z) v σ*(z*)], z = s u, of the student and a function σ*.
 
-    other : the number of σ*; its field z* has the deviation t, and the covariance c with z. rule (2, nodes), room
-        (ROWS,
-    nodes) : Gauss's rule for panels, and work arrays. Functions are hinges and a smooth rest, as in `products`: means
-    of two hinges are in closed form, those of two rests are sums over equally spaced u and v, and those of a rest and a
-    hinge integrals over the field of the rest.
+    other : the number of σ*; its field z* has the deviation t, and the covariance c with z.
+    rule (2, nodes), room (ROWS, nodes) : Gauss's rule for panels, and work arrays.
+    Functions are hinges and a smooth rest, as in `products`: means of two hinges are in closed form, those of two rests
+    are sums over equally spaced u and v, and those of a rest and a hinge integrals over the field of the rest.
     """
     hinges, others = pair.series[0], pair.series[other]
     both = hinge_product(hinges, others, s, t, c)
     first, second = hinge_slopes(hinges, others, s, t, c)
     along, across = split(s, t, c)
     back, behind = split(t, s, c)
+    # the student's rest with the hinges of σ*; j = −1 is their offset, the hinge (z + 1)⁺ at z = 0 for all u
     for j in range(-1, len(others) if pair.steps[0, 0] < math.inf else -1, 2):
         jump, knot, bends = (others[0], -1.0, 0.0) if j < 0 else (others[j + 1], others[j], 1.0)
         if jump != 0.0:
             sums = bend_sums(pair, rule, 0, s, bends * along, bends * across, knot, True, room)
             both, first, second = both + jump * sums[0], first + jump * sums[1], second + jump * sums[2]
+    # the student's hinges with the rest of σ*, by parts
     for j in range(-1, len(hinges) if pair.steps[0, other] < math.inf else -1, 2):
         jump, knot, bends = (hinges[0], -1.0, 0.0) if j < 0 else (hinges[j + 1], hinges[j], 1.0)
         if jump != 0.0:

@@ -204,8 +204,10 @@ def drifts(system: System, out: Drifts) -> None:
         for m in range(n):
             out.a[i] += scale[i] * beta[m] * product(rho[i, m])
             for j in range(n):
+                # E[θ_i u_j u_m⁺]
                 mean = (rho[i, j] * sine(rho[i, m]) + rho[j, m] * angle(rho[i, m])) / TWO_PI
                 flow[i, j] += a[i] * scale[j] * beta[m] * mean
+        # a unit without variance has σ' = 0
         if scale[i] == 0.0:
             flow[i] = 0.0
         for r in range(k):

@@ -8,6 +8,7 @@ times the weights of the interpolation, is taken once for all functions of a pai
 E'[g(λ_i) g'(λ_j)] = Σ_u w_u g(μ_i + s u) ĝ'(μ_j + c u),
 
 with λ_j = μ_j + c u + b v, the means ĝ' over v tabulated. Of three students, the first is at nodes u as well.
+`rules` are Gauss's rules of the pair.
 """
 
 import math
@@ -150,6 +151,7 @@ def factors_of(pair: Pair, first_means: Means, other: Means, variance: float, cr
     along = cross / s if s > 0.0 else 0.0
     across = math.sqrt(max(others - along * along, 0.0))
     u, weight = normal_nodes(pair, min(step_of(pair, 0.0, s), step_of(pair, across, along)), s)
+    # of one student the functions at μ + s u, times w_u
     first, x = np.empty((5, first_means.size, len(u))), np.empty(len(u))
     for r in range(first_means.size):
         for q in range(len(u)):
@@ -158,6 +160,7 @@ def factors_of(pair: Pair, first_means: Means, other: Means, variance: float, cr
         for row in range(5):
             for q in range(len(u)):
                 first[row, r, q] = weight[q] * values[row, q]
+    # of the other one the means over v at μ + along u: for each u all means are shifted alike in the table
     beyond = int(abs(along) * pair.reach / other.step) + INTERPOLATED
     size, share = other.size + 2 * beyond, np.empty(INTERPOLATED)
     table = smoothed(pair, other.first - beyond * other.step, other.step, size, across)
@@ -240,6 +243,7 @@ def add_pair(pair: Pair, nodes: Nodes, A: Array, C: Array, a: Array, i: int, j: 
         add_deposit(number, share[0], share[1], r, q, deposit[0])
         add_deposit(number * nodes.target[n], share[0], share[1], r, q, deposit[1])
     factors = factors_of(pair, means, other, C[i, i], C[i, j], C[j, j])
+    # f = Σ_l a_l σ_l has the terms l = i and l = j here; those of a third student are in `add_triple`
     total[i, j] += product_sum(factors, SLOPE, SLOPE, deposit[1], row)
     total[i, j] -= 2.0 * a[i] * product_sum(factors, SLOPED, SLOPE, deposit[0], row)
     total[i, j] -= 2.0 * a[j] * product_sum(factors, SLOPE, SLOPED, deposit[0], row)
@@ -257,6 +261,7 @@ def add_triple(pair: Pair, nodes: Nodes, A: Array, C: Array, a: Array, order: An
     i, j, l = order  # noqa: E741
     s = math.sqrt(C[i, i])
     first, second = (C[i, j] / s, C[i, l] / s) if s > 0.0 else (0.0, 0.0)
+    # the covariance of j and l given u
     variance, cross, others = C[j, j] - first * first, C[j, l] - first * second, C[l, l] - second * second
     step = min(step_of(pair, 0.0, s), step_of(pair, math.sqrt(max(variance, 0.0)), first))
     u, density = normal_nodes(pair, min(step, step_of(pair, math.sqrt(max(others, 0.0)), second)), s)

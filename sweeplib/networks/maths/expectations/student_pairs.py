@@ -2,7 +2,8 @@
 
 Given λ*, the students' fields have means μ and the covariance C, E' is the mean, w are weights of nodes of λ*:
 λ_i = μ_i + s u_1 and λ_j = μ_j + c u_1 + t u_2. Nodes (u_1, u_2) are in panels that end at the kinks. hinges (1 + 2J,)
-are the student's: an offset, then knots and jumps in turn.
+are the student's: an offset, then knots and jumps in turn. `system` is the `System`, `rules` are Gauss's rules of its
+pair, `pairs` the work arrays.
 """
 
 import math

@@ -1,6 +1,7 @@
 """Gaussian means of functions, tabulated at equal distances and interpolated by polynomials of degree seven.
 
-A row of a table is a function's, a point a value of μ; share (8,) are the weights of eight points in a value between.
+`pair` is what rules know of the activations. A row of a table is a function's, a point a value of μ; share (8,) are
+the weights of eight points in a value between.
 """
 
 import math

@@ -189,7 +189,7 @@ def _both(first: _Monomial, second: _Monomial) -> _Monomial:
 
 
 def _of_product(powers: Term, functions: tuple[Formula, ...]) -> Coefficients:
-    """The coefficients of a product of powers and functions: products of those of its parts without a common field."""
+    """The coefficients of a product of powers and functions, by its parts without a common field."""
     values, most, order = np.ones(()), np.ones(()), list[int]()
     for fields in _parted(functions, len(powers)):
         inner_functions = tuple(function for function in functions if _fields(function) <= {*fields})

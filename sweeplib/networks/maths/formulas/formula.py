@@ -2,7 +2,8 @@
 
 A formula is parsed as Python, and every part that is not one of these is refused with its position. No code of the text
 is run. A formula is a tree of `Formula` objects: sums of products of powers, simplified as they are made (`added`,
-`multiplied`, `raised`), so that equal formulas have one spelling.
+`multiplied`, `raised`), so that equal formulas have one spelling. `node` is a node of Python's syntax tree, `latex`
+whether the text is for LaTeX.
 """
 
 import ast
@@ -83,7 +84,7 @@ class Number(Formula):
         return 3 if self.value >= 0.0 else 1
 
     def written(self, *, latex: bool) -> str:
-        """Return its shortest text, which is that of LaTeX too."""
+        """Return its shortest text, in LaTeX too."""
         return repr(self.value).removesuffix(".0")
 
     def source(self, functions: dict[str, str]) -> str:

@@ -236,6 +236,7 @@ def _of_polynomial(polynomial: Polynomial, k: int) -> list[Ridge]:
 def _central_differences(powers: tuple[int, ...]) -> list[tuple[float, tuple[int, ...]]]:
     """The weights, and the vectors v, of the sum of (v·λ)^n that is the monomial with these powers."""
     if sum(power > 0 for power in powers) == 1:
+        # a power of one field is a ridge function already
         return [(1.0, tuple(int(power > 0) for power in powers))]
     degree = sum(powers)
     differences = []

@@ -3,7 +3,8 @@
 With an orthonormal basis of the span of the teacher's rows, or of any space that contains it, √d x has N(0, 1)
 coordinates g (κ,) along it, and a rest of D dimensions, of length ρ, ρ² ~ χ²(D), and uniform direction, of which unit i
 has the coordinate ω. A mean over inputs is a sum over nodes (g, ρ), with the label at each. Where student units and
-label are all even or all odd in g, half the nodes do.
+label are all even or all odd in g, half the nodes do. `fine` is the `Accuracy`, the numbers of nodes; the teacher's
+fields are L* g, L* (k, κ) `L_star`.
 """
 
 import math
@@ -31,7 +32,7 @@ WITH_A_REST = {1: 24, 2: 18, 3: 13}
 LENGTHS, COSINES = ((8.0, 8), (math.nan, 6)), ((4.0, 14), (10.0, 20), (math.nan, 32))
 """Numbers of nodes for ρ and for ω, each up to a dimension of the rest."""
 ANGLES, RADII = ((3.0, 100), (math.nan, 40)), 4
-"""Numbers of nodes of the angle between g and ρ, likewise, and of the radius."""
+"""Numbers of nodes of the angle between g and ρ, up to a dimension of the rest each, and of the radius."""
 OF_A_UNIT = 26
 """Number of nodes for the means of a unit with itself."""
 GROWTH = 1.25
@@ -84,8 +85,10 @@ COARSEST = Levels()
 
 
 class Accuracy(NamedTuple):
-    """How fine the rules are: nodes in each direction of g, for ρ, for ω and for a unit with itself; the level of g.
+    """How fine the rules are, and what they allow for.
 
+    g, rho, omega, self_nodes : numbers of nodes in each direction of g, for ρ, for ω and for a unit with itself.
+    level : how often the number for g was made finer.
     exact : whether student and label are polynomials, for which the rules are exact.
     even : whether the student is a polynomial, whose means are polynomials in ρ².
     kinked : whether the integrand may have kinks on lines through g = 0, of one or two dimensions.
@@ -177,7 +180,7 @@ def accuracy(
 def level_of_label(labels: Labels, dimensions: int, D: float, fine: Accuracy, most: float) -> int:
     """The level at which a grid of g resolves a label, or the finest with `most` nodes of g, ρ and ω together.
 
-    It is that of the rules `fine` where these are no grid.
+    Each level has GROWTH times as many nodes along an axis. It is that of `fine` where its rules are no grid.
     """
     if fine.exact or fine.kinked or fine.polar or not 0 < dimensions <= MOST_DIMENSIONS_OF_A_TENSOR:
         return fine.level
@@ -190,9 +193,9 @@ def level_of_label(labels: Labels, dimensions: int, D: float, fine: Accuracy, mo
 def inputs(L_star: Array, D: float, labels: Labels, classes: Classes, parity: int, fine: Accuracy) -> Inputs:
     """The nodes of a law of inputs that is a mixture of isotropic Gaussians.
 
-    L_star (k, κ) : the teacher's fields are L* g; labels of two fields may have kinks where one of them is zero, those
-        of labels of one number are found.
-    D : dimension of the rest of the input; if it is infinite ρ is one, without a rest, for 0, it is zero.
+    L_star (k, κ) : the teacher's fields are L* g. Labels of two fields may have kinks where one of them is zero;
+        kinks of labels of one number are found.
+    D : dimension of the rest of the input; ρ is one if D is infinite, and zero for D = 0, without a rest.
     labels : function of g (κ, n) that returns f* (n,).
     classes : of each Gaussian its odds, √d times the standard deviation of its inputs, and what it adds to f*.
     parity : +1 or -1 for an even or odd activation of the student, 0 for others.
@@ -274,6 +277,7 @@ def with_constant(nodes: Inputs) -> Inputs:
 @cache
 def parity_of(name: str) -> int:
     """The parity of an activation by name: +1 for an even one, −1 for an odd one, 0 for others."""
+    # values on both sides of zero are compared: any activation by name is a smooth function or a few lines
     value, places = activation(name).value, np.linspace(0.05, 4.0, 37).tolist()
     to_right, to_left = (np.array([value(sign * x) for x in places]) for sign in (1.0, -1.0))
     return next((sign for sign in (1, -1) if np.allclose(to_right, sign * to_left, rtol=1e-12, atol=1e-14)), 0)

@@ -72,7 +72,7 @@ def coordinates(D: float, count: int) -> Array:
 
 
 def moments(D: float, most: int) -> Array:
-    """The moments E[ω^j] for j = 0, ..., most, or those of a N(0, 1) number for D = ∞."""
+    """The moments E[ω^j] for j = 0, ..., most; for D = ∞ ω is a N(0, 1) number."""
     values = np.zeros(most + 1)
     values[0] = 1.0
     for j in range(2, most + 1, 2):
@@ -151,6 +151,7 @@ def polar(D: int, angles: int, radii: int) -> Array:
     radius, of_radius = lengths(D + 1, radii, even=False)
     count = max(1, round(0.5 * angles / IN_A_PANEL))
     x, weights = np.array(legendre(math.ceil(0.5 * angles / count)))
+    # panels from 0 to π/2, and their mirror images
     quarter = (0.5 * math.pi / count * (np.arange(count)[:, None] + x)).ravel()
     angle = np.concatenate([quarter, math.pi - quarter])
     of_angle = np.tile(weights, 2 * count) * np.sin(angle) ** (D - 1)

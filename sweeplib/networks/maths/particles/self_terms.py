@@ -2,7 +2,7 @@
 
 Inputs are a mixture of classes, Gaussians with odds and deviations of their own. Closed form for piecewise linear
 activations: on the piece from l to u, σ = α + βλ, with the moments T_n = E[λ^n 1(l < λ < u)]; an offset b shifts the
-pieces. Other activations by nodes, exactly for polynomials.
+pieces. Other activations by nodes, exactly for polynomials. `rule` is the `SelfRule`, `means` the `SelfMeans` to fill.
 """
 
 import itertools

@@ -3,7 +3,8 @@
 ω is a coordinate of a direction that is uniform on the sphere of D dimensions, or N(0, 1). Closed forms: polynomials
 for every D, and sums of error functions for N(0, 1), E erf((b + sω) c/√2) = erf(b c'/√2) with c' = c/√(1 + s²c²).
 Other activations are κ_j (x − c_j)⁺ summed over their knots, closed but for two functions of one number that are
-tabulated, and a smooth rest by a Gauss rule. Functions take the rule, a `Smoothing`, and change the `Means`.
+tabulated, and a smooth rest by a Gauss rule. Functions take the `rule`, a `Smoothing`, and
+fill `means`, the `Means`.
 """
 
 import math
@@ -38,9 +39,8 @@ class Smoothing(NamedTuple):
 
     kind : POLYNOMIAL, ERROR_FUNCTIONS or NODES.
     powers (3, J, n) : of each of the three means Σ_jm powers[., j, m] s^j b^m, for polynomials.
-    offset, errors (terms, 2) : of error functions, σ = offset + Σ weight · erf(slope · x/√2), errors being the weights
-    and
-        slopes; of other activations the offset is a constant beside the knots.
+    error_functions (terms, 2) : the weights and slopes of σ = offset + Σ weight · erf(slope · x/√2); none for others.
+    offset : of these; of other activations a constant beside the knots.
     omega (2, nodes) : nodes and weights of ω.
     value, slope : addresses of functions (x, out) for the rest of σ and of σ'.
     knots (2, J) : places c_j and jumps κ_j of the slope.
@@ -52,7 +52,7 @@ class Smoothing(NamedTuple):
     kind: int
     powers: Array
     offset: float
-    errors: Array
+    error_functions: Array
     omega: Array
     value: Any
     slope: Any
@@ -90,15 +90,16 @@ def smoothing(activation: Activation, D: float, nodes: int) -> Smoothing:
     """
     angular, kind = 0.0 < D < math.inf, NODES
     law = D if angular else math.inf
-    powers, offset, errors = np.zeros((3, 1, 1)), 0.0, np.empty((0, 2))
+    powers, offset, error_functions = np.zeros((3, 1, 1)), 0.0, np.empty((0, 2))
     if activation.hermite is not None:
         kind, powers = POLYNOMIAL, _powers(power_coefficients(activation.hermite), law)
     elif activation.error_functions is not None and math.isinf(D):
         kind, (offset, parts) = ERROR_FUNCTIONS, activation.error_functions
-        errors = np.array(parts, dtype=float).reshape(-1, 2)
+        error_functions = np.array(parts, dtype=float).reshape(-1, 2)
     constant, terms = hinges_of(activation)
     knots = np.array(terms).reshape(-1, 2).T.copy()
     smooth = without_knots(activation, knots, constant)
+    # a sum of ramps alone has nothing to be averaged by nodes
     offset = constant if smooth is None else offset
     value, slope = smooth or (activation.value, activation.derivative)
     omega = np.empty((2, 0))
@@ -108,7 +109,7 @@ def smoothing(activation: Activation, D: float, nodes: int) -> Smoothing:
         kind,
         powers,
         offset,
-        errors,
+        error_functions,
         omega,
         over_arrays(value),
         over_arrays(slope),
@@ -121,7 +122,7 @@ def smoothing(activation: Activation, D: float, nodes: int) -> Smoothing:
 
 def means(p: int, rule: Smoothing) -> Means:
     """The `Means` of p particles by a rule, to be filled."""
-    size, smoothed = p * rule.omega.shape[1], np.empty((len(rule.errors), p))
+    size, smoothed = p * rule.omega.shape[1], np.empty((len(rule.error_functions), p))
     b, s, value, slope, along, work = (np.empty(p) for _ in range(6))
     return Means(b, s, smoothed, value, slope, along, work, np.empty(size), np.empty(size))
 
@@ -190,7 +191,9 @@ def _table(D: float) -> tuple[Array, float]:
     interval = at[1] - at[0]
     if math.isinf(D):
         density = np.exp(-0.5 * at * at) / math.sqrt(2.0 * math.pi)
+        # P, E[ω 1(ω > −y)] = φ(y), and their slopes times the interval
         return np.array([scipy.special.ndtr(at), density, interval * density, -interval * at * density]), reach
+    # arcsin ω has the density scale · cos^(D−2)
     scale = math.exp(scipy.special.gammaln(0.5 * D) - scipy.special.gammaln(0.5 * (D - 1))) / math.sqrt(math.pi)
     sine, cosine = np.sin(at), np.cos(at)
     # P(ω > −y) = (1 ± I)/2 with I = P(ω² < y²), an incomplete beta function
@@ -202,8 +205,8 @@ def _table(D: float) -> tuple[Array, float]:
 @without_references
 def fill_smoothed(rule: Smoothing, means: Means) -> None:
     """Fill means.smoothed with c' = c/√(1 + s²c²), c the slope of each error function; needed once for each s."""
-    for term in range(rule.errors.shape[0]):
-        c = rule.errors[term, 1]
+    for term in range(rule.error_functions.shape[0]):
+        c = rule.error_functions[term, 1]
         for i in range(means.s.shape[0]):
             means.smoothed[term, i] = c / math.sqrt(1.0 + (c * means.s[i]) ** 2)
 
@@ -244,8 +247,8 @@ def fill_error_functions(rule: Smoothing, means: Means) -> None:
     b, s, value, slope, along = means.b, means.s, means.value, means.slope, means.along
     for i in range(b.shape[0]):
         value[i], slope[i], along[i] = rule.offset, 0.0, 0.0
-    for term in range(rule.errors.shape[0]):
-        weight = rule.errors[term, 0]
+    for term in range(rule.error_functions.shape[0]):
+        weight = rule.error_functions[term, 0]
         for i in range(b.shape[0]):
             smaller = means.smoothed[term, i]
             x = smaller * b[i]
@@ -258,7 +261,7 @@ def fill_error_functions(rule: Smoothing, means: Means) -> None:
 
 @without_references
 def fill_by_nodes(rule: Smoothing, means: Means) -> None:
-    """Fill E σ, E σ' and E ωσ' with the sums over nodes of ω for the smooth rest of σ, and add those of its knots."""
+    """Fill E σ, E σ' and E ωσ': sums over nodes of ω for the smooth rest of σ, and means of the ramps at its knots."""
     b, s, value, slope, along, x, out = means.b, means.s, means.value, means.slope, means.along, means.x, means.out
     p, nodes = b.shape[0], rule.omega.shape[1]
     for i in range(p):

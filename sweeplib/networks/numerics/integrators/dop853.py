@@ -36,6 +36,7 @@ _ROUNDING = 1e-14
 """Two states whose relative distance is less differ by rounding alone."""
 
 kernel = without_references
+"""For functions that neither allocate nor return arrays, compiled into their callers."""
 
 
 class Calls(NamedTuple):

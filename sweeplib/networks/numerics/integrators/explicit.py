@@ -123,7 +123,7 @@ def crossing(i, equations, solutions, workspace, before, after, target):  # type
 
 @kernel
 def refined(i, equations, tableau, solutions, workspace, x, target):  # type: ignore[no-untyped-def]
-    """The fraction x of a crossing on the interpolant, moved to that of the method itself by Newton's iteration.
+    """The fraction x of a crossing: on the interpolant as given, then by the method itself, by Newton's iteration.
 
     The value is that of a step to x, the slope that of the interpolant; where that is flat, x stays. workspace.new is
     left at the state at the crossing.

@@ -7,7 +7,7 @@ decays.
 
 A companion solution tells what rounding makes of a solution: each of its steps moves every variable by a part of its
 size like rounding does, its tremor, and variables whose growth rounding hides start as zeros. It is solved beside the
-solution, which has no tremor. i is the number of a solution among the `Solutions`.
+solution, which has no tremor. i is the number of a solution among `solutions`.
 """
 
 import math
@@ -63,8 +63,9 @@ def fill_vanishing(i: int, solutions: Solutions, out: Array) -> bool:
 def lower_floors(i: int, solutions: Solutions, remainders: Array) -> bool:
     """Let the floors of small variables be relative to their size; return whether one of them is zero from now on.
 
-    remainders (size,) : the slope where they vanish. It is that of a source, with which they grow beyond `atol`, or
-        rounding. Nobody knows how a variable grows that is no larger than this: a companion has zero in its place.
+    remainders (size,) : the slope of the state in which small variables are zero. It is that of a source, with which
+        they grow beyond `atol`, or rounding. How a variable grows that is no larger than rounding is unknown: a
+        companion has zero in its place.
     """
     state, floor = solutions.state[i], solutions.floor[i]
     atol, relative, has_zeroed = solutions.atol[i], solutions.relative[i], False

@@ -49,13 +49,16 @@ def _fill_levels(equations, order, states, out):  # type: ignore[no-untyped-def]
 class Integration:
     """n solutions from time zero on, each with its own tolerance.
 
-    `states` (n, size) and `times` (n,) are where they came. `ends` (n,) are the last times that will be needed,
-    `targets` (n, T) the values of the level, such as the risk, whose passages are noted. No step is longer than
-    `longest` (n,), if it is given; each solution takes `max_steps` at most. After `steps_a_round` steps of each the
-    clock is looked at. A solution that fails at a singular point goes on from what `beyond` returns for its number and
-    state (size,), if that is not None. Solutions `after` others begin at their times, with the steps that they may
-    still take. The tolerances of small variables follow their sizes; a `trembling` solution tells what rounding does
-    (`floors`).
+    `states` (n, size) and `times` (n,) are where they came.
+
+    ends (n,) : the last times that will be needed.
+    targets (n, T) : the values of the level, such as the risk, whose passages are noted.
+    max_steps, longest (n,) : how many steps each solution may take, and the longest ones.
+    steps_a_round : after so many steps of each the clock is looked at.
+    beyond : function (number, state (size,)) : from where a solution goes on that fails at a singular point, or None.
+    after : solutions at whose times and with whose steps left these begin.
+    trembling : whether the solutions tell what rounding does (`floors`).
+    The tolerances of small variables follow their sizes.
     """
 
     def __init__(
@@ -80,9 +83,11 @@ class Integration:
         self._beyond = beyond
         small = floors.relative_tolerances(rtol, atol), floors.tremor(states) if trembling else np.zeros(states.shape)
         self._solutions = solutions_at_start(states, ends, longest, rtol, atol, *small, targets, max_steps)
+        # by number of the solution; a system is what both of its integrators call
         self._stiff: dict[int, StiffSolution] = {}
         self._flows: dict[int, LinearFlow] = {}
         self._systems: dict[int, StiffSystem] = {}
+        # of each solution: rounds so far, and the one from which on the linearised flow is tried again
         self._rounds, self._next_trial = np.zeros((2, len(states)), dtype=np.int64)
         self.states, self.times = states.copy(), np.zeros(len(states))
         if after is not None:

@@ -111,9 +111,8 @@ class StiffSolution:
     """A solution from `time` on, to the time `end` at the latest.
 
     targets (T,) : values of the level whose passages to note.
-    passages, rates (T,), passing (T, size) : when, inf where it has not been, and the derivative of the level and the
-    state
-        then: filled in.
+    passages (T,), rates (T,), passing (T, size) : filled in with when these were, inf before, and with the derivative
+        of the level and the state then.
     atol : a number, or (size,). longest : the longest step.
     `steps` counts its steps; `failed` says that it can take no further one.
     """
@@ -205,6 +204,7 @@ class StiffSolution:
         if not waiting.any():
             return
         before, self._level = self._level, self.system.level(self.state)
+        # the level a little after the step
         rising = self.system.level(self.state + 1e-3 * self._solver.step_size * self.system.slope(0, self.state))
         if self._level > self.targets[waiting].max() and rising <= self._level:
             return
