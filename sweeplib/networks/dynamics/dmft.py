@@ -223,7 +223,7 @@ class Dmft(StepDynamics):
 
         A risk below its standard error is a result.
         """
-        return self._judged(np.zeros(len(self.replicas))) + _standard_error(self._risks_now())
+        return self._total_risk_errors(np.zeros(len(self.replicas))) + _standard_error(self._risks_now())
 
     def _training_errors(self) -> Array:
         """The standard error (n,) of the present training risk, which has `bounds`."""

@@ -239,7 +239,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     def _level_errors(self, order: NDArray[np.intp], targets: Array) -> Array:
         """The errors of the levels of the solutions in `order` where these are at `targets`, by the companion there."""
         slow = SLOW if self.replicas.equations.finer else 1.0
-        least = np.maximum(SAFETY * self._rtol, ROUNDING)[order] * self.replicas.exit_terms[order]
+        least = np.maximum(SAFETY * self._rtol, ROUNDING)[order] * self.replicas.exit_scales[order]
         of_forms = self._finer.form_errors(np.abs(targets), self.a[order], self.replicas.a_star[order])
         return slow * np.abs(self._companion.levels(order) - targets) + least + of_forms
 

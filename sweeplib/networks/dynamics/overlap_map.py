@@ -177,7 +177,7 @@ class OverlapMap(StepDynamics):
         everyone = np.arange(len(replicas))
         finer = self._finer.risks(*self._fields_of(everyone, Q, M), a, replicas.a_star)
         usual = replicas.expectations.risks(*self._fields_of(everyone, *self._overlaps), self.a, replicas.a_star)
-        return self._judged(SLOW * np.abs(finer - usual))
+        return self._total_risk_errors(SLOW * np.abs(finer - usual))
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverge
     def _take(self, order: NDArray[np.intp]) -> None:
