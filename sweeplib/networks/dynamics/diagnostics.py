@@ -1,4 +1,7 @@
-"""What dynamics record of themselves: errors, with their labels and bounds."""
+"""What dynamics record of themselves: errors, with their labels and bounds.
+
+The terms of a risk are the size of the parts of which it is a difference: its rounding error is `ROUNDING` times them.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,9 +48,10 @@ class Bound(NamedTuple):
 
 
 def risk_bounds(risk: Array, error: Array, terms: Array) -> tuple[Bound, Bound]:
-    """The bounds of n risks: not below zero by more than their error; no error above the risk and its rounding.
+    """The bounds of n risks: none below zero by more than its error, and no error above the risk.
 
-    risk, error, terms (n,) : an error below `LARGEST_UNDECIDED` times the terms of the risk counts as rounding.
+    risk, error, terms (n,) : of each replica. An error is allowed if it is less than `LARGEST_UNDECIDED` times the
+        terms: then the risk is zero to rounding.
     """
     above = np.maximum(np.abs(risk), LARGEST_UNDECIDED * terms)
     return Bound("-risk", -risk, error), Bound("risk_error", error, above)

@@ -22,6 +22,9 @@ tell whether the samples determine it.
 The means are those over the samples at hand, and ζ_q is made orthogonal to h_1, ..., h_q. As a data matrix keeps these
 relations exactly, the process of N samples is gradient descent in N/α dimensions but for the fluctuations of norms: it
 is stable wherever that is, however many steps it takes.
+
+In arrays n is the number of samples at hand (`paths`), S the number of steps; rows of directions e and of functions h
+come p at a time: the k rows of e* first, then those of e_0, e_1, ...
 """
 
 import math
@@ -89,7 +92,7 @@ class History(NamedTuple):
 def effective_history(
     setting: Setting, steps: int, paths: int, stream: tuple[int, int, int], late: Callable[[int], bool]
 ) -> History | None:
-    """The history of `steps` steps by so many samples (`paths`); None where `late(step)` is true after a step.
+    """The history of `steps` steps by `paths` samples; None if `late(step)` is true after a step.
 
     stream : the key, the seed and the number of the batch of random numbers.
     """
@@ -133,11 +136,11 @@ class EffectiveProcess:
         self._observe()
 
     def _count_known(self, step: int) -> int:
-        """The number of directions that w^step may have components along."""
+        """The number of directions along which w^step may have components."""
         return self.k + (step + 1) * self.p
 
     def _observe(self) -> bool:
-        """Compute the fields, displacements and training risk of the present weights; false if they diverged."""
+        """Set σ, σ', displacements and training risk to those of the present weights; return False if they diverged."""
         count, activated = self._count_known(self.step), activation(self.setting.activation)
         lam = combinations(self.U[self.step, :, :count], self.V[:count])
         self.value, self.slope = (function_values(form, lam) for form in (activated.value, activated.derivative))
@@ -150,7 +153,7 @@ class EffectiveProcess:
         return True
 
     def advance(self) -> bool:
-        """Take a step; false if it diverged, when the state is that before it."""
+        """Take a step; return False if it diverged, and then leave the state as it was before."""
         t, g = self.step, self.a[self.step][:, None] * self.slope * self.E
         U, a = self._stepped(g)
         if not (np.abs(U).max() < OVERFLOW and np.abs(a).max() < OVERFLOW):
@@ -177,9 +180,9 @@ class EffectiveProcess:
         return U, a
 
     def _condition_new_directions(self) -> None:
-        """Make the components along the directions of this step those of inputs that earlier steps have seen.
+        """Make the normal draws along the p new directions of this step components of inputs that earlier steps saw.
 
-        Normal draws lose their part along the h so far, and get h_{t+1}/√α of the step itself.
+        They lose their part along the h so far, and get h_{t+1}/√α of the step itself: V_q = ζ_q + h_q/√α.
         """
         count = self._count_known(self.step)
         new, h = self.V[count : count + self.p], self.h[: count - self.k]
@@ -241,7 +244,7 @@ class EffectiveProcess:
 
 
 def _grows(setting: Setting, directions: Array) -> bool:
-    """Whether σ, or f* along one of some directions (k, m) of the teacher's fields, grows faster than a line."""
+    """Whether σ, or f* along one of m directions (k, m) of the teacher's fields, grows faster than a line."""
     value, rays = activation(setting.activation).value, directions / np.linalg.norm(directions, axis=0)
     near, far = (
         [max(abs(value(z)), abs(value(-z))), np.abs(setting.labels(z * np.hstack([rays, -rays]))).max()]

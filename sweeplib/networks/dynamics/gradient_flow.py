@@ -43,12 +43,12 @@ class GradientFlow(Ode):
         self._highest = (1.0 + LARGEST_UNDECIDED) * start
 
     def begin_phase(self, phase: int) -> None:
-        """Begin a phase as every ODE does, and forget the highest risks, which are those of another task."""
+        """Begin a phase of the tasks as every ODE does, and forget the highest allowed risks, of another task."""
         super().begin_phase(phase)
         self._highest = np.full(len(self.replicas), np.inf)
 
     def overlap_view(self, *overlaps: Any, **others: Any) -> OverlapView:
-        """The view of the given overlaps, with the label noise of the problem for observables."""
+        """The view of the given overlaps, with the problem's label noise, which observables need, not the flow."""
         view = super().overlap_view(*overlaps, **others)
         view.Delta = self._Delta
         return view
@@ -65,9 +65,9 @@ class GradientFlow(Ode):
         risk, highest = self._recorded_risks(), self._highest
         self._highest = np.fmin(highest, risk + self.risk_error)
         numbers = self.replicas.numbers
-        more = numbers.input_noise + numbers.temperature
-        free = numbers.weight_decay + numbers.second_layer_decay + more == 0.0
-        highest = np.where(free & (numbers.keep_probability == 1.0), highest, np.inf)
+        noise = numbers.input_noise + numbers.temperature
+        falls = numbers.weight_decay + numbers.second_layer_decay + noise == 0.0
+        highest = np.where(falls & (numbers.keep_probability == 1.0), highest, np.inf)
         return *super().bounds(), Bound("risk - risk_error", risk - self.risk_error, highest)
 
     @staticmethod
@@ -78,6 +78,7 @@ class GradientFlow(Ode):
         return (60.0 * time + 120.0) * (2000.0 + 10.0 * calls * p**2 * (p + k))
 
     def _numbers(self) -> Any:
+        """The `Numbers` of the equations, without the noise that is the factor of Ψ^Var."""
         return self.replicas.numbers._replace(noise=np.zeros(len(self.replicas)))
 
 

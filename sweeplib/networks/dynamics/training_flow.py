@@ -248,7 +248,7 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
 
 
 def _is_unchecked(path: Integration) -> bool:
-    """Whether the companion is behind for lack of time, not by a failure or for lack of steps, which time cannot mend."""
+    """Whether the companion is behind for lack of time, not by a failure or for lack of steps, which last."""
     return bool(path.times[1] < path.times[0] and not (path.failed[1] or path.spent[1]))
 
 
