@@ -40,7 +40,7 @@ from sweeplib.networks.views import Estimate, OverlapView
 REACH, SPACING = 7.5, 0.1
 """Where nodes on a line end, in standard deviations, and their distance."""
 OTHER_REACH, OTHER_SPACINGS = 7.0, (0.025, 0.25)
-"""Where lines over one or two other coordinates end, in standard deviations, and their distances for one and for two."""
+"""Where lines over one or two other coordinates end, in standard deviations, and their distance for one and for two."""
 SHARP = 0.04
 """The variance of label noise below which the labels' signs may jump between lines over two other coordinates."""
 LEAST_SMOOTH = 1e-4
