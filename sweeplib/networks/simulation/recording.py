@@ -101,7 +101,7 @@ class Recording(cases.Recording):
         return times and self.keep_ends >= wanted.keep_ends and self._records_all(wanted, kind)
 
     def begins(self, wanted: "Recording", kind: str) -> bool:
-        """Whether a run with this recording is the beginning of a longer one with the `wanted` one, and kept its end."""
+        """Whether a run with this recording begins a longer one with the `wanted` one, and kept its end."""
         times = set(wanted.times[: self.reached(wanted)]) <= set(self.times) and wanted.end > self.end
         return times and self.keep_ends and self._records_all(wanted, kind)
 

@@ -19,7 +19,7 @@ class Width(Parameters):
 
 
 def force(numbers: Any, E: float, y: float) -> float:
-    """The displacement E, clipped at ±h."""
+    """The displacement E, clipped at ±h; numbers : (h,)."""
     return min(max(E, -numbers[0]), numbers[0])
 
 
@@ -30,7 +30,7 @@ def value(numbers: Any, E: float, y: float) -> float:
 
 
 def means(numbers: Any, r: float, Delta: float) -> tuple[float, float, float]:
-    """The means of the force, its square and the loss, for a normal E of mean r and variance Δ.
+    """The means of the force, its square and the loss, for a normal E of mean r and variance Δ > 0; numbers : (h,).
 
     A and B are ∓h in standard deviations of E from its mean.
     """

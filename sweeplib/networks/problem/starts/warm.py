@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def weights(problem: "Problem", W_star: Array, normals: Normals) -> Array:
-    """The weights W (p, d), row i turned to teacher row i mod k."""
+    """The weights W (p, d), made of N(0, 1) numbers, row i turned to row i mod k of W_star (k, d)."""
     W = rows_on_sphere(normals(problem.p, problem.d))
     assert problem.m0 is not None  # by `check`
     for r in range(min(problem.k, problem.p)):
