@@ -1,4 +1,7 @@
-"""Cases as rows of a layout: the columns of its index, and the fields that it shares."""
+"""Cases as rows of a layout: the columns of its index, and the fields that all its cases share.
+
+The run store keeps a layout as this index and these fields, in JSON, from which the cases are made again.
+"""
 
 import dataclasses
 import json
@@ -19,7 +22,7 @@ FIELDS = ("problem", "seed", "clock")
 
 
 def index_of(cases: Cases) -> dict[str, np.ndarray]:
-    """Return the columns (n,) of the index for some cases."""
+    """Return the columns (n,) of the index for n cases, by name."""
     columns = zip(
         FIELDS, (cases.texts(), cases.column("seed"), cases.column("clock")), (object, int, float), strict=True
     )
@@ -46,6 +49,7 @@ def cases_of(shared: Mapping[str, Any], index: Mapping[str, np.ndarray]) -> Case
     texts = index["problem"].tolist()
     places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
     problems = json.loads(written := f"[{','.join(places)}]")
+    # without a list in any text there is nothing to turn into tuples
     if "[" in written[1:]:
         problems = [{name: _tuples(value) for name, value in problem.items()} for problem in problems]
     columns = columns_of(problems, np.array([places[text] for text in texts], np.int32))

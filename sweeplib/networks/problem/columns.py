@@ -133,7 +133,7 @@ class Problems(Table):
         return Column(self.at(first).each_text(but), codes)
 
     def each_text(self, but: frozenset[str] = frozenset()) -> list[str]:
-        """Return the text of each problem, as `Problem.text` is but without the fields in `but`, for all rows at once."""
+        """Return the text of each problem, as `Problem.text`, without the fields in `but`; for all rows at once."""
         parts = (self._part_of_text(name) for name in self.fields if name not in but)
         texts: str | NDArray[np.object_] = reduce(operator.add, parts, "")  # each part begins with ", "
         if isinstance(texts, str):

@@ -189,7 +189,7 @@ def _run(cases: Cases, timeout: float | None, initial: Initial, begun: Begun | N
 
 
 def _leave_out_unknown(data: dict[str, Array], inaccurate: NDArray[np.bool_], ends: Array) -> None:
-    """Replace exits in `data` by NaN in `inaccurate` (n,) runs, if they are after the last accurate time `ends` (n,)."""
+    """Replace exits in `data` by NaN in `inaccurate` (n,) runs if they are after the last accurate time `ends` (n,)."""
     if EXITS[1] in data:
         unknown = inaccurate[:, None] & (data[EXITS[1]] > ends[:, None])
         data |= {name: np.where(unknown, np.nan, data[name]) for name in EXITS if name in data}

@@ -121,14 +121,14 @@ def _exponents(tree: Formula) -> tuple[int | None, int | None]:
 def _labels(tree: Formula, teacher_activation: str) -> Any:
     """The function `fill` (`Target.labels`) of the formula; the teacher's activation is not used.
 
-    Its source is made of names of fields, numbers and calls of activations alone: nothing else is executed. The text
-    in its body tells the functions of two formulas apart in caches.
+    Its source is made of names of fields, numbers and calls of activations alone: nothing else is executed.
     """
     from sweeplib.networks.numerics.compiled import in_loops
 
     calls: dict[str, str] = {}
     source = tree.source(calls)
     fields = [f"        lam{index + 1} = lam_star[{index}, n]" for index in range(tree.width)]
+    # the name `text` puts the formula into the digest of the machine code: numbers in a body are not in it
     lines = ["def fill(lam_star, a_star, out):", "    text", "    for n in range(out.shape[0]):", *fields]
     space: dict[str, Any] = {"__name__": __name__, "text": source}
     space |= {variable: in_loops(activation(name).value) for name, variable in calls.items()}
