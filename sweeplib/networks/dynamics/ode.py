@@ -277,8 +277,8 @@ class Ode(IntegratedDynamics, OverlapDynamics):
 
         They are means over runs to first order in 1/d, which need not have Ω ≥ 0.
         """
-        kept = self._states.overlaps if isinstance(path, MeanIntegration) else self._states.fields
-        return kept(path.states)
+        of_states = self._states.overlaps if isinstance(path, MeanIntegration) else self._states.fields
+        return of_states(path.states)
 
     def _recorded_risks(self) -> Array:
         """Return the risks (n,) of the solution now, with the corrections of finite d if the equations have them."""

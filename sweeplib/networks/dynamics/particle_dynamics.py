@@ -238,11 +238,11 @@ class ParticleDynamics(IntegratedDynamics):
         m, (q, a) = np.empty((count, replicas.p, replicas.k)), np.empty((2, count, replicas.p))
         b = np.zeros((count, replicas.p)) if replicas.has_offsets else None
         for i, start in enumerate(self._starts):
-            u, rest, a[i] = self._particles(i)
+            u, beyond_span, a[i] = self._particles(i)
             if b is not None:
                 u, b[i] = u[:-1], u[-1]
             m[i] = (start.L_star @ u).T
-            q[i] = np.einsum("ri,ri->i", u, u) + rest
+            q[i] = np.einsum("ri,ri->i", u, u) + beyond_span
         weight, risk = (np.full((count, replicas.p), 1.0 / replicas.p), np.array([now.risk for now in self._risks]))
         return [(np.ones(count), NetworkView(m, q, a, weight, replicas.P, replicas.a_star, replicas.Delta, risk, b=b))]
 
