@@ -184,7 +184,7 @@ class Dynamics(ABC):
 
     @classmethod
     def state_size(cls, problem: Problem, options: NumericalOptions) -> int:
-        """The count of numbers in `end_state`, from which a run can go on to a later last time; by default 0: none can."""
+        """The count of numbers in `end_state`, from which runs go on to later last times; by default 0: they do not."""
         return 0
 
     @classmethod
