@@ -110,7 +110,7 @@ def _default_coordinate(sweep: Design, problem: Problem, name: str) -> Coordinat
 def _target_exponents(sweep: Design, problem: Problem) -> list[Coordinate]:
     """Return the information and leap exponents of the targets, along their axis, NaN where one is not known.
 
-    None if no target has one: only formulas, and targets that say so, do.
+    The list is empty if no target has one: only formulas, and targets that say so, do.
     """
     grid, name = sweep.grid, "target"
     targets = list(grid.values_of(name)) if name in grid.names else [problem.target]

@@ -84,11 +84,11 @@ def measured(cases: Sequence[Case], limit: float, ended: float = 1.0) -> Measure
     count = min(at_once, max(len(few), _startable(few, TO_LIMIT * limit) if has_lanes else FEW_CASES))
     fewer = None
     while True:
-        some = _some(cases, count)
-        timing = _timed(some, limit, ended)
+        chosen = _some(cases, count)
+        timing = _timed(chosen, limit, ended)
         limit -= timing.seconds
         if not timing.complete:
-            return Measurement(_extrapolated(some, max(limit, timing.seconds), timing), timing.ended, whole=False)
+            return Measurement(_extrapolated(chosen, max(limit, timing.seconds), timing), timing.ended, whole=False)
         more = min(len(cases), GROWTH * count, int(limit / timing.a_case))
         if more < 2 * count:
             return Measurement(timing.a_case_of(at_once, fewer), timing.ended)
@@ -115,33 +115,33 @@ def _start(cases: Sequence[Case], done: float = 1.0) -> float:
     return _timed(short, np.inf).a_case
 
 
-def _extrapolated(some: Sequence[Case], limit: float, timing: Timing) -> float:
-    """Return the seconds of a whole case from the `timing` of a part of the runs of some cases, with their starts.
+def _extrapolated(cases: Sequence[Case], limit: float, timing: Timing) -> float:
+    """Return the seconds of a whole case from the `timing` of a part of the runs of cases, with their starts.
 
     limit : seconds for further measurements.
     Where most of the records were made but few of the steps, as at the start of geometric times, both are measured
     apart, by a run that records at its end only.
     """
-    start = min(_start(some, timing.done / len(some)), timing.a_case)
-    remaining, steps = timing.seconds - start * len(some), 0.0
+    start = min(_start(cases, timing.done / len(cases)), timing.a_case)
+    remaining, steps = timing.seconds - start * len(cases), 0.0
     if timing.recorded <= RECORDS_FIRST * timing.done:
-        done = max(timing.done / len(some), 1e-9)
-        return start + remaining / len(some) / done ** _growth(some, remaining, start, done * timing.ended)
-    bare = _timed([_without_records(case) for case in some], limit, timing.ended)
+        done = max(timing.done / len(cases), 1e-9)
+        return start + remaining / len(cases) / done ** _growth(cases, remaining, start, done * timing.ended)
+    bare = _timed([_without_records(case) for case in cases], limit, timing.ended)
     if bare.done > 0.0:
-        steps = max(0.0, bare.seconds - start * len(some)) / bare.done
+        steps = max(0.0, bare.seconds - start * len(cases)) / bare.done
     return start + steps + max(0.0, remaining - steps * timing.done) / timing.recorded
 
 
-def _growth(some: Sequence[Case], seconds: float, start: float, reached: float) -> float:
+def _growth(cases: Sequence[Case], seconds: float, start: float, reached: float) -> float:
     """Return the power of time with which the cost of cases grows, by a run to half the part `reached` of their times.
 
     seconds, start : what they took to that part, without starts, and what the start of one takes.
-    It is 1 but for adaptive steps, which become longer as runs come to rest.
+    It is 1 but for adaptive steps, of dynamics with the option `rtol`, which become longer as runs come to rest.
     """
-    if not hasattr(some[0].numerical_options(), "rtol") or reached > LATE:
+    if not hasattr(cases[0].numerical_options(), "rtol") or reached > LATE:
         return 1.0
-    half = _timed([_until(case, reached / 2) for case in some], np.inf).seconds - start * len(some)
+    half = _timed([_until(case, reached / 2) for case in cases], np.inf).seconds - start * len(cases)
     return float(np.clip(np.log2(seconds / half), 0.0, 1.0)) if 0.0 < half < seconds else 1.0
 
 

@@ -279,7 +279,10 @@ class _Errors(Mapping[str, Array]):
 
 
 def _bounds_of_tails(tails: Array) -> tuple[Bound, Bound]:
-    """The bounds of `tails` (n, batches, m, 2) of m quantities: of the index, a mean over batches, and of the share."""
+    """The bounds of the largest tail of m quantities: of its index, a mean over batches, and of one sample's share.
+
+    tails (n, batches, m, 2) : index and share (`effective_process.tails`).
+    """
     index, share = tails[..., 0].mean(axis=1).max(axis=1), tails[..., 1].max(axis=(1, 2))
     largest = np.full((2, len(tails)), [[LARGEST_TAIL_INDEX], [LARGEST_SHARE]])
     return Bound("tail_index", index, largest[0]), Bound("largest_share", share, largest[1])

@@ -168,6 +168,7 @@ class LabelMeans:
         if jumps:
             along = _between(along, now.a_star[i] @ factor[:k])
         turned = _turned(factor, along)
+        # behind the p + k − 1 other coordinates of the fields may be one of the noise of labels
         fields = (turned[:, 1:] @ lines.others[: p + k - 1])[:, :, None] + turned[:, :1, None] * lines.nodes
         f, value = np.zeros(shape), activation(self.student).value
         for unit in range(p):
@@ -241,8 +242,10 @@ def _wrong(f: Array, f_star: Array, density: Array, spacing: float, Delta: float
 
 
 def _differ(f: Array, f_star: Array, density: Array, spacing: float, Delta: float) -> Array:
-    """P(f > 0, y ≤ 0) + P(f ≤ 0, y > 0) on lines (lines,), with arguments as those of `_wrong`.
+    """P(f > 0, y ≤ 0) + P(f ≤ 0, y > 0) on each line (lines,).
 
+    f, f_star, density (lines, nodes) : f, f* and the density of N(0, 1) at nodes. spacing : their distance.
+    Delta : the variance of the noise of labels.
     With π = P(y > 0) given λ* it is E[π] plus the mean of 1 − 2π where f > 0.
     """
     if Delta == 0.0:

@@ -216,7 +216,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     def _note_exit_errors(self, late: Callable[[], bool]) -> None:
         """Note the errors of new exits, by the levels to which the companion comes at their times; NaN if it is `late`.
 
-        It is brought to the exits of a replica in their order.
+        It is brought to the exits of a replica in their order; an exit at time zero has no error.
         """
         new = np.isnan(self._exit_error) & (self.passages <= self._times[:, None])
         while (order := np.flatnonzero(new.any(axis=1))).size:

@@ -128,6 +128,7 @@ def _descent(risk: "RiskAtEnd", start: Array) -> Optimum:
         # decisions: An optimal schedule is a text in a problem, found in the worker and run as a formula
         rates = np.array([float(f"{rate:.{DIGITS}g}") for rate in unit * factors])
         value, slope = risk.gradient(rates)
+        # where a factor is zero, it can only grow
         change = np.where(rates > 0.0, np.abs(slope), np.fmax(0.0, -slope)) * rates.max() / (value + least)
         if change.max() <= LARGEST_GRADIENT:
             break

@@ -272,6 +272,7 @@ class OverlapMap(StepDynamics):
         replicas, rule = self.replicas, self.replicas.rule
         (of_M, of_Q, (D, D_star), square), step = means, UPDATES[rule.update]
         before = Velocities(*of_rule) if step.has_velocities else resting_velocities(M)
+        # a spectral step has the time T in its matrices, and 1 in place of T in its velocities
         beta, unit = rule.numbers[0] if step.has_velocities else 0.0, T if step.spectrum is None else np.ones_like(T)
 
         def matrix_of(U: Array) -> Array:

@@ -85,7 +85,8 @@ class Sgd(WeightDynamics, StepDynamics):
             for i in self.between(to):
                 self._use_batch(int(i), int(self.remainder[i, to]))
             self.stop()
-        if self.replicas.thresholds.size:  # kernels carry Q and M over whole steps alone, with their rounding errors
+        # for the next exits: kernels carry Q and M over whole steps alone, and add up rounding errors
+        if self.replicas.thresholds.size:
             for i in np.flatnonzero(self.running):
                 self.Q[i], self.M[i] = overlaps_of_weights(*self._weights[i])
 
@@ -126,7 +127,7 @@ class Sgd(WeightDynamics, StepDynamics):
             done, fate = self._kernel(training_steps)(count, step, replicas.batch_size, uses, *arguments, data)
         else:
             done, fate = self._fresh_steps(count, step, uses, *arguments)
-        if fate == DIVERGED:  # `failed` counts all steps, also those between two uses of a batch
+        if fate == DIVERGED:  # no step is under way in a run that has ended
             self.failed[i], self.share[i] = step + done, 0.0
         return int(done)
 

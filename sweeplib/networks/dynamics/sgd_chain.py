@@ -224,12 +224,13 @@ class SgdChain(LaneDynamics):
             self.by_block = Q, M
             self.Q, self.M = Q.sum(axis=1), M.sum(axis=1)
             return
-        p, k, count = self.replicas.p, self.replicas.k, self._rows
-        A, B = unrolled(state[: count * k], count, k), unrolled(state[count * k : count * (k + count)], count, count)
+        p, k, height = self.replicas.p, self.replicas.k, self._rows
+        after_A, after_B = height * k, height * (k + height)
+        A, B = unrolled(state[:after_A], height, k), unrolled(state[after_A:after_B], height, height)
         self.a = unrolled(state[-p:], p)
         if (lessons := self.replicas.replayed) is not None:
-            count = lessons.heads.shape[1]
-            self.heads = unrolled(state[-count * p :], count, p)
+            H = lessons.heads.shape[1]
+            self.heads = unrolled(state[-H * p :], H, p)
             self.a = self.heads[:, lessons.head].copy()
         self.Q, self.M = self._overlaps_of(A[:, -p:], B[:, -p:])
         if self.replicas.has_averages:

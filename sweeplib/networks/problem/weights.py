@@ -54,11 +54,14 @@ def _of_law(law: str, rows: Array) -> Array:
 
 
 def _rows_in_blocks(problem: Problem, root_seed: int, seed: int) -> Array:
-    """Return the teacher's rows W* (k, d) of replica `seed`, each zero outside its block of the inputs."""
-    chosen, ends = problem.teacher_block, np.cumsum((0, *problem.blocks[1]))
-    of_row, W_star = np.broadcast_to(chosen, problem.k) - 1, np.zeros((problem.k, problem.d))
-    for block in np.unique(of_row):
-        rows, columns = np.flatnonzero(of_row == block), slice(ends[block], ends[block + 1])
+    """Return the teacher's rows W* (k, d) of replica `seed`, each zero outside its block of the inputs.
+
+    Within it they have the law `teacher_start` of rows of this length, times √(d/d_b): norms are those of whole rows.
+    """
+    ends, W_star = np.cumsum((0, *problem.blocks[1])), np.zeros((problem.k, problem.d))
+    block_of_row = np.broadcast_to(problem.teacher_block, problem.k) - 1  # blocks are counted from 1
+    for block in np.unique(block_of_row):
+        rows, columns = np.flatnonzero(block_of_row == block), slice(ends[block], ends[block + 1])
         size, role = int(problem.blocks[1][block]), f"teacher in block {block + 1}"
         rows_of_block = _normals(role, problem.teacher_start, len(rows), size, root_seed, seed)
         W_star[rows, columns] = np.sqrt(problem.d / size) * _of_law(problem.teacher_start, rows_of_block)

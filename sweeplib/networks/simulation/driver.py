@@ -190,8 +190,8 @@ def _run(cases: Cases, timeout: float | None, initial: Initial, begun: Begun | N
 
 def _leave_out_unknown(data: dict[str, Array], inaccurate: NDArray[np.bool_], ends: Array) -> None:
     """Replace exits in `data` by NaN in `inaccurate` (n,) runs if they are after the last accurate time `ends` (n,)."""
-    if EXITS[1] in data:
-        unknown = inaccurate[:, None] & (data[EXITS[1]] > ends[:, None])
+    if "exit_time" in data:
+        unknown = inaccurate[:, None] & (data["exit_time"] > ends[:, None])
         data |= {name: np.where(unknown, np.nan, data[name]) for name in EXITS if name in data}
 
 
@@ -352,10 +352,10 @@ def samples_key(case: Case) -> int:
 
 
 def _samples_keys(cases: Cases) -> NDArray[np.uint64]:
-    """The keys (n,) of the random numbers of the samples of cases that have one `pair_by`, as shape and seeds allow.
+    """The keys (n,) of the random numbers of the samples of cases, which have one `pair_by`.
 
-    Without it they are made of the whole problem but for the parameters of observables. The keys are those of
-    `stream_key` to the byte; texts of problems are written for many at once.
+    Without it keys are made of all parameters of the problem but those of observables, as `stream_key` would make them;
+    the texts of many problems are written at once.
     """
     if cases[0].pair_by is not None:
         return cases.numbers(_shared_key, np.uint64)
