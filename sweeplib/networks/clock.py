@@ -14,6 +14,7 @@ from sweeplib.networks.problem import DEFAULTS
 from sweeplib.networks.simulation.labels import time_attributes
 
 Count = Literal["steps", "samples"]
+"""What is counted where times are no ODE times."""
 FIELDS: dict[Count | None, tuple[str, ...]] = {
     None: (),
     "steps": ("gamma", "p", "d"),

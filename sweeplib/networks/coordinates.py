@@ -51,8 +51,8 @@ def coordinates(sweep: Design, problem: Problem) -> list[Coordinate]:
 def _instants(sweep: Design) -> Coordinate:
     """The recording times as the earlier one of two times, for variables with the dimension `instant`."""
     attributes = sweep.time_attributes
-    more = label("instant") | {"long_name": f"earlier {attributes['long_name']}"}
-    return Coordinate("instant", ("instant",), lambda: sweep.recording.times, attributes | more)
+    attributes = attributes | label("instant") | {"long_name": f"earlier {attributes['long_name']}"}
+    return Coordinate("instant", ("instant",), lambda: sweep.recording.times, attributes)
 
 
 def constants(sweep: Design, problem: Problem) -> dict[str, Constant]:

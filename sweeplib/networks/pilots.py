@@ -78,25 +78,26 @@ def measured(cases: Sequence[Case], limit: float, ended: float = 1.0) -> Measure
     """
     kind = DYNAMICS[cases[0].dynamics]
     has_lanes, at_once = kind.lanes[1] > 1, min(len(cases), kind.replicas_at_once)
-    few = _some(cases, kind.lanes[0] if has_lanes else FEWEST_TO_EXIT)
+    first_cases = _evenly_chosen(cases, kind.lanes[0] if has_lanes else FEWEST_TO_EXIT)
     if ended == 1.0 and cases[0].recording.stop == "exit":
-        ended = _timed(few, TO_LIMIT * limit).ended
-    count = min(at_once, max(len(few), _startable(few, TO_LIMIT * limit) if has_lanes else FEW_CASES))
+        ended = _timed(first_cases, TO_LIMIT * limit).ended
+    at_first = _startable(first_cases, TO_LIMIT * limit) if has_lanes else FEW_CASES
+    count = min(at_once, max(len(first_cases), at_first))
     fewer = None
     while True:
-        chosen = _some(cases, count)
+        chosen = _evenly_chosen(cases, count)
         timing = _timed(chosen, limit, ended)
         limit -= timing.seconds
         if not timing.complete:
             return Measurement(_extrapolated(chosen, max(limit, timing.seconds), timing), timing.ended, whole=False)
-        more = min(len(cases), GROWTH * count, int(limit / timing.a_case))
-        if more < 2 * count:
+        next_count = min(len(cases), GROWTH * count, int(limit / timing.a_case))
+        if next_count < 2 * count:
             return Measurement(timing.a_case_of(at_once, fewer), timing.ended)
-        count, fewer = more, timing
+        count, fewer = next_count, timing
 
 
 def _startable(few: Sequence[Case], limit: float) -> int:
-    """Return the number of cases that can be started in `limit` seconds, by timing the starts of a few and of one."""
+    """Return the number of cases that can be started in `limit` seconds, by the times of the starts of `few` and of one."""
     one_more = (len(few) * _start(few) - _start(few[:1])) / max(1, len(few) - 1)
     return int(limit / max(one_more, 1e-9))
 
@@ -152,7 +153,7 @@ def _until(case: Case, fraction: float) -> Case:
     return replace(case, recording=replace(case.recording, times=(*(time for time in times if time < end), end)))
 
 
-def _some(cases: Sequence[Case], count: int) -> Sequence[Case]:
+def _evenly_chosen(cases: Sequence[Case], count: int) -> Sequence[Case]:
     """Return `count` of the cases, evenly spaced, or all if there are no more."""
     count = min(count, len(cases))
     return [cases[at] for at in ((np.arange(count) + 0.5) * len(cases) / count).astype(int)]
@@ -188,6 +189,7 @@ def _timed(cases: Sequence[Case], limit: float, ended: float = 1.0) -> Timing:
     started, count = seconds_at_work(), len(cases)
     done, recorded, complete = float(count), float(count), True
     with suppress(BaseException):
+        # the clock goes on while other processes have the processor
         records = run_cases(list(map(_at_one_rate, cases)), timeout=slowdown() * limit / count)
         ends = np.nan_to_num(records.data["end_time"])
         times = np.multiply.outer([case.clock for case in cases], cases[0].recording.times)

@@ -38,14 +38,14 @@ def shared_fields(case: Case) -> dict[str, Any]:
 
 
 def recording_of(shared: Mapping[str, Any]) -> Recording | None:
-    """Return the recording in `shared_fields`; None if it has observables that are not known here."""
+    """Return the recording in what `shared_fields` returned; None if it has observables that are not known here."""
     fields = {name: _tuples(value) for name, value in shared["recording"].items()}
     named = {*fields["observables"], fields.get("exit_on", "risk")}
     return Recording(**fields) if named <= OBSERVABLES.keys() else None
 
 
 def cases_of(shared: Mapping[str, Any], index: Mapping[str, np.ndarray]) -> Cases:
-    """Return the cases of a layout from `shared_fields` and the columns of its index."""
+    """Return the cases of a layout, from what `shared_fields` and `index_of` returned."""
     texts = index["problem"].tolist()
     places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
     problems = json.loads(written := f"[{','.join(places)}]")

@@ -54,7 +54,10 @@ class Networks(Simulator):
         begun: Begun | None = None,
         checkpoints: Checkpoints | None = None,
     ) -> Records:
-        """Return the records of cases of one shape (`run_cases`), which keep no states on their way."""
+        """Return the records of cases of one shape (`run_cases`).
+
+        Runs of networks keep no states on their way: `checkpoints` are not used.
+        """
         return driver.run_cases(cases, timeout=timeout, begun=begun)
 
     def variables(self, case: Case) -> dict[str, Variable]:
@@ -133,7 +136,10 @@ class Networks(Simulator):
         pilots.compiled(cases)
 
     def measured(self, cases: Sequence[Case], limit: float, ended: float = 1.0) -> Measurement:
-        """Return the cost of a case, and after which part of its times a case ends."""
+        """Return the cost of a case, measured for about `limit` seconds, and after which part of its times a case ends.
+
+        ended : the part that is known of similar cases.
+        """
         return pilots.measured(cases, limit, ended)
 
     def label(self, name: str) -> dict[str, Any]:
@@ -157,15 +163,16 @@ class Networks(Simulator):
         return rows.shared_fields(case)
 
     def cases(self, shared: Mapping[str, Any], index: Mapping[str, np.ndarray]) -> Cases:
-        """Return the cases of a layout."""
+        """Return the cases of a layout, from what `shared` and `index` returned."""
         return rows.cases_of(shared, index)
 
     def recording(self, shared: Mapping[str, Any]) -> Recording | None:
-        """Return the recording of a layout; None if it has observables that are not known here."""
+        """Return the recording in what `shared` returned; None if it has observables that are not known here."""
         return rows.recording_of(shared)
 
 
 SIMULATOR = Networks()
+"""The one simulator of networks, by whose name the engine imports this module."""
 
 
 def simulator_of(_: str) -> Networks:

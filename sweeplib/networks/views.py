@@ -23,7 +23,7 @@ Lazy = Array | Callable[[], Array]
 
 
 class Estimate(NamedTuple):
-    """Values (n, ...) and their absolute errors, such as those of a rule of quadrature."""
+    """Values (n, ...) and their absolute errors, such as errors of quadrature."""
 
     value: Array
     error: Array

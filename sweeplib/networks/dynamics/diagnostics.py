@@ -14,7 +14,7 @@ from sweeplib.engine.base.arrays import Array
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """The dimensions and labels of a quantity that a dynamics records itself, such as an error estimate.
+    """The dimensions `dims` and labels `attrs` of a quantity that a dynamics records itself, such as an error.
 
     With `over_time` it is recorded at every recording time; otherwise only its last value is.
     """
@@ -40,7 +40,7 @@ LARGEST_UNDECIDED = 1e-6
 
 
 class Bound(NamedTuple):
-    """A quantity of replicas, its values (n,) and the largest (n,) that are allowed: others end as inaccurate."""
+    """A quantity of replicas, by name, its values (n,) and the largest (n,) allowed: larger ones end as inaccurate."""
 
     quantity: str
     value: Array

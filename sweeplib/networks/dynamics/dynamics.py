@@ -308,4 +308,5 @@ class _DynamicsOfRuns(Registry[type[Dynamics]]):
 
 
 DYNAMICS: Registry[type[Dynamics]] = _DynamicsOfRuns("dynamics", check=_checked, contract=Dynamics)
+"""All dynamics by name; a run of a sweep, `NAME` or `NAME-SUFFIX`, finds its dynamics too."""
 READERS["dynamics"] = lambda problem: {name: kind.reads_of(problem, kind.Options()) for name, kind in DYNAMICS.items()}

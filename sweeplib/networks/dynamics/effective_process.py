@@ -49,8 +49,9 @@ ALIGNED = 1e-10
 
 @dataclass(frozen=True)
 class Setting:
-    """What a process of one replica depends on, with the names of `Problem`; `Numbers` are its numbers.
+    """What a process of one replica depends on, with the names that `Replicas` have for one of them.
 
+    numbers : its `Numbers`. a (p,), a_star (k,) : second layers at the start.
     alpha : samples over dimensions, n/d.
     L (k+p, k+p) : factor of the initial overlaps, teacher rows first.
     """
@@ -107,8 +108,9 @@ def effective_history(
 
 
 class EffectiveProcess:
-    """Samples of the process and the weights that they lead to, after `step` of S steps.
+    """n samples (`paths`) of the process of a `setting`, and the weights that they lead to, after `step` of S `steps`.
 
+    stream : the key, the seed and the number of the batch of random numbers.
     V (k + (S+1)p, n), h (S p, n) : components along the directions, and the orthonormal parts of g.
     y (n,) : labels.
     U (S+1, p, k + (S+1)p) : the weights after each step.
@@ -210,7 +212,7 @@ class EffectiveProcess:
         return self.G[rows, rows]
 
     def _remainder(self, rows: Array, h: Array) -> tuple[Array, Array]:
-        """Rows (p, n) without their components along orthonormal ones (m, n), and these components (p, m).
+        """The rows (p, n) without their components along orthonormal functions h (m, n), and these components (p, m).
 
         They are taken out twice: once would lose the orthogonality of small rests.
         """

@@ -93,6 +93,7 @@ class MeanSystem(StiffSystem):
     """Mean and covariance of the overlaps of replica i as one system of equations.
 
     Its state is μ (m,), then the upper triangle of Σ row by row. `evaluations` counts the right-hand sides of the ODE.
+    moments : h and S of a step, as functions of the overlaps. step_time : T.
     """
 
     def __init__(self, equations: Equations, i: int, moments: StepMoments, step_time: float) -> None:

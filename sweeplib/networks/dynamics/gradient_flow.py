@@ -54,7 +54,7 @@ class GradientFlow(Ode):
         return view
 
     def drift_errors(self, fields: tuple[Array, Array, Array], a: Array, times: Array) -> Array:
-        """The errors (n,) of all drifts but Ψ^Var, which the flow does not have."""
+        """The errors (n,) of all drifts but Ψ^Var, which the flow does not have, at covariances of fields and a."""
         return self.replicas.drift_errors(fields, a, times, stretch=0.0)
 
     def bounds(self) -> Sequence[Bound]:

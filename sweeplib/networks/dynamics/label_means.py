@@ -345,7 +345,7 @@ def _roots(before: Array, first: Array, second: Array, after: Array) -> Array:
 
 
 def _cubic(before: Array, first: Array, second: Array, after: Array) -> tuple[Array, Array, Array]:
-    """The coefficients of u, u², u³ of the cubic through values at u = −1, 0, 1, 2."""
+    """The coefficients of u, u², u³ of the cubic through four values, at u = −1, 0, 1, 2."""
     bend = (before + second) / 2.0 - first
     twist = (after - before + 3.0 * (first - second)) / 6.0
     return (second - before) / 2.0 - twist, bend, twist

@@ -124,6 +124,7 @@ def _is_small(problem: Problem) -> bool:
     return UPDATES[problem.update].memory is None and problem.batch_size < FEWEST_SAMPLES
 
 
+# the last text of a limit is what is expected instead, in an error
 LIMITS = (
     Limit("update", "no overlap map", "plain with {beside} in overlap_map", SPECTRUM, TANGENT.is_of),
     Limit("update", "no overlap map of signs", beside=SIGNS),

@@ -66,7 +66,7 @@ class MeanFieldHighDimensional(MeanField):
     limits = ParticleDynamics.limits
 
     def _dimension(self, i: int, L_star: Array) -> float:
-        """Infinitely many, whatever d is."""
+        """Return infinity, whatever d is."""
         return math.inf
 
 

@@ -118,7 +118,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         return [self._integration(*group) for group in parts]
 
     def begin_phase(self, phase: int) -> None:
-        """Integrate the equations of the task, from where the solutions came."""
+        """Begin a phase of the tasks: integrate the equations of its task, from where the solutions came."""
         super().begin_phase(phase)
         self._states = states_of(self.replicas)
         no_targets = np.empty((len(self.replicas), 0))

@@ -25,7 +25,7 @@ from sweeplib.networks.numerics.integrators.integration import Integration
 
 
 class Accuracy(NamedTuple):
-    """The tolerances of solutions between two knots, and the number of their steps."""
+    """The relative and absolute tolerance of solutions between two knots, and the largest number of their steps."""
 
     rtol: float
     atol: float
@@ -53,9 +53,11 @@ DIGITS = 10
 
 @dataclass(frozen=True)
 class Optimum:
-    """The factors ξ (K,) at the knots, of ten digits, the risk there, and the largest change of ln R by one of them.
+    """A schedule, the risk at the last time with it, and how far it is from a minimum.
 
-    The change is the derivative times the largest factor; it counts at ξ_k = 0 where the risk falls as ξ_k grows.
+    rates (K,) : the factors ξ at the knots, of ten digits.
+    gradient : the largest change of ln R by one factor: the derivative times the largest factor. Of a factor that is
+        zero it counts only where the risk falls as the factor grows.
     """
 
     rates: Array

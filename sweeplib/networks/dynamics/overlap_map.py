@@ -238,12 +238,12 @@ class OverlapMap(StepDynamics):
         square = noise + (1.0 - 1.0 / n_b) * products
         shrinkage = 1.0 - replicas.numbers.weight_decay[order][:, None, None] * T[:, None, None]
         heat = self._heat(order, T)
-        T, *then = self._rescaled(order, T, square, *of_rule)
+        T, *rule_state = self._rescaled(order, T, square, *of_rule)
         long = T[:, None, None]
         if step.has_velocities or step.spectrum:
             D, D_star = mean_slopes(drifts.M, drifts.GF, *fields, resolution)
             means = drifts.M, D @ Q + D_star @ M.swapaxes(1, 2), (D, D_star), square
-            Q, M, *then = self._step_of_velocities(order, long, 1.0, means, shrinkage, Q, M, *of_rule)
+            Q, M, *rule_state = self._step_of_velocities(order, long, 1.0, means, shrinkage, Q, M, *of_rule)
         else:
             M = shrinkage * M + long * drifts.M
             Q = shrinkage**2 * Q + shrinkage * long * drifts.GF + (T * T)[:, None, None] * square
@@ -251,7 +251,7 @@ class OverlapMap(StepDynamics):
         if replicas.spherical:
             Q, M = on_sphere(Q, M)
         # the products above are symmetric to rounding only
-        return 0.5 * (Q + Q.transpose(0, 2, 1)), M, *then
+        return 0.5 * (Q + Q.transpose(0, 2, 1)), M, *rule_state
 
     def _step_of_velocities(
         self,
@@ -283,8 +283,8 @@ class OverlapMap(StepDynamics):
 
         turns = unit * values * (D @ before.S + D_star @ before.N.swapaxes(-1, -2))
         terms = (unit * values * of_M, unit * values * of_Q), turns, unit**2 * square
-        Q, M, *then = with_velocities(Q, M, before, beta, *terms, matrix_of if step.spectrum else None, shrink)
-        return Q, M, *(then if step.has_velocities else ())
+        Q, M, *after = with_velocities(Q, M, before, beta, *terms, matrix_of if step.spectrum else None, shrink)
+        return Q, M, *(after if step.has_velocities else ())
 
     def _rescaled(self, order: NDArray[np.intp], T: Array, square: Array, *of_rule: Array) -> tuple[Array, ...]:
         """T (m,) times the rule's factors of gradients with products `square`/d (m, p, p), and what the rule keeps."""
@@ -330,18 +330,18 @@ class OverlapMap(StepDynamics):
         shrinkage = 1.0 - replicas.numbers.weight_decay[order][:, None, None, None] * T[:, None, None, None]
         shares = replicas.multiplicities[order] / replicas.d[order, None]
         heat = shares[:, :, None, None] * self._heat(order, T)[:, None]
-        T, *then = self._rescaled(order, T, square.sum(axis=1), *of_rule)
+        T, *rule_state = self._rescaled(order, T, square.sum(axis=1), *of_rule)
         long = T[:, None, None, None]
         if UPDATES[replicas.rule.update].has_velocities or UPDATES[replicas.rule.update].spectrum:
             means = Y, X, (D, D_star), square
-            Q, M, *then = self._step_of_velocities(order, long, values, means, shrinkage, Q, M, *of_rule)
+            Q, M, *rule_state = self._step_of_velocities(order, long, values, means, shrinkage, Q, M, *of_rule)
         else:
             M = shrinkage * M + long * values * Y
             Q = shrinkage**2 * Q + shrinkage * long * values * (X + X.swapaxes(2, 3))
             Q += long**2 * square
         Q = Q + heat
         Q = 0.5 * (Q + Q.swapaxes(2, 3))
-        return *(blocks_on_sphere(Q, M) if replicas.spherical else (Q, M)), *then
+        return *(blocks_on_sphere(Q, M) if replicas.spherical else (Q, M)), *rule_state
 
     def _step_time(self, order: NDArray[np.intp]) -> Array:
         """The time T (m,) of the next step of the replicas in `order`, with the schedule's factor ξ."""

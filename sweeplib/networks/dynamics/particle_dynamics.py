@@ -318,9 +318,9 @@ class ParticleDynamics(IntegratedDynamics):
 
 
 def _label_form(data: str, target_name: str, teacher_activation: str) -> Label:
-    """What rules need of the label: its degree, None if it is no polynomial, and where it may have kinks.
+    """What rules need of the label of a data law and a target, by name: its degree, and where it may have kinks.
 
-    Without a teacher, by the data law, it is constant.
+    It has no degree if it is no polynomial. Without a teacher, by the data law, it is constant.
     """
     if not DATA[data].teacher:
         return Label(0, kinked=False)
@@ -334,7 +334,7 @@ def _label_form(data: str, target_name: str, teacher_activation: str) -> Label:
 
 
 def _nodes(D: float, fine: Accuracy) -> Array:
-    """Nodes and weights (2, n) of ω, a coordinate of a direction in D dimensions, or N(0, 1) for D → ∞.
+    """Nodes and weights (2, n) of ω, a coordinate of a direction in D dimensions, or N(0, 1) for D → ∞ and D = 0.
 
     For polynomials they are then Gauss's: few equally spaced nodes are wrong.
     """

@@ -84,7 +84,7 @@ class ParticlePath:
     thresholds : the fractions T of the risk at the start; `passages` (thresholds,) are the times of their exits, or ∞.
     longest : the longest step of the integrator, if there is one.
     stops : whether the run ends at its last exit.
-    rtol, atol, max_steps : as in `ParticleOptions`; without an rtol it follows the error of the drifts.
+    rtol, atol, max_steps : the options of the integration; without an rtol it follows the error of the drifts.
     teacher (k, d) : rows of the teacher, where coordinates are weights, whose overlaps with it are small differences.
     """
 
@@ -171,7 +171,7 @@ class ParticlePath:
     def advance(self, to: int, late: Callable[[], bool]) -> None:
         """Come to recording time number `to`, or as far as a failure, the last exit, the steps or `late` allow.
 
-        late : function that returns whether the deadline is over.
+        late : function that returns whether the deadline is over, as in the methods below.
         """
         until = float(self.times[to])
         while self._checked[0] < until and not (self.failed or self._stopped or self.spent or late()):

@@ -42,6 +42,7 @@ The mean of g² has 1.3e-10 beyond; that of g^16, 1.4 times what 2.6e-12 inputs 
 polynomials have no end.
 """
 TINY = np.finfo(float).tiny
+"""What is divided by where a number could be zero."""
 LEAST_DRIFT = 0.03
 """Errors of drifts are relative to the largest one now, which counts as at least this part of the largest so far."""
 

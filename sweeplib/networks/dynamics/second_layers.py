@@ -61,6 +61,7 @@ def _sample_moments(
     """The means of σσᵀ (p, p) and σy (p,) over the samples of replica i, σ of the student's fields and y the label.
 
     stream : key and seed of the random stream, and number of samples; a larger number has the same first samples.
+    student, teacher, target : names of the activations, and of the function of the teacher's fields.
     """
     (key, seed, count), (p, k) = stream, now.M.shape[1:]
     factor = lower_factors(now.Q[i], now.M[i], now.P[i])

@@ -55,11 +55,12 @@ LARGEST_REUSED = 128
 """The largest batch that is used several times: the chain keeps the Gram matrix of its samples, one per lane."""
 
 
+# reasons and expectations of limits
 _NO_CHAIN, _SGD = "no overlap chain", "sgd_chain (sgd has no such bound)"
 _BESIDE = _NO_CHAIN, f"{{default}} with {{beside}} in {_SGD}"
 
 
-def _least_d(problem: Problem) -> str:
+def _least_d_in_words(problem: Problem) -> str:
     """The number of rows of the chain with those of the teacher, in words: "2 p + k = 9"."""
     kinds = 1 + UPDATES[problem.update].has_velocities + problem.has_averages
     return f"{kinds} p + k = {kinds * problem.p + problem.k}"
@@ -67,7 +68,7 @@ def _least_d(problem: Problem) -> str:
 
 def _is_beyond(problem: Problem) -> bool:
     """Whether the rows of the chain and of the teacher leave a sample no direction out of their span."""
-    return problem.d < int(_least_d(problem).split()[-1])
+    return problem.d < int(_least_d_in_words(problem).split()[-1])
 
 
 class ChainOptions(NumericalOptions):
@@ -105,7 +106,9 @@ class SgdChain(LaneDynamics):
         Limit("batch_size repeats update", *_BESIDE, SPECTRUM),
         # a sample needs a component outside of the span of the weights, of velocities and of averages
         *(
-            Limit("d", _NO_CHAIN, lambda problem: f"at least {_least_d(problem)} for {_SGD}", beside, _is_beyond)
+            Limit(
+                "d", _NO_CHAIN, lambda problem: f"at least {_least_d_in_words(problem)} for {_SGD}", beside, _is_beyond
+            )
             for beside in (VELOCITIES, AVERAGES)
         ),
         Limit(
@@ -323,7 +326,7 @@ def _columns_of_small_blocks(replicas: Replicas, settings: BlockSettings) -> dic
 
 
 def block_overlaps_of(state: Array, settings: BlockSettings) -> tuple[Array, Array, Array]:
-    """Q (n, L, p, p), M (n, L, p, k) and a (n, p) of states (rows, n) of L blocks of inputs, as of `block_states`.
+    """Q (n, L, p, p), M (n, L, p, k) and a (n, p) of states (rows, n) of L blocks of inputs (`block_states`).
 
     The first two rows of a block are constants.
     """

@@ -181,7 +181,7 @@ class StepMoments:
         return X_Q, X_M - 0.5 * M.reshape(-1, 1) * np.repeat(norms, k, axis=0)
 
     def _second_order(self, Q: Array, M: Array, X_Q: Array, X_M: Array) -> tuple[Array, Array]:
-        """The means of the second-order terms of the projection, over T²: for Q's upper triangle and for M.
+        """The means of the second-order terms of the projection after increments X (entries, n), over T², of Q and M.
 
         Different samples of a batch are independent: the mean of a product of their increments is that of the means.
         So a share 1/n_b of the terms is of one sample, the rest of two.

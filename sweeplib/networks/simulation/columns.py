@@ -123,7 +123,7 @@ class Cases(Problems, engine.Cases):
 
 
 def _column(items: Sequence[Any]) -> Column:
-    """Return objects, many of which may be the same one, as a column."""
+    """Return items as a column; many may be the same object, which is compared with others once."""
     objects = {id(item): item for item in items}
     places = {key: place for place, key in enumerate(objects)}
     values, codes = Column.of(objects.values())

@@ -70,11 +70,11 @@ def _completed(cases: Cases, timeout: float | None, begun: Begun) -> Records:
     records = Records({name: begun.data[name].copy() for name in names}, np.full(len(cases), Status.ok, np.uint8))
     if not places.size:
         return records
-    more = run_checked(cases.at(places), timeout, None, begun.at(places))
-    for name, values in more.data.items():
+    longer = run_checked(cases.at(places), timeout, None, begun.at(places))
+    for name, values in longer.data.items():
         records.data[name][places] = values
-    records.status[places] = more.status
-    return replace(records, excess={int(places[at]): reason for at, reason in more.excess.items()})
+    records.status[places] = longer.status
+    return replace(records, excess={int(places[at]): reason for at, reason in longer.excess.items()})
 
 
 def unfinished(begun: Begun, recording: Recording) -> NDArray[np.intp]:

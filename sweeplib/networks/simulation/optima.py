@@ -43,7 +43,10 @@ def schedule_of(case: Case, initial: Initial) -> ScheduleOfCase | None:
 
 @lru_cache(maxsize=1024)
 def _known_optimum(case: Case, text: str, knots: int, starts: int) -> Optimum:
-    """The optimum of a case, which is remembered; by its `text` too, as 0.0 and -0.0 are equal numbers."""
+    """The optimum of a case on the mean over random starts, which is remembered.
+
+    text : the problem's, by which cases are told apart too: 0.0 and -0.0 are equal numbers.
+    """
     return _optimum(case, knots, starts, None)
 
 

@@ -223,7 +223,7 @@ def noise_corrected_survival(t: Real, gamma: Real, p: Real, d: Real, Delta: Real
 
 
 def _survival(growth: Real, p: Real, d: Real, T: Real) -> Real:
-    """The probability not to have exited when μ has grown by a factor, of arrays (`_mean_survival`)."""
+    """The probability not to have exited, of arrays: `_mean_survival`, which says what `growth` is."""
     return np.vectorize(_mean_survival, otypes=[float])(growth, p, d, T)
 
 

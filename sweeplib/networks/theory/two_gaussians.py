@@ -76,7 +76,10 @@ def least_network_risk(activation: str, contrast: Any, d: Any) -> Any:
 
 @functools.lru_cache(1024)
 def optimal_measure(activation: str, contrast: float, d: float) -> Measure:
-    """The measure of least R on the grid, refined once around its points; R is NaN outside the range of c and d."""
+    """The measure of least R of an activation, by name, on the grid of norms, refined once around its points.
+
+    Its R is NaN for a contrast outside [0, 1) and for d < 1.
+    """
     if not (0.0 <= contrast < 1.0 and d >= 1.0):
         return Measure(np.empty(0), np.empty(0), math.nan)
     norms = np.concatenate([[0.0], np.geomspace(LEAST, MOST, NORMS)])
@@ -97,7 +100,10 @@ def _finer_norms(norms: Array, chosen: NDArray[np.bool_]) -> Array:
 
 
 def residuals(activation: str, contrast: float, d: float, norms: Array) -> Array:
-    """The matrix B (inputs, norms) with R = ½ |B ρ|²: √(weight) (E_ω σ − y) at nodes of ‖x‖ in both classes."""
+    """The matrix B (inputs, norms) with R = ½ |B ρ|², ρ (norms,) the weights of a measure on the `norms`.
+
+    Its entries are √(weight) (E_ω σ(√q (1 + y c) ρ ω) − y) at nodes of the length ρ of the input, in both classes y.
+    """
     from sweeplib.networks.maths.particles.rules import lengths
 
     if math.isinf(d):

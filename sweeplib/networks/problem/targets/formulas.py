@@ -74,6 +74,7 @@ def canonical_target(name: str) -> str:
 @cache
 def _target_of(text: str) -> Target:
     """Return the target of a formula; InputError for one that is constant, infinite, or no formula."""
+    # a word that is no field is the name of a target, spelled wrongly
     if text.strip().isidentifier() and not text.strip().removeprefix("lam").isdigit():
         raise UnknownNameError("unknown target", value=text, choices=(*TARGETS, EXAMPLE))
     tree = formula(text)

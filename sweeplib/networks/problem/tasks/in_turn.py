@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Time = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Number = Annotated[int, Field(ge=1)]
+"""The number of a task, from 1 on."""
 
 
 class TurnParameters(Parameters):
