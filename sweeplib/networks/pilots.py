@@ -97,7 +97,7 @@ def measured(cases: Sequence[Case], limit: float, ended: float = 1.0) -> Measure
 
 
 def _startable(few: Sequence[Case], limit: float) -> int:
-    """Return the number of cases that can be started in `limit` seconds, by the times of the starts of `few` and of one."""
+    """Return the number of cases that can be started in `limit` seconds, by the starts of `few` cases and of one."""
     one_more = (len(few) * _start(few) - _start(few[:1])) / max(1, len(few) - 1)
     return int(limit / max(one_more, 1e-9))
 
