@@ -253,7 +253,7 @@ def _grows(setting: Setting, directions: Array) -> bool:
         for z in (10.0, 20.0)
     )
     # from 10 to 20 a line grows twofold, a square fourfold: three is between
-    return any(there > 3.0 * here for here, there in zip(near, far, strict=True))
+    return any(at_20 > 3.0 * at_10 for at_10, at_20 in zip(near, far, strict=True))
 
 
 def tails(samples: Array) -> Array:

@@ -108,6 +108,7 @@ def along_sphere(
 ) -> tuple[Drifts, Array]:
     """The drifts and the products DΩDᵀ of steps along the sphere: each c_i x without its part along w_i, Q_ii = 1.
 
+    The module's docstring of `overlap_map` has the formulas.
     drifts, products (n, p, p) : those of plain steps. slopes : the two blocks D, D* of their mean gradients.
     Q (n, p, p), M (n, p, k) : the covariances of the fields.
     """

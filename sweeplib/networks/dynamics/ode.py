@@ -112,10 +112,10 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     ) -> list[Integration | MeanIntegration]:
         """The solution, with `targets` (n, m), and its companion; they go on from two others, if given as `before`."""
         coarse, atol = np.clip(COARSER * self._rtol, None, np.maximum(self._rtol, COARSEST)), self.options.atol
-        tolerances = (SAFETY * self._rtol, SAFETY * atol, targets), (coarse, COARSER * atol, targets[:, :0])
-        rules, starts = (self.replicas.equations, self._finer), before or (None, None)
-        parts = zip(rules, *zip(*tolerances, strict=True), (False, True), starts, strict=True)
-        return [self._integration(*group) for group in parts]
+        of_solution = self.replicas.equations, SAFETY * self._rtol, SAFETY * atol, targets, False
+        of_companion = self._finer, coarse, COARSER * atol, targets[:, :0], True  # it notes no passages
+        both: Any = zip((of_solution, of_companion), before or (None, None), strict=True)
+        return [self._integration(*arguments, start) for arguments, start in both]
 
     def begin_phase(self, phase: int) -> None:
         """Begin a phase of the tasks: integrate the equations of its task, from where the solutions came."""

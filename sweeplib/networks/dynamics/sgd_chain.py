@@ -137,6 +137,7 @@ class SgdChain(LaneDynamics):
         p, k = replicas.p, replicas.k
         of_batch, decays = (replicas.batch_size, replicas.repeats), bool((replicas.numbers.weight_decay > 0.0).any())
         self.called = functions_of(replicas)
+        # the height of A and B: rows of the weights, and as many of velocities and of averages if there are any
         self._rows = p * (1 + self.called.rule.has_velocities + replicas.has_averages)
         remembers = UPDATES[replicas.rule.update].memory is not None
         lessons = replicas.replayed
@@ -144,7 +145,7 @@ class SgdChain(LaneDynamics):
         kinds = replicas.drops, replicas.has_input_noise, self.called.rule.takes_signs
         flags: Any = decays, self._rows, self._mixes, remembers, *kinds, *tasks
         self.settings = Settings(p, k, replicas.spherical, replicas.trains_second_layer, *of_batch, *flags)
-        if replicas.has_spectrum:
+        if replicas.has_spectrum:  # a chain of other states and kernels
             self.settings = block_settings(replicas)
             self.round = self._round(OF_BLOCKS, block_work, block_step)
             self.begin(block_states(replicas, self.settings), teacher_factors(replicas.fields[2]))

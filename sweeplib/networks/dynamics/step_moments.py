@@ -164,6 +164,7 @@ class StepMoments:
     def _noise(self, Q: Array, M: Array) -> tuple[Array, Array]:
         """What each entry of N (p, p + k), the noise of the weights, adds to X_Q and to X_M: (entries, p (p + k))."""
         (p, k), factor = M.shape, lower_factors(Q, M, self._P)
+        # four axes: the row and the column of Q or M, and those of N
         units = np.sqrt(2.0 * self._heat * self._per_step) * np.eye(p)
         of_Q = units[:, None, :, None] * factor[None, k:, None, :]
         of_Q = (of_Q + of_Q.swapaxes(0, 1))[self._rows, self._columns]
