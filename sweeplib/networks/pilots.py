@@ -78,11 +78,10 @@ def measured(cases: Sequence[Case], limit: float, ended: float = 1.0) -> Measure
     """
     kind = DYNAMICS[cases[0].dynamics]
     has_lanes, at_once = kind.lanes[1] > 1, min(len(cases), kind.replicas_at_once)
-    first_cases = _evenly_chosen(cases, kind.lanes[0] if has_lanes else FEWEST_TO_EXIT)
+    sample = _evenly_chosen(cases, kind.lanes[0] if has_lanes else FEWEST_TO_EXIT)
     if ended == 1.0 and cases[0].recording.stop == "exit":
-        ended = _timed(first_cases, TO_LIMIT * limit).ended
-    at_first = _startable(first_cases, TO_LIMIT * limit) if has_lanes else FEW_CASES
-    count = min(at_once, max(len(first_cases), at_first))
+        ended = _timed(sample, TO_LIMIT * limit).ended
+    count = min(at_once, max(len(sample), _startable(sample, TO_LIMIT * limit) if has_lanes else FEW_CASES))
     fewer = None
     while True:
         chosen = _evenly_chosen(cases, count)

@@ -14,7 +14,7 @@ A level is the value of the exit rule, by default the risk; a passage is the tim
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,10 +112,11 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     ) -> list[Integration | MeanIntegration]:
         """The solution, with `targets` (n, m), and its companion; they go on from two others, if given as `before`."""
         coarse, atol = np.clip(COARSER * self._rtol, None, np.maximum(self._rtol, COARSEST)), self.options.atol
-        of_solution = self.replicas.equations, SAFETY * self._rtol, SAFETY * atol, targets, False
-        of_companion = self._finer, coarse, COARSER * atol, targets[:, :0], True  # it notes no passages
-        both: Any = zip((of_solution, of_companion), before or (None, None), strict=True)
-        return [self._integration(*arguments, start) for arguments, start in both]
+        needed, starts = self.replicas.equations, cast(Any, before or (None, None))
+        solution = self._integration(needed, SAFETY * self._rtol, SAFETY * atol, targets, False, starts[0])
+        # the companion notes no passages
+        companion = self._integration(self._finer, coarse, COARSER * atol, targets[:, :0], True, starts[1])
+        return [solution, companion]
 
     def begin_phase(self, phase: int) -> None:
         """Begin a phase of the tasks: integrate the equations of its task, from where the solutions came."""
@@ -262,9 +263,8 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         least = np.maximum(SAFETY * self._rtol, ROUNDING)
         risk, other = self._recorded_risks(), self._risks_of(self._companion, self._finer)
         slow = SLOW if self.replicas.equations.finer else 1.0
-        error = (
-            slow * np.abs(risk - other) + least * terms + self._finer.form_errors(risk, self.a, self.replicas.a_star)
-        )
+        of_forms = self._finer.form_errors(risk, self.a, self.replicas.a_star)
+        error = slow * np.abs(risk - other) + least * terms + of_forms
         # a companion that failed before says nothing of the error now
         self.risk_error = np.where(self._companion.times == self._times, error, np.inf)
         explained = np.maximum(1.0, TOLERATED * self._rtol / LARGEST_UNDECIDED) * terms

@@ -92,8 +92,7 @@ class OverlapDynamics(Dynamics):
         by_block : function that returns Q (n, L, p, p) and M (n, L, p, k) of the blocks of inputs, or None.
         """
         replicas = self.replicas
-        of_problem = replicas.Delta, replicas.population
-        steps = replicas.d, replicas.batch_size
+        of_problem, steps = (replicas.Delta, replicas.population), (replicas.d, replicas.batch_size)
         view = OverlapView(Q, M, replicas.P, a, replicas.a_star, *of_problem, q, *steps, replicas.refitted)
         view.of_labels, view.gamma = replicas.of_labels, replicas.gamma
         view.second_layer_rate = replicas.parameters["second_layer_rate"]

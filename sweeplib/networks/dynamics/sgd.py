@@ -159,12 +159,12 @@ class Sgd(WeightDynamics, StepDynamics):
 
         others : the other arguments of the kernels: rates, functions and, last, exits.
         """
-        n_b, changes_rows = self.replicas.batch_size, replica.numbers.temperature > 0.0 or self.replicas.has_averages
-        moves_rows = self._functions.rule.moves_rows or changes_rows
-        # the kernel of plain steps does not hold whole rows of the weights in between
-        if n_b == self.replicas.repeats == 1 and not moves_rows:
+        changes_rows = replica.numbers.temperature > 0.0 or self.replicas.has_averages
+        # the kernel of plain steps knows the factors of its samples, not whole rows of the weights
+        needs_rows = self._functions.rule.moves_rows or changes_rows
+        if self.replicas.batch_size == self.replicas.repeats == 1 and not needs_rows:
             return self._plain_steps(count, step, replica, *others)
-        return self._kernel(batch_steps)(count, step, n_b, uses, replica, *others)
+        return self._kernel(batch_steps)(count, step, self.replicas.batch_size, uses, replica, *others)
 
     def _plain_steps(self, count: int, step: int, replica: Replica, *others: Any) -> tuple[int, int]:
         """Take up to `count` steps of one sample, from number `step` on; return their number and the fate of the run.
@@ -178,8 +178,7 @@ class Sgd(WeightDynamics, StepDynamics):
             steps, fate = self._kernel(sgd_steps)(count - done, step + done, replica, *others)
             done += steps
             if done < count and fate == GOING and exits.targets.size:
-                Q, M = overlaps_of_weights(replica.W, replica.W_star)
-                exits.Q[:, :, 0], exits.M[:, :, 0] = Q, M
+                exits.Q[:, :, 0], exits.M[:, :, 0] = overlaps_of_weights(replica.W, replica.W_star)
         return done, fate
 
     def _kernel(self, template: Callable[..., Any]) -> OneSignature:

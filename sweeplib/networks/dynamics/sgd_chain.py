@@ -60,7 +60,7 @@ _NO_CHAIN, _SGD = "no overlap chain", "sgd_chain (sgd has no such bound)"
 _BESIDE = _NO_CHAIN, f"{{default}} with {{beside}} in {_SGD}"
 
 
-def _least_d_in_words(problem: Problem) -> str:
+def _least_d(problem: Problem) -> str:
     """The number of rows of the chain with those of the teacher, in words: "2 p + k = 9"."""
     kinds = 1 + UPDATES[problem.update].has_velocities + problem.has_averages
     return f"{kinds} p + k = {kinds * problem.p + problem.k}"
@@ -68,7 +68,7 @@ def _least_d_in_words(problem: Problem) -> str:
 
 def _is_beyond(problem: Problem) -> bool:
     """Whether the rows of the chain and of the teacher leave a sample no direction out of their span."""
-    return problem.d < int(_least_d_in_words(problem).split()[-1])
+    return problem.d < int(_least_d(problem).split()[-1])
 
 
 class ChainOptions(NumericalOptions):
@@ -106,9 +106,7 @@ class SgdChain(LaneDynamics):
         Limit("batch_size repeats update", *_BESIDE, SPECTRUM),
         # a sample needs a component outside of the span of the weights, of velocities and of averages
         *(
-            Limit(
-                "d", _NO_CHAIN, lambda problem: f"at least {_least_d_in_words(problem)} for {_SGD}", beside, _is_beyond
-            )
+            Limit("d", _NO_CHAIN, lambda problem: f"at least {_least_d(problem)} for {_SGD}", beside, _is_beyond)
             for beside in (VELOCITIES, AVERAGES)
         ),
         Limit(
@@ -233,8 +231,7 @@ class SgdChain(LaneDynamics):
         A, B = unrolled(state[:after_A], height, k), unrolled(state[after_A:after_B], height, height)
         self.a = unrolled(state[-p:], p)
         if (lessons := self.replicas.replayed) is not None:
-            H = lessons.heads.shape[1]
-            self.heads = unrolled(state[-H * p :], H, p)
+            self.heads = unrolled(state[-lessons.heads[0].size :], *lessons.heads.shape[1:])
             self.a = self.heads[:, lessons.head].copy()
         self.Q, self.M = self._overlaps_of(A[:, -p:], B[:, -p:])
         if self.replicas.has_averages:

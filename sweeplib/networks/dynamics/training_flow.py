@@ -202,8 +202,7 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
         risk, other = (_risks(view) for view in (now, self.second_view()[0]))
         is_followed = np.array([path.times[1] == path.times[0] for path in self._integrations])
         terms = np.fmax(self.replicas.risk_scales, np.abs(risk))
-        differences = np.where(is_followed, np.abs(risk - other), np.inf)
-        return self._total_risk_errors(differences + self._least_error * terms)
+        return self._total_risk_errors(np.where(is_followed, np.abs(risk - other), np.inf) + self._least_error * terms)
 
     @property
     def passages(self) -> Array:

@@ -67,10 +67,10 @@ def _plus(Delta: float, teacher: str, amplitude: float, scale: float) -> Array:
 
 def _error(angle: float, plus: Array) -> float:
     """The probability P(y f < 0) at an `angle`, with the probabilities `plus` of positive labels at `NODES`."""
-    negative = (
-        # the tangent of the angle 0 is zero: then f has the sign of the labels' field
-        scipy.special.ndtr(-NODES / math.tan(math.pi * angle)) if angle > 0.0 else np.where(NODES > 0.0, 0.0, 1.0)
-    )
+    # the probabilities of f < 0; the tangent of the angle 0 is zero: then f has the sign of the labels' field
+    negative = np.where(NODES > 0.0, 0.0, 1.0)
+    if angle > 0.0:
+        negative = scipy.special.ndtr(-NODES / math.tan(math.pi * angle))
     return float(DENSITY @ (plus * negative + (1.0 - plus) * (1.0 - negative)))
 
 
@@ -84,11 +84,9 @@ def _with_noise(Delta: float, teacher: str, value: float, share: float, P: Array
     spread = math.sqrt(a_star @ P @ a_star) / k  # units of several are linear
     plus = _plus(Delta, teacher, *((abs(a_star[0]), math.sqrt(P[0, 0])) if k == 1 else (1.0, spread)))
     goal = share * _error(value, plus)
-    return (
-        float(scipy.optimize.brentq(lambda u: _error(u, plus) - goal, 0.0, value))
-        if _error(0.0, plus) < goal
-        else -math.inf
-    )
+    if not _error(0.0, plus) < goal:
+        return -math.inf
+    return float(scipy.optimize.brentq(lambda u: _error(u, plus) - goal, 0.0, value))
 
 
 def level(problem: Problem) -> ExitLevel:
