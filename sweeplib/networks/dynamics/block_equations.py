@@ -65,8 +65,7 @@ def block_equations(replicas: Replicas, fields: Systems) -> Equations:
     """
     start, P = replicas.blocks, replicas.fields[2]
     tau = replicas.eigenvalues * replicas.multiplicities / replicas.d[:, None]
-    state = *replicas.fields, replicas.a, replicas.a_star, replicas.Delta
-    resolution = resolution_of(replicas.equations, *state)
+    resolution = resolution_of(replicas.equations, *replicas.fields, replicas.a, replicas.a_star, replicas.Delta)
     values, tau, P_b = (np.ascontiguousarray(array) for array in (start.eigenvalues, tau, start.P))
     inverse: Any = np.linalg.pinv(P, hermitian=True)
     systems = BlockSystems(fields, values, tau, P_b, inverse, resolution, gradients_address())
