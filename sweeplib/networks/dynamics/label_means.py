@@ -237,8 +237,9 @@ def _wrong(f: Array, f_star: Array, density: Array, spacing: float, Delta: float
     if f.all() and f_star.all():
         return _differ(f, f_star, density, spacing, Delta)
     whole = spacing * density.sum(axis=1)
-    pairs = [(sign, other, _differ(sign * f, other * f_star, density, spacing, Delta)) for sign, other in SIGNS]
-    return np.asarray(sum(same if sign == other else whole - same for sign, other, same in pairs) / 4.0)
+    flipped = [(sign, other, _differ(sign * f, other * f_star, density, spacing, Delta)) for sign, other in SIGNS]
+    # with one of both flipped, signs differ where they were the same
+    return np.asarray(sum(differ if sign == other else whole - differ for sign, other, differ in flipped) / 4.0)
 
 
 def _differ(f: Array, f_star: Array, density: Array, spacing: float, Delta: float) -> Array:

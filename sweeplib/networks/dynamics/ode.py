@@ -146,6 +146,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         options: dict[str, Any] = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
         most = self.options.max_steps
         if not self._finite_d:
+            # a solution that fails where a unit comes to zero goes on `beyond`, without this unit
             lost = min(max(LOST, LOST_OF_COMPANION * atol), LARGEST_LOST) if trembling else LOST
             options |= {"longest": self.longest_step, "beyond": partial(states.without_lost_units, least=lost)}
             return Integration(equations, starts, ends, **options, max_steps=most, after=before, trembling=trembling)

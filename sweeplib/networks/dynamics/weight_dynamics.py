@@ -205,7 +205,8 @@ def _double(weights: Sequence[tuple[Array, Array]]) -> Iterator[tuple[Array, Arr
 def population_with(replicas: Replicas, b: Array) -> OffsetRisks:
     """The expectations over the inputs of the data law for units with offsets b (n, p).
 
-    A committee's are known by its activation; other targets are given as the function of their labels.
+    A committee's are known by its activation; other targets are given as the function of their labels. The law of the
+    inputs is given as its classes, isotropic Gaussians, for each replica.
     """
     law = DATA[replicas.data]
     assert law.classes is not None  # by `limits`

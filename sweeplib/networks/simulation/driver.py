@@ -359,6 +359,7 @@ def _samples_keys(cases: Cases) -> NDArray[np.uint64]:
     """
     if cases[0].pair_by is not None:
         return cases.numbers(_shared_key, np.uint64)
+    # columns of the texts of problems, and of the two texts between which `stream_key` has a problem's digest
     texts, streams = cases.texts(frozenset(parameters_of("observables"))), cases.column_of(_samples_stream)
     pairs = Table({"stream": streams, "text": texts}, len(cases))
     return pairs.over(("stream", "text"), _keys_of).array(np.uint64)

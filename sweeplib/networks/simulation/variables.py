@@ -104,8 +104,8 @@ def observable_of(name: str, dynamics: str) -> Observable:
     """The observable `name`; InputError if it does not support the view of the `dynamics`."""
     observable, view = OBSERVABLES[name], DYNAMICS[dynamics].view
     if not observable.is_of(view):
-        from_it = ", ".join(other for other in OBSERVABLES if OBSERVABLES[other].is_of(view)) or "none"
-        giving = ", ".join(other for other in DYNAMICS if observable.is_of(DYNAMICS[other].view)) or "none"
-        expected = f"for {name} one of these dynamics: {giving}; or of {dynamics}: {from_it}"
+        of_dynamics = ", ".join(other for other in OBSERVABLES if OBSERVABLES[other].is_of(view)) or "none"
+        suited = ", ".join(other for other in DYNAMICS if observable.is_of(DYNAMICS[other].view)) or "none"
+        expected = f"for {name} one of these dynamics: {suited}; or of {dynamics}: {of_dynamics}"
         raise InputError(f"{dynamics} has no such observable", key="observables", value=name, expected=expected)
     return observable
