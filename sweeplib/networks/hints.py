@@ -107,7 +107,7 @@ class NetworkHints(Hints):
     def headline(self, recording: Recording, variables: Mapping[str, Collection[str]]) -> Headline | None:
         """Return what summarises a sweep: exits at the last threshold, or else the first observable that is a number.
 
-        variables : the dimensions of what is recorded, by name. None if there is neither.
+        None if there is neither. variables : the dimensions of what is recorded, by name.
         """
         if recording.thresholds:
             whose, threshold = exit_words(recording.exit_on), recording.thresholds[-1]

@@ -151,10 +151,12 @@ def _run(cases: Cases, timeout: float | None, initial: Initial, begun: Begun | N
         name: {key: cases.field(key, None) for key in OBSERVABLES[name].parameter_names}
         for name in first.recording.observables
     }
+    # the steps and the ODE times up to which runs went, without what is inaccurate
     ends, excess = np.zeros((2, len(cases))), dict[int, Excess]()
     if begun is not None:
         data = {name: begun.data[name].copy() for name in variables}
         run.go_on(begun.data)
+    # the first instants are those that runs which have begun reached
     for at, instant in list(enumerate(_instants(first)))[begun.times if begun else 0 :]:
         run.advance(at, deadline)
         if instant.phase is not None:

@@ -89,8 +89,7 @@ def law_of(name: str, label: str, parameters: type[Parameters], blocks: "Callabl
 
     blocks : function of a problem that returns eigenvalues and multiplicities, or raises InputError.
     """
-    of_problem = None, True, blocks
-    return DataLaw(name, label, inputs, expectations, *of_problem, parameters=parameters, check=check_teacher)
+    return DataLaw(name, label, inputs, expectations, blocks=blocks, parameters=parameters, check=check_teacher)
 
 
 def levels(problem: "Problem") -> Blocks:
