@@ -170,7 +170,10 @@ class Dynamics(ABC):
     @staticmethod
     @abstractmethod
     def work(problem: Problem, time: float) -> float:
-        """The nominal floating-point operations of a run to ODE time `time`, the same on every machine."""
+        """The nominal floating-point operations of a run to ODE time `time`, the same on every machine.
+
+        It is a rough count, for which pilots find the seconds: how it grows with time and sizes is what matters.
+        """
 
     @staticmethod
     def memory(problem: Problem, options: NumericalOptions) -> int:

@@ -72,7 +72,7 @@ class GradientFlow(Ode):
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
-        """The work of the ODE, with drifts whose entries are sums over units; dropout calls them many times."""
+        """The work of the ODE, but drifts without fourth moments: their entries are sums over units."""
         p, k = problem.p, problem.k * (1 if problem.input_noise == 0.0 else 2)
         calls = 1 if problem.keep_probability == 1.0 else 1 + 2 * p + p * (p - 1) // 2
         return (60.0 * time + 120.0) * (2000.0 + 10.0 * calls * p**2 * (p + k))

@@ -387,7 +387,10 @@ class Ode(IntegratedDynamics, OverlapDynamics):
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
-        """Right-hand sides, twelve a step, five steps a unit of time, times the entries of their fourth moments."""
+        """Twelve right-hand sides a step, ten steps and five a unit of time, times the entries of the fourth moments.
+
+        Dropout takes drifts at a second layer for each unit and each pair; noise of inputs doubles the teacher's rows.
+        """
         p, k = problem.p, problem.k * (1 if problem.input_noise == 0.0 else 2)
         calls = 1 if problem.keep_probability == 1.0 else 1 + 2 * p + p * (p - 1) // 2
         return (60.0 * time + 120.0) * (2000.0 + 10.0 * calls * p**2 * (p + k) ** 2)

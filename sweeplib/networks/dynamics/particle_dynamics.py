@@ -305,7 +305,7 @@ class ParticleDynamics(IntegratedDynamics):
 
     @classmethod
     def work(cls, problem: Problem, time: float) -> float:
-        """Right-hand sides, twelve a step, five steps a unit of time, of p units at all nodes of the input."""
+        """Twelve right-hand sides a step, ten steps and five a unit of time, of p units at all nodes of the input."""
         dimensions = cls.dimensions(problem)
         fine = accuracy(
             problem.activation,

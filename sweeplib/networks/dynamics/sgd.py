@@ -201,7 +201,10 @@ class Sgd(WeightDynamics, StepDynamics):
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
-        """The number of steps times the work of the draws and products of one step; a training set is drawn once."""
+        """The number of steps times the work of one: draws of d normals, and products of inputs with p + k rows.
+
+        A training set is drawn once, with its labels.
+        """
         steps, p, k, d = time / problem.step_time() * problem.repeats, problem.p, problem.k, problem.d
         draws = 16.0 if problem.input_noise == 0.0 else 32.0 + k
         if problem.samples is None:

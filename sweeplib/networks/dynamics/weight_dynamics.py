@@ -187,6 +187,7 @@ class WeightDynamics(OverlapDynamics):
         """The bytes of the weights and of the training set, whose inputs have the precision of the weights."""
         size = np.dtype(getattr(options, "weights", "float64")).itemsize
         n, p, k, d = problem.samples or 0, problem.p, problem.k, problem.d
+        # fields, labels and their like, numbers of each sample, are in double precision
         return (size * p + 8 * k) * d + n * (size * d + 8 * (2 * k + 4))
 
 
