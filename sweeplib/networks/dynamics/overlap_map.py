@@ -118,7 +118,7 @@ class OverlapMap(StepDynamics):
         return np.stack([nearest_covariances(Q[:, b], M[:, b], P[:, b]) for b in range(Q.shape[1])], axis=1)
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
-        """Take steps until every running replica is at recording time number `to`."""
+        """Take steps until every running replica is at recording time number `to`, where Q is made one with Ω ≥ 0."""
         while (order := self.behind(to)).size:
             self._take_step(order)
             self.stop()

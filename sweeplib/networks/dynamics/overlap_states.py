@@ -44,7 +44,7 @@ class OverlapStates:
         return pack(replicas.Q, replicas.M, replicas.a, replicas.spherical, self.trained, last)
 
     def starts_after(self, states: Array) -> Array:
-        """The states at the start of a phase of the tasks, with its head as a, by those at the end of the last."""
+        """The states at the start of a phase of the tasks: those at the end of the phase before, with its head as a."""
         states = states.copy()
         if self.trained:
             states[:, self._head_at(states)] = self.replicas.a

@@ -241,7 +241,7 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
-        """Right-hand sides of two solutions, of all samples and weights: twelve a step, ten steps and five a unit of time."""
+        """Twelve right-hand sides a step, ten steps and five a unit of time, of two solutions with all samples."""
         samples = problem.samples or 0  # None is refused by `check`
         return 2.0 * (60.0 * time + 120.0) * samples * problem.d * (4.0 * problem.p + 4.0)
 

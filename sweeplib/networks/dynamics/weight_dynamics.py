@@ -105,6 +105,7 @@ class WeightDynamics(OverlapDynamics):
         replicas, (W, W_star) = self.replicas, self._weights[i]
         n, key = int(replicas.samples[i]), replicas.keys[i]
         x, lam_star = np.empty((n, W.shape[1]), W.dtype), np.empty((len(W_star), n))
+        # the part of each label that comes with its input, and the normal number of its noise
         shift, z = np.empty(n), np.empty(n)
         specialised(draw_samples)(self._replica(i), self._functions, x, lam_star, shift, z)
         y = labels(replicas.target, replicas.teacher_activation, lam_star, replicas.a_star[i]) + shift
