@@ -231,7 +231,7 @@ class Dmft(StepDynamics):
         return self._total_risk_errors(np.zeros(len(self.replicas))) + _standard_error(self._risks_now())
 
     def _training_errors(self) -> Array:
-        """The standard error (n,) of the present training risk; from now on `bounds` has those of its tails."""
+        """The standard error (n,) of the present training risk; from now on `bounds` has the bounds of its tails."""
         self._training_bounds = _bounds_of_tails(self._now("training_tails"))
         return _standard_error(self._now("training_risk"))
 

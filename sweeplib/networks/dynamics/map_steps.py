@@ -54,6 +54,7 @@ def rescaled_times(rule: Rule, T: Array, square: Array, memory: Array) -> tuple[
 
     T, square, memory (n,) : times of plain steps, squared norms tr K/d of the gradients, and memories before.
     """
+    # copies, in which the function replaces squared norms by factors, and memories
     factors, memory = np.array(square, float, order="C"), np.array(memory, float, order="C")
     call_by_address(
         factor_address(rule.update), np.array(rule.numbers, float), np.ascontiguousarray(T), factors, memory

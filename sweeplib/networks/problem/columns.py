@@ -161,7 +161,7 @@ def columns_of(problems: Sequence[Mapping[str, Any]], place: NDArray[np.int32]) 
 
 def _differs_from_default(name: str, column: Column) -> Column:
     """Return the column of whether the values of a field differ from its default; one without a default always does."""
-    if name not in DEFAULTS:
+    if name not in DEFAULTS:  # one value in all rows, whose codes take no memory
         return Column((True,), np.broadcast_to(np.int32(0), len(column.codes)))
     values, default = column.values, DEFAULTS[name]
     differing = values != default if isinstance(values, np.ndarray) else [value != default for value in values]

@@ -250,8 +250,8 @@ def _registered_name(registry: Registry[Any]) -> Callable[[str], str]:
     """A function that returns a registered name, and raises an InputError for others."""
 
     def name_of(name: str) -> str:
-        """Return a name; UnknownNameError unless it is registered."""
-        registry[name]
+        """Return a name as it is; UnknownNameError unless it is registered."""
+        registry[name]  # raises for an unknown name
         return name
 
     return name_of

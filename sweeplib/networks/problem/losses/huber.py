@@ -24,7 +24,7 @@ def force(numbers: Any, E: float, y: float) -> float:
 
 
 def value(numbers: Any, E: float, y: float) -> float:
-    """The loss ½ E², or h (|E| − h/2) beyond h."""
+    """The loss ½ E², or h (|E| − h/2) where |E| is beyond h; numbers : (h,)."""
     h = numbers[0]
     return 0.5 * E * E if abs(E) < h else h * (abs(E) - 0.5 * h)
 
