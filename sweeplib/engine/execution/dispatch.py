@@ -30,11 +30,13 @@ STEADY_SECONDS = 30.0
 """Seconds that workers must live to count as returned, unless a block is done earlier."""
 
 SECONDS_BETWEEN_LOOKS = 1.0
+"""The interval at which it is seen whether workers were lost or came."""
 SECONDS_BETWEEN_NEWS = 300.0
+"""The time without a finished block after which a line says so."""
 
 
 class TaskReport(NamedTuple):
-    """The report of a block, or a `fault` of the machine of a `worker`."""
+    """What a task returns: the report of its block, or the address of its worker and a `fault` of its machine."""
 
     block: BlockReport | None
     worker: str = ""
@@ -55,11 +57,14 @@ def dispatched(
 
     A block whose worker died is given to another worker, which computes it in a child process (`blocks`). Blocks of a
     machine that cannot compute cases are given to others; its workers end, and if there are no others, the run.
-    SweeplibError if there is no worker for `patience` seconds, or a `problem` while there is none, or the scheduler is
-    lost; a `listener` is told earlier, and of all tasks that are handed out. An exception of a task ends the run: it is
-    not caused by a case but by, say, the disk or the version of sweeplib; so does a worker that fails the `probe`,
-    which each is given once. `expected` is the number of workers that may come. When the generator ends or is closed,
-    tasks that have not begun are taken back.
+    An exception of a task ends the run: it is not caused by a case but by, say, the disk or the version of sweeplib.
+    When the generator ends or is closed, tasks that have not begun are taken back.
+
+    listener : is told of all tasks that are handed out, and by lines of workers that are lost.
+    patience : seconds without a worker after which SweeplibError is raised; it is at once if the scheduler is lost.
+    expected : the number of workers that may come.
+    problem : returns why no worker will come, None if one may; asked while there is none.
+    probe : what each worker is asked once; one that fails it ends the run.
     """
     listener = listener or Listener()
     probes = Probes(client, probe, listener.say) if probe is not None else None
@@ -87,7 +92,10 @@ def run_task(block: Block) -> TaskReport:
 
 
 class _Running:
-    """The tasks that are submitted and not done."""
+    """The tasks that are submitted and not done, by key; `_ready` has the futures of those that have ended.
+
+    _losses : how often each block was given up by Dask because its workers died.
+    """
 
     def __init__(self, client: "Client", workers: "_Workers", listener: Listener) -> None:
         self._client, self.workers, self._listener = client, workers, listener
@@ -101,7 +109,7 @@ class _Running:
         return len(self._blocks)
 
     def submit(self, blocks: Sequence[Block]) -> None:
-        """Submit blocks, some at once: each has its cases, and Dask sends what is submitted together as one message."""
+        """Submit blocks as tasks, `AT_ONCE` together: each has its cases, and Dask makes them one message."""
         for first in range(0, len(blocks), AT_ONCE):
             self._submit(blocks[first : first + AT_ONCE])
 
@@ -133,18 +141,19 @@ class _Running:
 
     def done(self) -> Iterator[tuple[Block, BlockReport]]:
         """Yield the blocks that are done; waits for the first."""
-        futures = [self._first()]
+        futures = [self._next_done()]
         while not self._ready.empty():
             futures.append(self._ready.get())
         for future, report in zip(futures, self._reports(futures), strict=True):
-            block, _ = self._blocks.pop(future.key), self._futures.pop(future.key)
+            block = self._blocks.pop(future.key)
+            del self._futures[future.key]
             if report is None:
                 self._submit_again(block)
             elif report.block is not None:
                 self.workers.are_back()
                 yield block, report.block
             else:
-                self.workers.leave(report.worker, report.fault)
+                self.workers.end_machine_of(report.worker, report.fault)
                 self.submit([block])
 
     def _key(self, block: Block) -> str:
@@ -171,7 +180,7 @@ class _Running:
             raise SweeplibError(f"{problem}; {self.workers.memory()}")
         self.submit([block])
 
-    def _first(self) -> "Future":
+    def _next_done(self) -> "Future":
         """Return the first task that ends; meanwhile look after the workers, and say if no block is done for long."""
         last = time.monotonic()
         while True:
@@ -187,7 +196,11 @@ class _Running:
 
 
 class _Workers:
-    """The workers of a scheduler, which may be lost for a while."""
+    """The workers of a scheduler, which may be lost for a while.
+
+    patience, problem, probes : those of `dispatched`; say : writes a line.
+    _since, _steady : the times from which on there was no worker, and again one; None if that is not so.
+    """
 
     def __init__(
         self,
@@ -212,33 +225,39 @@ class _Workers:
         return self._threads
 
     def memory(self) -> str:
-        """Return in words what memory the workers have, which they may lack; they are started again when they die."""
+        """Return in words how much memory the workers have, as lack of it may be why they die."""
         workers = self._client.scheduler_info()["workers"].values()
         limits = sorted(worker["memory_limit"] for worker in workers if worker["memory_limit"])
         has = f"they have {limits[0] / 10**6:.0f} MB of memory each" if limits else "their memory is not limited"
         return f"{has}: give them more if it is that, as by `cluster.memory_limit`"
 
     def are_back(self) -> None:
-        """Forget that there were no workers."""
+        """Forget that there were no workers: a block was done, or one has lived for `STEADY_SECONDS`."""
         self._since = None
 
-    def leave(self, worker: str, fault: str) -> None:
-        """Let the workers on the machine of one end, because of a fault of it. UnfitError if no other has workers."""
+    def end_machine_of(self, worker: str, fault: str) -> None:
+        """End all workers on the machine of `worker`, which has a `fault`. UnfitError if no other machine has workers.
+
+        worker : the address of one.
+        """
         from distributed.comm import get_address_host
 
         try:
             workers = set(self._client.nthreads())
-            there = {other for other in workers if get_address_host(other) == get_address_host(worker)}
-            if workers <= there:
+            ending = {other for other in workers if get_address_host(other) == get_address_host(worker)}
+            if workers <= ending:  # true of no workers at all, too
                 raise UnfitError(fault)
-            if there:  # a worker has several tasks
+            if ending:  # each task there reports the fault: the first report has ended the workers of all
                 self._say(f"{fault}; its workers end, and others go on")
-                self._client.retire_workers(sorted(there))
+                self._client.retire_workers(sorted(ending))
         except (TimeoutError, OSError, ValueError):
             raise self.lost() from None
 
     def look(self) -> None:
-        """Say when the last worker is lost. SweeplibError if no worker came for too long, or the scheduler is lost."""
+        """Say when the last worker is lost. SweeplibError if none comes for `patience` seconds, or by a `problem`.
+
+        Workers that die as they start do not count as having come.
+        """
         workers, now = self._ask(), time.monotonic()
         self._steady = (self._steady or now) if workers else None
         if self._since is None:
@@ -255,7 +274,7 @@ class _Workers:
             raise SweeplibError(f"{problem}; finished cases are stored: run again once there are workers")
 
     def _ask(self) -> int:
-        """Return the number of threads of the workers. SweeplibError if the scheduler is lost."""
+        """Return the number of threads of all workers, and probe new ones. SweeplibError if the scheduler is lost."""
         try:
             if self._client.status != "running":
                 raise self.lost()

@@ -11,7 +11,10 @@ class Listener:
     """Somebody who is told what happens in a run: four events, and lines of news. This one does nothing about it."""
 
     def run_begins(self, place: str, dashboard: str | None = None, page: str | None = None) -> None:
-        """Take note that blocks are computed from now on: at a `place`, in words, and where one can watch."""
+        """Take note that blocks are computed from now on.
+
+        place : where, as a line to show. dashboard, page : links to Dask's dashboard, and to the sweep's page in it.
+        """
 
     def handed_out(self, blocks: "Mapping[str, Block]") -> None:
         """Take note of blocks that were handed out, by the keys of their tasks."""

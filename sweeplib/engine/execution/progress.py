@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sweeplib.engine.execution.blocks import Block, BlockReport
 
 SECONDS_BETWEEN_LINES = 5.0
+"""The interval of the lines of a run that is not on a terminal."""
 SECONDS_BETWEEN_SIGNS = 4.0
 """The interval at which a terminal shows how long a step has lasted."""
 PLANNED_PACE, PLANNED_COST = 0.1, 0.05
@@ -33,7 +34,9 @@ PLANNED_PACE, PLANNED_COST = 0.1, 0.05
 class Steps:
     """Lines on standard error about the steps of a command, each written when its step begins, then its time.
 
-    On a terminal, a long step shows every few seconds how long it has lasted. Silent without a name.
+    On a terminal, a long step shows every few seconds how long it has lasted.
+
+    name : of the sweep, with which each line begins; None: nothing is written.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -42,7 +45,7 @@ class Steps:
 
     @contextmanager
     def step(self, doing: str) -> Iterator[None]:
-        """Report a step that lasts as long as the context."""
+        """A context that is a step, on the screen and in the stage's record: `doing` is its name, "compiling …"."""
         started, ended = time.monotonic(), threading.Event()
         signs = threading.Thread(target=self._show_time, args=(doing, started, ended), daemon=True)
         self._write(f"{self.name}: {doing} ...", opens=True)
@@ -81,10 +84,16 @@ class Steps:
 
 
 class Forecast:
-    """The seconds of processors that some blocks take, those of one dynamics: as planned, corrected by what they took.
+    """The seconds of processors that the blocks of one dynamics take: as planned, corrected by what finished ones took.
 
-    At first those to do take what the plan says, then more and more its seconds times the ratio by which finished ones
-    differ from it. `done` of `total` cases are done; the costs of all were `measured`, or some are guessed.
+    At first blocks to do take what the plan says, then more and more its seconds times the ratio by which finished ones
+    differ from it.
+
+    planned, seconds_spent : of all blocks by the plan, and of the finished ones as measured.
+    done, total : numbers of cases. measured : whether the costs of all were, or some are guessed.
+    _over, _expected : planned seconds of the finished blocks, and of the cases that were computed in them.
+    _weight : planned seconds that count for the plan's costs; none if these are guessed.
+    _first, _last : when the first finished block began, and when the last one ended.
     """
 
     def __init__(self, blocks: "Sequence[Block]") -> None:
@@ -111,7 +120,7 @@ class Forecast:
         return self.done / max(self._last - self._first, 1e-9) if self.done else 0.0
 
     def seconds_left(self) -> float:
-        """Return the seconds that are left."""
+        """Return the seconds that are left: planned · ratio^w, where w goes from 0 to 1 as blocks are done."""
         planned = max(0.0, self.planned - self._over)
         if not self._expected:
             return planned
@@ -124,7 +133,9 @@ class RunProgress(Listener):
     """Counts of the cases that are done, and of the work: this base class shows nothing.
 
     Cases differ in cost: the work of cases is the seconds of a processor that their `blocks` take. The pace of the work
-    is at first that of so many `workers`, then more and more what it was so far.
+    is at first that of so many `workers` (0: not known), then more and more what it was so far.
+
+    done, total : numbers of cases. cases : those that this run computed, by status. forecasts : by dynamics.
     """
 
     def __init__(self, total: int = 0, blocks: "Sequence[Block]" = (), workers: int = 0) -> None:
@@ -141,7 +152,7 @@ class RunProgress(Listener):
         self.done += report.stored + sum(report.computed.values())
 
     def share(self) -> float:
-        """Return the part of the work that is done, at most .99 before the last case is."""
+        """Return the part of the work that is done, 0 to 1, and at most 0.99 before the last case is."""
         if self.done >= self.total:
             return 1.0
         seconds = sum(forecast.seconds_spent for forecast in self.forecasts.values())
@@ -152,7 +163,11 @@ class RunProgress(Listener):
         return self.done / max(time.monotonic() - self.started, 1e-9)
 
     def seconds_left(self) -> float:
-        """Return the estimated remaining seconds."""
+        """Return the estimated remaining seconds of wall time.
+
+        It is the work left over its pace. As if before the start, the part `PLANNED_PACE` of the work was done at the
+        pace of the workers.
+        """
         if self.done >= self.total:
             return 0.0
         planned = sum(forecast.planned for forecast in self.forecasts.values())
@@ -167,7 +182,7 @@ class RunProgress(Listener):
 
 
 class RecordedProgress(Listener):
-    """Progress in the record of the stage, for other processes."""
+    """Progress in the record of the stage, for other processes, by the counts of `progress`."""
 
     def __init__(self, progress: RunProgress) -> None:
         self.progress = progress
@@ -239,7 +254,7 @@ def shown_progress(
 
 
 def _in_notebook() -> bool:
-    """Whether the cells of a notebook can show a bar, for which rich needs ipywidgets."""
+    """Whether this is a notebook whose cells can show a bar, for which rich needs ipywidgets."""
     if "IPython" not in sys.modules or find_spec("ipywidgets") is None:
         return False
     from rich.console import Console
@@ -249,7 +264,7 @@ def _in_notebook() -> bool:
 
 @contextmanager
 def _bar(name: str, total: int, blocks: "Sequence[Block]", workers: int) -> Iterator[RunProgress]:
-    """Yield progress as a bar of rich on standard error."""
+    """Yield progress as a bar of rich on standard error; the arguments are those of `shown_progress`."""
     from rich.console import Console
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn
     from rich.progress import Progress as RichProgress
@@ -269,7 +284,7 @@ def _bar(name: str, total: int, blocks: "Sequence[Block]", workers: int) -> Iter
 
 
 class _Bar(_Shown):
-    """The progress of a run as a bar on the terminal."""
+    """The progress of a run as a bar on the terminal; `of` are the arguments of `RunProgress`."""
 
     def __init__(self, rich: "RichProgress", task: "TaskID", *of: Any) -> None:
         super().__init__(*of)

@@ -27,8 +27,9 @@ class LayoutCases:
     ids (n,) : the identities of all.
     lanes, nbytes : how many cases are computed together, and the bytes of the results of one.
     factor : within which their planned cost is known.
-    size : the number of cases of a block if it is set, None if it follows from the cost.
-    begun : where some of them have begun.
+    size : the number of cases of a block if the config sets it, None if it follows from the cost.
+    begun : where the earlier runs are from which some cases go on.
+    first : the number of cases that are handed out.
     number : of the next block.
     seconds : what a case has taken in the blocks so far, None before the first one.
     """
@@ -53,17 +54,17 @@ class LayoutCases:
         return len(self) * (self.whole.seconds_a_case if self.seconds is None else self.seconds)
 
     def cut(self, seconds: float) -> Block:
-        """Return the next block, of cases that take about so many seconds."""
+        """Return the next block, of cases that take about a number of seconds."""
         cost = self.factor * self.whole.seconds_a_case if self.seconds is None else self.seconds
         count = min(self.size or block_size(cost, self.nbytes, self.lanes, seconds), len(self))
-        some = slice(self.first, self.first + count)
-        places = self.whole.places[some]
+        cases = slice(self.first, self.first + count)
+        places = self.whole.places[cases]
         block = replace(
             self.whole,
             number=self.number,
             places=places,
             count=count,
-            digest=digest(self.ids[some].tobytes()),
+            digest=digest(self.ids[cases].tobytes()),
             begun=tuple(earlier_runs(self.begun, places)) if self.begun is not None else (),
         )
         self.first, self.number = self.first + count, self.number + 1
@@ -93,7 +94,7 @@ class Queue:
         return sum(map(len, self._waiting))
 
     def block(self, workers: int) -> Block:
-        """Return the next block, for a number of workers that share what is left."""
+        """Return the next block, of the costliest layout, for a number of workers that share what is left."""
         share = sum(layout.seconds_left for layout in self._waiting) / (SHARES * workers)
         longest = max(BLOCK_SECONDS, SECONDS_A_WORKER * workers)
         layout = self._waiting[0]

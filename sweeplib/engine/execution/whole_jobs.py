@@ -15,7 +15,7 @@ class WholeJobs(Adaptive):
     Dask would cancel a job that waits, and submit another, as long as there is work for some of its workers
     but not for all.
 
-    cores : workers of a job.
+    cores : the number of workers of a job. The base class calls all other methods.
     """
 
     def __init__(self, cluster: Any, *, cores: int, **options: Any) -> None:
