@@ -241,7 +241,8 @@ def _by_beginning(block: Block, cases: Cases, positions: np.ndarray) -> Iterator
 
     positions (n,) : of the cases in the block.
     """
-    for remaining in cases.of_one_shape():
+    for places in cases.of_one_shape():
+        remaining = places
         for earlier in block.begun:
             ends = earlier.earlier_ends(cases.at(remaining), positions[remaining]) if len(remaining) else None
             if ends is not None:

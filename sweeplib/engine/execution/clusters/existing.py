@@ -46,7 +46,10 @@ class Existing(ClusterSettings):
 
     @contextmanager
     def connected(self, where: str, **how: Any) -> Iterator["Client"]:
-        """Yield a client; only the client is closed. SweeplibError that names `where` if no scheduler answers."""
+        """Yield a client; only the client is closed. SweeplibError that names `where` if no scheduler answers.
+
+        how : the argument of Dask's Client that says where the scheduler is.
+        """
         from distributed import Client
 
         try:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from distributed.scheduler import WorkerState
 
 SECONDS_BETWEEN_LOOKS = 10.0
+"""The interval at which the batch system is asked for its jobs."""
 MOST_FAILURES = 5
 """How many jobs in a row may end before a worker of theirs reaches the scheduler."""
 
@@ -56,8 +57,11 @@ def refusable(kind: Any) -> Any:
 class JobKeeper:
     """Every few seconds, looks for jobs without workers that the batch system does not list, or did not accept.
 
-    They are given up, and Dask's adaptive scaling submits others. `listing` is the command that lists the jobs, and
-    `folder` has their output.
+    They are given up, and Dask's adaptive scaling submits others.
+
+    cluster : of dask-jobqueue. listing : the command that lists the jobs. folder : where their output is.
+    _started : the names of jobs that had a worker. _failures : the jobs in a row that ended without one.
+    _refused : why the batch system did not accept the last job that was given up, None if it did.
     """
 
     def __init__(self, cluster: Any, listing: Sequence[str], folder: Path) -> None:

@@ -55,7 +55,7 @@ def _memory(limit: Any) -> Any:
 
 
 def _number(text: str) -> float:
-    """Return the number that a text is; infinity for a size with a unit."""
+    """Return the number that a text is, a part of the machine's memory; infinity for a size with a unit."""
     try:
         return float(text)
     except ValueError:
@@ -84,7 +84,7 @@ class Local(ClusterSettings):
         return workers or self.workers or places()
 
     def worker_memory(self, workers: int | None = None) -> int:
-        """Return the bytes of a worker: the configured limit, or its share of what is granted to all of them."""
+        """Return the bytes of memory of a worker: the configured limit, or its share of what is granted here."""
         whole = granted_memory()
         if self.memory_limit == "auto":
             limit = whole // max(places(), self.expected_workers(workers))

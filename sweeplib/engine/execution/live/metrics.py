@@ -33,7 +33,7 @@ class _Collected:
                 REGISTRY.unregister(self)
 
     def collect(self) -> Iterator[Any]:
-        """Yield the metrics of all sweeps."""
+        """Yield the metrics of all sweeps: Prometheus calls this at each request of the page."""
         cases = GaugeMetricFamily("sweeplib_cases", "Cases of the present run of a sweep", labels=["sweep", "outcome"])
         rate = GaugeMetricFamily("sweeplib_cases_per_second", "Mean rate of the present run", labels=["sweep"])
         remaining = GaugeMetricFamily("sweeplib_seconds_left", "Estimated time left", labels=["sweep"])
@@ -47,3 +47,4 @@ class _Collected:
 
 
 COLLECTED = _Collected()
+"""The metrics of this process."""

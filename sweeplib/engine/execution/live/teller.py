@@ -31,6 +31,7 @@ REST = 50
 MOST_READ = 1_000_000
 """Bytes of reasons that are read for one news."""
 LONGEST_MESSAGE = 1000
+"""The letters of a failure's message that are told."""
 MOST_FAILURES = 50
 """Kinds of failures that are told; the table of outcomes has all."""
 
@@ -42,7 +43,7 @@ class Silent(Listener):
 
 
 def teller_of(client: "Client", work: "Workload", progress: RunProgress, say: Callable[[str], None]) -> Silent:
-    """Return what tells a client's scheduler of a run; `say` gets a line if that cannot be told."""
+    """Return the listener that tells a client's scheduler of a run; `say` gets a line if that cannot show it."""
     try:
         client.register_plugin(SweepNews())
         return Teller(client, work, progress, say)
@@ -52,7 +53,11 @@ def teller_of(client: "Client", work: "Workload", progress: RunProgress, say: Ca
 
 
 class Teller(Silent):
-    """Tells a scheduler of a run, until it no longer takes news."""
+    """Tells a scheduler of a run, until it no longer takes news.
+
+    _maps : by dynamics. _submitted, _ended : blocks that were handed out, by the key of their task, and those that are
+    done, since the last news. _next : the time from which the next news are sent. _lost : whether none are any more.
+    """
 
     def __init__(self, client: "Client", work: "Workload", progress: RunProgress, say: Callable[[str], None]) -> None:
         self._client, self._progress, self._say, self._run = client, progress, say, uuid4().hex
@@ -87,6 +92,7 @@ class Teller(Silent):
         self._tell(ended=True)
 
     def _tell(self, *, ended: bool = False) -> None:
+        """Send what is new, unless news were sent just now; of a run that has `ended` in any case."""
         started = time.monotonic()
         if self._lost or (started < self._next and not ended):
             return
@@ -122,7 +128,7 @@ class Teller(Silent):
         )
 
     def _changes(self, name: str, done: "Sequence[tuple[Block, BlockReport]]") -> tuple[np.ndarray, np.ndarray]:
-        """Return what the blocks that are done change in the map of a dynamics."""
+        """Return by how much the blocks that are done change the map of a dynamics: places and counts (`changed`)."""
         changes = [self._maps[name].changes(block, report) for block, report in done if block.dynamics == name]
         empty = np.empty(0, np.int64), np.empty(0, np.uint8)
         cells, status = (np.concatenate(parts) for parts in zip(empty, *changes, strict=True))
@@ -134,7 +140,11 @@ class Teller(Silent):
 
 
 class _Reasons:
-    """Why cases of a run failed or became inaccurate, read from the files of reasons as far as they have grown."""
+    """Why cases of a run failed or became inaccurate, read from the files of reasons as far as they have grown.
+
+    _ends : by dynamics, the byte up to which its file was read. A kind is a dynamics, a status and a message:
+    _counts has the number of cases of each kind, and _first the first of them in words.
+    """
 
     def __init__(self, work: "Workload") -> None:
         self._paths = {name: reasons_path(work.directory, name) for name in work.dynamics}
@@ -165,7 +175,7 @@ def _pace(forecast: Forecast) -> Pace:
 
 
 def _totals(progress: RunProgress) -> dict[str, Any]:
-    """Return the numbers of cases of the run by outcome, its rate and the seconds left."""
+    """Return the `totals` of News: the numbers of cases of the run by outcome, its rate and the seconds left."""
     counts = {status.name: progress.cases[status.name] for status in OUTCOMES} | {"failed": failed(progress.cases)}
     cases = {"ok": progress.done - sum(counts.values())} | counts | {"left": progress.total - progress.done}
     return {"cases": cases, "rate": progress.rate(), "seconds_left": progress.seconds_left()}
