@@ -48,6 +48,7 @@ def write_readme(sweep: "Design", directory: Path) -> None:
 
 
 def _is_own(path: Path) -> bool:
+    """Return whether a file begins with the line of those that sweeplib writes."""
     try:
         return not path.is_symlink() and path.is_file() and file_text(path).startswith(OWN)
     except (OSError, ValueError):
