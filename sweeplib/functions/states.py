@@ -29,9 +29,13 @@ def state_in(content: bytes) -> Any:
 
 
 def plain(value: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """Return a state as plain values of JSON, which name the arrays that are put into `arrays`."""
+    """Return a state as plain values of JSON; its arrays are added to `arrays`, by names that stand in their places.
+
+    TypeError for a state with anything else than `ALLOWED`.
+    """
 
     def inner(values: Any) -> list[Any]:
+        """Return the plain values of several."""
         return [plain(entry, arrays) for entry in values]
 
     match value:

@@ -46,7 +46,7 @@ def console(*, errors: bool = False) -> "Console":
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", caption: str = "") -> "Table":
-    """Return a table; numbers are never cut, and stand to the right."""
+    """Return a table of rich; numbers are never cut, and stand to the right."""
     from rich.table import Table
 
     rows = list(rows)
@@ -60,7 +60,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], title: str = "
 
 
 def counts_table(counts: Mapping[str, Mapping[str, int]], title: str = "") -> "Table":
-    """Return the numbers of cases of each dynamics, by status; statuses that no case has are left out."""
+    """Return a table of numbers of cases, by dynamics and status; statuses that no case has are left out."""
     statuses = [
         status
         for status in next(iter(counts.values()))
@@ -93,6 +93,7 @@ def show(grid: "Table", target: "Console") -> None:
 
 def _fit(grid: "Table", target: "Console") -> None:
     """Take dispensable columns, then the lines between cells, out of a table until it fits a console."""
+    # measured as if there were room, at the width that the table would like
     wide = target.options.update_width(WIDEST)
     for heading in DISPENSABLE:
         if target.measure(grid, options=wide).maximum <= target.width:

@@ -137,7 +137,7 @@ class Manifest:
 
 
 def manifest_of(folder: Path) -> Manifest | None:
-    """Return the manifest of a folder of zarr, None if there is none; DamageError if it is changed, or another record."""
+    """Return the manifest of a folder of zarr, None if it has none; DamageError if it is changed, or another record."""
     content = read_json(path := folder / MANIFEST)
     if content is None:
         return None
