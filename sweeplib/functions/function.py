@@ -161,7 +161,7 @@ class Function:
         return self.function(*arguments, **named)
 
     def called(self, timeout: float | None, **arguments: Any) -> Any:
-        """Return what the function returns, whatever the limit; a program ends after `timeout` seconds (TimeUpError)."""
+        """Return what the function returns, whatever the limit; only a program raises TimeUpError after `timeout` s."""
         return self(**arguments)
 
     def __repr__(self) -> str:

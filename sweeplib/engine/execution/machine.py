@@ -41,7 +41,7 @@ def _is_of_machine(error: BaseException) -> bool:
         return True
     if isinstance(error, OSError) and error.errno in ERRNOS:
         return True
-    return isinstance(error, LOADING_ERRORS) and any(part in file for file in _files(error) for part in LIBRARY_FILES)
+    return isinstance(error, LOADING_ERRORS) and any(piece in file for file in _files(error) for piece in LIBRARY_FILES)
 
 
 def _files(error: BaseException) -> Iterator[str]:

@@ -70,12 +70,12 @@ async def answered(probe: Probe) -> str | None:
 class Probes:
     """Asks the workers of a client, each once, beside other work; `say` gets a line for each that cannot take part.
 
-    _asked : the addresses of the workers that were asked. _answers : one for each thread that asks some of them.
+    _addresses : the addresses of the workers that were asked. _answers : one for each thread that asks some of them.
     """
 
     def __init__(self, client: "Client", probe: Probe, say: Callable[[str], None]) -> None:
         self._client, self._probe, self._say = client, probe, say
-        self._asked: set[str] = set()
+        self._addresses: set[str] = set()
         self._answers: list[Future[Reasons]] = []
 
     def look(self, workers: Iterable[str]) -> None:
@@ -83,9 +83,9 @@ class Probes:
 
         The first ones are waited for, since they may all be unfit.
         """
-        new, first = set(workers) - self._asked, not self._asked
+        new, first = set(workers) - self._addresses, not self._addresses
         if new:
-            self._asked |= new
+            self._addresses |= new
             self._answers.append(Future())
             Thread(target=self._ask, args=(sorted(new), self._answers[-1]), daemon=True).start()
             wait(self._answers, SECONDS_TO_ANSWER if first else 0)
@@ -95,7 +95,7 @@ class Probes:
         for address, why in sorted(unfit.items()):
             self._say(f"worker {address}: {why}")
         if unfit:
-            problem = f"{len(unfit)} of {len(self._asked)} workers cannot take part: {next(iter(unfit.values()))}"
+            problem = f"{len(unfit)} of {len(self._addresses)} workers cannot take part: {next(iter(unfit.values()))}"
             raise SweeplibError(f"{problem}; repair or end them, and run again: finished cases are stored")
 
     def _ask(self, workers: list[str], reasons: "Future[Reasons]") -> None:

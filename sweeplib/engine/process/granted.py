@@ -39,7 +39,7 @@ def granted_processors() -> int:
 
     That is the number of those on which it may run, or the smallest quota of the control groups that it is in.
     """
-    own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quotas = []
     for folder, version in _groups("cpu"):
         names = ("cpu.max",) if version == 2 else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
@@ -47,7 +47,7 @@ def granted_processors() -> int:
             quota, period = map(int, " ".join(_text(folder / name) for name in names).split())
             if quota > 0:  # -1: none
                 quotas.append(math.ceil(quota / period))
-    return min([own, *quotas])
+    return min([available, *quotas])
 
 
 def _limits() -> Iterator[int]:
@@ -59,7 +59,7 @@ def _limits() -> Iterator[int]:
 
 
 def _groups(controller: str) -> Iterator[tuple[Path, int]]:
-    """Yield the folders of this process's control groups for "cpu" or "memory", and of those above, with the version."""
+    """Yield the folder, and the version, of each of this process's control groups for "cpu" or "memory", and above."""
     for line in _text(OWN_GROUPS).splitlines():
         _, controllers, path = line.split(":", 2)
         group = Path(path.strip("/"))

@@ -132,8 +132,8 @@ def _write_group(
     inner = {dim for variable in variables for dim in variable.dims}
     for coordinate in coordinates:
         if {"dynamics", *region.dims, *inner}.issuperset(coordinate.dims):
-            part = coordinate.at({**region.places, "dynamics": dynamics})
-            writer.coordinate(part.name, part.dims, part.values, part.attributes)
+            values = coordinate.at({**region.places, "dynamics": dynamics}).values
+            writer.coordinate(coordinate.name, coordinate.dims, values, coordinate.attributes)
     _write_variables(writer, region, in_group, group)
     writer.finish(attributes)
 

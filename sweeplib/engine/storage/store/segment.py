@@ -235,8 +235,8 @@ def merged(segments: Sequence[Segment], rows: slice | np.ndarray = slice(None)) 
     rows : of the segments one after the other. The header sums up what the headers say of tasks.
     """
     first = segments[0]
-    parts = [{"case_id": segment.ids, "status": segment.status, **segment.index} for segment in segments]
-    columns = {name: np.concatenate([part[name] for part in parts])[rows] for name in parts[0]}
+    indices = [{"case_id": segment.ids, "status": segment.status, **segment.index} for segment in segments]
+    columns = {name: np.concatenate([index[name] for index in indices])[rows] for name in indices[0]}
     columns |= {name: np.concatenate([segment.data(name) for segment in segments])[rows] for name in first.variables}
     headers = [segment.header for segment in segments]
     part_of_rows = len(columns["status"]) / sum(map(len, segments))

@@ -40,8 +40,8 @@ def take(directory: Path, others: OtherCases, say: Callable[[str], None]) -> Non
         first = first_places(wanted.ids[places])
         try:
             # the whole segment would bring cases that are stored here a second time; the first words of ids tell that
-            overlaps = _are_in(words(source.segment.ids)[:, 0], stored)
-            content = _content(wanted, source, rows[first], places[first], by_itself=overlaps)
+            brings_others = _are_in(words(source.segment.ids)[:, 0], stored)
+            content = _content(wanted, source, rows[first], places[first], by_itself=brings_others)
             # noted before the segment is there, which counts as computed here without that
             name = source.segment.name if content is None else digest(content)
             append_origin(directory, dynamics, name, source.folder, len(first))
