@@ -16,7 +16,7 @@ import numpy as np
 from sweeplib.engine.cases import Case
 from sweeplib.engine.execution.calibration import Calibration
 from sweeplib.engine.execution.child import TaskError, TimeUpError
-from sweeplib.engine.execution.pilots import Pilot, spread
+from sweeplib.engine.execution.pilots import Pilot, evenly_spaced
 from sweeplib.engine.hints import Hints
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.store.inventory import Inventory
@@ -49,14 +49,14 @@ def unexited(store: RunStore, wanted: Inventory) -> Unexited:
         segment = store.segments[number]
         by_layout.setdefault(segment.layout, []).append((segment, rows[segment.status[rows] == Status.ok]))
     for parts in by_layout.values():
-        for segment, rows in (parts[at] for at in spread(len(parts), SEGMENTS)):
+        for segment, rows in (parts[at] for at in evenly_spaced(len(parts), SEGMENTS)):
             passage = segment.simulator.hints.passage(segment.cases(slice(1))[0])
             if passage is not None and len(rows):
                 # unique: two cases of an inventory may have one row
                 late_rows = np.unique(rows[np.isnan(segment.data(passage)[rows]).any(axis=1)])
                 total += len(np.unique(rows))
                 late += segment.cases(late_rows) if len(late_rows) else []
-    return tuple(late[at] for at in spread(len(late), SAMPLE)), len(late) / max(1, total)
+    return tuple(late[at] for at in evenly_spaced(len(late), SAMPLE)), len(late) / max(1, total)
 
 
 def shares(others: OtherCases) -> dict[str, float]:
@@ -119,7 +119,7 @@ def horizon_lines(
     """
     (sample, fraction), lines, trial = stored, [], earlier
     if missing and (earlier is None or not sample):
-        pilots = [missing[at] for at in spread(len(missing), SAMPLE)]
+        pilots = [missing[at] for at in evenly_spaced(len(missing), SAMPLE)]
         is_of_pilots = earlier is not None and earlier.cases == PILOTS
         trial = earlier if is_of_pilots else _trial(dynamics, pilots, PILOTS, calibration)
         if trial and trial.late:
