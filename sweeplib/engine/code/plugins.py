@@ -191,6 +191,7 @@ def _import(plugin: str, name: str) -> None:
         if declaration != plugin:
             module.declared(declaration)
         return
+    # a file whose stem is the name of another module
     spec = importlib.util.spec_from_file_location(name, plugin)
     if spec is None or spec.loader is None:
         raise ImportError(f"no module in {plugin}")

@@ -1,4 +1,9 @@
-"""The task of a worker: compute the missing cases of one block, and store them as a segment."""
+"""The task of a worker: compute the missing cases of one block, and store them as a segment.
+
+A block is some missing cases of a layout (of one shape and similar cost), about two seconds of work. A segment is a
+file of results that never changes. Cases whose process dies are computed again apart, in a child process; a case that
+goes on begins at the end of an earlier run of it, with an earlier horizon.
+"""
 
 import os
 import socket

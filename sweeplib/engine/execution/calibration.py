@@ -1,7 +1,9 @@
 """The cost of a case on this machine, measured on a few real cases in a separate process.
 
-A case may kill its process, hang, or take all memory, in a pilot as in the run. Then the pilot is given up and its cost
-is extrapolated; the run identifies the case.
+A pilot is a few cases of a layout (all cases of one shape and similar cost), which are measured in its place. A case
+may kill its process, hang, or take all memory, in a pilot as in the run. Then the pilot is given up and its cost is
+extrapolated; the run identifies the case. The kind of a pilot is what machine code it needs. `plan` is the record of a
+plan, the content of `plan.json`.
 """
 
 import json
@@ -91,10 +93,6 @@ class Calibration:
     hang_seconds : how much longer than its measurement a pilot may take: ten seconds, or a case's `timeout` if less.
     setup_seconds : that may pass until machine code is loaded.
     module : that of the simulator, imported once.
-
-    Private dicts are by the pilot's name: `_costs`, measured or interpolated, and `_least`, lower bounds of the cost of
-    pilots that exceeded their time. `_ended` has, by dynamics, the part of their way after which its cases ended.
-    Sets are of kinds of machine code: `_compiled`, and `_given_up` because a pilot took too long.
     """
 
     def __init__(
@@ -111,11 +109,11 @@ class Calibration:
         self.setup_seconds = SETUP_SECONDS if timeout is None else self.hang_seconds
         self._lent = ExitStack()
         self._deaths = 0
-        self._costs: dict[str, Cost] = {}
-        self._least: dict[str, float] = {}
-        self._ended: dict[str, float] = {}
-        self._compiled: set[tuple[Hashable, ...]] = set()
-        self._given_up: set[tuple[Hashable, ...]] = set()
+        self._costs: dict[str, Cost] = {}  # by pilot: measured, or interpolated
+        self._least: dict[str, float] = {}  # by pilot that exceeded its time: the seconds that a case takes at least
+        self._ended: dict[str, float] = {}  # by dynamics: the part of their way after which cases ended
+        self._compiled: set[tuple[Hashable, ...]] = set()  # kinds
+        self._given_up: set[tuple[Hashable, ...]] = set()  # kinds of which a pilot took too long
         self._beside = _Beside(self.plugins, module, Limits(self.setup_seconds, memory))
         self._compilation, self.loading = 0.0, defaultdict[str, float](float)
 

@@ -1,4 +1,8 @@
-"""Blocks run through Dask: a limited number at a time, as long as there are workers."""
+"""Blocks run through Dask: a limited number at a time, as long as there are workers.
+
+A block is some missing cases, and one task for a worker (`blocks`). Dask gives a block up, and raises KilledWorker, if
+several workers were lost while they had it.
+"""
 
 import asyncio
 import time
@@ -92,18 +96,15 @@ def run_task(block: Block) -> TaskReport:
 
 
 class _Running:
-    """The tasks that are submitted and not done, by key; `_ready` has the futures of those that have ended.
-
-    _losses : how often each block was given up by Dask because its workers died.
-    """
+    """The tasks that are submitted and not done."""
 
     def __init__(self, client: "Client", workers: "_Workers", listener: Listener) -> None:
         self._client, self.workers, self._listener = client, workers, listener
-        self._run, self._numbers = uuid4().hex, count()
-        self._blocks: dict[str, Block] = {}
-        self._futures: dict[str, Future] = {}
-        self._losses: dict[Block, int] = {}
-        self._ready: SimpleQueue[Future] = SimpleQueue()
+        self._run, self._numbers = uuid4().hex, count()  # parts of the keys of tasks
+        self._blocks: dict[str, Block] = {}  # by key
+        self._futures: dict[str, Future] = {}  # by key
+        self._losses: dict[Block, int] = {}  # how often Dask gave up each block
+        self._ready: SimpleQueue[Future] = SimpleQueue()  # of tasks that have ended
 
     def __len__(self) -> int:
         return len(self._blocks)
@@ -198,8 +199,8 @@ class _Running:
 class _Workers:
     """The workers of a scheduler, which may be lost for a while.
 
-    patience, problem, probes : those of `dispatched`; say : writes a line.
-    _since, _steady : the times from which on there was no worker, and again one; None if that is not so.
+    say : writes a line. patience, problem, probes : seconds to wait for a worker, why none will come, questions to new
+    ones; they are those of `dispatched`.
     """
 
     def __init__(
@@ -213,8 +214,8 @@ class _Workers:
         self._client, self._say, self._patience = client, say, patience
         self._problem, self._probes = problem, probes
         self._address = client.scheduler.address if client.scheduler else "an unknown address"
-        self._since: float | None = None
-        self._steady: float | None = None
+        self._since: float | None = None  # when the last worker was lost; None if that is over
+        self._steady: float | None = None  # since when there have been workers; None if there are none
         self._threads, self._last_look = 0, float("-inf")
 
     @property

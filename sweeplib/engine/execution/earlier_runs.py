@@ -1,4 +1,7 @@
-"""Runs of the cases of a block that ended at an earlier horizon: where they are stored, read by the worker."""
+"""Runs of the cases of a block that ended at an earlier horizon: where they are stored, read by the worker.
+
+A block is some missing cases; a position is the index of a case in it. A segment is a file of stored rows.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

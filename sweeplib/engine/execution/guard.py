@@ -1,7 +1,7 @@
 """Guarded computation of cases: one that raises, kills its process, hangs or takes all memory harms no other case.
 
 In the process of the worker, exceptions of a case are caught. Suspect cases are computed in a child process, a group at
-a time, and one by one if the group ends the process.
+a time, and one by one if the group ends the process. Lanes are cases that a kernel computes together.
 """
 
 from collections.abc import Callable, Sequence

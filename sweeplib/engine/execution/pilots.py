@@ -1,4 +1,7 @@
-"""Pilots: a few cases of a layout that represent it where costs are measured."""
+"""Pilots: a few cases of a layout (all cases of one shape and similar cost) that represent it where costs are measured.
+
+Lanes are cases that a kernel computes together, side by side.
+"""
 
 from collections.abc import Hashable
 from dataclasses import dataclass

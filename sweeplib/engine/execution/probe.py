@@ -68,15 +68,12 @@ async def answered(probe: Probe) -> str | None:
 
 
 class Probes:
-    """Asks the workers of a client, each once, beside other work; `say` gets a line for each that cannot take part.
-
-    _addresses : the addresses of the workers that were asked. _answers : one for each thread that asks some of them.
-    """
+    """Asks the workers of a client, each once, beside other work; `say` gets a line for each that cannot take part."""
 
     def __init__(self, client: "Client", probe: Probe, say: Callable[[str], None]) -> None:
         self._client, self._probe, self._say = client, probe, say
-        self._addresses: set[str] = set()
-        self._answers: list[Future[Reasons]] = []
+        self._addresses: set[str] = set()  # of all workers that were asked
+        self._answers: list[Future[Reasons]] = []  # of those that were asked together, by a thread for each
 
     def look(self, workers: Iterable[str]) -> None:
         """Ask those of the `workers`, by address, that are new. SweeplibError if one that answered cannot take part.

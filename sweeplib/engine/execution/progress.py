@@ -1,6 +1,7 @@
 """Progress of a run: a line for each step, then a bar on a terminal, or a line every few seconds elsewhere.
 
-The same is recorded for other processes (`records.stage_records`).
+The same is recorded for other processes (`records.stage_records`). A block is some cases, the task of a worker; its
+report says how they ended.
 """
 
 import sys
@@ -91,17 +92,17 @@ class Forecast:
 
     planned, seconds_spent : of all blocks by the plan, and of the finished ones as measured.
     done, total : numbers of cases. measured : whether the costs of all were, or some are guessed.
-    _over, _expected : planned seconds of the finished blocks, and of the cases that were computed in them.
-    _weight : planned seconds that count for the plan's costs; none if these are guessed.
-    _first, _last : when the first finished block began, and when the last one ended.
     """
 
     def __init__(self, blocks: "Sequence[Block]") -> None:
         self.planned = sum(block.seconds for block in blocks)
         self.done, self.total = 0, sum(map(len, blocks))
         self.measured = all(block.measured for block in blocks)
+        # seconds of finished blocks: as measured; planned; planned, of the cases that were computed in them
         self.seconds_spent, self._over, self._expected = 0.0, 0.0, 0.0
+        # after so many planned seconds, measured costs count as much as the plan's, at once if these are guesses
         self._weight = PLANNED_COST * self.planned if self.measured else 0.0
+        # when the first finished block began, and when the last one ended
         self._first, self._last = float("inf"), float("-inf")
 
     def add(self, block: "Block", report: "BlockReport") -> None:

@@ -1,4 +1,7 @@
-"""The missing cases of a run, cut into blocks as they are handed out, by what cases of the same layout have taken."""
+"""The missing cases of a run, cut into blocks as they are handed out, by what cases of the same layout have taken.
+
+A layout is all cases of one shape and similar cost; a block is some of them, the task of a worker.
+"""
 
 from collections import deque
 from collections.abc import Iterable

@@ -1,4 +1,8 @@
-"""Run a sweep's dynamics: compute missing cases, keep finished ones."""
+"""Run a sweep's dynamics: compute missing cases, keep finished ones.
+
+A layout is all cases of a dynamics of one shape and similar cost; a block is some of its missing cases, a task.
+`workers` is their number, None for what the config says.
+"""
 
 import sys
 from collections.abc import Iterable, Iterator

@@ -26,17 +26,14 @@ class _Clock:
 
     It listens to the events of numba (`notify`, `on_start`, `on_end`), if that has been imported: a function need not
     import it, which takes a while.
-
-    _deadlines : by token, as times of `time.monotonic`. _report : where the stack is written when one has passed.
-    _compiling, _since : how many compilations are under way, and when the first of them began.
     """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._deadlines: dict[object, float] = {}
-        self._compiling, self._since = 0, 0.0
-        self._report: IO[Any] | None = None
-        self._events: Any = None
+        self._deadlines: dict[object, float] = {}  # by token, as times of `time.monotonic`
+        self._compiling, self._since = 0, 0.0  # compilations that are under way, and when the first of them began
+        self._report: IO[Any] | None = None  # where the stack is written when a deadline has passed
+        self._events: Any = None  # numba's module of events
 
     def notify(self, event: Any) -> None:
         """Stop or restart the clock at an event of numba."""

@@ -1,4 +1,7 @@
-"""The blocks of a run, computed by a cluster, or by processes of this machine if they are done before it starts."""
+"""The blocks of a run, computed by a cluster, or by processes of this machine if they are done before it starts.
+
+A block is some missing cases, about two seconds of work (`blocks`).
+"""
 
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait

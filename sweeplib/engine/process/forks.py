@@ -153,14 +153,14 @@ class _Request(NamedTuple):
 class _Forks:
     """The requests that arrive on sockets, and the forks that answer them.
 
-    _imports : what is still to import. _apart : by "-NAME", the socket of a fork that is not there yet.
-    _listening : the sockets whose requests this process answers. _sweep : the process that may ask, with its children.
-    _connections : by the number of a fork, where its exit status is awaited. _ended : readable when a fork has ended.
+    listening, imports : see `_start_server`.
     """
 
     def __init__(self, listening: Sequence[socket.socket], imports: Sequence[str]) -> None:
+        # the sockets whose requests this process answers, what it has still to import, the process that may ask
         self._listening, self._imports, self._sweep = [listening[0]], list(imports), os.getppid()
-        self._apart = dict(zip(_names_apart(imports), listening[1:], strict=True))  # nobody listens to them yet
+        # by "-NAME", the sockets of forks that are not there yet
+        self._apart = dict(zip(_names_apart(imports), listening[1:], strict=True))
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         # a handler that does nothing: only signals with one write to the wakeup descriptor
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -168,8 +168,8 @@ class _Forks:
 
     def _without_forks(self) -> None:
         """Let the ends of forks wake this process up: called as it begins, and in a fork that forks itself."""
-        self._connections: dict[int, socket.socket] = {}
-        self._ended, self._wake = socket.socketpair()
+        self._connections: dict[int, socket.socket] = {}  # by the number of a fork: to the process that awaits its end
+        self._ended, self._wake = socket.socketpair()  # the first is readable when a fork has ended
         # Python writes there within a signal, which must not wait
         self._wake.setblocking(False)
         signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)

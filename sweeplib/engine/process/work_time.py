@@ -15,12 +15,10 @@ MOST_SLOWDOWN = 30.0
 
 
 class _Compilation:
-    """The processor seconds in which this process has compiled by numba since it was asked for the first time.
-
-    _depth, _since : how many compilations are under way, one within another, and when the outermost began.
-    """
+    """The processor seconds in which this process has compiled by numba since it was asked for the first time."""
 
     def __init__(self) -> None:
+        # how many compilations are under way, one within another, and when the outermost began
         self.seconds, self._depth, self._since, self._listens = 0.0, 0, 0.0, False
 
     def listen(self) -> None:

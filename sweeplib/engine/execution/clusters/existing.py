@@ -1,4 +1,7 @@
-"""Clusters that exist: a running Dask scheduler, given by its address or by the file in which it wrote this."""
+"""Clusters that exist: a running Dask scheduler, given by its address or by the file in which it wrote this.
+
+A number of `workers` has no effect: the scheduler has those that it has.
+"""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager

@@ -60,17 +60,15 @@ class JobKeeper:
     They are given up, and Dask's adaptive scaling submits others.
 
     cluster : of dask-jobqueue. listing : the command that lists the jobs. folder : where their output is.
-    _started : the names of jobs that had a worker. _failures : the jobs in a row that ended without one.
-    _refused : why the batch system did not accept the last job that was given up, None if it did.
     """
 
     def __init__(self, cluster: Any, listing: Sequence[str], folder: Path) -> None:
         from tornado.ioloop import PeriodicCallback
 
         self._cluster, self._listing, self._folder = cluster, list(listing), folder
-        self._started: set[str] = set()
-        self._failures = 0
-        self._refused: str | None = None
+        self._started: set[str] = set()  # the names of jobs that had a worker
+        self._failures = 0  # jobs in a row that ended without one
+        self._refused: str | None = None  # why the last job that was given up was not accepted, None if it was
         self._looks = PeriodicCallback(self._look, 1000 * SECONDS_BETWEEN_LOOKS)
         cluster.loop.add_callback(self._looks.start)
 

@@ -39,8 +39,6 @@ class HeadlineCurves:
     It is the longest axis of numbers; each other axis has its middle value. Without such an axis there are no curves.
 
     maps : by dynamics.
-    _values : by dynamics and place on the axis, the values (n,) of the cases of blocks. _middle : the place on each
-    other axis. _waiting : blocks that are not read yet, with the names of their segments.
     """
 
     def __init__(self, work: "Workload", maps: dict[str, CaseMap]) -> None:
@@ -48,13 +46,14 @@ class HeadlineCurves:
         numbers = [axis for axis in axes if len(axis) > 1 and all(_is_number(value) for value in axis.values)]
         self._axis: Axis | None = max(numbers, key=len, default=None)
         self._maps = maps
+        # the place on each other axis
         self._middle = {axis.name: len(axis) // 2 for axis in axes if axis is not self._axis}
         self._at = ", ".join(f"{axis.name} = {in_words(axis.values[self._middle[axis.name]])}"
                              for axis in axes if axis is not self._axis and len(axis) > 1)  # fmt: skip
         self._recording = work.sweep.recording
         self._headline: Headline | None = None
-        self._values: dict[str, dict[int, list[np.ndarray]]] = {}
-        self._waiting: deque[tuple[Block, str]] = deque()
+        self._values: dict[str, dict[int, list[np.ndarray]]] = {}  # by dynamics and place: values (n,) of each block
+        self._waiting: deque[tuple[Block, str]] = deque()  # blocks to read, with the names of their segments
 
     def add(self, block: "Block", report: "BlockReport") -> None:
         """Take note of a block that is done."""

@@ -87,7 +87,7 @@ def document(news: "SweepNews", scheduler: "Scheduler", extra: Mapping[str, Any]
 class _ReaderPage:
     """The parts of the page of one reader, who may choose a run, a dynamics, and the axes of the map.
 
-    root : the element that holds all of them. _picture_state : what the page was drawn from last.
+    root : the element that holds all of them.
     """
 
     def __init__(self, news: "SweepNews", scheduler: "Scheduler") -> None:
@@ -95,7 +95,7 @@ class _ReaderPage:
         from bokeh.models import Div, Select
 
         self._news, self._scheduler = news, scheduler
-        self._picture_state: object = None
+        self._picture_state: object = None  # what was drawn last
         self._heading, self._paces, self._legend, self._failures, self._answers = (
             Div(stylesheets=[STYLE], sizing_mode="stretch_width") for _ in range(5)
         )

@@ -1,4 +1,7 @@
-"""The driver's side of the page: it tells the scheduler of its run, at most once a second."""
+"""The driver's side of the page: it tells the scheduler of its run, at most once a second.
+
+A map counts the cases of a dynamics in the cells of the grid (`case_map`); a block is some cases, the task of a worker.
+"""
 
 import pickle
 import time
@@ -53,11 +56,7 @@ def teller_of(client: "Client", work: "Workload", progress: RunProgress, say: Ca
 
 
 class Teller(Silent):
-    """Tells a scheduler of a run, until it no longer takes news.
-
-    _maps : by dynamics. _submitted, _ended : blocks that were handed out, by the key of their task, and those that are
-    done, since the last news. _next : the time from which the next news are sent. _lost : whether none are any more.
-    """
+    """Tells a scheduler of a run, until it no longer takes news."""
 
     def __init__(self, client: "Client", work: "Workload", progress: RunProgress, say: Callable[[str], None]) -> None:
         self._client, self._progress, self._say, self._run = client, progress, say, uuid4().hex
@@ -65,9 +64,9 @@ class Teller(Silent):
         self._headline = HeadlineCurves(work, self._maps)
         rounds = rounds_of(work.sweep, work.directory) if work.sweep.questions else None
         self._answers = list(rounds.answers) if rounds else []
-        self._submitted: dict[str, Block] = {}
-        self._ended: list[tuple[Block, BlockReport]] = []
-        self._next, self._lost = float("-inf"), False
+        self._submitted: dict[str, Block] = {}  # since the last news, by the key of the task
+        self._ended: list[tuple[Block, BlockReport]] = []  # since the last news
+        self._next, self._lost = float("-inf"), False  # when news are sent again; whether none are any more
         grid = work.sweep.grid
         widths = cell_widths(grid.shape)
         axes = [
@@ -142,15 +141,15 @@ class Teller(Silent):
 class _Reasons:
     """Why cases of a run failed or became inaccurate, read from the files of reasons as far as they have grown.
 
-    _ends : by dynamics, the byte up to which its file was read. A kind is a dynamics, a status and a message:
-    _counts has the number of cases of each kind, and _first the first of them in words.
+    A kind of failures is a dynamics, a status and a message.
     """
 
     def __init__(self, work: "Workload") -> None:
         self._paths = {name: reasons_path(work.directory, name) for name in work.dynamics}
+        # the byte up to which each file was read: reasons of earlier runs are not told
         self._ends = {name: path.stat().st_size if path.exists() else 0 for name, path in self._paths.items()}
-        self._counts = Counter[tuple[str, str, str]]()
-        self._first: dict[tuple[str, str, str], str] = {}
+        self._counts = Counter[tuple[str, str, str]]()  # of cases by kind
+        self._first: dict[tuple[str, str, str], str] = {}  # the first case of each kind, in words
 
     def rows(self, maps: Mapping[str, CaseMap]) -> list[dict[str, Any]]:
         """Return the kinds of failures, the most frequent ones first, each with its first case."""

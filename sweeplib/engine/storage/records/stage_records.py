@@ -241,14 +241,13 @@ class _Record:
     """The record of a stage of this process; its news are left out while another living process runs the stage.
 
     news : the fields that this process has set, those of `MADE` of earlier runs among them.
-    before : the numbers of cases of earlier parts. written : the time of the last writing, by `time.monotonic`.
-    writes : whether it was written once, and so is this process's own.
     """
 
     def __init__(self, directory: Path, name: str) -> None:
         now, pid = time.time(), os.getpid()
         self.directory, self.name, self.path = directory, name, record_path(directory, name)
-        self.written, self.writes = 0.0, False
+        self.written, self.writes = 0.0, False  # when it was written last; whether it is this process's by now
+        # the numbers of cases of earlier parts, such as rounds
         self.before: dict[str, Any] = {"done": 0, "total": 0, "cases": {}}
         self.news: dict[str, Any] = {
             "name": name,

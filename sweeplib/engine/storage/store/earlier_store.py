@@ -81,8 +81,8 @@ class _Layout:
         about = self._metadata(path / "zarr.json")["attributes"]
         self.count, self.block_size, self.shared = (about[name] for name in ("rows", "block_size", "shared"))
         self.work, self._dims = 4.0 ** about["cost_class"], about["variables"]
-        self._arrays: dict[str, Any] = {}
-        self._columns: dict[str, np.ndarray] = {}
+        self._arrays: dict[str, Any] = {}  # of zarr, as they are opened
+        self._columns: dict[str, np.ndarray] = {}  # of the index, read as a whole
 
     @cached_property
     def variables(self) -> dict[str, dict[str, Any]]:

@@ -4,6 +4,9 @@ A case is found by its identity, which contains all that its numbers depend on, 
 than the sweep asks for, or in another order, are found too, in the sweep's own store as well: by the identities that
 its cases would have with the recording of those rows. In the same way rows are found whose runs ended earlier and kept
 their ends: missing cases go on from there. Nothing is locked, other sweeps may run.
+
+A segment is a file of rows of one layout, all cases of one shape and similar cost. Places are indices (m,) of cases in
+the sweep's inventory, rows (m,) theirs in a segment.
 """
 
 import os
@@ -150,13 +153,13 @@ class _Search:
 
     missing (m,) : the places of those that were not found yet. status (n,) : of all cases, as found.
     elsewhere, begun : where cases are, and where earlier runs of others are. unread : gets a line for what fails.
-    _needed : what `_needed_variables` returns, by the number of a store and a layout.
     """
 
     def __init__(self, wanted: Inventory, missing: np.ndarray, unread: list[str]) -> None:
         self.wanted, self.missing, self.unread = wanted, missing, unread
         self.status = wanted.status.copy()
         self.elsewhere, self.begun = (Places([], *np.full((2, len(wanted.ids)), -1, np.int32)) for _ in range(2))
+        # what `_needed_variables` returns, by store (its `id`) and layout
         self._needed: dict[tuple[int, str], frozenset[str] | None] = {}
 
     def look(self, store: RunStore, ids: np.ndarray, recording: Recording) -> None:

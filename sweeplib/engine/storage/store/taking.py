@@ -1,4 +1,7 @@
-"""Cases that other run stores have, taken into one's own: by links to their segments, or as segments of some rows."""
+"""Cases that other run stores have, taken into one's own: by links to their segments, or as segments of some rows.
+
+Places are indices (m,) of cases in the sweep's inventory, rows (m,) theirs in a segment of a source.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
