@@ -130,8 +130,8 @@ class Function:
         hints = typing.get_type_hints(function, include_extras=True)
         self.yields = inspect.isgeneratorfunction(function)
         self.goes_on = self.yields and STATE in arguments
-        others = (*RANDOM, TIMES, *([STATE] if self.goes_on else []))
-        parameters = {name: argument for name, argument in arguments.items() if name not in others}
+        not_swept = (*RANDOM, TIMES, *([STATE] if self.goes_on else []))
+        parameters = {name: argument for name, argument in arguments.items() if name not in not_swept}
         self.arguments = {
             name: _argument(self.name, argument, hints.get(name)) for name, argument in parameters.items()
         }

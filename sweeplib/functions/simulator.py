@@ -223,8 +223,9 @@ class FunctionSimulator(Simulator):
         while count and seconds < LONG * limit:
             places = ((np.arange(count) + 0.5) * len(cases) / count).astype(int).tolist()
             seconds = self._seconds([cases[at] for at in places])
-            more = min(len(cases), 4 * count, int((until - seconds_at_work()) / seconds))
-            count = more if more > count else 0
+            # four times as many, if there are so many cases and there is time; else the mean so far stays
+            next_count = min(len(cases), 4 * count, int((until - seconds_at_work()) / seconds))
+            count = next_count if next_count > count else 0
         return Measurement(seconds)
 
     def _seconds(self, cases: Sequence[FunctionCase]) -> float:

@@ -39,6 +39,7 @@ class Axis:
     simulator: Simulator = field(default_factory=networks, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        """Check the values of all names, and sort them by those of the axis if these are numbers."""
         columns = {self.name: self.values, **self.linked}
         columns = {name: _scalars(self.simulator.parameters, name, values) for name, values in columns.items()}
         column = columns[self.name]
@@ -82,6 +83,7 @@ class TableAxis(Axis):
     """The rows of a table of points, numbered from 0, with the values of all its names."""
 
     def __init__(self, columns: Mapping[str, Sequence[Any]], simulator: Simulator | None = None) -> None:
+        """Make an axis of row numbers, to which the columns of the table, of one length, are linked."""
         rows = range(len(next(iter(columns.values()), ())))
         linked = {name: tuple(column) for name, column in columns.items()}
         super().__init__(POINT, tuple(rows), linked, simulator or networks())

@@ -169,8 +169,8 @@ def run_block_apart(block: Block, memory: int) -> BlockReport | SweeplibError:
 
 def _not_ok(status: np.ndarray) -> dict[str, list[list[int]]]:
     """Return the positions of the cases that did not end ok, by status: the first and the last of each stretch."""
-    others = [value for value in Status if value != Status.ok and (status == value).any()]
-    return {value.name: runs_of(np.flatnonzero(status == value)) for value in others}
+    occurring = [value for value in Status if value != Status.ok and (status == value).any()]
+    return {value.name: runs_of(np.flatnonzero(status == value)) for value in occurring}
 
 
 def runs_of(positions: np.ndarray) -> list[list[int]]:

@@ -147,8 +147,8 @@ class Calibration:
         self._beside.waiting.extend([*{pilot.kind: pilot for pilot in ordered}.values()][1:])
         seconds = PILOT_SECONDS / max(1, len({pilot.dynamics for pilot in ordered}))
         for _, group in groupby(ordered, key=lambda pilot: pilot.dynamics):
-            some = list(group)
-            self._measure(some, max(LEAST_SECONDS, seconds / min(len(some), MOST_PILOTS)))
+            of_dynamics = list(group)
+            self._measure(of_dynamics, max(LEAST_SECONDS, seconds / min(len(of_dynamics), MOST_PILOTS)))
         return _extrapolated(ordered, self._costs, self._least)
 
     def _measure(self, pilots: Sequence[Pilot], seconds: float) -> None:

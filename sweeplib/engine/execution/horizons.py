@@ -97,8 +97,8 @@ class HorizonTrial:
         then = f"; of {self.count} {self.cases} {self.remaining} do not by {hints.end_in_words(later, unit)} either"
         if self.remaining <= FEW * self.count and not self.slow:
             then = f"; nearly all do by `horizon={later:g}`"
-        others = {"take too long to tell": self.slow, "diverge": self.diverged} if self.cases == PILOTS else {}
-        further = "".join(f"; {number} more {verb}" for verb, number in others.items() if number)
+        ends = {"take too long to tell": self.slow, "diverge": self.diverged} if self.cases == PILOTS else {}
+        further = "".join(f"; {number} more {verb}" for verb, number in ends.items() if number)
         by = f"by the horizon {hints.end_in_words(horizon, unit)}"
         return f"{who} not exit {by}{self.where}{then if self.factor > 1 else ''}{further}"
 
@@ -128,8 +128,8 @@ def horizon_lines(
         elif trial:
             horizon = missing[0].simulator.hints.end_in_words(missing[0].recording.end, unit)
             by = f"whether they exit by the horizon {horizon}"
-            others = {f"take too long to tell {by}": trial.slow, "diverge before an exit": trial.diverged}
-            parts = [f"{number} of {trial.count} pilots {end}" for end, number in others.items() if number]
+            ends = {f"take too long to tell {by}": trial.slow, "diverge before an exit": trial.diverged}
+            parts = [f"{number} of {trial.count} pilots {end}" for end, number in ends.items() if number]
             lines += [f"{dynamics}: {'; '.join(parts)}"] if parts else []
     if sample:
         late = earlier if earlier and earlier.late else _trial(dynamics, sample, STORED, calibration)

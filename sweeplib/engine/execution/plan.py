@@ -148,6 +148,7 @@ class Plan:
         return {"headings": headings, "rows": rows, "title": title, "caption": "\n".join(self._notes())}
 
     def __repr__(self) -> str:
+        """Return the table as text of 120 columns, for notebooks and a shell of Python."""
         from rich.console import Console
 
         console = Console(width=120, color_system=None, record=True, file=io.StringIO(), force_jupyter=False)
@@ -179,8 +180,8 @@ class Plan:
                 notes.append(f"{name}: a case takes up to {bytes_text(plan.memory)} of memory{step}")
         shapes = sum(len(plan.layouts) for plan in self.dynamics.values())
         if shapes >= MANY_SHAPES:
-            more = duration(SHAPE_SECONDS * shapes)
-            notes.append(f"{shapes:,} shapes and costs: the store and the dataset take about {more} more")
+            seconds = duration(SHAPE_SECONDS * shapes)
+            notes.append(f"{shapes:,} shapes and costs: the store and the dataset take about {seconds} more")
         return [*notes, *self.advice]
 
 

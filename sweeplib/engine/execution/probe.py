@@ -61,8 +61,8 @@ async def answered(probe: Probe) -> str | None:
     except InputError as error:
         return f"{socket.gethostname()}: {error}"
     with IMPORTING:  # a thread of the worker may import the same for its first block
-        others = [identity for case, identity in pickle.loads(probe.cases) if case.identity() != identity]
-    if others:
+        differ = any(case.identity() != identity for case, identity in pickle.loads(probe.cases))
+    if differ:
         return f"{socket.gethostname()} has another version of sweeplib or of the plugins than this command"
     return None
 

@@ -100,7 +100,7 @@ def by_cluster(
                 _listeners(work, queue, sharing, show=show) as (progress, listeners),
             ):
                 teller = teller_of(client, work, progress, listeners.say)
-                listeners.every.append(teller)
+                listeners.listeners.append(teller)
                 link = dashboard_link(client)
                 page = page_link(link) if link and teller.has_page else None
                 listeners.run_begins(f"dashboard: {link or 'none'}", link, page)

@@ -29,6 +29,7 @@ class Expression:
     _function: Function = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        """Read the text, and keep its tree, its function and its names."""
         tree = Reader(self.text).folded()
         object.__setattr__(self, "_tree", tree)
         object.__setattr__(self, "_function", function(tree))

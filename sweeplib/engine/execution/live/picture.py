@@ -136,9 +136,9 @@ def _colours(by_kind: dict[str, np.ndarray], whole: np.ndarray) -> np.ndarray:
     for name, least in LEAST_SEEN.items():
         parts[name] = np.where(by_kind[name] > 0, np.maximum(parts[name], least), 0.0)
     parts["other"] = np.minimum(parts["other"], 1 - parts["failed"])
-    others = np.maximum(parts["left"] + parts["ok"], 1e-9)
-    room = (1 - parts["failed"] - parts["other"]) / others
-    parts |= {name: parts[name] * room for name in ("left", "ok")}
+    # what failures and other outcomes leave is shared by cases that are left and ok, in their ratio
+    factor = (1 - parts["failed"] - parts["other"]) / np.maximum(parts["left"] + parts["ok"], 1e-9)
+    parts |= {name: parts[name] * factor for name in ("left", "ok")}
     rgba = np.zeros((*whole.shape, 4), np.uint8)
     # red, green and blue in "#rrggbb"
     for channel, digits in enumerate((slice(1, 3), slice(3, 5), slice(5, 7))):

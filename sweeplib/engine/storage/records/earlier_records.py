@@ -57,9 +57,11 @@ def _add(records: dict[str, dict[str, Any]], stage: str, content: dict[str, Any]
 
 def earlier_files(directory: Path) -> list[Path]:
     """Return the earlier records in a sweep's folder, as far as a checksum says that they are sweeplib's own."""
-    patterns = ("jobs/*.json", f"*{_DONE}", f"analysis/*{_DONE}", f"figures/*.{MANIFEST}", f"report/*.{MANIFEST}")
-    others = "failures/*.*.json", "journal/complete.json"
-    files = [path for pattern in (*patterns, *others) for path in sorted(directory.glob(pattern))]
+    patterns = (
+        *("jobs/*.json", f"*{_DONE}", f"analysis/*{_DONE}", f"figures/*.{MANIFEST}", f"report/*.{MANIFEST}"),
+        *("failures/*.*.json", "journal/complete.json"),
+    )
+    files = [path for pattern in patterns for path in sorted(directory.glob(pattern))]
     return [path for path in files if path.is_file() and not path.is_symlink() and intact_json(path)]
 
 

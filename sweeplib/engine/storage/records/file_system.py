@@ -60,6 +60,7 @@ def _lock_file(trial: Path) -> None:
 
 
 def _append_twice(trial: Path) -> None:
+    """Append lines to a file, as to a journal."""
     for _ in range(2):
         with (trial / "lines").open("a") as file:
             file.write("line\n")
@@ -75,6 +76,7 @@ def _make_hard_link(trial: Path) -> None:
 
 
 def _fsync_folder(trial: Path) -> None:
+    """Wait until the names in a folder are on the disk."""
     descriptor = os.open(trial, os.O_RDONLY)
     try:
         os.fsync(descriptor)

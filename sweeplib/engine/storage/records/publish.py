@@ -74,6 +74,7 @@ class PublishAddress:
         probe = f"{self.path}/.probe"
 
         def try_to_write() -> None:
+            """Write a small file, and remove it."""
             self._make_folders([])
             self.files.pipe_file(probe, b"sweeplib")
             self.files.rm_file(probe)

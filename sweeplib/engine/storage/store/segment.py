@@ -264,6 +264,7 @@ def _text(value: Any) -> bytes:
 
 
 def _npy(values: np.ndarray) -> bytes:
+    """Return an array as the bytes of a file of NumPy's, without pickles."""
     buffer = io.BytesIO()
     np.save(buffer, np.ascontiguousarray(values), allow_pickle=False)
     return buffer.getvalue()
