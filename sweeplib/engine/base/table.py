@@ -245,7 +245,11 @@ class _Arrays(Reading):
         self.rows, self.names_of_arrays = rows, Names()
 
     def __call__(self, name: str) -> Any:
-        """Return the value of a column, or the numbers of all `rows` if it has several that are not decided."""
+        """Return the one value that a column has at the rows, or its numbers there as an array.
+
+        A column has one value if it is constant or among the decided ones; one of other things than numbers becomes one
+        of these (`Reading` notes its name), at which the formula is evaluated again.
+        """
         if name in self.names or self.table.is_constant(name):
             return super().__call__(name)
         values = self.table.column(name).at(self.rows)

@@ -332,11 +332,11 @@ class Design:
         return with_files({"plugins": plugins, "figures": self.figures, **table, **function}, convert)
 
     def user_names(self) -> list[str]:
-        """Return the names in the sweep's config that may be those of files of the user."""
+        """Return the entries of the sweep's config that may be the paths of the user's files, such as plugins."""
         all_names: list[str] = []
 
         def collect(names: list[str]) -> list[str]:
-            """Return names unchanged, and remember them."""
+            """Return entries unchanged, and remember them: no conversion."""
             all_names.extend(names)
             return names
 

@@ -165,7 +165,7 @@ def with_rows(sweep: "Design", rounds: Iterable[Iterable[Row]]) -> "Design":
     rows = [row for of_round in tuples for row in of_round]
     sweep = without_rows(sweep)
     seeds = sweep.replicas
-    if not rows or isinstance(seeds, RowCounts):
+    if not rows or isinstance(seeds, RowCounts):  # no RowCounts any more; mypy does not know
         return sweep
     axes = tuple(_axis_with(axis, [row.at[axis.name] for row in rows]) for axis in sweep.grid.axes)
     counts = RowCounts(sweep.grid.axes, len(sweep.seeds), seeds, tuples)

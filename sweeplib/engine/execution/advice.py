@@ -98,7 +98,7 @@ def _with_alternative(
 
 def _cost(alternative: Alternative, pilot: Pilot, calibration: Calibration) -> float | None:
     """Return the seconds per case of an alternative; None if it does not apply to all cases or ends its process."""
-    cases = [other for case in pilot.cases if (other := alternative.case(case))]
+    cases = [replaced for case in pilot.cases if (replaced := alternative.case(case))]
     if len(cases) < len(pilot.cases):
         return None
     instead = Pilot(f"{pilot.name} by {alternative.kind}", tuple(cases))

@@ -334,7 +334,8 @@ def _extrapolated(pilots: Sequence[Pilot], measured: Mapping[str, Cost], least: 
     rates: dict[str, float] = {}
     seconds = {**least, **{name: cost.seconds for name, cost in measured.items()}}
     for pilot in sorted(pilots, key=lambda pilot: pilot.work_a_case):
-        if pilot.name in seconds and pilot.work_a_case > 0.0:  # no work: a run of no step
+        # the last, of the most work, stays; a run of no step has no work, and no rate
+        if pilot.name in seconds and pilot.work_a_case > 0.0:
             rates[pilot.dynamics] = seconds[pilot.name] / pilot.work_a_case
 
     def guess(pilot: Pilot) -> float:

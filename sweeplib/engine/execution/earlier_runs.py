@@ -57,6 +57,7 @@ class EarlierRuns:
         recording = segment.recording
         if recording is None:
             return None
+        # the identities that the cases would have with the earlier recording, by this code
         ids = cases.replaced(recording=Column([recording], np.zeros(len(cases), np.int32))).identities()
         same = np.flatnonzero((segment.ids[rows] == ids) & (segment.status[rows] == Status.ok))
         if not len(same):

@@ -166,16 +166,16 @@ class RunProgress(Listener):
     def seconds_left(self) -> float:
         """Return the estimated remaining seconds of wall time.
 
-        It is the work left over its pace. As if before the start, the part `PLANNED_PACE` of the work was done at the
-        pace of the workers.
+        They are the work that is left, divided by the pace so far. The pace is that of the finished blocks together
+        with the part `PLANNED_PACE` of the planned work, as if that had been done before, by all workers at once.
         """
         if self.done >= self.total:
             return 0.0
         planned = sum(forecast.planned for forecast in self.forecasts.values())
         computed = sum(forecast.seconds_spent for forecast in self.forecasts.values())
-        before = PLANNED_PACE * planned
-        seconds = time.monotonic() - self.started + (before / self.workers if self.workers else 0.0)
-        return self._work_left() * seconds / max(computed + (before if self.workers else 0.0), 1e-9)
+        as_planned = PLANNED_PACE * planned if self.workers else 0.0
+        seconds = time.monotonic() - self.started + as_planned / max(self.workers, 1)
+        return self._work_left() * seconds / max(computed + as_planned, 1e-9)
 
     def _work_left(self) -> float:
         """Return the seconds of processors that are left."""

@@ -128,9 +128,9 @@ def _record_numbers(sweep: Design, directory: Path, states: list["_State"]) -> N
     """
     plan = stage_record(directory, "plan")
     now = {state.store.dynamics: sum(state.wanted.counts().values()) for state in states}
-    whole = {name: total for name in sweep.runs if (total := now.get(name, plan.counts.get(name))) is not None}
-    if plan.counts != whole or not plan.is_of(cases_made_from(sweep)):
-        record_plan(sweep, directory, whole)
+    counts = {name: total for name in sweep.runs if (total := now.get(name, plan.counts.get(name))) is not None}
+    if plan.counts != counts or not plan.is_of(cases_made_from(sweep)):
+        record_plan(sweep, directory, counts)
 
 
 @dataclass(frozen=True)

@@ -305,9 +305,9 @@ def _asks_for_sweep(connection: socket.socket, sweep: int) -> bool:
 
 
 def _job(task: str, arguments: Sequence[str], descriptors: Sequence[int], connection: socket.socket) -> Task:
-    """Return the call of a job, with the streams of the process that asked, with which this fork ends.
+    """Return the call of a job in this fork, which gets the streams of the process that asked, and ends with that.
 
-    descriptors : of the streams, standard input first. connection : to that process.
+    descriptors : of the streams, standard input first. connection : to the process that asked.
     """
     for stream, descriptor in enumerate(descriptors):
         os.dup2(descriptor, stream)

@@ -99,6 +99,7 @@ def close_to_others(scheduler: "Scheduler", others: Iterable[str]) -> None:
             return find(request, **options)
         return application.get_handler_delegate(request, Refusal)
 
+    # tornado asks the application for what answers each request, a web socket's too
     application.find_handler = checked
 
 

@@ -85,6 +85,7 @@ class JobKeeper:
         """Give up the jobs without workers that are refused, or that the batch system no longer lists."""
         from distributed.core import Status
 
+        # `workers` of the cluster are jobs, of the scheduler the workers that have reached it
         at_work = set(map(job_of, self._cluster.scheduler.workers.values()))
         self._started |= at_work
         silent = {name: job for name, job in self._cluster.workers.items() if name not in at_work}
@@ -92,6 +93,7 @@ class JobKeeper:
         listed = await self._listed(submitted) if submitted else set()
         for name, job in silent.items():
             gone = name not in submitted or (listed is not None and job.job_id not in listed)
+            # Dask may have replaced the job while the batch system answered
             if gone and self._cluster.workers.get(name) is job:
                 self._failures = 0 if name in self._started else self._failures + 1
                 self._refused = job.refused

@@ -138,7 +138,9 @@ class _ReaderPage:
         if run is not None:
             axes = sorted(run.begun.axes, key=lambda axis: -len(axis.labels))
             names = [axis.name for axis in axes if len(axis.labels) > 1] or [axis.name for axis in axes[:1]]
+            # a single axis is not offered twice
             offers = {"Dynamics": list(run.begun.maps), "Across": names, "Up": names[1:] and names}
+            # at first the longest axis is across, and the next one up
             for (name, options), first in zip(offers.items(), (0, 0, 1), strict=True):
                 choice = self._choices[name]
                 choice.options, choice.visible = options, len(options) > 1

@@ -147,7 +147,10 @@ def _example_cases(sweep: Design, *, every_shape: bool) -> list[Case]:
 
 
 def _inner_sizes(cases: Sequence[Case], variables: Mapping[str, Variable]) -> dict[str, int]:
-    """Return the largest length, over some cases, of each dimension of the named variables of a case."""
+    """Return the largest length, over some cases, of each dimension that some variables of a case have.
+
+    variables : by name; their own lengths do not count.
+    """
     sizes: dict[str, int] = {}
     for case in cases:
         for name, variable in _recorded(case).items():

@@ -37,13 +37,13 @@ _OWN_FILES = re.compile(r"([\w.-]+/(\w+/)?)?zarr\.json|[\w.-]+/\w+/c(/\d+)*")
 
 
 class EarlierSegment(Segment):
-    """The rows with a result of a block of an earlier run store, read as a segment.
-
-    run : the name of the dynamics. done (n,) : which rows of the block have a result. task : seconds, workers and
-    processors of the block, as a header has them.
-    """
+    """The rows with a result of a block of an earlier run store, read as a segment."""
 
     def __init__(self, run: str, layout: "_Layout", number: int, done: np.ndarray, task: dict[str, Any]) -> None:
+        """Read the rows `done` (n,) of the block of a number, with what a header of a segment would say of them.
+
+        run : the name of the dynamics. task : seconds, workers and processors of the block.
+        """
         self.path, self._layout, self._number, self._done = layout.path, layout, number, done
         # two words of 8 bytes are an identity of 16
         words = np.ascontiguousarray(layout.rows("case_id", number)[done])
@@ -143,7 +143,7 @@ class _Layout:
         return Path(f"{self.path}/{name}/c/{number}{other_dims}")
 
     def _metadata(self, path: Path) -> dict[str, Any]:
-        """Return what a zarr.json says; DamageError if any bit of it has changed."""
+        """Return the content of a zarr.json; DamageError if it does not have the checksum in its own attributes."""
         try:
             text = file_bytes(path).decode()
             content: dict[str, Any] = json.loads(text)

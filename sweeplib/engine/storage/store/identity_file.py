@@ -45,7 +45,7 @@ class WantedCases(NamedTuple):
 
 
 def write_identities(sweep: "Design", dynamics: str, directory: Path, cases: WantedCases) -> None:
-    """Write the file for a sweep, if it is large and its folder exists."""
+    """Write the identities and positions of a sweep's cases to their file, if there are many and the folder exists."""
     if len(cases.ids) < FEWEST or not directory.exists():
         return
     path = _path(directory, dynamics)

@@ -65,16 +65,18 @@ def _are_in(values: np.ndarray, ordered: np.ndarray) -> bool:
 def _content(
     wanted: Inventory, source: Source, rows: np.ndarray, places: np.ndarray, *, by_itself: bool
 ) -> bytes | None:
-    """Return the bytes of a segment with the cases at some places, in some rows of a source; None for the source's own.
+    """Return the bytes of a new segment with some rows of a source; None if a link to the source's segment will do.
 
-    by_itself : whether it must have these rows alone, so that a link to the source's segment will not do.
+    places, rows (m,) : of the cases, in the inventory and in the source's segment.
+    by_itself : whether the segment must have these rows alone.
     """
     segment, sweep = source.segment, wanted.sweep
     if not segment.is_whole():
         raise damaged(segment.path, RETRY)
     if source.recording == sweep.recording:
-        as_it_is = not by_itself and np.isin(segment.status, FINAL).all() and not isinstance(segment, EarlierSegment)
-        return None if as_it_is else merged([segment], rows)
+        will_do = not by_itself and np.isin(segment.status, FINAL).all() and not isinstance(segment, EarlierSegment)
+        return None if will_do else merged([segment], rows)
+    # the rows have more than the sweep records: they are written as the sweep's own would be
     cases = wanted.cases(places)
     case, simulator, status = cases[0], segment.simulator, segment.status[rows]
     work = order_of_work(case)
