@@ -28,7 +28,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self._check = check
         self._contract: Any = contract
         self._things: dict[str, T] = {}
-        self._origins: dict[str, str] = {}
+        self._origins: dict[str, str] = {}  # by name: the module that registered the object
         REGISTRIES.append(self)
 
     def register(self, name: str, thing: T) -> T:

@@ -262,7 +262,7 @@ class _Workers:
         workers, now = self._ask(), time.monotonic()
         self._steady = (self._steady or now) if workers else None
         if self._since is None:
-            if not workers:
+            if not workers:  # just lost
                 self._since = now
                 self._say(f"no workers at {self._address}; waiting {timedelta(seconds=self._patience)} for one")
         elif self._steady is not None and now - self._steady > STEADY_SECONDS:

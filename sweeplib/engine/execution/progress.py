@@ -48,17 +48,17 @@ class Steps:
     def step(self, doing: str) -> Iterator[None]:
         """A context that is a step, on the screen and in the stage's record: `doing` is its name, "compiling …"."""
         started, ended = time.monotonic(), threading.Event()
-        signs = threading.Thread(target=self._show_time, args=(doing, started, ended), daemon=True)
+        ticker = threading.Thread(target=self._show_time, args=(doing, started, ended), daemon=True)
         self._write(f"{self.name}: {doing} ...", opens=True)
         tell(doing=doing)
         if self.name is not None and sys.stderr.isatty():
-            signs.start()
+            ticker.start()
         try:
             yield
         finally:
             ended.set()
-            if signs.is_alive():
-                signs.join()
+            if ticker.is_alive():
+                ticker.join()
             tell(doing=None)
             self._write_time(doing, f"{time.monotonic() - started:.1f} s\n", opens=False)
 

@@ -223,6 +223,7 @@ def _is_short(sweep: Design, plan: Plan, workers: int | None) -> bool:
     cluster = cluster_of(sweep)
     measured = not any(dynamics_plan.guessed for dynamics_plan in plan.dynamics.values())
     is_local = cluster.workers_here() is not None and not cluster.performance_report
+    # what the processes do in the seconds in which the cluster would start
     return is_local and measured and plan.cpu_range.most < START_SECONDS * (cluster.expected_workers(workers) or 1)
 
 

@@ -48,6 +48,7 @@ class _Clock:
             if not self._deadlines:
                 self._events = sys.modules.get("numba.core.event")
                 if self._events is not None:
+                    # numba asks for a Listener; this class is none, as it may be used without numba
                     self._events.Listener.register(_Clock)
                     self._events.register(COMPILATION, self)
             token = object()

@@ -178,8 +178,11 @@ class _Forks:
         """Import, and fork for each request; return in each fork what it has to do, and None once the sweep ends."""
         while True:
             waits = self._imports[:1] == [WAIT]
+            # between imports it only looks; else it sleeps until something comes
             wait = 0.0 if self._imports and not waits else None
+            # before WAIT is reached, requests are left where they are
             listening = self._listening if waits or WAIT not in self._imports else []
+            # a request for a fork that is not there yet ends the wait too
             awaited = [*self._apart.values()] if waits else []
             sources: list[int | socket.socket] = [0, self._ended, *listening, *awaited]
             ready, _, _ = select.select(sources, [], [], wait)

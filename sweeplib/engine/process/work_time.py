@@ -25,6 +25,7 @@ class _Compilation:
         """Listen to the events of numba, if that has been imported: a function need not, and the import takes long."""
         events = sys.modules.get("numba.core.event")
         if events is not None and not self._listens:
+            # numba asks for a Listener; this class is none, as it may be used without numba
             events.Listener.register(_Compilation)
             events.register("numba:compile", self)
             self._listens = True

@@ -62,11 +62,12 @@ class CaseMapPicture:
         counts = run.maps[dynamics].reshape(*shape, len(Status))
         merged, steps = _over(counts, places)
         marks = np.unravel_index(np.empty(0, np.int64) if running is None else running, shape or (1,))
+        # in merged cells; an axis that there is not has one cell
         at = [
             marks[place] // step if place is not None else 0 * marks[0]
             for place, step in zip(places, steps, strict=True)
         ]
-        pairs = np.unique(np.array(at), axis=1) + 0.5
+        pairs = np.unique(np.array(at), axis=1) + 0.5  # the middles of cells
         self._running.data = {"x": pairs[0], "y": pairs[1]}
         self._cells.data = _columns(merged)
         height, width = merged.shape[:2]

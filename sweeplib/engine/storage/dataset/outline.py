@@ -85,6 +85,7 @@ def outline_of(ds: xr.Dataset | Outline) -> Outline:
         return ds
     axes = {str(dim): ds[dim].values.tolist() if dim in ds.coords else range(size) for dim, size in ds.sizes.items()}
     variables = {str(name): tuple(map(str, variable.dims)) for name, variable in ds.variables.items()}
+    # coordinates without dims are constants, as attributes are
     fixed = {str(name): coordinate.item() for name, coordinate in ds.coords.items() if not coordinate.dims}
     errors = frozenset(str(name) for name, variable in ds.variables.items() if "error_of" in variable.attrs)
     attrs = {str(name): value for name, value in ds.attrs.items()} | fixed

@@ -100,6 +100,7 @@ def made_from(sweep: "Design", directory: Path, stage: str, name: str = "") -> d
         names = sweep.simulator.own_labels()
         labels = {"labels": dict(names)} if names else {}
         return cases_made_from(sweep) | labels | {"code": code, "credits": [*sweep.authors, sweep.licence]}
+    # a figure of a config has a name of its own if its options name its kind
     kinds = {entry: options.get("kind", entry) for entry, options in sweep.figures.items()}
     if stage == "analyse":
         options, modules = sweep.analyses[name], ["sweeplib.analysis.write", origin_of("analysis", name)]

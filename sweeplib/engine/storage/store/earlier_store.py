@@ -126,7 +126,7 @@ class _Layout:
             values = np.asarray(self._array(name)[rows])
         except (ValueError, RuntimeError, OSError):
             raise damaged(self.path / name, self._remedy) from None
-        return values.astype(object) if name == "problem" else values
+        return values.astype(object) if name == "problem" else values  # texts of Python, as segments have them
 
     def _array(self, name: str) -> Any:
         """Return an array of zarr, opened once."""

@@ -137,10 +137,12 @@ def other_cases(wanted: Inventory, store: RunStore) -> OtherCases:
     recording = wanted.sweep.recording
     for other in others:
         search.look(other, wanted.ids, recording)
+    # runs that record more come before beginnings: nothing is left to compute of them
     for fits, look in ((_covers, search.look), (_begins, search.look_for_beginnings)):
         for earlier in _recordings([store, *others], recording, wanted.dynamics, fits):
             if not len(search.missing):
                 break
+            # those that all cases of the sweep would have with this recording
             ids, _, _ = identities_of_cases(replace(wanted.sweep, recording=earlier), wanted.dynamics)
             for other in (store, *others):
                 look(other, ids, earlier)

@@ -214,6 +214,7 @@ def segment_bytes(header: Mapping[str, Any], columns: Mapping[str, np.ndarray]) 
     buffer = io.BytesIO()
     with ZipFile(buffer, "w") as file:
         for name, content in parts.items():
+            # 1 is the fastest level of compression
             file.writestr(ZipInfo(name, EARLIEST), content, ZIP_DEFLATED if _shrinks(content) else ZIP_STORED, 1)
     return buffer.getvalue()
 
