@@ -260,7 +260,7 @@ class _Arrays(Reading):
 
 
 def _are_numbers(values: Any) -> bool:
-    """Return whether the values of a column are numbers with the arithmetic of floats: truth values are not."""
+    """Return whether the values of a column have the arithmetic of floats: floats, and whole numbers below 2⁵³."""
     if isinstance(values, np.ndarray):
         return True
     return all(type(value) is float or (type(value) is int and abs(value) < LARGEST) for value in values)

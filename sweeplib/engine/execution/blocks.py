@@ -220,6 +220,7 @@ def _commit(task: _Task) -> tuple[str, np.ndarray]:
     columns = {"case_id": task.ids, "status": status} | simulator.index(cases) | data
     header = segment_header(cases, block.layout, group_name(simulator.group(cases[0])), block.work)
     path = write_segment(directory, block.dynamics, header | _provenance(task, status, went_on), variables, columns)
+    # states on the way are of no use to cases that have ended, unless longer ones are to go on from their ends
     if block.checkpoints is not None and not block.checkpoints.keep_ends:
         block.checkpoints.forget(simulator.kept_names(cases.at(np.flatnonzero(status == Status.ok))))
     return path.stem, status

@@ -229,8 +229,10 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
         loading = {name: calibration.loading.get(name) or loading_in(before, name) for name in demands}
         plans = {name: _plan_at_costs(sweep, demand, costs, loading[name]) for name, demand in demands.items()}
         advised = advice(plans, {name: demand.pilots for name, demand in demands.items()}, calibration)
+        # lines below the table: of stores that could not be read, of advice, of horizons
         texts = tuple(line for demand in demands.values() for line in demand.others.unread)
         texts += tuple(item.text for item in advised)
+        # the trials of the plan before hold if no layout is new: then only seeds have changed
         trials = {} if any(pilot.name not in earlier_costs for pilot in pilots) else trials_in(before)
         unit = sweep.time_attributes
         for name, demand in demands.items():

@@ -110,6 +110,7 @@ class Forecast:
         computed = sum(report.computed.values())
         self._over += block.seconds
         if computed:
+            # of a block with cases that were stored before, the planned seconds of the others
             self._expected += block.seconds * computed / (computed + report.stored)
             self.seconds_spent += report.seconds
         self.done += len(block)

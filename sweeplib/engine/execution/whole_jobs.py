@@ -43,6 +43,7 @@ class WholeJobs(Adaptive):
 
     async def workers_to_close(self, target: int) -> list[Any]:
         """Return the names of jobs to end, of which no worker has a task, so that `target` jobs remain or more."""
+        # Dask names workers that it can spare; their whole jobs are ended, if no other worker of them is busy
         closing = set(await super().workers_to_close(target * self._cores))
         busy = {job_of(worker) for worker in self._workers() if worker.processing}
         return list({job_of(worker) for worker in self._workers() if worker.name in closing} - busy)

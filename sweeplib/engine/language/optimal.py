@@ -44,6 +44,7 @@ class OptimalSchedule:
         """
         values = [float(rate) for rate in rates]
         width = last / max(1, self.knots - 1)
+        # before the first knot it is constant
         slopes = [0.0, *((after - rate) / width for rate, after in pairwise(values))]
         turns = [
             f"({after - slope!r})*max(0, t - {place * width!r})"

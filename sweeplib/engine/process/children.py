@@ -121,6 +121,7 @@ def _still_running(processes: list[psutil.Process], seconds: float) -> list[psut
     """Return the processes that still run after some seconds at most; a zombie, awaited by its parent, does not."""
     until = time.monotonic() + seconds
     while True:
+        # takes note of children that have ended
         _, processes = psutil.wait_procs(processes, 0)
         processes = [process for process in processes if _is_running(process)]
         if not processes or time.monotonic() >= until:

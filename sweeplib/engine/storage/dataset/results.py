@@ -143,13 +143,16 @@ class Region:
         return values.reshape(*self.sizes, *sizes)
 
     def status(self, results: Results) -> np.ndarray:
-        """Return the status of each case of one dynamics over the region; missing where there is no case."""
+        """Return the status of each case of one dynamics over the region, the whole array; missing without a case."""
         status = np.full(self.sizes, Status.missing, np.uint8)
         status.flat[results.wanted.flat] = results.wanted.status
         return status
 
     def simulators(self, results: Results, names: Sequence[str]) -> np.ndarray:
-        """Return which dynamics ran each point (*grid dims), counted from 1 among `names`; 0 where there is no case."""
+        """Return which dynamics ran each point (*grid dims), counted from 1 among `names`; 0 where there is no case.
+
+        The region must be the whole array.
+        """
         numbers = np.zeros(self.sizes, np.uint8)
         for segment, _, flat in results.used:
             numbers.flat[flat] = 1 + names.index(segment.shared["dynamics"])

@@ -53,7 +53,7 @@ class LinkingStore(LocalStore):
         self.meant: dict[str, Entry] = {}
 
     async def set(self, key: str, value: Any) -> None:
-        """Write the bytes of a file, or link it."""
+        """Write the bytes of a file, or link it to a chunk of the version before that has the same."""
         value = _in_order(key, value)
         if not self._is_linked(key, value):
             await super().set(key, value)

@@ -56,7 +56,7 @@ class Rounds:
 
 
 def rounds_of(sweep: "Design", directory: Path) -> Rounds:
-    """Return the rounds in the folder of a sweep, none if they are of another config.
+    """Return the rounds of a sweep from the file in its folder; without rows if that is of another config or code.
 
     DamageError if the file is damaged.
     """
