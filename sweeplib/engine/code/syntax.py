@@ -11,6 +11,7 @@ Fields = Iterable[tuple[str, Any]]
 
 _PARSING = threading.Lock()
 _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+"""The nodes whose body may begin with a docstring."""
 
 
 def syntax_tree(text: str) -> ast.Module:

@@ -15,6 +15,7 @@ BLOCK_OVERHEAD = 0.01
 BLOCK_BYTES = 64 * 2**20
 """The bytes of a block's results, uncompressed, at most."""
 FEWEST_CASES, MOST_CASES = 16, 2**15
+"""Of a block."""
 
 Lanes = tuple[int, int]
 """The smallest and the largest number of cases that a kernel computes together (`Simulator.lanes`)."""

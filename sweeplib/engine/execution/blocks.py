@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class _Process:
-    """The bytes of memory that this process may take, if it only computes blocks and is no worker of Dask."""
+    """What this process is: one that only computes blocks, and may take `memory` bytes, or, if None, any other."""
 
     memory: int | None = None
 

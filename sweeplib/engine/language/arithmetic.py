@@ -70,6 +70,7 @@ COMPARE: dict[type[ast.cmpop], Callable[[Number, Number], bool]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
+"""The four tables have what an expression may contain: functions by name, operations by Python's node of syntax."""
 
 
 def value_of(tree: ast.expr) -> Number:

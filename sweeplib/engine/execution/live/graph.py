@@ -11,6 +11,7 @@ from sweeplib.engine.base.arrays import WIDE, wide
 
 COLOURS = ("#2f6fb0", "#d1720c", "#2a8a5f", "#8a4fa3", "#8c5a3c", "#b03a6b", "#5d6670", "#7d8420")
 MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "hex", "star", "plus")
+"""Of the first, second, … curve; both begin again after the last."""
 HEIGHT, ROW = 400, 24
 """Pixels: of a figure, and what each further row of its legend adds."""
 LINE, SWATCH, MOST_COLUMNS = 40, 4, 4

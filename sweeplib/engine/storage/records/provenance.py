@@ -15,6 +15,7 @@ PACKAGE = Path(__file__).resolve().parents[3]
 CREDITS = "creator_name", "license"
 """The attributes that name authors and licence, if the config does; the names are those of ACDD, a convention."""
 LIBRARIES = ("numpy", "scipy", "numba", "xarray", "zarr", "dask", "distributed")
+"""The packages whose versions a result records."""
 
 
 @cache

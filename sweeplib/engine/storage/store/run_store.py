@@ -46,7 +46,7 @@ LISTING_SECONDS, BETWEEN_LISTINGS = 90.0, 0.5
 """Seconds for which a network file system may show an old listing, and seconds between two looks."""
 BEST_FIRST = (*(Status.ok, Status.diverged, Status.inaccurate, Status.timeout), *FAILURES, Status.missing)
 RANK = np.argsort(BEST_FIRST).astype(np.uint8)
-"""The place of each status among ends of a case, the best first: of failures nothing is known."""
+"""By status, its place in `BEST_FIRST`: of several rows of a case the best counts, and of failures nothing is known."""
 
 
 def is_segment(path: Path) -> bool:

@@ -37,6 +37,7 @@ RUNS, SUFFIX = "runs", ".npz"
 INDEX = {"case_id", "status", "problem", "seed", "clock"}
 """The columns beside the variables."""
 HEADER, PROBLEMS = "header.json", "problems.json"
+"""The parts of a segment that are no arrays: what its rows share, and the different texts of `problem`."""
 MOVE_AWAY = "a folder is in its place: move it away"
 RETRY = "`sweeplib retry CONFIG damaged` lets the next run compute its cases again"
 EARLIEST = (1980, 1, 1, 0, 0, 0)
