@@ -28,7 +28,7 @@ class Records:
 
     @classmethod
     def joined(cls, parts: Sequence["Records"]) -> "Records":
-        """The records of one or more cases each as one; NaN where there are no data."""
+        """The records of several groups of cases, one after the other, as one; NaN for groups without data."""
         data_of_any = next((piece.data for piece in parts if piece.data), {})
         data = {
             name: np.concatenate([piece.data[name] if piece.data else _no_data(values, piece) for piece in parts])

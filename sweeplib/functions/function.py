@@ -119,6 +119,7 @@ class Function:
     goes_on: bool = False
 
     def __init__(self, function: Callable[..., Any], results: Mapping[str, Result]) -> None:
+        """Read the signature of a function; InputError if a sweep cannot call it, or if names do not fit together."""
         functools.update_wrapper(self, function)
         self.function, self.name, self.results = function, function.__name__, dict(results)
         self.module, self.file = function.__module__, Path(function.__code__.co_filename).resolve()

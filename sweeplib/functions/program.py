@@ -78,6 +78,10 @@ class Program(Function):
     def __init__(
         self, name: str, command: str, results: Mapping[str, Result], parameters: Mapping[str, Any], place: _Place
     ) -> None:
+        """Read a command with parameters in braces; InputError if it is none, or if names do not fit together.
+
+        parameters : what is declared of some of them (`parameter_entry`). place : where the program is declared.
+        """
         self.name, self.command, self.results = name, command, dict(results)
         self.module, self.file, self.parameters = place.module, place.file, dict(parameters)
         self._words = words_of(located_command(command, place.folder))
@@ -118,6 +122,7 @@ class Program(Function):
     @cached_property
     def code(self) -> str:
         """A digest of the command, and of the content of the program and the files that the command names."""
+        # names, not paths: the code is the same wherever the files are
         words = [self.files[0].name, *(Path(word).name if is_there(word) else word for word in self._words[1:])]
         digest = hashlib.blake2b(repr(words).encode(), digest_size=12)
         for file in self.files:

@@ -90,6 +90,7 @@ class FunctionSimulator(Simulator):
     ends = ()
 
     def __init__(self, function: Function) -> None:
+        """Make the simulator `functions.NAME` of a function."""
         self.function, self.name = function, f"{FUNCTIONS}.{function.name}"
         self.about, self.files = f"the function {function.name}", function.files
         self.parameters, self.hints = FunctionParameters(function), FunctionHints(function)

@@ -98,6 +98,7 @@ class Table:
     """n rows as named columns; `_constant` remembers, by name, which columns have one value."""
 
     def __init__(self, columns: Mapping[str, Column], count: int) -> None:
+        """Make a table of columns, by name, of `count` rows each."""
         self.columns = dict(columns)
         self._rows = count
         self._constant: dict[str, bool] = {}
@@ -223,6 +224,7 @@ class Reading:
     """Reads the columns of a table at a `row`; the names of those that are not constant are added to `names`."""
 
     def __init__(self, table: Table, row: int, names: Names) -> None:
+        """Read at one row; the names of columns that are read, and are not constant, are added to `names`."""
         self.table, self.row, self.names = table, row, names
 
     def __call__(self, name: str) -> Any:

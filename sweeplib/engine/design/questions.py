@@ -95,7 +95,7 @@ class RowCounts:
 
     @property
     def names(self) -> frozenset[str]:
-        """Return the names on whose values the number depends."""
+        """Return the names of the grid on whose values the number of seeds depends: those of axes, and of `seeds`."""
         names: frozenset[str] = frozenset() if self.seeds is None else self.seeds.names
         return names.union(axis.name for axis in self.axes)
 

@@ -103,6 +103,7 @@ class Calibration:
         timeout: float | None = None,
         module: str | None = None,
     ) -> None:
+        """Start nothing yet; see the class for the arguments."""
         self.plugins, self.module = tuple(plugins), module
         self.steps, self.memory = steps or Steps(), memory
         self.hang_seconds = HANG_SECONDS if timeout is None else min(HANG_SECONDS, timeout + GRACE)

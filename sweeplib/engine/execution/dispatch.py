@@ -99,6 +99,7 @@ class _Running:
     """The tasks that are submitted and not done."""
 
     def __init__(self, client: "Client", workers: "_Workers", listener: Listener) -> None:
+        """Begin without tasks on the scheduler of a client; the listener is told of those that are handed out."""
         self._client, self.workers, self._listener = client, workers, listener
         self._run, self._numbers = uuid4().hex, count()  # parts of the keys of tasks
         self._blocks: dict[str, Block] = {}  # by key
@@ -211,6 +212,7 @@ class _Workers:
         problem: Callable[[], str | None],
         probes: Probes | None,
     ) -> None:
+        """Look after the workers of a client; `patience` is in seconds, `problem` returns why no worker will come."""
         self._client, self._say, self._patience = client, say, patience
         self._problem, self._probes = problem, probes
         self._address = client.scheduler.address if client.scheduler else "an unknown address"

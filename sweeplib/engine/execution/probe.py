@@ -71,6 +71,7 @@ class Probes:
     """Asks the workers of a client, each once, beside other work; `say` gets a line for each that cannot take part."""
 
     def __init__(self, client: "Client", probe: Probe, say: Callable[[str], None]) -> None:
+        """Ask nobody yet; `say` gets a line for each worker that cannot take part."""
         self._client, self._probe, self._say = client, probe, say
         self._addresses: set[str] = set()  # of all workers that were asked
         self._answers: list[Future[Reasons]] = []  # of those that were asked together, by a thread for each

@@ -95,6 +95,7 @@ class Forecast:
     """
 
     def __init__(self, blocks: "Sequence[Block]") -> None:
+        """Begin with the plan of all blocks of a dynamics."""
         self.planned = sum(block.seconds for block in blocks)
         self.done, self.total = 0, sum(map(len, blocks))
         self.measured = all(block.measured for block in blocks)
@@ -141,6 +142,7 @@ class RunProgress(Listener):
     """
 
     def __init__(self, total: int = 0, blocks: "Sequence[Block]" = (), workers: int = 0) -> None:
+        """Begin with `total` cases in blocks, which a number of workers share; 0 if that is not known."""
         self.total, self.workers = total, workers
         names = dict.fromkeys(block.dynamics for block in blocks)
         self.forecasts = {name: Forecast([block for block in blocks if block.dynamics == name]) for name in names}

@@ -57,7 +57,8 @@ class LayoutCases:
         return len(self) * (self.whole.seconds_a_case if self.seconds is None else self.seconds)
 
     def cut(self, seconds: float) -> Block:
-        """Return the next block, of cases that take about a number of seconds."""
+        """Return the next block, of cases that take about some seconds, which count as handed out from now on."""
+        # before any block is done, cases may be as dear as their cost is uncertain
         cost = self.factor * self.whole.seconds_a_case if self.seconds is None else self.seconds
         count = min(self.size or block_size(cost, self.nbytes, self.lanes, seconds), len(self))
         cases = slice(self.first, self.first + count)
@@ -84,6 +85,7 @@ class Queue:
     """The cases of a run that are not handed out yet; its length is their number. The costliest are first."""
 
     def __init__(self, layouts: Iterable[LayoutCases]) -> None:
+        """Put layouts into their order: the costliest case first."""
         ordered = sorted(layouts, key=lambda layout: -layout.whole.seconds_a_case)
         self._layouts = {(layout.whole.dynamics, layout.whole.layout): layout for layout in ordered}
         self._waiting = deque(layout for layout in ordered if len(layout))
@@ -97,7 +99,10 @@ class Queue:
         return sum(map(len, self._waiting))
 
     def block(self, workers: int) -> Block:
-        """Return the next block, of the costliest layout, for a number of workers that share what is left."""
+        """Return the next block, of the costliest layout, for a number of workers that share what is left.
+
+        Its seconds are those of a usual block, or more for many workers; less as the end of the run comes near.
+        """
         share = sum(layout.seconds_left for layout in self._waiting) / (SHARES * workers)
         longest = max(BLOCK_SECONDS, SECONDS_A_WORKER * workers)
         layout = self._waiting[0]

@@ -64,7 +64,7 @@ class _Clock:
             if not self._deadlines:
                 if self._events is not None:
                     self._events.unregister(COMPILATION, self)
-                self._compiling = 0
+                self._compiling = 0  # the ends of compilations are not heard any more
             self._set()
 
     def on_start(self, event: Any) -> None:

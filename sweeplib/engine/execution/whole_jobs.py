@@ -53,7 +53,7 @@ class WholeJobs(Adaptive):
         await super().scale_up(n * self._cores)
 
     async def scale_down(self, workers: Iterable[Any]) -> None:
-        """End jobs with these names."""
+        """End the jobs of some names, which Dask's scaling takes for those of workers, with all their workers."""
         jobs = set(workers)
         await super().scale_down([*jobs, *(worker.name for worker in self._workers() if job_of(worker) in jobs)])
 

@@ -61,6 +61,7 @@ class Reader:
     allowed = f"numbers, names, {ARITHMETIC}"
 
     def __init__(self, text: str) -> None:
+        """Parse a text; InputError if it is too long, or no expression of Python."""
         if len(text) > MOST_CHARACTERS:
             raise InputError(f"{self.kind} too long", value=text, expected=f"at most {MOST_CHARACTERS} characters")
         self.text = text.strip()

@@ -151,12 +151,10 @@ class _Request(NamedTuple):
 
 
 class _Forks:
-    """The requests that arrive on sockets, and the forks that answer them.
-
-    listening, imports : see `_start_server`.
-    """
+    """The requests that arrive on sockets, and the forks that answer them."""
 
     def __init__(self, listening: Sequence[socket.socket], imports: Sequence[str]) -> None:
+        """Prepare the process that `_start_server` starts, which has its sockets and its list of imports."""
         # the sockets whose requests this process answers, what it has still to import, the process that may ask
         self._listening, self._imports, self._sweep = [listening[0]], list(imports), os.getppid()
         # by "-NAME", the sockets of forks that are not there yet

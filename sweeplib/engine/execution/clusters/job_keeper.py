@@ -58,11 +58,13 @@ class JobKeeper:
     """Every few seconds, looks for jobs without workers that the batch system does not list, or did not accept.
 
     They are given up, and Dask's adaptive scaling submits others.
-
-    cluster : of dask-jobqueue. listing : the command that lists the jobs. folder : where their output is.
     """
 
     def __init__(self, cluster: Any, listing: Sequence[str], folder: Path) -> None:
+        """Look at the jobs of dask-jobqueue's cluster every few seconds, in the loop of its scheduler.
+
+        listing : the command that lists the jobs. folder : where their output is.
+        """
         from tornado.ioloop import PeriodicCallback
 
         self._cluster, self._listing, self._folder = cluster, list(listing), folder

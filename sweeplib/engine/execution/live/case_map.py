@@ -43,6 +43,7 @@ class CaseMap:
     """
 
     def __init__(self, wanted: "Inventory") -> None:
+        """Count the cases of an inventory, each different one once, at its first point, by their present status."""
         self._wanted, self._lengths = wanted, wanted.sweep.grid.shape
         self._widths = cell_widths(self._lengths)
         self.before = np.zeros((math.prod(map_shape(self._lengths, self._widths)), len(Status)), np.int64)

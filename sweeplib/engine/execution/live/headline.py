@@ -37,11 +37,10 @@ class HeadlineCurves:
     """The curves of a run over one axis: what its simulator says stands for a run, its median or its mean.
 
     It is the longest axis of numbers; each other axis has its middle value. Without such an axis there are no curves.
-
-    maps : by dynamics.
     """
 
     def __init__(self, work: "Workload", maps: dict[str, CaseMap]) -> None:
+        """Choose the axis of the curves; `maps`, by dynamics, tell where cases are on the axes."""
         axes = work.sweep.grid.axes
         numbers = [axis for axis in axes if len(axis) > 1 and all(_is_number(value) for value in axis.values)]
         self._axis: Axis | None = max(numbers, key=len, default=None)

@@ -94,6 +94,7 @@ class KnownRun:
     """
 
     def __init__(self, begun: RunBeginning) -> None:
+        """Keep the first news of a run, and copies of its maps, which later news change."""
         self.begun, self.maps = begun, {name: counts.copy() for name, counts in begun.maps.items()}
         self.news: News | None = None
         self.tasks: dict[str, dict[str, np.ndarray]] = {}
@@ -102,7 +103,7 @@ class KnownRun:
     def take(self, news: News) -> None:
         """Add the changes of news to the maps, and keep their tasks."""
         for name, (places, counts) in news.changes.items():
-            # `ravel` is a view of a contiguous array; += counts each place once, and places are unique (`changed`)
+            # `ravel` is a view, as maps are contiguous; no place comes twice (`changed`): += would count it once
             self.maps[name].ravel()[places] += counts
         self.news, self.heard, self.version = news, time.time(), self.version + 1
         self.tasks |= news.tasks

@@ -59,6 +59,7 @@ class Teller(Silent):
     """Tells a scheduler of a run, until it no longer takes news."""
 
     def __init__(self, client: "Client", work: "Workload", progress: RunProgress, say: Callable[[str], None]) -> None:
+        """Send the first news of a run; `say` gets a line when the scheduler takes no more."""
         self._client, self._progress, self._say, self._run = client, progress, say, uuid4().hex
         self._maps, self._reasons = work.maps(), _Reasons(work)
         self._headline = HeadlineCurves(work, self._maps)

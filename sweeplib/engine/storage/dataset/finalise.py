@@ -94,6 +94,7 @@ def _write_shared(
     """Write the shared variables, over the whole grid, with the coordinates that need no group, and the status."""
     region = region_of(sweep)
     for coordinate in coordinates:
+        # along a dimension whose length not all cases share, a coordinate is written in each group
         if not sweep.simulator.shares({*coordinate.dims}.difference(region.dims, ["dynamics"])):
             continue
         writer.coordinate(coordinate.name, coordinate.dims, coordinate.values, coordinate.attributes)

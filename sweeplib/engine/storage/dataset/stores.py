@@ -48,6 +48,7 @@ class LinkingStore(LocalStore):
     """
 
     def __init__(self, root: Path, *, read_only: bool = False, before: Path | None = None) -> None:
+        """Open a folder to write in; `before` is that of the version whose chunks may be linked, if there is one."""
         super().__init__(root, read_only=read_only)
         self.before = before
         self.meant: dict[str, Entry] = {}
@@ -121,6 +122,7 @@ class VersionStore(RegularStore):
     """
 
     def __init__(self, root: Path, remedy: str) -> None:
+        """Read the manifest of the version at `root`, and compare the sizes of files; `remedy` is for messages."""
         super().__init__(root, read_only=True)
         self.remedy = remedy
         if (manifest := manifest_of(root)) is None:

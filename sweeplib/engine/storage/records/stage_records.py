@@ -244,6 +244,7 @@ class _Record:
     """
 
     def __init__(self, directory: Path, name: str) -> None:
+        """Begin the record of a stage that this process runs from now on; nothing is written yet."""
         now, pid = time.time(), os.getpid()
         self.directory, self.name, self.path = directory, name, record_path(directory, name)
         self.written, self.writes = 0.0, False  # when it was written last; whether it is this process's by now

@@ -76,6 +76,7 @@ class _Layout:
     """A layout of an earlier run store: a group of zarr at `path`, whose arrays are read as they are asked for."""
 
     def __init__(self, path: Path) -> None:
+        """Read what the metadata say of the layout's cases; DamageError if they are damaged."""
         self.path = path
         self._remedy = f"delete the folder {path}, and the next run computes its cases again"
         about = self._metadata(path / "zarr.json")["attributes"]

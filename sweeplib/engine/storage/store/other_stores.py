@@ -158,6 +158,7 @@ class _Search:
     """
 
     def __init__(self, wanted: Inventory, missing: np.ndarray, unread: list[str]) -> None:
+        """Begin with the `missing` cases (m,) of an inventory, by their places; `unread` gets lines for what fails."""
         self.wanted, self.missing, self.unread = wanted, missing, unread
         self.status = wanted.status.copy()
         self.elsewhere, self.begun = (Places([], *np.full((2, len(wanted.ids)), -1, np.int32)) for _ in range(2))

@@ -63,6 +63,7 @@ class Segment:
     """
 
     def __init__(self, path: Path) -> None:
+        """Read the header, the identities and the statuses; DamageError if they cannot be read."""
         self.path = path
         with self._parts() as read:
             self.header: dict[str, Any] = json.loads(read(HEADER))
@@ -119,7 +120,7 @@ class Segment:
         with self._parts() as read:
             values = _array(read(f"{variable}.npy"))
             if values.shape != (len(self), *self.shape(variable)):
-                raise ValueError("shape")
+                raise ValueError("shape")  # `_parts` makes a DamageError of it
             return values
 
     def is_whole(self) -> bool:
