@@ -53,7 +53,9 @@ class Results:
     def groups(self) -> set[str]:
         """Return the names of the groups of cases that have a variable whose shape not all cases share."""
         return {
-            one.group for one in self._layouts.values() if not all(_is_shared(one, name) for name in _recorded(one))
+            segment.group
+            for segment in self._layouts.values()
+            if not all(_is_shared(segment, name) for name in _recorded(segment))
         }
 
     @cached_property
