@@ -1,4 +1,7 @@
-"""Cases as the engine knows them: rows that have an identity each, and the shape of what they can be run with."""
+"""Cases as the engine knows them: rows that have an identity each, and the shape of what they can be run with.
+
+A case is one run of a dynamics at one point with one seed; its recording says what is kept of it, and when.
+"""
 
 from __future__ import annotations
 

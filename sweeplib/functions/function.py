@@ -8,6 +8,8 @@
 Two designs were sketched. A class with methods (`parameters`, `results`, `run`) says the same in three places, which
 can differ. A decorator with the units of the results takes all else from the signature, and leaves the function
 callable: it is kept.
+
+A function may take the recording times of a sweep, `times`, and yield its results at one after the other.
 """
 
 from __future__ import annotations

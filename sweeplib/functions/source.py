@@ -2,7 +2,8 @@
 
 Other processes cannot import a function that a script or a notebook defines: what it needs is written into a file
 beside the results. It is made of the statements at the top level that give the names that the function uses, and those
-that these use: imports, functions, classes, values. Other statements, such as plots, are left out.
+that these use: imports, functions, classes, values. Other statements, such as plots, are left out. A place is the index
+of a statement at the top level.
 """
 
 from __future__ import annotations

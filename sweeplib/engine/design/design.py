@@ -1,8 +1,9 @@
 """Design: a grid, seeds, the dynamics to run on them, and the analyses and figures of the results of a sweep.
 
-A run is a dynamics with its options, under a name of its own; methods call that name `dynamics`. A point of the grid
-has the first of the sweep's seeds, as many as its count says. `points` as an argument is a table of the values of the
-grid's names, a row a point.
+A run is a dynamics with its options, under a name of its own; methods call that name `dynamics`. Runs of one law are
+several dynamics that are exact for it, the cheapest of which runs at each point. A point of the grid has the first of
+the sweep's seeds, as many as its count says. `points` as an argument is a table of the values of the grid's names, a
+row a point.
 """
 
 import hashlib

@@ -1,4 +1,7 @@
-"""Estimates: seconds of a processor that are known within a factor, of a case, a layout and a dynamics."""
+"""Estimates: seconds of a processor that are known within a factor, of a case, a layout and a dynamics.
+
+A layout is all cases of a dynamics of one shape and similar cost; a block is some of them, the task of a worker.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

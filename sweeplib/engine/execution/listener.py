@@ -1,4 +1,7 @@
-"""Listeners, who are told of a run while it goes on: the screen, the record of the stage, the page of the run."""
+"""Listeners, who are told of a run while it goes on: the screen, the record of the stage, the page of the run.
+
+A block is some cases, the task of a worker; its report says how they ended.
+"""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

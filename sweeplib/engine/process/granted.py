@@ -1,4 +1,7 @@
-"""What this process and its children may take of the machine: a part of it in a container or a batch job."""
+"""What this process and its children may take of the machine: a part of it in a container or a batch job.
+
+Linux limits processes by control groups, one within another; each kind of limit has a controller, "cpu" or "memory".
+"""
 
 import math
 import os

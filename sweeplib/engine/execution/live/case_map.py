@@ -1,7 +1,7 @@
 """The cases of a dynamics, counted by status in the cells of a map over the axes of the grid.
 
 A cell is numbered by its flat index, in C order, over the numbers of cells along the axes; so is a point of the grid.
-A place is an index: of a case in the inventory, or of a value on its axis.
+A place is an index: of a case in the inventory, or of a value on its axis. A block is some cases, a worker's task.
 """
 
 import math

@@ -1,4 +1,8 @@
-"""Labelled datasets on disk: zarr v3 for plain `xarray.open_zarr`; the same content always gives the same bytes."""
+"""Labelled datasets on disk: zarr v3 for plain `xarray.open_zarr`; the same content always gives the same bytes.
+
+A group of zarr, "p4_k1", has the variables of a group of cases, whose arrays have the same lengths; at the root are
+those that all cases share. The manifest of a version lists its files with their checksums.
+"""
 
 from __future__ import annotations
 

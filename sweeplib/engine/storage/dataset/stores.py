@@ -1,4 +1,8 @@
-"""Zarr stores of datasets: one that writes a new version, and one that reads a version, whatever its writer does."""
+"""Zarr stores of datasets: one that writes a new version, and one that reads a version, whatever its writer does.
+
+Zarr calls their methods: a key is the path of a file in the folder, a value a buffer. The manifest of a version has an
+entry for each of its files: size, digest, and checksum of a chunk.
+"""
 
 import json
 import os

@@ -4,7 +4,7 @@
 a quantity above its bound. Diverged cases and those that were stopped at their time limit need none. A case may have
 several lines, of earlier attempts; the last one with its present status counts. `outcomes/<dynamics>.csv` has a line
 for each case, those with a reason first. It follows from the run store and the reasons, and is written at the end of a
-run.
+run. Places are indices (n,) of cases in the sweep's inventory.
 """
 
 import csv

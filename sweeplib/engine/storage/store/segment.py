@@ -6,7 +6,8 @@ A segment is there with all its rows or not at all. A killed writer leaves a tem
 whose bytes do not give its name. Two writers of one case leave two segments, with the same numbers if both ended by
 themselves. `numpy.load` reads it: `case_id` (n,), `status` (n,), `seed` (n,), `clock` (n,), every recorded variable
 (n, ...), and `problem` (n,), the places of texts in `problems.json`. `header.json` has what the rows share, and who
-computed them. Every part has a checksum, so that a changed bit is never read as another value.
+computed them. Every part has a checksum, so that a changed bit is never read as another value. All rows are of one
+layout, cases of one shape and similar work, and so of one group in the dataset, with arrays of the same lengths.
 """
 
 import io
