@@ -14,7 +14,7 @@ TEXT = "text"
 
 
 def state_bytes(state: Any) -> bytes:
-    """Return a state as bytes; TypeError for one with things that cannot be kept."""
+    """Return a state as the bytes of an npz file: its arrays, and the rest as JSON; TypeError for anything else."""
     arrays: dict[str, np.ndarray] = {}
     arrays[TEXT] = np.array(json.dumps(plain(state, arrays)))
     file = io.BytesIO()

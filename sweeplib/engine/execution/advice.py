@@ -1,6 +1,6 @@
 """Advice of a plan: which dynamics takes most of the time, and which alternative was measured to be cheaper here.
 
-A layout is all cases of a dynamics of one shape and similar cost; a pilot is a few of its cases on which it is measured.
+A layout is all cases of a dynamics of one shape and similar cost; a pilot is a few of its cases, which are measured.
 """
 
 from collections.abc import Iterator, Mapping

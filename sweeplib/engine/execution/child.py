@@ -296,7 +296,10 @@ class _Fork:
         self.report.close()
 
     def _death(self, limits: Limits) -> tuple[type[EndedError], Trouble]:
-        """Return the error for a process that has ended: its time was up or it died, and what it left as the reason."""
+        """Return why the process has ended, as an error and its text: its time was up, or it died.
+
+        Its `report` has the location of a crash, or begins with `ENDED` if the process stopped itself in time.
+        """
         self.process.join()
         self.report.seek(0)
         where = shortened(self.report.read().decode("utf-8", "replace"), MOST_OF_A_TRACEBACK)

@@ -113,7 +113,7 @@ class Plan:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> "Plan":
-        """Return the plan that `record` describes."""
+        """Return the plan that a record describes; keys that older records lack have defaults."""
         dynamics = {
             name: DynamicsPlan(
                 plan["points"],

@@ -231,6 +231,7 @@ def document(text: str, file: str | FilePath | None = None) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         lines = text.splitlines()
+        # the space after a colon may be missing in the line before the error, or where its block begins
         for at in {mark.line - 1, error.context_mark.line if error.context_mark else 0} if mark else ():
             _refuse_no_space("".join(lines[at : at + 1]), f"{file or 'YAML'}:{at + 1}")
         where = f"{file or 'YAML'}:{mark.line + 1}" if mark else file

@@ -64,7 +64,7 @@ class _Numbers(ast.NodeTransformer):
 
 
 def _tree(text: Any) -> ast.Expression | None:
-    """Return the syntax tree of a text, None if it is no expression: its field refuses it."""
+    """Return the syntax tree of a text; None if it is no expression, which is refused where its field is read."""
     try:
         return expression_tree(text.strip()) if isinstance(text, str) else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):

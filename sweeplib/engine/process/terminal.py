@@ -111,7 +111,7 @@ def clock_time(seconds: float) -> str:
 
 def duration(seconds: float) -> str:
     """Return about how long something takes: '30 µs', '2.5 ms', '26 s', '4.5 min', '3.2 h'."""
-    least = {"h": 5400.0, "min": 90.0, "s": 0.1, "ms": 1e-3, "µs": 1e-9}
+    least = {"h": 5400.0, "min": 90.0, "s": 0.1, "ms": 1e-3, "µs": 1e-9}  # from how many seconds on a unit is used
     unit = next((unit for unit, bound in least.items() if seconds >= bound), "s")
     value = seconds / {"h": 3600.0, "min": 60.0, "s": 1.0, "ms": 1e-3, "µs": 1e-6}[unit]
     return f"{value:.2g} {unit}" if value < 99.5 else f"{value:,.0f} {unit}"

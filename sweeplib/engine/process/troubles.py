@@ -39,7 +39,7 @@ class Trouble:
 
     @classmethod
     def from_exception(cls, error: BaseException) -> "Trouble":
-        """Return the description of an exception."""
+        """Return the message of an exception and its traceback, both shortened."""
         message = "".join(traceback.format_exception_only(error)).strip()
         return cls(
             shortened(message, MOST_OF_A_MESSAGE),

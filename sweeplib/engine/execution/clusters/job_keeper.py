@@ -27,8 +27,8 @@ def job_of(worker: "WorkerState") -> str:
 def refusable(kind: Any) -> Any:
     """Return a kind of dask-jobqueue's clusters, with jobs that remember why they were not submitted.
 
-    They are closed once they are cancelled: those of dask-jobqueue stay `running`, and a cluster that ends with such
-    a job, unless it is already garbage, raises AssertionError.
+    A job that was cancelled is also marked as closed, which dask-jobqueue leaves out: a cluster that ends with a job
+    marked as running, unless that is already garbage, raises AssertionError.
     """
     from distributed.deploy.spec import ProcessInterface
 

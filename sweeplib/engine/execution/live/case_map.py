@@ -21,7 +21,7 @@ MOST_CELLS = 20_000
 
 
 def cell_widths(lengths: Sequence[int]) -> tuple[int, ...]:
-    """Return how many values of each axis a cell holds: more on the longest axes, until there are `MOST_CELLS`.
+    """Return how many values of each axis a cell holds: more on the longest axes, so that at most `MOST_CELLS` remain.
 
     lengths : the numbers of values of the axes.
     """

@@ -60,7 +60,7 @@ def dataset_in_memory(sweep: Design, directory: Path) -> "xr.Dataset":
 
 
 def _write(sweep: Design, directory: Path, results: Mapping[str, Results], path: Path) -> None:
-    """Write the dataset at `path`: what all cases share, then each group of cases."""
+    """Write the dataset at `path`: what all cases share, then each group of cases, the smallest first."""
     case = next(case for run in sweep.runs for case in sweep.probed(run))
     coordinates, fixed_attributes = sweep.simulator.coordinates(sweep, case), _constants(sweep, case)
     with written_dataset(path, keep=True) as root:

@@ -57,9 +57,9 @@ def replacement(path: Path, *, keep: bool = False) -> Iterator[Path]:
 def _replace(path: Path, new: Path, *, keep: bool) -> None:
     """Put `new` in place of `path`; what was there is then at `new`, or in `datasets/` if it is to be kept.
 
-    Older kept versions are removed: `name` is that of the one that stays.
+    If one is to be kept, all older versions are removed.
     """
-    name = present_folder(path).name
+    name = present_folder(path).name  # of the version in `datasets/` that is not removed
     if os.path.lexists(path):
         exchange(new, path)
     else:

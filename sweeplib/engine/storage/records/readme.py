@@ -56,7 +56,7 @@ def _is_own(path: Path) -> bool:
 
 
 def readme(sweep: "Design") -> str:
-    """Return the text of README.md of a sweep's folder."""
+    """Return the text of README.md of a sweep's folder: what is in it, by whom, and how to open it."""
     axes = [f"`{axis.name}` ({counted(len(axis.values), 'value')})" for axis in sweep.grid.axes]
     axes.append(f"`seed` ({len(sweep.seeds):,})")
     cases = counted(sum(map(sweep.most_cases_of, sweep.runs)))

@@ -115,7 +115,10 @@ class _Layout:
         return self._columns[name][rows]
 
     def _read(self, name: str, rows: slice, chunks: Iterable[Path]) -> np.ndarray:
-        """Return some rows of an array; `chunks` are the files that hold them, all of which must exist."""
+        """Return some rows of an array; DamageError unless all the files that hold them, `chunks`, are there.
+
+        They are looked for first, since zarr reads its fill value in place of a chunk that is lost.
+        """
         for chunk in chunks:
             try:
                 refuse_irregular(chunk)
