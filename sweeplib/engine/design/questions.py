@@ -117,7 +117,10 @@ class RowCounts:
         return requests
 
     def evaluated(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[int]:
-        """Return the number of seeds of each of `count` points, from the values of `names` there."""
+        """Return the number of seeds of each of `count` points, from the values of `names` there.
+
+        It is the larger of the config's, at points of its grid, and of what rows ask for.
+        """
         counts = [self.most] * count if self.seeds is None else self.seeds.evaluated(columns, count)
         places = self._places(columns, count)
         return [

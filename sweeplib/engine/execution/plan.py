@@ -327,7 +327,10 @@ def _demand(sweep: Design, dynamics: str, directory: Path) -> Demand:
 
 
 def _plan_at_costs(sweep: Design, demand: Demand, costs: Mapping[str, Cost], loading: float) -> DynamicsPlan:
-    """Return the plan of a dynamics from its demand and the costs, by the pilot's name."""
+    """Return the plan of a dynamics from its demand.
+
+    costs : of a case, by the name of the pilot. loading : the seconds in which a worker loads its machine code.
+    """
     others, todo = demand.others, demand.todo
     layouts, parts_left = {}, shares(others)
     for name, pilot in sorted(demand.pilots.items()):

@@ -206,7 +206,10 @@ def _with_taken(sweep: Design, state: _State, workers: int | None, *, show: bool
 
 
 def _plan(sweep: Design, directory: Path, states: list[_State], workers: int | None) -> Plan:
-    """Return the plan of the remaining cases. Costs are guesses where no plan was written, as the block size is set."""
+    """Return the plan of the remaining cases, with the costs of the plan that was written.
+
+    They are guesses without one: the config may set the size of blocks, and then nothing had to be measured.
+    """
     dynamics, written = {}, read_json(directory / "plan.json") or {"dynamics": {}}
     for state in states:
         name, missing = state.store.dynamics, state.wanted.missing

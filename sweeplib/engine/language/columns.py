@@ -50,7 +50,10 @@ class Columns:
         return values
 
     def _value(self, node: ast.expr) -> Any:
-        """Return the value of a part of an expression: a number, or a column (n,) of int64 or float64."""
+        """Return the value of a part of an expression: a number, or a column (n,) of int64 or float64.
+
+        OneByOneError where numpy's result may differ from that of Python, or for a part that is none of these.
+        """
         match node:
             case ast.Constant(value=value):
                 return value

@@ -190,7 +190,7 @@ def results_of_all(sweep: Design, directory: Path) -> dict[str, Results]:
 
 
 def _joined(law: str, parts: list[Results]) -> Results:
-    """Return the results of several runs of one law, at different points, as those of one run of its name."""
+    """Return the results of the runs of one law, as of a dynamics with its name; the runs are at different points."""
     if len(parts) == 1:
         return parts[0]
     wanted = [results.wanted for results in parts]

@@ -20,7 +20,10 @@ _OF_KINDS = {"analysis": "analyse.", "figure": "figure."}
 
 
 def earlier_records(directory: Path) -> dict[str, dict[str, Any]]:
-    """Return what earlier records in a sweep's folder say, as contents of present records by the names of stages."""
+    """Return what earlier records in a sweep's folder say, as contents of present records by the names of stages.
+
+    Each kind of file has a loop; several may tell of one stage, and what they say is added together.
+    """
     records = {path.stem: intact_json(path) for path in (directory / "jobs").glob("*.json")}
     for path in directory.glob(f"*{_DONE}"):
         name, marker = path.name.removesuffix(_DONE), intact_json(path)

@@ -130,8 +130,8 @@ class RunStore:
         self.dynamics = dynamics
         self.path = store_folder(directory, dynamics)
         self._leaves_out_damaged, self._leave_out = leave_out_damaged, leave_out
-        self._damaged: dict[Path, DamageError] = {}
-        self._is_pinned = False
+        self._damaged: dict[Path, DamageError] = {}  # by the paths of segments that were opened and left out
+        self._is_pinned = False  # whether `_paths` stays as it is (`pin`)
 
     @property
     def leaves_out(self) -> bool:
