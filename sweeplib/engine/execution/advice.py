@@ -70,8 +70,9 @@ def advice(
 
 
 def _cost_share(name: str, plans: Mapping[str, "DynamicsPlan"], pilots: Mapping[str, Pilot], total: float) -> Advice:
-    """Return the advice for a dynamics without an alternative: its share of `total` seconds, and its yardstick.
+    """Return the advice for a dynamics, an alternative left out: its share of `total` seconds, and its yardstick.
 
+    A yardstick is another dynamics of the plan with which its time a case is compared.
     pilots : of its layouts, by name.
     """
     plan, hints = plans[name], next(iter(pilots.values())).cases[0].simulator.hints

@@ -158,7 +158,7 @@ class Region:
         numbers = np.zeros(self.sizes, np.uint8)
         for segment, _, flat in results.used:
             numbers.flat[flat] = 1 + names.index(segment.shared["dynamics"])
-        return numbers.max(axis=-1)
+        return numbers.max(axis=-1)  # the last axis is that of the seeds, which one dynamics runs
 
 
 def results_of(sweep: Design, dynamics: str, directory: Path) -> Results:

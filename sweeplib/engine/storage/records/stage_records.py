@@ -288,7 +288,7 @@ class _Record:
         self.tell(force=True, durable=True)
 
     def tell(self, *, force: bool, durable: bool = False) -> None:
-        """Write the news, if `force` is set or the last ones are old.
+        """Write what is new in the record, if `force` is set or half a second has passed since it was written.
 
         durable : they are results: a full disk is an error, and they are written whoever else runs the stage.
         """
