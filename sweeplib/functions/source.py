@@ -53,10 +53,10 @@ def _declares(decorator: ast.expr) -> bool:
 def _statements(function: Function) -> list[ast.stmt]:
     """Return the statements of a function's file that it needs, itself among them, in their order.
 
-    InputError for a name that none of them defines. bound : the names that each statement defines.
+    InputError for a name that none of them defines.
     """
     body = list(_flat(ast.parse(_text_around(function)).body))
-    bound = [_names_bound(statement) for statement in body]
+    bound = [_names_bound(statement) for statement in body]  # the names that each statement defines
     needed = {place for place, statement in enumerate(body) if _is_future(statement)}
     waiting, done = [function.name], set[str]()
     while waiting:

@@ -146,7 +146,7 @@ class RunProgress(Listener):
         self.total, self.workers = total, workers
         names = dict.fromkeys(block.dynamics for block in blocks)
         self.forecasts = {name: Forecast([block for block in blocks if block.dynamics == name]) for name in names}
-        self.done, self.cases = 0, Counter[str]()
+        self.done, self.cases = 0, Counter[str]()  # all that are done; by status
         self.started = time.monotonic()
 
     def task_ended(self, block: "Block", report: "BlockReport") -> None:

@@ -177,6 +177,7 @@ class _Kind(NamedTuple):
                 return self.value(text)
             reason = f"not {self.called}"
         except ValueError as error:
+            # `invalid literal for int()` says less than `called`
             reason = str(error) if "literal" not in str(error) else f"not {self.called}"
         raise ConstructorError(None, None, f"{reason}: {text[:60]!a}", node.start_mark)
 

@@ -104,6 +104,7 @@ def _over(counts: np.ndarray, places: "Sequence[int | None]") -> tuple[np.ndarra
     others = tuple(axis for axis in range(counts.ndim - 1) if axis not in along)
     summed = counts.transpose(*others, *along, counts.ndim - 1).sum(axis=tuple(range(len(others))))
     whole = summed.reshape(*(counts.shape[place] if place is not None else 1 for place in (up, across)), -1)
+    # cells are merged, so that at most `MOST_ALONG` remain along an axis
     steps = [-(-size // MOST_ALONG) for size in whole.shape[:2]]
     for axis, step in enumerate(steps):
         whole = np.add.reduceat(whole, np.arange(0, whole.shape[axis], step), axis=axis)

@@ -105,6 +105,7 @@ def over_points(
     sizes = [size for dim, size in zip(grid.dims, grid.shape, strict=True) if dim in dims]
 
     def values() -> Any:
+        """Return the values over the dimensions: an array, or a number if there are none."""
         parts = [column(points).array() for points in grid.evaluated(names)]
         return np.concatenate(parts).reshape(sizes) if dims else float(parts[0][0])
 
