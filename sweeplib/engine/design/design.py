@@ -329,6 +329,7 @@ class Design:
             words = words_of(self.function["command"])
             command = command_of("".join(convert([word])) if is_there(word) else word for word in words)
             function = {"simulator": {**self.function, "command": command}}
+        # the last one is that of the function, which a config has under `simulator`
         plugins = [*(self.plugins if self.function is None else self.plugins[:-1])]
         return with_files({"plugins": plugins, "figures": self.figures, **table, **function}, convert)
 

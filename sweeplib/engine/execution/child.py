@@ -215,7 +215,7 @@ def main_in_fork(connection: int, errors: int) -> None:
     """
     os.dup2(errors, 2)
     asker = Connection(connection)
-    sys.path[:] = asker.recv()
+    sys.path[:] = asker.recv()  # as in `STARTED`
     main(asker)
 
 

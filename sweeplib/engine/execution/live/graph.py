@@ -66,8 +66,8 @@ class Graph:
 
         self._title = Div(stylesheets=[style], sizing_mode="stretch_width")
         self.root = column(self._title, visible=False, sizing_mode="stretch_width")
-        self._kind: object = None
-        self._sources: list[Any] = []
+        self._kind: object = None  # what `draw` says of the figure that is there
+        self._sources: list[Any] = []  # the data of its points, lines and bands
 
     def draw(self, curves: ResultCurves | None, note: str = "") -> None:
         """Draw curves, below a heading and a `note` on them; hide the figure if there are none."""

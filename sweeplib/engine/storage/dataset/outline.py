@@ -104,6 +104,7 @@ def planned_outline(sweep: Design, *, groups: bool = False) -> Outline:
     recorded = {name: variable for case in cases for name, variable in _recorded(case).items()}
     observed = {name: variable for name, variable in recorded.items() if groups or simulator.shares(variable.dims)}
     inner = _inner_sizes(cases, observed)
+    # a coordinate is there if its other dimensions have the same size in all groups of cases
     dims_here = (*outer, *inner)
     held = [c for c in simulator.coordinates(sweep, first) if simulator.shares({*c.dims}.difference(dims_here))]
     axes: dict[str, Sequence[Any]] = {dim: range(size) for dim, size in inner.items()}

@@ -127,7 +127,8 @@ def _dataset(directory: Path) -> dict[str, str]:
 def outdated_names(directory: Path, analyses: Iterable[str], figures: Iterable[str]) -> list[str]:
     """Return which analyses and figures in a sweep's directory were made from another dataset than the present one.
 
-    A name is "analysis NAME" or "figure NAME". Python, and commands for single stages, write a dataset alone.
+    A name is "analysis NAME" or "figure NAME". They may be: Python, and commands for single stages, can write a dataset
+    and leave them as they are.
     """
     names = [("analysis", "analyse", name) for name in analyses] + [("figure", "figure", name) for name in figures]
     records = [(f"{kind} {name}", stage_record(directory, f"{stage}.{name}")) for kind, stage, name in names]
