@@ -266,7 +266,7 @@ class FunctionSimulator(Simulator):
         return listed
 
     def constants(self, sweep: Design, case: FunctionCase) -> dict[str, Constant]:
-        """Return the arguments and numbers of expressions that are the same at all points."""
+        """Return the function's name, and by name the arguments and derived numbers that are the same at all points."""
         fixed = {coordinate.name: coordinate.column() for coordinate in grid_coordinates(sweep) if not coordinate.dims}
         fixed |= {name: value for name, value in case.values if name not in sweep.grid.names}
         fixed["function"] = self.function.name

@@ -258,7 +258,7 @@ def shown_progress(
 
 
 def _in_notebook() -> bool:
-    """Whether this is a notebook whose cells can show a bar, for which rich needs ipywidgets."""
+    """Return whether this is a notebook whose cells can show a bar, for which rich needs ipywidgets."""
     if "IPython" not in sys.modules or find_spec("ipywidgets") is None:
         return False
     from rich.console import Console

@@ -290,7 +290,7 @@ class _Record:
     def tell(self, *, force: bool, durable: bool = False) -> None:
         """Write what is new in the record, if `force` is set or half a second has passed since it was written.
 
-        durable : they are results: a full disk is an error, and they are written whoever else runs the stage.
+        durable : whether that is results: a full disk is an error, and it is written whoever else runs the stage.
         """
         now = time.monotonic()
         if force or now - self.written > 0.5:
