@@ -165,7 +165,7 @@ class _Forks:
         self._without_forks()
 
     def _without_forks(self) -> None:
-        """Begin without forks, whose ends wake this process up: called as it begins, and in a fork that forks itself."""
+        """Begin without forks, whose ends wake this process: called as it begins, and in a fork that forks itself."""
         self._connections: dict[int, socket.socket] = {}  # by the number of a fork: to the process that awaits its end
         self._ended, self._wake = socket.socketpair()  # the first is readable when a fork has ended
         # Python writes there within a signal, which must not wait

@@ -88,7 +88,7 @@ def close_to_others(scheduler: "Scheduler", others: Iterable[str]) -> None:
         """The answer to a request under another name."""
 
         def prepare(self) -> None:
-            """Answer."""
+            """Answer with the refusal, whatever is asked for: Tornado calls this first."""
             self.set_status(403)
             self.set_header("Content-Type", "text/plain; charset=utf-8")
             self.finish(refusal(self.request.host, answered))

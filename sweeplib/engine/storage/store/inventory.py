@@ -131,6 +131,7 @@ class Inventory:
 
     def _point(self, places: slice | np.ndarray) -> np.ndarray:
         """Return the point (m,) of each case at some places, as its index among `_points`."""
+        # the flat index of a point is that of its first seed: the last one that is not behind the case
         after: np.ndarray = np.searchsorted(self._points.flat, self.flat[places], side="right")
         return after - 1
 
