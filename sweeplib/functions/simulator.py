@@ -230,7 +230,7 @@ class FunctionSimulator(Simulator):
         return Measurement(seconds)
 
     def _seconds(self, cases: Sequence[FunctionCase]) -> float:
-        """Return the mean seconds of calls of some cases."""
+        """Call the function for some cases, and return the mean seconds that a call took."""
         begun = seconds_at_work()
         self.run(cases)
         return max((seconds_at_work() - begun) / len(cases), 1e-9)

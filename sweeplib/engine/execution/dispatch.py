@@ -142,7 +142,10 @@ class _Running:
         self._futures.clear()
 
     def done(self) -> Iterator[tuple[Block, BlockReport]]:
-        """Yield the blocks that are done; waits for the first."""
+        """Yield the blocks that are done, with their reports; waits for the first.
+
+        A block without a report is submitted again: Dask gave it up, as its workers died, or its machine is unfit.
+        """
         futures = [self._next_done()]
         while not self._ready.empty():
             futures.append(self._ready.get())

@@ -162,7 +162,7 @@ class Plan:
         show(self.table(), console(errors=True))
 
     def _notes(self) -> list[str]:
-        """Return the lines below the table."""
+        """Return the lines below the table: what the costs leave out, where cases are taken from, and the advice."""
         guessed = {name: plan.guessed for name, plan in self.dynamics.items() if plan.guessed}
         notes = [f"on the cluster {self.resources}"] if self.resources else []
         if self.loading >= LEAST_NAMED:

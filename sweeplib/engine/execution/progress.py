@@ -107,7 +107,7 @@ class Forecast:
         self._first, self._last = float("inf"), float("-inf")
 
     def add(self, block: "Block", report: "BlockReport") -> None:
-        """Take account of a block that is done."""
+        """Take account of a block that is done, of which some cases may have been stored before."""
         computed = sum(report.computed.values())
         self._over += block.seconds
         if computed:

@@ -153,7 +153,7 @@ def places() -> int:
 
 
 def _runs(nanny: "Nanny") -> bool:
-    """Return whether a worker of the nanny runs or starts."""
+    """Return whether the worker of a nanny, the process of Dask that restarts it, runs or starts."""
     from distributed.core import Status
 
     return nanny.process is not None and nanny.process.status in {Status.starting, Status.running}

@@ -55,7 +55,7 @@ class HeadlineCurves:
         self._waiting: deque[tuple[Block, str]] = deque()  # blocks to read, with the names of their segments
 
     def add(self, block: "Block", report: "BlockReport") -> None:
-        """Take note of a block that is done."""
+        """Take note of a block that is done, whose values `curves` reads later."""
         # the rows of the segment are the cases of the block only if none was stored before
         if self._axis is not None and not report.stored:
             self._waiting.append((block, report.segment))

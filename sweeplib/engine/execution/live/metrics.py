@@ -19,14 +19,14 @@ class _Collected:
         self._lock = threading.Lock()
 
     def add(self, plugin: "SweepNews") -> None:
-        """Add the metrics of a scheduler."""
+        """Show the sweeps of a scheduler to Prometheus; `plugin` is what the scheduler knows of them."""
         with self._lock:
             if not self._plugins:
                 REGISTRY.register(self)
             self._plugins.append(plugin)
 
     def remove(self, plugin: "SweepNews") -> None:
-        """Remove the metrics of a scheduler."""
+        """Show the sweeps of a scheduler no more."""
         with self._lock:
             self._plugins.remove(plugin)
             if not self._plugins:

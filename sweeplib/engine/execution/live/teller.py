@@ -110,7 +110,7 @@ class Teller(Silent):
         return bool(self._client.sync(getattr(self._client.scheduler, OPERATION), pickled=pickle.dumps(news)))
 
     def _news(self, *, ended: bool) -> News:
-        """Return what is new since the last news."""
+        """Return what is new since the last news, and begin to collect the next ones."""
         blocks, self._submitted = self._submitted, {}
         done, self._ended = self._ended, []
         for block, report in done:

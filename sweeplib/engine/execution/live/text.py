@@ -95,7 +95,7 @@ def legend(counts: np.ndarray, *, running: bool) -> str:
 
 
 def failures(run: "KnownRun") -> str:
-    """Return a table of the kinds of failures."""
+    """Return a table of the kinds of failures as HTML, "" without any."""
     kinds = run.news.failures if run.news else []
     if not kinds:
         return ""
@@ -105,7 +105,7 @@ def failures(run: "KnownRun") -> str:
 
 
 def answers(run: "KnownRun") -> str:
-    """Return a table of the answers after the last round."""
+    """Return a table of the answers after the last round as HTML, "" without any."""
     if not run.news or not run.news.answers:
         return ""
     headings = ("question", "at", "value", "95 % interval", "asked", "answer")

@@ -64,7 +64,7 @@ class LinkingStore(LocalStore):
             await super().set(key, value)
 
     def set_sync(self, key: str, value: Any) -> None:
-        """Write the bytes of a file, or link it."""
+        """Do what `set` does, for parts of zarr that are not asynchronous."""
         value = _in_order(key, value)
         if not self._is_linked(key, value):
             super().set_sync(key, value)
