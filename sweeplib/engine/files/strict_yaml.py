@@ -48,7 +48,7 @@ class _Loader(yaml.SafeLoader):
         """Return the next node; InputError if there are too many, or if a node contains an alias of itself."""
         event = self.peek_event()
         line = event.start_mark.line + 1
-        if isinstance(event, yaml.AliasEvent):
+        if isinstance(event, yaml.AliasEvent):  # the node exists, and counts again
             node = super().compose_node(parent, index)
             if node not in self._sizes:
                 raise InputError("an alias that contains itself", file=f":{line}", value=f"*{event.anchor}")

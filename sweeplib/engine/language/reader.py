@@ -27,7 +27,7 @@ def is_symbol(name: str) -> bool:
 
 
 def operands_of(node: ast.expr) -> list[ast.expr] | None:
-    """Return the operands of a part of an expression; None for what is no such part."""
+    """Return the operands of a part of an expression, none for a number or a name; None for what is no such part."""
     match node:
         # not isinstance: True and False are ints
         case ast.Constant(value=value) if type(value) in (int, float):

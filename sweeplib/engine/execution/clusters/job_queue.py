@@ -283,7 +283,7 @@ class JobQueue(ClusterSettings):
         return self._kind().job_cls
 
     def _options(self) -> dict[str, Any]:
-        """Return the arguments of dask-jobqueue's class, as far as they are about jobs."""
+        """Return the arguments of dask-jobqueue's class that say what a job asks for, runs and writes."""
         lifetime, stagger = self.lifetime
         return {
             "cores": self.cores,

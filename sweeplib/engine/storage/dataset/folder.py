@@ -172,7 +172,10 @@ def open_dataset(path: str | Path | Opened, shape: tuple[int, ...] | None = None
 
 
 def present_version(path: str | Path) -> Opened:
-    """Return the present version of a dataset for several calls of `open_dataset`."""
+    """Return the present version of a dataset for several calls of `open_dataset`.
+
+    An error counts only if that version is still the present one: a writer may have replaced it meanwhile.
+    """
     path = Path(path)
     path = path / "dataset.zarr" if os.path.lexists(path / "dataset.zarr") or (path / FOLDER).is_dir() else path
     remedy = f"delete {path} and repeat the command that wrote it"
