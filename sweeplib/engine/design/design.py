@@ -265,7 +265,7 @@ class Design:
     def cases(self, dynamics: str) -> Iterator[tuple[tuple[int, ...], Case]]:
         """Yield the index over (dimensions of the grid, seed) and the case, in C order, of each case of a dynamics.
 
-        The cases of one point share its Problem.
+        The cases of one point differ in their seed alone, and share the objects of all other fields.
         """
         seeds, points = self.seeds_of(dynamics), self.points(dynamics)
         index = np.array(np.unravel_index(points.flat, self.shape)).T[:, :-1].tolist()
