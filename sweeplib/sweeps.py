@@ -116,9 +116,9 @@ class Sweep:
     @property
     def status(self) -> dict[str, dict[str, int]]:
         """The number of cases with each status, by dynamics."""
-        from sweeplib.engine.storage.store.inventory import sweep_status
+        from sweeplib.engine.storage.store.inventory import counts_of_cases
 
-        return sweep_status(self.design, self.directory)
+        return counts_of_cases(self.design, self.directory)
 
     @property
     def answers(self) -> "list[Answer]":

@@ -95,9 +95,9 @@ class SweepStatus:
 
 def status(sweep: "Design", directory: Path) -> SweepStatus:
     """Return the status of a sweep, also while it runs."""
-    from sweeplib.engine.storage.store.inventory import sweep_status
+    from sweeplib.engine.storage.store.inventory import counts_of_cases
 
-    return _status(sweep.name, directory, stage_records(directory), sweep_status(sweep, directory))
+    return _status(sweep.name, directory, stage_records(directory), counts_of_cases(sweep, directory))
 
 
 def status_by_records(directory: Path) -> SweepStatus:

@@ -11,11 +11,13 @@ import sweeplib
 from sweeplib.engine.files.regular_files import file_text
 
 PACKAGE = Path(__file__).resolve().parents[3]
+"""The folder of the package sweeplib."""
 CREDITS = "creator_name", "license"
 """The attributes that name authors and licence, if the config does; the names are those of ACDD, a convention."""
 NUMBA = " (numba "
 """What stands between the type of a processor and the release of numba in the name of a machine."""
 LIBRARIES = ("numpy", "scipy", "numba", "xarray", "zarr", "dask", "distributed")
+"""The packages whose versions a result records."""
 
 
 @cache
@@ -26,6 +28,7 @@ def versions() -> dict[str, str]:
 
 
 def _version(name: str) -> str:
+    """Return the version of an installed package, "unknown" without one."""
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -52,7 +55,10 @@ def git_commit() -> str | None:
 
 @cache
 def _checkout() -> tuple[str | None, bool]:
-    """Return the commit, and whether it is the one of the release, which the tag `v` with the version names."""
+    """Return the commit, as in `git_commit`, and whether it is that of the release: the tag vVERSION names it.
+
+    An installed wheel has both in `commit.txt`: the commit, and the word "release".
+    """
     if _git("ls-files", "--error-unmatch", "__init__.py") is None:
         built = PACKAGE / "commit.txt"
         commit, *words = file_text(built).split() if built.exists() else [None]
@@ -73,6 +79,7 @@ def home_page() -> str:
 
 
 def _git(*arguments: str) -> str | None:
+    """Return what git says in the folder of the package; None if it fails, or there is no git."""
     try:
         command = ["git", "-C", str(PACKAGE), *arguments]
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
@@ -94,7 +101,7 @@ def cpu_model() -> str:
 
 @cache
 def machine() -> str:
-    """Return the processor's type, and the numba that compiles for it; with another the last bits may be others."""
+    """Return the processor's type and numba's version, on which the last bits of results depend: "CPU (numba 0.62)"."""
     return f"{cpu_model()}{NUMBA}{_version('numba')})"
 
 
