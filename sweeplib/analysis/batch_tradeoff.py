@@ -63,10 +63,12 @@ def batch_tradeoff(
 
 
 def _means(name: str, values: xr.DataArray, title: str, symbol: str) -> dict[str, xr.DataArray]:
+    """Return the mean of the values over `seed` and its standard error, labelled: NAME and NAME_error."""
     return with_error(name, values, title, rf"\langle {symbol}\rangle", error_symbol=rf"\mathrm{{se}}\,{symbol}")
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:
+    """Return the outline of `batch_tradeoff`, without its new variables; InputError without an axis of batch sizes."""
     need_axis(ds, "batch_size")
     return passages_outline(ds)
 

@@ -34,12 +34,13 @@ def norm_distance(ds: xr.Dataset, *, reference: Reference = "mean_field", max_lo
 
 
 def _root_mean_square(first: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
-    """Return the root of the mean squared difference of the quantiles."""
+    """Return the root of the mean over `quantile` of squared differences: W₂ of the laws with these quantiles."""
     distance: xr.DataArray = ((first - other) ** 2).mean("quantile", skipna=False) ** 0.5
     return distance
 
 
 def _outline(ds: Outline, *, reference: str, **_: Any) -> Outline:
+    """Return the outline of `norm_distance`, over seeds and quantiles; the times remain."""
     require(ds, QUANTITY)
     check_reference(ds, reference)
     return statistics_outline(ds, QUANTITY, *NAMES, over=["quantile"])

@@ -21,7 +21,7 @@ from sweeplib.engine.design.axis import POINT
 from sweeplib.pictures.figures.kit.chart import Chart, along
 from sweeplib.pictures.figures.kit.labels import dynamics_order, number
 from sweeplib.pictures.figures.kit.quantities import bound_side
-from sweeplib.pictures.figures.kit.scales import edges_of, few, logarithmic_cells, logarithmic_time
+from sweeplib.pictures.figures.kit.scales import edges_of, few_short_values, logarithmic_cells, logarithmic_time
 from sweeplib.pictures.figures.kit.style import COLOURS, INK
 from sweeplib.pictures.report.mathematics import plain_label
 from sweeplib.pictures.report.tables import heading, rounded
@@ -65,7 +65,7 @@ def cells(data: xr.Dataset, declared: Chart) -> dict[str, list[float]]:
 
 def ticks_of_cells(places: xr.DataArray) -> dict[str, Any] | None:
     """Return the places and texts of the ticks of cells, if there are few values; else None."""
-    values = few(places.values)
+    values = few_short_values(places.values)
     return None if values is None else {"places": values, "texts": [plain_label(number(place)) for place in values]}
 
 
