@@ -1,4 +1,8 @@
-"""Figures of a statistic of exits, optima or risks against a parameter, beside its theory; each is a few settings."""
+"""Figures of a statistic of exits, optima or risks against a parameter, beside its theory; each is a few settings.
+
+Functions (dataset, analyses, result) add to the result of an analysis what the picture alone needs. A series is the
+part of the data of one colour in a panel.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +32,7 @@ from sweeplib.statistics.labelled import labelled
 from sweeplib.statistics.lost_runs import STOPPED, with_status
 
 EXIT_TIMES, OPTIMA = ("exit_times",), ("optimal_learning_rate",)
+"""The analyses that figures need."""
 TICK: dict[str, Any] = {"color": INK, "markersize": 8, "markeredgewidth": 1.8, "linestyle": "none", "gid": "end"}
 UNIT = r"$\gamma$/$\gamma_{\mathrm{opt}}$"
 
@@ -117,7 +122,7 @@ SHIFTED_GAIN = theory_along(partial(gain_of, "noise_corrected"), "p", "gain_limi
 
 
 def _gains(_: xr.Dataset, __: Mapping[str, xr.Dataset], result: xr.Dataset) -> xr.Dataset:
-    """Return the gains of stochastic dynamics, of all if none of these has any, and their limit in theory, p → ∞."""
+    """Return the gains of stochastic dynamics, of all if none of these has any, with their limit p → ∞ as `widest`."""
     names = dynamics_where(result["gain"].notnull())
     widest = theory.overparametrisation_gain(np.inf, field(result, "Delta")).where(
         result["gain_limit"].notnull().all("p")
@@ -188,7 +193,7 @@ def exit_time_scaling(
 
 
 def _unrestricted(_: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Return exit times without restricted means."""
+    """Return the analysis `exit_times` in which restricted means, which are bounds, are NaN."""
     exits = analyses["exit_times"]
     mean = exits["exit_time_mean"]
     return exits.assign(exit_time_mean=mean.where(~exits["restricted"]).assign_attrs(mean.attrs))
@@ -206,13 +211,17 @@ EXITED_FRACTION = (
 
 
 def _fractions(ds: xr.Dataset, _: Mapping[str, xr.Dataset], result: xr.Dataset) -> xr.Dataset:
-    """Return fractions with the intervals inside (0, 1), the bounds for want of time, and the ends of linear theory."""
+    """Return fractions with what the figure needs: intervals inside (0, 1), bounds, the unit and the end of theory.
+
+    cut_short : fractions that are lower bounds, as all runs without an exit were ended by their time limit. unit : the
+    optimal learning rate of theory. end : the largest learning rate at which theory learns, in that unit.
+    """
     fraction, p, Delta = result["exited_fraction"], field(ds, "p"), field(ds, "Delta")
     ends = ("exited_fraction_low", "exited_fraction_high")
     bars = {end: result[end].where((fraction > 0.0) & (fraction < 1.0)) for end in ends}
     censored = passages(ds, "steps").censored()
-    late = censored & with_status(ds, *STOPPED)
-    cut_short = late.any("seed") & ~(censored & ~late).any("seed") & (fraction < 1.0)
+    stopped = censored & with_status(ds, *STOPPED)
+    cut_short = stopped.any("seed") & ~(censored & ~stopped).any("seed") & (fraction < 1.0)
     bound = labelled(cut_short, "bound").assign_attrs(reason="lower bound: runs were out of time")
     unit = theory.optimal_learning_rate(p, Delta).where(escape_theory_holds(ds))
     theories = {"unit": unit, "end": theory.learnable_range(p, Delta) / unit}
@@ -253,8 +262,10 @@ SAMPLE_COMPLEXITY = (
 )
 DASHES: dict[int, Any] = {1: (0, (1, 1.2)), 2: (0, (5, 2)), 3: "solid"}
 HIGHER: Any = (0, (6, 1.5, 1, 1.5))
+"""The dashes of laws by their information exponents, and of those with higher ones."""
 STEPS = r"\langle\nu_{\mathrm{ext}}\rangle/d"
 FORMULAS = {1: "a", 2: r"a+b\,\log d", 3: r"a+b\,d"}
+"""The symbol of n/d, and its laws by their information exponents."""
 
 
 def sample_complexity(
@@ -277,7 +288,10 @@ def sample_complexity(
 
 
 def _law(exponent: int) -> Layer:
+    """Return the layer of the fitted law of an information exponent."""
+
     def heights(series: xr.Dataset, d: np.ndarray) -> np.ndarray:
+        """Return n/d at dimensions d (n,) by the fit of the first dynamics with one; NaN if theory has another law."""
         if series["expected_law"].item() != exponent:
             return np.full(d.shape, np.nan)
         fits = series.sel(law=exponent, dynamics=dynamics_order(series["dynamics"].values))
@@ -302,13 +316,14 @@ NARROW = 0.05
 
 
 def _fitted(series: xr.Dataset) -> xr.Dataset | None:
-    """Return the part of the first dynamics with steps, if a power of it has an interval: two points fit any."""
+    """Return the data of the first dynamics with steps; None if its fitted power has no interval, as of two points."""
     names = dynamics_where(series["steps"].notnull())
     first = series.sel(dynamics=names[0]) if names else None
     return first if first is not None and np.isfinite(first["exponent_low"].item()) else None
 
 
 def _power(series: xr.Dataset, sizes: np.ndarray, name: str) -> np.ndarray:
+    """Return the fitted power at batch sizes (n,), of `steps` or of `samples`; NaN beyond the sizes of the fit."""
     first = _fitted(series)
     if first is None:
         return np.full(sizes.shape, np.nan)
@@ -320,6 +335,7 @@ def _power(series: xr.Dataset, sizes: np.ndarray, name: str) -> np.ndarray:
 
 
 def _slope(series: xr.Dataset) -> str:
+    """Return in words the exponent of the fitted power with its interval; "" without a fit."""
     first = _fitted(series)
     if first is None:
         return ""

@@ -146,7 +146,7 @@ class _Picture:
     published: References
 
     def scale(self, data: xr.Dataset) -> None:
-        """Make the horizontal axes logarithmic where the chart says so; an axis from zero on is linear to its next place."""
+        """Make the horizontal axes logarithmic where the chart says so; one from 0 on is linear to its next place."""
         x, over_time = places_of(self.chart, data), self.chart.kind == "curves"
         log = self.chart.is_log_x(x)
         chosen = self.chart.log_axes is not None or self.chart.log_x is not None
