@@ -25,6 +25,7 @@ from sweeplib.pictures.figures.kit.facets import PANELS_FIRST, by_columns, dynam
 from sweeplib.pictures.figures.kit.labels import axis_label
 from sweeplib.pictures.figures.kit.quantities import ROUND, bound_side, with_rounds
 from sweeplib.pictures.report.choices import (
+    DESCRIBING,
     Look,
     cells,
     columns_of,
@@ -358,11 +359,7 @@ class _Points:
             "bound": bound if (bound := data[value].attrs.get("bound")) in names and kind != "map" else None,
             "side": bound_side(data[value]),
             "series": [dim for dim in self.dims if dim not in self.series_axes],
-            "shown": [
-                name
-                for name in dict.fromkeys(hover)
-                if name in names and not name.endswith(("_error", "_low", "_high"))
-            ],
+            "shown": [name for name in dict.fromkeys(hover) if name in names and not name.endswith(DESCRIBING)],
             "seeds": sorted(name for name in names if name.startswith("seeds_")),
             "looks": looks,
             "cells": cells(data, chart) if chart.z else None,
