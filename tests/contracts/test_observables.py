@@ -27,12 +27,12 @@ OF_AVERAGES = {"risk_of_average", "average_Q", "average_M"}
 """The observables of averages of the iterates."""
 
 
-@pytest.fixture(params=[name for name in OBSERVABLES if OBSERVABLES[name].is_of(TrainingView)])
+@pytest.fixture(scope="module", params=[name for name in OBSERVABLES if OBSERVABLES[name].is_of(TrainingView)])
 def observable(request):
     return OBSERVABLES[request.param]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def recorded(observable):
     problem, dynamics = (PROBLEM, "sgd_chain") if observable.is_of(OverlapView) else (REUSED, "sgd")
     problem = replace(problem, activation="linear") if observable.name in LINEAR else problem

@@ -10,6 +10,7 @@ import sweeplib
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.store.outcomes import first_outcomes
 from tests.faults.killed_functions import Process, run_with_kills, sleep_until
+from tests.tiers import slow_but
 
 FUNCTION = """
 import os
@@ -33,7 +34,7 @@ cluster: {workers: 2, block_size: 16}
 """
 
 
-@pytest.mark.parametrize("root_seed", [0, 1])
+@pytest.mark.parametrize("root_seed", slow_but([0, 1], 0))
 def test_the_bits_of_a_killed_sweep_of_a_function_are_those_of_one_that_ran_through(
     root_seed: int, tmp_path: Path
 ) -> None:

@@ -437,6 +437,23 @@ def test_large_answers_are_written_without_an_exponent() -> None:
     assert cells([answer])["rows"] == [["exits", "", "11070", "10260 to 12020", "950", "1100", "given"]]
 
 
+@pytest.mark.parametrize(
+    ("value", "low", "high", "words"),
+    [
+        (0.74603, 0.74397, 0.7481, "0.7460 (0.7440 to 0.7481): ± 0.0021"),
+        (0.50371, 0.48999, 0.51566, "0.504 (0.490 to 0.516): ± 0.014"),
+        (5.0, 4.90042, 5.0996, "5.00 (4.90 to 5.10): ± 0.10"),
+        (-0.00004, -0.0013, 0.0012, "0.0000 (-0.0013 to 0.0012): ± 0.0013"),
+        (2.5e-11, 2.4e-11, 2.6e-11, "2.5e-11 (2.4e-11 to 2.6e-11): ± 1e-12"),
+        (7.0, 7.0, 7.0, "7 (7 to 7): ± 0"),
+    ],
+)
+def test_a_value_and_its_interval_have_the_digits_that_its_error_leaves(
+    value: float, low: float, high: float, words: str
+) -> None:
+    assert Answer("m", {}, value, low, high, 0.1, State.given).line() == f"m: {words}, 0.1 was asked"
+
+
 @pytest.mark.rest
 def test_a_mean_of_zero_has_no_relative_precision() -> None:
     """With few seeds it may be chance: more are asked for, and what the answer costs is not told."""

@@ -16,11 +16,27 @@ from sweeplib.engine.storage.records.rounds import Rounds, rounds_of
 
 MOST_LINES = 12
 """The answers of which a summary shows a line each; the others are in `answers.json`."""
+MOST_DECIMALS = 8
+"""The most decimals of a number; one whose error needs more is written with 4 digits, and an exponent if it is small."""
 
 
 def decimal(value: float, digits: int) -> str:
     """Return a number rounded to `digits` digits, without an exponent where it is large: 11070, not 1.107e+04."""
     return f"{float(f'{value:.{digits}g}'):.15g}"
+
+
+def to_the_error(value: float, error: float) -> str:
+    """Return a number rounded where its error has two digits: 0.7460 for .74603 ± .0021, 11070 for 11071 ± 950.
+
+    It has 4 digits if the error is 0, not finite or too small for MOST_DECIMALS.
+    """
+    if not (math.isfinite(error) and error > 0.0):
+        return decimal(value, 4)
+    # of the rounded error: .0996 is .10, which has its second digit in the hundredths
+    decimals = 1 - math.floor(math.log10(float(f"{error:.1e}")))
+    if decimals > MOST_DECIMALS:
+        return decimal(value, 4)
+    return f"{round(value, decimals) + 0.0:.{max(decimals, 0)}f}"  # + 0.0 makes -0.0 a 0
 
 
 class State(StrEnum):
@@ -80,7 +96,19 @@ class Answer:
     @property
     def interval(self) -> str:
         """Return the interval in words, "" if there is none."""
-        return f"{decimal(self.low, 4)} to {decimal(self.high, 4)}" if math.isfinite(self.half_width) else ""
+        if not math.isfinite(self.half_width):
+            return ""
+        return " to ".join(to_the_error(bound, self.half_width) for bound in (self.low, self.high))
+
+    @property
+    def rounded(self) -> str:
+        """Return the value in words, "" if there is none."""
+        return to_the_error(self.value, self.half_width) if math.isfinite(self.value) else ""
+
+    @property
+    def precision(self) -> str:
+        """Return the half width of the interval in words, "" if there is none."""
+        return to_the_error(self.half_width, self.half_width) if self.interval else ""
 
     def line(self) -> str:
         """Return the answer in words."""
@@ -88,13 +116,13 @@ class Answer:
 
     def _outcome(self) -> str:
         """Return the value with its interval, and what is missing."""
-        value = decimal(self.value, 4) if math.isfinite(self.value) else "no value"
+        value = self.rounded or "no value"
         if self.state is State.given and self.why:
             return f"{value}, {self.why}" if math.isfinite(self.value) else self.why
         if self.interval:
             value += f" ({self.interval})"
         if self.state is State.given:
-            return f"{value}: ± {decimal(self.half_width, 2)}, {decimal(self.wanted, 2)} was asked"
+            return f"{value}: ± {self.precision}, {decimal(self.wanted, 2)} was asked"
         return f"{value}: {'open' if self.state is State.open else 'no answer'}, {self.missing()}"
 
     def missing(self) -> str:
@@ -163,9 +191,9 @@ def cells(answers: list[Answer]) -> dict[str, Any]:
         [
             answer.question,
             answer.where,
-            decimal(answer.value, 4) if math.isfinite(answer.value) else "",
+            answer.rounded,
             answer.interval,
-            decimal(answer.half_width, 2) if answer.interval else "",
+            answer.precision,
             decimal(answer.wanted, 2) if math.isfinite(answer.wanted) else "",
             answer.state.value if answer.state is State.given else f"{answer.state.value}: {answer.missing()}",
         ]
