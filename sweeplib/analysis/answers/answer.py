@@ -17,7 +17,7 @@ from sweeplib.engine.storage.records.rounds import Rounds, rounds_of
 MOST_LINES = 12
 """The answers of which a summary shows a line each; the others are in `answers.json`."""
 MOST_DECIMALS = 8
-"""The most decimals of a number; one whose error needs more is written with 4 digits, and an exponent if it is small."""
+"""The most decimals of a number; where an error needs more, 4 digits, and an exponent, are written."""
 
 
 def decimal(value: float, digits: int) -> str:
