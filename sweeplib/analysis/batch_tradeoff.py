@@ -24,6 +24,7 @@ from sweeplib.statistics.seed_means import with_error
 
 LargestBatch = Annotated[Positive, Field(description="the largest batch size of the fit.")]
 STEPS, SAMPLES = r"\nu_{\mathrm{ext}}", r"n_{\mathrm{ext}}"
+"""The symbols, in LaTeX, of the steps and of the samples to the exit."""
 
 
 def batch_tradeoff(
@@ -68,7 +69,7 @@ def _means(name: str, values: xr.DataArray, title: str, symbol: str) -> dict[str
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:
-    """Return the outline of `batch_tradeoff`, without its new variables; InputError without an axis of batch sizes."""
+    """Return the axes of `batch_tradeoff`, without its variables; InputError without an axis of batch sizes."""
     need_axis(ds, "batch_size")
     return passages_outline(ds)
 

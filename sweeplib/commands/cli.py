@@ -73,13 +73,14 @@ def plan(
     # a table of other workers, and JSON of all cases, are not recorded
     is_as_recorded = workers is None and not json and not config.is_dir()
     record = undisturbed_run(config, settings, results) if is_as_recorded else {}
+    # a plan was made since the run, and nothing has changed
     if record.get("plan"):
         _show_plan(table(**record["plan"]), record["answers"])
         return
     from sweeplib.engine.execution.child import prepare_child
     from sweeplib.engine.simulator import HOMES, NETWORKS
 
-    # Most sweeps are of networks, and their imports take longest.
+    # most sweeps are of networks, and their imports take longest
     prepare_child(HOMES[NETWORKS])
     sweep, directory = loaded(config, settings, results)
     from sweeplib.engine.execution.plan import write_plan

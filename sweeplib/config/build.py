@@ -174,7 +174,7 @@ def _refuse_many_values(grid: Mapping[str, Any]) -> None:
             number += count(spec)
             if count(spec) > VALUES:
                 with errors_under(key):
-                    values(spec, name)
+                    values(spec, name)  # raises the error for a spacing, with its key; a list goes on to the sum
     refuse_more("values of all axes", number, VALUES, key="grid", instead="coarser axes, or several sweeps")
 
 

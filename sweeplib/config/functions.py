@@ -49,7 +49,7 @@ def function_subject(config: FunctionConfig, folder: Path) -> Subject:
         named = _command(config.simulator, folder)
         with errors_at("simulator"):
             function = declared(declaration := json.dumps(named))  # with the files as they are now
-            load_plugins([plugin := f"{declared.__module__}:{declaration}"])
+            load_plugins([plugin := f"{declared.__module__}:{declaration}"])  # by which other processes get it
     return Subject(
         simulator=FunctionSimulator(function),
         place="parameters",

@@ -47,7 +47,7 @@ def recording_times(times: Times, horizon: float | None) -> tuple[tuple[float, .
     listed = up_to(horizon, ascending(values(spec, key), key, None), spec)
     is_spacing = isinstance(spec, dict)
     if is_spacing and scale is None:
-        last = [] if horizon is None else [horizon]
+        last = [] if horizon is None else [horizon]  # it is written, and must be whole itself: it is not rounded
         listed = tuple(dict.fromkeys([*map(float, map(round, listed[: len(listed) - len(last)])), *last]))
     return listed, Clock(scale, count, (listed[0], listed[-1]) if is_spacing else listed, unit)
 

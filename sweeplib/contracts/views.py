@@ -79,7 +79,10 @@ def training_view(**other: Any) -> TrainingView:
 
 
 def _particles(**other: Any) -> dict[str, Array]:
-    """Return the arguments of a view of particles, by name; `other` replace them."""
+    """Return the arguments of a view of particles, by name: overlaps m (n, i, k) and q (n, i); `other` replace them.
+
+    A particle stands for the part `weight` of the student, so that the weights of all are 1 in sum.
+    """
     W, W_star = _weights(STUDENTS)
     m, P = (np.einsum("nid,njd->nij", first, W_star) / DIMENSION for first in (W, W_star))
     result = _arrays(a=(STUDENTS,), weight=(STUDENTS,), a_star=(TEACHERS,), Delta=())

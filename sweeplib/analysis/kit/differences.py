@@ -161,6 +161,10 @@ def from_start(ds: xr.Dataset, state: xr.DataArray, distance: Distance, max_lost
 
 
 def _unless_lost(distance: xr.DataArray, run: xr.DataArray, max_lost: float, diverged: xr.DataArray) -> xr.DataArray:
-    """Return the distances of pairs that have a `run`, NaN for all seeds where too many of these have none."""
+    """Return the distances of pairs that were run, NaN for all seeds where too many have none, or a lost one diverged.
+
+    run, diverged : masks of the pairs that were run, and of those of which a run diverged. max_lost : the fraction of
+    pairs that may be lost.
+    """
     distance = distance.where(run)
     return unless_lost(distance, without_value(distance, run), run, max_lost, diverged)

@@ -81,7 +81,7 @@ def _is_file(directory: Path, path: Path) -> bool:
 
 
 def _stale_segments(segments: Sequence[Segment], dynamics: str) -> Iterator[Stale]:
-    """Yield the segments of each layout of which the config needs no row."""
+    """Yield an entry for each layout of the segments, of which the config needs no row."""
     by_layout: dict[str, list[Segment]] = {}
     for segment in segments:
         if not isinstance(segment, EarlierSegment):  # the next run converts these

@@ -131,7 +131,7 @@ def random_sample(stored: Sequence[StoredCases], number: int | None) -> Sample:
         (cases, segment, sorted(int(rows[place - start]) for place in chosen if start <= place < start + len(rows)))
         for (cases, segment, rows), start in zip(parts, starts, strict=False)
     ]
-    return Sample([part for part in by_segment if part[2]], len(places) - len(chosen))
+    return Sample([entry for entry in by_segment if entry[2]], len(places) - len(chosen))
 
 
 def sample_findings(sample: Sample) -> tuple[dict[str, int], list[Finding], list[str]]:

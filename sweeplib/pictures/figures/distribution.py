@@ -94,7 +94,10 @@ def _curves(sample: xr.Dataset, confidence: float, attrs: Mapping[str, Any]) -> 
     """
 
     def curve(values: np.ndarray, ends: np.ndarray, used: np.ndarray) -> np.ndarray:
-        """Return value, fraction, and the ends of its band (4, seeds + 1) of one cell, NaN behind the last step."""
+        """Return value, fraction, and the ends of its band (4, seeds + 1) of one cell, NaN behind the last step.
+
+        values, ends, used (seeds,) : the variables of the sample in the cell.
+        """
         result = np.full((4, values.size + 1), np.nan)
         reached = used & np.isfinite(values)
         if used.any() and not reached.any():

@@ -247,7 +247,10 @@ class _Points:
 
     @cached_property
     def hue(self) -> str | None:
-        """The column of the colours: the quantity of a map, the requested axis, or the figures' first axis."""
+        """The column of the colours: the quantity of a map, the requested axis, or the first that can be coloured.
+
+        Axes that are panels in pictures come after the others, the dynamics last.
+        """
         if self.chart.z:
             return self.chart.z
         others = ("dynamics", self.chart.frames, *self.series_axes)
@@ -303,7 +306,10 @@ class _Points:
         return places | {dim: _chosen(self.data[dim].values.tolist(), value) for dim, value in where.items()}
 
     def others(self, controls: list[Control]) -> list[Control]:
-        """Return the controls for other choices of axes and colours: menus for boxes, boxes for menus, both for x.
+        """Return the controls that the plot shows after another choice of its axes or colours.
+
+        An axis with boxes gets a menu too, one with a menu also boxes if it can be coloured; an axis of x, which begins
+        without a control, gets both.
 
         controls : those of the choice that the plot begins with.
         """

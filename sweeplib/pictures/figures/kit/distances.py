@@ -203,6 +203,8 @@ def _plain(value: object) -> str:
 def _distance(place: int, source: str, name: str, parts: Sequence[Pairs], curve: str, label: str) -> Distance:
     """Return the distance of the dynamics `name` from the file at a place and of a source, over all parts together.
 
+    place, source : the number of the file in the option `reference`, and whose values it has.
+    parts : the values of both at the same points.
     curve, label : which curve it is, in words and for a picture.
     """
     pairs = Pairs(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))

@@ -60,6 +60,7 @@ def _few_marks(piece: Part) -> dict[str, Any]:
         "markerfacecolor": mark["color"],
         "markeredgecolor": "white",
         "markeredgewidth": 0.5,
+        # the first place, in the middle of the colour's part of a step, and the distance between places
         "markevery": (step * (2 * piece.index + 1) // (2 * len(COLOURS)), step),
     }
 

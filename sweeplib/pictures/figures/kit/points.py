@@ -181,8 +181,9 @@ def _draw_law(
 ) -> None:
     """Draw a law, `of`: a variable of the data from point to point, or a function of (data, places on the axis).
 
-    series : the data of a colour, or of a panel. smooth : whether a function is drawn at many places. Otherwise it is
-    so unless other parameters of the problem vary along the axis: then it is known at the points alone.
+    series : the data of a colour, or of a panel. dashes : those of the layer, for `law_look`. style : properties of the
+    line, beside these. smooth : whether a function is drawn at many places. Otherwise it is so unless other parameters
+    of the problem vary along the axis: then it is known at the points alone.
     """
     name = piece.x
     if piece.layer.x:
@@ -201,7 +202,7 @@ def _draw_law(
         places, heights = at[order], heights_of.values.ravel()[order]
     else:
         places = at = np.unique(x.values[np.isfinite(x.values) & run.transpose(*x.dims).values]).astype(float)
-        if at.size == 1:
+        if at.size == 1:  # a short line about a single place
             places, at = at * np.array([1.0 / ABOUT, ABOUT]), np.repeat(at, 2)
         elif at.size and (smooth or not others_vary(series, name)):
             spaced = np.geomspace if piece.axes.get_xscale() == "log" else np.linspace
