@@ -48,9 +48,9 @@ def information_exponent_is_that_of_the_hermite_coefficients(name: str) -> None:
 def its_form_is_its_value(name: str) -> None:
     """Check that `hermite`, `error_functions` and `hinges`, if given, have the value: closed forms are made of them."""
     form = activation(name)
-    for words, values in _forms(name).items():
+    for declared, values in _forms(name).items():
         for field, result in zip(FIELDS, values, strict=True):
-            require_equal(result, form.value(field), f"`{words}` at {field:.2f}", rtol=1e-7, atol=1e-8)
+            require_equal(result, form.value(field), f"`{declared}` at {field:.2f}", rtol=1e-7, atol=1e-8)
 
 
 def _forms(name: str) -> dict[str, np.ndarray]:

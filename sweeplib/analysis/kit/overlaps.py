@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def open_with_overlaps(path: Path | Opened) -> xr.Dataset:
-    """Return the dataset at `path` with all matrices and vectors over students, particles and teachers.
+    """Return the dataset at `path`, or of a version already found, with matrices and vectors over all kinds of units.
 
     Entries beyond the number of students, particles or teachers of a point are NaN. The matrices are in memory, unlike
     those of `open_dataset`, and matrices of every shape are padded to the largest. Without such variables the result is

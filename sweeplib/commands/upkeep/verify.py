@@ -116,6 +116,8 @@ def verify(
 
     `sample` cases, drawn at random, are computed again and compared with the stored bits. InputError if there are no
     results, or if they are to be repaired and cannot be written; BusyError while another command works there.
+
+    config : the file that messages name. workers : processes of the runs of a repair.
     """
     if not directory.is_dir():
         raise InputError("no results here", file=directory, expected=f"`sweeplib sweep {config}` before")

@@ -329,7 +329,7 @@ def _power(series: xr.Dataset, sizes: np.ndarray, name: str) -> np.ndarray:
         return np.full(sizes.shape, np.nan)
     used = first["batch_size"].where(first["steps"].notnull() & (first["batch_size"] <= series.attrs["largest_batch"]))
     steps = first["prefactor"].item() * sizes ** first["exponent"].item()
-    repeats = float(series["repeats"]) if "repeats" in series.coords else 1.0
+    repeats = float(series["repeats"]) if "repeats" in series.coords else 1.0  # steps for which a batch is used
     heights = steps if name == "steps" else steps * sizes / repeats
     return np.where((sizes >= float(used.min())) & (sizes <= float(used.max())), heights, np.nan)
 

@@ -249,7 +249,10 @@ class MoreSeeds:
         return growth_needed(replace(answer, wanted=wanted))
 
     def _asking(self, answer: Answer, rows: list[tuple[dict[str, Any], int]], first: int, growth: float) -> Answer:
-        """Return the answer with requests that multiply the seeds of its rows by `growth`, to `first` at least."""
+        """Return the answer with requests that multiply the seeds of its rows by `growth`, to `first` at least.
+
+        rows : the values of all axes at each row of the answer, and the number of its seeds so far.
+        """
         seeds = np.array([count for _, count in rows], dtype=float)
         goals = np.maximum(first, np.floor(seeds * growth) + 1.0)
         cases = float((goals - seeds).sum())

@@ -94,7 +94,10 @@ def broken(text: str, room: float, length: Callable[[str], float]) -> str:
 
 
 def _pieces(word: str, room: float, length: Callable[[str], float]) -> list[str]:
-    """Return the word, or its pieces if it is longer than `room`: the arguments of a name, or halves."""
+    """Return the word, or its pieces if it is longer than `room`: the arguments of a name, or halves.
+
+    word : without blanks, but for those between the arguments of a name, `hermite(0, 1)`.
+    """
     if "$" in word or len(word) < 2 or length(word) <= room:
         return [word]
     if " " in word:
