@@ -25,6 +25,7 @@ Cosine = Annotated[
     ),
 ]
 NAMES = FRACTION, MEDIAN = "learned_fraction", "learned_steps_median"
+"""The variables of the analysis."""
 
 
 def directions_learned(

@@ -27,6 +27,7 @@ Passed = Annotated[
 BELOW: dict[Literal["below", "above"], float] = {"below": 0.1}
 """The default of `when`."""
 QUANTITIES = {name: name for name in ("passage_time_median", "passed_fraction")} | {"passage_time": "passage_time_mean"}
+"""The variables that figures may draw, by the names that a config gives them."""
 
 
 def first_passages(

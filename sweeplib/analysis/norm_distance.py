@@ -15,6 +15,7 @@ from sweeplib.statistics.lost_runs import MOST_LOST, values_of
 from sweeplib.statistics.seed_means import with_error
 
 QUANTITY, NAMES = "norm_quantiles", ("norm_distance", "norm_moved")
+"""The observable that the analysis reads, and its variables."""
 
 
 def norm_distance(ds: xr.Dataset, *, reference: Reference = "mean_field", max_lost: LostPart = MOST_LOST) -> xr.Dataset:

@@ -44,6 +44,7 @@ Sample = Annotated[
     int, Field(ge=1, le=100_000, description="the number of units that are kept, of those of all seeds.")
 ]
 NORM = r"\|w\|/\sqrt{d}"
+"""The symbol, in LaTeX, of the norm of a unit."""
 
 
 def unit_measure(

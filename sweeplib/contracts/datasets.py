@@ -33,7 +33,9 @@ LABELS = {
 }
 """Long names and symbols of variables; those of coordinates are the library's."""
 STATUS = dict(zip(str(FLAGS["flag_meanings"]).split(), range(7), strict=True))
+"""The codes of `status`, by name."""
 FIXED = {"p": 1, "k": 1, "activation": "square", "spherical": 1}
+"""The constants of most datasets."""
 
 
 def sweep_dataset(

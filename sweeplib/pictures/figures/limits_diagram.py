@@ -53,6 +53,7 @@ LINES = [
     Layer("power", power, text, column=column, look={"linestyle": dashes, "gid": text})
     for column, (power, text, dashes) in enumerate(POWERS)
 ]
+"""The layers of the lines of theory."""
 
 
 def limits_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:

@@ -38,6 +38,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 OPEN = {"color": "#6a6a6a", "markerfacecolor": "white", "markeredgewidth": 1.0, "gid": "undecided"}
 """What makes the look of a regime that of an undecided point."""
 TITLES = {name: name.replace("_", " ").replace("ode", "ODE") for name in LOOKS}
+"""What a legend calls the regimes, by name."""
 CLASSES: dict[int, Entry] = {
     REGIMES.index(name): (look | {"linestyle": "none", "gid": name}, TITLES[name]) for name, look in LOOKS.items()
 }
@@ -51,6 +52,7 @@ PLANE = ("delta", "kappa")
 MARGIN = 0.3
 """The room above and below the exponents of theory for points; intervals may extend beyond."""
 EDGES = (-np.inf, *sorted(BOUNDARIES), np.inf)
+"""The κ + δ between which regions of theory lie."""
 REGIONS = [
     Layer("region", low, TITLES[name], up="kappa", look=LOOKS[name] | {"until": high, "tint": tint})
     for (name, tint), (low, high) in zip(TINTS.items(), pairwise(EDGES), strict=True)
@@ -61,7 +63,9 @@ LINES = [
 ]
 POINTS = Layer("kinds", "code", up="kappa", look={"classes": CLASSES})
 UPRIGHT = [Layer("upright", at, look={"linestyle": dash, "linewidth": 0.7}) for at, dash in DASHES.items()]
+"""The layers of the regions and their boundaries over (δ, κ), of the points, and of the boundaries over κ + δ."""
 THEORY = {"color": INK, "linewidth": 1.0, "zorder": 2}
+"""The look of exponents of theory."""
 
 
 def phase_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:

@@ -34,7 +34,9 @@ BAND = (0.1, 0.5, 0.9)
 DARKER, LIGHTER = 0.6, 0.55
 """The parts of a colour that are left in thin dark lines, and in the broad light line."""
 LEAST: dict[str, Any] = {"linestyle": (0, (6, 2, 1, 2)), "linewidth": 0.9, "zorder": 1, "gid": "least"}
+"""The look of the level of the least risk."""
 LAYERS = Layer("marked", "risk"), Layer("band", "risk"), Layer("level", "least", "least at infinite width", look=LEAST)
+"""The layers of the picture: medians, bands and the least risk."""
 
 
 def risk_curves(

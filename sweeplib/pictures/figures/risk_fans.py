@@ -36,6 +36,7 @@ FAN = (
     Layer("band", "inner", "25 % to 75 %", look={"alpha": 0.32} | MEDIAN, entry={"alpha": 0.45}),
     Layer("lines", "runs", "single runs", column=1, look={"alpha": 0.8}),
 )
+"""The layers of runs of a stochastic dynamics."""
 
 
 def risk_fans(

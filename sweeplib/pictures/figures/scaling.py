@@ -34,7 +34,9 @@ from sweeplib.statistics.lost_runs import STOPPED, with_status
 EXIT_TIMES, OPTIMA = ("exit_times",), ("optimal_learning_rate",)
 """The analyses that figures need."""
 TICK: dict[str, Any] = {"color": INK, "markersize": 8, "markeredgewidth": 1.8, "linestyle": "none", "gid": "end"}
+"""The look of the tick of a limit on an edge of the axes."""
 UNIT = r"$\gamma$/$\gamma_{\mathrm{opt}}$"
+"""The label of learning rates in units of the optimal one."""
 
 RISK_FLOOR = (
     "Mean population risk over the last part of the runs against the learning rate, with standard errors over the "
@@ -48,6 +50,7 @@ FLOOR = Layer(
     once="risk_floor_theory",
 )
 WITHOUT = Layer("note", "without_floor", "no floor in theory")
+"""The layers of the floor of theory, and of the note where it has none."""
 
 
 FIGURES.add(
@@ -80,11 +83,15 @@ OPTIMAL_LEARNING_RATE = (
     "colours are shifted sideways."
 )
 INFINITE, CORRECTED, DASHED = r"theory, $d\to\infty$", "noise-corrected theory", THEORY_DASHES["quenched"]
+"""The names of theory in legends, for d → ∞ and with the noise of SGD, and the dashes of the first."""
 OPTIMUM = theory_along(theory.optimal_learning_rate, "p", "gamma_opt_theory")
 SHIFTED = theory_along(theory.noise_corrected_optimal_learning_rate, "p", "gamma_opt_theory")
+"""The optimal learning rates of both theories at widths p."""
 SHIFT = Layer("law", lambda data, p: SHIFTED(data, p) / OPTIMUM(data, p), CORRECTED, "corrected")
 OPTIMA_OF_THEORY = Layer("law", OPTIMUM, INFINITE, "limit", DASHED), Layer("law", SHIFTED, CORRECTED, "corrected")
+"""The layers of their ratio, and of both."""
 RATIO = "over theory, $d\\to\\infty$\n$\\hat\\gamma_{\\mathrm{opt}}$/$\\gamma_{\\mathrm{opt}}$"
+"""The label of a measured optimum over that of theory."""
 
 FIGURES.add(
     figure_against(
@@ -119,6 +126,7 @@ OVERPARAMETRISATION_GAIN = (
 )
 GAIN = theory_along(theory.overparametrisation_gain, "p", "gain_limit")
 SHIFTED_GAIN = theory_along(partial(gain_of, "noise_corrected"), "p", "gain_limit")
+"""The gains of both theories at widths p."""
 
 
 def _gains(_: xr.Dataset, __: Mapping[str, xr.Dataset], result: xr.Dataset) -> xr.Dataset:

@@ -247,10 +247,7 @@ class _Points:
 
     @cached_property
     def hue(self) -> str | None:
-        """The column of the colours: the quantity of a map, the requested axis, or the first that can be coloured.
-
-        Axes that are panels in pictures come after the others, the dynamics last.
-        """
+        """The column of the colours: the quantity of a map, the requested axis, or the first, those of panels last."""
         if self.chart.z:
             return self.chart.z
         others = ("dynamics", self.chart.frames, *self.series_axes)
@@ -306,12 +303,9 @@ class _Points:
         return places | {dim: _chosen(self.data[dim].values.tolist(), value) for dim, value in where.items()}
 
     def others(self, controls: list[Control]) -> list[Control]:
-        """Return the controls that the plot shows after another choice of its axes or colours.
+        """Return the controls after other choices of axes or colours, beside `controls`, which the plot begins with.
 
-        An axis with boxes gets a menu too, one with a menu also boxes if it can be coloured; an axis of x, which begins
-        without a control, gets both.
-
-        controls : those of the choice that the plot begins with.
+        An axis with boxes gets a menu, one with a menu gets boxes, an axis of x, which begins with none, gets both.
         """
         others, has_boxes = [], {control.column: bool(control.looks) for control in controls}
         for column in self.columns:

@@ -60,6 +60,7 @@ NOTHING = "a relative precision of the value 0"
 ABOUT_ZERO = "its interval contains 0, so that a relative precision is out of reach; ask in its units, as `to: 0.01`"
 EQUAL = "equal in all runs of a deterministic dynamics"
 UNMOVED = "more seeds leave its interval as it is, as not all dynamics get them (`where`)"
+"""The reasons for an answer's state, as its `why`."""
 
 
 def next_totals(seeds: NDArray[np.float64], goals: NDArray[np.float64]) -> list[int]:
