@@ -159,7 +159,11 @@ def _relative_deviation(mean: xr.DataArray, variance: xr.DataArray, scatter: xr.
 
 
 def _with_interval(measures: xr.Dataset, confidence: float) -> xr.Dataset:
-    """Return the measures of `_discrepancies` at the time of the largest bias, with its interval by Student's t."""
+    """Return the measures of `_discrepancies` at the time of the largest bias, with its interval by Student's t.
+
+    The low end is the largest of all times. It allows for that choice: the confidence is that of as many intervals as
+    there are times at which the largest bias may lie (`rivals`).
+    """
     values = measures["bias"], measures["bias_error"], measures["pairs"]
     bias, low, high = interval_by_error(*values, confidence)
     rivals = (high >= low.max("time")).sum("time").clip(1)

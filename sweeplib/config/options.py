@@ -160,7 +160,7 @@ def _model_of(model: type[pydantic.BaseModel], options: Mapping[str, Any], key: 
 
 
 def _options_beside(model: type[pydantic.BaseModel], place: Location) -> Iterable[str]:
-    """Return the names of the options that are valid instead of the last step of a location as ("jobs", "max")."""
+    """Return the names of the options that are valid beside that of a location: those of jobs for ("jobs", "max")."""
     for name in place[:-1]:
         within = model.model_fields[str(name)].annotation if str(name) in model.model_fields else None
         if not (isinstance(within, type) and issubclass(within, pydantic.BaseModel)):
