@@ -191,7 +191,7 @@ class Table:
 
         Where it decides on a column, or does anything but arithmetic, it is evaluated for each value of that alone.
         """
-        decided = Names()
+        decided = Names()  # the columns on which the function was found to decide: each try may add some
         while (numbers := self._formula(function, decided, dtype)) is None:
             pass
         return numbers

@@ -361,7 +361,7 @@ class Grid:
         used = self.used.union(*(expression.names for expression in self.derived.values()))
         parameters = self.simulator.parameters
         fields, names = {*parameters.names(), POINT}, (*parameters.names(), *used)
-        # options of runs, such as `sde.step`, and the symbols of expressions
+        # options of runs, whose names have a dot, and the symbols of expressions
         symbols = {name for name in used if "." in name or is_symbol(name)}
         if unknown := [name for name in self.names if name not in fields | symbols]:
             problem = f"unknown name: no {parameters.kind}, and no expression uses it"

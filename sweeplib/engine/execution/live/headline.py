@@ -138,6 +138,7 @@ def _median(values: np.ndarray) -> tuple[float, float, float, int]:
     2 P(B <= l), B binomial of n trials of probability 1/2.
     """
     ordered, n = np.sort(values), len(values)
+    # l; -1 of five values or fewer: even the interval of all of them misses the median too often
     rank = math.floor(scipy.special.bdtrik(OUTSIDE, n, 0.5)) if n > 5 else -1
     rank -= rank >= 0 and scipy.special.bdtr(rank, n, 0.5) > OUTSIDE  # a numerical root may be one too large
     ends = (ordered[rank], ordered[n - 1 - rank]) if rank >= 0 else (math.nan, math.nan)
