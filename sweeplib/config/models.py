@@ -22,10 +22,9 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 def _dynamics(value: Any) -> Any:
     """Return the mapping of `named_options`; InputError, with the value as it is written, if it names no runs."""
-    names = named_options(value)
+    names, folded = named_options(value), dict[str, str]()
     if not names:
         raise InputError("no dynamics", value=value, expected="at least one, such as `[sgd_chain, ode]`")
-    folded: dict[str, str] = {}
     for name in names:
         if (other := folded.setdefault(str(name).casefold(), name)) != name:
             # some file systems, as of macOS, would have one folder for both
