@@ -107,4 +107,5 @@ def schema(directory: Path | None, check: bool) -> None:
 
 
 def _differs(path: Path, text: str) -> bool:
+    """Return whether a file has another text, or does not exist."""
     return not path.exists() or file_text(path) != text

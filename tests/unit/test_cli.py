@@ -71,7 +71,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         "run_sweep",
         lambda _, __, names: {name: SimpleNamespace(cases=COUNTS, computed=4) for name in names},
     )
-    stage("sweeplib.engine.storage.store.inventory", "sweep_status", lambda sweep, _: dict.fromkeys(sweep.runs, COUNTS))
+    stage(
+        "sweeplib.engine.storage.store.inventory", "counts_of_cases", lambda sweep, _: dict.fromkeys(sweep.runs, COUNTS)
+    )
     stage("sweeplib.engine.storage.dataset.finalise", "finalise", lambda _, directory: directory / "dataset.zarr")
     stage("sweeplib.analysis", "write_analysis", lambda _, name, directory: Attempt("analysis", name, (directory,)))
     stage("sweeplib.pictures.figures", "write_figure", lambda _, name, directory: FIGURE_ATTEMPTS[name])
@@ -127,7 +129,7 @@ def test_help_loads_nothing_heavy() -> None:
     [
         (["plan"], [("write_plan",)]),
         (["run"], [("run_sweep", ["sgd_chain", "ode"])]),
-        (["status"], [("sweep_status",)]),
+        (["status"], [("counts_of_cases",)]),
         (["finalise"], [("finalise",)]),
         (["analyse"], [("write_analysis", "exit_times")]),
         (["report"], [("write_report",)]),
@@ -194,7 +196,7 @@ def test_refusals_are_one_line(
     def refusing(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr("sweeplib.engine.storage.store.inventory.sweep_status", refusing)
+    monkeypatch.setattr("sweeplib.engine.storage.store.inventory.counts_of_cases", refusing)
     result = invoked("status", config, "--results", tmp_path)
     assert (result.exit_code, result.stderr, result.stdout) == (status, "no\n", "")
 

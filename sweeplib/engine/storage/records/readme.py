@@ -53,6 +53,7 @@ def write_readme(sweep: "Design", directory: Path) -> None:
 
 
 def _is_own(path: Path) -> bool:
+    """Return whether a file begins with the line of those that sweeplib writes."""
     try:
         return not path.is_symlink() and path.is_file() and file_text(path).startswith(OWN)
     except (OSError, ValueError):
@@ -60,7 +61,7 @@ def _is_own(path: Path) -> bool:
 
 
 def readme(sweep: "Design") -> str:
-    """Return the text of README.md of a sweep's folder."""
+    """Return the text of README.md of a sweep's folder: what is in it, by whom, and how to open it."""
     axes = [f"`{axis.name}` ({counted(len(axis.values), 'value')})" for axis in sweep.grid.axes]
     axes.append(f"`seed` ({len(sweep.seeds):,})")
     cases = counted(sum(map(sweep.most_cases_of, sweep.runs)))

@@ -18,8 +18,9 @@ NAME = re.compile("[0-9a-f]{32}")
 
 @dataclass(frozen=True)
 class CheckpointFolder:
-    """Where a sweep keeps the last states of its cases.
+    """Where a sweep keeps the last states of its cases: under names that simulators make, one for each.
 
+    directory : of the sweep's results.
     seconds : between two states of a case, at least.
     keep_ends : whether the last state of a case that has finished stays, from which a longer one goes on.
     """
