@@ -142,6 +142,7 @@ def _mean_over_cosines(activation: str, d: float, scales: Array) -> Array:
         offset, hinges = form.hinges
         above: Array = np.sum([jump * _mean_above(knot, d, scales) for knot, jump in hinges], axis=0)
         return offset + above
+    # in one dimension a direction is a sign
     nodes, weights = coordinates(d, COSINES) if d > 1.0 else np.array([[-1.0, 1.0], [0.5, 0.5]])
     mean = np.zeros_like(scales)
     for node, weight in zip(nodes, weights, strict=True):
