@@ -159,7 +159,10 @@ def _mean_above(knot: float, d: float, scales: Array) -> Array:
 
 
 def _beyond(h: Array, d: float) -> tuple[Array, Array]:
-    """The means E[ω 1(ω > h)] and P(ω > h) for an array h; 1 − ω² has the law Beta((d − 1)/2, ½)."""
+    """The means E[ω 1(ω > h)] and P(ω > h), ω as in `_mean_over_cosines`, for an array h.
+
+    1 − ω² has the law Beta((d − 1)/2, ½).
+    """
     if math.isinf(d):
         return np.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi), scipy.special.ndtr(-h)
     if d == 1.0:
