@@ -39,7 +39,7 @@ class MeanField(ParticleDynamics):
         Limit(
             "d",
             "no mean field in so few dimensions",
-            lambda problem: f"at least k + 2 = {problem.k + 2}; `weight_flow` takes every d",
+            lambda problem: f"at least k + 2 = {problem.k + 2}; or weight_flow",
             where=lambda problem: problem.d < problem.k + 2,
         ),
     )

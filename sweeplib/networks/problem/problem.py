@@ -40,8 +40,8 @@ class Problem(Core):
     """A student f = (1/p) Σ a_i σ(w_i·x) that learns y = f* + √Δ z by SGD; f* is a function of the fields w*_r·x.
 
     Other laws of the data have inputs of another law, or other labels. Its parameters are those in `PARAMETERS`: its
-    own (`Core`), and those of its data law, start and target, and of observables, by their names. Those that are not
-    given have their defaults. Raises InputError, which names the parameter, for invalid values.
+    own (`Core`), and those of its parts and of observables, by their names. Those that are not given have their
+    defaults. Raises InputError, which names the parameter, for invalid values.
     """
 
     def __init__(self, of_parts: tuple[tuple[str, Any], ...] = (), **values: Any) -> None:
