@@ -64,7 +64,7 @@ class WeightDynamics(OverlapDynamics):
 
     def __init__(self, replicas: Replicas, options: NumericalOptions, precision: str = "float64") -> None:
         super().__init__(replicas, options)
-        # the functions of the problem that kernels call, compiled
+        # addresses of the functions of the problem that kernels call
         self._functions = functions_of(replicas)
         starts = (replicas.weights(i) for i in range(len(replicas)))
         self._weights = [(W.astype(precision, order="C"), W_star.copy(order="C")) for W, W_star in starts]
