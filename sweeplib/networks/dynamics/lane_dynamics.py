@@ -96,7 +96,8 @@ class LaneDynamics(StepDynamics):
     def _landed(self, to: int) -> Array:
         """The states (rows, n) at recording time number `to`: copies, of which some are moved by a shortened step.
 
-        It has the random numbers of the step that is later taken as a whole: what is recorded changes no path.
+        The shortened step has the random numbers of the step that is later taken as a whole: what is recorded changes
+        no path, unless the shortened step diverges, which ends the run.
         """
         between, state, step = self.between(to), self.state.copy(), self.step.copy()
         self.share[between] = self.remainder[between, to]

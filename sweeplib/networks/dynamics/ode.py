@@ -196,7 +196,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         return Systems(*kinds, numbers, *layers, *rules, L_star, inside_address(), *schedules, *others)
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
-        """Integrate each running replica to recording time number `to`."""
+        """Integrate each running replica, and then its companion, to recording time number `to`, or time it out."""
 
         def late() -> bool:
             return self.clock() > deadline
@@ -253,7 +253,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         """Set the overlaps to those of the states, with the nearest Q for which Ω ≥ 0, and the risk's error and bounds.
 
         The error is the difference to the companion's risk. As the two may agree by chance, it is at least the
-        tolerance of the recorded solution, or rounding, times the terms of the risk.
+        tolerance of the recorded solution, or rounding, times the terms. The bounds allow `TOLERATED` tolerances.
         """
         if isinstance(self._solution, MeanIntegration):
             self.Q, self.M, self.a = self._overlaps_of(self._solution)

@@ -276,7 +276,7 @@ class OverlapMap(StepDynamics):
         beta, unit = rule.numbers[0] if step.has_velocities else 0.0, T if step.spectrum is None else np.ones_like(T)
 
         def matrix_of(U: Array) -> Array:
-            """Return the factors (n, p, p), or (n, 1, p, p) by block, of velocities with products U in the step."""
+            """Return H = T h(U/d) (m, p, p), or (m, 1, p, p) by block, with which velocities of products U move."""
             whole = U if self.by_block is None else U.sum(axis=1)
             matrices = spectral_matrices(rule, whole / replicas.d[order, None, None])
             return T * (matrices if self.by_block is None else matrices[:, None])

@@ -174,6 +174,7 @@ class ParticleDynamics(IntegratedDynamics):
         law = DATA[replicas.data]
         assert law.classes is not None  # by `limits`: mixtures of isotropic Gaussians alone
         classes = law.classes(**replicas.law_of(i))
+        # of units σ(λ + b) the means are neither even nor odd in g
         parity = 0 if replicas.has_offsets else parity_of(replicas.activation)
         nodes = inputs(start.L_star, start.D, self._labels(i), classes, parity, fine)
         scheduled, xi, *_ = rates(replicas.schedule)

@@ -87,6 +87,7 @@ class StepMoments:
         self._target, self._teacher = replicas.target, replicas.teacher_activation
         self._spherical, self._trained = replicas.spherical, trained
         self._noise_factor = float(replicas.numbers.noise[i])
+        # 1/n_b, the share that products of a sample with itself have among those of a batch
         self._share, self._decay = 1.0 / replicas.batch_size, float(replicas.numbers.weight_decay[i])
         self._heat = float(replicas.numbers.temperature[i])
         self._per_step = 1.0 / float(replicas.d[i] * replicas.step_time[i])
@@ -130,15 +131,17 @@ class StepMoments:
         X_a = np.empty((0, c.shape[1]))
         if self._trained:
             X_a = self._rate * function_values(self._student.value, lam) * displacement
-        # the mean of ‖x‖² given u is 1 + excess/d
+        # T h: the mean of ‖x‖² given u is 1 + excess/d; products of different samples; decay at second order
         excess = (self._u**2).sum(axis=0) - len(self._u)
         gradient = (c * self._weights) @ self._u.T
         drift_Q = self._share * squares @ (self._weights * excess)
         drift_Q += (1.0 - self._share) * (gradient @ gradient.T)[rows, columns]
         drift_Q += decay * (decay * Q[rows, columns] - flow @ self._weights)
         drift_M = np.zeros(M.size)
+        # terms of each number of N, whose covariance is that of noise of the weights
         noise_Q, noise_M = self._noise(Q, M) if self._heat > 0.0 else (np.zeros((len(X_Q), 1)), np.zeros((len(X_M), 1)))
         if self._spherical:
+            # the projection after the step: what it adds at second order, to X and to the noise, and at first order
             second_Q, second_M = self._second_order(Q, M, X_Q, X_M)
             of_noise = self._products_of(Q, M, noise_Q, noise_M)
             second_Q, second_M = second_Q + of_noise[0].sum(axis=1), second_M + of_noise[1].sum(axis=1)

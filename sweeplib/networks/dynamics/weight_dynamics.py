@@ -64,6 +64,7 @@ class WeightDynamics(OverlapDynamics):
 
     def __init__(self, replicas: Replicas, options: NumericalOptions, precision: str = "float64") -> None:
         super().__init__(replicas, options)
+        # addresses of the functions of the problem that kernels call
         self._functions = functions_of(replicas)
         starts = (replicas.weights(i) for i in range(len(replicas)))
         self._weights = [(W.astype(precision, order="C"), W_star.copy(order="C")) for W, W_star in starts]
@@ -71,6 +72,7 @@ class WeightDynamics(OverlapDynamics):
         has_velocities = UPDATES[replicas.rule.update].has_velocities
         self._velocities = [np.zeros(W.shape if has_velocities else (0, 0)) for W, _ in self._weights]
         self._averages = [W.astype(float) if replicas.has_averages else np.zeros((0, 0)) for W, _ in self._weights]
+        # by replica, drawn at the first use
         self._training_sets: dict[int, TrainingSet] = {}
 
     def _replica(self, i: int) -> Replica:

@@ -75,10 +75,14 @@ def meaningful(parts: Sequence[Part]) -> list[str]:
 
 
 def refuse_of_parts(problem: "Problem", parts: Mapping[str, Part]) -> None:
-    """Raise InputError for a value that another data law, start, target, loss or step would read, not its own."""
+    """Raise InputError for a value that the problem's own part of a kind does not read, though another one would.
+
+    parts : the parts of the problem, by kind. A parameter of a part is decided by the kind that owns it, one of a
+    teacher by the kinds in `_DECIDED`.
+    """
     differing = problem.differing_names
     names = [(name, (PARAMETERS[name].owner,)) for name in sorted(differing) if name in PARAMETERS and name not in CORE]
-    deciding: list[tuple[str, tuple[str, ...]]] = [*names, *((name, kinds) for name, kinds in _DECIDED.items())]
+    deciding: list[tuple[str, tuple[str, ...]]] = [*names, *_DECIDED.items()]
     for name, kinds in deciding:
         for kind in kinds:
             if kind in parts and name not in parts[kind].acts_on:

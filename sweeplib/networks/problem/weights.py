@@ -135,6 +135,7 @@ def weights_of_overlaps(overlaps: Overlaps, d: int, *, root_seed: int, seed: int
     """
     width = overlaps.p + overlaps.k
     values, vectors = np.linalg.eigh(overlaps.omega)
+    # Ω = root rootᵀ, columns of the largest eigenvalues first
     root = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1]
     rank = int((values > 1e-12 * max(1.0, values[-1])).sum())  # smaller ones are rounding errors of eigh
     if rank > d:

@@ -142,6 +142,7 @@ def _mean_over_cosines(activation: str, d: float, scales: Array) -> Array:
         offset, hinges = form.hinges
         above: Array = np.sum([jump * _mean_above(knot, d, scales) for knot, jump in hinges], axis=0)
         return offset + above
+    # in one dimension a direction is a sign
     nodes, weights = coordinates(d, COSINES) if d > 1.0 else np.array([[-1.0, 1.0], [0.5, 0.5]])
     mean = np.zeros_like(scales)
     for node, weight in zip(nodes, weights, strict=True):
@@ -158,7 +159,10 @@ def _mean_above(knot: float, d: float, scales: Array) -> Array:
 
 
 def _beyond(h: Array, d: float) -> tuple[Array, Array]:
-    """The means E[ω 1(ω > h)] and P(ω > h) for an array h; 1 − ω² has the law Beta((d − 1)/2, ½)."""
+    """The means E[ω 1(ω > h)] and P(ω > h), ω as in `_mean_over_cosines`, for an array h.
+
+    1 − ω² has the law Beta((d − 1)/2, ½).
+    """
     if math.isinf(d):
         return np.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi), scipy.special.ndtr(-h)
     if d == 1.0:
