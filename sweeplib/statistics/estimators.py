@@ -55,11 +55,14 @@ class Estimator(Protocol):
 
 @dataclass(frozen=True)
 class Mean:
-    """The mean, of values of any sign and skewness."""
+    """The mean, of values of any sign and skewness; that of zeros and ones is a proportion."""
 
     def __call__(self, values: xr.DataArray, confidence: float) -> Estimate:
-        """Return the mean and the ends of `mean_interval`."""
-        return Estimate(values.mean("seed"), *mean_interval(values, confidence))
+        """Return the mean and the ends of `mean_interval`, or of `proportion_interval` if all are zeros and ones."""
+        if not _are_zeros_and_ones(values):
+            return Estimate(values.mean("seed"), *mean_interval(values, confidence))
+        mean, count = values.mean("seed"), values.count("seed")
+        return Estimate(mean, *proportion_interval(mean, count.where(count >= FEWEST_SEEDS), confidence))
 
     def title(self, quantity: str) -> str:
         """Return the name of the quantity: what is shown of it is its mean, unless something else is said."""
@@ -136,6 +139,12 @@ class Fraction:
     def title(self, quantity: str) -> str:
         """Return the name of the fraction."""
         return f"fraction of runs with {quantity} {'above' if self.above else 'below'} {self.level:g}"
+
+
+def _are_zeros_and_ones(values: xr.DataArray) -> bool:
+    """Return whether values are zeros and ones, and some of both: zeros alone may be of any law."""
+    zeros, ones = int((values == 0.0).sum()), int((values == 1.0).sum())
+    return min(zeros, ones) > 0 and zeros + ones == int(values.count())
 
 
 def mean_interval(values: xr.DataArray, confidence: float) -> tuple[xr.DataArray, xr.DataArray]:

@@ -54,6 +54,26 @@ def test_intervals_of_means_cover_at_other_confidences(confidence: float) -> Non
         assert confidence - 0.01 < coverage(Mean(), law, truth, 256, confidence) < confidence + 0.8 * (1.0 - confidence)
 
 
+@pytest.mark.parametrize("seeds", [3, 8, 100])
+def test_means_of_zeros_and_ones_have_intervals_of_proportions(seeds: int) -> None:
+    """They cover whatever the probability: those of `ends_of_mean` reach below 0 and above 1, or have no length."""
+    hits = np.arange(seeds + 1)
+    values = over_seeds((np.arange(seeds) < hits[:, None]).astype(float))
+    mean, low, high = Mean()(values, 0.95)
+    np.testing.assert_allclose(mean, hits / seeds)
+    assert (low >= 0.0).all() and (high <= 1.0).all() and ((low < mean) | (hits == 0)).all()
+    for probability in np.linspace(0.01, 0.99, 25):
+        inside = ((low <= probability) & (probability <= high)).values
+        assert stats.binom.pmf(hits, seeds, probability)[inside].sum() >= 0.95
+
+
+def test_zeros_alone_may_be_of_any_law_and_too_few_zeros_and_ones_have_no_interval() -> None:
+    _, low, high = Mean()(over_seeds(np.zeros((1, 8))), 0.95)
+    assert low.item() == high.item() == 0.0
+    _, low, high = Mean()(over_seeds(np.array([[0.0, 1.0, np.nan, np.nan], [0.0, 1.0, 1.0, np.nan]])), 0.95)
+    assert np.isnan(low.values).tolist() == np.isnan(high.values).tolist() == [True, False]
+
+
 @pytest.mark.parametrize("level", [0.5, 0.95])
 def test_intervals_of_quantiles_cover_and_are_ends_of_values(level: float) -> None:
     law, _ = LAWS["exponential"]
