@@ -79,8 +79,7 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
     `pair` is not read: the form is closed. out (lanes,) : the risks; none depends on the other lanes.
     """
     p, k, lanes = M.shape
-    for lane in range(lanes):
-        out[lane] = 0.0
+    out[:] = 0.0
     for r in range(k):
         for s in range(r + 1):
             factor = (0.5 if r == s else 1.0) / (k * k)
