@@ -151,6 +151,7 @@ def path_slope(t: float, ij: float, im: float, inn: float, jm: float, jn: float,
 
 def four_fields(ij: float, im: float, inn: float, jm: float, jn: float, mn: float) -> float:
     """The mean E[θ_i θ_j u_m⁺ u_n⁺] of any four fields by their correlations; some of the fields may coincide."""
+    # two opposite fields are never above zero together; of equal ones θ θ = θ and θ u⁺ = u⁺
     if min(ij, im, inn, jm, jn, mn) == -1.0:
         return 0.0
     if ij == 1.0 or jm == 1.0 or jn == 1.0:
