@@ -46,6 +46,7 @@ html_math_renderer = "mathml"
 html_title = f"sweeplib {__version__}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_favicon = "static/icon.svg"  # else each page asks for one that is not there
 html_copy_source = False
 html_show_sourcelink = False
 html_last_updated_fmt = None

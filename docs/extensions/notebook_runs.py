@@ -35,8 +35,16 @@ def leave_out_empty_outputs(_app: Sphinx, doctree: nodes.document) -> None:
             output.parent.remove(output)
 
 
+def leave_out_empty_headers(_app: Sphinx, doctree: nodes.document) -> None:
+    """Make plain cells of the headers without a name that pandas writes above and beside an index."""
+    for output in list(doctree.findall(nodes.raw)):
+        if 'class="dataframe"' in (table := output.astext()):
+            output.replace_self(nodes.raw("", table.replace("<th></th>", "<td></td>"), format=output["format"]))
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Look at the outputs when a page is read, and at the runs when the pages are written."""
     app.connect("doctree-read", leave_out_empty_outputs)
+    app.connect("doctree-read", leave_out_empty_headers)
     app.connect("build-finished", check)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from PIL import Image
+from PIL import Image, ImageColor
 from PIL.PngImagePlugin import PngInfo
 
 from sweeplib.engine.base.registry import origin_of
@@ -26,6 +26,7 @@ from sweeplib.engine.files.strict_yaml import parsed
 from sweeplib.engine.storage.records.artefacts import settings_digest
 from sweeplib.engine.storage.records.files import digest
 from sweeplib.pictures.figures.figure import requested
+from sweeplib.pictures.figures.kit.style import COLOURS as STYLE
 
 ROOT = Path(__file__).parents[2]
 IMAGES, RESULTS = ROOT / "docs" / "images", ROOT / "build" / "pictures"
@@ -103,8 +104,19 @@ def _write(name: str, made_from: str) -> None:
         picture = drawn.convert("RGB").resize(size, Image.Resampling.LANCZOS)
     text = PngInfo()
     text.add_text(KEY, made_from)
-    picture.quantize(COLOURS, dither=Image.Dither.NONE).save(file := io.BytesIO(), "png", optimize=True, pnginfo=text)
+    with_few_colours(picture).save(file := io.BytesIO(), "png", optimize=True, pnginfo=text)
     (IMAGES / f"{name}.png").write_bytes(file.getvalue())
+
+
+def with_few_colours(picture: Image.Image) -> Image.Image:
+    """Return a picture in few colours, those of the style as they are.
+
+    A median cut alone mixes colours of small areas with others: marks in a legend then differ from the lines they name.
+    """
+    exact = [channel for colour in STYLE for channel in ImageColor.getrgb(colour)]
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([*exact, *(picture.quantize(COLOURS - len(STYLE)).getpalette() or [])])
+    return picture.quantize(palette=palette, dither=Image.Dither.NONE)
 
 
 if __name__ == "__main__":

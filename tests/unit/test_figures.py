@@ -12,6 +12,7 @@ from sweeplib.errors import InputError
 from sweeplib.pictures.figures import FIGURES
 from sweeplib.pictures.figures.kit.facets import arranged
 from sweeplib.pictures.figures.kit.labels import axis_label, number, value_label
+from sweeplib.pictures.figures.kit.marks import AFTER
 from sweeplib.pictures.figures.kit.style import COLOURS, MARKERS, plain_ticks, save, styled
 from tests.datasets import sweep_dataset
 
@@ -64,6 +65,19 @@ def test_scan_without_theory_is_in_gamma(ds):
 def test_scan_without_optima_has_nothing_below(ds):
     few = ds.isel(gamma_ratio=slice(0, 3)).assign_coords(activation="erf")
     assert len(scan(few).axes) == ds.sizes["Delta"]
+
+
+@pytest.mark.rest
+def test_an_optimum_at_the_end_of_a_scan_has_its_mark_beside_the_arrow(ds):
+    """The legend says what the arrow is."""
+    drawing = scan(ds.isel(gamma_ratio=slice(0, 5)))
+    below = [axes for axes in drawing.axes if len(axes.get_yticklabels()) == ds.sizes["d"]]
+    ends = [line for axes in below for line in axes.lines if line.get_marker() == AFTER]
+    marks = [box.lines[0] for axes in below for box in axes.containers]
+    assert ends
+    assert any(mark.get_xdata()[0] == end.get_xdata()[0] for end in ends for mark in marks)
+    assert all(mark.get_marker() not in ("", "none", "None", None) for mark in marks)
+    assert "the optimum may lie beyond the scan" in texts(drawing)
 
 
 @pytest.mark.rest

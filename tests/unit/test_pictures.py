@@ -4,17 +4,18 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
+from PIL import Image, ImageColor
 
 from docs.extensions import pictures
 from docs.extensions.pictures import IMAGES, PICTURES, digest_of, stale_pictures
+from sweeplib.pictures.figures.kit.style import COLOURS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SCREENSHOTS = {"report_desktop", "report_phone"}
 """Pictures of the report in a browser."""
-NOT_DRAWN_AGAIN = {"limits_diagram", "limits_of_wide_networks", "phase_diagram"}
-"""Pictures of configs that run long, which nobody has drawn again since figures changed: this set only shrinks."""
 
 
 def test_every_picture_has_a_config_and_a_page() -> None:
@@ -37,7 +38,7 @@ def test_every_drawing_has_a_page_and_says_what_it_shows() -> None:
 
 def test_no_picture_is_stale() -> None:
     """`make pictures` draws those that are."""
-    assert set(stale_pictures()) == NOT_DRAWN_AGAIN, "or the set has a picture that was drawn again"
+    assert stale_pictures() == []
 
 
 @pytest.mark.parametrize("name", ["exit_map", "risk_floor"])
@@ -57,6 +58,16 @@ def test_a_digest_is_that_of_what_is_drawn(name: str, tmp_path: Path, monkeypatc
     assert of(f"# a comment\n{text}\ntimeout: 60\n") == before
     assert of(re.sub(r"^seeds: \d+", "seeds: 5", text, flags=re.MULTILINE)) != before
     assert of(re.sub(rf"^  {PICTURES[name]['figure']}: {{", r"\g<0>where: {}, ", text, flags=re.MULTILINE)) != before
+
+
+def test_colours_of_the_style_stay_as_they_are_in_small_areas() -> None:
+    """Beside thousands of others: lights of all of them on each other, as bands are."""
+    light = np.random.default_rng(0).integers(120, 256, (300, 300, 3), dtype=np.uint8)
+    exact = [ImageColor.getrgb(colour) for colour in COLOURS]
+    light[0, : len(exact)] = exact
+    few = pictures.with_few_colours(Image.fromarray(light))
+    assert [few.convert("RGB").getpixel((place, 0)) for place in range(len(exact))] == exact
+    assert len(few.getcolors()) <= pictures.COLOURS
 
 
 def test_run_times_stand_in_one_table() -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -203,6 +204,22 @@ def test_a_cell_that_only_warns_has_no_place_of_an_output_on_its_page() -> None:
     (page := new_document("page")).extend([warned, printed])
     leave_out_empty_outputs(None, page)
     assert page.children == [printed]
+
+
+def test_headers_without_a_name_are_plain_cells() -> None:
+    """Pandas writes them above and beside an index; whoever hears a page hears of a header and no name."""
+    pytest.importorskip("sphinx", reason="the site is built in an environment of its own")
+    from docutils import nodes
+    from docutils.utils import new_document
+
+    from docs.extensions.notebook_runs import leave_out_empty_headers
+
+    table = pd.DataFrame({"risk": [0.5]}, index=pd.Index([0.1], name="gamma")).to_html()
+    (page := new_document("page")).append(nodes.raw("", table, format="html"))
+    leave_out_empty_headers(None, page)
+    assert "<th></th>" in table
+    assert page.children[0].astext() == table.replace("<th></th>", "<td></td>")
+    assert page.children[0]["format"] == "html"
 
 
 @pytest.mark.long

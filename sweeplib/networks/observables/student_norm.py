@@ -23,7 +23,7 @@ OBSERVABLES.add(
         {OverlapView: of_units, ParticleView: of_particles},
         (),
         "mean squared norm of the students",
-        r"\mathrm{tr}Q/p",
+        r"\mathrm{tr}\,Q/p",
         reads=frozenset(),
     ),
 )

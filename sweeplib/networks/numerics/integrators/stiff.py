@@ -2,7 +2,8 @@
 
 A stiff solution is continued by scipy's LSODA (Petzold 1983, doi 10.1137/0904010), which changes between Adams' methods
 and backward differentiation, on the compiled right-hand side. Each solution keeps its integrator, so that a recording
-time interrupts nothing: the state there is read off its own interpolant, whose error is that of the method.
+time interrupts nothing: the state there is read off its own interpolant, whose error is that of the method. Before
+SciPy 1.17 a process can have one integrator at a time: then a solution starts a new one whenever it goes on.
 
 Where a state all but rests, its slope is small or rounding alone. Then no error tells an integrator that stability
 limits its steps, and it crawls. Such a state is carried on by the linearised flow as far as that is right.
@@ -10,8 +11,10 @@ limits its steps, and it crawls. Such a state is carried on by the linearised fl
 A level is a number of a state, such as the risk, whose first passages of targets are noted; a target waits until then.
 """
 
+import threading
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -56,6 +59,17 @@ class _Functions(NamedTuple):
 def _functions() -> _Functions:
     """The compiled functions, once for all equations; they have the types of their first call."""
     return _Functions(OneSignature(fill_slope.py_func), OneSignature(_fill_jacobian), OneSignature(level.py_func))
+
+
+@cache
+def has_one_memory() -> bool:
+    """Whether all integrators of LSODA in a process share the memory of one, as before SciPy 1.17."""
+    major, minor = scipy.__version__.split(".")[:2]
+    return (int(major), int(minor)) < (1, 17)
+
+
+_ALONE = threading.Lock()
+"""Held by the thread whose solution takes steps, where integrators share the memory of one."""
 
 
 class StiffSystem:
@@ -148,10 +162,18 @@ class StiffSolution:
 
     def advance(self, until: float, most_steps: int, *, stops: bool) -> None:
         """Take at most `most_steps` steps to the time `until`, to the last passage if it `stops`, or to failure."""
-        for _ in range(most_steps):
-            if self.failed or self.time >= until or (stops and np.isfinite(self.passages).all()):
-                return
-            self._step()
+        with _ALONE if has_one_memory() else nullcontext():
+            for number in range(most_steps):
+                if self.failed or self.time >= until or (stops and np.isfinite(self.passages).all()):
+                    return
+                if number == 0 and self.steps and has_one_memory():
+                    # always, not just after steps of another solution: no result depends on what is solved beside it
+                    self._start_afresh(self.time, self.state)
+                self._step()
+
+    def _start_afresh(self, time: float, state: Array) -> None:
+        """Let a new integrator go on from a time and a state."""
+        self._solver, self._last_start = self._started(time, state), self.steps
 
     def _step(self) -> None:
         """Take a step. LSODA gives up where its order or step has become unfit: then it starts afresh from there."""
@@ -165,7 +187,7 @@ class StiffSolution:
             return
         # it was started afresh at this very state: to do that again would change nothing
         self.failed = self.steps == self._last_start + 1
-        self._solver, self._last_start = self._started(*before), self.steps
+        self._start_afresh(*before)
 
     def at(self, time: float) -> Array:
         """The state (size,) at a time of the last step."""
