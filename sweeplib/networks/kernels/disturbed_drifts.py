@@ -143,7 +143,7 @@ def add_change(l, r, at_one, at_two, at_minus_one, change):  # type: ignore[no-u
             up, down = at_two[i, j] * 0.5**count, at_minus_one[i, j] * (-1.0) ** count
             # W(1 + h) = W(1) + s h + b h² is known at h = 1 and h = −2: this is b
             bend = (up - at_one[i, j] - 0.5 * (at_one[i, j] - down)) / 3.0
-            # the mean of s h + b h² over h of the variance r, or its value at h = r; not so of pairs (l, j)
+            # the mean of s h + b h² over h of the variance r, or its value at h = r; pairs (l, j) are taken apart
             if count == 0:
                 change[i, j] += r * bend
             elif count == 2:

@@ -247,9 +247,7 @@ def fill_moments(flow: Flow, room: Room) -> None:
             x[n * p + i] = b[i] + s[i] * flow.omega[0, n]
     flow.self_rule.value(x, value)
     flow.self_rule.slope(x, slope)
-    for row in range(4):
-        for i in range(p):
-            moments[row, i] = 0.0
+    moments[:] = 0.0
     for n in range(nodes):
         for i in range(p):
             at = n * p + i
@@ -281,17 +279,12 @@ def add_whole_noise(n: int, flow: Flow, room: Room) -> None:
 def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> None:
     """Fill slope, the derivative of a state (both (size,)), and the risk room.risk[1] if room.risk[0] is not zero."""
     u, q, a, u_slope, q_slope, a_slope = room.u, room.q, room.a, room.u_slope, room.q_slope, room.a_slope
-    dimensions, p = u.shape
     unpack(state, flow, u, q, a)
     fill_self_terms(flow, room, True)
     room.risk[1] = 0.0
-    for j in range(p):
-        q_slope[j], a_slope[j], room.mean_square[j] = 0.0, 0.0, 0.0
-        if flow.noise_kind == WHOLE_NOISE:
-            room.self_means.steep[j] = 0.0
-    for r in range(dimensions):
-        for j in range(p):
-            u_slope[r, j] = 0.0
+    u_slope[:], q_slope[:], a_slope[:], room.mean_square[:] = 0.0, 0.0, 0.0, 0.0
+    if flow.noise_kind == WHOLE_NOISE:
+        room.self_means.steep[:] = 0.0
     for n in range(flow.inputs.weight.shape[0]):
         fill_fields(n, flow, room)
         if flow.noise_kind == WHOLE_NOISE:
@@ -390,8 +383,7 @@ def state_risk(i: int, state: Array, flow: Flow, room: Room) -> float:
     unpack(state, flow, room.u, room.q, room.a)
     fill_self_terms(flow, room, False)
     room.risk[1] = 0.0
-    for j in range(room.a.shape[0]):
-        room.mean_square[j] = 0.0
+    room.mean_square[:] = 0.0
     for n in range(flow.inputs.weight.shape[0]):
         fill_fields(n, flow, room)
         add_to_risk(n, flow, room)

@@ -60,8 +60,7 @@ def fill_mixture(i: int, state: Array, mixture: Mixture, work: MixtureWork, slop
     last = 1 if mixture.systems.scheduled else 0
     p = len(work.task_work.a) if mixture.systems.trained else 0
     overlaps = len(state_of_task) - p - last
-    for v in range(len(slope)):
-        slope[v] = 0.0
+    slope[:] = 0.0
     for task in range(count):
         # `head` is where the task's second layer begins
         share, head = mixture.shares[i, task], overlaps + p * min(task, mixture.heads - 1)

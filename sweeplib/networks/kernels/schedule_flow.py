@@ -67,6 +67,7 @@ def room(size: int) -> Room:
 @cache
 def rule() -> EquationRule:
     """`fill_slope` for an integrator, compiled once for all equations."""
+    # examples, whose types are those of all segments
     ones, numbers = np.ones(1), np.zeros(1, np.int64)
     segment = Segment(overlap_flow.rule().slope, numbers, ones, ones, np.ones((1, 1)), numbers, ones)
     return EquationRule(fill_slope, segment, room(1))

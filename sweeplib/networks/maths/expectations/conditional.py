@@ -220,8 +220,7 @@ def smooth_product(
     if law.stride[m, q] == 0:
         return tabulated_product(tables, law, m, q, room.mean[q, at], value, share)
     first, stride = interpolation(tables, row, room.mean[q, at], share), law.stride[m, q]
-    for n in range(INTERPOLATED):
-        sums[n] = 0.0
+    sums[:INTERPOLATED] = 0.0
     for r in range(2 * count + 1):
         weighed = law.density[row, abs(r - count)] * value[r]
         place = first + (r - count) * stride

@@ -58,8 +58,7 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
     `pair` is not read: the form is closed. out (lanes,) : the risks.
     """
     p, k, lanes = M.shape
-    for lane in range(lanes):
-        out[lane] = 0.0
+    out[:] = 0.0
     if student_offset != 0.0 or teacher_offset != 0.0:
         for i in range(p):
             for lane in range(lanes):

@@ -12,7 +12,7 @@ from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.registry import Registry
 from sweeplib.networks.maths.activations import Activation, activation
 from sweeplib.networks.maths.expectations import addresses
-from sweeplib.networks.maths.expectations.system import Drifts, Pair, System, drifts_room
+from sweeplib.networks.maths.expectations.system import Drifts, Pair, System, copy_lane, drifts_room
 from sweeplib.networks.numerics.binding import bound
 from sweeplib.networks.numerics.compiled import inlined, without_references
 from sweeplib.networks.numerics.vectors import WIDTH, vectors
@@ -276,16 +276,13 @@ def drifts_in_turn(filled: int, system: System, out: Drifts) -> None:
     Q, M, P = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
     a, a_star, drifts = np.empty(p), np.empty(k), drifts_room(p, k)
     for lane in range(filled):
+        copy_lane(lane, system.Q, Q)
+        copy_lane(lane, system.M, M)
+        copy_lane(lane, system.P, P)
         for i in range(p):
             a[i] = system.a[i, lane]
-            for j in range(p):
-                Q[i, j] = system.Q[i, j, lane]
-            for r in range(k):
-                M[i, r] = system.M[i, r, lane]
         for r in range(k):
             a_star[r] = system.a_star[r, lane]
-            for s in range(k):
-                P[r, s] = system.P[r, s, lane]
         single = System(Q, M, P, a, a_star, system.Delta[lane], system.stretch[lane], system.pair, None)
         system.drifts(single, drifts)
         for i in range(p):

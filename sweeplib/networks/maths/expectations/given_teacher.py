@@ -46,10 +46,10 @@ from sweeplib.networks.maths.expectations.lines import (
     next_line,
 )
 from sweeplib.networks.maths.expectations.nodes import MOST_AXES, Rules, nodes_of, rules_of
-from sweeplib.networks.maths.expectations.products import MOST_NODES, ROWS, copy_lane, mean_product, rest_sums
+from sweeplib.networks.maths.expectations.products import MOST_NODES, ROWS, mean_product, rest_sums
 from sweeplib.networks.maths.expectations.smooth_pairs import add_smooth_variance
 from sweeplib.networks.maths.expectations.student_pairs import add_kinked_variance
-from sweeplib.networks.maths.expectations.system import Drifts, Pair, System
+from sweeplib.networks.maths.expectations.system import Drifts, Pair, System, copy_lane
 from sweeplib.networks.maths.expectations.tables import INTERPOLATED, Tables, interpolation, tables_of, tabulated
 from sweeplib.networks.numerics.compiled import call_by_address, inlined, over_arrays, specialised, without_references
 
@@ -133,8 +133,7 @@ def add_first_moments(
             bends = not is_narrow(pair, A[i], scale, lines.step)
             for n in range(count):
                 mean = centre[i] + A[i, k - 1] * lines.x[k - 1, n]
-                for kind in range(3):
-                    means[kind] = 0.0
+                means[:] = 0.0
                 if rests:
                     first = interpolation(tables, i, mean, share)
                     for kind in range(3):
@@ -168,8 +167,7 @@ def add_narrow_moments(system: System, rules: Rules, L: Array, A: Array, C: Arra
         for j in range(p):
             centre[j] = along_line(A_after, j, lines)
         for n in range(count):
-            for kind in range(3):
-                means[kind] = 0.0
+            means[:] = 0.0
             x = lines.x[k - 1, n]
             add_hinge_means(pair.series[0], centre[i] + A_after[i, k - 1] * x, scale, means)
             law = centre, A_after, means

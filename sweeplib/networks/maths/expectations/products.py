@@ -25,7 +25,7 @@ from sweeplib.networks.maths.expectations.fields import counts, fill_fields, fun
 from sweeplib.networks.maths.expectations.grids import LONGEST, WIDEST, usable_step
 from sweeplib.networks.maths.expectations.hinges import hinge_product, scale_of, split
 from sweeplib.networks.maths.expectations.nodes import rules_of
-from sweeplib.networks.maths.expectations.system import Pair
+from sweeplib.networks.maths.expectations.system import Pair, copy_lane
 from sweeplib.networks.numerics.compiled import without_references
 from sweeplib.networks.numerics.elementary import error_function, exponential
 
@@ -222,14 +222,6 @@ def mean_product(pair: Pair, rule: Array, number: int, other: int, s: float, t: 
     if max(pair.steps[0, number], pair.steps[0, other]) < math.inf:
         total += rest_sums(pair, number, other, s, t, c, False, room)[0]
     return total + 0.0 * (s + t + c)  # NaN stays NaN
-
-
-@without_references
-def copy_lane(lane: int, many: Array, out: Array) -> None:
-    """Copy the matrix of one lane of `many` (rows, columns, lanes) to out (rows, columns)."""
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] = many[i, j, lane]
 
 
 def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:

@@ -79,8 +79,7 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
     `pair` is not read: the form is closed. out (lanes,) : the risks; none depends on the other lanes.
     """
     p, k, lanes = M.shape
-    for lane in range(lanes):
-        out[lane] = 0.0
+    out[:] = 0.0
     for r in range(k):
         for s in range(r + 1):
             factor = (0.5 if r == s else 1.0) / (k * k)
@@ -152,6 +151,7 @@ def path_slope(t: float, ij: float, im: float, inn: float, jm: float, jn: float,
 
 def four_fields(ij: float, im: float, inn: float, jm: float, jn: float, mn: float) -> float:
     """The mean E[θ_i θ_j u_m⁺ u_n⁺] of any four fields by their correlations; some of the fields may coincide."""
+    # two opposite fields are never above zero together; of equal ones θ θ = θ and θ u⁺ = u⁺
     if min(ij, im, inn, jm, jn, mn) == -1.0:
         return 0.0
     if ij == 1.0 or jm == 1.0 or jn == 1.0:

@@ -27,8 +27,7 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
     """
     p, k, lanes = M.shape
     student, teacher = 1.0 / p, 1.0 / k
-    for lane in range(lanes):
-        out[lane] = 0.0
+    out[:] = 0.0
     # τ, and half its square
     for r in range(k):
         for lane in range(lanes):
@@ -38,6 +37,7 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
             out[lane] -= student * a[i, lane] * Q[i, i, lane]
     for lane in range(lanes):
         out[lane] *= 0.5 * out[lane]
+    # tr(BΩ)²
     for r in range(k):
         for s in range(k):
             for lane in range(lanes):

@@ -104,8 +104,7 @@ def fill_network(system: System, hinges: Array, rule: Array, C: Array, count: in
 
     C (p, p), mean (p,) : covariance and mean of the students' fields given λ*. rule (2, nodes) : of N(0, 1).
     """
-    for at in range(count):
-        pairs.network[at] = 0.0
+    pairs.network[:count] = 0.0
     for m in range(len(mean)):
         variance = C[m, m] - pairs.first[m] * pairs.first[m] - pairs.second[m] * pairs.second[m]
         scale = math.sqrt(variance) if variance > 1e-12 * C[m, m] else 0.0

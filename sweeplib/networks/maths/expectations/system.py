@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.numerics.compiled import inlined
+from sweeplib.networks.numerics.compiled import inlined, without_references
 
 
 class Pair(NamedTuple):
@@ -104,3 +104,11 @@ def empty_drifts(p: int, k: int, *lanes: int) -> Drifts:
 def drifts_room(p: int, k: int) -> Drifts:
     """Uninitialised drifts of one system, in compiled code."""
     return Drifts(np.empty((p, k)), np.empty((p, p)), np.empty((p, p)), np.empty(p))
+
+
+@without_references
+def copy_lane(lane: int, many: Array, out: Array) -> None:
+    """Copy the matrix of one lane of `many` (rows, columns, lanes) to out (rows, columns)."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = many[i, j, lane]
