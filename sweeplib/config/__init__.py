@@ -8,6 +8,8 @@ A section is what is below a key of the top: `grid`, `times`. A dotted key, `gri
 have one. The folder of a config is that to which the paths in it are relative.
 """
 
+import errno
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from sweeplib.engine.files.strict_yaml import Document
 
 __all__ = ["content", "from_mapping", "load", "name_of"]
+
+PATIENCE = 5.0
+"""Seconds within which somebody must open a pipe in the place of a config, to write into it."""
 
 
 def content(path: Path) -> dict[str, Any]:
@@ -127,12 +132,30 @@ def _text(path: Path, *, may_be_pipe: bool) -> str:
         raise InputError(problem, file=f"{path}:{line}", expected=expected) from None
 
 
+def _descriptor_of_pipe(path: str, flags: int) -> int:
+    """Return the descriptor of a pipe that somebody opens to write within `PATIENCE`; OSError if nobody does."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as beside:
+        opening = beside.submit(os.open, path, flags)
+        try:
+            return opening.result(PATIENCE)
+        except BaseException as error:
+            if not opening.done():
+                os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))  # the thread goes on
+                os.close(opening.result())
+            if isinstance(error, TimeoutError):
+                raise OSError(errno.EPIPE, "nobody writes into this pipe") from None
+            raise
+
+
 def _content(path: Path, *, may_be_pipe: bool) -> bytes:
     """Return the bytes of a file, at most `FILE_BYTES` + 1; of a pipe if that is what the command was given."""
     from sweeplib.engine.storage.records.config_files import is_lasting
 
     try:
-        with path.open("rb") if may_be_pipe and not is_lasting(path) else open_bytes(path) as file:
+        is_pipe = may_be_pipe and not is_lasting(path)
+        with open(path, "rb", opener=_descriptor_of_pipe) if is_pipe else open_bytes(path) as file:
             return file.read(FILE_BYTES + 1)
     except FileNotFoundError:
         files = [str(other) for other in sorted(path.parent.glob("*.yaml")) if other.exists()]

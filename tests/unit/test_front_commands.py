@@ -355,6 +355,14 @@ def test_places_that_cannot_hold_results(config: Path, monkeypatch: pytest.Monke
     assert {path.name for path in Path().iterdir()} == {"nowhere", "link.yaml", "tiny.yaml"}
 
 
+def test_a_pipe_that_nobody_writes_into_is_no_config(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sweeplib.config.PATIENCE", 0.2)
+    os.mkfifo("pipe")
+    Path("link").symlink_to("pipe")
+    for name in ("pipe", "link"):
+        assert invoked("status", name, status=2).startswith(f"{name}: cannot be read: nobody writes into this pipe; ")
+
+
 def test_a_config_from_a_pipe_is_read_once_and_named(config: Path) -> None:
     os.mkfifo("pipe")
 
