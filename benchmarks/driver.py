@@ -26,7 +26,7 @@ from sweeplib.engine.language import Expression
 from sweeplib.engine.records import Records
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.dataset.finalise import finalise
-from sweeplib.engine.storage.store.inventory import inventory, sweep_status
+from sweeplib.engine.storage.store.inventory import counts_of_cases, inventory
 from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.engine.storage.store.segment import empty_values
 from sweeplib.networks.simulation import Recording
@@ -102,7 +102,7 @@ def ran(sweep: Design, directory: Path) -> None:
 STAGES: dict[str, Callable[[Design, Path], Any]] = {
     "plan": planned,
     "run": ran,
-    "status": sweep_status,
+    "status": counts_of_cases,
     "finalise": finalise,
 }
 AFTER_A_RUN = ("status", "finalise")

@@ -50,9 +50,9 @@ def ran(sweep: Design, directory: Path, workers: int) -> None:
 
 
 def counted(sweep: Design, directory: Path, _: int) -> None:
-    from sweeplib.engine.storage.store.inventory import sweep_status
+    from sweeplib.engine.storage.store.inventory import counts_of_cases
 
-    [counts] = sweep_status(sweep, directory).values()
+    [counts] = counts_of_cases(sweep, directory).values()
     if counts["ok"] != sweep.size:
         raise SystemExit(f"{counts} of {sweep.size}")
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.3.0"
 
+# names that are imported at their first use, with their modules: `import sweeplib` takes no time
 _HOMES = {
     "ACTIVATIONS": "sweeplib.networks.maths.activations",
     "ANALYSES": "sweeplib.analysis",

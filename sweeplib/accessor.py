@@ -45,8 +45,8 @@ class SweepAccessor:
         from sweeplib.engine.status import Status
 
         _check(self._ds)
-        of = {str(name): self._ds["status"].sel(dynamics=name) for name in self._ds["dynamics"].values}
-        return {name: {kind.name: int((values == kind).sum()) for kind in Status} for name, values in of.items()}
+        statuses = {str(name): self._ds["status"].sel(dynamics=name) for name in self._ds["dynamics"].values}
+        return {name: {kind.name: int((values == kind).sum()) for kind in Status} for name, values in statuses.items()}
 
     def analyse(self, name: str, **options: Any) -> xr.Dataset:
         """Return an analysis of the dataset; InputError for an unknown name or option, and if it does not apply."""
@@ -85,6 +85,7 @@ class SweepAccessor:
         return page.show() if show else page
 
     def __getattr__(self, name: str) -> Callable[..., xr.Dataset]:
+        """Return the analysis `name` as a method: `ds.sweep.exit_times()`."""
         from sweeplib.analysis import ANALYSES
 
         if name not in ANALYSES:
@@ -98,6 +99,7 @@ class SweepAccessor:
 
 
 def _counted(counts: dict[str, int]) -> str:
+    """Return numbers of runs by status in words, without zeros."""
     return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
 
 
@@ -110,6 +112,7 @@ def _with_axes(ds: xr.Dataset) -> xr.Dataset:
 
 
 def _check(ds: xr.Dataset) -> None:
+    """Raise InputError unless a dataset is that of a sweep, with values along all axes."""
     from sweeplib.errors import InputError
 
     missing = [name for name in ("status", "dynamics", "seed") if name not in ds.variables]

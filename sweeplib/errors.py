@@ -10,10 +10,15 @@ from pathlib import Path
 from typing import Any
 
 _UNSET = object()
+"""In place of a value that an error does not have: None is a value."""
 LONGEST_LIST, FEW_LEFT = 250, 4
+"""The characters of a list of choices, and the most choices beyond that are listed too."""
 MOST_SEARCHED, LONGEST_CHOICE = 2000, 100
+"""The most choices among which the nearest is looked for, and their longest length."""
 MOST_OTHERS = 4
+"""The most other errors that a message has, a line each."""
 LONGEST_VALUE, LONGEST_PART, LONGEST_PATH = 80, 400, 1000
+"""The characters of a value, of another part and of a path in a message."""
 
 
 class SweeplibError(Exception):
@@ -83,6 +88,7 @@ class InputError(SweeplibError, ValueError):
         return self
 
     def __str__(self) -> str:
+        """Return the message: one line, and a line for each of `others`, and how many `more` there are."""
         file = None if self.file is None else _cut(str(self.file), LONGEST_PATH)
         where = ": ".join(place for place in (file, self.key and _cut(self.key)) if place is not None)
         parts = [_cut(self.problem)]
@@ -125,7 +131,7 @@ class Refusals:
 
 
 def together(errors: Iterator[InputError], count: int) -> InputError:
-    """Return the first of so many errors, with some of the others; those beyond are not made."""
+    """Return the first of `count` errors, with MOST_OTHERS of the others; those beyond are not taken from `errors`."""
     first = next(errors)
     first.others = tuple(islice(errors, MOST_OTHERS))
     first.more = count - 1 - len(first.others)
@@ -152,6 +158,7 @@ def errors_under(prefix: str) -> Iterator[None]:
 
 
 def _restored(kind: type[InputError], problem: str, parts: dict[str, Any]) -> InputError:
+    """Return a pickled error of a class, with its attributes."""
     error = kind(problem)
     error.__dict__.update(parts)
     return error
@@ -167,6 +174,7 @@ def _number(text: str) -> float | None:
 
 
 def _text(value: Any) -> str:
+    """Return a value as Python writes it, cut to LONGEST_VALUE characters."""
     try:
         text = repr(value)
     except (ValueError, RecursionError) as error:  # an integer with too many digits for Python, or a very deep list
@@ -180,13 +188,13 @@ def _words(name: str) -> str:
 
 
 def _nearest(text: str, choices: Mapping[str, str]) -> str | None:
-    """Return the value of the key that is spelt most like a text; None if none is near."""
+    """Return the value, in `choices`, of the key that is spelt most like a text; None if none is near."""
     near = difflib.get_close_matches(text, choices, n=1, cutoff=0.6)
     return choices[near[0]] if near else None
 
 
 def _listed(choices: Iterable[str]) -> str:
-    """Return the choices in order; of many, only the first ones, if that leaves out more than a few."""
+    """Return the choices in order, as text; only those that fit, if that leaves out more than FEW_LEFT."""
     ordered = [_cut(choice, LONGEST_CHOICE) for choice in sorted(choices)]
     count = _number_shown(ordered)
     more = len(ordered) - count
@@ -196,6 +204,7 @@ def _listed(choices: Iterable[str]) -> str:
 
 
 def _number_shown(ordered: Iterable[str]) -> int:
+    """Return how many of the choices, with commas between them, fit into a list."""
     return sum(end <= LONGEST_LIST for end in accumulate(len(choice) + 2 for choice in ordered))
 
 
@@ -205,6 +214,7 @@ def _mostly_left_out(choices: Collection[str]) -> bool:
 
 
 def _cut(text: str, longest: int = LONGEST_PART) -> str:
+    """Return a text of at most `longest` characters; a longer one ends with "..."."""
     return text if len(text) <= longest else text[: longest - 3] + "..."
 
 

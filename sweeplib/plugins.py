@@ -144,6 +144,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    """Return a name of this module from its home, when it is first used; InputError for one that is no longer there."""
     if name in FORMER:
         from sweeplib.errors import InputError
 

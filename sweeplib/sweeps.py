@@ -68,6 +68,10 @@ class Sweep:
         return sweep
 
     def _start(self, design: "Design", results: Path, folder: Path, file: Path | None) -> None:
+        """Set the attributes; InputError if the folder in `results` has those of another sweep.
+
+        folder : to which paths in the config are relative. file : the YAML file; None for a sweep made in Python.
+        """
         from sweeplib.engine.storage.records.config_files import check_origin, refuse_other_origin
         from sweeplib.engine.storage.records.rounds import with_rounds
 
@@ -116,9 +120,9 @@ class Sweep:
     @property
     def status(self) -> dict[str, dict[str, int]]:
         """The number of cases with each status, by dynamics."""
-        from sweeplib.engine.storage.store.inventory import sweep_status
+        from sweeplib.engine.storage.store.inventory import counts_of_cases
 
-        return sweep_status(self.design, self.directory)
+        return counts_of_cases(self.design, self.directory)
 
     @property
     def answers(self) -> "list[Answer]":
@@ -133,6 +137,7 @@ class Sweep:
         return self._opened(overlaps=False)
 
     def _opened(self, *, overlaps: bool) -> "xr.Dataset":
+        """Return the dataset, opened lazily or, with its overlap matrices, in memory; InputError if there is none."""
         from sweeplib.engine.storage.dataset.folder import open_dataset
 
         path = self.directory / "dataset.zarr"
@@ -195,6 +200,7 @@ class Sweep:
 
     @cached_property
     def _lines(self) -> list[str]:
+        """The lines of the representation: name, axes, seeds, dynamics and times."""
         axes = [
             " = ".join(
                 [
@@ -226,6 +232,7 @@ class Sweep:
 
 
 def _range(values: Any) -> str:
+    """Return values in words: all of a few, or the first two, the last one and their number."""
     texts = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
     return ", ".join(texts) if len(texts) <= 6 else f"{texts[0]}, {texts[1]}, ..., {texts[-1]} ({len(texts)} values)"
 

@@ -1,4 +1,8 @@
-"""Analysis: a named function from the dataset of a sweep to a smaller, labelled dataset."""
+"""Analysis: a named function from the dataset of a sweep to a smaller, labelled dataset.
+
+An outline is the structure of a dataset without its numbers: it is known before anything runs. From that of the dataset
+an analysis tells that of its result, by its hook `outline`, so that a sweep that does not suit it is refused in time.
+"""
 
 from __future__ import annotations
 
@@ -74,20 +78,22 @@ class Analysis:
 
     def __call__(self, ds: xr.Dataset, **options: Any) -> xr.Dataset:
         """Return the labelled result; InputError for a wrong option or an unsuitable dataset."""
-        partly = self.treatment("timeout") is Treated.censored  # others have no number of runs that stopped
-        if "stop" not in ds.attrs and partly and self.treatment("exit") is Treated.refused and stops_at_exits(ds):
+        # a dataset may have lost its attribute `stop`: an analysis that leaves out runs that end early is NaN then,
+        # but one that censors them would give wrong numbers
+        censors = self.treatment("timeout") is Treated.censored
+        if "stop" not in ds.attrs and censors and self.treatment("exit") is Treated.refused and stops_at_exits(ds):
             ds = ds.assign_attrs(stop="exit")
         dataset = relabelled(with_constants(ds))
         self.outlined(outline_of(dataset), options)
         result = without_constants(self.function(dataset, **options), ds).copy()
-        values = [name for name in ds.coords if not ds.variables[name].ndim and name not in result.variables]
-        result = result.assign_coords({name: ds.variables[name] for name in values})
-        whose = exit_words(ds.attrs.get("exit_on", "risk"))
+        single = [name for name in ds.coords if not ds.variables[name].ndim and name not in result.variables]
+        result = result.assign_coords({name: ds.variables[name] for name in single})
+        of_what = exit_words(ds.attrs.get("exit_on", "risk"))
         for key, variable in result.variables.items():
             of_axis = dataset.variables[key].attrs if key in dataset.coords else {}  # xarray of 2025 loses some
             variable.attrs = stored_attributes(variable.attrs or of_axis)
-            if "exit" in (name := variable.attrs.get("long_name", "")) and whose not in name:
-                variable.attrs["long_name"] = name + whose
+            if "exit" in (name := variable.attrs.get("long_name", "")) and of_what not in name:
+                variable.attrs["long_name"] = name + of_what
         return result.assign_attrs(title=self.doc, analysis=self.name)
 
     def check(self, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,9 +101,9 @@ class Analysis:
         return checked_options(self.function, f"option of the analysis {self.name!r}", options, arguments=1)
 
     def numbers(self, ds: Outline, options: Mapping[str, Any]) -> list[str]:
-        """Return the variables with an interval, the headline first, in the analysis of a dataset that is outlined.
+        """Return the names of the variables with an interval, the headline first, for the outline of a dataset.
 
-        InputError if these are observables, and the analysis does not apply.
+        InputError if they depend on what was recorded (`averages`), and the analysis does not apply.
         """
         declared = [*([self.headline] if self.headline else []), *self.quantities.values()]
         if not self.averages:
@@ -106,7 +112,7 @@ class Analysis:
         return declared if outline is None else [*declared, *outline.attrs["averaged"].split()]
 
     def treatment(self, end: str) -> Treated:
-        """Return what the analysis makes of runs that end in a way of ENDS."""
+        """Return what the analysis makes of runs with this `end`, one of ENDS."""
         return self.ends.get(end, Treated.left_out)
 
     def outlined(self, ds: Outline, options: Mapping[str, Any]) -> Outline | None:
@@ -121,7 +127,10 @@ class Analysis:
 def analysis_of(
     function: Callable[..., Any], doc: str, *, quantities: Iterable[str] | Mapping[str, str] = (), **settings: Any
 ) -> Analysis:
-    """Return the analysis of a function, under its name; `quantities` may be names of variables alone."""
+    """Return the analysis of a function, under its name; `settings` are other fields of `Analysis`.
+
+    quantities : names of variables, which are drawn under these names, or variables by the names to draw them under.
+    """
     named = quantities if isinstance(quantities, Mapping) else {name: name for name in quantities}
     return Analysis(function.__name__, function, doc, quantities=named, **settings)
 
@@ -130,7 +139,7 @@ ANALYSES: Registry[Analysis] = Registry("analysis")
 
 
 def declared_quantities() -> dict[str, tuple[str, str]]:
-    """Return the analysis and the variable of each quantity that analyses declare."""
+    """Return the analysis and its variable for each quantity that analyses declare, by the name of the quantity."""
     return {
         name: (analysis, variable)
         for analysis, declaring in ANALYSES.items()

@@ -22,7 +22,7 @@ from sweeplib.statistics.lost_runs import MOST_LOST, sample_of, values_of
 from sweeplib.statistics.seed_means import standard_error
 
 INNER = {"teacher": ("teacher direction", "r"), "task": ("task", r"\tau"), "block": ("block of inputs", "b")}
-"""The dimensions that an averaged observable may have of its own, counted from 1, and their labels."""
+"""The dimensions that an averaged observable may have of its own, counted from 1: long name and symbol of each."""
 
 
 Statistic = Annotated[
@@ -95,9 +95,9 @@ def estimated(
 
 
 def averaged_observables(ds: xr.Dataset | Outline) -> list[str]:
-    """Return the observables over time that are one number, or one per teacher direction, task or block.
+    """Return the names of observables over time that are one number, or one per teacher direction, task or block.
 
-    Of a function these are all results.
+    Of a sweep of a function these are all results.
     """
     outline = outline_of(ds)
     outer = {*outline.variables["status"], "time", *INNER}
@@ -106,7 +106,7 @@ def averaged_observables(ds: xr.Dataset | Outline) -> list[str]:
 
 
 def numbered(values: xr.DataArray) -> xr.DataArray:
-    """Return the values with labelled coordinates of INNER, counted from 1 like lam1, lam2, ... of a formula."""
+    """Return the values with labelled coordinates along INNER dims, counted from 1 as lam1, lam2, ... in formulas."""
     for dim in INNER.keys() & set(values.dims):
         numbers = xr.DataArray(np.arange(1, values.sizes[dim] + 1), dims=dim)
         values = values.assign_coords({dim: labelled(numbers, *INNER[dim])})
@@ -114,21 +114,21 @@ def numbered(values: xr.DataArray) -> xr.DataArray:
 
 
 def numbered_axes(outline: Outline) -> Outline:
-    """Return the outline of numbered values."""
+    """Return the outline in which INNER dims are counted from 1, as those of `numbered` values."""
     for dim in INNER.keys() & outline.axes.keys():
         outline = outline.along(dim, range(1, len(outline.axes[dim]) + 1))
     return outline
 
 
 def counts_steps(ds: xr.Dataset | Outline) -> bool:
-    """Return whether recording times are numbers of steps of SGD, in units of a problem."""
+    """Return whether recording times can be counted in steps of SGD: not those of functions and of other networks."""
     outline = outline_of(ds)
     names = {*outline.variables, *outline.attrs}
     return "time" in outline.axes and {"gamma", "p", "d", "activation"} <= names
 
 
 def steps_coordinate(ds: xr.Dataset) -> dict[str, xr.DataArray]:
-    """Return the coordinate `steps` of a dataset whose recording times are numbers of steps; none of others."""
+    """Return the coordinate `steps` by its name; empty for a dataset that does not count steps (`counts_steps`)."""
     return {"steps": steps_at_times(ds)} if counts_steps(ds) else {}
 
 
@@ -139,6 +139,7 @@ def steps_at_times(ds: xr.Dataset) -> xr.DataArray:
 
 
 def _outline(ds: Outline, *, statistic: str | Mapping[Any, float], **_: Any) -> Outline:
+    """Return the outline of `averages`: the averaged observables without seeds, and the coordinate `steps`."""
     estimator_of(statistic)
     names = averaged_observables(ds)
     if not names:

@@ -24,6 +24,7 @@ from sweeplib.statistics.seed_means import with_error
 
 LargestBatch = Annotated[Positive, Field(description="the largest batch size of the fit.")]
 STEPS, SAMPLES = r"\nu_{\mathrm{ext}}", r"n_{\mathrm{ext}}"
+"""The symbols, in LaTeX, of the steps and of the samples to the exit."""
 
 
 def batch_tradeoff(
@@ -63,10 +64,12 @@ def batch_tradeoff(
 
 
 def _means(name: str, values: xr.DataArray, title: str, symbol: str) -> dict[str, xr.DataArray]:
+    """Return the mean of the values over `seed` and its standard error, labelled: NAME and NAME_error."""
     return with_error(name, values, title, rf"\langle {symbol}\rangle", error_symbol=rf"\mathrm{{se}}\,{symbol}")
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:
+    """Return the axes of `batch_tradeoff`, without its variables; InputError without an axis of batch sizes."""
     need_axis(ds, "batch_size")
     return passages_outline(ds)
 

@@ -45,11 +45,16 @@ def deviation(
 
 
 def _means(name: str, difference: xr.DataArray, reference: str) -> dict[str, xr.DataArray]:
+    """Return the mean difference, its standard error and its z-score: NAME, NAME_error, NAME_z.
+
+    reference : the other dynamics in words, "the ODE".
+    """
     title = f"deviation of the {difference.attrs['long_name']} from {reference}"
     x = difference.attrs.get("symbol", name.removesuffix("_deviation"))
     symbol, units = rf"\langle {x}-{x}'\rangle", difference.attrs.get("units", "1")
     pair = with_error(name, difference, f"mean {title}", symbol, error_symbol=rf"\mathrm{{se}}{symbol}", units=units)
     mean, error = pair.values()
+    # an error of 0 is one of differences that are only rounding errors: they have no score
     scores = normal_scores(mean / error.where(error > 0.0), difference.count("seed") - 1.0)
     return pair | {f"{name}_z": labelled(scores, f"z-score, by Student's t, of the {title}", "z")}
 
@@ -61,6 +66,7 @@ def sup_deviations(name: str, largest: xr.DataArray) -> dict[str, xr.DataArray]:
 
 
 def _outline(ds: Outline, *, reference: str, until: float, **_: Any) -> Outline:
+    """Return the outline of `deviation`, of its suprema alone, which figures draw."""
     outline, names = deviations_outline(ds, reference, until)
     return outline.with_variables({f"{name}_sup_deviation": outline.dims_of("status") for name in names})
 

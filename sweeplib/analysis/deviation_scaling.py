@@ -23,7 +23,9 @@ from sweeplib.statistics.laws import law_along
 from sweeplib.statistics.lost_runs import MOST_LOST
 
 EXPECTED = {"coupling": 0.5, "gamma": 0.5, "d": -0.5, "p": -0.5}
+"""The exponents of the theoretical bound, by variable; `coupling` is γ/(pd)."""
 QUANTITIES = tuple(EXPECTED)[1:]
+"""The variables that are fields of a problem: all but the coupling."""
 FITTED = ("exponent", "exponent_low", "exponent_high", *PowerLaw._fields[3:])
 """The parts of a fit, as the ends of the names of variables."""
 
@@ -64,7 +66,7 @@ def deviation_scaling(
 
 
 def scaling_dims(ds: xr.Dataset | Outline) -> list[str]:
-    """Return the dims along which γ, d or p vary and no other field does; InputError if there are none."""
+    """Return the dims along which γ, d or p vary and no other field of the problem is an axis; InputError for none."""
     outline = outline_of(ds)
     varying = [dim for name in QUANTITIES for dim in outline.dims_of(name) if outline.sizes[dim] > 1]
     dims = [dim for dim in outline.axes if dim in varying and (dim in QUANTITIES or dim not in (*PARAMETERS, SWEEP))]
@@ -77,6 +79,10 @@ def scaling_dims(ds: xr.Dataset | Outline) -> list[str]:
 def _fits(
     name: str, ds: xr.Dataset, largest: xr.DataArray, over: list[str], resampling: Resampling
 ) -> dict[str, xr.DataArray]:
+    """Return the fits to the `largest` deviations of the observable `name`, along `variable`, as labelled variables.
+
+    One fit is to the coupling alone, a second one to those of γ, d and p that vary along the axes `over`.
+    """
     logs = {key: xr.ufuncs.log(field(ds, key).astype(float)).reset_coords(drop=True) for key in QUANTITIES}
     varying = [key for key in QUANTITIES if set(logs[key].dims) & set(over)]
     coupling = {"coupling": logs["gamma"] - logs["p"] - logs["d"]}
@@ -94,7 +100,11 @@ def _fits(
 def fit_variables(
     name: str, parts: Sequence[xr.DataArray], quantity: str, *, around: str, prefactor: str, term: str = ""
 ) -> dict[str, xr.DataArray]:
-    """Return the seven parts of fits to a quantity, labelled, as variables whose names begin with `name`."""
+    """Return the seven parts (FITTED) of fits to a quantity, labelled, as variables whose names begin with `name`.
+
+    quantity : its long name. around : what points scatter around, in words. prefactor : its symbol. term : "a term of "
+    if the fit is a sum.
+    """
     *exponent, factor, reduced_chi2, scatter, points = parts
     chi2 = f"chi-squared over degrees of freedom of the fit to the {quantity}"
     spread = f"relative scatter of the {quantity} around {around}, besides the seeds'"
@@ -107,26 +117,31 @@ def fit_variables(
 
 
 def along_variables(arrays: Mapping[str, xr.DataArray]) -> xr.DataArray:
-    """Return arrays by the names of variables as one, along `variable`."""
+    """Return arrays, by the name of a variable each, as one array along the dimension `variable`."""
     return xr.concat(xr.broadcast(*arrays.values()), "variable").assign_coords(variable=list(arrays))
 
 
 def fits_over(
     largest: xr.DataArray, logarithms: xr.DataArray, over: list[str], law: Callable[..., Any], resampling: Resampling
 ) -> tuple[xr.DataArray, ...]:
-    """Return the seven parts of the fit of a law, `power_law` or `sum_of_powers`, to the points along `over`."""
+    """Return the seven parts (FITTED) of the fit of a law to all points along the axes `over` together.
+
+    largest : the values, over `seed` too. logarithms : those of the variables, along `variable`. law : `power_law` or
+    `sum_of_powers`.
+    """
     logarithms = logarithms.expand_dims({dim: largest[dim] for dim in over if dim not in logarithms.dims})
     values, x = (array.reset_coords(drop=True).stack(place=over, create_index=False) for array in (largest, logarithms))
     return law_along("place", values, x, law, "variable", resampling=resampling)
 
 
 def expected_exponents(names: Sequence[str]) -> xr.DataArray:
-    """Return the exponents of the theoretical bound along `variable`, for these."""
+    """Return the exponents of the theoretical bound for the variables `names`, along `variable`."""
     values = xr.DataArray([EXPECTED[name] for name in names], {"variable": list(names)}, "variable")
     return labelled(values, "exponent of the theoretical bound")
 
 
 def _outline(ds: Outline, *, reference: str, until: float, **_: Any) -> Outline:
+    """Return the outline of `deviation_scaling`: exponents along `variable`, over the axes that no fit runs along."""
     outline, names = deviations_outline(ds, reference, until)
     over = scaling_dims(ds)
     remaining = tuple(dim for dim in outline.dims_of("status") if dim not in over)

@@ -30,7 +30,9 @@ from sweeplib.statistics.lost_runs import MOST_LOST
 from sweeplib.statistics.sums_of_powers import sum_of_powers
 
 SYMBOLS = {"coupling": r"(\gamma/(pd))", "gamma": r"\gamma", "d": "d", "p": "p"}
+"""The symbols of the variables of terms, in LaTeX."""
 EXPONENTS, PREFACTORS = "xyz", "ABC"
+"""The symbols of exponent and prefactor of the first, the second and the third term."""
 
 Terms = Annotated[
     Sequence[str], Field(description="the variables of the terms: `p`, `d`, `gamma`, or `coupling` for γ/(pd).")
@@ -81,6 +83,7 @@ def deviation_sum(
 
 
 def _variable(ds: xr.Dataset, name: str) -> xr.DataArray:
+    """Return the variable of a term at all points: γ/(pd) for "coupling", else the field of the problem."""
     return (step_time(ds) if name == "coupling" else field(ds, name)).reset_coords(drop=True)
 
 
@@ -104,6 +107,7 @@ def _fitted_dims(ds: xr.Dataset | Outline, terms: Sequence[str]) -> list[str]:
     }
     over = [dim for dim in scaling if any(dim in dims for dims in along.values())]
     values = [int(np.prod([outline.sizes[dim] for dim in dims])) if dims else 1 for dims in along.values()]
+    # each variable has axes of its own, and the axes are as many as the terms
     apart = len(set(along.values())) == len(terms) <= len(over)
     if not apart or min(values) < 2 or sum(values) < 3 * len(terms) - 1:
         expected = "variables with axes of their own: two values of each or more, and three of one"
@@ -124,6 +128,7 @@ def _fitted_sum(
 
 
 def _outline(ds: Outline, *, reference: str, until: float, terms: Sequence[str], **_: Any) -> Outline:
+    """Return the outline of `deviation_sum`: exponents along `variable`, suprema and sums at all points."""
     outline, names = deviations_outline(ds, reference, until)
     over = _fitted_dims(ds, terms)
     points = outline.dims_of("status")

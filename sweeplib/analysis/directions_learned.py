@@ -25,6 +25,7 @@ Cosine = Annotated[
     ),
 ]
 NAMES = FRACTION, MEDIAN = "learned_fraction", "learned_steps_median"
+"""The variables of the analysis."""
 
 
 def directions_learned(
@@ -52,6 +53,7 @@ def directions_learned(
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:
+    """Return the outline of `directions_learned`: a number of each per teacher direction, over seeds and times."""
     require(ds, "subspace_cosine")
     return statistics_outline(numbered_axes(ds), "subspace_cosine", *NAMES)
 

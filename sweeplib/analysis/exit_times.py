@@ -16,6 +16,7 @@ from sweeplib.statistics.labelled import labelled, with_bounds
 from sweeplib.statistics.lost_runs import MOST_LOST, STOPPED, with_status
 
 QUANTITIES = {"steps": ("exit steps", r"\nu_{\mathrm{ext}}"), "time": ("exit time", r"t_{\mathrm{ext}}")}
+"""Long name and symbol of exits in steps of SGD and in ODE time."""
 ENDS = {"diverged": ("diverged",), "timeout": STOPPED, "lost": ("failed", "killed"), "missing": ("missing",)}
 """The statuses of runs that are counted, by the names of the numbers."""
 
@@ -67,6 +68,7 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:
+    """Return the outline of `exit_times`: means and medians of both clocks, and the fraction, over the seeds."""
     names = [f"exit_{quantity}_{statistic}" for quantity in QUANTITIES for statistic in ("mean", "median")]
     return passages_outline(ds, *names, "exited_fraction")
 

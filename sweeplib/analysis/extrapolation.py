@@ -49,6 +49,7 @@ Correction = Annotated[
     Positive, Field(le=10, description="the exponent of the slowest correction, d^-0.5 or faster by default.")
 ]
 VERDICTS: dict[str, Any] = {"flag_values": [0, 1, 2], "flag_meanings": "trusted too_few_values other_form"}
+"""The flags (CF conventions) of a verdict: TRUSTED, FEW and MISFIT of `statistics.extrapolation`, in this order."""
 
 
 def extrapolation(
@@ -102,6 +103,7 @@ def extrapolation(
 
 
 def _numbers(limit: Limit) -> tuple[np.ndarray, np.ndarray]:
+    """Return the six numbers of a limit (6,), and the shares (n,) of the points in its error."""
     return np.array(limit[:-1], float), limit.shares
 
 
@@ -118,7 +120,11 @@ def _source(ds: Outline, of: str | None) -> tuple[str, str, str]:
 def _values(
     ds: xr.Dataset, source: str, variable: str, time: float | None, options: dict[str, Any]
 ) -> tuple[xr.DataArray, xr.DataArray]:
-    """Return a variable of an analysis, NaN where it is only a bound, and its standard errors."""
+    """Return a variable of the analysis `source`, NaN where it is only a bound, and its standard errors.
+
+    time : a recorded time, by default the last. options : of the analysis, of which it gets those that it has.
+    Without standard errors they are those of a normal number with the interval of the variable.
+    """
     accepted = {name: value for name, value in options.items() if name in ANALYSES[source].check({})}
     result = ANALYSES[source](ds, **accepted)
     result = _at_time(result, time)
@@ -160,6 +166,10 @@ def _fewest_seeds(ds: xr.Dataset, measured: xr.DataArray) -> xr.DataArray:
 
 
 def _variables(parts: xr.DataArray, attrs: dict[str, Any], axis: str, law: str, per: float) -> dict[str, xr.DataArray]:
+    """Return the numbers of the limits, along `part` in the order of `Limit`, as labelled variables.
+
+    attrs : those of the quantity. axis, law, per : options of `extrapolation`.
+    """
     power = {0.0: "", 1.0: f" over {axis}"}.get(per, f" over {axis}^{per:g}")
     quantity = f"{attrs['long_name']}{power}"
     names = {
@@ -179,6 +189,10 @@ def _variables(parts: xr.DataArray, attrs: dict[str, Any], axis: str, law: str, 
 
 
 def _outline(ds: Outline, *, of: str | None, axis: str, time: float | None, **_: Any) -> Outline:
+    """Return the outline of `extrapolation`, of a limit for each point of the other axes.
+
+    InputError unless the quantity is known, has the axis with two positive values or more, and is recorded at the time.
+    """
     name, source, variable = _source(ds, of)
     quantities = [other for other in [*declared_quantities(), *averaged_observables(ds)] if other != "limit"]
     if name not in quantities:

@@ -25,7 +25,9 @@ Passed = Annotated[
     Field(min_length=1, max_length=1, description="what a run passes: `{below: 0.1}` or `{above: 3}`."),
 ]
 BELOW: dict[Literal["below", "above"], float] = {"below": 0.1}
+"""The default of `when`."""
 QUANTITIES = {name: name for name in ("passage_time_median", "passed_fraction")} | {"passage_time": "passage_time_mean"}
+"""The variables that figures may draw, by the names that a config gives them."""
 
 
 def first_passages(
@@ -68,6 +70,7 @@ def first_passages(
 
 
 def _outline(ds: Outline, *, of: str, **_: Any) -> Outline:
+    """Return the outline of `first_passages`, over seeds and times; InputError if `of` is not recorded over time."""
     names = [name for name in averaged_observables(ds) if name in over_time(ds)]
     if of not in names:
         expected = {"choices": names} if names else {"expected": "a quantity over time, with a dimension `time`"}

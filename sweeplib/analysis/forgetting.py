@@ -25,6 +25,7 @@ Later = Annotated[
     Field(gt=0, description="the ODE time after the switch at which forgetting is measured; by default to the end."),
 ]
 ROUNDING = 1e-9
+"""The relative difference below which two times are equal."""
 
 
 def forgetting(
@@ -59,16 +60,24 @@ def forgetting(
 
 
 def _at(values: xr.DataArray, time: xr.DataArray, ds: xr.Dataset) -> xr.DataArray:
-    """Return the values at an ODE time of each point; InputError if it is not recorded."""
-    there = abs(ds["time"] * field(ds, "clock", 1.0) - time) <= ROUNDING * time
-    recorded = there.any("time")
+    """Return the values at an ODE time of each point; InputError if it is not recorded.
+
+    Recording times count units of `clock`, which may differ between points: so does the place of an ODE time.
+    """
+    is_at_time = abs(ds["time"] * field(ds, "clock", 1.0) - time) <= ROUNDING * time
+    recorded = is_at_time.any("time")
     if not bool(recorded.all()):
         missing = float(time.broadcast_like(recorded).where(~recorded).min())
         raise InputError("no record at the time", key="times", value=missing, expected="it among the `times`")
-    return values.where(there, 0.0).sum("time", skipna=False)
+    # selects one time of each point; a NaN at this time remains
+    return values.where(is_at_time, 0.0).sum("time", skipna=False)
 
 
 def _outline(ds: Outline, *, after: float | None, **_: Any) -> Outline:
+    """Return the outline of `forgetting`, over seeds, times and tasks.
+
+    InputError unless there are two tasks, in turn, whose start and switch are recorded.
+    """
     require(ds, RISKS)
     if ds.axes.get("tasks", [ds.attrs.get("tasks")]) != ["in_turn"] or len(ds.axes["task"]) != 2:
         raise InputError("no two tasks in turn", key="tasks", expected="`in_turn` with one `switch_time`")

@@ -1,4 +1,8 @@
-"""Tests of agreement in law: trajectories and exits of dynamics compared as distributions over the seeds."""
+"""Tests of agreement in law: trajectories and exits of dynamics compared as distributions over the seeds.
+
+Samples are pairs of arrays over the same dims, seeds among them: those of each other dynamics, and those of the
+reference, repeated along `dynamics`.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     Samples = tuple[xr.DataArray, xr.DataArray]
 
 HALVES = ("disjoint", "shared")
+"""The values of the option `seeds`."""
 
 Compared = Annotated[
     str | None,
@@ -73,6 +78,7 @@ def law_agreement(
 
 
 def _reference(ds: Outline) -> str:
+    """Return the dynamics that is compared to by default: sgd_chain, else sgd, else the first stochastic one."""
     names = [name for name in ds.axes["dynamics"] if is_stochastic(name)]
     if not names:
         raise InputError("no stochastic dynamics to compare with", key="reference", expected="sgd or sgd_chain, run")
@@ -80,6 +86,7 @@ def _reference(ds: Outline) -> str:
 
 
 def _pair(values: xr.DataArray, reference: str) -> Samples:
+    """Return the values of the dynamics but `reference`, and those of `reference`, both along these dynamics."""
     others = values.isel(dynamics=(values["dynamics"] != reference).values)
     return xr.broadcast(others, values.sel(dynamics=reference, drop=True))
 
@@ -93,12 +100,16 @@ def _rounded_samples(samples: Samples, ok: Samples) -> Samples:
 
 
 def _unless_lost(samples: Samples, lost: Samples, run: Samples, max_lost: float) -> Samples:
-    """Return both samples, NaN where too many runs of either are lost."""
+    """Return both samples, NaN for all seeds where more than `max_lost` of the runs of either are lost."""
     refused = [too_many(lost_runs, runs, max_lost) for lost_runs, runs in zip(lost, run, strict=True)]
     return samples[0].where(~refused[0] & ~refused[1]), samples[1].where(~refused[0] & ~refused[1])
 
 
 def _tests(name: str, quantity: str, samples: Samples, seeds: str) -> dict[str, xr.DataArray]:
+    """Return the Kolmogorov-Smirnov statistic and p-value of samples, of even against odd seeds if "disjoint".
+
+    name, quantity : the name of the variable, and its long name.
+    """
     first, second = samples
     step = 2 if seeds == "disjoint" else 1
     tested = first.isel(seed=slice(0, None, step)), second.isel(seed=slice(step - 1, None, step))
@@ -110,6 +121,7 @@ def _tests(name: str, quantity: str, samples: Samples, seeds: str) -> dict[str, 
 
 
 def _spreads(name: str, quantity: str, samples: Samples) -> dict[str, xr.DataArray]:
+    """Return the ratio of the standard deviations of samples, with its jackknife error."""
     ratio, error = _over_seeds(spread_ratio, samples)
     return {
         f"{name}_spread_ratio": labelled(ratio, f"spread of the {quantity} over that of the reference", r"s/s'"),
@@ -118,7 +130,9 @@ def _spreads(name: str, quantity: str, samples: Samples) -> dict[str, xr.DataArr
 
 
 def _over_seeds(function: Callable[..., tuple[Array, Array]], samples: Samples) -> Samples:
+    """Return the two numbers that a function of two samples, each (..., seeds), returns."""
     first, second = samples
+    # halves of the seeds have other labels, and may be of other lengths
     renamed = second.rename(seed="other_seed").drop_vars("other_seed", errors="ignore")
     result: Samples = xr.apply_ufunc(
         function, first, renamed, input_core_dims=[["seed"], ["other_seed"]], output_core_dims=[[], []]
@@ -133,6 +147,7 @@ def _exits(ds: xr.Dataset, reference: str, seeds: str, max_lost: float) -> dict[
     horizon = xr.ufuncs.minimum(first, second)
     whole_steps = xr.ufuncs.ceil(sample.exit - 1e-6).fillna(np.inf).where(sample.used)  # whole in spite of rounding
     pair = _pair(whole_steps, reference)
+    # exits beyond the horizon are later than all others for the test, and at the horizon for the spread
     censored = tuple(exits.where((exits <= horizon) | exits.isnull(), np.inf) for exits in pair)
     restricted = tuple(exits.where((exits <= horizon) | exits.isnull(), horizon) for exits in pair)
     quantity = ds["exit_steps"].attrs["long_name"]
@@ -143,6 +158,10 @@ def _exits(ds: xr.Dataset, reference: str, seeds: str, max_lost: float) -> dict[
 
 
 def _outline(ds: Outline, *, reference: str | None, seeds: str, **_: Any) -> Outline:
+    """Return the outline of the dynamics but the reference, without seeds, and without names of results.
+
+    InputError unless a stochastic reference, another dynamics, and something to compare are in the sweep.
+    """
     if seeds not in HALVES:
         raise InputError("no such choice of seeds", key="seeds", value=seeds, choices=HALVES)
     reference = _reference(ds) if reference is None else reference

@@ -1,4 +1,8 @@
-"""The limit that describes SGD: the simplest that differs from the mean of SGD by less than the scatter of its runs."""
+"""The limit that describes SGD: the simplest that differs from the mean of SGD by less than the scatter of its runs.
+
+R_SGD and R_X are the risks of SGD and of a candidate X for the limit, from the same starts. The dimension `candidate`
+has the candidates in their order, the simplest first; its positions count from 1 as codes of the limit.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +97,10 @@ def limits(
 
 
 def _difference(ds: xr.Dataset, name: str, max_lost: float) -> xr.Dataset:
-    """Return R_SGD − R_X after the start, NaN where too many runs are lost, and how far R_X moves."""
+    """Return R_SGD − R_X after the start for the dynamics X `name`, NaN where too many pairs are lost.
+
+    difference : over seeds and times. moved : the largest |R_X − R_X(0)|, a mean over seeds. seeds_lost : pairs.
+    """
     run, risk = has_run(ds), values_of(ds, "risk")
     limit = risk.sel(dynamics=name, drop=True)
     paired = sgd_values(run, run) & run.sel(dynamics=name, drop=True)
@@ -110,41 +117,53 @@ def _difference(ds: xr.Dataset, name: str, max_lost: float) -> xr.Dataset:
 
 
 def _discrepancies(differences: xr.Dataset) -> xr.Dataset:
-    """Return bias, its error by the jackknife, and spread of each candidate."""
+    """Return bias and its error by the jackknife at each time, the number of pairs, and the spread, per candidate.
+
+    differences : of all candidates, as `_difference` returns them.
+    """
     x = differences["difference"]
     count = x.count("seed")
-    few = count.where(count > 2)
+    pairs = count.where(count > 2)
     centre = x.mean("seed")
     y = x - centre
-    variance = (y**2).sum("seed") / (few - 1)
-    share = y.fillna(0.0) / (few - 1)
+    variance = (y**2).sum("seed") / (pairs - 1)
+    # the mean and the variance without each seed in turn
+    share = y.fillna(0.0) / (pairs - 1)
     means = centre - share
-    variances = ((y**2).sum("seed") - (y**2).fillna(0.0) - (few - 1) * share**2) / (few - 2)
+    variances = ((y**2).sum("seed") - (y**2).fillna(0.0) - (pairs - 1) * share**2) / (pairs - 2)
+    # the scatter of SGD is taken around the candidate that leaves least of it
     best = variance.fillna(np.inf).argmin("candidate")
     scatter = variance.isel(candidate=best)
     bias = _relative_deviation(centre, variance, scatter)
     biases = _relative_deviation(means, variances, variances.isel(candidate=best)).where(x.notnull())
-    spread_of_biases = ((biases - biases.mean("seed")) ** 2).sum("seed") * (few - 1) / few
-    error = (scatter.max("time") ** 0.5) / differences["moved"]
+    spread_of_biases = ((biases - biases.mean("seed")) ** 2).sum("seed") * (pairs - 1) / pairs
+    spread = (scatter.max("time") ** 0.5) / differences["moved"]
     return xr.Dataset(
         {
             "bias": labelled(bias, "deviation of a limit over the scatter of SGD", "b"),
             "bias_error": labelled(spread_of_biases**0.5, "standard error of the bias"),
-            "pairs": few,
-            "spread": labelled(error, "scatter of SGD over the change of the risk"),
+            "pairs": pairs,
+            "spread": labelled(spread, "scatter of SGD over the change of the risk"),
             "seeds_lost": differences["seeds_lost"],
         }
     )
 
 
 def _relative_deviation(mean: xr.DataArray, variance: xr.DataArray, scatter: xr.DataArray) -> xr.DataArray:
-    """Return the root of (mean² + variance − scatter)/scatter, scatter the variance of SGD."""
+    """Return the root of (mean² + variance − scatter)/scatter: the deviation of a limit over the scatter of SGD.
+
+    mean, variance : of R_SGD − R_X over the seeds. scatter : the variance of SGD, that of the best candidate.
+    """
     root: xr.DataArray = ((mean**2 + variance - scatter).clip(0.0) / scatter) ** 0.5
     return root
 
 
 def _with_interval(measures: xr.Dataset, confidence: float) -> xr.Dataset:
-    """Return the discrepancies at the time of the largest bias, with its interval by Student's t."""
+    """Return the measures of `_discrepancies` at the time of the largest bias, with its interval by Student's t.
+
+    The low end is the largest of all times. It allows for that choice: the confidence is that of as many intervals as
+    there are times at which the largest bias may lie (`rivals`).
+    """
     values = measures["bias"], measures["bias_error"], measures["pairs"]
     bias, low, high = interval_by_error(*values, confidence)
     rivals = (high >= low.max("time")).sum("time").clip(1)
@@ -155,20 +174,23 @@ def _with_interval(measures: xr.Dataset, confidence: float) -> xr.Dataset:
 
 
 def _decisions(measures: xr.Dataset, most_spread: float) -> tuple[xr.DataArray, xr.DataArray]:
-    """Return where each candidate describes SGD, and where it does not, with confidence."""
+    """Return two masks along `candidate`: where it describes SGD, and where it does not; neither is undecided."""
     within = (measures["bias_high"] < 1.0) & (measures["spread"] < most_spread)
     beyond = (measures["bias_low"] > 1.0) | (measures["spread"] >= most_spread)
     return within, beyond
 
 
 def _decidable(beyond: xr.DataArray, ran: xr.DataArray) -> xr.DataArray:
-    """Return 0 where the first candidate that is not beyond the scatter has not been run, elsewhere 1."""
+    """Return 0 where the first candidate that is not ruled out (`beyond`) has not been run, elsewhere 1."""
     first = (~beyond).argmax("candidate")
     return (ran.isel(candidate=first).drop_vars("candidate") | beyond.all("candidate")).astype(float)
 
 
 def _simplest_limit(within: xr.DataArray, beyond: xr.DataArray) -> xr.DataArray:
-    """Return the first candidate that describes SGD, labelled by the names of all."""
+    """Return the code of the first candidate that describes SGD (`first_described`), with flags that name the codes.
+
+    within, beyond (..., candidate) : where a candidate is decided to describe SGD, or decided not to.
+    """
     names = within["candidate"].values.tolist()
     flags: dict[str, Any] = {"flag_values": list(range(len(names) + 2))}
     flags["flag_meanings"] = " ".join(("undecided", *names, "none"))
@@ -176,9 +198,10 @@ def _simplest_limit(within: xr.DataArray, beyond: xr.DataArray) -> xr.DataArray:
 
 
 def first_described(within: xr.DataArray, beyond: xr.DataArray) -> xr.DataArray:
-    """Return the position of the first candidate `within` of which all before are `beyond`, from 1; 0 of none.
+    """Return the position, from 1, of the first candidate that is `within` while all before it are `beyond`.
 
-    One more than the last position where all are `beyond`.
+    One more than the last position where all are `beyond`; 0 where it is undecided.
+    within, beyond (..., candidate) : where a candidate is decided to describe SGD, or decided not to.
     """
     all_before = beyond.astype(int).cumprod("candidate").shift(candidate=1, fill_value=1) == 1
     describes = within & all_before
@@ -187,7 +210,10 @@ def first_described(within: xr.DataArray, beyond: xr.DataArray) -> xr.DataArray:
 
 
 def _agreement(limit: xr.DataArray, expected: xr.DataArray, confidence: float) -> dict[str, xr.DataArray]:
-    """Return the fraction of points where theory puts them, among those that are decided on both sides."""
+    """Return the fraction of points at which the measured limit is the expected one, with its interval.
+
+    Of points at which both codes are decided; their number is `points_compared`.
+    """
     compared = (limit > 0) & (expected > 0)
     count, equal = int(compared.sum()), int((compared & (limit == expected)).sum())
     best, low, high = np.nan, np.nan, np.nan
@@ -242,6 +268,10 @@ def _holds(ds: xr.Dataset) -> xr.DataArray:
 
 
 def _outline(ds: Outline, *, candidates: Sequence[str], **_: Any) -> Outline:
+    """Return the outline of `limits`: a code at each point, measures along `candidate`.
+
+    InputError unless the candidates and a stochastic dynamics are run, with the risk from the start on.
+    """
     require(ds, "risk")
     names = ds.axes["dynamics"]
     for name in candidates:

@@ -15,6 +15,7 @@ from sweeplib.statistics.lost_runs import MOST_LOST, values_of
 from sweeplib.statistics.seed_means import with_error
 
 QUANTITY, NAMES = "norm_quantiles", ("norm_distance", "norm_moved")
+"""The observable that the analysis reads, and its variables."""
 
 
 def norm_distance(ds: xr.Dataset, *, reference: Reference = "mean_field", max_lost: LostPart = MOST_LOST) -> xr.Dataset:
@@ -34,12 +35,13 @@ def norm_distance(ds: xr.Dataset, *, reference: Reference = "mean_field", max_lo
 
 
 def _root_mean_square(first: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
-    """Return the root of the mean squared difference of the quantiles."""
+    """Return the root of the mean over `quantile` of squared differences: W₂ of the laws with these quantiles."""
     distance: xr.DataArray = ((first - other) ** 2).mean("quantile", skipna=False) ** 0.5
     return distance
 
 
 def _outline(ds: Outline, *, reference: str, **_: Any) -> Outline:
+    """Return the outline of `norm_distance`, over seeds and quantiles; the times remain."""
     require(ds, QUANTITY)
     check_reference(ds, reference)
     return statistics_outline(ds, QUANTITY, *NAMES, over=["quantile"])

@@ -21,6 +21,7 @@ from sweeplib.statistics.optima import FEWEST, minimum
 from sweeplib.statistics.seed_means import FEWEST_SEEDS
 
 NEEDED = f"{FEWEST} learning rates at which three runs or more exited"
+"""What an optimum needs, as messages say it."""
 
 
 def left_out(scan: Curves) -> dict[str, xr.DataArray]:
@@ -62,22 +63,26 @@ def optimal_learning_rate(
     """
     dim = scan_dim(ds, along)
     scan = rate_scan(ds, dim, max_censored, max_lost)
-    parts = scan.law(minimum, confidence=confidence)
+    *numbers, at_edge, at_end, used = scan.law(minimum, confidence=confidence)
     needs = {"bound": "at_edge", "theory": "gamma_opt_theory", "needs": NEEDED}
-    variables = with_bounds("gamma_opt", parts[:3], "optimal learning rate", r"\hat\gamma_{\mathrm{opt}}", **needs)
+    variables = with_bounds("gamma_opt", numbers[:3], "optimal learning rate", r"\hat\gamma_{\mathrm{opt}}", **needs)
     title, symbol = "mean exit steps at the optimal learning rate", r"\min_\gamma\langle\nu_{\mathrm{ext}}\rangle"
     bound = {"bound": "at_edge", "bound_side": "below", "needs": NEEDED}
-    variables |= with_bounds("exit_steps_min", parts[3:6], title, symbol, **bound)
+    variables |= with_bounds("exit_steps_min", numbers[3:6], title, symbol, **bound)
     title = "the optimum or its interval ends at the edge of the learning rates used"
     reason = "the optimum may lie beyond the scan"
-    variables["at_edge"] = labelled(parts[6], title, reason=reason, lasting="at_end")
-    variables["at_end"] = labelled(parts[7], "the optimum is the first or the last of the learning rates used")
-    variables["gammas_used"] = labelled(parts[8], "learning rates used")
+    variables["at_edge"] = labelled(at_edge, title, reason=reason, lasting="at_end")
+    variables["at_end"] = labelled(at_end, "the optimum is the first or the last of the learning rates used")
+    variables["gammas_used"] = labelled(used, "learning rates used")
     variables |= left_out(scan) | _theory(ds, dim)
     return xr.Dataset(variables).assign_attrs(confidence=confidence, max_lost=max_lost, along=dim)
 
 
 def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
+    """Return the optimal learning rates of theory, labelled; `dim` scans the learning rate.
+
+    An exact optimum is known for one unit and d > 2 under the ODE; wider students have the linearised one.
+    """
     applies, p, d, Delta, T = escape_of(ds, dim)
     results = {
         "gamma_opt_theory": theory_optimum(p, Delta),
@@ -92,6 +97,7 @@ def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
 
 
 def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:
+    """Return the outline of `optimal_learning_rate`, over seeds and the axis that scans the learning rate."""
     dim = scan_dim(ds, along)
     return passages_outline(ds, "gamma_opt", "exit_steps_min", over=dim).with_variables({}, along=dim)
 

@@ -11,6 +11,7 @@ from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.statistics.labelled import labelled
 
 RATE, RISK = "schedule_rate", "schedule_risk"
+"""The recorded variables: the factor of the learning rate at each knot, and the risk that the schedule leads to."""
 
 
 def optimal_schedules(ds: xr.Dataset) -> xr.Dataset:
@@ -19,6 +20,7 @@ def optimal_schedules(ds: xr.Dataset) -> xr.Dataset:
     rate_at_knot: the factor of the learning rate at each knot, numbered from 0 at time zero; NaN beyond the last knot
     and for schedules that were given. optimal_risk: the mean risk of the ODE at the last time for which it was found.
     """
+    # all seeds have the same, but for NaN of cases without a run, which the maximum leaves out
     rate, risk = (ds[name].max("seed") for name in (RATE, RISK))
     variables = {
         "rate_at_knot": labelled(rate, "factor of the learning rate at a knot", r"\xi_k"),
@@ -29,6 +31,7 @@ def optimal_schedules(ds: xr.Dataset) -> xr.Dataset:
 
 
 def _outline(ds: Outline) -> Outline:
+    """Return the outline of `optimal_schedules`: rates along `knot`, the last dimension, and a risk without it."""
     require(ds, RATE)
     outline = ds.only(RATE).without("seed")
     dims = outline.dims_of(RATE)

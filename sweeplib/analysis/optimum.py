@@ -40,23 +40,24 @@ def optimum(
     `max_lost` are lost, none diverged and, for exits, .2 % at most did not exit. NaN with fewer than 5.
     """
     curves = curves_along(ds, of, along, time, max_lost)
-    parts = curves.law(minimum, confidence=confidence, greatest=greatest)
+    *numbers, at_edge, at_end, used = curves.law(minimum, confidence=confidence, greatest=greatest)
     axis, extreme, (quantity, units) = label(curves.along), "greatest" if greatest else "least", quantity_of(ds, of)
     title, needs = f"{axis['long_name']} of the {extreme} {quantity}", "with means of three runs or more"
     needed = {"bound": "at_edge", "needs": f"{FEWEST} values of {curves.along} {needs}"}
     side = needed | {"bound_side": "above" if greatest else "below"}
-    variables = with_bounds("optimum", parts[:3], title, units=axis.get("units", "1"), **needed)
-    variables |= with_bounds("best", parts[3:6], f"{extreme} {quantity}", units=units, **side)
+    variables = with_bounds("optimum", numbers[:3], title, units=axis.get("units", "1"), **needed)
+    variables |= with_bounds("best", numbers[3:6], f"{extreme} {quantity}", units=units, **side)
     title = "the optimum or its interval ends at the edge of the values used"
     reason = "the optimum may lie beyond the values of the axis"
-    variables["at_edge"] = labelled(parts[6], title, reason=reason, lasting="at_end")
-    variables["at_end"] = labelled(parts[7], "the optimum is the first or the last of the values used")
-    variables["values_used"] = labelled(parts[8], f"values of {curves.along} used")
+    variables["at_edge"] = labelled(at_edge, title, reason=reason, lasting="at_end")
+    variables["at_end"] = labelled(at_end, "the optimum is the first or the last of the values used")
+    variables["values_used"] = labelled(used, f"values of {curves.along} used")
     options = {"of": of, "along": curves.along, "greatest": int(greatest), "confidence": confidence}
     return xr.Dataset(variables).assign_attrs(options | {"max_lost": max_lost})
 
 
 def _outline(ds: Outline, *, of: str, along: str | None, time: float | None, **_: Any) -> Outline:
+    """Return the outline of `optimum`: one place and one value for the whole axis."""
     return outline_along(ds, of, along, time, "optimum", "best")
 
 

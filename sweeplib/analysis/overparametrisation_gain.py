@@ -22,6 +22,7 @@ from sweeplib.statistics.lost_runs import MOST_LOST
 from sweeplib.statistics.optima import least_mean
 
 GAIN = "gain of overparametrisation"
+"""The long name of the result."""
 
 
 def overparametrisation_gain(
@@ -46,6 +47,7 @@ def overparametrisation_gain(
     dim = scan_dim(ds, along)
     scan = rate_scan(ds, dim, max_censored, max_lost)
     value, parts, form, freedom, at_edge = scan.law(least_mean, "seed", confidence=confidence)
+    # `value` is ln of the least mean steps: its error has parts of seeds, and one by the form of the curve
     narrow: dict[str, Any] = {"p": 1, "drop": True}
     log_gain, widths_differ = value.sel(**narrow) - value, parts["p"] != 1
     of_seeds = ((parts.sel(**narrow) - parts) ** 2).sum("seed", skipna=False)
@@ -62,6 +64,7 @@ def overparametrisation_gain(
 
 
 def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
+    """Return the gains of three theories, labelled, NaN where they do not hold; `dim` scans the learning rate."""
     applies, p, d, Delta, T = escape_of(ds, dim)
     gains = {
         "gain_limit": (theory.overparametrisation_gain(p, Delta), f"{GAIN} for d → ∞"),
@@ -80,13 +83,16 @@ def gain_of(kind: str, p: Any, d: Any, Delta: Any, T: Any) -> Any:
     time = getattr(theory, f"{kind}_exit_time")
 
     def steps(width: Any) -> Any:
+        """Return steps to the exit over d, time · p/γ, of a width at its optimal learning rate."""
         gamma = best(width)
         return time(gamma, width, d, Delta, T) * width / gamma
 
+    # ones in the shape of p
     return steps(p**0) / steps(p)
 
 
 def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:
+    """Return the outline of `overparametrisation_gain`, with an axis p; InputError without the width 1 to compare."""
     dim = scan_dim(ds, along)
     if "p" not in ds.axes and ds.dims_of("p"):
         expected = "an axis p in `grid`"

@@ -1,4 +1,8 @@
-"""The regime of SGD at each point, classified by the scaling of its measures with the input dimension."""
+"""The regime of SGD at each point, classified by the scaling of its measures with the input dimension.
+
+Measures, exponents and candidates for the regime are in the order of `MEASURES` and of `REGIMES[1:]`; code 0 is
+undecided. A draw is a sample of the posterior of the three exponents.
+"""
 
 from __future__ import annotations
 
@@ -39,15 +43,18 @@ EXPONENTS = {
     "noise_weight": noise_weight_exponent,
     "deviation": deviation_exponent,
 }
+"""The exponent of each measure by theory, a function of (delta, kappa)."""
 PLANE = ("delta", "kappa")
+"""The exponents δ and κ of γ ∝ d^−δ and p ∝ d^κ."""
 FUTURES, DRAWS_IN_FUTURE = 64, 500
 """Estimates that endless seeds may end at, and draws of the exponents' remaining errors around each."""
 
 
 class RegimeMeasures(NamedTuple):
-    """The exponents (measure, 3) of a point with bounds, probabilities (regime,), levels and errors (measure, d).
+    """What is known of one point.
 
-    decidable (): the probability that more seeds decide.
+    exponents (measure, 3) : with their bounds. probabilities (candidate,) : of the regimes. decidable () : the
+    probability that more seeds decide. levels, errors (measure, d) : the measures and their standard errors.
     """
 
     exponents: Array
@@ -99,6 +106,7 @@ def regimes(
     d = ds["d"].values.astype(float)
 
     def cell_outcome(excess: Array, fall: Array, growth: Array) -> RegimeMeasures:
+        """Return the outcome of one point, from its samples (seed, d)."""
         return outcome(excess, fall, growth, d, weights, confidence, resolution, tolerance)
 
     core = ["seed", "d"]
@@ -121,7 +129,10 @@ def outcome(
     excess: Array, fall: Array, growth: Array, d: Array, weights: Array, confidence: float, resolution: float,
     tolerance: float,
 ) -> RegimeMeasures:  # fmt: skip
-    """Return the outcome of one point, from its samples (seed, d), NaN where a run is missing."""
+    """Return the outcome of one point, from its samples (seed, d) of `regime_samples`, NaN where a run is missing.
+
+    d : the input dimensions. weights (resamples, seeds) : of the seeds' parts. The others are options of `regimes`.
+    """
     risk = means(excess)
     powers = (risk, risk.minus(means(fall)), log_deviations(growth))
     resampling = Resampling(weights, np.random.default_rng(len(d)), confidence)
@@ -137,9 +148,9 @@ def outcome(
 
 
 def probabilities(risk: Array, weight: Array, deviation: Array, resolution: float) -> Array:
-    """Return the fraction of draws (..., draws) of the exponents that say each regime, in the order of `REGIMES[1:]`.
+    """Return the fraction of draws that say each regime (candidate, ...); NaN if an exponent is not known.
 
-    NaN if an exponent is not known.
+    risk, weight, deviation (..., draws) : the exponents x_R, x_V, x_D. resolution : below it an exponent counts as 0.
     """
     if not np.isfinite(risk + weight + deviation).all():
         return np.full((len(REGIMES) - 1, *risk.shape[:-1]), np.nan)
@@ -158,8 +169,9 @@ def decidable(
 ) -> Array:
     """Return the probability () that endless seeds decide the regime; NaN if an exponent is not known.
 
-    They leave the errors `least` (3,) of the exponents. `exponents` (3, 1 + draws) are today's estimates,
-    then draws from their posterior, whose variance beyond `least`² is that of the seeds.
+    exponents (3, 1 + draws) : the estimates of today, then draws from their posterior. least (3,) : the errors that
+    endless seeds leave; the variance of the draws beyond least² is that of the seeds. Each of FUTURES draws, shrunk to
+    that part, is where endless seeds may end; with the errors `least` around it a regime is decided or not.
     """
     best, draws = exponents[:, :1], exponents[:, 1 : 1 + FUTURES]
     if not np.isfinite(exponents).all():
@@ -173,6 +185,7 @@ def decidable(
 
 
 def _decisions(probability: xr.DataArray, confidence: float) -> dict[str, xr.DataArray]:
+    """Return the regime that is decided with confidence, the likeliest one, and their probabilities, labelled."""
     likeliest = xr.where(probability.max("candidate") > 0.0, 1 + probability.fillna(0.0).argmax("candidate"), 0)
     decided = xr.where(probability.max("candidate") >= confidence, likeliest, 0)
     return {
@@ -190,6 +203,7 @@ def regime_codes(codes: xr.DataArray, long_name: str) -> xr.DataArray:
 
 
 def _exponents(exponents: xr.DataArray) -> dict[str, xr.DataArray]:
+    """Return the exponents with their bounds, labelled, from one array along `measure` and `bound`."""
     result: dict[str, xr.DataArray] = {}
     for place, (name, (long_name, _, subscript)) in enumerate(MEASURES.items()):
         bounds = (exponents.isel(measure=place, bound=bound) for bound in range(3))
@@ -198,6 +212,7 @@ def _exponents(exponents: xr.DataArray) -> dict[str, xr.DataArray]:
 
 
 def _levels(levels: xr.DataArray, errors: xr.DataArray, d: xr.DataArray) -> dict[str, xr.DataArray]:
+    """Return the measures at each d, their errors, and the range of d at which they are known, labelled."""
     result: dict[str, xr.DataArray] = {}
     for place, (name, (long_name, symbol, _)) in enumerate(MEASURES.items()):
         result[name] = labelled(levels.isel(measure=place), long_name, symbol)
@@ -234,6 +249,7 @@ def scaling_holds(ds: xr.Dataset) -> xr.DataArray:
     log_d = xr.ufuncs.log(ds["d"])
     rate = xr.ufuncs.log(field(ds, "gamma")) + delta * log_d
     width, growth = field(ds, "p"), xr.ufuncs.exp(kappa * log_d)
+    # widths are rounded: p0 d^kappa lies between p − ½ and p + ½ at every d for some p0
     most, least = ((width + 0.5) / growth).min("d"), ((width - 0.5) / growth).max("d")
     return (
         same_at_all_d(rate)
@@ -245,6 +261,10 @@ def scaling_holds(ds: xr.Dataset) -> xr.DataArray:
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:
+    """Return the outline of `regimes`: a code at each point of the axes but d, probabilities along `candidate`.
+
+    InputError unless SGD, gradient flow and the ODE are run from recorded starts at several d, with enough seeds.
+    """
     need_axis(ds, "d")
     need_samples(ds)
     need_seeds(len(ds.axes["seed"]))

@@ -26,6 +26,7 @@ Deviating = Annotated[
     Field(description="relative deviation of each point from the fitted law that is allowed in addition to its error."),
 ]
 SYMBOL = r"\langle\nu_{\mathrm{ext}}\rangle/d"
+"""The symbol of `steps_over_d`."""
 FITTED = {
     "reduced_chi2": MISFIT,
     "best_law": ("information exponent whose law fits best",),
@@ -77,6 +78,7 @@ def sample_complexity(
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:
+    """Return the outline of `sample_complexity`: steps at each d, one exponent for all, fits along `law`."""
     need_axis(ds, "d")
     outline = passages_outline(ds, "steps_over_d").along("law", laws(largest_exponent(ds)))
     exponent = tuple(dim for dim in outline.dims_of("exit_steps") if dim != "d")

@@ -35,6 +35,7 @@ KINDS = {
     "time_exponent": ("exponent in time", r"\mathrm{d}\ln\langle X\rangle/\mathrm{d}\ln t"),
     "exponent_change": ("exponent in the later half of the times minus that in the earlier half", ""),
 }
+"""The long names and symbols of the results."""
 
 
 def time_exponent(
@@ -70,7 +71,7 @@ def time_exponent(
 
 
 def _times(recorded: Array, first: float | None, last: float | None) -> Array:
-    """Return the recorded times of the window; InputError for fewer than three."""
+    """Return the `recorded` times (n,) above zero from `first` to `last`; InputError for fewer than three."""
     low, high = first or 0.0, np.inf if last is None else last
     times = recorded[(recorded > 0.0) & (recorded >= low) & (recorded <= high)]
     if len(times) < FEWEST_POINTS:
@@ -81,6 +82,7 @@ def _times(recorded: Array, first: float | None, last: float | None) -> Array:
 
 
 def _outline(ds: Outline, *, of: str, first: float | None, last: float | None, **_: Any) -> Outline:
+    """Return the outline of `time_exponent`, over seeds and times; InputError for too few times."""
     names = averaged_observables(ds)
     if of not in names:
         raise InputError("not recorded as numbers over time", key="of", value=of, choices=names)

@@ -35,6 +35,7 @@ MOST_UNITS = 1000
 """The widths of students whose distances are computed without `units`; an assignment then takes up to a second."""
 NAMES = ("unit_distance", "unit_synchronous", "unit_moved")
 PREFERRED = ("mean_field", "nonlinear_dynamics", "mean_field_hd", "ode")
+"""The dynamics that are taken for a reference by default, the first that is run."""
 
 Compared = Annotated[
     str | None,
@@ -89,7 +90,13 @@ def root_mean_square(first: Array, second: Array) -> float:
 
 
 def _distance(of_points: Any, units: int | None, first: xr.DataArray, second: xr.DataArray) -> xr.DataArray:
+    """Return the distance of the units (student, number) of two dynamics, over all other dims.
+
+    of_points : a function of two arrays (n, numbers). units : how many of the n are compared; None is all.
+    """
+
     def of_pair(x: Array, y: Array) -> float:
+        """Return the distance of two students; NaN if one has no units, or units that are not finite."""
         x, y = _existing_units(x), _existing_units(y)
         if not len(x) or not len(y) or not (np.isfinite(x).all() and np.isfinite(y).all()):
             return np.nan
@@ -122,6 +129,7 @@ def _existing_units(units: Array) -> Array:
 
 @cache
 def _choice(number: int, units: int) -> NDArray[np.intp]:
+    """Return `units` places out of `number`, drawn at random, the same at each call, ascending."""
     return np.sort(np.random.default_rng(0).permutation(number)[:units])
 
 
@@ -137,6 +145,10 @@ def _reference(ds: xr.Dataset | Outline) -> str:
 
 
 def _outline(ds: Outline, *, reference: str | None, units: int | None, **_: Any) -> Outline:
+    """Return the outline of `unit_distance`, over seeds and units; the times remain.
+
+    InputError without recorded units or a reference, and for wide students without the option `units`.
+    """
     require_units(ds)
     check_reference(ds, _reference(ds) if reference is None else reference)
     width = ds.sizes["student"]

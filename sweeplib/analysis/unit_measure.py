@@ -19,6 +19,7 @@ from sweeplib.statistics.labelled import labelled
 from sweeplib.statistics.lost_runs import MOST_LOST, sample_of, values_of, with_status
 
 OVERLAP, SELF_OVERLAP = "overlap_M", "self_overlap"
+"""The observables of the units: m_ir (student, teacher), and ‖w_i‖²/d (student)."""
 
 
 def require_units(ds: xr.Dataset | Outline) -> None:
@@ -43,6 +44,7 @@ Sample = Annotated[
     int, Field(ge=1, le=100_000, description="the number of units that are kept, of those of all seeds.")
 ]
 NORM = r"\|w\|/\sqrt{d}"
+"""The symbol, in LaTeX, of the norm of a unit."""
 
 
 def unit_measure(
@@ -87,6 +89,7 @@ def unit_measure(
 
 
 def _edges(values: xr.DataArray, bins: int) -> Array:
+    """Return the edges (bins + 1,) of equal bins from the least to the greatest value; of width 1 for equal values."""
     low, high = float(values.min()), float(values.max())
     if not np.isfinite(low + high):
         low, high = 0.0, 1.0
@@ -104,11 +107,15 @@ def _density(overlaps: Array, lengths: Array, overlap_edges: Array, norm_edges: 
 
 
 def _choice(norm: xr.DataArray, sample: int) -> xr.DataArray:
-    """Return places along `pooled` of at most `sample` units, in random order, at each point; −1 where no more are."""
+    """Return places along `pooled` of at most `sample` units at each point, in random order, along `unit`.
+
+    norm : of the units, NaN where there is none. Points with fewer units are filled up with −1.
+    """
     has_units = norm.notnull().any([dim for dim in ("dynamics", "time") if dim in norm.dims])
     size = max(1, min(sample, int(has_units.sum("pooled").max())))
 
     def choose(mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Return the places (size,) that are chosen of those at which the mask (pooled,) is true."""
         places = np.random.default_rng(0).permutation(np.flatnonzero(mask))[:size]
         return np.pad(places, (0, size - len(places)), constant_values=-1)
 
@@ -116,6 +123,7 @@ def _choice(norm: xr.DataArray, sample: int) -> xr.DataArray:
 
 
 def _outline(ds: Outline, *, bins: int, sample: int, **_: Any) -> Outline:
+    """Return the outline of `unit_measure`; the values along bins and `unit` are not known before it runs."""
     require_units(ds)
     outline = ds.only("self_overlap", "overlap_M").without("seed", "student")
     overlap, norm = outline.dims_of("overlap_M"), outline.dims_of("self_overlap")

@@ -1,4 +1,7 @@
-"""The analysis stage of a sweep."""
+"""The analysis stage of a sweep: analyses are made from its dataset, written, and recorded.
+
+`directory` is always the folder of the results of one sweep.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +20,7 @@ from sweeplib.config import load
 
 analysed(load("config.yaml"), {name!r}, ".")
 """
+"""The script that is stored beside a failure, which repeats it."""
 
 
 def write_analysis(sweep: "Design", name: str, directory: str | Path) -> "Attempt":
@@ -38,6 +42,7 @@ def write_analysis(sweep: "Design", name: str, directory: str | Path) -> "Attemp
     directory = Path(directory)
     path = directory / "analysis" / f"{name}.zarr"
     with writer_lock(directory, f"analysis/{path.name}"), recorded_stage(directory, f"analyse.{name}") as record:
+        # raises InputError if there is none: that is no failure of the analysis
         open_dataset(directory / "dataset.zarr")
         now = made_from(sweep, directory, "analyse", name)
         with attempt_of(directory, "analysis", name, REPRODUCE.format(name=name)) as attempt:

@@ -1,4 +1,7 @@
-"""The command line: each command reads a sweep's config and calls one stage."""
+"""The command line: each command reads a sweep's config and calls one stage.
+
+The docstring of a command is its help. What it needs is imported in it: a command that imports little answers at once.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -67,15 +70,17 @@ def plan(
 ) -> None:
     """Show the cases to compute and their cost on this machine; with --json also each case."""
     settings = [*set_, *overrides]
-    as_before = workers is None and not json and not config.is_dir()
-    record = undisturbed_run(config, settings, results) if as_before else {}
+    # a table of other workers, and JSON of all cases, are not recorded
+    is_as_recorded = workers is None and not json and not config.is_dir()
+    record = undisturbed_run(config, settings, results) if is_as_recorded else {}
+    # a plan was made since the run, and nothing has changed
     if record.get("plan"):
         _show_plan(table(**record["plan"]), record["answers"])
         return
     from sweeplib.engine.execution.child import prepare_child
     from sweeplib.engine.simulator import HOMES, NETWORKS
 
-    # Most sweeps are of networks, and their imports take longest.
+    # most sweeps are of networks, and their imports take longest
     prepare_child(HOMES[NETWORKS])
     sweep, directory = loaded(config, settings, results)
     from sweeplib.engine.execution.plan import write_plan
@@ -100,6 +105,7 @@ def plan(
 
 
 def _show_plan(table: "Table", answers: Iterable[str]) -> None:
+    """Write the table of a plan, and a line for each answer."""
     show(table)
     for line in answers:
         echo(line)
@@ -156,19 +162,10 @@ def status(config: Path, overrides: Sequence[str], set_: Sequence[str], results:
     Also its dashboard, its last error, and how many cases have each status. With --json, the exit status is 0 for
     "finished" (all cases have a result), 1 for "failed" (a stage or cases), 3 for "unfinished", 4 for "running".
     """
-    settings = [*set_, *overrides]
-    from json import loads
-
-    from sweeplib.commands.status import SweepStatus, status_by_records
-    from sweeplib.commands.status import status as status_of
+    from sweeplib.commands.named_sweeps import present_status
     from sweeplib.engine.process.terminal import counts_table
 
-    if done := undisturbed_run(config, settings, results).get("status"):
-        now = SweepStatus(**loads(done))
-    elif (directory := recorded(config, settings, results)) is not None:
-        now = status_by_records(directory)
-    else:
-        now = status_of(*named(config, settings, results))
+    now = present_status(config, [*set_, *overrides], results)
     if json:
         options.echo_json(now.record())
         raise SystemExit(now.exit_status)
@@ -362,6 +359,7 @@ def summary(config: Path, set_: Sequence[str], results: Path, json: bool) -> Non
     from sweeplib.pictures.report import summary_by_records
 
     directory = recorded(config, set_, results)
+    # plugins that may not be executed leave the records alone
     result = summarised(*named(config, set_, results)) if directory is None else summary_by_records(directory)
     options.echo_json(result.record()) if json else echo(result.text)
     raise SystemExit(1 if result.failed else 0)
@@ -372,6 +370,7 @@ for upkeep in commands:
 
 
 def _chosen(names: Sequence[str], choices: Iterable[str], kind: str) -> list[str]:
+    """Return the names, all choices without any; InputError for one that is no choice, a `kind` in words."""
     choices = list(choices)
     for name in names:
         if name not in choices:
@@ -387,7 +386,7 @@ def _steps(sweep: "Design") -> "Steps":
 
 
 def _report_attempts(sweep: "Design", names: Iterable[str], make: Callable[[str], "Attempt"]) -> None:
-    """Make what is named; print what was written or why it failed, and exit with status 1 at the end if one failed."""
+    """Make what is named, print what was written or why it failed, and exit: with status 1 if one failed."""
     failed, steps = 0, _steps(sweep)
     for name in names:
         with steps.step(name):

@@ -60,6 +60,7 @@ def beginnings(words: Sequence[str]) -> Callable[[click.Context, click.Parameter
 
 
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """Write the version and end, if the option --version is there; click calls it."""
     if wanted:
         from sweeplib.engine.storage.records import provenance
 
@@ -68,6 +69,7 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 
 def _completion(ctx: click.Context, _: click.Parameter, shell: str | None) -> None:
+    """Write the script of a shell and end, if the option --completion is there; click calls it."""
     if shell is not None:
         from click.shell_completion import get_completion_class
 
@@ -131,7 +133,8 @@ def loaded(config: Path, overrides: Iterable[str], results: Path) -> "tuple[Desi
 def work_in(directory: Path, does: str) -> None:
     """Hold the lock of a part of a sweep until the end of the command; BusyError if another one runs all stages.
 
-    A folder that does not exist is not made: the command says what is missing.
+    does : what this command does, in the third person, for the messages of others: "draws figures". A directory that
+    does not exist is not made: the command says what is missing.
     """
     if not directory.is_dir():
         return
@@ -155,7 +158,7 @@ def folder_of(path: Path, overrides: Iterable[str], results: Path) -> Path:
 
 
 def recorded(path: Path, overrides: Iterable[str], results: Path) -> Path | None:
-    """Return the folder of a sweep of which records alone are read, None if its plugins may be executed."""
+    """Return the folder of a sweep of which only records are to be read; None if its plugins may be executed."""
     from sweeplib.commands.named_sweeps import recorded as of_either
 
     return of_either(path, list(overrides), results)
@@ -235,7 +238,7 @@ class Commands(click.Group):
 
 
 def _with_override(error: click.NoSuchOption) -> click.NoSuchOption:
-    """Return an error that says of a command that takes values for keys how these are written."""
+    """Return the error of an unknown option; of a command that takes KEY=VALUE it says how a key is written."""
     parameters = error.ctx.command.params if error.ctx else ()
     if not error.option_name.startswith("--") or all(parameter.name != "overrides" for parameter in parameters):
         return error
@@ -245,6 +248,7 @@ def _with_override(error: click.NoSuchOption) -> click.NoSuchOption:
 
 
 def _refuse_without_folder() -> None:
+    """Raise InputError if the working folder was deleted."""
     try:
         Path.cwd()
     except FileNotFoundError:

@@ -27,7 +27,7 @@ KINDS = [
     "update",
     "target",
 ]
-"""The kinds of files in `front.starter`, which is not imported for the sake of speed."""
+"""The kinds of files in `commands.starter`, which is not imported for the sake of speed."""
 KIND_HELP = f"{', '.join(KINDS)}; without a KIND, FILE is a sweep."
 
 
@@ -107,4 +107,5 @@ def schema(directory: Path | None, check: bool) -> None:
 
 
 def _differs(path: Path, text: str) -> bool:
+    """Return whether a file has another text, or does not exist."""
     return not path.exists() or file_text(path) != text

@@ -195,7 +195,8 @@ def prune(config: Path, delete: bool, set_: Sequence[str], results: Path) -> Non
     The list says what they are, their size, and since when they are there. Nothing is deleted without --delete.
     """
     sweep, directory = named(config, set_, results)
-    from sweeplib.commands.upkeep.prune import delete_stale, stale, table
+    from sweeplib.commands.upkeep.prune import delete_stale, stale
+    from sweeplib.commands.upkeep.prune import table as stale_table
     from sweeplib.engine.storage.records.artefacts import refuse_other_config
 
     items = stale(sweep, directory)
@@ -204,7 +205,7 @@ def prune(config: Path, delete: bool, set_: Sequence[str], results: Path) -> Non
         return
     if delete:
         refuse_other_config(sweep, directory)  # before a list of what would not be deleted
-    show(table(items))
+    show(stale_table(items))
     if delete:
         echo(f"{len(delete_stale(sweep, directory))} deleted")
 

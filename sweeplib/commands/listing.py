@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MARKS = ("origin.json", "config.yaml", "plan.json")
 """Files of which a sweep's folder has at least one."""
 NOTHING = {"missing": 1}
-"""The cases of a sweep without a plan."""
+"""The counts of cases by which the state of a sweep without a plan is told: unfinished."""
 
 
 def sweeps(results: Path) -> "Table | None":
@@ -71,7 +71,7 @@ def _cases(folder: Path) -> list[dict[str, int]]:
 
 
 def names(entries: Iterable["Entry"], width: int, *, options: bool) -> Iterator[str]:
-    """Yield lines of `width` columns about the names of a kind: meaning, and each of the `options` with its default."""
+    """Yield lines of `width` columns about names: the meaning and, with `options`, each option with its default."""
     for entry in entries:
         yield from _wrapped(f"{entry.name}: {entry.meaning}", width, "")
         for option in entry.options if options else ():
@@ -80,6 +80,7 @@ def names(entries: Iterable["Entry"], width: int, *, options: bool) -> Iterator[
 
 
 def _wrapped(text: str, width: int, indent: str) -> list[str]:
+    """Return a text in indented lines; long names are not broken, so that they can be copied."""
     return textwrap.wrap(
         text,
         width,

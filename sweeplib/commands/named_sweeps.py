@@ -1,5 +1,9 @@
-"""Sweeps that a user names by their YAML file or by their folder of results, and their reports."""
+"""Sweeps that a user names by their YAML file or by their folder of results, and their reports.
 
+`overrides` are texts KEY=VALUE, `results` is the folder with a folder for each sweep, `directory` that of one sweep.
+"""
+
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +14,7 @@ from sweeplib.engine.process.environment import caches_in
 from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
+    from sweeplib.commands.status import SweepStatus
     from sweeplib.engine.design.design import Design
 
 COMPLETE = "config.yaml"
@@ -66,10 +71,11 @@ def _refuse_plugins(directory: Path) -> tuple[str, ...]:
             problem = f"the sweep's own file, {where}, does not name this plugin"
         else:
             configs = (directory / COMPLETE, origin.resolve())
-            who = [f"{file}: {why}" for file in configs if (why := others_in(file)) is not None]
-            problem = who[0] if who else others_in_plugin(plugin) or ""
+            writable = [f"{file}: {why}" for file in configs if (why := others_in(file)) is not None]
+            problem = writable[0] if writable else others_in_plugin(plugin) or ""
         if problem:
-            expected = f"that file, or `{directory / COMPLETE} --results {directory.parent}`: its plugins are executed"
+            above = directory.parent if directory.name else ".."  # of the working folder
+            expected = f"that file, or `{directory / COMPLETE} --results {above}`: its plugins are executed"
             raise InputError(f"not executed: {problem}", file=directory, key="plugins", value=plugin, expected=expected)
     return plugins
 
@@ -80,27 +86,29 @@ def _plugins(config: Path) -> tuple[str, ...]:
     None is executed.
     """
     from sweeplib.config import content
-    from sweeplib.engine.code.user_code import located, located_command
+    from sweeplib.engine.code.user_code import file_and_name, located, located_command
 
     keys = content(config)
     names, function = keys.get("plugins"), keys.get("simulator")
     plugins = located(map(str, names if isinstance(names, list) else ()), config.parent)
     if isinstance(function, dict):
         return (*plugins, located_command(function.get("command", ""), config.parent))
-    return (*plugins, *([] if function is None else located([str(function).partition(":")[0]], config.parent)))
+    return (*plugins, *([] if function is None else located([file_and_name(str(function))[0]], config.parent)))
 
 
 def recorded(path: Path, overrides: Sequence[str], results: Path) -> Path | None:
-    """Return the folder of a sweep of which records alone are read: its plugins are others', and nothing needs them.
+    """Return the folder of a sweep of which only records are to be read, as its plugins may not be executed.
 
-    None if there are no plugins, or if they may be executed. A line on standard error says why they are not.
+    None if it has no plugins, or if they may be executed. A line on standard error says why they may not. It is asked
+    by commands that can do without the sweep's code.
     """
     from sweeplib.engine.storage.records.config_files import is_lasting
 
+    # a file that can be read once, or plugins that the caller names
     if not path.is_dir() and (
         not is_lasting(path) or any(text.startswith(("plugins=", "simulator=", "simulator.")) for text in overrides)
     ):
-        return None  # read once, or named by the caller
+        return None
     directory = folder_of(path, overrides, results)
     try:
         if path.is_dir():
@@ -114,6 +122,21 @@ def recorded(path: Path, overrides: Sequence[str], results: Path) -> Path | None
         sys.stderr.write(f"{directory}: by its records alone; {error.key} {error.value}: {error.problem}\n")
         return directory
     return None
+
+
+def present_status(path: Path, overrides: Sequence[str], results: Path) -> "SweepStatus":
+    """Return the status of the sweep of a YAML file or of a folder of results, at the least cost.
+
+    The last complete run has recorded it as JSON, which counts if nothing has changed since. Where plugins may not be
+    executed, it follows from records alone.
+    """
+    from sweeplib.commands.status import SweepStatus, status, status_by_records
+    from sweeplib.commands.up_to_date import undisturbed_run
+
+    if text := undisturbed_run(path, overrides, results).get("status"):
+        return SweepStatus(**json.loads(text))
+    directory = recorded(path, overrides, results)
+    return status(*named(path, overrides, results)) if directory is None else status_by_records(directory)
 
 
 def _refuse_others(config: Path) -> None:
@@ -185,16 +208,19 @@ def _finished(directory: Path) -> "Design":
 
 
 def _refuse_without(path: Path, directory: Path) -> None:
+    """Raise InputError if a sweep's directory lacks a file, as before its first run has ended."""
     if not path.is_file():
         raise _unfinished(f"no {path.relative_to(directory)}", directory)
 
 
 def _unfinished(lacks: str, directory: Path) -> InputError:
+    """Return the error of a sweep that is not finished: it has "no FILE"."""
     problem = f"the sweep is not finished: it has {lacks}"
     return InputError(problem, file=directory, expected="one whose `sweeplib sweep` has ended")
 
 
 def _page(directories: Sequence[Path]) -> Path:
+    """Return the path of the page that compares sweeps, beside the first, named after all: A_vs_B.html."""
     names = [directory.resolve().name for directory in directories]
     name = "_vs_".join(names)
     if len(name.encode()) > LONGEST_NAME:

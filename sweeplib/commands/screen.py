@@ -1,4 +1,7 @@
-"""The view of a run: one live screen on a terminal; elsewhere a line at each stage's end and about one a minute."""
+"""The view of a run: one live screen on a terminal; elsewhere a line at each stage's end and about one a minute.
+
+A state (`RunState`) has the stages of the sweep and their jobs at a time; a step is what a job does at present.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +20,9 @@ SECONDS_BETWEEN_LINES = 60.0
 LONG_STEP = 2.0
 """Seconds after which a step, such as a compilation, has a line where there is no live screen."""
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+"""The signs of a spinner, four a second."""
 STARTS = "between two stages"
+"""What a line says when no job runs."""
 
 
 class RunView(Protocol):
@@ -48,7 +53,10 @@ def view(name: str, beginning: str = "") -> Iterator[RunView]:
 
 
 class PlainLines:
-    """Plain lines: the plan, one at the end of each stage and at each step that takes long, and about one a minute."""
+    """Plain lines: the plan, one at the end of each stage and at each step that takes long, and about one a minute.
+
+    clock : a function that returns seconds. What was written is not written again (`_is_new`).
+    """
 
     def __init__(self, name: str, target: "Console", clock: Callable[[], float] = time.monotonic) -> None:
         self.name, self.target, self.clock = name, target, clock
@@ -76,6 +84,7 @@ class PlainLines:
             self.say("; ".join(filter(None, [*running, state.doing()])) or STARTS)
 
     def _is_new(self, title: str) -> bool:
+        """Return whether a title was not asked for before, and remember it."""
         new = title not in self._once
         self._once.add(title)
         return new
@@ -123,7 +132,7 @@ class Screen:
         return Group(self._stages(state), *(Text(text, overflow="fold") for text in below if text))
 
     def _step(self, state: RunState) -> str:
-        """Return the present step; while no job runs, how long that has been so."""
+        """Return the present step in words; while no job runs, what Snakemake does, and since when."""
         if state.over:
             return ""
         if any(map(state.running, state.stages)):
@@ -151,7 +160,7 @@ class Screen:
 
 
 def _mark(state: RunState, stage: Stage) -> tuple[str, str]:
-    """Return the mark and the style of a stage."""
+    """Return the sign of a stage (it runs, failed, ended, is up to date, or has not begun) and its rich style."""
     if state.running(stage):
         return _frame(state.now), "bold"
     if state.problems(stage):

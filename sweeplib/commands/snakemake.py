@@ -1,4 +1,7 @@
-"""Snakemake as a child process that is quiet: its messages go to a file, and it ends with this process."""
+"""Snakemake as a child process that is quiet: its messages go to a file, and it ends with this process.
+
+`words` are the program and the arguments of a command.
+"""
 
 import errno
 import importlib.util
@@ -15,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+from typing import IO, cast
 
 import yaml
 
@@ -26,6 +30,7 @@ from sweeplib.engine.process.interrupts import exit_now, exit_status
 from sweeplib.errors import InputError, SweeplibError
 
 PACKAGE = Path(__file__).parents[1]
+"""The folder of the package `sweeplib`."""
 SECONDS_BETWEEN_LOOKS = 0.2
 PATIENCE = 1.4
 """Seconds that Snakemake has to end its jobs after an interrupt."""
@@ -106,6 +111,7 @@ def refuse_read_only_folder() -> None:
 
 
 def _unwritable(folder: Path, why: str) -> InputError:
+    """Return the error of a folder of records that cannot be written."""
     expected = "a working folder that you may write: change to another, and name FILE and --results from there"
     return InputError(f"cannot be written ({why})", file=folder.absolute(), expected=expected)
 
@@ -117,10 +123,10 @@ def run_snakemake(words: list[str], log: Path, look: Callable[[], None]) -> int:
     exception, such as an interrupt, Snakemake and its jobs end before. SweeplibError if they print too much.
     """
     with _logged(log, words) as output, _started(words, output) as process:
-        most = os.fstat(output).st_size + MOST_PRINTED
+        largest = os.fstat(output).st_size + MOST_PRINTED
         while process.poll() is None:
             look()
-            if os.fstat(output).st_size > most:
+            if os.fstat(output).st_size > largest:
                 raise SweeplibError(f"{log}: over {MOST_PRINTED / 1e6:.0f} MB were printed, perhaps by a plugin")
             with suppress(subprocess.TimeoutExpired):
                 process.wait(SECONDS_BETWEEN_LOOKS)
@@ -128,7 +134,10 @@ def run_snakemake(words: list[str], log: Path, look: Callable[[], None]) -> int:
 
 
 def start(*arguments: str) -> None:
-    """Run Snakemake in this process, which ends with the one that started it; an early end is reported in one line."""
+    """Run Snakemake in this process, as `snakemake_command` has it started; it ends with the process that did so.
+
+    An error before Snakemake's start is reported in one line.
+    """
     end_without_collection()
     with command():
         end_with_parent()
@@ -143,6 +152,7 @@ def end_with_parent() -> None:
     """End this process like SIGTERM when its standard input is closed, which the death of its parent does."""
 
     def wait() -> None:
+        """Read the standard input to its end, then send this process SIGTERM."""
         while os.read(0, 1):
             pass
         os.kill(os.getpid(), signal.SIGTERM)
@@ -173,6 +183,7 @@ def _is_text(value: str) -> bool:
 
 @contextmanager
 def _logged(log: Path, words: list[str]) -> Iterator[int]:
+    """Return a context with the descriptor of a log, open to append, into which the time and a command were written."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with open_to_append(log) as file:
         file.write(f"\n{datetime.now().astimezone().isoformat(timespec='seconds')} {shlex.join(words)}\n")
@@ -182,7 +193,10 @@ def _logged(log: Path, words: list[str]) -> Iterator[int]:
 
 @contextmanager
 def _started(words: list[str], output: int) -> Iterator["subprocess.Popen[bytes]"]:
-    """Return a context with a process in a group of its own, which a terminal's Ctrl-C does not reach."""
+    """Return a context with the process of a command, which an exception in the context ends, with its children.
+
+    It is in a group of its own, which a terminal's Ctrl-C does not reach. Its standard input is a pipe to this process.
+    """
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=output, stderr=output, process_group=0)
     try:
         yield process
@@ -192,3 +206,5 @@ def _started(words: list[str], output: int) -> Iterator["subprocess.Popen[bytes]
             process.wait(PATIENCE)
         end(descendants())
         raise
+    finally:
+        cast("IO[bytes]", process.stdin).close()

@@ -1,6 +1,7 @@
 """The jobs of the workflow: each reads the sweep's complete config and writes one result under the sweep's `directory`.
 
-An error is reported in one line; the workflow itself reports interrupts.
+An error is reported in one line; the workflow itself reports interrupts. The rules of the workflow call these
+functions, some of them by the shell command of `call`, whose arguments are texts.
 """
 
 import atexit
@@ -33,8 +34,8 @@ PYTHON = "SWEEPLIB_PYTHON"
 def settings(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the configuration of the workflow: the `sweep`'s file, the folder `results`, and further keys of a user.
 
-    InputError for keys without a sweep's file, for keys of such a file, which have no effect here, where no sweep is
-    named outside of a clone, and for what is no path.
+    config : that of Snakemake. InputError for keys without a sweep's file, for keys of such a file, which have no
+    effect here, where no sweep is named outside of a clone, and for what is no path.
     """
     from sweeplib.config.models import SweepConfig
 
@@ -66,15 +67,14 @@ def loaded(config: str, results: str) -> tuple["Design", str]:
 
 def caption(sweep: "Design", name: str) -> str:
     """Return the caption of a figure of the sweep, for Snakemake's report."""
-    from sweeplib.pictures.figures.figure import (
-        requested,  # takes a quarter of a second, not spent on a dry run without figures
-    )
+    # takes a quarter of a second, which a dry run without figures does not spend
+    from sweeplib.pictures.figures.figure import requested
 
     return requested(name, sweep.figures[name])[0].caption
 
 
 def analysis_outputs(sweep: "Design", directory: str, figure: str) -> list[str]:
-    """Return what the workflow tracks of the analyses that a figure of the sweep draws."""
+    """Return the paths of the markers by which the workflow tracks the analyses that a figure of the sweep draws."""
     from sweeplib.config.options import needed_analyses
 
     return [f"{directory}/stages/analyse.{name}.done" for name in needed_analyses(figure, sweep.figures[figure])]
@@ -105,7 +105,10 @@ def begin(config: str, sweep: "Design", directory: str) -> None:
 
 
 def call(stage: str) -> str:
-    """Return the shell command that runs a stage, but for its arguments; { is doubled."""
+    """Return the shell command that runs the function `stage` of this module, but for its arguments.
+
+    Braces are doubled, as Snakemake formats the text.
+    """
     python, *words = map(shlex.quote, job.command(f"{__name__}:{stage}"))
     command = " ".join(["exec", f"${{{PYTHON}:-{python}}}", *words])
     return command.replace("{", "{{").replace("}", "}}")
@@ -172,7 +175,10 @@ def report(directory: str) -> None:
 
 
 def ended(sweep: "Design", directory: str) -> None:
-    """Write the summary of a sweep, unless `sweeplib sweep` does; SystemExit if an attempt of a stage failed."""
+    """Write the summary of a sweep at the end of a workflow, unless `sweeplib sweep` does; SystemExit for a failure.
+
+    Where a command has started the workflow, the environment has an address (`job.ADDRESS`).
+    """
     if job.ADDRESS in os.environ:
         return
     from sweeplib.pictures.report import summary

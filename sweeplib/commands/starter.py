@@ -9,6 +9,7 @@ from sweeplib.engine.files.strict_yaml import parsed
 from sweeplib.errors import InputError
 
 TEMPLATES = Path(__file__).with_name("templates")
+"""The folder of the templates KIND.py.txt and KIND.yaml.txt."""
 PLUGINS = {
     "activation": "activations",
     "analysis": "analyses",
@@ -56,13 +57,15 @@ stop: exit # or `end`: go on to the horizon
 analyses: [exit_times, optimal_learning_rate]
 figures: [learning_rate_scan]
 """
+"""The sweep to start from."""
 
 
 def write_new(kind: str, file: Path | None = None) -> list[Path]:
-    """Write a file of a kind, `sweep`, `FUNCTION` or one of `PLUGINS`; return what was written. One argument: a sweep.
+    """Write a file of a kind, `sweep`, `FUNCTION` or one of `PLUGINS`; return what was written.
 
-    A function or a plugin comes with a sweep that uses it, a YAML file of the same name. InputError, before anything is
-    written, for another kind, for files that exist, and for a name that the file cannot give to what it registers.
+    Without `file`, `kind` is the path of a sweep to write. A function or a plugin comes with a sweep that uses it, a
+    YAML file of the same name. InputError, before anything is written, for another kind, for files that exist, and for
+    a name that the file cannot give to what it registers.
     """
     if file is None:
         if kind in ("sweep", FUNCTION, *PLUGINS):
@@ -93,12 +96,13 @@ def write_starter(file: Path) -> Path:
 
 
 def _check_new(file: Path) -> None:
+    """Raise InputError for a file that exists."""
     if file.exists():
         raise InputError("there is such a file", file=file, expected="a new file")
 
 
 def _check_name(kind: str, file: Path) -> None:
-    """Raise InputError if the stem of a file is no name for a thing of this kind, or is taken."""
+    """Raise InputError if the stem of a file is no name for a plugin of a kind, or is one of sweeplib's."""
     from sweeplib.config.catalogue import registry_of
 
     if not file.stem.isidentifier() or keyword.iskeyword(file.stem) or parsed(file.stem) != file.stem:

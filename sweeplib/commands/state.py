@@ -1,4 +1,8 @@
-"""What a run of a sweep's stages does at present, read from the files of its jobs."""
+"""What a run of a sweep's stages does at present, read from the files of its jobs.
+
+A job is a process that makes one result: a stage has one, or one for each analysis or figure. Those that are up to date
+are not started.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -40,7 +44,7 @@ class RunState:
         return not self.over and any(job.ended is None for job in self.of(stage))
 
     def ended(self, stage: Stage) -> bool:
-        """Return whether the stage has started a job, and all that were to run have ended."""
+        """Return whether the stage has started a job, none runs, and no further one will start."""
         started = self.of(stage)
         return (
             bool(started)
@@ -54,7 +58,7 @@ class RunState:
         return self.over == "ok" or any(map(self.of, later))
 
     def problems(self, stage: Stage) -> list[str]:
-        """Return why jobs of the stage failed."""
+        """Return why jobs of the stage failed, a line each."""
         return [_named(job, str(job.problem or DIED)) for job in self.of(stage) if self._failed(job)]
 
     def _failed(self, job: StageRecord) -> bool:
@@ -84,11 +88,12 @@ class RunState:
         if job is None:
             return ""
         seconds_left = None if job.ended else job.remaining(self.now)
-        late = not job.done and seconds_left == 0.0  # the plan's estimate, without the start of the workers
+        # before the first case the time left is the plan's estimate, without the start of the workers
+        is_overdue = not job.done and seconds_left == 0.0
         parts = [
             f"{job.share:.0%} of the work" if 0.0 < job.share < 1.0 else "",
             f"{job.rate:,.1f} cases/s" if job.done else "",
-            "" if seconds_left is None or late else f"{clock_time(seconds_left)} left",
+            "" if seconds_left is None or is_overdue else f"{clock_time(seconds_left)} left",
         ]
         return ", ".join(filter(None, parts))
 
@@ -97,12 +102,12 @@ class RunState:
         return not self.of(stage) and self.starts_no_more(stage)
 
     def doing(self) -> str:
-        """Return the step that takes longest at present, such as a compilation, with its time; empty if none does."""
+        """Return the oldest step of the running jobs, such as a compilation, with its time; "" if there is none."""
         step, since = self.step()
         return f"{step} ({clock_time(self.now - since)})" if step else ""
 
     def step(self) -> tuple[str, float]:
-        """Return the step that takes longest at present and when it began; empty if none does."""
+        """Return the oldest step of the running jobs and when it began; "" and now if there is none."""
         steps = [job for job in self.jobs.values() if job.ended is None and job.doing]
         oldest = min(steps, key=lambda job: job.doing_since, default=None)
         return (str(oldest.doing), oldest.doing_since) if oldest else ("", self.now)
@@ -114,8 +119,8 @@ class RunState:
     def links(self) -> list[str]:
         """Return the links to the dashboard of the running simulations, and to its page of the sweep."""
         job = next((job for job in self.jobs.values() if job.dashboard and job.ended is None), None)
-        named = {"dashboard": job.dashboard, "this sweep": job.page} if job else {}
-        return [f"{name}: {link}" for name, link in named.items() if link]
+        links = {"dashboard": job.dashboard, "this sweep": job.page} if job else {}
+        return [f"{name}: {link}" for name, link in links.items() if link]
 
     @property
     def plan(self) -> dict[str, Any] | None:

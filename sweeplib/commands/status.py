@@ -1,4 +1,8 @@
-"""The status of a sweep: whether it runs, how far it is, how long it will take, and what went wrong last."""
+"""The status of a sweep: whether it runs, how far it is, how long it will take, and what went wrong last.
+
+Counts of cases are numbers by status; `directory` is the folder of a sweep's results. A job is a process that makes one
+result of a stage, and leaves a record.
+"""
 
 import time
 from collections import Counter
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
     from sweeplib.engine.design.design import Design
 
 EXIT_STATUSES = {"finished": 0, "failed": 1, "unfinished": 3, "running": 4}
-"""By the state of a sweep; 2 is refused input."""
+"""The exit status of `sweeplib status` by the state of a sweep; 2 is refused input."""
 MOST_LISTED = 1000
 """The lines of the table of outcomes that are read: those with reasons are the first."""
 
@@ -84,6 +88,7 @@ class SweepStatus:
         return [line for line in lines if line]
 
     def _named(self) -> dict[str, str | None]:
+        """Return what else is known, by its name in the lines."""
         return {
             "at work": self.holder,
             "dashboard": self.dashboard,
@@ -94,10 +99,13 @@ class SweepStatus:
 
 
 def status(sweep: "Design", directory: Path) -> SweepStatus:
-    """Return the status of a sweep, also while it runs."""
-    from sweeplib.engine.storage.store.inventory import sweep_status
+    """Return the status of a sweep, also while it runs, by the inventory of its cases.
 
-    return _status(sweep.name, directory, stage_records(directory), sweep_status(sweep, directory))
+    That is slower than `status_by_records`, but counts the cases that the config has now.
+    """
+    from sweeplib.engine.storage.store.inventory import counts_of_cases
+
+    return _status(sweep.name, directory, stage_records(directory), counts_of_cases(sweep, directory))
 
 
 def status_by_records(directory: Path) -> SweepStatus:
@@ -119,17 +127,17 @@ def status_when_done(sweep: "Design", directory: Path) -> SweepStatus:
 def _status(
     name: str, directory: Path, jobs_of_sweep: Mapping[str, StageRecord], cases: Mapping[str, Mapping[str, int]]
 ) -> SweepStatus:
-    """Return the status of a sweep from its jobs and the numbers of cases with each status, by dynamics."""
+    """Return the status of a sweep from its jobs, by name, and the counts of its cases, by dynamics."""
     from sweeplib.engine.status import failed, outcomes
 
     now, page = time.time(), directory / "report" / "index.html"
     running = [job for job in jobs_of_sweep.values() if job.running and job.name != WHOLE]
     computing = next((job for job in running if job.total), _job_of_all(cases.values()))
-    how = state(jobs_of_sweep, cases.values())
+    present_state = state(jobs_of_sweep, cases.values())
     return SweepStatus(
         name,
         str(directory),
-        how,
+        present_state,
         tuple(job.name for job in running),
         computing.done,
         computing.total,
@@ -143,7 +151,7 @@ def _status(
         str(page) if page.exists() else None,
         cases,
         tuple(line for dynamics in cases for line in _reasons(directory, dynamics)),
-        _exits(directory) if how == "finished" else (),
+        _exits(directory) if present_state == "finished" else (),
         _at_work(directory) if running else None,
     )
 
@@ -167,7 +175,7 @@ def _at_work(directory: Path) -> str | None:
 
 
 def state(jobs_of_sweep: Mapping[str, StageRecord], cases: Iterable[Mapping[str, int]]) -> str:
-    """Return the state of a sweep, a name in `EXIT_STATUSES`, from its jobs and the numbers of cases by status."""
+    """Return the state of a sweep, a name in `EXIT_STATUSES`, from its jobs, by name, and counts of its cases."""
     occurring = {status for counts in cases for status, count in counts.items() if count}
     if any(job.running for job in jobs_of_sweep.values()):
         return "running"
@@ -188,7 +196,7 @@ def _has_failures(occurring: set[str]) -> bool:
 
 
 def _job_of_all(counts: Iterable[Mapping[str, int]]) -> StageRecord:
-    """Return a job without a name that has the counts of cases, by status, of all dynamics together."""
+    """Return a record of no job, in place of that of a running one, with the cases of all dynamics together."""
     sums = sum(map(Counter, counts), Counter[str]())
     total = sums.total()
     return StageRecord("", done=total - sums["missing"], total=total, cases=dict(sums))
@@ -216,7 +224,7 @@ def _last_error(jobs_of_sweep: Mapping[str, StageRecord]) -> str | None:
 
     Stages whose processes were ended by an interrupt of the whole have none.
     """
-    without = {None, DIED} if WHOLE in jobs_of_sweep and jobs_of_sweep[WHOLE].outcome == INTERRUPTED else {None}
-    ended = [job for job in jobs_of_sweep.values() if job.outcome not in without]
+    no_errors = {None, DIED} if WHOLE in jobs_of_sweep and jobs_of_sweep[WHOLE].outcome == INTERRUPTED else {None}
+    ended = [job for job in jobs_of_sweep.values() if job.outcome not in no_errors]
     last = max(ended, key=lambda job: (job.name != WHOLE, job.ended or job.last_news), default=None)
     return f"{last.name}: {last.outcome}" if last else None

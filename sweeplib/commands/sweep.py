@@ -1,4 +1,8 @@
-"""`sweeplib sweep`: all stages of a sweep, from its file to its report."""
+"""`sweeplib sweep`: all stages of a sweep, from its file to its report.
+
+Snakemake runs the stages as processes, which are forked from one that has imported what they need (`fork_server`).
+`results` is the folder with a folder for each sweep, `directory` that of this sweep, `profile` one of Snakemake's.
+"""
 
 import json
 import os
@@ -33,7 +37,9 @@ if TYPE_CHECKING:
 
 CHANGED = "was changed during the run, which kept to the config as it was read; the same command takes the change"
 LOG = Path("journal", "snakemake.log")
+"""The file of Snakemake's messages in the folder of a sweep."""
 LAST_LINES = 5
+"""The lines of it that are shown if no stage says why it failed."""
 CONFIG_IMPORTS = (
     "sweeplib.config.build",
     "sweeplib.config.networks",
@@ -120,7 +126,7 @@ def run_stages(
 def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: str) -> int:
     """Run all stages by Snakemake; return the exit status. What commands may show again is recorded at the end."""
     with _waiting(f"reading {config}"):
-        from sweeplib.engine.storage.records.config_files import READ, is_lasting, record_origin
+        from sweeplib.engine.storage.records.config_files import READ, is_beside_results, is_lasting, record_origin
         from sweeplib.engine.storage.records.file_system import examine
         from sweeplib.engine.storage.records.files import write_text
         from sweeplib.engine.storage.records.locks import sweep_lock
@@ -136,7 +142,8 @@ def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: 
         write_text(directory / READ, run["config"])
         status, ending = _followed(run, directory)
         if lasting and is_changed(config, overrides, files, begun):
-            echo(f"{config}, or a file that it names, {CHANGED}", errors=True)
+            if not is_beside_results(config, directory):  # which the run itself writes
+                echo(f"{config}, or a file that it names, {CHANGED}", errors=True)
         elif lasting and not status and not ending["failed"]:
             record_complete_run(directory, config, overrides, files, begun, ending)
         if status:
@@ -146,7 +153,10 @@ def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: 
 
 
 def _prepared(config: Path, overrides: Sequence[str], results: Path, profile: str) -> dict[str, Any]:
-    """Return what `prepared` does, if possible from a fork that has the imports; its errors are raised here."""
+    """Return what `prepared` does, if possible from a fork that has the imports.
+
+    If the fork fails, `prepared` is called here, which raises its error. A file that can be read once is read here.
+    """
     from sweeplib.engine.storage.records.config_files import is_lasting
 
     if is_lasting(config):
@@ -165,7 +175,7 @@ def _prepared(config: Path, overrides: Sequence[str], results: Path, profile: st
 
 
 def write_prepared(file: str, config: str, results: str, profile: str, *overrides: str) -> None:
-    """Write what `prepared` returns into a file."""
+    """Write what `prepared` returns into a file, as JSON; `_prepared` calls it by name in a fork."""
     with whole_process(), command(interrupted=None):
         content = prepared(Path(config), overrides, Path(results), profile)
         Path(file).write_text(json.dumps(content), encoding="utf-8")
@@ -206,13 +216,13 @@ def _at_the_end(directory: Path) -> dict[str, Any]:
 
 
 def write_at_the_end(directory: str, file: str) -> None:
-    """Write `at_the_end` into a file."""
+    """Write `at_the_end` into a file, as JSON; `_at_the_end` calls it by name in a fork."""
     content = at_the_end(_as_read(Path(directory)), Path(directory))
     Path(file).write_text(json.dumps(content), encoding="utf-8")
 
 
 def _as_read(directory: Path) -> "Design":
-    """Return the sweep whose config all stages read."""
+    """Return the sweep by the complete config in its folder, which all stages read."""
     from sweeplib.config import load
     from sweeplib.engine.storage.records.config_files import READ
     from sweeplib.engine.storage.records.rounds import with_rounds
@@ -252,7 +262,7 @@ def loaded(config: Path, overrides: Sequence[str], results: Path) -> "tuple[Desi
 
 
 def folder_of_file(config: Path, name: str, results: Path) -> Path:
-    """Return the folder of the sweep of a file with a name; InputError if that has another file's results."""
+    """Return the folder of the sweep `name` of a file; InputError if it has the results of another file's sweep."""
     from sweeplib.engine.process.command import writes_into
     from sweeplib.engine.storage.records.config_files import check_origin
 
@@ -274,7 +284,10 @@ def _refuse_no_folder(path: Path) -> None:
 
 
 def _undone(sweep: "Design", directory: Path) -> list[str]:
-    """Return what a run that succeeded has not made, as after a dry run; a profile may ask for one."""
+    """Return a line about what a run that succeeded has not made, as after a dry run that a profile asks for.
+
+    Empty if all is made.
+    """
     from sweeplib.engine.storage.records.artefacts import PAGE, stale_outputs
     from sweeplib.engine.storage.records.stage_records import done_path
 
@@ -287,7 +300,10 @@ def _undone(sweep: "Design", directory: Path) -> list[str]:
 
 
 def _followed(run: Mapping[str, Any], directory: Path) -> tuple[int, dict[str, Any]]:
-    """Run Snakemake and show its jobs; return the exit status, after saying what failed, and `at_the_end`."""
+    """Run Snakemake and show its jobs; return the exit status, after saying what failed, and `at_the_end`.
+
+    run : what `prepared` returns. The last dict is empty if Snakemake failed.
+    """
     from sweeplib.commands.screen import view
     from sweeplib.commands.state import RunState, Stage
     from sweeplib.engine.storage.records.stage_records import WHOLE, stage_records
@@ -296,6 +312,7 @@ def _followed(run: Mapping[str, Any], directory: Path) -> tuple[int, dict[str, A
     earlier, log = stage_records(directory), directory / LOG
 
     def state(over: str = "") -> RunState:
+        """Return the present state of the run: the jobs whose records have changed since its start."""
         now = {name: job for name, job in stage_records(directory).items() if name != WHOLE}
         jobs_of_run = {name: job for name, job in now.items() if job != earlier.get(name)}
         return RunState(titled, jobs_of_run, time.time(), over)
@@ -314,7 +331,10 @@ def _followed(run: Mapping[str, Any], directory: Path) -> tuple[int, dict[str, A
 
 
 def _say_what_failed(state: "RunState", undone: list[str], log: Path, before: int) -> None:
-    """Write the problems of the stages, or if there are none this run's last lines in the log; then the log's path."""
+    """Write the problems of the stages and what is `undone`, or else the last lines in the log; then its path.
+
+    before : the size of the log before this run.
+    """
     problems = [f"{stage.title}: {problem}" for stage in state.stages for problem in state.problems(stage)] + undone
     if not problems:
         with open_bytes(log) as file:

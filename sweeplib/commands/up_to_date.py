@@ -4,6 +4,9 @@ The record of the run of all stages has, as `complete`, a digest of what the run
 overrides, the user's code, the library), digests of the sizes and times of all files of results and of the store, and
 what `summary`, `status` and `plan` show. It is compared without importing what a sweep needs. Where anything differs,
 Snakemake is asked, which knows what is to be done, and the commands look for themselves.
+
+The keys of this record: `config`, `overrides`, `files`, `made_from`, `results`, `store`, `summary`, `status` (JSON
+text), `plan` (the arguments of `table`), `answers` (lines).
 """
 
 import hashlib
@@ -30,12 +33,13 @@ from sweeplib.engine.storage.records.stage_records import (
 from sweeplib.errors import SweeplibError
 
 STORE = "runs"
+"""The folder of the run store in that of a sweep."""
 CHANGING = ("inventory", "journal", "locks", STORE)
 """The parts of a sweep's folder that are no results: records of runs, and the store from which results are made."""
 
 
 def complete_run(config: Path, overrides: Sequence[str], results: Path) -> dict[str, Any] | None:
-    """Return what the last complete run recorded if the same command has nothing to do, otherwise None."""
+    """Return the record of the last complete run if the same command has nothing to do, otherwise None."""
     # a record that cannot be read, or says other things, is none: Snakemake decides
     with suppress(OSError, SweeplibError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
         if config.is_file():  # a pipe can be read once
@@ -45,9 +49,10 @@ def complete_run(config: Path, overrides: Sequence[str], results: Path) -> dict[
 
 
 def undisturbed_run(config: Path, overrides: Sequence[str], results: Path) -> dict[str, Any]:
-    """Return what the last complete run recorded if neither the store nor a job has changed since, otherwise {}.
+    """Return the record of the last complete run if neither the store nor a job has changed since, otherwise {}.
 
-    Without overrides, `config` may be the folder of a sweep, for whatever config and overrides it was run.
+    Then `summary`, `status` and `plan` show what it says, without importing what a sweep needs. Without overrides,
+    `config` may be the folder of a sweep, for whatever config and overrides it was run.
     """
     if config.is_dir() and not overrides:
         record = _complete_folder(config) or {}
@@ -60,7 +65,7 @@ def undisturbed_run(config: Path, overrides: Sequence[str], results: Path) -> di
 
 
 def _complete_folder(directory: Path) -> dict[str, Any] | None:
-    """Return what the last complete run in a folder recorded if it would have nothing to do now, otherwise None."""
+    """Return the record of the last complete run in a folder if it would have nothing to do now, otherwise None."""
     with suppress(OSError, SweeplibError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
         record = stage_record(directory, WHOLE).complete
         return _checked(directory, record, Path(record["config"]), record["overrides"])
@@ -68,7 +73,10 @@ def _complete_folder(directory: Path) -> dict[str, Any] | None:
 
 
 def _checked(directory: Path, record: dict[str, Any], config: Path, overrides: Sequence[str]) -> dict[str, Any] | None:
-    """Return a record, with the directory, if it is that of a config and overrides and of what is there now."""
+    """Return a record of a complete run, with its `directory`; None unless it is of this config and overrides.
+
+    And of the user's code, the library and the results as they are now.
+    """
     files = [Path(file) for file in record["files"]]
     if record["made_from"] == made_from(config, overrides, files) and record["results"] == _results(directory):
         return {**record, "directory": directory}
@@ -78,9 +86,9 @@ def _checked(directory: Path, record: dict[str, Any], config: Path, overrides: S
 def record_complete_run(
     directory: Path, config: Path, overrides: Sequence[str], files: Iterable[Path], begun: str, ending: dict[str, Any]
 ) -> None:
-    """Record that all results are made, and what commands show of them, the `ending`.
+    """Record that all results are made, and what commands show of them, the `ending` (`sweep.at_the_end`).
 
-    Nothing is recorded if what they are made from is not what it was when the run had `begun`.
+    begun : the digest `made_from` when the run began. Nothing is recorded if it is another one now.
     """
     paths = list(map(str, files))
     source = made_from(config, overrides, map(Path, paths))
@@ -92,9 +100,9 @@ def record_complete_run(
 
 
 def record_plan(record_before: dict[str, Any], plan: dict[str, Any], answers: Sequence[str]) -> None:
-    """Add to what the last complete run recorded what the table of a plan shows that found nothing to do.
+    """Add the table of a plan that found nothing to do, and answers, to the record of the last complete run.
 
-    What is recorded of the sweep's folder is what `record_before` says, so that a change since then is noticed.
+    Of the sweep's folder it keeps what `record_before` says, so that a change since then is noticed.
     """
     record = {name: value for name, value in record_before.items() if name != "directory"}
     add_to_record(record_before["directory"], WHOLE, complete=record | {"plan": plan, "answers": list(answers)})
@@ -117,7 +125,7 @@ def made_from(config: Path, overrides: Sequence[str], files: Iterable[Path]) -> 
 
 
 def is_changed(config: Path, overrides: Sequence[str], files: Iterable[Path], begun: str) -> bool:
-    """Return whether what a run is made from is not what it was when the run had `begun`, or is gone."""
+    """Return whether what a run is made from has changed or is gone; `begun` is the digest when the run began."""
     with suppress(OSError):
         return made_from(config, overrides, files) != begun
     return True
@@ -139,7 +147,8 @@ def _stats(directory: Path, without: Sequence[str] = ()) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for folder, folders, files in os.walk(directory):
         folders[:] = sorted(name for name in folders if folder != str(directory) or name not in without)
-        is_records = Path(folder).name == RECORDS  # what the workflow tracks there changes with results, records always
+        # of the folder of records, what the workflow tracks changes with results; records (*.json) always change
+        is_records = Path(folder).name == RECORDS
         for name in sorted(name for name in files if not is_records or not name.endswith(".json")):
             stat = Path(folder, name).lstat()
             digest.update(f"{folder}/{name}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode())

@@ -29,14 +29,15 @@ def watch(sweep: "Design", directory: Path, *, clock: Callable[[], float] = time
     if not any(job.running for job in jobs_now.values()):
         echo("\n".join(status(sweep, directory).lines()))
         return 0
-    since, titled = _start(jobs_now), stages(sweep)
-    ran = clock()
+    since, stages_of_sweep = _start(jobs_now), stages(sweep)
+    last_job = clock()
     with view(sweep.name) as display:
         while True:
             jobs_now = stage_records(directory, since)
-            ran = clock() if any(job.running for job in jobs_now.values()) else ran
-            over = _outcome(jobs_now, idle=clock() - ran)
-            state = RunState(titled, {name: job for name, job in jobs_now.items() if name != WHOLE}, clock(), over)
+            last_job = clock() if any(job.running for job in jobs_now.values()) else last_job
+            over = _outcome(jobs_now, idle=clock() - last_job)
+            jobs = {name: job for name, job in jobs_now.items() if name != WHOLE}
+            state = RunState(stages_of_sweep, jobs, clock(), over)
             display.update(state)
             if over:
                 break
@@ -60,7 +61,11 @@ def _start(jobs_now: Mapping[str, StageRecord]) -> float:
 
 
 def _outcome(jobs_now: Mapping[str, StageRecord], idle: float) -> str:
-    """Return "ok" or "failed" if a run has ended, of which no job has run for `idle` seconds, otherwise nothing."""
+    """Return "ok" or "failed" if a run has ended, otherwise "".
+
+    jobs_now : records by name, with that of all stages (WHOLE) if `sweeplib sweep` runs them. Otherwise a run counts as
+    ended when no job has run for `idle` seconds, more than SECONDS_BETWEEN_STAGES.
+    """
     whole = jobs_now.get(WHOLE)
     ended = not whole.running if whole else idle > SECONDS_BETWEEN_STAGES
     if any(job.running for name, job in jobs_now.items() if name != WHOLE) or not ended:

@@ -3,6 +3,9 @@
 `models` declares all keys, `build` makes the design, `inherited` reads `from: FILE`, `overrides` what a command line
 changes. `error_places` finds the line of an error, whose words are in `engine.base.validation`; names of parameters are
 checked by `engine.design.grid`.
+
+A section is what is below a key of the top: `grid`, `times`. A dotted key, `grid.d[2]`, names a value below it; errors
+have one. The folder of a config is that to which the paths in it are relative.
 """
 
 from collections.abc import Iterable, Mapping
@@ -84,10 +87,10 @@ def from_mapping(keys: Mapping[str, Any], folder: str | Path = ".") -> "Design":
 def _config_and_bases(
     path: Path, folder: Path, *, may_be_pipe: bool = False
 ) -> "tuple[dict[str, Any], dict[str | Path, Document]]":
-    """Return the keys and values of a file with those that it starts from, and the documents of these files.
+    """Return the keys and values of a file, merged with those that it starts from, and the documents of all by file.
 
-    The path in it of the one that it starts from is relative to `folder`. A file that a command was given may be a
-    pipe.
+    folder : where the path is from which the file says that it starts (`from`).
+    may_be_pipe : whether `path` may be a pipe, as one that a command is given.
     """
     from sweeplib.config.inherited import FROM, base_configs, merged_config
 
@@ -146,6 +149,7 @@ def _content(path: Path, *, may_be_pipe: bool) -> bytes:
 
 
 def _checked_mapping(data: Any, path: str | Path) -> dict[str, Any]:
+    """Return what a file contains; InputError if it is empty or no mapping."""
     if data is None:
         raise InputError("the file is empty", file=path, expected="a sweep, with `dynamics`, `grid`, `times`, ...")
     if not isinstance(data, dict):

@@ -1,4 +1,11 @@
-"""The questions of a config, checked against its grid and the analyses."""
+"""The questions of a config, checked against its grid and the analyses.
+
+A section of `answers` says what analysis the question is `of`, `to` what precision an answer is wanted, what may be
+added to the sweep for it (`refine`), and where it is asked (`at`). Its proposer asks for the rows that are added.
+
+ds : the outlines of the sweep's dataset, by whether variables of overlaps are in them.
+options : those of the analysis, of the sweep and of the question.
+"""
 
 import math
 import re
@@ -26,8 +33,7 @@ CONFIDENCE = 0.95
 def with_questions(sweep: Design, config: SweepConfig | FunctionConfig, ds: Mapping[bool, Outline]) -> Design:
     """Return the sweep with the questions of its config, and the analyses that answer them.
 
-    ds : its outlines, without and with overlaps.
-    InputError, with its key, for what no proposer is made for or what does not fit the grid.
+    InputError, with its key, for a question that no proposer is made for or that does not fit the grid.
     """
     if not config.answers:
         return sweep
@@ -50,7 +56,7 @@ def with_questions(sweep: Design, config: SweepConfig | FunctionConfig, ds: Mapp
 
 
 def _options_to_add(question: Question, outlines: Mapping[bool, Outline]) -> Mapping[str, Any]:
-    """Return the options with which the analysis of a question is added to a sweep: none if it applies without."""
+    """Return the options with which the analysis of a question is added to a sweep: none if it applies without them."""
     from sweeplib.analysis import ANALYSES
 
     with suppress(InputError):
@@ -86,15 +92,18 @@ def _question(name: str, section: AnswerSection, sweep: Design, ds: Mapping[bool
 
 
 def _budget(budget: int | str | None) -> tuple[int | None, float]:
-    """Return the limits of cases and of seconds."""
-    time = re.fullmatch(HOURS, budget) if isinstance(budget, str) else None
+    """Return the most cases and the most seconds of processors of a budget: one of the two limits it (None, inf)."""
+    time = re.fullmatch(HOURS, budget) if isinstance(budget, str) else None  # its number and its unit
     if time:
         return None, float(time[1]) * (3600.0 if time[2] == "h" else 60.0)
     return None if budget is None else int(budget), math.inf
 
 
 def _width(key: str, width: float | str) -> Precision:
-    """Return a width from a number or per cent; InputError, at its key, unless it is more than 0."""
+    """Return the precision `width`, a number in the variable's units or a text in per cent; InputError unless above 0.
+
+    key : the dotted key of the width.
+    """
     percent = re.fullmatch(PERCENT, width) if isinstance(width, str) else None
     to = float(percent[1]) / 100.0 if percent else float(width)
     if not 0.0 < to < math.inf:
@@ -103,7 +112,10 @@ def _width(key: str, width: float | str) -> Precision:
 
 
 def _variable(key: str, section: AnswerSection, options: Mapping[str, Any], ds: Mapping[bool, Outline]) -> str:
-    """Return the variable that a question is about: the one named, or that of the analysis; InputError for others."""
+    """Return the variable that a question is about: the section's, or else the label or headline of its analysis.
+
+    InputError, below `key` of the section, for wrong options, and for an analysis that has no such variable.
+    """
     from sweeplib.analysis import ANALYSES
 
     with errors_under(f"{key}.of"):
@@ -128,14 +140,14 @@ def _variable(key: str, section: AnswerSection, options: Mapping[str, Any], ds: 
 def _variables(
     analysis: "Analysis", section: AnswerSection, options: Mapping[str, Any], ds: Mapping[bool, Outline]
 ) -> list[str]:
-    """Return what questions of an analysis may be about: its label, or the numbers with an interval."""
+    """Return the variables of an analysis that questions may be about: its label, or its numbers with an interval."""
     if section.to == DECIDED:
         return [analysis.label] if analysis.label else []
     return analysis.numbers(ds[False], options)
 
 
 def _answers(analysis: "Analysis", section: AnswerSection, ds: Mapping[bool, Outline]) -> bool:
-    """Return whether an analysis fits the sweep and can answer a question."""
+    """Return whether an analysis fits the sweep without options and can answer a question like that of the section."""
     try:
         analysis.outlined(ds[False], {})
         return bool(_variables(analysis, section, {}, ds))
@@ -146,7 +158,11 @@ def _answers(analysis: "Analysis", section: AnswerSection, ds: Mapping[bool, Out
 def _axes_of_answers(
     of: str, variable: str, options: Mapping[str, Any], sweep: Design, ds: Outline
 ) -> dict[str, Sequence[Any]]:
-    """Return the axes along which answers may differ, with their values: those of the grid and of the variable."""
+    """Return the axes along which answers may differ, with their values: those of the grid and of the variable.
+
+    of, variable : the analysis and its variable.
+    ds : the outline without variables of overlaps.
+    """
     from sweeplib.analysis import ANALYSES
 
     axes: dict[str, Sequence[Any]] = {dim.name: dim.values for dim in sweep.grid.axes}
@@ -154,7 +170,7 @@ def _axes_of_answers(
     axes |= {"threshold": ds.axes["threshold"]} if "threshold" in ds.axes else {}
     try:
         outline = ANALYSES[of].outlined(ds, options)
-    except InputError:  # which is told with its place, as that of any analysis
+    except InputError:  # raised again by later checks, with the key of the analysis
         outline = None
     if outline is not None:
         axes |= {dim: outline.axes[dim] for dim in outline.variables.get(variable, ())}
@@ -162,7 +178,11 @@ def _axes_of_answers(
 
 
 def _values_at(key: str, axis: str, wanted: Any, axes: Mapping[str, Sequence[Any]]) -> tuple[Any, ...]:
-    """Return the values of an axis at which a question is asked; InputError for values that the axis does not have."""
+    """Return the values of an axis at which a question is asked; InputError for values that the axis does not have.
+
+    wanted : a value, a list or a spacing.
+    axes : the values of each axis of the answers.
+    """
     if axis not in axes:
         raise InputError("not an axis of the answers", key=key, value=axis, choices=axes)
     chosen = tuple(values(wanted if isinstance(wanted, dict | list) else [wanted], axis))
@@ -172,10 +192,14 @@ def _values_at(key: str, axis: str, wanted: Any, axes: Mapping[str, Sequence[Any
 
 
 def _refuse_matrices(name: str, question: Question, ds: Mapping[bool, Outline], options: Mapping[str, Any]) -> None:
-    """Raise InputError for an analysis of what has a shape of its own at each p and k, which rounds do not read."""
+    """Raise InputError for an analysis of vectors and matrices over units, whose shape differs between points.
+
+    Rounds do not read them: an analysis that fits the dataset with overlaps alone has no answers.
+    """
     from sweeplib.analysis import ANALYSES
 
     def fits(outline: Outline) -> bool:
+        """Return whether the analysis applies to a dataset of this outline."""
         try:
             return ANALYSES[question.of].outlined(outline, options) is not None
         except InputError:
@@ -187,18 +211,21 @@ def _refuse_matrices(name: str, question: Question, ds: Mapping[bool, Outline], 
 
 
 def _refuse_bounds(name: str, question: Question, sweep: Design) -> None:
-    """Raise InputError for an axis that cannot get values, and for bounds at which a point is no valid problem."""
-    for name_of in {**question.bounds, **question.resolution}:
-        key = f"answers.{name}.refine.{name_of}"
-        axis = _refinable_axis(sweep, name_of, key)
-        ends = question.bounds.get(name_of, (axis.values[0], axis.values[-1]))
+    """Raise InputError for an axis that cannot get values, and for bounds at which a point is no valid problem.
+
+    A point with the first values of the other axes is tried at both bounds; without bounds, at the ends of the axis.
+    """
+    for axis_name in {**question.bounds, **question.resolution}:
+        key = f"answers.{name}.refine.{axis_name}"
+        axis = _refinable_axis(sweep, axis_name, key)
+        ends = question.bounds.get(axis_name, (axis.values[0], axis.values[-1]))
         first = {other.name: other.values[0] for other in sweep.grid.axes}
         with errors_at(key):
             with_rows(sweep, [[Row({**first, axis.name: _as_of(axis, end)}, 1, "") for end in ends]])
 
 
 def _refinable_axis(sweep: Design, name: str, key: str) -> Axis:
-    """Return the axis of this name; InputError unless a question may add values of it."""
+    """Return the axis of this name; InputError, at `key`, unless a question may add values of it."""
     axes = {axis.name: axis for axis in sweep.grid.axes}
     if name not in axes or name == POINT:
         raise InputError("not an axis of the grid", key=key, value=name, choices=set(axes) - {POINT})
@@ -210,5 +237,5 @@ def _refinable_axis(sweep: Design, name: str, key: str) -> Axis:
 
 
 def _as_of(axis: Axis, bound: float) -> int | float:
-    """Return a bound as a value of an axis: whole if its values are."""
+    """Return a bound as a value of an axis: whole if its values are, rounded up."""
     return float(bound) if isinstance(axis.values[0], float) else math.ceil(bound)

@@ -1,4 +1,11 @@
-"""Conversion of a validated config to a Design, with its names checked against the grid and the registries."""
+"""Conversion of a validated config to a Design, with its names checked against the grid and the registries.
+
+The subject is the part of a config that is about networks, or about a function of one's own. A spec is a list of values
+or a spacing such as `{linspace: [0, 12, 61]}`.
+
+ds : the outlines of the sweep's dataset, by whether variables of overlaps are in them.
+replicas : the expression of the number of seeds, None if the config has their number or a list.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -93,9 +100,13 @@ def sweep_of(config: SweepConfig | FunctionConfig, folder: Path) -> Design:
 
 
 def _subject(config: SweepConfig | FunctionConfig, folder: Path, points: Any) -> tuple[Subject, list[TableAxis]]:
-    """Return what a config is about, a function if it names one, else networks; and the axis of its table of points."""
+    """Return what a config is about, a function if it names one, else networks; and the axis of its table, or none.
+
+    points : its table of points, or the path of one.
+    """
 
     def rows(simulator: Simulator) -> list[TableAxis]:
+        """Return the axis of the table, whose names are parameters of the simulator; an empty list without a table."""
         return [] if points is None else [table_axis(points, simulator, config.root_seed)]
 
     if isinstance(config, FunctionConfig):
@@ -115,7 +126,7 @@ def _subject(config: SweepConfig | FunctionConfig, folder: Path, points: Any) ->
 
 @contextmanager
 def _path_errors_at(key: str) -> Iterator[None]:
-    """Raise InputError, with this key, for a text that the system does not accept as a path."""
+    """Turn errors about a text that the system does not accept as a path into an InputError with this key."""
     try:
         yield
     except InputError:
@@ -133,7 +144,10 @@ def _most_replicas(replicas: Expression, grid: Grid) -> int:
 def _grid(
     config: SweepConfig | FunctionConfig, subject: Subject, replicas: Expression | None, rows: list[TableAxis]
 ) -> Grid:
-    """Return the grid of a config, whose expressions, as those of its subject and the `replicas`, know its names."""
+    """Return the grid of a config; InputError for too many names or values, and for expressions with unknown names.
+
+    rows : the axis of the table of points, or none.
+    """
     fixed = {**subject.fixed, **subject.formulas}
     number_of_names = len(config.grid) + len(config.derive) + len(fixed)
     refuse_more("names", number_of_names, NAMES, key="grid", instead="fewer axes and symbols")
@@ -160,17 +174,21 @@ def _refuse_many_values(grid: Mapping[str, Any]) -> None:
             number += count(spec)
             if count(spec) > VALUES:
                 with errors_under(key):
-                    values(spec, name)
+                    values(spec, name)  # raises the error for a spacing, with its key; a list goes on to the sum
     refuse_more("values of all axes", number, VALUES, key="grid", instead="coarser axes, or several sweeps")
 
 
 def _axis(name: str, spec: Any, simulator: Simulator) -> Axis:
+    """Return the axis of this name of `grid`, with the values of its spec."""
     with errors_under("grid"):
         return Axis(name, tuple(values(spec, name)), simulator=simulator)
 
 
 def _linked_axes(zips: Any, simulator: Simulator) -> list[Axis]:
-    """Return the axes under `zip`, each named by the first of the names that vary jointly."""
+    """Return the axes under `zip`, each named by the first of the names that vary jointly.
+
+    zips : what the config has there, such as `[{p: [1, 4], d: [100, 400]}]`.
+    """
     shape = "a list of mappings such as {p: [1, 4], d: [100, 400]}"
     if not isinstance(zips, list):
         raise InputError("not linked axes", key="grid.zip", value=zips, expected=shape)
@@ -207,16 +225,13 @@ def _with_source(sweep: Design, config: SweepConfig | FunctionConfig, subject: S
 def default_figures(
     sweep: Design, ds: Mapping[bool, Outline], kinds: Sequence[tuple[FigureEntry, ...]]
 ) -> dict[str, dict[str, Any]]:
-    """Return the entries of `figures` where a config has none: the first of each kind that fits the sweep.
-
-    ds : the outlines of the future dataset, without and with overlaps.
-    """
+    """Return the entries of `figures` where a config has none: the first of each kind that fits the sweep."""
     fitting = (next((entry for entry in kind if _fits(sweep, ds, entry)), None) for kind in kinds)
     return dict(entry for entry in fitting if entry is not None)
 
 
 def _fits(sweep: "Design", ds: Mapping[bool, Outline], entry: FigureEntry) -> bool:
-    """Return whether a figure fits a sweep whose dataset has these outlines, without and with overlaps.
+    """Return whether a figure fits a sweep.
 
     One that shows the optimal learning rate fits if enough learning rates are scanned for an optimum to be found.
     """

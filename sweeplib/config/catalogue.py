@@ -1,4 +1,8 @@
-"""The names that a config may use, of each kind, each with its meaning and options."""
+"""The names that a config may use, of each kind, each with its meaning and options: what `list` and `explain` show.
+
+The thing of a name is what is registered under it: an analysis, an activation, a class of clusters. An address is a key
+of a config (`answers.NAME.to`), KIND.NAME (`figures.line`) or KIND.NAME.OPTION. `rows` are those of all keys, by key.
+"""
 
 import importlib
 import inspect
@@ -32,7 +36,7 @@ KINDS = {
     "clusters": ("sweeplib.engine.execution.clusters", "CLUSTERS"),
     "proposers": ("sweeplib.analysis.answers", "PROPOSERS"),
 }
-"""The kinds of names, each with the registry that has them."""
+"""The kinds of names, each with the module and the name there of the registry that has them."""
 
 KEYS, PLUGINS = "keys", "plugins"
 """The kinds of the keys of a config, and of the names of installed plugins, which are entry points."""
@@ -46,7 +50,7 @@ PARTS = {
     "updates": "update",
     "tasks": "tasks",
 }
-"""The kinds of parts with parameters of a problem, with the key that has their names."""
+"""The kinds whose things have parameters of a problem, with the key of a config, or of `problem`, that names them."""
 
 LISTED = {
     **{kind: kind for kind in ("dynamics", "analyses", "figures", "observables")},
@@ -54,7 +58,7 @@ LISTED = {
     **dict.fromkeys(("problem.activation", "problem.teacher_activation"), "activations"),
     "cluster": "clusters",
 }
-"""The keys that have names of a kind."""
+"""The keys of a config whose values are names of a kind, with the kind."""
 
 FUNCTIONS = {"analyses": 1, "figures": 2}
 """The kinds of functions, with the number of their arguments in front of the options."""
@@ -87,7 +91,7 @@ _SPELLED = {
     ),
     "targets": (Entry("a formula", "of the teacher's fields, such as `lam1 + lam1*lam2 + he3(lam3)`", ()),),
 }
-"""What a config may also write in place of a name."""
+"""What a config may also write in place of a name, by kind."""
 
 
 def catalogue(kind: str, names: Iterable[str] = ()) -> list[Entry]:
@@ -96,7 +100,7 @@ def catalogue(kind: str, names: Iterable[str] = ()) -> list[Entry]:
         return _installed_plugin_entries(list(names))
     if kind == KEYS:
         rows = key_rows()
-        return [_key_entry(row) for name in names or rows for row in [_entry_of(rows, name, "unknown key")]]
+        return [_key_entry(row) for name in names or rows for row in [_row_of(rows, name, "unknown key")]]
     registry = registry_of(kind)
     chosen = list(names) or list(registry)
     entries = [Entry(name, _meaning(registry, name), tuple(_options(kind, registry[name]))) for name in chosen]
@@ -116,7 +120,7 @@ def explanation(address: str) -> tuple[Entry, str]:
         address = _address_of(rows, address)
         kind, _, name = address.partition(".")
     if address in rows or kind not in KINDS or not name:
-        row = _entry_of(rows, address, "neither a key nor KIND.NAME")
+        row = _row_of(rows, address, "neither a key nor KIND.NAME")
         return _key_entry(row), written(row.content)
     name, _, option = name.partition(".")
     [entry] = catalogue(kind, [name])
@@ -145,7 +149,7 @@ def example(kind: str, name: str) -> dict[str, Any]:
 
 
 def _sample(options: Any) -> dict[str, Any]:
-    """Return the example values of the options of a model or a function; without any, all defaults but null."""
+    """Return the example values of the options of a model or a function; without any example, all defaults but null."""
     if isinstance(options, type) and issubclass(options, BaseModel):
         fields = {name: field for name, field in options.model_fields.items() if name != "kind"}
         examples = {name: field.examples for name, field in fields.items()}
@@ -172,7 +176,8 @@ def _key_entry(row: KeyRow) -> Entry:
     return Entry(row.key, f"{meaning} ({row.type}; {default})", tuple(options))
 
 
-def _entry_of(rows: Mapping[str, KeyRow], name: str, problem: str) -> KeyRow:
+def _row_of(rows: Mapping[str, KeyRow], name: str, problem: str) -> KeyRow:
+    """Return the row of a key; an InputError with this problem if there is none."""
     if name not in rows:
         raise InputError(problem, value=name, choices=_addresses(rows))
     return rows[name]
@@ -184,9 +189,9 @@ def _addresses(rows: Mapping[str, KeyRow]) -> list[str]:
 
 
 def _address_of(rows: Mapping[str, KeyRow], name: str) -> str:
-    """Return the only address that ends with a name, that of a parameter of problems first.
+    """Return the only address that ends with `.NAME`, or `problem.NAME` if that is one of several.
 
-    InputError if there are several, or if it is an option of some.
+    InputError if there are several others, and for the name of an option, whose owners it lists.
     """
     addresses = _addresses(rows)
     of_name = [address for address in addresses if address.endswith(f".{name}")]
@@ -225,9 +230,9 @@ def registry_of(kind: str) -> Registry[Any]:
 
 
 def _meaning(registry: Registry[Any], name: str) -> str:
-    """Return one sentence: of the thing itself if it has one, otherwise of the docstring of its module.
+    """Return one sentence about the thing of a name: its `doc`, `caption` or `long_name`, or else that of a docstring.
 
-    A class that shares its module with others of its kind has a docstring of its own.
+    It is the docstring of the module, but for a class that shares its module with others of the registry.
     """
     thing, module = registry[name], registry.origin(name)
     sentence = next((text for field in ("doc", "caption", "long_name") if (text := getattr(thing, field, None))), None)
@@ -238,7 +243,7 @@ def _meaning(registry: Registry[Any], name: str) -> str:
 
 
 def _options(kind: str, thing: Any) -> list[Option]:
-    """Return the options of a thing of a kind: the fields of its model, or the parameters of its function."""
+    """Return the options of a thing: the fields of its model or the parameters of its function; none of other kinds."""
     if kind in FUNCTIONS:
         rows = function_options(thing.function, FUNCTIONS[kind])
     elif kind == "clusters":

@@ -1,4 +1,7 @@
-"""What goes with what, as tables: parameters and dynamics, and what is refused of a parameter beside others."""
+"""What goes with what, as tables: parameters and dynamics, and what is refused of a parameter beside others.
+
+They are the end of the reference of configs (`config/README.md`). `kinds` are the dynamics, by name.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,13 +15,16 @@ from sweeplib.networks.problem.combinations import COMBINATIONS, WIDTHS
 from sweeplib.networks.simulation.cases import WITHOUT_DRIFTS, WITHOUT_EXITS
 
 PLAIN = Problem(gamma=1.0, p=1, k=1, d=10, Delta=0.0, activation="linear")
+"""A problem with defaults, of which a dynamics says the parameters that it reads."""
 INTRODUCTION = """## What goes with what
 
 A dynamics acts on a parameter (✓) or refuses any other value than its default, in a line, before anything runs: because
 it is not built (–), or because the parameter means nothing there (∅), for the reasons below. All dynamics act on the
 others.
 """
+"""What is said above all tables."""
 OF_LIMITS = "Of the parameters that they act on, all dynamics, or some, refuse these, beside others or beyond a bound:"
+"""What is said above the table of limits."""
 
 
 def combination_table() -> str:
@@ -39,6 +45,7 @@ def _acting(kinds: Mapping[str, type[Dynamics]]) -> Iterator[str]:
 
 
 def _cell(kind: type[Dynamics], parameter: str) -> str:
+    """Return whether a dynamics acts on a parameter: ✓, where it does, or why it does not (∅, –)."""
     if parameter in kind.reads:
         return "✓"
     if parameter == "data" and kind.takes_spectra:
@@ -61,7 +68,10 @@ def _undefined(kinds: Mapping[str, type[Dynamics]]) -> Iterator[str]:
 
 
 def _limits(kinds: Mapping[str, type[Dynamics]]) -> Iterator[str]:
-    """Yield the rows of the limits of all dynamics, and of each."""
+    """Yield the rows of the limits of all dynamics, and of each.
+
+    Dynamics that have the same limit share its row: which fields are refused, beside what, and why.
+    """
     rows = {_row(limit): ["all"] for limit in (*WIDTHS, *COMBINATIONS)}
     for name, kind in kinds.items():
         for run, limits in _limits_by_options(name, kind):
@@ -85,7 +95,7 @@ def _limits(kinds: Mapping[str, type[Dynamics]]) -> Iterator[str]:
 
 
 def _limits_by_options(name: str, kind: type[Dynamics]) -> Iterator[tuple[str, tuple[Limit, ...]]]:
-    """Yield the limits of a dynamics with the default options, and those that each switch among them adds."""
+    """Yield what a config calls a dynamics, and its limits: by default, and those that each of its switches adds."""
     usual = kind.limits_of(kind.Options())
     yield name, (*usual, *(OF_DRIFTS if kind.uses_drifts else ()))
     for option, field in kind.Options.model_fields.items():
@@ -95,20 +105,25 @@ def _limits_by_options(name: str, kind: type[Dynamics]) -> Iterator[tuple[str, t
 
 
 def _row(limit: Limit) -> tuple[str, str, str]:
-    """Return the names of the fields, the feature beside which they are refused, and why, if that says more."""
+    """Return the names of the fields, the feature beside which they are refused, and why.
+
+    The reason is left out if it depends on the problem, or is made of the name of the field.
+    """
     reason = "" if callable(limit.reason) or "{key}" in limit.reason else limit.reason
     reason = reason.replace("{beside}", limit.beside.words if limit.beside else "")
     return _listed(limit.keys.split()), _beside(limit.beside), _with_fields(reason)
 
 
 def _beside(feature: Feature | None) -> str:
+    """Return what tables call a feature of problems; "" for none."""
     return "" if feature is None else feature.name or feature.words
 
 
 def _with_fields(text: str) -> str:
-    """Return a text of messages with the names of fields in the places of their values."""
+    """Return a text of messages with the names of fields in the places of their values: {problem.d} as `d`."""
     return re.sub(r"\{problem\.(\w+)\}", r"`\1`", text)
 
 
 def _listed(names: Iterable[str], mark: str = ", ") -> str:
+    """Return the names as code in Markdown, with `mark` between them."""
     return mark.join(f"`{name}`" for name in names)

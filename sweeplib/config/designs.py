@@ -17,6 +17,7 @@ from sweeplib.errors import InputError
 DESIGNS = ("sobol", "latin", "random")
 """The kinds of designs; each is a key below `points` whose value is the number of points."""
 WHOLE = "a whole number of points, at least 1"
+"""What is expected of a number of points."""
 RANGES = {
     "uniform": "{uniform: [1, 3]}",
     "loguniform": "{loguniform: [0.01, 1]}",
@@ -32,7 +33,10 @@ def is_design(points: Any) -> bool:
 
 
 def designed_columns(points: Mapping[str, Any], root_seed: int) -> dict[str, list[Any]]:
-    """Return the columns of the points of a design; InputError for what is none, with its key."""
+    """Return the values of each parameter at the points of a design, by name; InputError, with its key, for no design.
+
+    points : the kind with the number of points, and a range by parameter: `{sobol: 64, gamma: {uniform: [0, 1]}}`.
+    """
     kinds = [kind for kind in DESIGNS if kind in points]
     if len(kinds) > 1:
         raise InputError("two kinds of designs", key="points", value=", ".join(kinds), expected="one of them")
@@ -52,7 +56,7 @@ def designed_columns(points: Mapping[str, Any], root_seed: int) -> dict[str, lis
 
 
 def _numbers(kind: str, number: int, dims: int, root_seed: int) -> NDArray[np.float64]:
-    """Return numbers (points, dims) in [0, 1)."""
+    """Return the points of a design of this kind in the unit cube: numbers (number, dims) in [0, 1)."""
     from scipy.stats import qmc
 
     rng = np.random.default_rng([root_seed, dims])
@@ -64,7 +68,10 @@ def _numbers(kind: str, number: int, dims: int, root_seed: int) -> NDArray[np.fl
 
 
 def _range(key: str, spec: Any) -> Callable[[NDArray[np.float64]], list[Any]]:
-    """Return what makes values in a range of numbers in [0, 1); InputError for what is no range."""
+    """Return the function that maps numbers in [0, 1) to values in a range; InputError, at `key`, for what is no range.
+
+    spec : the range, such as `{loguniform: [0.01, 1]}`.
+    """
     expected = "one of " + ", ".join(RANGES.values())
     if not isinstance(spec, Mapping) or len(spec) != 1:
         raise InputError("not a range", key=key, value=spec, expected=expected)
@@ -93,5 +100,6 @@ def _ends(key: str, kind: str, ends: Any) -> tuple[float, float]:
 
 
 def _is_number(value: Any, whole: bool) -> bool:
+    """Return whether a value is a finite number, a whole one if `whole`."""
     kinds = int if whole else int | float
     return isinstance(value, kinds) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,4 +1,7 @@
-"""Errors of a config, located in its file: line, key path, value, what was expected."""
+"""Errors of a config, located in its file: line, key path, value, what was expected.
+
+A location is a key path, `grid.d[2]`, in steps: ("grid", "d", 2).
+"""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +19,7 @@ from sweeplib.engine.files.strict_yaml import Document, flow
 from sweeplib.errors import InputError
 
 _MODELS: dict[tuple[str, ...], type[pydantic.BaseModel]] = {(): SweepConfig, ("times",): Times}
+"""The models of the sections at fixed locations; those below `answers` and `dynamics` have names of the user."""
 
 
 def location_of(key: str) -> tuple[str | int, ...]:
@@ -38,8 +42,8 @@ def input_error(error: pydantic.ValidationError) -> InputError:
 def error_at(error: InputError, documents: Mapping[str | Path, Document], overrides: Sequence[Override]) -> InputError:
     """Return the error with the file and line of its key, or with the override that set it.
 
-    So are the others that were found beside it. Of the files from which a config is made, the first one comes first
-    among those that have most of the key.
+    The errors found beside it get theirs too. Of the files from which a config is made, the line is of the one that has
+    most steps of the key, the first of several.
     """
     for other in error.others:
         error_at(other, documents, overrides)
@@ -58,13 +62,13 @@ def error_at(error: InputError, documents: Mapping[str | Path, Document], overri
 
 
 def _valid_keys(location: Location) -> Iterable[str]:
-    """Return the valid keys at a location."""
+    """Return the keys that are valid in place of the last step of a location."""
     above = tuple(map(str, location[:-1]))
     model = _MODELS.get(above, AnswerSection if above[:1] == ("answers",) else DynamicsSection)
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _example(location: Location) -> str | None:
-    """Return an example for a key of the config."""
+    """Return an example for a key at the top of the config, None for one below a section."""
     field: Any = SweepConfig.model_fields.get(str(location[0])) if len(location) == 1 else None
     return f"such as `{location[0]}: {flow(field.examples[0])}`" if field is not None else None

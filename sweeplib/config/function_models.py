@@ -1,4 +1,8 @@
-"""Pydantic models of the YAML file of a sweep of a function, beside those of `models`."""
+"""Pydantic models of the YAML file of a sweep of a function, beside those of `models`.
+
+The types at the top let a config write less: a function each makes the whole of what is written, and the JSON schema
+has both.
+"""
 
 from typing import Annotated, Any, Literal
 
@@ -11,10 +15,12 @@ from sweeplib.engine.code.user_code import command_of, words_of
 
 
 def _units(value: Any) -> Any:
+    """Return the number 1 as the text that units are."""
     return "1" if value == 1 else value
 
 
 Units = Annotated[str, BeforeValidator(_units, json_schema_input_type=str | Literal[1])]
+"""Units, such as "J"; "1" or 1 for none."""
 
 
 class ParameterSection(Section):
@@ -40,12 +46,14 @@ class ResultSection(Section):
 
 
 def _parameter(value: Any) -> Any:
+    """Return a parameter as a mapping if its type or default alone is given."""
     from sweeplib.functions.program import parameter_entry
 
     return parameter_entry(value)
 
 
 def _command(value: Any) -> Any:
+    """Return a list of words as the command, a line of a shell."""
     return command_of(words_of(value)) if isinstance(value, list) else value
 
 

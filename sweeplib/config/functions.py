@@ -1,4 +1,4 @@
-"""The part of a config that is about a function of one's own."""
+"""The part of a config that is about a function of one's own: in a Python file, or a command with declared results."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from sweeplib.config.subject import FigureEntry, Subject
 from sweeplib.config.values import ascending, values
 from sweeplib.engine.base.validation import Location, refusal
 from sweeplib.engine.code.plugins import load_plugins, module_of
-from sweeplib.engine.code.user_code import is_there, located, located_command, words_of
+from sweeplib.engine.code.user_code import file_and_name, is_there, located, located_command, words_of
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.errors import InputError, errors_at
 from sweeplib.functions.cases import WholeRun
@@ -34,11 +34,11 @@ LONG = 7
 def function_subject(config: FunctionConfig, folder: Path) -> Subject:
     """Return what a config says of its function; the file of the function is imported.
 
-    InputError for a file without a function that is a simulator, or with several of which none is named.
+    InputError for a file without a simulator (a function with that decorator), or with several of which none is named.
     """
     named: str | dict[str, Any]
     if isinstance(config.simulator, str):
-        path, _, name = config.simulator.partition(":")
+        path, name = file_and_name(config.simulator)
         [plugin] = located([path], folder)
         with errors_at("simulator"):
             load_plugins([plugin])
@@ -49,7 +49,7 @@ def function_subject(config: FunctionConfig, folder: Path) -> Subject:
         named = _command(config.simulator, folder)
         with errors_at("simulator"):
             function = declared(declaration := json.dumps(named))  # with the files as they are now
-            load_plugins([plugin := f"{declared.__module__}:{declaration}"])
+            load_plugins([plugin := f"{declared.__module__}:{declaration}"])  # by which other processes get it
     return Subject(
         simulator=FunctionSimulator(function),
         place="parameters",
@@ -67,12 +67,16 @@ def function_subject(config: FunctionConfig, folder: Path) -> Subject:
 
 
 def _command(section: Any, folder: Path) -> dict[str, Any]:
-    """Return the declaration of a command: that of a config, with absolute paths and a name."""
+    """Return the declaration of a command: the section `simulator`, with absolute paths and a name.
+
+    The name is by default that of the first file that an interpreter runs, or else of the program.
+    """
     try:
         command = CommandSection.model_validate(section)
     except pydantic.ValidationError as error:
 
         def choices(at: Location) -> Iterable[str]:
+            """Return the valid keys of the section in which the location is."""
             inner: dict[str, type[Section]] = {"parameters": ParameterSection, "results": ResultSection}
             return (inner[str(at[0])] if len(at) > 1 else CommandSection).model_fields
 
@@ -85,10 +89,10 @@ def _command(section: Any, folder: Path) -> dict[str, Any]:
 
 
 def _function(file: str, name: str) -> Function:
-    """Return the function of a file, which is the only one if it is not named."""
+    """Return the function of a file: the one of this name, or the only one if `name` is ""."""
     module = module_of(file)
-    last = [functions[-1] for functions in FUNCTIONS.values()]
-    here = {function.name: function for function in last if function.module == module}
+    newest = [functions[-1] for functions in FUNCTIONS.values()]  # of each name: a file that is read again adds one
+    here = {function.name: function for function in newest if function.module == module}
     if not here:
         expected = 'a function with the decorator `@simulator(RESULT="units")` in it'
         raise InputError("no simulator in this file", value=Path(file).name, expected=expected)
@@ -102,7 +106,7 @@ def _function(file: str, name: str) -> Function:
 
 
 def _times(function: Function, times: Any) -> tuple[float, ...]:
-    """Return the recording times; InputError for a function that does not take those that there are, or needs some."""
+    """Return the recording times, () without any; InputError unless there are times if the function takes them."""
     if (times is not None) != function.takes_times:
         has = "has" if function.takes_times else "has no"
         problem, expected = f"{function.name} {has} argument `times`", "times" if function.takes_times else "no times"
@@ -111,7 +115,10 @@ def _times(function: Function, times: Any) -> tuple[float, ...]:
 
 
 def _checkpoint(function: Function, config: FunctionConfig) -> float | None:
-    """Return the seconds between two states that are kept; InputError for a function that has none."""
+    """Return the seconds between two states that are kept, None if the function yields no states.
+
+    InputError for `checkpoint` or `keep` in a config whose function cannot go on.
+    """
     goes_further = function.goes_on and function.takes_times
     for key, value, can in (("checkpoint", config.checkpoint, function.goes_on), ("keep", config.keep, goes_further)):
         if value is not None and not can:
@@ -128,6 +135,7 @@ def _checkpoint(function: Function, config: FunctionConfig) -> float | None:
 
 
 def _pair_by(function: Function, names: list[str] | None) -> tuple[str, ...] | None:
+    """Return the parameters in `pair_by`, in the function's order; `seed`, which is always one, is left out."""
     if names is None:
         return None
     for place, name in enumerate(names):
@@ -145,7 +153,7 @@ def _check(function: Function, sweep: Design) -> None:
 
 
 def _figures(function: Function, sweep: Design) -> list[tuple[FigureEntry, ...]]:
-    """Return the default figures: the first result against an axis or on a map, and its distribution."""
+    """Return the default figures: results over time, the first number against an axis or on a map, its distribution."""
     numbers = [name for name, result in function.results.items() if not result.dims]
     first = next(iter(numbers or function.results))
     long_axes = [axis for axis in sweep.grid.axes if len(axis.values) >= LONG]

@@ -11,11 +11,14 @@ from sweeplib.engine.files.strict_yaml import Document
 from sweeplib.errors import InputError
 
 FROM = "from"
-MOST_FILES = 10  # more are taken for a cycle
+"""The key that names the other config."""
+MOST_FILES = 10
+"""Files in a chain of configs; more are taken for a cycle."""
 NAMED = ("dynamics", "analyses", "figures")
 """The sections of names with options, which may also be lists of names."""
 
 Read = Callable[[Path], tuple[Document, dict[str, Any]]]
+"""A function that reads a config: its document, which knows the lines of keys, and its keys and values."""
 
 
 def base_configs(
@@ -23,8 +26,10 @@ def base_configs(
 ) -> list[tuple[Path, Document, dict[str, Any]]]:
     """Return the configs from which a file starts, the nearest first: their files, documents, and keys and values.
 
-    The path in the file is relative to `folder`, those in the others are relative to their own folders. InputError for
-    what is no path, and for a file that starts from itself.
+    The path in the file is relative to `folder`, those in the others are relative to their own folders; those in what
+    is returned are absolute. InputError for what is no path, and for a file that starts from itself.
+
+    path, keys : the file, and its keys and values.
     """
     files: list[tuple[Path, Document, dict[str, Any]]] = []
     while FROM in keys:
@@ -53,9 +58,11 @@ def base_configs(
 def merged_config(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keys and values of a config that starts from another one, but for `from` and the other's `name`.
 
-    A name of `problem`, `grid` or `derive` replaces that of the other in any of the three, or takes it out if it is
-    null. Mappings of `dynamics`, `analyses` and `figures` add names, or options of a name; lists replace all. So do the
-    values of all other keys.
+    A name below a section of PLACES (`problem`, `parameters`, `grid`, `derive`) replaces that of the other in any of
+    them, or takes it out if it is null. Mappings of NAMED sections add names, or options of a name; lists replace all
+    of the section. The values of all other keys replace the other's.
+
+    base, changes : the keys and values of the other config, and of the one that starts from it.
     """
     data = {key: value for key, value in base.items() if key not in ("name", FROM)}
     names = {name for place in PLACES for name in _names(changes.get(place))}
@@ -83,7 +90,10 @@ def _names(section: Any) -> list[str]:
 
 
 def _with_names(section: Any, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the names of a section of the other config, with options, changed by those of this one."""
+    """Return the names of a section of the other config, with options, changed by those of this one.
+
+    A name in both with options in both has all of these, this one's first; null keeps what the other has.
+    """
     merged: dict[str, Any] = dict.fromkeys(section) if isinstance(section, list) else dict(section or {})
     for name, options in changes.items():
         before = merged.get(name)

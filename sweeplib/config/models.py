@@ -1,4 +1,7 @@
-"""Pydantic models of a sweep's YAML file: types, defaults, examples and descriptions of all keys."""
+"""Pydantic models of a sweep's YAML file: types, defaults, examples and descriptions of all keys.
+
+A type with PlainValidator takes any value: the JSON schema alone has its type, and `build` checks it with the grid.
+"""
 
 import re
 from typing import Annotated, Any, Literal
@@ -14,17 +17,24 @@ from sweeplib.engine.base.validation import REFUSED
 from sweeplib.errors import InputError
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+"""The pattern of the names of sweeps."""
 
 
 def _dynamics(value: Any) -> Any:
-    """Return the mapping of `named_options`; InputError, with the value as it is written, if it has no names."""
-    names = named_options(value)
+    """Return the mapping of `named_options`; InputError, with the value as it is written, if it names no runs."""
+    names, folded = named_options(value), dict[str, str]()
     if not names:
         raise InputError("no dynamics", value=value, expected="at least one, such as `[sgd_chain, ode]`")
+    for name in names:
+        if (other := folded.setdefault(str(name).casefold(), name)) != name:
+            # some file systems, as of macOS, would have one folder for both
+            expected = "names of runs that differ in more than the case of letters"
+            raise InputError(f"a second spelling of {other}", value=name, expected=expected)
     return names
 
 
 def _checked_name(value: str) -> str:
+    """Return the name of a sweep as it is; a PydanticCustomError for what is no name of a folder."""
     if not re.fullmatch(NAME, value):
         raise PydanticCustomError(REFUSED, "letters, digits, `-_.`, first a letter or digit; default: the file's name")
     return value
@@ -51,13 +61,17 @@ class DesignOfPoints(BaseModel):
 
 
 Line = Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*\S[^\x00-\x1f\x7f]*$")]
+"""A text of one line."""
 Names = Annotated[list[str], Field(json_schema_extra={"uniqueItems": True})]
 Named = Annotated[
     dict[str, dict[str, Any]],
     BeforeValidator(named_options, json_schema_input_type=Names | dict[str, dict[str, Any] | None]),
 ]
+"""Options by name; a config may have a list of names."""
 Wanted = Annotated[Any, PlainValidator(as_written, json_schema_input_type=Values | Scalar)]
+"""The values of an axis that are selected: one, a list or a spacing."""
 Fixed = Annotated[Any, PlainValidator(as_written, json_schema_input_type=Scalar | list[Scalar] | None)]
+"""The value of a parameter at all points, such as a number, a name or a list of numbers."""
 Seeds = Annotated[Any, PlainValidator(as_written, json_schema_input_type=Annotated[int, Field(ge=1)] | Values | str)]
 Table = str | DesignOfPoints | dict[str, Values] | list[dict[str, Scalar]] | None
 Points = Annotated[Any, PlainValidator(as_written, json_schema_input_type=Table)]
@@ -111,6 +125,7 @@ def _precision(value: Any) -> Any:
 
 
 def _is_width(value: Any) -> bool:
+    """Return whether a value is a number above 0 or a text in per cent, such as `2 %`."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return value > 0 if number else isinstance(value, str) and re.fullmatch(PERCENT, value) is not None
 
@@ -136,13 +151,17 @@ def _refine(value: Any) -> Any:
 
 
 def _are_bounds(value: Any) -> bool:
+    """Return whether a value is a list of two numbers."""
     numbers = isinstance(value, list) and len(value) == 2 and not any(isinstance(end, bool) for end in value)
     return numbers and all(isinstance(end, int | float) for end in value)
 
 
 DECIDED = "decided"
+"""What a question about labels wants in place of a precision: the label of each point."""
 HOURS = r"\s*(\d+\.?\d*|\.\d+)\s*(h|min)\s*"
+"""The pattern of a time: its number and its unit."""
 PERCENT = r"\s*((?:\d+\.?\d*|\.\d+)(?:e-?\d+)?)\s*%\s*"
+"""The pattern of per cent: their number."""
 
 
 QuestionBounds = Annotated[list[float], Field(min_length=2, max_length=2)]
@@ -310,7 +329,7 @@ class ResultSections(Section):
     plugins: list[str] = Field(
         default_factory=list,
         description="Your own Python files (paths relative to this file), installed plugins by name, or modules, that "
-        "register dynamics, activations, observables, analyses, figures or clusters.",
+        "register dynamics, activations, observables, analyses, figures or other kinds of things.",
         examples=[["my_dynamics.py"]],
     )
 

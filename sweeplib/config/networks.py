@@ -22,6 +22,7 @@ from sweeplib.networks.simulation.labels import ATTRIBUTES
 from sweeplib.networks.simulation.variables import observable_of
 from sweeplib.networks.simulator import SIMULATOR
 
+# The default figures of each kind, of which the first that fits the sweep is drawn.
 EXITS: tuple[FigureEntry, ...] = (("learning_rate_scan", {}), ("exit_steps", {"kind": "line", "y": "exit_steps"}))
 EXIT_MAP: tuple[FigureEntry, ...] = (("exit_steps_map", {"kind": "map", "z": "exit_steps"}),)
 RUNS: tuple[FigureEntry, ...] = (("risk_curves", {}), ("trajectories", {}))
@@ -32,13 +33,16 @@ LONG = 7
 
 
 def network_subject(config: SweepConfig, symbols: set[str]) -> Subject:
-    """Return what a config says of networks; `symbols` are the names of its grid."""
+    """Return what a config says of networks.
+
+    symbols : the names of its grid, which formulas in `problem` may use.
+    """
     times, clock = recording_times(config.times, config.horizon)
     _refuse_equal_rows(config)
     texts = {name: config.problem[name] for name in FORMULA_FIELDS if name in config.problem}
     formulas = {name: read for name in texts if (read := FormulaWithNames.of(texts[name], symbols)) is not None}
     whens = {f"dynamics.{name}.when": section.when for name, section in config.dynamics.items()}
-    used = {name for name in symbols if name.rpartition(".")[0] in config.dynamics}
+    used = {name for name in symbols if name.rpartition(".")[0] in config.dynamics}  # options that are axes: `sde.step`
     for key, when in whens.items():
         used |= expression_at(when, key).names if when is not None else frozenset()
     return Subject(
@@ -59,7 +63,7 @@ def network_subject(config: SweepConfig, symbols: set[str]) -> Subject:
 
 
 def _refuse_equal_rows(config: SweepConfig) -> None:
-    """Raise InputError for a derived second layer of several rows of a teacher: it would be one number for all."""
+    """Raise InputError for a derived `a_star` with several teacher rows: it would be one second-layer weight of all."""
     if "a_star" in config.derive and config.problem.get("k") != 1:
         expected = "in `problem` a power law in the rows, `a_star: power(beta)`, also power(0); or a list"
         text = config.derive["a_star"]
@@ -87,6 +91,7 @@ def _recording(config: SweepConfig, times: tuple[float, ...]) -> Recording:
 
 
 def _pair_by(names: list[str] | None) -> tuple[str, ...] | None:
+    """Return the fields in `pair_by`, in the order of all fields; `seed`, which is always one, is left out."""
     if names is None:
         return None
     for place, name in enumerate(names):
@@ -97,7 +102,7 @@ def _pair_by(names: list[str] | None) -> tuple[str, ...] | None:
 
 
 def _check(sweep: Design) -> None:
-    """Raise InputError for what the dynamics of a sweep do not record, take or run on."""
+    """Raise InputError for an observable, a unit of times or a point to which a dynamics does not apply."""
     _check_observables(sweep)
     _refuse_no_steps(sweep)
     for run in sweep.runs:
@@ -128,7 +133,7 @@ def _refuse_no_steps(sweep: Design) -> None:
 
 
 def _check_points(sweep: Design, name: str) -> None:
-    """Raise InputError for points to which a dynamics does not apply, and grid names that are names of results."""
+    """Raise InputError for points to which the run `name` does not apply, and grid names that are names of results."""
     pairs = set()
     probed = sweep.probed(name)
     if not len(probed):
@@ -159,6 +164,7 @@ def _refuse_bytes(case: Case) -> None:
 
 
 def _error_at_point(error: InputError, name: str, problem: Problem) -> InputError:
+    """Return the error with the run as its key, and with the main fields of the problem in its text."""
     fields = ("gamma", "p", "k", "d", "Delta", "activation")
     error.problem += " at " + ", ".join(f"{field}={getattr(problem, field)}" for field in fields)
     error.key = f"dynamics.{name}"
@@ -166,7 +172,7 @@ def _error_at_point(error: InputError, name: str, problem: Problem) -> InputErro
 
 
 def _figures(sweep: Design) -> list[tuple[FigureEntry, ...]]:
-    """Return the default figures: exits, observables over time, and the last records against an axis.
+    """Return the default figures, by kinds: exits, observables over time, and the last records against an axis.
 
     Runs that stop at their exits have few records: the distributions of their exit times are drawn, not their risks.
     """

@@ -1,4 +1,7 @@
-"""The names in a config that refer to registries (dynamics, analyses, figures, clusters), and their options."""
+"""The names in a config that refer to registries (dynamics, analyses, figures, clusters), and their options.
+
+A run is a dynamics with its options; its name is that of the dynamics, or `ode-WORD` for one of several.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,10 +30,11 @@ def run_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     if name not in DYNAMICS and isinstance(kind := options.get("kind"), str) and kind in DYNAMICS:
         expected = f"`{kind}-{name}: {{...}}`: a run has the name of its dynamics and, after a hyphen, a word of yours"
         raise InputError("a dynamics has no `kind`", key=f"dynamics.{name}.kind", value=kind, expected=expected)
-    return _model_of(_entry_of(DYNAMICS, name, "dynamics").Options, options, f"dynamics.{name}").model_dump()
+    return _model_of(_thing_of(DYNAMICS, name, "dynamics").Options, options, f"dynamics.{name}").model_dump()
 
 
 Options = dict[str, dict[str, Any]]
+"""Options by name, as the sections `analyses` and `figures` have them."""
 
 
 def show_options(analyses: Mapping[str, Any], figures: Mapping[str, Any]) -> tuple[Options, Options]:
@@ -53,7 +57,7 @@ def show_options(analyses: Mapping[str, Any], figures: Mapping[str, Any]) -> tup
     needed |= analyses
     for name, options in needed.items():
         with refused.of_one():
-            analysis = _entry_of(ANALYSES, name, "analyses")
+            analysis = _thing_of(ANALYSES, name, "analyses")
             with errors_under(f"analyses.{name}"):
                 analysis.check(options)
     refused.tell()
@@ -66,7 +70,7 @@ def copied(options: Mapping[str, Any]) -> Options:
 
 
 def needed_analyses(name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the analyses that an entry of `figures` draws."""
+    """Return the names of the analyses that an entry of `figures` draws: its name and options."""
     from sweeplib.pictures.figures.figure import requested
 
     figure, settings = requested(name, options)
@@ -76,8 +80,8 @@ def needed_analyses(name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
 def check_fit(sweep: "Design", ds: "Mapping[bool, Outline]", listed: Iterable[str]) -> None:
     """Raise InputError for the analyses and figures that do not fit the future dataset of the sweep.
 
-    ds : its outlines, without and with overlaps.
-    The error of an analysis that is not `listed` refers to the figure that needs it.
+    ds : the outlines of this dataset, by whether variables of overlaps are in them.
+    listed : the analyses that the config names; the error of another one refers to the figure that needs it.
     """
     if not (sweep.analyses or sweep.figures):
         return
@@ -90,7 +94,7 @@ def check_fit(sweep: "Design", ds: "Mapping[bool, Outline]", listed: Iterable[st
         analysis = ANALYSES[name]
         drawing = [entry for entry, settings in sweep.figures.items() if name in needed_analyses(entry, settings)]
         drawn_by = drawing[0] if drawing and name not in listed else None
-        if drawn_by is not None and drawn_by in undrawn:
+        if drawn_by is not None and drawn_by in undrawn:  # one error a figure is enough
             continue
         with refused.of_one(), _errors_at(analysis, f"analyses.{name}", drawn_by=drawn_by):
             outlines[name] = analysis.outlined(ds[analysis.overlaps], options)
@@ -106,7 +110,11 @@ def check_fit(sweep: "Design", ds: "Mapping[bool, Outline]", listed: Iterable[st
 
 @contextmanager
 def _errors_at(thing: Any, key: str, drawn_by: str | None = None) -> Iterator[None]:
-    """Set the key of errors to the option of an analysis or figure, to its key, or to the key of the figure."""
+    """Set the key of errors to the option of an analysis or figure, to its key, or to the key of the figure.
+
+    thing, key : the analysis or the figure, and its dotted key.
+    drawn_by : the figure that needs the analysis, which then has the key of errors; None for a thing that is listed.
+    """
     try:
         yield
     except InputError as error:
@@ -122,10 +130,11 @@ def cluster_settings(settings: Mapping[str, Any]) -> "ClusterSettings":
     from sweeplib.engine.execution.clusters import CLUSTERS
 
     settings = {"kind": "local", **settings}
-    return _model_of(_entry_of(CLUSTERS, settings["kind"], "cluster", key="kind"), settings, "cluster")
+    return _model_of(_thing_of(CLUSTERS, settings["kind"], "cluster", key="kind"), settings, "cluster")
 
 
-def _entry_of(registry: Mapping[str, Any], name: Any, prefix: str, key: str | None = None) -> Any:
+def _thing_of(registry: Mapping[str, Any], name: Any, prefix: str, key: str | None = None) -> Any:
+    """Return what a registry has of this name; InputError, at `prefix.key` or else `prefix.name`, if it has nothing."""
     try:
         return registry[name]
     except InputError as error:
@@ -134,7 +143,7 @@ def _entry_of(registry: Mapping[str, Any], name: Any, prefix: str, key: str | No
 
 
 def _model_of(model: type[pydantic.BaseModel], options: Mapping[str, Any], key: str) -> Any:
-    """Return the `model` of the options given under `key`."""
+    """Return an instance of `model` with these options; InputError for others, with a key below `key`."""
     try:
         return model.model_validate(options)
     except pydantic.ValidationError as error:
@@ -151,7 +160,7 @@ def _model_of(model: type[pydantic.BaseModel], options: Mapping[str, Any], key: 
 
 
 def _options_beside(model: type[pydantic.BaseModel], place: Location) -> Iterable[str]:
-    """Return the names of the options that are valid at a place, such as ("jobs", "max")."""
+    """Return the names of the options that are valid beside that of a location: those of jobs for ("jobs", "max")."""
     for name in place[:-1]:
         within = model.model_fields[str(name)].annotation if str(name) in model.model_fields else None
         if not (isinstance(within, type) and issubclass(within, pydantic.BaseModel)):

@@ -1,4 +1,7 @@
-"""Values of a config given on the command line: `grid.d=300,1000`, `seeds=64`, `dynamics.ode.rtol=1e-8`."""
+"""Values of a config given on the command line: `grid.d=300,1000`, `seeds=64`, `dynamics.ode.rtol=1e-8`.
+
+`data` are the keys and values of the config, as its YAML has them.
+"""
 
 import copy
 from collections.abc import Container, Iterable
@@ -72,16 +75,20 @@ def _split_at_commas(text: str) -> list[str]:
 
 
 def _with_option(location: tuple[str, ...], runs: Container[str]) -> tuple[str, ...]:
-    """Return the location of an option that is an axis, `grid.sde.step`, with its name as one part."""
+    """Return the location with an option that is an axis as one part: `grid.sde.step` as ("grid", "sde.step").
+
+    runs : the names of the runs in the config.
+    """
     if location[0] in PLACES and len(location) > 2 and location[1] in runs:
         return (location[0], ".".join(location[1:3]), *location[3:])
     return location
 
 
 def with_overrides(data: dict[str, Any], overrides: Iterable[Override]) -> dict[str, Any]:
-    """Return the config's `data` with values replaced or added; a list of names is treated as a mapping.
+    """Return a copy of `data` with values replaced or added.
 
-    A field that becomes an axis, or fixed, or derived, is taken out of the section that gave it before.
+    A list of names on the way becomes a mapping from the names to options. A field that becomes an axis, or fixed, or
+    derived, is taken out of the section that gave it before.
     """
     data = copy.deepcopy(data)
     for override in overrides:
@@ -90,13 +97,17 @@ def with_overrides(data: dict[str, Any], overrides: Iterable[Override]) -> dict[
 
 
 def _parameters() -> Container[str]:
+    """Return the names of the fields of problems."""
     from sweeplib.networks.problem import PARAMETERS  # takes a while, which sweeps of functions do not need
 
     return PARAMETERS
 
 
 def _apply(data: dict[str, Any], override: Override) -> None:
-    """Set the value of an override in the data of a config; a name leaves the other sections of the grid."""
+    """Set the value of an override in `data`; a name of PLACES is taken out of the sections that gave it before.
+
+    InputError for a field of a problem that stands in no section, and for a key below a value that has no keys.
+    """
     section = data
     *above, last = _with_option(override.location, data.get("dynamics") or ())
     if not above and "simulator" not in data and last in _parameters():

@@ -1,4 +1,7 @@
-"""A table of points, as a file, as columns or as rows: the values of the names, one point a row."""
+"""A table of points, as a file, as columns or as rows: the values of the names, one point a row.
+
+texts : the names of the parameters whose values are texts: their columns stay as they are written.
+"""
 
 import csv
 import re
@@ -20,12 +23,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PARQUET = ".parquet"
+"""The end of the name of a binary table; all other tables are texts."""
 SHAPE = "a CSV or Parquet file, columns `{gamma: [.1, .2], d: [100, 300]}`, or rows `[{gamma: .1, d: 100}]`"
+"""What is expected of a table."""
 
 
 def table_axis(table: Any, simulator: Simulator | None = None, root_seed: int = 0) -> TableAxis:
     """Return the rows of a table as an axis: of a file, a mapping of columns, a list of rows, or a design.
 
+    simulator : what its columns are parameters of; by default networks.
     InputError, with the file and line of a value that is missing or that its name cannot have.
     """
     simulator = simulator or networks()
@@ -36,7 +42,7 @@ def table_axis(table: Any, simulator: Simulator | None = None, root_seed: int = 
     if isinstance(table, list) and table and all(_is_row(row) for row in table):
         try:
             return table_axis(_columns(table), simulator)
-        except InputError as error:
+        except InputError as error:  # of a column: points.d[2] is points[2].d of the rows
             error.key = re.sub(r"^points\.(.+)\[(\d+)\]$", r"points[\2].\1", error.key or "points")
             raise
     if not _is_row(table):
@@ -46,6 +52,7 @@ def table_axis(table: Any, simulator: Simulator | None = None, root_seed: int = 
 
 
 def _is_row(value: Any) -> bool:
+    """Return whether a value is a mapping whose keys are texts."""
     return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
 
 
@@ -63,7 +70,10 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
 def _table_axis(
     columns: Mapping[str, Any], lines: Sequence[int] | None, file: str | None, simulator: Simulator
 ) -> TableAxis:
-    """Return the axis of some columns; InputError, with the line of the file if they are of one with `lines`."""
+    """Return the axis of some columns; InputError for a value that its name cannot have, and without points.
+
+    file, lines : the file of the columns and the lines of its rows there, None if they have none.
+    """
     count = len(next(iter(columns.values()), ()))
     refuse_more("points", count, ROWS, key="points", instead="several sweeps")
     if not count:
@@ -117,7 +127,7 @@ def _value(cell: str) -> Any:
 
 
 def _text_frame(path: Path, texts: Collection[str]) -> "tuple[pd.DataFrame, list[int]]":
-    """Return the table in a text file, and the lines of its rows; LineError for what is none."""
+    """Return the table in a text file, and the line of each row; LineError for what is no table."""
     import pandas as pd
 
     table = text_table(file_text(path, "utf-8-sig"))

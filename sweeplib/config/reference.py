@@ -1,4 +1,8 @@
-"""The JSON schema of configs and the table of their keys, generated from the models."""
+"""The JSON schema of configs and the tables of their keys, generated from the models: the files of `config/`.
+
+A row describes a key, or an option, in words for a reader; `prefix` is what stands in front of its name, such as
+`times.`. Texts are Markdown.
+"""
 
 import importlib
 import inspect
@@ -46,8 +50,9 @@ FUNCTION_TEXT = (
 )
 """What is said above the keys of sweeps of functions."""
 TIMES = {"values": [0, 1, 10]}
+"""What `times` must have beside the example of a key below it."""
 ANSWER = {"of": "exit_times", "to": "2 %"}
-"""Examples of `times` and of an answer, for the keys below them."""
+"""What an answer must have beside the example of a key below it."""
 
 
 class KeyRow(NamedTuple):
@@ -70,7 +75,7 @@ def generated() -> dict[str, str]:
 
 
 def is_generated(file: Path) -> bool:
-    """Return whether there is a file that looks like one of `generated`."""
+    """Return whether a file exists and looks like one of `generated`, of this version or another."""
     marks = (HEADING.partition("\n\n")[0], '"title": "SweepConfig"', '"title": "FunctionConfig"')
     return file.is_file() and any(mark in file_text(file, errors="replace") for mark in marks)
 
@@ -90,7 +95,7 @@ def function_schema() -> dict[str, Any]:
 
 
 def _of_files(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a config in a file, whose name is that of the sweep and which may start from another one."""
+    """Return the schema of a config in a file: `name` is not required, and nothing is if it starts from another one."""
     required = [name for name in schema.pop("required") if name != "name"]
     schema["if"], schema["then"] = {"not": {"required": ["from"]}}, {"required": required}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | schema
@@ -123,19 +128,23 @@ def _limits() -> str:
         "axes": budget.AXES,
         "values of all axes together, and recording times": budget.VALUES,
         "values of an axis in a `where`": budget.WHERE,
+        "lines of a table of points": budget.ROWS,
         "seeds": budget.SEEDS,
         "points": budget.POINTS,
         "cases (points times seeds, summed over the dynamics, without `when`)": budget.CASES,
         "pairs of activations": budget.PAIRS,
     }
     lines = [f"- {most:,} {limit}" for limit, most in limits.items()]
-    steps = "- 2^62 steps per case of `sgd`, `sgd_chain` and `sde`"
+    steps = "- 2^62 steps per case, of dynamics that take steps"
     introduction = "A config with more than this is refused:"
     return "\n".join(["## Limits", "", introduction, "", *lines, steps]) + "\n"
 
 
 def _refuse_no_meaning(meaning: str, declared: Any, name: str) -> str:
-    """Return the meaning of an option or a field; InputError, with the file, without one."""
+    """Return the meaning of an option or a field; InputError, with the file, without one.
+
+    declared : the class or function that has it.
+    """
     if not meaning:
         where = f"{inspect.getsourcefile(declared)}: {declared.__name__}"
         expected = f"`{name} : meaning.` in the docstring of a class, or `Annotated[TYPE, Field(description=...)]`"
@@ -169,14 +178,12 @@ def _own_rows() -> list[KeyRow]:
 
 @cache
 def _rows(model: type[BaseModel], prefix: str = "") -> tuple[KeyRow, ...]:
+    """Return the rows of the keys of a model."""
     return tuple(_key_rows_of(model, prefix))
 
 
 def _key_rows_of(model: type[BaseModel], prefix: str) -> Iterator[KeyRow]:
-    """Yield for each key of a model its row of the reference, with a part of a config that has its example.
-
-    `prefix` is the key path of the section above.
-    """
+    """Yield for each key of a model its row, with a part of a config that has its example."""
     for field_name, field in model.model_fields.items():
         name = field.alias or field_name
         default = "the file's name" if name == "name" else _default(field)
@@ -191,6 +198,7 @@ def _key_rows_of(model: type[BaseModel], prefix: str) -> Iterator[KeyRow]:
 
 
 def _problem_rows(prefix: str = "") -> Iterator[KeyRow]:
+    """Yield the row of each parameter of problems."""
     for name, parameter in _parameters().items():
         default = "needed" if parameter.is_needed else _code(_plain(parameter.default))
         kind, content = _type_text(parameter.schema), {"problem": {name: parameter.example}}
@@ -209,20 +217,22 @@ def _option_tables() -> Iterator[str]:
     from sweeplib.networks.dynamics import DYNAMICS
 
     for kind, settings in CLUSTERS.items():
-        yield _table(f"`cluster: {{kind: {kind}}}`", _rows_with_meanings(settings, "cluster."), settings.__doc__)
+        rows = _rows_with_meanings(settings, "cluster.")
+        yield _table(f"`cluster: {{kind: {kind}}}`", rows, introduction=settings.__doc__)
     for name, dynamics in DYNAMICS.items():
         if dynamics.Options.model_fields:
             yield _table(f"`dynamics: {{{name}: ...}}`", _rows_with_meanings(dynamics.Options, f"dynamics.{name}."))
 
 
 def _rows_with_meanings(model: type[BaseModel], prefix: str) -> Iterator[KeyRow]:
+    """Yield the rows of the settings of a model; InputError for one without a meaning."""
     for row in setting_rows(model, prefix):
         _refuse_no_meaning(row.meaning, model, row.key.removeprefix(prefix))
         yield row
 
 
 def setting_rows(model: type[BaseModel], prefix: str) -> Iterator[KeyRow]:
-    """Yield the settings of a model, whose keys are below `prefix`."""
+    """Yield the rows of the settings of a model, of clusters or of options of dynamics; a meaning may be empty."""
     meanings = _attribute_meanings(model)
     for name, field in model.model_fields.items():
         if name != "kind":
@@ -250,7 +260,7 @@ def _function_tables() -> Iterator[str]:
 
 
 def _quantity_table() -> str:
-    """Return the list of the quantities that analyses declare for figures of any axis."""
+    """Return the list of the quantities that `line`, `ratio` and `map` draw, with those that analyses name."""
     from sweeplib.analysis import ANALYSES
 
     lines = ["## Quantities of `line`, `ratio` and `map`", ""]
@@ -266,7 +276,7 @@ def _quantity_table() -> str:
 
 
 def function_options(function: Callable[..., Any], arguments: int) -> Iterator[KeyRow]:
-    """Yield the options of a function: its parameters after the first `arguments`; a meaning may be empty."""
+    """Yield the rows of a function's options, its parameters after the first `arguments`; a meaning may be empty."""
     for parameter in list(inspect.signature(function).parameters.values())[arguments:]:
         schema = option_type(function, parameter.name).json_schema()
         meaning = schema.get("description", "")
@@ -276,7 +286,9 @@ def function_options(function: Callable[..., Any], arguments: int) -> Iterator[K
 def _function_table(section: str, functions: Mapping[str, Callable[..., Any]], arguments: int) -> str:
     """Return the table of the options of some functions: their parameters after the first `arguments`.
 
-    InputError, with the file, for an option without a meaning.
+    Functions whose option is the same share its line. InputError, with the file, for an option without a meaning.
+
+    section : the section of a config in which the functions are named, by the keys of `functions`.
     """
     names: dict[tuple[str, str, str, str], list[str]] = {}
     for name, function in functions.items():
@@ -292,6 +304,7 @@ def _function_table(section: str, functions: Mapping[str, Callable[..., Any]], a
 
 
 def _table(title: str, rows: Iterable[KeyRow], introduction: str | None = None) -> str:
+    """Return a table with a line for each row, below its title and the first line of the introduction."""
     lines = [f"## {title}", ""]
     if introduction:
         lines += [introduction.strip().splitlines()[0], ""]
@@ -300,24 +313,29 @@ def _table(title: str, rows: Iterable[KeyRow], introduction: str | None = None) 
 
 
 def _line(row: KeyRow) -> str:
+    """Return a row as a line of a table; | in a cell is written with a backslash, since it separates cells."""
     cells = (f"`{row.key}`", row.type, row.default, row.example, row.meaning)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def _default(field: FieldInfo) -> str:
+    """Return the default of a field as code, or "needed" if it has none."""
     return "needed" if field.is_required() else _code(_plain(field.get_default(call_default_factory=True)))
 
 
 def _plain(value: Any) -> Any:
+    """Return a tuple as a list, and another value as it is."""
     return list(value) if isinstance(value, tuple) else value
 
 
 def _code(value: Any) -> str:
+    """Return a value as code in Markdown, as YAML may have it on one line: JSON without quotes."""
     text = json.dumps(value, ensure_ascii=False).replace(chr(34), "").replace("Infinity", ".inf")
     return f"`{' '.join(text.split())}`"
 
 
 def _type(field: FieldInfo) -> str:
+    """Return the type of a field as a short text."""
     if get_origin(field.annotation) is Literal:
         return " or ".join(f"`{value}`" for value in get_args(field.annotation))
     kind: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
@@ -333,6 +351,7 @@ _TYPES = {
     "object": "mapping",
     "string": "text",
 }
+"""What the reference calls the types of JSON."""
 
 
 def _type_text(schema: Any, named: Any = None) -> str:

@@ -1,4 +1,8 @@
-"""The runs of a config: which dynamics run, with which options, where, and of one law the cheapest."""
+"""The runs of a config: which dynamics run, with which options, where, and of one law the cheapest.
+
+A law is the distribution of results: simulators of one law, such as sgd and sgd_chain, differ in cost alone. The config
+names the law, with `kind: cheapest`; a run of it is called SIMULATOR-LAW. The sections of `dynamics` are by name.
+"""
 
 import graphlib
 import re
@@ -18,12 +22,14 @@ from sweeplib.engine.run_names import kind_of
 from sweeplib.errors import InputError, errors_at, errors_under
 
 CHEAPEST = "cheapest"
+"""The `kind` of a section that names simulators of one law."""
 WORD = r"[A-Za-z0-9_]+"
+"""The pattern of the name of a law."""
 Sections = Mapping[str, DynamicsSection]
 
 
 def runs_of(sections: Sections, grid: Grid, seeds: tuple[int, ...]) -> dict[str, Run]:
-    """Return the runs that the section `dynamics` describes: one each, or one for each simulator of a law."""
+    """Return the runs of all sections, by name: one of a section, or one for each simulator of a law."""
     runs: dict[str, Run] = {}
     for name, section in sections.items():
         options = _options(name, section, grid)
@@ -36,7 +42,7 @@ def runs_of(sections: Sections, grid: Grid, seeds: tuple[int, ...]) -> dict[str,
 
 
 def written_runs(sweep: Design) -> dict[str, Any]:
-    """Return the section `dynamics` of the complete config: with all options."""
+    """Return the section `dynamics` of the complete config: with all options, also those that are defaults."""
     return {
         name: _written_law(sweep, runs) if (run := sweep.runs[runs[0]]).law else _places(run) | dict(run.options)
         for name, runs in sweep.laws.items()
@@ -44,19 +50,24 @@ def written_runs(sweep: Design) -> dict[str, Any]:
 
 
 def _written_law(sweep: Design, runs: tuple[str, ...]) -> dict[str, Any]:
+    """Return the section of a law, which has these runs."""
     first = sweep.runs[runs[0]]
     simulators = {run.partition("-")[0]: dict(sweep.runs[run].options) for run in runs}
     return {"kind": CHEAPEST, "of": simulators} | _places(first)
 
 
 def _places(run: Run) -> dict[str, Any]:
+    """Return the keys that say where a run is made, `where` and `when`, if there are conditions."""
     where = {axis: list(wanted) for axis, wanted in run.where.items()}
     when = run.when.text if run.when is not None else None
     return {**({"where": where} if where else {}), **({"when": when} if when else {})}
 
 
 def _options(name: str, section: DynamicsSection, grid: Grid) -> dict[str, dict[str, Any]]:
-    """Return the numerical options of a run, or of each run of a law, by the name of the run."""
+    """Return the numerical options of the runs of a section, by the name of the run; of one, unless it is a law.
+
+    Options that are axes of the grid are left out; InputError for one that the section has too.
+    """
     from sweeplib.networks.dynamics import DYNAMICS
 
     keys = {key: value for key in ("kind", "of") if (value := getattr(section, key)) is not None}
@@ -79,7 +90,10 @@ def _options(name: str, section: DynamicsSection, grid: Grid) -> dict[str, dict[
 
 
 def _simulators(name: str, section: DynamicsSection) -> dict[str, dict[str, Any]]:
-    """Return the simulators of one law, with their options; InputError unless there are several."""
+    """Return the simulators of a law, with their options; InputError unless there are several, all of one law.
+
+    name : the name of the law.
+    """
     from sweeplib.networks.dynamics import DYNAMICS
 
     key, simulators = f"dynamics.{name}", section.of or {}
@@ -105,6 +119,7 @@ def _simulators(name: str, section: DynamicsSection) -> dict[str, dict[str, Any]
 
 
 def _options_in_law(name: str, simulator: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a simulator of the law `name`, with defaults; errors have keys in the law's section."""
     try:
         return run_options(simulator, options)
     except InputError as error:
@@ -115,6 +130,7 @@ def _options_in_law(name: str, simulator: str, options: Mapping[str, Any]) -> di
 def _run(
     run: str, name: str, section: DynamicsSection, options: dict[str, Any], grid: Grid, seeds: tuple[int, ...]
 ) -> Run:
+    """Return the run of this name, which the section `name` describes; InputError for where it cannot run."""
     with errors_under(f"dynamics.{name}.where"):
         where = {axis: _where_values(axis, wanted, seeds) for axis, wanted in section.where.items()}
         grid.positions({axis: wanted for axis, wanted in where.items() if axis != "seed"})
@@ -140,7 +156,10 @@ def _check_conditions(sections: Sections, grid: Grid) -> None:
 
 
 def _where_values(axis: str, wanted: Any, seeds: tuple[int, ...]) -> tuple[Any, ...]:
-    """Return the values of an axis, or the seeds, at which a run is made; InputError for seeds of no replica."""
+    """Return the values of an axis, or of `seed`, at which a run is made; InputError for seeds that are not in `seeds`.
+
+    wanted : what the config says: a value, a list or a spacing.
+    """
     if axis == "seed":
         chosen = seeds_in(wanted if isinstance(wanted, dict | list) else [wanted], WHERE)
         missing = sorted(set(chosen).difference(seeds))
@@ -154,7 +173,7 @@ def _where_values(axis: str, wanted: Any, seeds: tuple[int, ...]) -> tuple[Any, 
 
 
 def refuse_never(when: Expression, key: str, points: int) -> NoReturn:
-    """Raise InputError for a `when` that is true nowhere."""
+    """Raise InputError, at `key`, for a `when` that is true nowhere on a grid of this number of points."""
     if points <= ASKED:
         raise InputError("true at no point of the grid", key=key, value=when.text)
     problem = f"true at none of {ASKED} points, evenly spread, of the {points} of the grid"

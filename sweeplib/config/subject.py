@@ -1,4 +1,4 @@
-"""Subject: what a sweep is a sweep of, as its config says it; networks, or a function."""
+"""Subject: what a sweep is a sweep of, as its config says it: networks, or a function of one's own."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,11 +18,12 @@ class Subject:
     """The part of a config that its simulator reads.
 
     place : the section of the config with the values that all points share.
-    fixed, formulas : these values, and those of them that are formulas with names of the grid.
-    used : names that this part uses, but for those of expressions.
+    fixed, formulas : the plain ones of these values, and those that are formulas with names of the grid.
+    used : names of the grid that this part uses, but for those of expressions.
     expressions : expressions of names of the grid, by the keys of the config.
     recording, clock : what is recorded, and the unit of its times.
     runs : returns the runs on a grid with some seeds.
+    pair_by : returns the names of `pair_by` in the order of the parameters, without `seed`; None for None.
     check : raises InputError, with the key, for a sweep that cannot be run.
     written : returns the sections of the complete config that are not as the config has them.
     figures : returns the default figures, those of each kind in the order in which they are tried.

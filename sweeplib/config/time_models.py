@@ -1,4 +1,7 @@
-"""Pydantic models of values and times in a sweep's YAML file."""
+"""Pydantic models of values and times in a sweep's YAML file.
+
+The JSON schema and the reference show the types; `config.values` and `config.times` check what is written.
+"""
 
 from typing import Annotated, Any
 
@@ -9,9 +12,11 @@ from sweeplib.config.section import Section
 from sweeplib.config.values import SPACINGS
 
 ONE_KEY = ConfigDict(extra="forbid", json_schema_extra={"minProperties": 1, "maxProperties": 1})
+"""The settings of a mapping that must have just one of its keys."""
 
 
 Ends = Annotated[list[float], Field(min_length=2, max_length=3)]
+"""The first and the last value, or exponent, of a spacing, and the number of values, or the step."""
 
 
 class Spacing(TypedDict, total=False):
@@ -26,7 +31,9 @@ class Spacing(TypedDict, total=False):
 
 
 Scalar = float | str | bool
+"""One value."""
 Values = Annotated[list[Scalar], Field(min_length=1)] | Spacing
+"""The values of an axis."""
 
 
 def as_written(value: Any) -> Any:
@@ -35,7 +42,9 @@ def as_written(value: Any) -> Any:
 
 
 Spec = Annotated[Any, PlainValidator(as_written, json_schema_input_type=Values)]
+"""Times, in ODE time."""
 Amount = float | str
+"""A number of steps or samples, or an expression of one, such as `50*d`."""
 Amounts = Annotated[
     Any,
     PlainValidator(

@@ -1,4 +1,7 @@
-"""The recording times of a config, and the clock in which they are given: ODE time, steps or samples."""
+"""The recording times of a config, and the clock in which they are given: ODE time, steps or samples.
+
+A spec is what a config has as times: a list, or a spacing such as `{linspace: [0, 12, 61]}`.
+"""
 
 import ast
 import re
@@ -15,6 +18,7 @@ from sweeplib.networks.clock import Clock, Count
 KINDS: dict[str, Count | None] = {"values": None, "steps": "steps", "samples": "samples"}
 """The keys of times, of which one is given, and what they count."""
 FACTOR = re.compile(r"\s*(\d[\d.]*(?:[eE][+-]?\d+)?)\s*\*(?!\*)\s*(.+)", re.DOTALL)
+"""The pattern of an expression that begins with a factor, `50*d`: the number, and what it multiplies."""
 
 
 def recording_times(times: Times, horizon: float | None) -> tuple[tuple[float, ...], Clock | None]:
@@ -43,13 +47,13 @@ def recording_times(times: Times, horizon: float | None) -> tuple[tuple[float, .
     listed = up_to(horizon, ascending(values(spec, key), key, None), spec)
     is_spacing = isinstance(spec, dict)
     if is_spacing and scale is None:
-        last = [] if horizon is None else [horizon]
+        last = [] if horizon is None else [horizon]  # it is written, and must be whole itself: it is not rounded
         listed = tuple(dict.fromkeys([*map(float, map(round, listed[: len(listed) - len(last)])), *last]))
     return listed, Clock(scale, count, (listed[0], listed[-1]) if is_spacing else listed, unit)
 
 
 def _kind(times: Times) -> str:
-    """Return the key of the times that are given; InputError unless it is one."""
+    """Return the key under which times are given, of KINDS; InputError unless it is just one."""
     kinds = [kind for kind in KINDS if getattr(times, kind) is not None]
     expected = "one of `values`, `steps` and `samples`"
     if not kinds:
@@ -60,7 +64,7 @@ def _kind(times: Times) -> str:
 
 
 def _refuse_unknown_kind(times: Times) -> None:
-    """Raise InputError for a mapping with one key that is neither a spacing nor what times are given in."""
+    """Raise InputError for `times: {NAME: ...}` with a name that is neither a spacing nor one of KINDS."""
     spec = times.values
     if isinstance(spec, dict) and len(spec) == 1 and (name := next(iter(spec))) not in SPACINGS:
         choices = (*SPACINGS, *(kind for kind in KINDS if kind != "values"))
@@ -68,7 +72,10 @@ def _refuse_unknown_kind(times: Times) -> None:
 
 
 def _amounts(written: Sequence[Any], key: str) -> tuple[list[Any], str | None]:
-    """Return numbers, or the factors of expressions such as `50*d` with the rest, which they have in common."""
+    """Return numbers as they are, with None; of expressions such as `50*d` the factors, and the rest that they share.
+
+    written : numbers of steps or samples, or expressions of them.
+    """
     if not any(isinstance(amount, str) for amount in written):
         return list(written), None
     parts = [_factored(amount, key) for amount in written]
@@ -80,7 +87,10 @@ def _amounts(written: Sequence[Any], key: str) -> tuple[list[Any], str | None]:
 
 
 def _factored(amount: Any, key: str) -> tuple[float, str | None]:
-    """Return the number with which an expression begins, and what it multiplies; 1 and all of it if there is none."""
+    """Return the factor with which an expression begins, and what it multiplies; 1 and all of it if there is no factor.
+
+    A number has no unit: None.
+    """
     if not isinstance(amount, str):
         return amount, None
     text = expression_at(amount, key).text.strip()

@@ -2,6 +2,8 @@
 
 Spaced values are computed in decimal arithmetic and rounded to a double once: 0.03 + 0.01·k is 0.04 and never
 0.039999999999999994, on any machine, and a larger grid keeps the values that it shares with a smaller one.
+
+A spec is a list of values or a spacing, a mapping with one name and its arguments: `{linspace: [0, 12, 61]}`.
 """
 
 import math
@@ -18,9 +20,12 @@ from sweeplib.engine.files.strict_yaml import flow
 from sweeplib.errors import InputError
 
 Number = int | float
-_DIGITS, _TRUSTED = Context(prec=70), Context(prec=45)  # of arithmetic, and those of its results that are right
+_DIGITS, _TRUSTED = Context(prec=70), Context(prec=45)
+"""Decimal arithmetic with 70 digits, and the rounding of its results to the 45 digits that are right after products."""
 MAX_SEED = 2**32
-_ROUNDING = 2.0**-52  # the distance from 1 to the next double
+"""Seeds are below this number."""
+_ROUNDING = 2.0**-52
+"""The distance from 1 to the next double."""
 
 
 def linspace(first: Number, last: Number, count: int) -> list[Number]:
@@ -59,10 +64,11 @@ SPACINGS: dict[str, tuple[Callable[..., list[Number]], str]] = {
     "geomspace": (geomspace, "[first, last, count]"),
     "range": (stepped, "[first, end, step], end excluded"),
 }
+"""The function of each spacing, and what its arguments are."""
 EXPECTED = "a list, or one of " + ", ".join(f"{{{name}: {usage}}}" for name, (_, usage) in SPACINGS.items())
-
-
+"""What is expected of a spec."""
 GEOMETRIC = {"logspace", "geomspace"}
+"""The spacings with a constant ratio."""
 CLOSE = 1e-9
 """The part of a spacing, or of a horizon, by which times that are the same may differ."""
 
@@ -71,9 +77,9 @@ def plain(value: Any) -> Any:
     """Return a value of Python as YAML has it: lists, mappings and Python's numbers for arrays, ranges and NumPy's.
 
     InputError for an array with masked values, or of a type that no key has. NumPy's rounding errors are not kept. An
-    array that is evenly or geometrically spaced has the values of that spacing
-    in a YAML file. Another number is the decimal of 12 digits at most that it differs from by rounding, if there is
-    one; one of single precision is the shortest decimal that it is nearest to. Python's own numbers stay as they are.
+    array that is evenly or geometrically spaced has the values of that spacing in a YAML file. Another number is the
+    decimal of 12 digits at most that it differs from by rounding, if there is one; one of single precision is the
+    shortest decimal that it is nearest to. Python's own numbers stay as they are.
     """
     if hasattr(value, "to_dict") and hasattr(value, "columns"):  # a table of pandas
         return {str(name): plain(value[name].to_numpy()) for name in value.columns}
@@ -90,6 +96,7 @@ def plain(value: Any) -> Any:
 
 
 def _plain_under(key: str, value: Any) -> Any:
+    """Return `plain(value)`, whose InputError has the key."""
     try:
         return plain(value)
     except InputError as error:
@@ -121,7 +128,10 @@ def _without_rounding(array: Any) -> Any:
 
 
 def _spacing_values(numbers: list[float], array: Any) -> list[Number] | None:
-    """Return the values of the spacing that an array follows but for rounding, if there is one."""
+    """Return the values of the spacing that an array follows but for rounding, None if it follows none.
+
+    numbers : the numbers of the array without rounding errors.
+    """
     if not np.isfinite(array).all():
         return None
     relative = max(64 * _ROUNDING, np.finfo(array.dtype).eps)
@@ -163,28 +173,33 @@ def values(spec: Any, key: str, most: int = VALUES) -> list[Any]:
 
 
 def up_to(horizon: float | None, times: Sequence[float], spec: Any) -> tuple[float, ...]:
-    """Return ascending times, the values of `spec`, up to a horizon, which is the last; their spacing goes on.
+    """Return the times up to a horizon, which is the last; those of a spacing go on to one that is later.
 
     All times of a horizon are times of a longer one, but for the horizon itself if it is not one of the spacing.
+
+    times : ascending times, the values of `spec`.
     """
     if horizon is None:
         return tuple(times)
     last, before = times[-1], times[-2] if len(times) > 1 else times[-1]
-    steps = list[float]()
+    later = list[float]()
     if isinstance(spec, dict) and last > before and (before > 0.0 or not GEOMETRIC & spec.keys()):
         geometric = GEOMETRIC & spec.keys()
         number = math.log(horizon / last) / math.log(last / before) if geometric else (horizon - last) / (last - before)
         if number + len(times) > VALUES:
-            refuse = f"an earlier one, of at most {VALUES:,} times"
-            raise InputError("too many times", key="horizon", value=horizon, expected=refuse)
-        more = range(1, math.ceil(number - CLOSE))
-        steps = [last * (last / before) ** k if geometric else last + k * (last - before) for k in more]
+            expected = f"an earlier one, of at most {VALUES:,} times"
+            raise InputError("too many times", key="horizon", value=horizon, expected=expected)
+        places = range(1, math.ceil(number - CLOSE))
+        later = [last * (last / before) ** k if geometric else last + k * (last - before) for k in places]
     earlier = [time for time in times if time < horizon * (1.0 - CLOSE)]
-    return (*earlier, *(float(f"{step:.12g}") for step in steps), float(horizon))
+    return (*earlier, *(float(f"{time:.12g}") for time in later), float(horizon))
 
 
 def ascending(numbers: Sequence[Any], key: str, most: float | None, sort: bool = False) -> tuple[float, ...]:
-    """Return finite numbers >= 0 in ascending order; with `most`, numbers strictly between 0 and `most`."""
+    """Return finite numbers from 0, or strictly between 0 and `most`; InputError, below `key`, for others.
+
+    They must ascend, or are put in ascending order if `sort`.
+    """
     if not numbers and most is None:
         raise InputError("no times", key=key, value=list(numbers), expected="at least one")
     for place, number in enumerate(numbers):
@@ -245,6 +260,7 @@ def _values_of_spacing(name: str, arguments: Any, key: str, most: int) -> list[N
 
 
 def _refuse_count(count: Any, value: Any, most: int, key: str | None = None) -> None:
+    """Raise InputError, about `value`, for a number of values that is not from 1 to `most`."""
     if not isinstance(count, int) or not 1 <= count <= most:
         expected = f"a whole number of values, 1 to {most}"
         raise InputError("wrong number of values", key=key, value=value, expected=expected)
@@ -256,7 +272,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _steps(first: Number, last: Number, step: Number = 1) -> int:
-    """Return the number of values of a range."""
+    """Return the number of values of a range, whose `last` is excluded; InputError for a step of 0."""
     if step == 0:
         raise InputError("range needs a step other than 0", value=[first, last, step])
     return max(0, -((_exact(first) - _exact(last)) // _exact(step)))
@@ -270,7 +286,7 @@ def _even(first: Fraction, step: Fraction, count: int) -> list[Number]:
 
 
 def _geometric(first: Decimal, ratio: Decimal, count: int) -> list[Number]:
-    """Return the doubles nearest to `first`, `first * ratio`, ...; `_TRUSTED` digits of `_DIGITS` are correct."""
+    """Return the doubles nearest to `first`, `first * ratio`, ...: products of many digits, each rounded once."""
     numbers, value = [], first
     for _ in range(count):
         numbers.append(float(_TRUSTED.plus(value)))
@@ -284,14 +300,17 @@ def _exact(number: Number) -> Fraction:
 
 
 def _decimal(number: Fraction) -> Decimal:
+    """Return a number with the digits of `_DIGITS`."""
     return _DIGITS.divide(Decimal(number.numerator), Decimal(number.denominator))
 
 
 def _power(base: Fraction, exponent: Fraction) -> Decimal:
+    """Return base**exponent with the digits of `_DIGITS`."""
     return _DIGITS.power(_decimal(base), _decimal(exponent))
 
 
 OPTIONS = "a mapping from all names to their options: `{first: {option: value}, second: {}}`"
+"""What is expected of names with options."""
 
 
 def named_options(value: Any) -> Any:

@@ -1,4 +1,8 @@
-"""What every activation keeps."""
+"""What every activation keeps.
+
+Public functions of `name`, the registered name of an activation, are checks: each raises BrokenError with what is
+wrong, and its own name is the sentence that it checks.
+"""
 
 import math
 
@@ -11,12 +15,13 @@ from sweeplib.networks.maths.hermite import information_exponent
 from sweeplib.networks.numerics.compiled import specialised
 
 STEP = 1e-5
+"""The step of differences."""
 FIELDS = np.arange(-3.95, 4.0, 0.3)
-"""Away from halves of integers, where an activation may have a kink."""
+"""The fields at which activations are compared, away from halves of integers, where they may have a kink."""
 
 
 def it_is_finite_at_fields_of_all_sizes(name: str) -> None:
-    """Value and derivative, called as plain Python."""
+    """Check value and derivative, called as plain Python."""
     form = activation(name)
     for function, words in ((form.value, "value"), (form.derivative, "derivative")):
         for field in (0.0, *FIELDS, -40.0, 40.0):
@@ -25,7 +30,7 @@ def it_is_finite_at_fields_of_all_sizes(name: str) -> None:
 
 
 def derivative_is_the_slope(name: str) -> None:
-    """Central differences."""
+    """Check the derivative by central differences of the value."""
     form = activation(name)
     for field in FIELDS:
         slope = (form.value(field + STEP) - form.value(field - STEP)) / (2 * STEP)
@@ -33,7 +38,7 @@ def derivative_is_the_slope(name: str) -> None:
 
 
 def information_exponent_is_that_of_the_hermite_coefficients(name: str) -> None:
-    """The order of the first coefficient that is not zero, beyond the constant."""
+    """Check that it is the order of the first coefficient that is not zero, beyond the constant."""
     form = activation(name)
     result = information_exponent(form)
     problem = f"information_exponent is {form.information_exponent}; the Hermite coefficients have {result}"
@@ -41,11 +46,11 @@ def information_exponent_is_that_of_the_hermite_coefficients(name: str) -> None:
 
 
 def its_form_is_its_value(name: str) -> None:
-    """`hermite`, `error_functions` and `hinges`, as far as they are given; they replace the value in closed forms."""
+    """Check that `hermite`, `error_functions` and `hinges`, if given, have the value: closed forms are made of them."""
     form = activation(name)
-    for words, values in _forms(name).items():
+    for declared, values in _forms(name).items():
         for field, result in zip(FIELDS, values, strict=True):
-            require_equal(result, form.value(field), f"`{words}` at {field:.2f}", rtol=1e-7, atol=1e-8)
+            require_equal(result, form.value(field), f"`{declared}` at {field:.2f}", rtol=1e-7, atol=1e-8)
 
 
 def _forms(name: str) -> dict[str, np.ndarray]:
@@ -65,7 +70,7 @@ def _forms(name: str) -> dict[str, np.ndarray]:
 
 
 def compiled_and_plain_agree(name: str) -> None:
-    """The functions as numba compiles them."""
+    """Check value and derivative as numba compiles them."""
     form = activation(name)
     for function, words in ((form.value, "value"), (form.derivative, "derivative")):
         try:

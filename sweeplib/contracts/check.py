@@ -31,7 +31,7 @@ def forget() -> None:
 
 
 class BrokenError(SweeplibError):
-    """What a thing does not keep, and why."""
+    """Why something registered does not keep its contract."""
 
 
 class LeftOutError(SweeplibError):
@@ -45,7 +45,10 @@ def require(condition: bool, problem: str) -> None:
 
 
 def require_equal(result: Any, expected: Any, subject: str, *, rtol: float = 0.0, atol: float = 0.0) -> None:
-    """Raise BrokenError, with the worst entry, unless two arrays have one shape and agree within tolerances."""
+    """Raise BrokenError, with the worst entry, unless two arrays have one shape and agree within tolerances.
+
+    subject : what is compared, for the message. rtol, atol : as of `numpy.isclose`; NaN agrees with NaN.
+    """
     first, other = np.asarray(result), np.asarray(expected)
     if first.shape != other.shape:
         raise BrokenError(f"{subject}: shape {first.shape}; expected {other.shape}")
@@ -59,7 +62,7 @@ def require_equal(result: Any, expected: Any, subject: str, *, rtol: float = 0.0
 
 
 def require_refusal(call: Callable[[], Any], problem: str, refusal: type[Exception] = InputError) -> None:
-    """Raise BrokenError with a problem unless a call raises a refusal."""
+    """Raise BrokenError with a problem unless a call raises an exception of the class `refusal`."""
     try:
         call()
     except refusal:
@@ -68,7 +71,7 @@ def require_refusal(call: Callable[[], Any], problem: str, refusal: type[Excepti
 
 
 def checks_of(contract: ModuleType) -> tuple[Check, ...]:
-    """Return the checks of a module, in their order: its public functions of a name that return nothing."""
+    """Return the checks of a module, in their order: its public functions of `name` alone that return nothing."""
     functions = (item for item in vars(contract).values() if inspect.isfunction(item))
     checks = (item for item in functions if item.__module__ == contract.__name__ and not item.__name__.startswith("_"))
     signatures = ((item, inspect.signature(item)) for item in checks)

@@ -1,4 +1,8 @@
-"""What every kind of cluster keeps; one whose settings have no defaults cannot be started here."""
+"""What every kind of cluster keeps; one whose settings have no defaults cannot be started here.
+
+Public functions of `name`, the registered name of a kind of cluster, are checks: each raises BrokenError with what is
+wrong, and its own name is the sentence that it checks.
+"""
 
 import sys
 import tempfile
@@ -23,10 +27,11 @@ analyses: []
 figures: []
 plugins: [{plugin}]
 """
+"""The config of the sweep that is run on the cluster."""
 
 
 def its_settings_say_what_they_are(name: str) -> None:
-    """`kind` is the registered name, there is a docstring, and unknown settings are refused."""
+    """Check that `kind` is the registered name, that there is a docstring, and that unknown settings are refused."""
     settings = CLUSTERS[name]
     require("kind" in settings.model_fields, "it has no field `kind`")
     default = settings.model_fields["kind"].default

@@ -33,7 +33,9 @@ LABELS = {
 }
 """Long names and symbols of variables; those of coordinates are the library's."""
 STATUS = dict(zip(str(FLAGS["flag_meanings"]).split(), range(7), strict=True))
+"""The codes of `status`, by name."""
 FIXED = {"p": 1, "k": 1, "activation": "square", "spherical": 1}
+"""The constants of most datasets."""
 
 
 def sweep_dataset(
@@ -49,9 +51,9 @@ def sweep_dataset(
     paired: bool = False,
     random_seed: int = 0,
 ) -> xr.Dataset:
-    """A sweep over γ = gamma_ratio/(12 + Δ) if `derived`, else over γ = ratio/12; `sgd` at the smallest d only.
+    """Return a sweep over γ = gamma_ratio/(12 + Δ) if `derived`, else over γ = ratio/12; `sgd` at the smallest d only.
 
-    `horizon` is the ODE time at which runs end.
+    ratios, d, Delta : the axes. horizon : the ODE time at which runs end. paired : whether all γ share their starts.
     """
     rng = np.random.default_rng(random_seed)
     scan = "gamma_ratio" if derived else "gamma"
@@ -100,6 +102,7 @@ def sweep_dataset(
 def _start(
     rng: np.random.Generator, shape: tuple[int, ...], paired: bool, scan: str, dims: tuple[str, ...]
 ) -> NDArray[np.float64]:
+    """Return standard normal numbers of a shape, over `dims`; if `paired`, the same along the axis `scan`."""
     drawing = [1 if paired and name == scan else size for name, size in zip(dims, shape, strict=True)]
     return np.broadcast_to(rng.standard_normal(drawing), shape)
 
@@ -123,7 +126,7 @@ def giant_steps_dataset(
     dynamics: Sequence[str] = ("sgd", "dmft"),
     random_seed: int = 0,
 ) -> xr.Dataset:
-    """A sweep over the batch size in which direction r is learned at step r, and exits take 10⁴ n_b^slope steps.
+    """Return a sweep over the batch size: direction r is learned at step r, exits take 10⁴ n_b^slope steps.
 
     The last direction stays at its first cosine, about 0.05. Times are in units of a step, its `stride`.
     """
@@ -156,7 +159,7 @@ def giant_steps_dataset(
 
 
 def norms_dataset(*, p: Sequence[int] = (50, 200, 800), seeds: int = 6, random_seed: int = 0) -> xr.Dataset:
-    """A sweep over the width with quantiles of norms: uniform on [0, 1 + t], in the mean field on [.1, 1.1 + t].
+    """Return a sweep over the width with quantiles of norms: uniform on [0, 1 + t], of the mean field .1 higher.
 
     The risk of SGD deviates from that of the mean field by about 1/√p. The optimal schedule falls from 1 to .5. A
     second task takes the place of the first at t = 1.
@@ -191,6 +194,7 @@ def norms_dataset(*, p: Sequence[int] = (50, 200, 800), seeds: int = 6, random_s
 
 
 START, FLOOR, SPREAD = 0.2, 0.05, 0.4
+"""The risk at the start, and the prefactors of the excess risk and of the spread of log tr Q."""
 
 
 def regime_dataset(
@@ -202,9 +206,10 @@ def regime_dataset(
     scatter: float = 0.3,
     random_seed: int = 0,
 ) -> xr.Dataset:
-    """SGD, its ODE and gradient flow over (δ, κ, d), with the exponents of theory.
+    """Return a sweep of SGD, its ODE and gradient flow over (δ, κ, d), with the exponents of theory.
 
-    R_SGD − R_GF ∝ d^−max(κ+δ, 0), of relative `scatter`, a fall of R_GF ∝ d^min(κ+δ, 0), log tr Q of std D.
+    R_SGD − R_GF ∝ d^−max(κ+δ, 0), of relative `scatter`, a fall of R_GF ∝ d^min(κ+δ, 0), log tr Q of the standard
+    deviation D.
     """
     rng = np.random.default_rng(random_seed)
     axes = {
@@ -234,7 +239,7 @@ def regime_dataset(
 
 
 def one_axis_dataset(*, gamma: Sequence[float] = (0.05, 0.1, 0.2), seeds: int = 6, random_seed: int = 0) -> xr.Dataset:
-    """A sweep over γ alone, with an exit and with positive random numbers for every observable of overlaps.
+    """Return a sweep over γ alone, with an exit and with positive random numbers for every observable of overlaps.
 
     It contains the observables that plugins have registered. p = k = 2; the other fields are attributes.
     """
@@ -248,6 +253,7 @@ def one_axis_dataset(*, gamma: Sequence[float] = (0.05, 0.1, 0.2), seeds: int = 
     sizes |= {"outlier": 8, "joint_outlier": 10}  # p (p + k) and p (p + k + 1)
 
     def random_values(dims: tuple[str, ...]) -> xr.Variable:
+        """Return a variable over `dims` of random numbers between .1 and 1.1."""
         return xr.Variable(dims, 0.1 + rng.random([sizes[dim] for dim in dims]))
 
     ends = {"end_time": random_values(names), "exit_time": random_values((*names, "threshold"))}
@@ -282,9 +288,9 @@ def without_units(ds: xr.Dataset) -> xr.Dataset:
 
 
 def cut_short(ds: xr.Dataset, end: str) -> xr.Dataset:
-    """Return the dataset in which some runs end early.
+    """Return the dataset in which some runs end early, in the way `end`.
 
-    The first two seeds are "missing", every second run is "lost", both without values.
+    "missing": the first two seeds have no values. "lost": every second run has none.
     "exit": all runs stop at their exits, or every second at half of the time if there are none. "timeout", "diverged":
     every second run ends at half of the time.
     """
@@ -297,8 +303,8 @@ def cut_short(ds: xr.Dataset, end: str) -> xr.Dataset:
     last = half.where(even, np.inf)
     if end == "exit" and "exit_time" in ds:
         last = ds["exit_time"].max("threshold").fillna(np.inf)
-    held = [str(name) for name in ds.data_vars if {"seed", "time"} <= set(ds[name].dims)]
-    result = {name: ds[name].where(ds["time"] <= last).transpose(*ds[name].dims) for name in held}
+    over_time = [str(name) for name in ds.data_vars if {"seed", "time"} <= set(ds[name].dims)]
+    result = {name: ds[name].where(ds["time"] <= last).transpose(*ds[name].dims) for name in over_time}
     if "exit_time" in ds:
         stop = ds["end_time"].where(ds["end_time"] < last, last).transpose(*ds["end_time"].dims)
         result |= {"end_time": stop, "end_steps": stop * ds["end_steps"] / ds["end_time"]}
@@ -310,5 +316,6 @@ def cut_short(ds: xr.Dataset, end: str) -> xr.Dataset:
 
 
 def _with_status(ds: xr.Dataset, where: xr.DataArray, status: str) -> xr.DataArray:
+    """Return the statuses of a dataset, in which those that were ok are `status` at a mask."""
     changed = ds["status"].where(~(where & (ds["status"] == STATUS["ok"])), STATUS[status])
     return changed.transpose(*ds["status"].dims).astype(np.uint8).assign_attrs(FLAGS)

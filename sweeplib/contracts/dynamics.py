@@ -1,4 +1,8 @@
-"""What every dynamics keeps, on the first problems of a list to which it applies."""
+"""What every dynamics keeps, on the first problems of a list to which it applies.
+
+Public functions of `name`, the registered name of a dynamics, that return nothing are checks: each raises BrokenError
+with what is wrong, and its own name is the sentence that it checks. Runs are those of `suited` problems.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -30,8 +34,10 @@ from sweeplib.networks.views import OverlapView, ParticleView, View
 CHEAPER: dict[str, dict[str, Any]] = {"dmft": {"paths": 2**15}, "nonlinear_dynamics": {"particles": 16}}
 """Options of dynamics that take long with their defaults."""
 LAW_SEEDS, LAW_LEVEL = 300, 1e-6
+"""The seeds of a test of a law, and the p-value below which it fails: tests are many."""
 TIMES = (0.0, 0.5, 1.0, 1.5, 2.0)
 SEEDS = (0, 1)
+"""The recording times and the seeds of runs."""
 
 
 def variants(problem: Problem) -> tuple[Problem, ...]:
@@ -76,10 +82,12 @@ def recordable(name: str) -> tuple[str, ...]:
 
 
 def _options(name: str) -> tuple[tuple[str, Any], ...]:
+    """Return the options of a case of a dynamics that make it cheap."""
     return tuple(CHEAPER.get(name, {}).items())
 
 
 def _simulated(name: str, problem: Problem, **settings: Any) -> xr.Dataset:
+    """Return runs of a dynamics; `settings` replace the arguments of `simulate`."""
     values = {"times": TIMES, "seeds": SEEDS, "observables": recordable(name), "options": CHEAPER.get(name)}
     return simulate(problem, name, **(values | settings))
 
@@ -103,7 +111,7 @@ def states(name: str) -> tuple[tuple[Problem, Dynamics], ...]:
 
 
 def it_runs(name: str) -> None:
-    """All runs end ok, with finite numbers; the risk is not negative."""
+    """Check that all runs end ok, with finite numbers and a risk that is not negative."""
     for run in runs(name):
         statuses = {Status(int(status)).name for status in run.status.values}
         require(statuses == {"ok"}, f"runs end {', '.join(sorted(statuses - {'ok'}))}; expected ok")
@@ -115,7 +123,7 @@ def it_runs(name: str) -> None:
 
 
 def it_starts_where_all_dynamics_start(name: str) -> None:
-    """The overlaps or particles at time zero are those of the drawn weights."""
+    """Check that overlaps or particles at time zero are those of the drawn weights."""
     kind = DYNAMICS[name]
     if kind.sampled:
         return
@@ -135,26 +143,25 @@ def it_starts_where_all_dynamics_start(name: str) -> None:
 
 
 def its_view_is_the_declared_one(name: str) -> None:
-    """`look` returns pairs of weights, whose sum is one, and views of the class `view`."""
+    """Check that `look` returns pairs of weights, whose sum is one, and views of the class `view`."""
     for _, state in states(name):
-        looked = state.look()
+        pairs_of_views = state.look()
         declared = type(state).view
-        for _, first in looked:
-            require(
-                isinstance(first, declared), f"`look` returns {type(first).__name__}; `view` is {declared.__name__}"
-            )
-        require_equal(sum(weight for weight, _ in looked), np.ones(len(SEEDS)), "sum of the weights", rtol=1e-12)
+        for _, view in pairs_of_views:
+            require(isinstance(view, declared), f"`look` returns {type(view).__name__}; `view` is {declared.__name__}")
+        total = sum(weight for weight, _ in pairs_of_views)
+        require_equal(total, np.ones(len(SEEDS)), "sum of the weights", rtol=1e-12)
 
 
 def its_views_are_possible(name: str) -> None:
-    """Overlaps are a covariance; particles have the weight one together, and overlaps within their norms."""
+    """Check that overlaps are a covariance, and that particles have the weight one and overlaps within their norms."""
     for _, state in states(name):
-        for _, first in state.look():
-            _require_possible(first)
+        for _, view in state.look():
+            _require_possible(view)
 
 
 def _require_possible(view: View) -> None:
-    """Require overlaps that vectors can have, or particles with shapes, weights and norms that fit."""
+    """Raise BrokenError unless vectors can have the overlaps, or shapes, weights and norms of particles fit."""
     if isinstance(view, OverlapView):
         Q, M, P = view.Q, view.M, view.P
         require_equal(view.q, np.einsum("nii->ni", Q), "q is not the diagonal of Q", rtol=1e-12)
@@ -172,6 +179,7 @@ def _require_possible(view: View) -> None:
 
 
 def _require_covariance(Q: Array, M: Array, P: Array) -> None:
+    """Raise BrokenError unless Q (..., p, p), M (..., p, k) and P (..., k, k) make a covariance."""
     require_equal(Q, np.swapaxes(Q, -1, -2), "Q is not symmetric", atol=1e-12)
     lowest = float(np.linalg.eigvalsh(np.block([[Q, M], [np.swapaxes(M, -1, -2), P]])).min())
     require(lowest > -1e-7, f"[[Q, M], [M', P]] is no covariance: its lowest eigenvalue is {lowest:.3g}")
@@ -187,14 +195,14 @@ def its_overlaps_are_a_covariance_at_all_times(name: str) -> None:
 
 
 def a_spherical_student_stays_on_the_sphere(name: str) -> None:
-    """Squared norms over d are one."""
+    """Check that squared norms over d are one at all times."""
     for problem, run in zip(suited(name), runs(name), strict=True):
         if problem.spherical and "student_norm" in run:
             require_equal(run.student_norm, np.ones(run.student_norm.shape), "student_norm", atol=1e-9)
 
 
 def the_same_seed_gives_the_same_bits(name: str) -> None:
-    """Whatever other seeds run beside it; random numbers are those of the replica, `numpy.random` has others."""
+    """Check the bits of a seed beside other seeds: its random numbers are to be those of the replica alone."""
     for problem, run in zip(suited(name), runs(name), strict=True):
         again = _simulated(name, problem, seeds=(5, 1), observables=(names := quick(recordable(name), problem)))
         for item in names:
@@ -212,7 +220,7 @@ def recording_does_not_change_the_run(name: str) -> None:
 
 
 def no_bit_depends_on_what_it_is_unaffected_by(name: str) -> None:
-    """Fewer recording times, and fewer thresholds in another order, change no bit of the others, if it says so."""
+    """Check that fewer times or thresholds change no bit of what remains, as far as `unaffected_by` names them."""
     declared = DYNAMICS[name].unaffected_by
     require(declared <= {"times", "thresholds"}, f"`unaffected_by` is {sorted(declared)}; expected times, thresholds")
     for problem in suited(name) if declared else ():
@@ -229,34 +237,41 @@ def no_bit_depends_on_what_it_is_unaffected_by(name: str) -> None:
 
 
 def seeds_of_one_start_differ_if_it_is_stochastic(name: str) -> None:
-    """Otherwise they have the same numbers: `stochastic` says so."""
+    """Check that seeds of one start have other numbers if it is `stochastic`, and the same numbers otherwise."""
     problem, kind = suited(name)[0], DYNAMICS[name]
     names = quick(recordable(name), problem)
-    same = _same(*(_numbers(name, problem, names, pair_by) for pair_by in (("d",), ("d", "gamma")))) is None
+    # samples that depend on γ too are others
+    same = _first_change(*(_numbers(name, problem, names, pair_by) for pair_by in (("d",), ("d", "gamma")))) is None
     require(same or kind.stochastic, "`stochastic` is False, but the numbers depend on the samples")
     require(not same or not kind.stochastic, "`stochastic` is True, but the numbers do not depend on any samples")
 
 
 def it_depends_on_the_fields_that_it_reads_and_on_no_other(name: str) -> None:
-    """`reads` decides what is refused and which cases are one. A field that a problem cannot set for it is left out."""
+    """Check `reads`, which decides what is refused and which cases are one, by changing each field of a problem.
+
+    A field that no problem can set for the dynamics is left out.
+    """
     require(any(any(pairs(name, field)) for field in OTHERS), "no two of the problems that are tried differ for it")
     for field in sorted(OTHERS, key=lambda field: field not in names_with_parts(DYNAMICS[name].reads)):
         its_numbers_change_with_a_field_that_it_reads(name, field)
 
 
 def its_numbers_change_with_a_field_that_it_reads(name: str, field: str) -> None:
-    """BrokenError unless its numbers change with a field, but for observables that read it, just if it is in `reads`.
+    """Raise BrokenError unless its numbers change with a field exactly if its `reads` names it.
 
-    Other fields with a default are refused.
+    Observables that read the field themselves do not count. Fields with a default that are not read must be refused.
     """
     if (pair := next(pairs(name, field), None)) is None:
         return
     names, options = _unmoved(name, pair, field), _case(name, pair[1], ()).numerical_options()
     is_read = field in DYNAMICS[name].reads_of(pair[1], options)
-    # no step depends on averages
+    # no step depends on averages of the weights: the observable of the average does
     names = (*names, "average_M") if field in AVERAGES and is_read else names
-    tried = (quick(names, *pair), names) if is_read else (names,)  # of what is read one that changes is enough
-    changed = next(filter(None, (_same(*(_numbers(name, item, some) for item in pair)) for some in tried)), None)
+    # one observable that changes is enough for a field that is read: quick ones are tried first
+    tried = (quick(names, *pair), names) if is_read else (names,)
+    changed = next(
+        filter(None, (_first_change(*(_numbers(name, item, some) for item in pair)) for some in tried)), None
+    )
     values = " or ".join(repr(getattr(problem, field)) for problem in pair)
     if is_read:
         require(changed is not None, f"its `reads` names {field}, but its numbers are the same with {values}")
@@ -266,7 +281,10 @@ def its_numbers_change_with_a_field_that_it_reads(name: str, field: str) -> None
 
 
 def pairs(name: str, field: str) -> Iterator[tuple[Problem, Problem]]:
-    """Yield pairs of problems to which a dynamics applies and that differ in a field, and in no part that has it."""
+    """Yield pairs of problems to which a dynamics applies and that differ in a field alone.
+
+    Fields that depend on it change too: a full batch with its training set, parameters of another data law.
+    """
     candidates = CHANGED_OF.get(field, CHANGED), *PROBLEMS
     names = field, "data", *parameters_of("data"), "samples", "loss", "outlier_share", "update", "tasks"
     names = *names, *parameters_of("tasks")
@@ -289,7 +307,7 @@ def pairs(name: str, field: str) -> Iterator[tuple[Problem, Problem]]:
 
 
 def _unmoved(name: str, problems: tuple[Problem, ...], field: str) -> tuple[str, ...]:
-    """Return the observables that some problems have and that do not read a field themselves."""
+    """Return the names of observables that some problems have and that do not read a field themselves."""
     observables = {item: OBSERVABLES[item] for item in recordable(name) if field not in OBSERVABLES[item].acts_on}
     undriven = any(p.has_offsets or p.is_disturbed or p.has_spectrum or not p.criterion.is_plain for p in problems)
     taught = all(DATA[problem.data].teacher for problem in problems)
@@ -306,7 +324,10 @@ def _case(name: str, problem: Problem, recorded: tuple[str, ...], pair_by: tuple
 
 
 def it_has_the_law_that_it_says(name: str) -> None:
-    """Its observables at the end have the law of those of `law_of`, by Kolmogorov-Smirnov tests of independent runs."""
+    """Check that its observables at a time have the law of those of the dynamics `law_of`, if it names one.
+
+    By Kolmogorov-Smirnov tests of independent runs.
+    """
     other = DYNAMICS[name].law_of
     if other is None:
         return
@@ -332,13 +353,13 @@ def _numbers(
     return run_cases([_case(name, problem, recorded, pair_by)]).data
 
 
-def _same(first: dict[str, Any], other: dict[str, Any]) -> str | None:
-    """Return the first of some numbers that differs in any bit, None if there is none."""
+def _first_change(first: dict[str, Any], other: dict[str, Any]) -> str | None:
+    """Return the name of the first number that differs between two runs in any bit; None if all are the same."""
     return next((item for item in first if not np.array_equal(first[item], other[item], equal_nan=True)), None)
 
 
 def exits_are_steps_of_the_run(name: str) -> None:
-    """`exit_steps` are NaN, or not after `end_steps`, which reach the last recording time."""
+    """Check that `exit_steps` are NaN, or not after `end_steps`, which reach the last recording time."""
     for problem in suited(name):
         run = _simulated(name, problem, seeds=SEEDS[:1], thresholds=(0.01, 0.5), observables=())
         require(not bool((run.exit_steps > run.end_steps + 1e-6).any()), "`exit_steps` are after `end_steps`")
@@ -347,7 +368,7 @@ def exits_are_steps_of_the_run(name: str) -> None:
 
 
 def its_diagnostics_are_labelled(name: str) -> None:
-    """`long_name` and `units` of what it records itself."""
+    """Check that what it records itself has a `long_name` and `units`."""
     for problem in suited(name):
         case = Case(problem, name, 0, Recording(TIMES, (), recordable(name)), options=_options(name))
         for item, parameters in DYNAMICS[name].diagnostics(problem, case.numerical_options(), recordable(name)).items():
@@ -356,21 +377,21 @@ def its_diagnostics_are_labelled(name: str) -> None:
 
 
 def its_work_grows_with_time(name: str) -> None:
-    """The plan shares blocks by it."""
+    """Check that `work`, by which the plan shares cases among blocks, is positive and no less at a later time."""
     for problem in suited(name):
         early, late = (DYNAMICS[name].work(problem, time) for time in (1.0, 10.0))
         require(0.0 < early <= late, f"`work` is {early:g} to time 1 and {late:g} to time 10")
 
 
 def its_options_are_checked(name: str) -> None:
-    """A model of options, which refuses unknown ones."""
+    """Check that `Options` is a model of options, which refuses unknown ones."""
     require(issubclass(DYNAMICS[name].Options, NumericalOptions), "`Options` is no subclass of NumericalOptions")
     simulated = partial(_simulated, name, suited(name)[0], options={"no_such_option": 1})
     require_refusal(simulated, "it takes unknown options")
 
 
 def it_says_what_it_is(name: str) -> None:
-    """Its name, a label and a docstring."""
+    """Check that it has its registered name, a label and a docstring."""
     kind = DYNAMICS[name]
     require(getattr(kind, "name", None) == name, f"its `name` is {getattr(kind, 'name', None)!r}")
     require(bool(getattr(kind, "label", "")), "it has no `label`")

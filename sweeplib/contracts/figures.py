@@ -1,4 +1,9 @@
-"""What every figure keeps, on the datasets on which analyses are checked."""
+"""What every figure keeps, on the datasets on which analyses are checked.
+
+Public functions of `name`, the registered name of a figure, that return nothing are checks: each raises BrokenError
+with what is wrong, and its own name is the sentence that it checks. A `dataset` is the name of one of
+`analyses.DATASETS`.
+"""
 
 import warnings
 from collections.abc import Iterable
@@ -23,36 +28,37 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 Point: TypeAlias = tuple[float, float]
+"""The coordinates x and y of a point in a figure, rounded."""
 
 
 @remembered
-def drawings(name: str, words: str) -> "Drawing | Exception":
+def drawings(name: str, dataset: str) -> "Drawing | Exception":
     """Return the figure of a dataset, or the exception that it, its `arrange` or an analysis that it needs, raises."""
-    if (refused := foreseen(name, words)) is not None:
+    if (refused := foreseen(name, dataset)) is not None:
         return refused
     try:
-        return FIGURES[name](example(words), analysed_as_needed(FIGURES[name].needed({}), words))
+        return FIGURES[name](example(dataset), analysed_as_needed(FIGURES[name].needed({}), dataset))
     except Exception as error:
         return error
 
 
 @remembered
-def foreseen(name: str, words: str) -> Exception | None:
+def foreseen(name: str, dataset: str) -> Exception | None:
     """Return the exception with which the outlines of a dataset and its analyses are refused; None if they are not."""
-    result = {need: analyses.foreseen(need, words) for need in FIGURES[name].needed({})}
+    result = {need: analyses.foreseen(need, dataset) for need in FIGURES[name].needed({})}
     outlines = {need: outline for need, outline in result.items() if not isinstance(outline, Exception)}
     try:
-        FIGURES[name].check_fit(outline_of(with_constants(example(words))), outlines, {})
+        FIGURES[name].check_fit(outline_of(with_constants(example(dataset))), outlines, {})
     except Exception as error:
         return error
     return next((item for item in result.values() if isinstance(item, Exception)), None)
 
 
-def analysed_as_needed(needs: tuple[str, ...], words: str) -> "dict[str, xr.Dataset]":
+def analysed_as_needed(needs: tuple[str, ...], dataset: str) -> "dict[str, xr.Dataset]":
     """Return analyses of a dataset; the exception of the first that fails is raised."""
     values = {}
     for need in needs:
-        result = analyses.analysed(need, words)
+        result = analyses.analysed(need, dataset)
         if isinstance(result, Exception):
             raise result
         values[need] = result
@@ -60,16 +66,16 @@ def analysed_as_needed(needs: tuple[str, ...], words: str) -> "dict[str, xr.Data
 
 
 def it_draws_a_dataset(name: str) -> None:
-    """At least one of the kinds of sweeps; the drawing is a figure of matplotlib."""
+    """Check that it draws at least one of the kinds of sweeps, as a figure of matplotlib with axes."""
     from matplotlib.figure import Figure as Drawing
 
     names = ", ".join(ANALYSES)
     for need in FIGURES[name].needed({}):
         require(need in ANALYSES, f"it needs the analysis {need!r}, which is not registered; there are {names}")
-    for words, drawing in results_by_dataset(drawings, name).items():
-        problem = f"of {words} it returns {type(drawing).__name__}; expected a matplotlib.figure.Figure"
+    for dataset, drawing in results_by_dataset(drawings, name).items():
+        problem = f"of {dataset} it returns {type(drawing).__name__}; expected a matplotlib.figure.Figure"
         require(isinstance(drawing, Drawing), problem)
-        require(bool(drawing.axes), f"of {words} it has no axes")
+        require(bool(drawing.axes), f"of {dataset} it has no axes")
 
 
 def what_it_does_not_draw_is_refused_before_anything_runs(name: str) -> None:
@@ -82,43 +88,44 @@ def what_it_does_not_draw_is_refused_before_anything_runs(name: str) -> None:
 
 
 def its_axes_have_labels_for_readers(name: str) -> None:
-    """Long names or symbols, not names of variables such as `exit_steps`."""
-    for words, drawing in results_by_dataset(drawings, name).items():
+    """Check that labels are long names or symbols, not names of variables such as `exit_steps`."""
+    for dataset, drawing in results_by_dataset(drawings, name).items():
         written = [label for axes in drawing.axes for label in (axes.get_xlabel(), axes.get_ylabel()) if label]
-        require(bool(written), f"of {words} no axis has a label")
-        parts = (example(words), *analysed_as_needed(FIGURES[name].needed({}), words).values())
+        require(bool(written), f"of {dataset} no axis has a label")
+        parts = (example(dataset), *analysed_as_needed(FIGURES[name].needed({}), dataset).values())
         named = {str(key) for array in parts for key, item in array.variables.items() if item.attrs["long_name"] != key}
         for label in written:
             raw = sorted(named.intersection(label.split()) & {key for key in named if "_" in key})
-            require(not raw, f"of {words} an axis is labelled with the name of a variable, {label!r}")
+            require(not raw, f"of {dataset} an axis is labelled with the name of a variable, {label!r}")
 
 
 def it_can_be_saved(name: str) -> None:
     """Check that it can be saved as PNG: the layout fits, and labels are valid mathematics."""
     import io
 
-    words, drawing = next(iter(results_by_dataset(drawings, name).items()))
+    dataset, drawing = next(iter(results_by_dataset(drawings, name).items()))
     try:
         drawing.savefig(io.BytesIO(), format="png", dpi=30)
     except Exception as error:
-        raise BrokenError(f"of {words} it cannot be saved: {described(error)}") from error
+        raise BrokenError(f"of {dataset} it cannot be saved: {described(error)}") from error
 
 
 def it_takes_dask_arrays(name: str) -> None:
     """Check that a dataset opened with `xr.open_zarr` gives the same lines, and no warning."""
-    words, drawing = next(iter(results_by_dataset(drawings, name).items()))
+    dataset, drawing = next(iter(results_by_dataset(drawings, name).items()))
     with warnings.catch_warnings(action="error"):
-        result = FIGURES[name](example(words).chunk(seed=2), analysed_as_needed(FIGURES[name].needed({}), words))
+        result = FIGURES[name](example(dataset).chunk(seed=2), analysed_as_needed(FIGURES[name].needed({}), dataset))
     for number, (first, other) in enumerate(zip(_lines(result), _lines(drawing), strict=True)):
-        require_equal(first, other, f"of {words} in Dask arrays, line {number}")
+        require_equal(first, other, f"of {dataset} in Dask arrays, line {number}")
 
 
 def _lines(drawing: "Drawing") -> list[Any]:
+    """Return the points (n, 2) of each line of a drawing."""
     return [line.get_xydata() for axes in drawing.axes for line in axes.lines]
 
 
 def its_options_have_types_and_defaults(name: str) -> None:
-    """Each parameter after the dataset and the analyses."""
+    """Check that each parameter after the dataset and the analyses has an annotation and a default."""
     require_options(FIGURES[name].function, arguments=2)
     require_refusal(lambda: FIGURES[name].check({"optoin": 1}), "it takes unknown options")
 
@@ -128,23 +135,23 @@ def its_interactive_plot_has_the_points(name: str) -> None:
     figure = FIGURES[name]
     if figure.interactive is None:
         return
-    for words in results_by_dataset(drawings, name):
-        ds, result = example(words), analysed_as_needed(figure.needed({}), words)
+    for dataset in results_by_dataset(drawings, name):
+        ds, result = example(dataset), analysed_as_needed(figure.needed({}), dataset)
         plot = interactive_plot(name, figure.declared(ds, result), ds, result, {})
-        require(bool(plot.table.rows), f"of {words} its interactive plot has no points")
+        require(bool(plot.table.rows), f"of {dataset} its interactive plot has no points")
 
 
 def its_interactive_plot_is_its_picture(name: str) -> None:
-    """Check that it has the scales, symbols and units of the axes, and the points.
+    """Check that the plot of the page has the scales, symbols and units of the axes of the picture, and its points.
 
     A picture may have fewer words beside an axis, and has some above its panels. Where x has a single value, the plot
-    is along another axis.
+    is along another axis. Figures that are not made of one chart are not checked.
     """
     figure = FIGURES[name]
-    if figure.interactive is None or figure.interactive is not figure.arrange:  # a picture of its own
+    if figure.interactive is None or figure.interactive is not figure.arrange:
         return
-    for words, drawing in results_by_dataset(drawings, name).items():
-        ds, result = example(words), analysed_as_needed(figure.needed({}), words)
+    for dataset, drawing in results_by_dataset(drawings, name).items():
+        ds, result = example(dataset), analysed_as_needed(figure.needed({}), dataset)
         chart = figure.declared(ds, result)
         plot = interactive_plot(name, chart, ds, result, {})
         if plot.spec["x"].removeprefix(SCALED) != chart.x:
@@ -155,18 +162,18 @@ def its_interactive_plot_is_its_picture(name: str) -> None:
             scale = getattr(axes[0], f"get_{axis}scale")()
             require(
                 (scale == "log") == plot.spec["log"][axis],
-                f"of {words} the axis {axis} is {scale} in the picture alone",
+                f"of {dataset} the axis {axis} is {scale} in the picture alone",
             )
             labels = " ".join(next(filter(None, (getattr(panel, f"get_{axis}label")() for panel in axes))).split())
             title, label = (text.replace("_", " ") for text in (title, plain_label(labels).lower()))
-            words_of = set(title.split()), set(label.split())
+            words = set(title.split()), set(label.split())
             require(
-                min(words_of, key=len) <= max(words_of, key=len),
-                f"of {words} the axis {axis} is {label!r} in the picture, {title!r} in the plot",
+                min(words, key=len) <= max(words, key=len),
+                f"of {dataset} the axis {axis} is {label!r} in the picture, {title!r} in the plot",
             )
         require(
             chart.aside or _points_of_picture(axes[0]) <= _points_of_plot(plot),
-            f"of {words} some points are in the picture alone",
+            f"of {dataset} some points are in the picture alone",
         )
 
 
@@ -187,12 +194,13 @@ def _points_of_plot(plot: Plot) -> set[Point]:
 
 
 def _rounded(point: Iterable[float]) -> Point:
+    """Return a point to six digits, which the page has too."""
     x, y = (float(f"{number:.6g}") for number in point)
     return x, y
 
 
 def it_has_a_caption(name: str) -> None:
-    """A sentence; its own name is the registered one."""
+    """Check that its caption is a sentence, and its own name the registered one."""
     figure = FIGURES[name]
     require(figure.name == name, f"its name is {figure.name!r}")
     require(figure.caption.endswith("."), "its caption does not end as a sentence")

@@ -1,4 +1,9 @@
-"""What every loss keeps."""
+"""What every loss keeps.
+
+Public functions of `name`, the registered name of a loss, are checks: each raises BrokenError with what is wrong, and
+its own name is the sentence that it checks. E = y − f is the displacement of an output f from the label y; the force is
+−∂L/∂f.
+"""
 
 import math
 from dataclasses import replace
@@ -25,15 +30,19 @@ LINES = np.random.default_rng(2).normal(size=(2, 40)) * [[1.5], [1.0]]
 NOISE = 1e-3 * (np.arange(-8000, 8000) + 0.5)
 """Nodes over the noise of a label, close enough for forces with jumps."""
 DELTA = 0.3
+"""The variance of the label noise."""
 PLAIN = Rule("plain", ())
+"""The rule of steps along the gradient."""
 
 
 def _problem(name: str, **fields: Any) -> Problem:
+    """Return a problem with the loss; `fields` replace others."""
     values: dict[str, Any] = {"gamma": 0.5, "p": 1, "k": 1, "d": 50, "Delta": DELTA, "activation": "erf", "loss": name}
     return Problem(**values | needed(LOSSES[name]) | fields)
 
 
 def _numbers(name: str) -> Array:
+    """Return the parameters of the loss, as its functions take them."""
     return np.array(_problem(name).criterion.numbers, float)
 
 
@@ -59,7 +68,7 @@ def its_force_is_compiled_as_it_is_in_python(name: str) -> None:
 
 
 def its_means_are_those_over_the_noise_of_a_label(name: str) -> None:
-    """E g, E g² and E L, if it has `means`, by a sum over many labels."""
+    """Check the means of the force, of its square and of the loss, if it has `means`, by sums over many labels."""
     loss, numbers = LOSSES[name], _numbers(name)
     if loss.means is None:
         return
@@ -92,7 +101,7 @@ def its_closed_forms_are_sums_over_nodes(name: str) -> None:
 
 
 def steps_descend_it(name: str) -> None:
-    """Short runs of SGD and of its chain end ok, with a smaller mean loss; its parameters change them."""
+    """Check that short runs of SGD and of its chain lower the mean loss, and change with its parameters."""
     for dynamics in ("sgd", "sgd_chain"):
         recording = Recording((0.0, 1.0), (), ("test_loss",))
         [loss] = (run := run_cases([Case(_problem(name, gamma=0.1), dynamics, 0, recording)])).data["test_loss"]

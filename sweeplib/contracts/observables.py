@@ -1,6 +1,9 @@
 """What every observable keeps, in each view that it names.
 
 A view that a plugin defines itself is not checked: nobody but its dynamics can make it.
+
+Public functions of `name`, the registered name of an observable, that return nothing are checks: each raises
+BrokenError with what is wrong, and its own name is the sentence that it checks.
 """
 
 from collections.abc import Iterator
@@ -22,11 +25,11 @@ from sweeplib.networks.views import Estimate, TrainingView, View
 EXITS = (0.02, 0.05, 0.2)
 """The thresholds at which runs are tried to exit on an observable."""
 LEVELLED = "erf", "linear"
-"""The activations of the problems of which they are."""
+"""The activations of the problems on which exits are tried."""
 
 
 def quick(names: tuple[str, ...], *problems: Problem) -> tuple[str, ...]:
-    """Return those of some observables that are no estimates, which take long, of any of the problems."""
+    """Return those of the observables `names` that are exact in all problems: estimates take long."""
     return tuple(item for item in names if not any(map(OBSERVABLES[item].estimated, problems)))
 
 
@@ -36,6 +39,10 @@ def _views(observable: Observable) -> Iterator[type[View]]:
 
 
 def _values(observable: Observable, view: type[View], now: View, replicas: int = REPLICAS, **other: Any) -> Array:
+    """Return the values (replicas, ...) of an observable in `now`, a view of the class `view`.
+
+    other : its own parameters, where they are not those of `two_values`.
+    """
     parameters = {name: two_values(name)[1] for name in observable.parameter_names} | other
     result = observable.function_of(view)(now, **{name: np.full(replicas, value) for name, value in parameters.items()})
     result = result.value if isinstance(result, Estimate) else result
@@ -45,7 +52,7 @@ def _values(observable: Observable, view: type[View], now: View, replicas: int =
 
 
 def it_names_views_and_their_dimensions(name: str) -> None:
-    """`functions` and `dims` have the same views, and a view has the dimensions."""
+    """Check that `functions` and `dims` have the same views, and that a view has the dimensions."""
     observable = OBSERVABLES[name]
     for view in observable.views:
         is_view = isinstance(view, type) and issubclass(view, View)  # type: ignore[redundant-expr]
@@ -60,7 +67,7 @@ def it_names_views_and_their_dimensions(name: str) -> None:
 
 
 def its_array_has_the_dimensions_that_it_declares(name: str) -> None:
-    """Behind the axis of the replicas, of which there are three."""
+    """Check its shape behind the axis of the replicas, of which there are three."""
     observable = OBSERVABLES[name]
     for view in _views(observable):
         result, dims = _values(observable, view, VIEWS[view]()), observable.dims_of(view)
@@ -82,7 +89,7 @@ def it_is_real_and_finite(name: str) -> None:
 
 
 def a_replica_does_not_depend_on_the_others(name: str) -> None:
-    """The value of a replica is the same without the others, up to rounding."""
+    """Check that the value of a replica is the same without the others, up to rounding."""
     observable = OBSERVABLES[name]
     for view in _views(observable):
         together = _values(observable, view, VIEWS[view]())
@@ -93,7 +100,7 @@ def a_replica_does_not_depend_on_the_others(name: str) -> None:
 
 
 def it_leaves_the_view_alone(name: str) -> None:
-    """The arrays of the view are the same afterwards."""
+    """Check that the arrays of the view are the same afterwards."""
     observable = OBSERVABLES[name]
     for view in _views(observable):
         now = VIEWS[view]()
@@ -128,7 +135,7 @@ def it_changes_with_its_parameters(name: str) -> None:
 
 
 def _recorded(observable: Observable, parameters: dict[str, Any]) -> Array:
-    """Return its values, with some of its own parameters."""
+    """Return the values of an observable with some of its own parameters, in a run of SGD or, without, in a view."""
     if not observable.is_of(TrainingView):
         view = next(_views(observable))
         return _values(observable, view, VIEWS[view](), **parameters)
@@ -178,7 +185,7 @@ def _thresholds(values: Array) -> tuple[float, ...]:
 
 
 def what_is_recorded_once_is_constant(name: str) -> None:
-    """An observable that is not `over_time` has the same value at the start and at the end of a run of SGD."""
+    """Check that an observable that is not `over_time` is the same at the start and at the end of a run of SGD."""
     observable = OBSERVABLES[name]
     if observable.over_time or observable.needs or not observable.is_of(TrainingView):
         return
@@ -188,14 +195,14 @@ def what_is_recorded_once_is_constant(name: str) -> None:
 
 
 def it_reads_fields_of_a_problem(name: str) -> None:
-    """`reads` and `needs` have names of fields only."""
+    """Check that `reads` and `needs` have names of fields only."""
     observable = OBSERVABLES[name]
     unknown = sorted((observable.reads | observable.needs) - set(PARAMETERS))
     require(not unknown, f"a problem has no field {', '.join(unknown)}")
 
 
 def it_is_labelled(name: str) -> None:
-    """`long_name`, `symbol` and `units`; its own name is the registered one."""
+    """Check that it has a `long_name`, a `symbol` and `units`, and its registered name."""
     observable = OBSERVABLES[name]
     require(observable.name == name, f"its name is {observable.name!r}")
     for label in ("long_name", "symbol", "units"):

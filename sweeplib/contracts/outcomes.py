@@ -46,11 +46,15 @@ CONTRACTS: Mapping[str, ModuleType] = {
 
 
 LONGEST = 500
+"""The most characters of a problem in an outcome."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a check of a thing says: `problem` is what is wrong, or why the check was left out; empty if all is well."""
+    """What one check says of what is registered as `kind` and `name`.
+
+    check : the sentence that is checked. problem : what is wrong, or why the check was left out; "" if all is well.
+    """
 
     kind: str
     name: str
@@ -94,7 +98,7 @@ def outcomes(plugin: str) -> Iterator[Outcome]:
 
 
 def _of(kind: str, name: str) -> Iterator[Outcome]:
-    """Yield the outcomes of one thing."""
+    """Yield the outcomes of the checks of what is registered as `kind` and `name`."""
     checks = checks_of(CONTRACTS[kind]) if kind in CONTRACTS else ()
     if not checks:
         yield Outcome(kind, name, "it is registered", "left out", "there are no checks of this kind")
@@ -107,6 +111,7 @@ def _of(kind: str, name: str) -> Iterator[Outcome]:
 
 
 def _outcome(kind: str, name: str, check: Check) -> Outcome:
+    """Return the outcome of one check."""
     try:
         check(name)
     except LeftOutError as reason:

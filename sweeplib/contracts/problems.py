@@ -13,7 +13,7 @@ PROBLEMS = (
     Problem(gamma=0.2, p=3, k=2, d=60, Delta=0.1, activation="erf"),
     Problem(gamma=0.1, p=2, k=1, d=60, Delta=0.1, activation="square", spherical=True),
 )
-"""What dynamics are tried on."""
+"""The problems on which dynamics are tried."""
 OTHERS: dict[str, Any] = {name: parameter.example for name, parameter in PARAMETERS.items()} | {
     "p": 3,
     "k": 2,
@@ -45,8 +45,9 @@ COMMON: dict[str, Any] = {
     "activation": "square",
     "second_layer_rate": 0.1,
 }
+"""The fields that the following problems share."""
 CHANGED = Problem(k=1, **COMMON)
-"""The problem of which a field is changed; and, for some fields, another one."""
+"""The problem of which a field is changed."""
 CHANGED_OF: dict[str, Problem] = {
     "target": replace(CHANGED, k=2),
     "sampling": replace(CHANGED, samples=20),
@@ -72,6 +73,7 @@ CHANGED_OF: dict[str, Problem] = {
     "tasks": replace(CHANGED, k=2),
     **{name: Problem(**COMMON, k=2, tasks="in_turn", switch_time=0.2) for name in TASKS["in_turn"].parameter_names},
 }
+"""The problem of which a field is changed, for fields that CHANGED cannot have: what needs another part."""
 
 
 def two_values(name: str) -> tuple[Any, Any]:
@@ -90,6 +92,6 @@ def two_values(name: str) -> tuple[Any, Any]:
     return result[0], result[1]
 
 
-def needed(array: Part) -> dict[str, Any]:
-    """Return values of the parameters that a part needs."""
-    return {name: two_values(name)[0] for name in array.needed}
+def needed(problem_part: Part) -> dict[str, Any]:
+    """Return a value, by name, of each parameter that a part of a problem needs."""
+    return {name: two_values(name)[0] for name in problem_part.needed}

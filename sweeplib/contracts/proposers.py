@@ -1,6 +1,9 @@
 """What every proposer keeps, on a synthetic scan of learning rates whose mean exit steps are known.
 
 A proposer of another kind of sweep, which refuses the scan, is tested by a sweep of yours.
+
+Public functions of `name`, the registered name of a proposer, that return nothing are checks: each raises BrokenError
+with what is wrong, and its own name is the sentence that it checks. Rows are numbers of seeds by learning rate.
 """
 
 from collections.abc import Mapping
@@ -17,7 +20,9 @@ from sweeplib.engine.design.questions import Question, Row
 from sweeplib.errors import InputError
 
 SCAN = {"gamma": [0.3, 0.45, 0.65, 0.9, 1.2, 1.5]}
+"""The grid of the sweep."""
 FIRST_SEEDS, MOST_ROUNDS, MOST_SEEDS = 16, 40, 20_000
+"""The seeds of its rows, the most rounds of a proposer, and the most seeds that a row gets."""
 
 
 def steps(gamma: float) -> float:
@@ -31,6 +36,7 @@ def scanned(rows: Mapping[float, int]) -> xr.Dataset:
     exits, status = np.full((1, len(gammas), most, 1), np.nan), np.zeros((1, len(gammas), most), np.uint8)
     for place, gamma in enumerate(gammas):
         stream = np.random.default_rng([int(gamma * 1e9)])
+        # log-normal, of mean 1: .10125 is half of the variance .45²
         exits[0, place, : rows[gamma], 0] = steps(gamma) * np.exp(0.45 * stream.standard_normal(rows[gamma]) - 0.10125)
         status[0, place, : rows[gamma]] = 1
     dims = ("dynamics", "gamma", "seed", "threshold")
@@ -59,10 +65,12 @@ def design(name: str) -> Design:
 
 
 def _question(name: str) -> Question:
+    """Return the question of the example of a proposer."""
     return design(name).questions["asked"]
 
 
 def _answers(name: str, ds: xr.Dataset) -> list[Answer]:
+    """Return the answers of a new proposer that is told a dataset."""
     question = _question(name)
     return PROPOSERS[name]("asked", _question(name)).tell(ds, design(name).analyses[question.of])
 
@@ -87,12 +95,12 @@ def _requests(answers: list[Answer]) -> list[Row]:
 
 
 def it_takes_its_example(name: str) -> None:
-    """`takes` says so of the question that `example` asks."""
+    """Check that `takes` is true of the question of `example`."""
     require(PROPOSERS[name].takes(_question(name)), "`takes` is false for its `example`")
 
 
 def it_asks_for_rows_that_can_be_run(name: str) -> None:
-    """A value of each axis, within the bounds of the question, and a whole number of seeds; with a reason."""
+    """Check that requests have a value of each axis, within the bounds, a whole number of seeds, and a reason."""
     bounds = _question(name).bounds.get("gamma", (min(SCAN["gamma"]), max(SCAN["gamma"])))
     for row in (row for _, answers in history(name) for row in _requests(answers)):
         require(set(row.at) == {"gamma"}, f"it asks for a row of {sorted(row.at)}; expected a value of gamma")
@@ -104,7 +112,7 @@ def it_asks_for_rows_that_can_be_run(name: str) -> None:
 
 
 def it_ends(name: str) -> None:
-    """Answers are given, or it says why not, after some rounds."""
+    """Check that after some rounds it asks for nothing, and that answers are given, or say why not."""
     rows, answers = history(name)[-1]
     require(not [row for row in _requests(answers) if row.seeds > rows.get(row.at["gamma"], 0)],
             f"it asks for more after {MOST_ROUNDS} rounds")  # fmt: skip
@@ -114,13 +122,13 @@ def it_ends(name: str) -> None:
 
 
 def what_is_given_is_as_precise_as_was_asked(name: str) -> None:
-    """The half width of the interval is not larger than that of the question."""
+    """Check that the half width of an answer that is given is not larger than that of the question."""
     for answer in (answer for _, answers in history(name) for answer in answers if answer.state is State.given):
         require(not answer.half_width > answer.wanted * (1 + 1e-9), f"it gives {answer.line()}")
 
 
 def the_same_dataset_gives_the_same_answers(name: str) -> None:
-    """A new proposer, told the last dataset alone, says what the first one said after all rounds."""
+    """Check that a new proposer, told the last dataset alone, says what the first one said after all rounds."""
     rows, answers = history(name)[-1]
     first, again = (
         [(row.record(), row.requests) for row in batch] for batch in (answers, _answers(name, scanned(rows)))

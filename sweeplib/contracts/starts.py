@@ -1,4 +1,8 @@
-"""What every start keeps."""
+"""What every start keeps.
+
+Public functions of `name`, the registered name of a start, are checks: each raises BrokenError with what is wrong, and
+its own name is the sentence that it checks. W (p, d) and W_star (k, d) are weights of student and teacher.
+"""
 
 from functools import partial
 from typing import Any
@@ -14,6 +18,7 @@ from sweeplib.networks.simulation import Case, Recording
 from sweeplib.networks.simulation.driver import replicas_of
 
 D = 30
+"""The input dimension."""
 
 
 def _started(name: str, **fields: Any) -> Problem:
@@ -40,7 +45,7 @@ def its_weights_are_the_same_whenever_they_are_drawn(name: str) -> None:
 
 
 def seeds_start_differently(name: str) -> None:
-    """The random numbers are those of the replica, or the teacher is."""
+    """Check that two seeds have other weights."""
     problem = _started(name)
     first, other = (drawn_weights(problem, root_seed=3, seed=seed)[0] for seed in (1, 2))
     require(not np.array_equal(first, other), "all seeds have the same weights")
@@ -57,7 +62,10 @@ def rows_on_the_sphere_have_the_norm_root_d(name: str) -> None:
 
 
 def it_depends_on_the_fields_that_it_reads_and_on_no_other(name: str) -> None:
-    """In addition to p, k, d and `teacher_start`. A field that a problem with it cannot set is left out."""
+    """Check that weights change with p, k, d, `teacher_start` and the fields of `reads` alone.
+
+    A field that a problem with this start cannot set is left out.
+    """
     reads = STARTS[name].acts_on
     unknown = sorted(reads - set(PARAMETERS))
     require(not unknown, f"a problem has no field {', '.join(unknown)}")

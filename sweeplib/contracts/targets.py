@@ -1,6 +1,10 @@
 """What every target keeps.
 
 Monte Carlo: 2·10⁵ samples at a fixed seed, |z| < 5 for each of some 20 entries: a wrong alarm with 10⁻⁵.
+
+Public functions of `name`, the registered name of a target, are checks: each raises BrokenError with what is wrong, and
+its own name is the sentence that it checks. Fields λ (2, ...) and λ* (k, ...) are those of two students and the
+teacher.
 """
 
 import math
@@ -23,6 +27,7 @@ SAMPLES, MOST = 200_000, 5.0
 STUDENTS = ("erf", "square")
 """Activations, one odd and one even, of the students that learn a target."""
 A, DELTA = np.array([1.0, -0.7]), 0.3
+"""The second layer of the students, and the variance of the label noise."""
 
 
 @remembered
@@ -55,7 +60,7 @@ def _samples(problem: Problem) -> Array:
 
 
 def its_labels_are_finite_and_the_same_again(name: str) -> None:
-    """`labels` returns the same function for equal arguments, and that function is compiled."""
+    """Check that labels are finite, and that `labels` returns the same compiled function for equal arguments."""
     problem = _taught(name)
     definition = target(problem.learned)
     same = definition.labels(problem.teacher) is definition.labels(problem.teacher)
@@ -67,7 +72,7 @@ def its_labels_are_finite_and_the_same_again(name: str) -> None:
 
 
 def its_expectations_are_the_means_of_its_labels(name: str) -> None:
-    """Risk and drifts of two students, by Monte Carlo of the labels; students that it refuses are left out."""
+    """Check risk and drifts of two students by Monte Carlo of the labels; students that it refuses are left out."""
     refusals = []
     for student in STUDENTS:
         try:

@@ -1,4 +1,8 @@
-"""What every course of tasks keeps."""
+"""What every course of tasks keeps.
+
+Public functions of `name`, the registered name of a course, are checks: each raises BrokenError with what is wrong, and
+its own name is the sentence that it checks.
+"""
 
 from dataclasses import replace
 
@@ -11,7 +15,7 @@ from sweeplib.networks.simulation import Case, Recording, run_cases
 
 
 def its_tasks_are_learned(name: str) -> None:
-    """Its course is one of the teacher's rows, and the ODE has the risk of the task that it says."""
+    """Check that its course is one of tasks of the teacher's rows, and that the ODE learns them in its order."""
     problem = replace(CHANGED, k=2, tasks=name, **needed(TASKS[name]))
     course = problem.course
     require(all(len(a_star) == problem.k for a_star in course.a_star), "a task has not k numbers in a_star")
@@ -20,5 +24,5 @@ def its_tasks_are_learned(name: str) -> None:
     require(len(course.switches) == len(course.order) - 1, "it has not one switch between two phases")
     ends = (*course.switches, 2.0 + max(course.switches, default=0.0))
     result = run_cases([Case(problem, "ode", 0, Recording(ends, (), ("risk", "risk_of_task")))]).data
-    parameters = result["risk_of_task"][0, np.arange(len(ends)), list(course.order)]
-    require_equal(result["risk"][0], parameters, "the risk at the ends of its phases", rtol=1e-12)
+    risks_of_task = result["risk_of_task"][0, np.arange(len(ends)), list(course.order)]
+    require_equal(result["risk"][0], risks_of_task, "the risk at the ends of its phases", rtol=1e-12)

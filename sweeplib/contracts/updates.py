@@ -1,4 +1,9 @@
-"""What every rule for steps keeps."""
+"""What every rule for steps keeps.
+
+Public functions of `name`, the registered name of a rule, are checks: each raises BrokenError with what is wrong, and
+its own name is the sentence that it checks. A factor h multiplies the gradient g of a step; a spectrum is a factor of
+each eigenvalue of G Gᵀ, for the gradient G (p, d) of all units.
+"""
 
 import math
 from dataclasses import replace
@@ -17,9 +22,11 @@ from sweeplib.networks.simulation import Case, Recording, run_cases
 SQUARES = np.array([0.0, 1e-310, 1e-12, 0.01, 0.3, 1.0, 7.0, 1e12])
 """Squared norms of gradients at which factors are tried."""
 T = 0.01
+"""The time γ/(pd) of a step."""
 
 
 def _problem(name: str, **fields: Any) -> Problem:
+    """Return a problem with the rule; `fields` replace others."""
     values: dict[str, Any] = {"gamma": 0.1, "p": 1, "k": 1, "d": 50, "Delta": 0.3, "activation": "erf", "update": name}
     return Problem(**values | {"spherical": UPDATES[name].is_tangent} | needed(UPDATES[name]) | fields)
 

@@ -1,4 +1,7 @@
-"""Views of three replicas, made of drawn weights without any dynamics, for checks of observables."""
+"""Views of three replicas, made of drawn weights without any dynamics, for checks of observables.
+
+Arrays begin with the axis of the replicas (n); Q, M and P are overlaps of students and teachers.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +15,7 @@ from sweeplib.networks.problem import Criterion
 from sweeplib.networks.views import QUANTILES, NetworkView, OverlapView, ParticleView, TrainingView, TwoTimeView, View
 
 REPLICAS, STUDENTS, TEACHERS, INSTANTS, DIMENSION = 3, 4, 2, 7, 12
+"""The numbers of replicas, of student and teacher units, of instants of functions of two times, and d."""
 SIZES = {
     "student": STUDENTS,
     "student_2": STUDENTS,
@@ -41,6 +45,7 @@ def _weights(units: int) -> tuple[Array, Array]:
 
 
 def _overlaps(**other: Any) -> dict[str, Any]:
+    """Return the arguments of a view of overlaps, by name; `other` replace them."""
     W, W_star = _weights(STUDENTS)
     pairs = {"Q": (W, W), "M": (W, W_star), "P": (W_star, W_star)}
     result: dict[str, Any] = {
@@ -59,14 +64,14 @@ def _give_averages(view: OverlapView) -> None:
 
 
 def overlap_view(**other: Any) -> OverlapView:
-    """Overlaps; arguments replace those of the view."""
+    """Return a view of overlaps; `other` are arguments in place of its own."""
     view = OverlapView(**_overlaps(**other))
     _give_averages(view)
     return view
 
 
 def training_view(**other: Any) -> TrainingView:
-    """Overlaps with a training set."""
+    """Return a view of overlaps with a training set; `other` are arguments in place of its own."""
     means = _arrays(risk=(), variance=())
     view = TrainingView(overlap_view(**other), np.array([5, 6, 7]), means["risk"], means["variance"])
     _give_averages(view)
@@ -74,6 +79,10 @@ def training_view(**other: Any) -> TrainingView:
 
 
 def _particles(**other: Any) -> dict[str, Array]:
+    """Return the arguments of a view of particles, by name: overlaps m (n, i, k) and q (n, i); `other` replace them.
+
+    A particle stands for the part `weight` of the student, so that the weights of all are 1 in sum.
+    """
     W, W_star = _weights(STUDENTS)
     m, P = (np.einsum("nid,njd->nij", first, W_star) / DIMENSION for first in (W, W_star))
     result = _arrays(a=(STUDENTS,), weight=(STUDENTS,), a_star=(TEACHERS,), Delta=())
@@ -82,17 +91,17 @@ def _particles(**other: Any) -> dict[str, Array]:
 
 
 def particle_view(**other: Any) -> ParticleView:
-    """Particles of different weights."""
+    """Return a view of particles of different weights; `other` are arguments in place of its own."""
     return ParticleView(**_particles(**other))
 
 
 def network_view(**other: Any) -> NetworkView:
-    """Particles with the risk of their network."""
+    """Return a view of particles with the risk of their network; `other` are arguments in place of its own."""
     return NetworkView(**_particles(**other), **_arrays(risk=()))
 
 
 def two_time_view(**other: Any) -> TwoTimeView:
-    """Overlaps with functions of two times."""
+    """Return a view of overlaps with functions of two times; `other` are arguments in place of its own."""
     two_times = INSTANTS, STUDENTS, STUDENTS
     functions: dict[str, Any] = _arrays(C=two_times, R=two_times, training_risk=())
     view = TwoTimeView(**_overlaps(**other), **functions)
@@ -116,7 +125,7 @@ def parts(view: View) -> dict[str, Array]:
 
 
 def of_one_replica(view: type[View], replica: int) -> View:
-    """Return the view of a single one of the replicas."""
+    """Return a view, of the class `view`, of a single one of the replicas."""
     whole = VIEWS[view]()
     for name, value in vars(whole).items():
         if isinstance(value, np.ndarray):

@@ -1,4 +1,7 @@
-"""Cases as the engine knows them: rows that have an identity each, and the shape of what they can be run with."""
+"""Cases as the engine knows them: rows that have an identity each, and the shape of what they can be run with.
+
+A case is one run of a dynamics at one point with one seed; its recording says what is kept of it, and when.
+"""
 
 from __future__ import annotations
 
@@ -32,16 +35,16 @@ class Recording(ABC):
     @property
     @abstractmethod
     def key(self) -> tuple[Any, ...]:
-        """All that tells it from others, with a `repr` that says it."""
+        """All that tells this recording from others, with a `repr` of which identities are made."""
 
     @property
     @abstractmethod
     def of_runs(self) -> dict[str, str]:
-        """What a dataset says of its runs, beside the values of its cases."""
+        """The attributes by which a dataset says what was recorded of its runs."""
 
     @abstractmethod
     def covers(self, wanted: Any, kind: str) -> bool:
-        """Whether a run of some kind with this recording has the numbers of a run with the `wanted` one."""
+        """Whether a run, of a kind of dynamics, with this recording has all numbers of a run with the `wanted` one."""
 
     @abstractmethod
     def begins(self, wanted: Any, kind: str) -> bool:
@@ -49,15 +52,21 @@ class Recording(ABC):
 
     @abstractmethod
     def reached(self, wanted: Any) -> int:
-        """How many of the places at which the `wanted` one records are reached by a run with this recording."""
+        """The number of recording times of the `wanted` recording that a run with this one reaches."""
 
     @abstractmethod
     def gives(self, name: str, dims: Sequence[str], wanted: Any) -> bool:
-        """Whether a variable of a run with this recording has the values of a run with the `wanted` one."""
+        """Whether the values of a variable with the `wanted` recording can be taken from a run with this one.
+
+        dims : of the variable, without the cases.
+        """
 
     @abstractmethod
     def values_at(self, values: NDArray[Any], dims: Sequence[str], wanted: Any) -> NDArray[Any]:
-        """The values (n, *dims) of a variable where the `wanted` one records, NaN beyond the end of this one."""
+        """The `values` (n, *dims) of a variable of runs with this recording, taken at the times of the `wanted` one.
+
+        They are NaN beyond the end of this one.
+        """
 
 
 class Case(ABC):
@@ -94,7 +103,7 @@ class Case(ABC):
 
 
 class Cases(Table, Sequence[Any]):
-    """n cases as columns; a sequence of cases, which are made when they are asked for."""
+    """n cases as columns; a sequence of cases, which are made when they are asked for. A place is an index in it."""
 
     def __iter__(self) -> Iterator[Any]:
         return (self[at] for at in range(len(self)))
@@ -112,7 +121,7 @@ class Cases(Table, Sequence[Any]):
         return self.column_of(function).array(float)
 
     def shapes(self) -> Column:
-        """Return the shapes of cases that can be run together."""
+        """Return the column of `Case.shape`: cases with the same can be run together."""
         return self.column_of(lambda case: case.shape)
 
     def works(self) -> NDArray[np.float64]:
@@ -120,28 +129,31 @@ class Cases(Table, Sequence[Any]):
         return self.numbers(lambda case: case.simulator.work(case))
 
     def of_one_shape(self) -> list[NDArray[np.intp]]:
-        """Return the places of the cases that can be run together, one array a shape."""
-        shapes, places = self.shapes()
+        """Return the places (m,) of the cases that can be run together, one array a shape."""
+        shapes, codes = self.shapes()
+        # a column may have one shape twice
         numbers = {shape: number for number, shape in enumerate(dict.fromkeys(shapes))}
-        number = np.array([numbers[shape] for shape in shapes])[places]
+        number = np.array([numbers[shape] for shape in shapes])[codes]
         return [np.flatnonzero(number == group) for group in numbers.values()]
 
     def identities(self) -> NDArray[np.bytes_]:
         """Return the identities (n,) of the cases, 16 bytes each (`Case.identity`)."""
+        # what cases have but for their seeds is hashed once for all seeds
         first, codes = self.distinct(self.columns.keys() - {"seed"})
         but_seeds = Column(self.at(first).but_seeds(), codes).items()
         return _identities(zip(but_seeds, _seed_bytes(self.field("seed", np.int64)), strict=True))
 
     def identities_with(self, seeds: NDArray[np.int64]) -> NDArray[np.bytes_]:
-        """Return the identities (n m,) of the cases with each of m seeds."""
+        """Return the identities (n m,) of the n cases with each of m seeds, all seeds of a case together."""
         return _identities(itertools.product(self.but_seeds(), _seed_bytes(seeds)))
 
 
 def _identities(pairs: Iterable[tuple[bytes, bytes]]) -> NDArray[np.bytes_]:
-    """Return the identities of cases from what identifies each except for its seed, and its seed."""
+    """Return the identities of cases from pairs: what identifies each but for its seed, and the bytes of its seed."""
     blake2b = hashlib.blake2b
     return np.frombuffer(b"".join([blake2b(but + seed, digest_size=16).digest() for but, seed in pairs]), "S16")
 
 
 def _seed_bytes(seeds: NDArray[np.int64]) -> list[bytes]:
+    """Return four bytes for each seed, the same on every machine."""
     return seeds.astype("<u4").view("V4").tolist()

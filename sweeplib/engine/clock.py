@@ -1,4 +1,7 @@
-"""Clock: the unit of the recording times of a sweep, point by point."""
+"""Clock: the unit of the recording times of a sweep, point by point.
+
+A sweep's recording times are multiples of it: at a point they are the times in the config times the unit's value there.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,15 @@ class Clock(ABC):
 
     @abstractmethod
     def names(self, grid_names: Iterable[str]) -> frozenset[str]:
-        """Return the names on which the unit depends, of those of a grid."""
+        """Return the names, among those of a grid, on whose values the unit depends."""
 
     @abstractmethod
     def attributes(self) -> dict[str, Any]:
-        """Return the attributes of recording times."""
+        """Return the attributes of the coordinate of recording times, which say their unit."""
 
     @abstractmethod
     def lengths(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[float]:
-        """Return the unit at `count` points; InputError unless it is positive."""
+        """Return the value of the unit at `count` points; InputError unless it is positive.
+
+        columns : the values of `names` at these points.
+        """

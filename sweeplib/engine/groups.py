@@ -14,5 +14,5 @@ def group_name(sizes: Mapping[str, int]) -> str:
 
 
 def group_sizes(name: str) -> dict[str, int]:
-    """Return the sizes of a group from its name; none of another name."""
+    """Return the sizes of a group from its name; {} for a name that is no group's, such as `all`."""
     return {key: int(size) for key, size in _SIZE.findall(name)} if GROUP.fullmatch(name) else {}

@@ -1,4 +1,7 @@
-"""Hints: what a simulator can say of its cases for advice, trials of horizons and live curves; nothing by default."""
+"""Hints: what a simulator can say of its cases for advice, trials of horizons and live curves; nothing by default.
+
+A passage is an event in a run, such as an exit, of which a variable records when it happened.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,11 @@ class Alternative(ABC):
 
     @abstractmethod
     def case(self, case: Any) -> Any | None:
-        """Return the case that replaces one; None if the alternative does not apply or changes nothing."""
+        """Return the case that replaces a given one; None if the alternative does not apply or changes nothing."""
 
     @abstractmethod
     def description(self, case: Any) -> str:
-        """Return the start of a sentence that "... times cheaper" ends."""
+        """Return the words before "3 times cheaper here" in advice about a case, such as "sgd_chain is"."""
 
 
 class Headline(NamedTuple):
@@ -36,10 +39,10 @@ class Headline(NamedTuple):
 
 
 class Hints:
-    """What a simulator says of its cases beside their numbers."""
+    """What a simulator says of its cases beside their numbers; each method has a default that says nothing."""
 
     def alternatives(self, kind: str) -> Sequence[Alternative]:
-        """Return what could replace a kind of run."""
+        """Return the other ways to get the numbers of a kind of run, to be compared by their cost."""
         return ()
 
     def yardsticks(self, kind: str) -> Sequence[str]:
@@ -55,14 +58,11 @@ class Hints:
         return {}
 
     def passage(self, case: Any) -> str | None:
-        """Return the variable that is NaN where something did not happen by the end of a run; None without one."""
+        """Return the name of the variable that is NaN where a passage did not happen in the run; None without one."""
         return None
 
     def to_passage(self, case: Any, factor: float) -> Any | None:
-        """Return a case that ends as soon as it has happened, or at a horizon that is so many times as long.
-
-        None if that cannot be tried.
-        """
+        """Return the case as one that ends at its passage, or else at `factor` times its horizon; None if it cannot."""
         return None
 
     def end_in_words(self, end: float, attributes: Mapping[str, Any]) -> str:
@@ -70,5 +70,8 @@ class Hints:
         return f"{end:.6g}"
 
     def headline(self, recording: Any, variables: Mapping[str, Collection[str]]) -> Headline | None:
-        """Return what is drawn of runs as they end, from their recorded `variables` with the dimensions of each."""
+        """Return what the live page draws of runs as they end; None for nothing.
+
+        variables : the names of what is recorded, with their dimensions.
+        """
         return None

@@ -32,13 +32,13 @@ class Parameters(ABC):
 
     @abstractmethod
     def type_of(self, name: str) -> Any:
-        """Return the type of the values of a parameter, or of an option of a run, such as `run.option`.
+        """Return the type, for pydantic, of the values of a parameter, or of an option of a run, such as `run.option`.
 
         None for a name that is neither; InputError for an option that the run does not have.
         """
 
     def is_reserved(self, name: str) -> bool:
-        """Return whether a name has another meaning in datasets."""
+        """Return whether a name has another meaning in this simulator's datasets, and cannot be one of a grid."""
         return False
 
     def texts(self) -> Collection[str]:
@@ -46,7 +46,7 @@ class Parameters(ABC):
         return ()
 
     def canonical(self, name: str, value: Any, key: str) -> Any:
-        """Return a value of the right type in its canonical spelling; InputError, at its key, for an unknown name."""
+        """Return a value of the right type in its canonical spelling; InputError, with `key`, for an unknown one."""
         return value
 
     def expected(self, name: str) -> str | None:
@@ -54,9 +54,12 @@ class Parameters(ABC):
         return None
 
     def synonyms(self) -> Mapping[str, str]:
-        """Return the parameters that are meant by other words."""
+        """Return the parameters that are meant by other words, such as those of papers, for suggestions."""
         return {}
 
     def check(self, points: Table, refuse: Callable[[InputError, int], None]) -> None:
-        """Call `refuse`, which raises it, with the error and the row of a point whose values do not fit together."""
+        """Check that the values of each point fit together; for one where they do not, call `refuse`.
+
+        refuse : raises the error that it is given, with the row of the point.
+        """
         return

@@ -1,4 +1,4 @@
-"""Records: what runs of cases return. Begun: runs from which others go on. Checkpoints: states on their way."""
+"""What a simulator's runs return and go on from: Records, the results; Begun, earlier runs; Checkpoints, states."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class Records:
 
     @classmethod
     def joined(cls, parts: Sequence["Records"]) -> "Records":
-        """The records of one or more cases each as one; NaN where there are no data."""
+        """The records of several groups of cases, one after the other, as one; NaN for groups without data."""
         data_of_any = next((piece.data for piece in parts if piece.data), {})
         data = {
             name: np.concatenate([piece.data[name] if piece.data else _no_data(values, piece) for piece in parts])
@@ -44,16 +44,17 @@ class Records:
 
 @dataclass(frozen=True, eq=False)
 class Begun:
-    """n runs that ended ok at an earlier last time: what they stored (n, ...), NaN at the later times of their cases.
+    """n runs that ended ok at an earlier horizon, from which n cases go on.
 
-    times : how many of their cases' recording times were reached.
+    data : what they stored, arrays (n, ...) as their cases have them, NaN at later times, with `END_STATE`.
+    times : how many of their cases' recording times they reached.
     """
 
     data: Mapping[str, Array]
     times: int
 
     def at(self, places: NDArray[np.intp] | slice) -> "Begun":
-        """Some of the runs."""
+        """The runs at some places."""
         return Begun({name: values[places] for name, values in self.data.items()}, self.times)
 
 
@@ -77,4 +78,5 @@ class Checkpoints(Protocol):
 
 
 def _no_data(like: Array, records: Records) -> Array:
+    """NaN for the cases of records without data, in the shape that other cases have."""
     return np.full((len(records.status), *like.shape[1:]), np.nan)

@@ -4,6 +4,8 @@ The engine plans, stores, hands out, guards and labels cases of which it knows a
 they mean is known to their simulator alone: the engine imports none, and finds one by the name in the cases' store.
 
     layout.simulator.run(cases, timeout=60.0)    # -> Records
+
+A layout is all cases of one shape and similar work; a group is all whose arrays have the same lengths (`groups`).
 """
 
 from __future__ import annotations
@@ -35,8 +37,9 @@ HOMES = {NETWORKS: "sweeplib.networks.simulator", FUNCTIONS: "sweeplib.functions
 
 
 class Measurement(NamedTuple):
-    """The `seconds` of a processor that a case takes, without compilation, and after which part of its way it `ended`.
+    """The `seconds` of a processor that a case takes, without compilation.
 
+    ended : the part of its way after which a case ended, 1 at the horizon.
     whole : whether runs were measured to their ends; otherwise the cost follows from their first parts.
     """
 
@@ -74,14 +77,15 @@ class Simulator(ABC):
         begun: Begun | None = None,
         checkpoints: Checkpoints | None = None,
     ) -> Records:
-        """Return the records of cases of one shape; they go on from runs that have `begun`.
+        """Return the records of cases of one shape. The result of a case does not depend on the others.
 
-        `timeout` is the mean time in seconds that a case may take. The result of a case does not depend on the others.
-        Where there are `checkpoints`, cases keep their states there on their way, and go on from those that are there.
+        timeout : the mean time in seconds that a case may take.
+        begun : a run for each case, from whose end it goes on.
+        checkpoints : where cases keep their states on their way, and go on from those that are there.
         """
 
     def kept_names(self, cases: Any) -> Sequence[str]:
-        """Return the names of the states of cases among checkpoints; none if it keeps no states."""
+        """Return the names under which states of cases are kept (`Checkpoints`); none if the simulator keeps none."""
         return ()
 
     def own_labels(self) -> Mapping[str, Mapping[str, str]]:
@@ -94,7 +98,7 @@ class Simulator(ABC):
 
     @abstractmethod
     def group(self, case: Any) -> Mapping[str, int]:
-        """Return the sizes on which the shapes of those variables depend that not all cases share, by their names."""
+        """Return the sizes, by name, on which shapes of variables depend that are not the same in all cases: p, k."""
 
     @abstractmethod
     def work(self, case: Any) -> float:
@@ -106,11 +110,18 @@ class Simulator(ABC):
 
     @abstractmethod
     def checks(self) -> Sequence[Callable[[Any], None]]:
-        """Return what is checked of a case before any work, each a function that reads few columns."""
+        """Return functions that raise InputError for a case that cannot run; each reads few parameters of a case.
+
+        They are called before any work, once for each combination of what they read.
+        """
 
     @abstractmethod
     def cases_at(self, points: Any, columns: Mapping[str, Any]) -> Cases:
-        """Return a case at each of some points, a table of the names of a grid, with the columns of a run."""
+        """Return a case at each of some points.
+
+        points : the table of the values of a grid's names. columns : those of a run: dynamics, recording, seed, clock
+        and options among others, by the names of fields of `Case`.
+        """
 
     @abstractmethod
     def steps(self, case: Any) -> float:
@@ -130,7 +141,7 @@ class Simulator(ABC):
 
     @abstractmethod
     def compiled(self, case: Any) -> tuple[Hashable, ...]:
-        """Return what determines which machine code a case needs; nothing if it needs none."""
+        """Return what determines which machine code a case needs, its kind; () if it needs none."""
 
     @abstractmethod
     def title(self, case: Any) -> str:
@@ -148,12 +159,12 @@ class Simulator(ABC):
     def measured(self, cases: Sequence[Any], limit: float, ended: float) -> Measurement:
         """Return the cost of a case, measured for about `limit` seconds on cases that may be computed together.
 
-        Of cases too long to be measured as a whole it is known that similar ones `ended` after such a part.
+        ended : the part of their way after which similar cases ended, for cases too long to be measured as a whole.
         """
 
     @abstractmethod
     def label(self, name: str) -> dict[str, Any]:
-        """Return the `long_name`, `units` and `symbol` of a coordinate; its name if it is not known."""
+        """Return the `long_name`, `units` and `symbol` of a coordinate; of an unknown one its name as `long_name`."""
 
     @abstractmethod
     def coordinates(self, sweep: Any, case: Any) -> Sequence[Any]:
@@ -168,15 +179,15 @@ class Simulator(ABC):
 
     @abstractmethod
     def index(self, cases: Any) -> dict[str, np.ndarray]:
-        """Return the columns (n,) `problem`, `seed` and `clock` of the index of a layout for some cases."""
+        """Return the columns (n,) from which `cases` makes cases again: `problem`, a text, `seed` and `clock`."""
 
     @abstractmethod
     def shared(self, case: Any) -> dict[str, Any]:
-        """Return all else of a case, which its layout shares, as plain values of JSON."""
+        """Return all of a case that is not in `index` and that its layout shares, as plain values of JSON."""
 
     @abstractmethod
     def cases(self, shared: Mapping[str, Any], index: Mapping[str, np.ndarray]) -> Cases:
-        """Return the cases of a layout from what they share and the columns of its index."""
+        """Return the cases of a layout from what they share (`shared`) and their columns (`index`), as stored."""
 
     @abstractmethod
     def recording(self, shared: Mapping[str, Any]) -> Recording | None:

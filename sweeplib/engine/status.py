@@ -23,16 +23,18 @@ class Status(IntEnum):
 
 
 FAILURES = (Status.failed, Status.killed)
+"""The statuses of cases of which nothing is known."""
 OUTCOMES = (Status.diverged, Status.timeout, Status.inaccurate)
+"""The statuses other than ok of cases whose end is a result."""
 
 
 def failed(counts: Mapping[str, int]) -> int:
-    """The number of failures among cases, from the number of those with each status."""
+    """The number of failures, from the numbers of cases by status."""
     return sum(counts.get(status.name, 0) for status in FAILURES)
 
 
 def outcomes(counts: Mapping[str, int]) -> str:
-    """The number of failures in words, and of each outcome other than ok that occurs."""
+    """The number of failures, and of each outcome other than ok that occurs, in words: "2 failed, 1 diverged"."""
     counted = [f"{counts[status.name]:,} {status.name}" for status in OUTCOMES if counts.get(status.name)]
     return ", ".join([f"{failed(counts):,} failed", *counted])
 

@@ -21,8 +21,8 @@ class Variable:
 
 
 def stored_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of a variable of a dataset: one without units is dimensionless, by the CF conventions.
+    """Return attributes as datasets have them, without units of "1", which xarray would write as "[1]" on plots.
 
-    With units of "1", xarray would write "[1]" on plots.
+    By the CF conventions a variable without units is dimensionless, too.
     """
     return {key: value for key, value in attributes.items() if (key, value) != ("units", "1")}

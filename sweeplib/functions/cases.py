@@ -1,4 +1,7 @@
-"""Cases of functions: rows with the values of the parameters and the number of the replica."""
+"""Cases of functions: rows with the values of the parameters and the number of the replica.
+
+A function's `code` is the digest of its source: a case belongs to one function with one code.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ FIELDS = ("dynamics", "code", "recording", "seed", "root_seed", "pair_by")
 
 @dataclass(frozen=True)
 class WholeRun(engine.Recording):
-    """All that a function returns, at some `times` if it takes these."""
+    """The recording of a function: all that it returns, at some `times` if it takes these."""
 
     times: tuple[float, ...] = ()
     keep_ends: bool = field(default=False, compare=False)
@@ -40,7 +43,7 @@ class WholeRun(engine.Recording):
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Return what two recordings must share for the same results: the times."""
+        """Return what tells it from another recording: the times."""
         return self.times
 
     @property
@@ -53,7 +56,7 @@ class WholeRun(engine.Recording):
         return False
 
     def begins(self, wanted: Any, kind: str) -> bool:
-        """Return False: runs do not go on."""
+        """Return False: no run goes on from a stored row; a function that yields has checkpoints for that."""
         return False
 
     def reached(self, wanted: Any) -> int:
@@ -91,7 +94,7 @@ class FunctionCase(engine.Case):
 
     @property
     def shape(self) -> Hashable:
-        """Return the lengths of the results: cases that share them are stored together."""
+        """Return what cases must share to be run together: the function, its code, the shapes of its results."""
         lengths = tuple(variable.shape for variable in self.simulator.variables(self).values())
         return (self.dynamics, self.code, *lengths)
 
@@ -104,7 +107,7 @@ class FunctionCase(engine.Case):
 
 
 class FunctionCases(engine.Cases):
-    """n calls of one function, as the columns of its parameters and the `FIELDS`."""
+    """n calls of one function, as the columns of its parameters and the `FIELDS`; a sequence of `FunctionCase`."""
 
     @classmethod
     def of(cls, cases: Sequence[FunctionCase]) -> FunctionCases:
@@ -138,7 +141,7 @@ class FunctionCases(engine.Cases):
         return FunctionCase(read("dynamics"), read("code"), values, *fields)
 
     def but_seeds(self) -> list[bytes]:
-        """Return 32 bytes for each case that identify it except for its seed."""
+        """Return 32 bytes for each case that identify it except for its seed: function, code, values and times."""
         function = self.function
         names = [*function.arguments, "root_seed", "pair_by"]
         times = self.column("recording").values[0].times
@@ -148,7 +151,7 @@ class FunctionCases(engine.Cases):
 
 
 def lengths_of(case: FunctionCase) -> dict[str, Any]:
-    """Return the values of the arguments, and the number of recording times."""
+    """Return what lengths of results may depend on: the values of the arguments, and the number of recording times."""
     return {**dict(case.values), TIMES: len(case.recording.times)}
 
 
@@ -159,13 +162,19 @@ def text_of(values: Any) -> str:
 
 @lru_cache(1024)
 def stream_of(root_seed: int, values: str, seed: int) -> int:
-    """Return a number for the random numbers of a case, a function of the root seed, the values and the replica."""
+    """Return the number from which a case's generator is made, a function of root seed, values and replica.
+
+    values : a text of those that distinguish random streams.
+    """
     text = json.dumps([root_seed, values, seed])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "big")
 
 
 def generator_of(case: FunctionCase) -> np.random.Generator:
-    """Return the generator of a case; cases that agree in the seed and `pair_by`, or all values, share its numbers."""
+    """Return the generator of a case; cases with one seed and equal values of the `pair_by` share its numbers.
+
+    Without `pair_by` all values count.
+    """
     chosen = dict(case.values)
     if case.pair_by is not None:
         chosen = {name: chosen[name] for name in case.pair_by if name in chosen}

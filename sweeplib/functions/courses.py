@@ -10,7 +10,8 @@
 
 Another call gets the state and the times that are left, and the generator as it was. So that a call cannot depend on
 times that are not reached, it gets them one by one. What is kept of a call is its records, its state, and that of its
-generator, under the identity of the case without times: a longer one begins with it.
+generator, under the identity of the case without times: a longer one begins with it. A record is the results at one
+recording time, arrays by name; a function without times has one record, the last that it yields.
 """
 
 from __future__ import annotations
@@ -56,17 +57,18 @@ def course_results(
     timeout: float | None,
     checkpoints: Checkpoints | None,
 ) -> dict[str, Any]:
-    """Return the results of a call of a function that yields; it goes on from what is kept, and is kept on its way.
+    """Return the results of a call of a function that yields, by name; it goes on from what is kept of an earlier one.
 
-    random : the generator, or the seed.
+    random : the argument for random numbers, {"rng": generator} or {"seed": number}, {} if the function has none.
+    timeout : the seconds that it may take; TimeUpError after them. checkpoints : where it is kept on its way.
     """
     times = case.recording.times
     course = (None if checkpoints is None else _begun(case, checkpoints)) or _Course(rng=random.get("rng"))
     if len(course.records) < max(len(times), 1):
         named: dict[str, Any] = dict(random) if course.rng is None else {"rng": course.rng}
         if function.takes_times:
-            others = times[len(course.records) :]
-            named[TIMES] = iter(others) if function.goes_on else np.array(others)
+            times_left = times[len(course.records) :]
+            named[TIMES] = iter(times_left) if function.goes_on else np.array(times_left)
         if function.goes_on:
             named[STATE] = course.state
         _run(function, function(**named, **dict(case.values)), course, case, timeout, checkpoints)
@@ -87,7 +89,7 @@ def _run(
     timeout: float | None,
     checkpoints: Checkpoints | None,
 ) -> None:
-    """Add what a call yields to its course; keep that as often as it should be, at its end, and when its time is up.
+    """Add what a call yields to its course; keep the course now and then, at its end, and when its time is up.
 
     entries : what the call yields. timeout : the seconds that it may take; TimeUpError after them.
     """
@@ -97,7 +99,7 @@ def _run(
     for entry in entries:
         record, course.state = _parts(function, entry)
         if record is not None:
-            if not function.takes_times:
+            if not function.takes_times:  # the last record is the result
                 course.records.clear()
             course.records.append(checked_results(function, record, values, along=TIME))
         now = time.monotonic()
@@ -113,7 +115,7 @@ def _run(
 
 
 def _parts(function: Function, entry: Any) -> tuple[Any, Any]:
-    """Return the results and the state that a function yields; TypeError for one without a state that should have."""
+    """Return the results and the state of what a function yields, None without one; TypeError if it should have one."""
     if not function.goes_on:
         return entry, None
     if not (isinstance(entry, tuple) and len(entry) == 2):
@@ -122,7 +124,7 @@ def _parts(function: Function, entry: Any) -> tuple[Any, Any]:
 
 
 def _keep(course: _Course, case: FunctionCase, checkpoints: Checkpoints) -> None:
-    """Keep a course, with the times that it has reached."""
+    """Keep a course among the checkpoints, with the times that it has reached."""
     names = course.records[0] if course.records else ()
     stacked = {name: np.stack([record[name] for record in course.records]) for name in names}
     times = case.recording.times[: len(course.records)]
@@ -131,7 +133,7 @@ def _keep(course: _Course, case: FunctionCase, checkpoints: Checkpoints) -> None
 
 
 def _begun(case: FunctionCase, checkpoints: Checkpoints) -> _Course | None:
-    """Return the course that is kept of a case; None if there is none, or one with other times."""
+    """Return the course that is kept of a case; None if there is none, or its times are not the first of the case."""
     content = checkpoints.read(kept_names([case])[0])
     if content is None:
         return None

@@ -8,6 +8,8 @@
 Two designs were sketched. A class with methods (`parameters`, `results`, `run`) says the same in three places, which
 can differ. A decorator with the units of the results takes all else from the signature, and leaves the function
 callable: it is kept.
+
+A function may take the recording times of a sweep, `times`, and yield its results at one after the other.
 """
 
 from __future__ import annotations
@@ -55,6 +57,7 @@ NAMES = (
 STORED = {"case_id", "problem"}
 """Names of columns of the run store that arguments may have, and results not."""
 Real = Annotated[float, pydantic.Field(allow_inf_nan=False)]
+"""The type of values of a parameter of floats: finite ones."""
 Number = int | Real
 
 
@@ -76,7 +79,10 @@ class Result:
     symbol: str = ""
 
     def shape(self, values: Mapping[str, Any], along: str | None = None) -> tuple[int, ...]:
-        """Return the lengths of an array where the parameters have some values, or those at one place along a dim."""
+        """Return the shape of the result where the parameters, and `times`, have some values.
+
+        along : a dimension that is left out, of results at one place along it.
+        """
         sizes = [size for dim, size in self.dims.items() if dim != along]
         return tuple(int(values[size]) if isinstance(size, str) else size for size in sizes)
 
@@ -101,7 +107,10 @@ class Function:
 
     module, file : where it is defined, None where that is no file.
     files : what it is made from, beside modules of Python.
-    yields, goes_on : whether it yields its results, and whether it yields a state with them from which it can go on.
+    arguments, results : its parameters and its results, by name.
+    random : "rng" or "seed", the argument by which it takes random numbers; None without one.
+    takes_times, yields, goes_on : whether it takes the recording times, whether it yields its results, and whether it
+        yields a state with them from which it can go on.
     """
 
     module: str
@@ -112,6 +121,7 @@ class Function:
     goes_on: bool = False
 
     def __init__(self, function: Callable[..., Any], results: Mapping[str, Result]) -> None:
+        """Read the signature of a function; InputError if a sweep cannot call it, or if names do not fit together."""
         functools.update_wrapper(self, function)
         self.function, self.name, self.results = function, function.__name__, dict(results)
         self.module, self.file = function.__module__, Path(function.__code__.co_filename).resolve()
@@ -123,8 +133,8 @@ class Function:
         hints = typing.get_type_hints(function, include_extras=True)
         self.yields = inspect.isgeneratorfunction(function)
         self.goes_on = self.yields and STATE in arguments
-        others = (*RANDOM, TIMES, *([STATE] if self.goes_on else []))
-        parameters = {name: argument for name, argument in arguments.items() if name not in others}
+        not_swept = (*RANDOM, TIMES, *([STATE] if self.goes_on else []))
+        parameters = {name: argument for name, argument in arguments.items() if name not in not_swept}
         self.arguments = {
             name: _argument(self.name, argument, hints.get(name)) for name, argument in parameters.items()
         }
@@ -154,14 +164,18 @@ class Function:
         return self.function(*arguments, **named)
 
     def called(self, timeout: float | None, **arguments: Any) -> Any:
-        """Return what the function returns; one that can ends with a TimeUpError after so many seconds."""
+        """Return what the function returns, whatever the limit; only a program raises TimeUpError after `timeout` s."""
         return self(**arguments)
 
     def __repr__(self) -> str:
         return f"<simulator {self.name}({', '.join(self.arguments)}) of {', '.join(self.results)}>"
 
     def _refuse_names(self) -> None:
-        """Raise InputError for names of results that parameters have, or that mean something else in a dataset."""
+        """Raise InputError if names or dimensions of the function do not fit together.
+
+        Results need names that no parameter and no dimension has, and none that means something else in a dataset;
+        lengths of dimensions are those of parameters, or of the times.
+        """
         if not self.results:
             expected = '@simulator(energy="J"), the names of the results with their units'
             raise InputError(f"{self.name} has no results", expected=expected)
@@ -205,7 +219,7 @@ def registered(name: str, code: str | None = None) -> Function:
 
 
 def _other_code(function: Function) -> InputError:
-    """Return the error for a function with another code than is asked for; it names its file that was written last."""
+    """Return the error that a function has another code here; it names the file of it that was written last."""
     problem = f"{function.name} has another code here than where the run began"
     times = {path: path.stat().st_mtime for path in function.code_files() if path.is_file()}
     last = max(times, key=times.__getitem__, default=None)
@@ -246,7 +260,10 @@ def _refuse_nested(function: Callable[..., Any]) -> None:
 
 
 def _argument(of: str, argument: inspect.Parameter, hint: Any) -> Argument:
-    """Return a parameter of a function; InputError for `*args` and for a default that is no value of it."""
+    """Return a parameter of the function `of`; InputError for `*args`, or for a default that is no value of it.
+
+    hint : its annotation, None without one: a type, or Annotated with units (a text) and a description (a Field).
+    """
     if argument.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY):
         raise InputError(f"{of} takes any arguments", value=str(argument), expected="parameters with names")
     is_needed = argument.default is inspect.Parameter.empty
@@ -261,7 +278,7 @@ def _argument(of: str, argument: inspect.Parameter, hint: Any) -> Argument:
 
 
 def checked_argument(of: str, argument: Argument) -> Argument:
-    """Return a parameter of a function; InputError for a default that is no value of it."""
+    """Return a parameter of the function `of` unchanged; InputError for a default that is no value of it."""
     if not argument.is_needed:
         try:
             pydantic.TypeAdapter(argument.type).validate_python(argument.default)
@@ -289,7 +306,8 @@ def checked_results(
 ) -> dict[str, np.ndarray]:
     """Return what a function returned as arrays by name; TypeError or ValueError unless it is what was declared.
 
-    along : a dimension at one place of which it returned them.
+    values : of the parameters, and of `times`, on which lengths depend. along : a dimension that the arrays lack, as
+    results at one place along it.
     """
     if not isinstance(returned, Mapping):
         if len(function.results) != 1:

@@ -54,8 +54,9 @@ LOOKS = 0.05
 TYPES = {"int": int, "float": Real, "str": str, "bool": bool}
 """The types of parameters, by the names that they have in a config."""
 SAID = 2000
-"""The characters of the end of its messages that a reason has."""
+"""The characters of the end of a program's messages that an error shows."""
 LINE = re.compile(r"\s*([A-Za-z_]\w*)\s*[=:]\s*(\S+)\s*")
+"""A line `name = value` of a program's output."""
 
 
 class _Place(NamedTuple):
@@ -70,11 +71,17 @@ class Program(Function):
     """A command that sweeps can run.
 
     files : the program, and the files that the command names.
+    parameters : by name, the types and defaults that were declared (`parameter_entry`).
+    _words : the command, split, with the absolute paths of its files; parameters are in braces.
     """
 
     def __init__(
         self, name: str, command: str, results: Mapping[str, Result], parameters: Mapping[str, Any], place: _Place
     ) -> None:
+        """Read a command with parameters in braces; InputError if it is none, or if names do not fit together.
+
+        parameters : what is declared of some of them (`parameter_entry`). place : where the program is declared.
+        """
         self.name, self.command, self.results = name, command, dict(results)
         self.module, self.file, self.parameters = place.module, place.file, dict(parameters)
         self._words = words_of(located_command(command, place.folder))
@@ -98,7 +105,7 @@ class Program(Function):
         self.files = [Path(program).absolute(), *(Path(word) for word in self._words[1:] if is_there(word))]
 
     def source(self) -> str:
-        """Return the text of a file that declares it."""
+        """Return the text of a Python file that declares the program."""
         types = (
             f"{name!r}: {kind.__name__ if isinstance(kind, type) else repr(kind)}"
             for name, kind in self.parameters.items()
@@ -115,6 +122,7 @@ class Program(Function):
     @cached_property
     def code(self) -> str:
         """A digest of the command, and of the content of the program and the files that the command names."""
+        # names, not paths: the code is the same wherever the files are
         words = [self.files[0].name, *(Path(word).name if is_there(word) else word for word in self._words[1:])]
         digest = hashlib.blake2b(repr(words).encode(), digest_size=12)
         for file in self.files:
@@ -130,15 +138,16 @@ class Program(Function):
         if self.takes_times:
             values[TIMES] = ",".join(map(repr, values[TIMES].tolist()))
         words = [word.format(**values) for word in self._words]
+        # files, not pipes: a program that writes much need not be read meanwhile
         with tempfile.TemporaryDirectory(prefix="sweeplib-") as folder, tempfile.TemporaryFile() as output:
             with tempfile.TemporaryFile() as messages:
-                how = _failure(words, folder, (output, messages), timeout)
+                failure = _failure(words, folder, (output, messages), timeout)
                 messages.seek(max(0, messages.seek(0, os.SEEK_END) - SAID))
                 message = messages.read().decode("utf-8", "replace").strip()
             output.seek(0)
             text = output.read(MOST_OUTPUT).decode("utf-8", "replace")
-        if how is not None:
-            raise RuntimeError(f"{shlex.join(words)}: {how}: {message or 'no message'}")
+        if failure is not None:
+            raise RuntimeError(f"{shlex.join(words)}: {failure}: {message or 'no message'}")
         return parsed_output(text, self.results)
 
 
@@ -165,7 +174,10 @@ def program(
 
 
 def declared(declaration: str) -> Program:
-    """Return the simulator of a text of JSON: `name`, `command` with absolute paths, `parameters`, `results`."""
+    """Return the simulator of a text of JSON: `name`, `command` with absolute paths, `parameters`, `results`.
+
+    Processes call it for the plugin as which a config's `simulator: {command: ...}` is read.
+    """
     entry = json.loads(declaration)
     results = {name: Result(**result) for name, result in entry["results"].items()}
     place = _Place(__name__, None, Path("/"))
@@ -175,7 +187,10 @@ def declared(declaration: str) -> Program:
 
 
 def parameter_entry(value: Any) -> Any:
-    """Return a parameter as a mapping, of its `type`, the texts that it may be or its `default` if that is given."""
+    """Return what is declared of a parameter as a mapping with `type` or `default`, as a config may write it.
+
+    value : such a mapping, a type or its name, a list of the texts that it may be, or its default.
+    """
     if isinstance(value, Mapping) or value is None:
         return value or {}
     is_type = isinstance(value, type | list) or (isinstance(value, str) and value in TYPES)
@@ -183,7 +198,7 @@ def parameter_entry(value: Any) -> Any:
 
 
 def _argument(of: str, name: str, declared: Any) -> Argument:
-    """Return a parameter from its `parameter_entry`; a number that is needed if nothing is said of it."""
+    """Return a parameter of the program `of` from what is `declared` of it; if nothing is, a number without default."""
     entry = dict(parameter_entry(declared))
     is_needed, default = "default" not in entry, entry.pop("default", None)
     kind, units, label = entry.pop("type", None), entry.pop("units", "1"), entry.pop("label", None)
@@ -197,10 +212,10 @@ def _argument(of: str, name: str, declared: Any) -> Argument:
 
 
 def _failure(words: list[str], folder: str, written: Sequence[Any], timeout: float | None) -> str | None:
-    """Return how a program failed, None if it did not; with its end, all that it has started ends.
+    """Run a program; return in words how it failed, None if it did not. TimeUpError after `timeout` seconds.
 
     words : the command. folder : where it runs. written : the files of its output and its messages.
-    It ends with this process too, where the system has a way.
+    With its end, all that it has started ends. It ends with this process too, where the system has a way.
     """
     output, messages = written
     until = None if timeout is None else time.monotonic() + timeout
@@ -229,7 +244,7 @@ def _failure(words: list[str], folder: str, written: Sequence[Any], timeout: flo
 
 
 def _status(process: subprocess.Popen[bytes]) -> int | None:
-    """Return the exit status of a process, None if it has not ended soon."""
+    """Return the exit status of a process, None if it has not ended after `LOOKS` seconds."""
     try:
         return process.wait(LOOKS)
     except subprocess.TimeoutExpired:
@@ -238,7 +253,7 @@ def _status(process: subprocess.Popen[bytes]) -> int | None:
 
 @cache
 def _with_parent() -> tuple[str, ...]:
-    """Return the words before a command with which it ends when the process that has started it does."""
+    """Return the words to put before a command so that it ends with the process that has started it; () if none can."""
     words = ("setpriv", "--pdeathsig", "KILL", "--")
     try:
         done = subprocess.run([*words, "true"], check=False, capture_output=True)
@@ -293,7 +308,7 @@ def _csv(text: str) -> dict[str, Any]:
 
 
 def _number(text: str) -> Any:
-    """A text as a number, or as it is."""
+    """Return a text as a number, or unchanged if it is none."""
     try:
         return float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The simulator of a function, as the engine asks for it."""
+"""The simulator of a function, as the engine asks for it (`engine.simulator`), with its parameters and hints."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 LARGEST_SEED = 2**31
 """Seeds of one's own generators are below: C, R and scikit-learn take them. Of n replicas n²/2³² pairs share one."""
 FEWEST, LONG = 2, 4.0
-"""The cases that are measured after the first; the factor by which that may exceed its time for others to follow."""
+"""The calls that are measured after the first, and how many times the limit a call may take for others to follow."""
 
 
 class FunctionParameters(Parameters):
@@ -90,6 +90,7 @@ class FunctionSimulator(Simulator):
     ends = ()
 
     def __init__(self, function: Function) -> None:
+        """Make the simulator `functions.NAME` of a function."""
         self.function, self.name = function, f"{FUNCTIONS}.{function.name}"
         self.about, self.files = f"the function {function.name}", function.files
         self.parameters, self.hints = FunctionParameters(function), FunctionHints(function)
@@ -109,7 +110,10 @@ class FunctionSimulator(Simulator):
         begun: Begun | None = None,
         checkpoints: Checkpoints | None = None,
     ) -> Records:
-        """Return the results of calls; one that raises harms no other. After the time of all, the others time out."""
+        """Return the results of calls, one after the other; one that raises harms no other.
+
+        Cases that are not begun after the time for all, `timeout` times their number, have the status timeout.
+        """
         variables = self.variables(cases[0])
         data = {name: np.full((len(cases), *variable.shape), np.nan) for name, variable in variables.items()}
         status, raised = np.full(len(cases), Status.timeout, np.uint8), dict[int, Trouble]()
@@ -132,7 +136,7 @@ class FunctionSimulator(Simulator):
         return Records(data, status, raised=raised)
 
     def kept_names(self, cases: Sequence[FunctionCase]) -> Sequence[str]:
-        """Return the identities of the cases without the times, if the function yields states."""
+        """Return the identities of the cases without their times, if the function yields states, else ()."""
         return kept_names(cases) if self.function.goes_on else ()
 
     def results(
@@ -211,7 +215,7 @@ class FunctionSimulator(Simulator):
         """Do nothing: the first call compiles what the function compiles."""
 
     def measured(self, cases: Sequence[FunctionCase], limit: float, ended: float = 1.0) -> Measurement:
-        """Return the mean seconds of calls, evenly spaced among the cases, of more as there is time.
+        """Return the mean seconds of calls that are evenly spaced among the cases: of more and more, as there is time.
 
         The first one, which may compile or load, does not count unless it takes much longer than `limit`.
         """
@@ -220,12 +224,13 @@ class FunctionSimulator(Simulator):
         while count and seconds < LONG * limit:
             places = ((np.arange(count) + 0.5) * len(cases) / count).astype(int).tolist()
             seconds = self._seconds([cases[at] for at in places])
-            more = min(len(cases), 4 * count, int((until - seconds_at_work()) / seconds))
-            count = more if more > count else 0
+            # four times as many, if there are so many cases and there is time; else the mean so far stays
+            next_count = min(len(cases), 4 * count, int((until - seconds_at_work()) / seconds))
+            count = next_count if next_count > count else 0
         return Measurement(seconds)
 
     def _seconds(self, cases: Sequence[FunctionCase]) -> float:
-        """Return the mean seconds of some calls."""
+        """Call the function for some cases, and return the mean seconds that a call took."""
         begun = seconds_at_work()
         self.run(cases)
         return max((seconds_at_work() - begun) / len(cases), 1e-9)
@@ -261,14 +266,14 @@ class FunctionSimulator(Simulator):
         return listed
 
     def constants(self, sweep: Design, case: FunctionCase) -> dict[str, Constant]:
-        """Return the arguments and numbers of expressions that are the same at all points."""
-        fixed = {name.name: name.column() for name in grid_coordinates(sweep) if not name.dims}
+        """Return the function's name, and by name the arguments and derived numbers that are the same at all points."""
+        fixed = {coordinate.name: coordinate.column() for coordinate in grid_coordinates(sweep) if not coordinate.dims}
         fixed |= {name: value for name, value in case.values if name not in sweep.grid.names}
         fixed["function"] = self.function.name
         return {name: attribute_value(value) for name, value in fixed.items() if value is not None}
 
     def index(self, cases: FunctionCases) -> dict[str, np.ndarray]:
-        """Return the values of the arguments as texts, the seeds, and clocks of one."""
+        """Return the values of the arguments, a text of JSON for each case, the seeds, and clocks of 1."""
         rows = zip(*(cases.column(name).items() for name in self.function.arguments), strict=True)
         texts = [json.dumps(list(row)) for row in rows] if self.function.arguments else ["[]"] * len(cases)
         problems = np.array(texts, object)
@@ -288,7 +293,10 @@ class FunctionSimulator(Simulator):
         }
 
     def cases(self, shared: Mapping[str, Any], index: Mapping[str, np.ndarray]) -> FunctionCases:
-        """Return the cases of a layout, of the code that is here: those of another have other identities then."""
+        """Return the cases of a layout, with the code that the function has here.
+
+        Cases that were stored with another code have other identities, and do not count.
+        """
         rows = [json.loads(text) for text in index["problem"].tolist()]
         columns = {name: Column.of([row[at] for row in rows]) for at, name in enumerate(shared["arguments"])}
         columns["seed"] = Column.of(index["seed"].tolist())
@@ -318,6 +326,7 @@ LABELS = {
 
 
 def _words(name: str) -> str:
+    """Return a name with blanks, as a label."""
     return name.replace("_", " ")
 
 

@@ -2,7 +2,8 @@
 
 Other processes cannot import a function that a script or a notebook defines: what it needs is written into a file
 beside the results. It is made of the statements at the top level that give the names that the function uses, and those
-that these use: imports, functions, classes, values. Other statements, such as plots, are left out.
+that these use: imports, functions, classes, values. Other statements, such as plots, are left out. A place is the index
+of a statement at the top level.
 """
 
 from __future__ import annotations
@@ -50,9 +51,12 @@ def _declares(decorator: ast.expr) -> bool:
 
 
 def _statements(function: Function) -> list[ast.stmt]:
-    """Return the statements around a function that it needs, in their order."""
+    """Return the statements of a function's file that it needs, itself among them, in their order.
+
+    InputError for a name that none of them defines.
+    """
     body = list(_flat(ast.parse(_text_around(function)).body))
-    bound = [_names_bound(statement) for statement in body]
+    bound = [_names_bound(statement) for statement in body]  # the names that each statement defines
     needed = {place for place, statement in enumerate(body) if _is_future(statement)}
     waiting, done = [function.name], set[str]()
     while waiting:
@@ -70,7 +74,7 @@ def _statements(function: Function) -> list[ast.stmt]:
 
 
 def _flat(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield statements at the top level, those below `if __name__ == "__main__"` too."""
+    """Yield the statements of a module, with those below `if __name__ == "__main__"` in place of the `if`."""
     for statement in body:
         match statement:
             case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
@@ -80,12 +84,15 @@ def _flat(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _is_future(statement: ast.stmt) -> bool:
-    """Whether a statement is an import from `__future__`."""
+    """Return whether a statement is an import from `__future__`, which each module made of it needs."""
     return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
 
 
 def _last_binding(body: list[ast.stmt], places: list[int]) -> list[int]:
-    """Return, of statements that give a name, the last that defines it, and those after it that change it."""
+    """Return the place of the last statement that defines a name, and of those after it that change it by `+=`.
+
+    places : of all statements in a body that give the name, ascending.
+    """
     whole = [place for place in places if not isinstance(body[place], ast.AugAssign)]
     return [place for place in places if place >= whole[-1]] if whole else places
 
@@ -119,10 +126,10 @@ def _text_around(function: Function) -> str:
 
 
 def _parses(text: str) -> bool:
-    """Whether a cell of a notebook is Python; one with a magic is not."""
+    """Return whether a cell of a notebook is Python; one with a magic is not."""
     try:
         ast.parse(text)
-    except SyntaxError:  # a cell with a magic
+    except SyntaxError:
         return False
     return True
 
@@ -146,12 +153,12 @@ def _names_used(statement: ast.stmt) -> set[str]:
 
 
 def _scope(statement: ast.stmt) -> symtable.SymbolTable:
-    """The table of the names of a statement, as if it stood alone."""
+    """Return Python's table of the names of a statement, as if it were a module."""
     return symtable.symtable(ast.unparse(statement), "<statement>", "exec")
 
 
 def _modules(node: Any) -> list[str]:
-    """Return the modules that an import statement names."""
+    """Return the modules that an import statement may name, among them names that it imports from a module."""
     if isinstance(node, ast.ImportFrom):
         return [node.module, *(f"{node.module}.{name.name}" for name in node.names)] if node.module else []
     return [name.name for name in node.names]

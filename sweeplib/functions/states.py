@@ -14,7 +14,7 @@ TEXT = "text"
 
 
 def state_bytes(state: Any) -> bytes:
-    """Return a state as bytes; TypeError for one with things that cannot be kept."""
+    """Return a state as the bytes of an npz file: its arrays, and the rest as JSON; TypeError for anything else."""
     arrays: dict[str, np.ndarray] = {}
     arrays[TEXT] = np.array(json.dumps(plain(state, arrays)))
     file = io.BytesIO()
@@ -29,9 +29,13 @@ def state_in(content: bytes) -> Any:
 
 
 def plain(value: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """Return a state as plain values of JSON, which name the arrays that are put into `arrays`."""
+    """Return a state as plain values of JSON; its arrays are added to `arrays`, by names that stand in their places.
+
+    TypeError for a state with anything else than `ALLOWED`.
+    """
 
     def inner(values: Any) -> list[Any]:
+        """Return the plain values of several."""
         return [plain(entry, arrays) for entry in values]
 
     match value:

@@ -1,4 +1,7 @@
-"""Clock: the unit of the recording times of a sweep, point by point: of ODE time, of steps or of samples."""
+"""Clock: the unit of the recording times of a sweep, point by point: of ODE time, of steps or of samples.
+
+Points are rows of `columns`, the values of fields and of other names of a grid, by name.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,20 +14,21 @@ from sweeplib.networks.problem import DEFAULTS
 from sweeplib.networks.simulation.labels import time_attributes
 
 Count = Literal["steps", "samples"]
+"""What is counted where times are no ODE times."""
 FIELDS: dict[Count | None, tuple[str, ...]] = {
     None: (),
     "steps": ("gamma", "p", "d"),
     "samples": ("gamma", "p", "d", "batch_size", "repeats", "samples", "sampling"),
 }
-"""The fields of a problem on which a unit depends."""
+"""By what is counted, None for ODE time, the fields of a problem on which a unit depends."""
 TOTALS: dict[Count | None, str] = {"steps": "steps_taken", "samples": "samples_drawn"}
-"""The names of their numbers, without a scale, in datasets."""
+"""By what is counted, the name of the coordinate with the numbers of it, which have no scale."""
 LENGTHS: dict[Count | None, str] = {
     None: "1",
     "steps": "gamma/(p*d)",
     "samples": "gamma/(p*d)*repeats/batch_size",
 }
-"""The ODE time of a step, and of a sample drawn for one."""
+"""By what is counted, its ODE time, an expression: of a step, and of one sample of those drawn for steps."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Clock(clock.Clock):
         return LENGTHS[self.count] if self.scale is None else f"{LENGTHS[self.count]}*({self.scale})"
 
     def names(self, grid_names: Iterable[str]) -> frozenset[str]:
-        """Return the names on which the unit depends, of those of a grid."""
+        """Return the names on which the unit depends: of its scale, and fields among the `grid_names`."""
         scale = frozenset() if self.scale is None else self.scale.names
         return scale | frozenset(FIELDS[self.count]).intersection(grid_names)
 
@@ -57,7 +61,10 @@ class Clock(clock.Clock):
         return time_attributes(self.count, None if self.scale is None else self.scale.text)
 
     def lengths(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[float]:
-        """Return the unit in ODE time at `count` points; InputError unless it is positive, and for parts of steps."""
+        """Return the unit in ODE time at `count` points.
+
+        InputError unless it is positive, and if times that must be whole steps are not.
+        """
         with errors_at(self.key):
             scales = [1.0] * count if self.scale is None else list(map(float, self.scale.evaluated(columns, count)))
         at = next((at for at, value in enumerate(scales) if value <= 0), None)
@@ -69,7 +76,7 @@ class Clock(clock.Clock):
         return [self._length(scale, columns, at) for at, scale in enumerate(scales)]
 
     def _length(self, scale: float, columns: Mapping[str, Sequence[Any]], at: int) -> float:
-        """Return the unit in ODE time at one point, of so many steps or samples."""
+        """Return the unit in ODE time at point `at`, where it is `scale` steps or samples."""
         of: dict[str, Any] = {
             name: columns[name][at] if name in columns else DEFAULTS.get(name) for name in FIELDS[self.count]
         }
@@ -86,7 +93,10 @@ class Clock(clock.Clock):
         return scale * of["repeats"] / size * a_step
 
     def _refuse_parts(self, steps: float, samples: str, columns: Mapping[str, Sequence[Any]], at: int) -> None:
-        """Raise InputError where times that must be whole steps are not; a unit is so many steps."""
+        """Raise InputError if a time that must be whole steps is none at point `at`, where a unit is `steps` steps.
+
+        samples : words for the samples of a step, for the message.
+        """
         for time in self.whole:
             number = time * steps
             if abs(number - round(number)) > 1e-9 + 1e-12 * number:
@@ -98,7 +108,7 @@ class Clock(clock.Clock):
                 raise InputError(problem, key=f"times.{self.count}", value=time, expected=expected)
 
     def _values(self, columns: Mapping[str, Sequence[Any]], at: int) -> str:
-        """Return the values at a point of the names of the scale, and of the sizes of batches."""
+        """Return the values at point `at` of what the unit depends on, in words: "d=100, p=4"."""
         scale = frozenset() if self.scale is None else self.scale.names
         names = scale | ({"batch_size", "repeats"} if self.count == "samples" else set())
         return ", ".join(f"{name}={columns[name][at]}" for name in sorted(names.intersection(columns)))

@@ -1,4 +1,8 @@
-"""The coordinates and the constants of a dataset of networks."""
+"""The coordinates and the constants of a dataset of networks.
+
+Fields are parameters of problems. A field that is the same at all points has no dimensions: it becomes a constant. A
+`Coordinate` has a name, dimensions, a function that returns its values, and attributes.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +32,7 @@ from sweeplib.networks.views import QUANTILES
 def coordinates(sweep: Design, problem: Problem) -> list[Coordinate]:
     """Return the coordinates of a sweep's dataset: fields that vary over the sweep, and the axes of its results.
 
-    `problem`, any problem of the sweep, gives the defaults of fields that the sweep does not set.
+    problem : any problem of the sweep, which has the values of fields that do not vary.
     """
     listed = [field for field in _fields(sweep, problem) if field.dims]
     listed += run_coordinates(sweep)
@@ -47,12 +51,12 @@ def coordinates(sweep: Design, problem: Problem) -> list[Coordinate]:
 def _instants(sweep: Design) -> Coordinate:
     """The recording times as the earlier one of two times, for variables with the dimension `instant`."""
     attributes = sweep.time_attributes
-    more = label("instant") | {"long_name": f"earlier {attributes['long_name']}"}
-    return Coordinate("instant", ("instant",), lambda: sweep.recording.times, attributes | more)
+    attributes = attributes | label("instant") | {"long_name": f"earlier {attributes['long_name']}"}
+    return Coordinate("instant", ("instant",), lambda: sweep.recording.times, attributes)
 
 
 def constants(sweep: Design, problem: Problem) -> dict[str, Constant]:
-    """Return the fields and numbers of expressions that are the same at all points, by name.
+    """Return the values of fields and of other names of the grid that are the same at all points, by name.
 
     Fields without a value are left out; true and false are stored as 1 and 0, a list as its text.
     """
@@ -62,7 +66,7 @@ def constants(sweep: Design, problem: Problem) -> dict[str, Constant]:
 
 
 def _fields(sweep: Design, problem: Problem) -> list[Coordinate]:
-    """Return all names of the grid, the other fields of a problem but those of no teacher, and the clock."""
+    """Return all names of the grid, the other fields that have a meaning for its problems, and the clock."""
     grid, fields = sweep.grid, grid_coordinates(sweep)
     others = (name for name in meaningful(_parts(sweep, problem)) if name not in grid.names)
     fields += [_default_coordinate(sweep, problem, name) for name in others]
@@ -70,13 +74,13 @@ def _fields(sweep: Design, problem: Problem) -> list[Coordinate]:
 
 
 def _parts(sweep: Design, problem: Problem) -> list[Part]:
-    """Return the data laws, losses, steps, targets and starts of the sweep's problems, and its observables."""
+    """Return the data laws, losses, updates, starts, targets and tasks of the sweep's problems, and its observables."""
 
     def named(field: str) -> set[Any]:
-        """Return the names that a field has in the sweep."""
+        """Return all values, names of parts, that a field has in the sweep."""
         return set(sweep.grid.values_of(field)) if field in sweep.grid.names else {getattr(problem, field)}
 
-    starts = named("start") - {None} or {"gaussian", "sphere"}
+    starts = named("start") - {None} or {"gaussian", "sphere"}  # one of these is the default
     parts: list[Part] = [*map(DATA.__getitem__, named("data")), *map(LOSSES.__getitem__, named("loss"))]
     parts += [
         *map(UPDATES.__getitem__, named("update")),
@@ -88,14 +92,14 @@ def _parts(sweep: Design, problem: Problem) -> list[Part]:
 
 
 def _default_coordinate(sweep: Design, problem: Problem, name: str) -> Coordinate:
-    """Return a field that the sweep does not set, with its default resolved; None if it has no value."""
+    """Return a field that the sweep does not set; two have defaults that depend on axes of the grid."""
     grid = sweep.grid
     if name == "teacher_activation":
         return coordinate_over(name, grid.dims_of("activation"), lambda _: grid.values_of("activation"), sweep)
     if name == "start" and "spherical" in grid.names and "m0" not in grid.names:
 
         def starts(_: str) -> list[str]:
-            """Return the default start of spherical and of other students."""
+            """Return the default start of each value of `spherical`."""
             return ["sphere" if is_spherical else "gaussian" for is_spherical in grid.values_of("spherical")]
 
         return coordinate_over(name, grid.dims_of("spherical"), starts, sweep)
@@ -104,7 +108,10 @@ def _default_coordinate(sweep: Design, problem: Problem, name: str) -> Coordinat
 
 
 def _target_exponents(sweep: Design, problem: Problem) -> list[Coordinate]:
-    """Return the information and leap exponents of targets that are formulas, NaN for others; none without formulas."""
+    """Return the information and leap exponents of the targets, along their axis, NaN where one is not known.
+
+    The list is empty if no target has one: only formulas, and targets that say so, do.
+    """
     grid, name = sweep.grid, "target"
     targets = list(grid.values_of(name)) if name in grid.names else [problem.target]
     exponents = {text: target(text).exponents() for text in dict.fromkeys(targets)}
@@ -113,7 +120,7 @@ def _target_exponents(sweep: Design, problem: Problem) -> list[Coordinate]:
     dims = grid.dims_of(name) if name in grid.names else ()
 
     def column(which: int) -> Callable[[], Any]:
-        """Return a function that returns one of both exponents of each target, NaN for one without it."""
+        """Return a function that returns the exponents of all targets, the information (0) or the leap exponent (1)."""
         values = [np.nan if (exponent := exponents[text][which]) is None else exponent for text in targets]
         return lambda: np.array(values, dtype=float) if dims else values[0]
 
@@ -122,13 +129,13 @@ def _target_exponents(sweep: Design, problem: Problem) -> list[Coordinate]:
 
 
 def _clock(sweep: Design, clock: Clock) -> Coordinate:
-    """Return the unit of the recording times at each point."""
+    """Return the coordinate of the unit of the recording times at each point, in ODE time."""
     dims, values = over_points(sweep, sweep.names_of_clock, sweep.clocks)
     return Coordinate("clock", dims, values, label("clock") | {"formula": clock.text})
 
 
 def _totals(sweep: Design, clock: Clock) -> list[Coordinate]:
-    """Return the numbers of steps or samples until the recording times at each point; none in ODE time."""
+    """Return the coordinate of the numbers of steps or samples until each recording time; none in ODE time."""
     if clock.count is None:
         return []
     scale = clock.scale or Expression("1")

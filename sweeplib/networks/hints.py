@@ -1,4 +1,7 @@
-"""What networks say of their cases: cheaper alternatives, exits, where cases are, and what is drawn of runs."""
+"""What networks say of their cases: cheaper alternatives, exits, where cases are, and what is drawn of runs.
+
+The engine prints it, and asks for it by the name of a dynamics, a `kind`.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +19,8 @@ from sweeplib.networks.simulation.recording import Recording
 class OtherDynamics(Alternative):
     """A cheaper dynamics, or the same dynamics with other options, that can replace the dynamics `replaced`.
 
-    `is_` completes the sentence "DYNAMICS ... cheaper". Only cases whose options have the values `when` are considered.
+    kind, options : the dynamics that replaces it, and options that it has in place of smaller ones of its own.
+    is_ : completes the sentence "DYNAMICS ... cheaper". when : values of options of the cases that are considered.
     """
 
     replaced: str
@@ -26,7 +30,10 @@ class OtherDynamics(Alternative):
     when: Mapping[str, bool] = field(default_factory=dict)
 
     def case(self, case: Case) -> Case | None:
-        """Return the alternative case; None if the alternative does not apply or changes nothing."""
+        """Return the alternative to a case; None if it does not apply or changes nothing.
+
+        An option changes nothing if the case has it as large already.
+        """
         now = case.numerical_options().model_dump()
         if any(now[name] != value for name, value in self.when.items()):
             return None
@@ -41,7 +48,7 @@ class OtherDynamics(Alternative):
         return other
 
     def description(self, case: Case) -> str:
-        """Return the start of a sentence about the alternative to a case."""
+        """Return the start of a sentence about the alternative: "sgd_chain is exact in law and", before "cheaper"."""
         now = case.numerical_options().model_dump()
         present = {name: "the default" if now[name] is None else _power(now[name]) for name in self.options}
         changed = [f"{name} {_power(value)} instead of {present[name]}" for name, value in self.options.items()]
@@ -55,6 +62,7 @@ ALTERNATIVES = (
     OtherDynamics("ode", "ode", {"rtol": 1e-6}),
     OtherDynamics("gradient_flow", "gradient_flow", {"rtol": 1e-6}),
 )
+"""What may be cheaper, in the order in which it is offered."""
 
 
 class NetworkHints(Hints):
@@ -65,27 +73,27 @@ class NetworkHints(Hints):
         return [alternative for alternative in ALTERNATIVES if alternative.replaced == kind]
 
     def yardsticks(self, kind: str) -> Sequence[str]:
-        """Return SGD, exact or in law, for a dynamics that is deterministic."""
+        """Return what a dynamics that is deterministic may be compared with: SGD, by its chain or on the weights."""
         return () if DYNAMICS[kind].stochastic else ("sgd_chain", "sgd")
 
     def where(self, cases: Sequence[Case]) -> str:
-        """Return the range of the dimensions of some cases."""
+        """Return the range of the dimensions d of some cases, in words."""
         dimensions = [case.problem.d for case in cases]
         first, last = min(dimensions), max(dimensions)
         return f"at d = {first}" if first == last else f"at d = {first} to {last}"
 
     def values(self, case: Case) -> Mapping[str, Any]:
-        """Return the parameters of a problem that differ from their defaults."""
+        """Return the parameters of a case's problem that differ from their defaults, by name."""
         return case.problem.differing()
 
     def passage(self, case: Case) -> str | None:
-        """Return the exits; None without thresholds."""
+        """Return the name of the variable of exits; None without thresholds."""
         return "exit_steps" if case.recording.thresholds else None
 
     def to_passage(self, case: Case, factor: float) -> Case | None:
-        """Return a case that stops at its exits, and records nothing else; None with a schedule that is optimal.
+        """Return a case that stops at its exits, records nothing else, and may run `factor` times as long.
 
-        That one depends on the last time, so that a longer case would have another.
+        None with an optimal schedule, which depends on the last time: a longer case would have another.
         """
         if case.problem.optimal is not None:
             return None
@@ -93,11 +101,14 @@ class NetworkHints(Hints):
         return replace(case, clock=factor * case.clock, recording=replace(case.recording, **short))
 
     def end_in_words(self, end: float, attributes: Mapping[str, Any]) -> str:
-        """Return the last recording time with its unit."""
+        """Return the last recording time `end` in words, with its unit, by the attributes of times."""
         return time_text(end, attributes)
 
     def headline(self, recording: Recording, variables: Mapping[str, Collection[str]]) -> Headline | None:
-        """Return the exits at the last threshold, or else the first observable that is a number at each time."""
+        """Return what summarises a sweep: exits at the last threshold, or else the first observable that is a number.
+
+        None if there is neither. variables : the dimensions of what is recorded, by name.
+        """
         if recording.thresholds:
             whose, threshold = exit_words(recording.exit_on), recording.thresholds[-1]
             return Headline("exit_steps", f"Median exit time in steps{whose}, threshold {threshold:g}", True)
@@ -106,4 +117,5 @@ class NetworkHints(Hints):
 
 
 def _power(value: float) -> str:
+    """A number in words, a power of ten as 1e-6."""
     return f"{value:g}".replace("e-0", "e-")

@@ -1,4 +1,7 @@
-"""The parameters of problems, and the options of dynamics, as grids ask for them."""
+"""The parameters of problems, and the options of dynamics, as grids ask for them.
+
+A name of a grid is a field of problems or, as `sde.step`, an option of a run.
+"""
 
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -15,6 +18,7 @@ from sweeplib.networks.problem.problem import CHECKS
 from sweeplib.networks.views import VIEW_DIMS
 
 RESERVED = frozenset({"clock", "threshold", "time", *VIEW_DIMS})
+"""Names of dimensions and coordinates of datasets, which no axis of a grid can have."""
 GROUP = re.compile(r"p\d+_k\d+")
 """The names of the groups of a dataset that hold the overlap matrices of one pair of widths (p, k)."""
 
@@ -30,7 +34,7 @@ class NetworkParameters(Parameters):
         return PARAMETERS.keys()
 
     def type_of(self, name: str) -> Any:
-        """Return the type of a field or of an option; InputError for an option that the dynamics does not have."""
+        """Return the type of a field or of an option, None for an unknown field; InputError for an unknown option."""
         run, dot, option = name.rpartition(".")
         if not dot:
             return PARAMETERS[name].type if name in PARAMETERS else None
@@ -41,7 +45,7 @@ class NetworkParameters(Parameters):
         return Annotated[fields[option].annotation, fields[option]]
 
     def is_reserved(self, name: str) -> bool:
-        """Return whether a name is that of a dimension or of a group of arrays over units."""
+        """Return whether a dataset has the name already, as a dimension or as a group of arrays over units."""
         return name in RESERVED or GROUP.fullmatch(name) is not None
 
     def texts(self) -> Collection[str]:
@@ -49,22 +53,22 @@ class NetworkParameters(Parameters):
         return NAMED_FIELDS.keys() - {"a_star"}
 
     def canonical(self, name: str, value: Any, key: str) -> Any:
-        """Return the canonical spelling of an activation, a target or another name."""
+        """Return the value of a field with the canonical spelling of names and formulas; InputError at `key`."""
         return value if value is None or name not in NAMED_FIELDS else checked_name(name, value, key)
 
     def expected(self, name: str) -> str | None:
-        """Return what second layers are, which have many types."""
+        """Return what values of a second layer are, in words; None for other fields, whose type says it."""
         if name not in ("a", "a_star"):
             return None
         laws = "; `normal` or `signs`" if name == "a" else "; or `power(beta)`, a power law in the units"
         return f"a finite number, or a list of them, one per unit{laws}"
 
     def synonyms(self) -> Mapping[str, str]:
-        """Return the fields that are meant by other words."""
+        """Return fields by other words that may be meant to be them."""
         return synonyms()
 
     def check(self, points: Table, refuse: Callable[[InputError, int], None]) -> None:
-        """Check each different problem."""
+        """Check each different problem of some points; pass an InputError and the number of its point to `refuse`."""
         fields = {name: column for name, column in points.columns.items() if name in PARAMETERS}
         problems = Problems(fields, len(points))
         for check in CHECKS:
@@ -72,7 +76,7 @@ class NetworkParameters(Parameters):
 
 
 def _check(check: Callable[[Any], None], refuse: Callable[[InputError, int], None], row: ProblemRow) -> None:
-    """Pass the InputError of a check of a problem on to `refuse`, with the row of the problem."""
+    """Run a check of a problem; pass an InputError on to `refuse`, with the number of the problem's row."""
     try:
         check(row)
     except InputError as error:

@@ -1,4 +1,7 @@
-"""Cases as rows of a layout: the columns of its index, and the fields that it shares."""
+"""Cases as rows of a layout: the columns of its index, and the fields that all its cases share.
+
+The run store keeps a layout as this index and these fields, in JSON, from which the cases are made again.
+"""
 
 import dataclasses
 import json
@@ -19,7 +22,7 @@ FIELDS = ("problem", "seed", "clock")
 
 
 def index_of(cases: Cases) -> dict[str, np.ndarray]:
-    """Return the columns (n,) of the index for some cases."""
+    """Return the columns (n,) of the index for n cases, by name."""
     columns = zip(
         FIELDS, (cases.texts(), cases.column("seed"), cases.column("clock")), (object, int, float), strict=True
     )
@@ -35,17 +38,18 @@ def shared_fields(case: Case) -> dict[str, Any]:
 
 
 def recording_of(shared: Mapping[str, Any]) -> Recording | None:
-    """Return the recording in `shared_fields`; None if it has observables that are not known here."""
+    """Return the recording in what `shared_fields` returned; None if it has observables that are not known here."""
     fields = {name: _tuples(value) for name, value in shared["recording"].items()}
     named = {*fields["observables"], fields.get("exit_on", "risk")}
     return Recording(**fields) if named <= OBSERVABLES.keys() else None
 
 
 def cases_of(shared: Mapping[str, Any], index: Mapping[str, np.ndarray]) -> Cases:
-    """Return the cases of a layout from `shared_fields` and the columns of its index."""
+    """Return the cases of a layout, from what `shared_fields` and `index_of` returned."""
     texts = index["problem"].tolist()
     places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
     problems = json.loads(written := f"[{','.join(places)}]")
+    # without a list in any text there is nothing to turn into tuples
     if "[" in written[1:]:
         problems = [{name: _tuples(value) for name, value in problem.items()} for problem in problems]
     columns = columns_of(problems, np.array([places[text] for text in texts], np.int32))

@@ -1,4 +1,7 @@
-"""Networks: the simulator of all dynamics of two-layer networks, as the engine asks for it."""
+"""Networks: the simulator of all dynamics of two-layer networks, as the engine asks for it.
+
+Methods are those of the `Simulator`, where the engine says when it calls them; they pass its questions on.
+"""
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any
@@ -23,7 +26,7 @@ from sweeplib.networks.simulation.recording import Recording
 from sweeplib.networks.simulation.variables import stored_variables
 
 SECONDS_A_WEIGHT = 1e-8
-"""Seconds of a random weight of a start."""
+"""Seconds that it takes to draw one weight of a start, for the cost of a case."""
 
 
 SHARED_DIMS = frozenset({"time", "threshold", "quantile", "knot", "task", "block"})
@@ -40,7 +43,7 @@ class Networks(Simulator):
     hints = NetworkHints()
 
     def shares(self, dims: Collection[str]) -> bool:
-        """Return whether no dimension is one of units, whose numbers differ between groups."""
+        """Return whether arrays with these dimensions have one shape for all p and k: no dimension counts units."""
         return SHARED_DIMS.issuperset(dims)
 
     def run(
@@ -51,11 +54,14 @@ class Networks(Simulator):
         begun: Begun | None = None,
         checkpoints: Checkpoints | None = None,
     ) -> Records:
-        """Return the records of cases of one shape (`run_cases`), which keep no states on their way."""
+        """Return the records of cases of one shape (`run_cases`).
+
+        Runs of networks keep no states on their way: `checkpoints` are not used.
+        """
         return driver.run_cases(cases, timeout=timeout, begun=begun)
 
     def variables(self, case: Case) -> dict[str, Variable]:
-        """Return what is stored of a case."""
+        """Return the variables that are stored of a case, by name."""
         return stored_variables(case)
 
     def group(self, case: Case) -> Mapping[str, int]:
@@ -67,7 +73,10 @@ class Networks(Simulator):
         return driver.case_work(case)
 
     def seconds(self, case: Case) -> float:
-        """Return the seconds of one core of 3 GHz for a case that runs to its last recording time, with its start."""
+        """Return the seconds of one core of 3 GHz for a case that runs to its last recording time, with its start.
+
+        A model (`Dynamics.cost_seconds`), by which the cheapest dynamics is chosen, not a measurement.
+        """
         kind, problem = DYNAMICS[case.dynamics], case.problem
         of_work, of_step, of_unit = kind.cost_seconds
         steps = driver.case_steps(case) / kind.step_length(problem, case.numerical_options())
@@ -76,11 +85,11 @@ class Networks(Simulator):
         return of_work * driver.case_work(case) + of_steps + SECONDS_A_WEIGHT * weights
 
     def checks(self) -> Sequence[Callable[[Any], None]]:
-        """Return what is checked of a case, but for its steps and its schedule."""
+        """Return the checks of a case but for its steps and schedules, functions that raise InputError."""
         return CHECKS
 
     def cases_at(self, points: Table, columns: Mapping[str, Column]) -> Cases:
-        """Return the cases of the problems at some points."""
+        """Return the cases at some `points` of a grid, which have the problems; `columns` have the other fields."""
         fields = {name: column for name, column in points.columns.items() if name in PARAMETERS}
         return Cases(fields | dict(columns), len(points))
 
@@ -89,7 +98,7 @@ class Networks(Simulator):
         return driver.case_steps(case)
 
     def memory(self, case: Case) -> int:
-        """Return the bytes of the weights and the training set of a case, or what else is large."""
+        """Return the bytes of the large arrays that a case has while it runs, such as weights and a training set."""
         return driver.case_memory(case)
 
     def peak_memory(self, case: Case) -> int:
@@ -106,7 +115,7 @@ class Networks(Simulator):
         return DYNAMICS[case.dynamics].lanes
 
     def compiled(self, case: Case) -> tuple[Hashable, ...]:
-        """Return the names that determine which kernels are compiled."""
+        """Return the names that determine which kernels are compiled: cases that agree in them share the kernels."""
         problem = case.problem
         return (case.dynamics, problem.activation, problem.teacher, problem.target)
 
@@ -127,7 +136,10 @@ class Networks(Simulator):
         pilots.compiled(cases)
 
     def measured(self, cases: Sequence[Case], limit: float, ended: float = 1.0) -> Measurement:
-        """Return the cost of a case, and after which part of its times a case ends."""
+        """Return the cost of a case, measured for about `limit` seconds, and after which part of its times a case ends.
+
+        ended : the part that is known of similar cases.
+        """
         return pilots.measured(cases, limit, ended)
 
     def label(self, name: str) -> dict[str, Any]:
@@ -151,17 +163,18 @@ class Networks(Simulator):
         return rows.shared_fields(case)
 
     def cases(self, shared: Mapping[str, Any], index: Mapping[str, np.ndarray]) -> Cases:
-        """Return the cases of a layout."""
+        """Return the cases of a layout, from what `shared` and `index` returned."""
         return rows.cases_of(shared, index)
 
     def recording(self, shared: Mapping[str, Any]) -> Recording | None:
-        """Return the recording of a layout; None if it has observables that are not known here."""
+        """Return the recording in what `shared` returned; None if it has observables that are not known here."""
         return rows.recording_of(shared)
 
 
 SIMULATOR = Networks()
+"""The one simulator of networks, by whose name the engine imports this module."""
 
 
 def simulator_of(_: str) -> Networks:
-    """Return the simulator of networks."""
+    """Return the simulator of networks, the same for all configs."""
     return SIMULATOR

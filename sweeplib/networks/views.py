@@ -1,4 +1,7 @@
-"""Views: the arrays that observables read of the state of a dynamics, for n replicas at one time."""
+"""Views: the arrays that observables read of the state of a dynamics, for n replicas at one time.
+
+A view computes an array when an observable first reads it. Fields are the products of weights and inputs.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,13 +23,14 @@ Lazy = Array | Callable[[], Array]
 
 
 class Estimate(NamedTuple):
-    """Values (n, ...) and their absolute errors, such as those of a rule of quadrature."""
+    """Values (n, ...) and their absolute errors, such as errors of quadrature."""
 
     value: Array
     error: Array
 
 
 def _product(value: float, share: float, P: Array, a_star: Array) -> float:
+    """The `target` of an observable that is the value of the rule itself."""
     return share * value
 
 
@@ -37,8 +41,8 @@ class ExitLevel(NamedTuple):
         Python that numba compiles. Q (p, p, n), M (p, k, n), P (k, k, n), a (p, n) and a_star (k, n) are covariances of
         fields and second layers of n networks, none of which depends on the others. None: the risk itself. It is the
         same for all problems that differ in numbers alone.
-    target : function (value, part, P, a_star) that returns the value of the rule at which the observable is so many
-        times what it is at this one: numbers, of a network with the teacher P (k, k) and a_star (k,).
+    target : function (value, share, P, a_star) of numbers that returns the value of the rule at which the observable is
+        `share` times what it is at `value`, for a network with the teacher P (k, k) and a_star (k,).
     """
 
     rule: Callable[..., None] | None = None
@@ -46,7 +50,7 @@ class ExitLevel(NamedTuple):
 
     @classmethod
     def above(cls, floor: float) -> "ExitLevel":
-        """The level of the risk plus a constant, the floor."""
+        """The level of an observable that is the risk plus a constant, the floor."""
         return cls(target=lambda value, share, P, a_star: share * (value + floor) - floor)
 
 
@@ -65,7 +69,7 @@ class View:
         return {}
 
     def batches(self) -> Sequence["View"]:
-        """Views of independent samples, whose scatter is the error of what they have as a mean; none by default."""
+        """Views of independent samples of which this view is the mean: their scatter is its error. None by default."""
         return ()
 
 
@@ -91,11 +95,10 @@ class OverlapView(View):
     q (n, p) : the diagonal of Q; may be given as a function, so that Q need not be computed.
     a (n, p), a_star (n, k) : second layers.
     Delta (n,) : label-noise variance.
-    expectations : the expectations of the problem: Gaussian ones, or those of a data law without a teacher, which have
-        `risks` alone.
+    expectations : functions for means over inputs, Gaussian, or of another data law, which has `risks` alone.
     d (n,), batch_size : input dimension, infinite unless given, and samples of a step, one unless given.
     gamma, second_layer_rate (n,) : the learning rate, one unless given, and that of the second layer over it, or zero.
-    refit : the function `refitted`, of the view and its arguments; by default that of infinitely many samples.
+    refit : function (view, samples, ridge) that does the work of `refitted`; by default for infinitely many samples.
     b (n, p) : offsets of the units, zero unless given.
     of_labels : what gives the means over fresh labels, `LabelMeans`.
     by_block : function that returns the overlaps of the blocks of inputs, None if these have one eigenvalue. Then
@@ -103,8 +106,8 @@ class OverlapView(View):
     by_task : function that returns the second layers (n, T, p) of the student and (n, T, k) of the teacher for each of
         several tasks; None for a single one.
     average : function that returns the overlaps Q (n, p, p) and M (n, p, k) of the averages of the weights; or None.
-    companion : function that returns the view of a second solution, and the error of this one over the difference to
-        it; or None.
+    companion : function that returns the view of a second, worse solution, and a factor: the error of an observable is
+        the factor times the difference of both; or None.
     """
 
     companion: "Callable[[], tuple[OverlapView, float] | None]" = staticmethod(lambda: None)
@@ -149,9 +152,9 @@ class OverlapView(View):
     def sizes(cls, problem: "Problem") -> dict[str, int]:
         """The widths p and k, the numbers of blocks of inputs and tasks, and those of outliers of Hessians."""
         units = {"student": problem.p, "student_2": problem.p, "teacher": problem.k, "teacher_2": problem.k}
-        more = {"block": len(problem.blocks[0]), "task": len(problem.course.a_star), "quantile": len(QUANTILES)}
+        others = {"block": len(problem.blocks[0]), "task": len(problem.course.a_star), "quantile": len(QUANTILES)}
         outliers = problem.p * (problem.p + problem.k)
-        return units | more | {"outlier": outliers, "joint_outlier": outliers + problem.p}
+        return units | others | {"outlier": outliers, "joint_outlier": outliers + problem.p}
 
     @cached_property
     def Q(self) -> Array:
@@ -182,7 +185,7 @@ class OverlapView(View):
 
     @cached_property
     def fields(self) -> "OverlapView":
-        """The view whose overlaps are the covariances of the fields, which they are unless inputs have eigenvalues."""
+        """The view whose overlaps are the fields' covariances: this one, unless inputs have several eigenvalues."""
         if self.by_block is None:
             return self
         Q, M, P = self.blocks.weighted()
@@ -191,12 +194,15 @@ class OverlapView(View):
 
     @cached_property
     def curvatures(self) -> "tuple[Curvatures, Curvatures]":
-        """The curvatures of the population risk and of batches at the n networks, and their errors."""
+        """The curvatures of the population risk and of batches at the n networks, and the errors of these."""
         curvatures: tuple[Curvatures, Curvatures] = self.of_labels.curvatures(self)
         return curvatures
 
     def refitted(self, samples: NDArray[np.int64], ridge: Array) -> Array:
-        """The second layers (n, p) of ridge regressions on fresh samples (n,), 0 for infinitely many, at the view."""
+        """The second layers (n, p) of ridge regressions on fresh samples, at the overlaps of this view.
+
+        samples (n,) : their numbers, 0 for infinitely many. ridge (n,) : λ of the penalty.
+        """
         if self._refit is not None:
             return self._refit(self, samples, ridge)
         from sweeplib.networks.maths.second_layer import population_moments, ridge_regression
@@ -214,6 +220,7 @@ class TrainingView(OverlapView):
     """
 
     def __init__(self, overlaps: OverlapView, samples: NDArray[np.int64], risk: Lazy, variance: Lazy) -> None:
+        # shares all that the view of the overlaps has, also what it has computed
         vars(self).update(vars(overlaps))
         self.samples, self._risk, self._variance = samples, risk, variance
 
@@ -253,7 +260,7 @@ class ParticleView(View):
 
     @classmethod
     def sizes(cls, problem: "Problem") -> dict[str, int]:
-        """One particle for each student unit, and the teacher width."""
+        """The lengths of the dimensions: one particle for each student unit, and the teacher width."""
         return {"student": problem.p, "teacher": problem.k, "teacher_2": problem.k, "quantile": len(QUANTILES)}
 
 
@@ -288,17 +295,17 @@ class TwoTimeView(OverlapView):
         self._C, self._R, self.training_risk, self._batches = C, R, training_risk, batches
 
     def batches(self) -> Sequence["TwoTimeView"]:
-        """The views of the batches of samples."""
+        """The views of the batches of samples of which this view is the mean."""
         return self._batches() if self._batches else ()
 
     @cached_property
     def C(self) -> Array:
-        """The correlations with earlier students (n, T, p, p)."""
+        """The correlations of the students now with those at T instants (n, T, p, p)."""
         return _evaluated(self._C)
 
     @cached_property
     def R(self) -> Array:
-        """The responses to earlier forces (n, T, p, p)."""
+        """The responses of the students now to forces at T instants (n, T, p, p)."""
         return _evaluated(self._R)
 
 
@@ -307,4 +314,5 @@ VIEW_DIMS = tuple(dict.fromkeys(dim for view in (OverlapView, ParticleView, TwoT
 
 
 def _evaluated(lazy: Any) -> Array:
+    """The array that a `Lazy` is, or returns."""
     return lazy() if callable(lazy) else lazy

@@ -18,6 +18,7 @@ def kolmogorov_smirnov(first: Array, second: Array) -> tuple[Array, Array]:
     Values of inf count as later than all others.
     """
     n, m = (np.sum(~np.isnan(sample), axis=-1, keepdims=True) for sample in (first, second))
+    # n m times the difference of the two distribution functions is a whole number: its jumps are m and −n
     pooled = np.concatenate([first, second], axis=-1)
     jumps = np.concatenate([np.where(np.isnan(first), 0, m), np.where(np.isnan(second), 0, -n)], axis=-1)
     order = np.argsort(pooled, axis=-1)
@@ -31,7 +32,11 @@ def kolmogorov_smirnov(first: Array, second: Array) -> tuple[Array, Array]:
 
 
 def _pvalues(keys: NDArray[np.int64], first: Array, second: Array) -> Array:
-    """Return the p-values (...,), functions of the rows of `keys` (..., 3); each distinct row is computed once."""
+    """Return the p-values (...,) of samples (..., n) and (..., m).
+
+    keys (..., 3) : the numbers n and m of values, and n m times the statistic, on which a p-value depends alone; each
+    distinct row is computed once.
+    """
     unique, where, back = np.unique(keys.reshape(-1, 3), axis=0, return_index=True, return_inverse=True)
     samples = (sample.reshape(keys.size // 3, sample.shape[-1])[where] for sample in (first, second))
     with warnings.catch_warnings():
@@ -62,7 +67,10 @@ def spread_ratio(first: Array, second: Array) -> tuple[Array, Array]:
 
 
 def _log_deviations(sample: Array, n: Array) -> tuple[Array, Array]:
-    """Return the logarithm of the standard deviation (...,), and its values without one sample value (..., n)."""
+    """Return the logarithm of the standard deviation (...,) of samples (..., n), and it without each value (..., n).
+
+    n (...,) : the number of values that are not NaN.
+    """
     centred = sample - (np.nansum(sample, axis=-1) / n)[..., None]
     total = np.nansum(centred**2, axis=-1)
     # values that differ by less than the DIGITS to which they were rounded are equal

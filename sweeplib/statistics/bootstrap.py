@@ -48,7 +48,7 @@ class PointErrors(NamedTuple):
         return self.logs - self.bias
 
     def at(self, places: NDArray[np.bool_] | NDArray[np.intp]) -> PointErrors:
-        """Return some of the points."""
+        """Return the points at some places, or where a mask is true."""
         return PointErrors(self.logs[places], self.bias[places], self.parts[:, places], self.present[:, places])
 
     def minus(self, other: PointErrors) -> PointErrors:
@@ -82,7 +82,7 @@ class Resampling(NamedTuple):
 
 
 def resampling_of(seeds: int, resamples: int, random_seed: int, confidence: float) -> Resampling:
-    """Return so many resamples of seeds, the same for the same random seed."""
+    """Return the `Resampling` of a number of seeds by a number of resamples, the same for the same random seed."""
     return Resampling(seed_weights(seeds, resamples, random_seed), np.random.default_rng(random_seed), confidence)
 
 
@@ -102,7 +102,7 @@ def log_means(values: Array) -> PointErrors:
 
 
 def linear_means(values: Array) -> PointErrors:
-    """Return the means of values (seed, point) of any sign in place of logarithms, with the parts of the seeds."""
+    """Return the means of values (seed, point) of any sign, as `PointErrors` that have means in place of logarithms."""
     present, mean, _ = moments(values)
     parts = np.where(present & np.isfinite(mean), values - mean, 0.0)
     counts = np.maximum(present.sum(axis=0), 2.0)
@@ -110,9 +110,9 @@ def linear_means(values: Array) -> PointErrors:
 
 
 def log_means_by_leaving_out(values: Array) -> PointErrors:
-    """Return the logarithms of means as `log_means`, with the part of a seed by what its absence changes.
+    """Return the logarithms of the means of values (seed, point); the part of a seed is what its absence changes.
 
-    A run that makes most of a mean hides its own error from the deviations from this mean.
+    Deviations from the mean, which `log_means` takes, are small for a run that makes most of the mean.
     """
     present, mean, _ = moments(values)
     counts, measured = present.sum(axis=0), np.where(present, values, 0.0)
@@ -125,7 +125,7 @@ def log_means_by_leaving_out(values: Array) -> PointErrors:
 
 
 def log_deviations(values: Array) -> PointErrors:
-    """Return the logarithms of the standard deviations over the seeds of values (seed, point), as `log_means`.
+    """Return the logarithms of the standard deviations over the seeds of values (seed, point), NaN for no run.
 
     Their variance is at least that of normal values, ψ′((n−1)/2)/4, which a few seeds underestimate.
     """
@@ -150,10 +150,12 @@ def moments(values: Array) -> tuple[NDArray[np.bool_], Array, Array]:
 
 
 def _points(logs: Array, relative: Array, present: NDArray[np.bool_], least: Array) -> PointErrors:
-    """Return the points of logarithms whose changes by the values of single seeds are `relative` (seed, point).
+    """Return the points of logarithms (points,) whose changes by the values of single seeds are `relative`.
 
-    The variance s² of a seed is corrected by s²/n, its bias for passage times (exactly for exponential ones to first
-    order), pooled, and at least `least`. The logarithm of a mean of n values is too small by s²/(2n).
+    relative (seed, point) : in units in which their mean over n seeds is the change. present (seed, point) : which
+    seeds were observed. least (points,) : the least variance of a seed.
+    The variance s² of a seed is corrected by the factor 1 + s²/n, its bias for passage times (exactly for exponential
+    ones to first order), pooled, and at least `least`. The logarithm of a mean of n values is too small by s²/(2n).
     """
     finite = np.isfinite(logs)
     relative = np.where(finite, relative, 0.0)

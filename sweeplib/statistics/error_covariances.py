@@ -48,7 +48,10 @@ def errors_of_levels(parts: Array) -> tuple[Array, float]:
 
 
 def _freedom(parts: Array, covariance: Array) -> float:
-    """Return the degrees of freedom of a covariance, fewer than the seeds but one where few make most of the errors."""
+    """Return the degrees of freedom of a covariance (n, n) of parts (seeds, n): at most the number of seeds less one.
+
+    They are fewer where few seeds make most of the errors.
+    """
     by_seed, rank = np.sum(parts**2, axis=1), np.trace(covariance) ** 2 / np.sum(covariance**2)
     # Satterthwaite; by_seed is χ² of so many squares
     seeds = float(by_seed.sum() ** 2 / np.sum(by_seed**2)) * (1.0 + 2.0 / rank)

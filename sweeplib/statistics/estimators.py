@@ -20,8 +20,8 @@ from sweeplib.statistics.seed_means import FEWEST_SEEDS
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-TAIL = 0.7
-"""The part of the probability beyond an end that is given to the ends of means and quantiles.
+PART_OF_TAIL = 0.7
+"""The part of the probability (1 − confidence)/2 that may lie beyond each end of an interval of a mean or a quantile.
 
 The rest is for skewness that few seeds do not show, and for rounds that end when an interval is narrow.
 """
@@ -50,7 +50,7 @@ class Estimator(Protocol):
         """Return the estimate from the values over `seed`."""
 
     def title(self, quantity: str) -> str:
-        """Return the name of the number of this quantity."""
+        """Return the name of the estimated number of a quantity, such as "median exit steps"."""
 
 
 @dataclass(frozen=True)
@@ -75,19 +75,20 @@ class RestrictedMean:
     def __call__(self, values: xr.DataArray, confidence: float) -> Estimate:
         """Return the mean, and the ends of `mean_interval` or, where most values are the horizon, by their few exits.
 
-        Where less than half of them are below the horizon their scatter tells too little, and nothing if none is. What
-        the mean lacks of the horizon h is a sum over few exits, Σ (h − T)/n, with an interval by gamma laws that needs
-        no exit (Fay and Feuer 1997, Statistics in Medicine 16, 791). It covers .98 or more.
+        Where less than half of the values are below the horizon their scatter tells too little, and nothing if none is.
+        What the mean lacks of the horizon h is a sum over few exits, Σ (h − T)/n, with an interval by gamma laws that
+        needs no exit (Fay and Feuer 1997, Statistics in Medicine 16, 791). It covers .98 or more.
         """
         lowest, highest = mean_interval(values, confidence)
         count, lacks = values.count("seed"), (1.0 - values / self.horizon).where(values.notnull())
-        few = (count >= FEWEST_SEEDS) & (2 * (values < self.horizon).sum("seed") < count)
+        has_few_exits = (count >= FEWEST_SEEDS) & (2 * (values < self.horizon).sum("seed") < count)
         tail, mean, variance = (1.0 - confidence) / 2.0, lacks.mean("seed"), (lacks**2).sum("seed") / count**2
+        # the upper end has one more exit, at the time 0, as that of Fay and Feuer
         share = 1.0 / count.where(count > 0)
         most = _gamma_quantile(1.0 - tail, mean + share, variance + share**2).clip(max=1.0)
         least = _gamma_quantile(tail, mean, variance)
-        low = xr.where(few, self.horizon * (1.0 - most), lowest)
-        return Estimate(values.mean("seed"), low, xr.where(few, self.horizon * (1.0 - least), highest))
+        low = xr.where(has_few_exits, self.horizon * (1.0 - most), lowest)
+        return Estimate(values.mean("seed"), low, xr.where(has_few_exits, self.horizon * (1.0 - least), highest))
 
     def title(self, quantity: str) -> str:
         """Return the name of the mean."""
@@ -101,11 +102,12 @@ class Quantile:
     level: float
 
     def __call__(self, values: xr.DataArray, confidence: float) -> Estimate:
-        """Return the quantile, whose median is the true one, and the ends of an interval between order statistics.
+        """Return the sample quantile, whose median is near the true one, and its interval between order statistics.
 
-        The ends are exact for a fixed number of seeds, and cover more than they say for few.
+        For a number of seeds that is fixed beforehand the interval covers at least with the probability
+        1 − PART_OF_TAIL (1 − confidence).
         """
-        tail = TAIL * (1.0 - confidence) / 2.0
+        tail = PART_OF_TAIL * (1.0 - confidence) / 2.0
         value, low, high = xr.apply_ufunc(
             _quantiles, values, input_core_dims=[["seed"]], output_core_dims=[()] * 3,
             kwargs={"level": self.level, "tail": tail},
@@ -153,7 +155,10 @@ def mean_interval(values: xr.DataArray, confidence: float) -> tuple[xr.DataArray
 def ends_of_mean(
     count: Array, mean: Array, spread: Array, skewness: Array, positive: NDArray[np.bool_], *, confidence: float
 ) -> tuple[Array, Array]:
-    """Return the ends of intervals of means by the moments of `count` values, of which all are `positive` or not."""
+    """Return the ends of intervals of means by the moments of `count` values, all of which are `positive` or not.
+
+    spread : the standard deviation, by n. All arrays are of one shape, that of the cells.
+    """
     # `spread` divides by n, not by n − 1
     error = spread / np.sqrt(count - 1.0)
     return ends_by_error(mean, error, skewness / np.sqrt(count), count - 1.0, positive, confidence=confidence)
@@ -164,14 +169,15 @@ def ends_by_error(
 ) -> tuple[Array, Array]:
     """Return the ends of intervals of means by the standard error of each, its skewness g and its degrees of freedom.
 
+    positive : where all values that were averaged are above zero.
     The hull of Student's interval and of Hall's, which allows for the skewness (J. Roy. Statist. Soc. B 54, 221, 1992),
-    with TAIL of the probability beyond each end; of positive values also of m exp(−t s), m exp(t s (1 + 2s)) with the
-    relative standard error s, as a few of them show too little of a long tail. Coverage: docs/statistics.md.
+    with PART_OF_TAIL of the probability beyond each end; of positive values also of m exp(−t s), m exp(t s (1 + 2s))
+    with the relative standard error s, as a few of them show too little of a long tail. Coverage: docs/statistics.md.
     """
     mean, error, g, freedom = (np.asarray(number, dtype=float) for number in (mean, error, g, freedom))
     # .9825 for a confidence of .95
     # decisions: The mean of anything has one interval
-    t = scipy.special.stdtrit(freedom, 1.0 - TAIL * (1.0 - confidence) / 2.0)
+    t = scipy.special.stdtrit(freedom, 1.0 - PART_OF_TAIL * (1.0 - confidence) / 2.0)
     relative = error / np.where(positive, mean, np.nan)
     log_half = relative * scipy.special.stdtrit(freedom, (1.0 + confidence) / 2.0)
     lows = mean - t * error, mean - error * _hall(t, g), mean * np.exp(-log_half)
@@ -247,7 +253,8 @@ def _quantiles(values: Array, *, level: float, tail: float) -> tuple[Array, ...]
 def rank_interval(count: int, level: float, tail: float) -> tuple[int, int]:
     """Return the ranks, from 1, of the values between which a quantile is, with at most `tail` beyond each.
 
-    0 or count + 1 where so few values have none.
+    count : the number of values. level : the probability of the quantile. A rank of 0, or of count + 1, says that so
+    few values do not bound it on this side.
     """
     # twelve standard deviations of the binomial number of values below: no smaller tail is asked for
     reach = 12.0 * np.sqrt(count * level * (1.0 - level)) + 12.0

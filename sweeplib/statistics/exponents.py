@@ -13,7 +13,7 @@ LEAST_SIGNAL = 2.0
 
 
 def means(sample: Array) -> PointErrors:
-    """Return logarithms of the means of a sample (seed, d), NaN below `LEAST_SIGNAL` standard errors above zero."""
+    """Return logarithms of the means of a sample (seed, d), NaN for means below `LEAST_SIGNAL` standard errors."""
     present, mean, variance = moments(sample)
     error = np.sqrt(variance / np.maximum(present.sum(axis=0), 1))
     return log_means(np.where(mean > LEAST_SIGNAL * error, sample, np.nan))
@@ -22,6 +22,7 @@ def means(sample: Array) -> PointErrors:
 def exponents(powers: PointErrors, d: Array, tolerance: float, resampling: Resampling) -> Array:
     """Return draws (1 + resamples,) of the exponent x in C d^−x, the estimate first; NaN for fewer than two dimensions.
 
+    powers : the logarithms of quantities at the dimensions d (n,).
     Weighted least squares of logarithms. The error of each point includes a relative departure `tolerance` from the
     power law, for the rounding of p and corrections to scaling. Where the points scatter more, all draws include this
     scatter (`fits`). The central part of the draws, of the confidence, is as wide as the interval of Student's t.
@@ -34,7 +35,10 @@ def exponents(powers: PointErrors, d: Array, tolerance: float, resampling: Resam
 
 
 def least_error(powers: PointErrors, d: Array, tolerance: float) -> float:
-    """Return the standard error that the departure `tolerance` leaves of an exponent, however many seeds there are."""
+    """Return the standard error of an exponent with endless seeds: that by departures `tolerance` from the power law.
+
+    powers : the logarithms of quantities at the dimensions d (n,), NaN where not measured.
+    """
     logs = np.log(d[np.isfinite(powers.logs)])
     return float(tolerance / np.sqrt(np.sum((logs - logs.mean()) ** 2))) if len(logs) > 1 else np.nan
 

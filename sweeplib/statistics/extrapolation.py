@@ -25,6 +25,7 @@ from sweeplib.engine.base.late_modules import scipy
 LAWS = {"constant": 1, "log": 2, "power": 2}
 """The laws, with the number of their coefficients."""
 MULTIPLES, WIDTHS = np.array([1.0, 1.5, 2.0, 3.0, 4.0]), np.array([3.0, 2.0, 2.0, 1.0, 1.0])
+"""The multiples e_j of the slowest exponent, and the widths w_j of the priors of their coefficients."""
 SURPLUS = 1.5
 """With these widths and this factor intervals cover mixtures of corrections, also those that partly cancel."""
 SIZES, LARGEST = 24, 30.0
@@ -36,13 +37,15 @@ CLEAR = 1e-3
 EXACT = 1e-9
 """The relative error of values without an error."""
 SMOOTH_SEEDS = 30.0
+"""The number of seeds that the power of x through the errors of all points counts for in the error of each."""
 TRUSTED, FEW, MISFIT = range(3)
+"""Verdicts on a limit: trusted, too few values for the law, and values that clearly have another form."""
 
 
 class Limit(NamedTuple):
     """A limit with its interval, NaN if it is not trusted; `verdict` is TRUSTED, FEW or MISFIT.
 
-    shares (points,): ∂ limit/∂ value.
+    points : the number of values that were used. shares (n,) : ∂ limit/∂ value, of all values.
     """
 
     value: float
@@ -55,7 +58,11 @@ class Limit(NamedTuple):
 
 
 class _Fits(NamedTuple):
-    """Fits with corrections of several sizes: arrays over these, `shares` (sizes, points)."""
+    """Fits with corrections of several sizes A: arrays (sizes,), `shares` (sizes, points).
+
+    value, variance : of the limit. chi2 : of values with their errors and corrections. evidence : the logarithm of the
+    density of the values, but for a constant.
+    """
 
     value: Array
     variance: Array
@@ -74,8 +81,9 @@ def extrapolated(
     confidence: float,
     parts: Array | None = None,
 ) -> Limit:
-    """Return the limit of values (n,) at ascending x, NaN where there is none, with `errors`.
+    """Return the limit, for x → ∞, of values (n,) with `errors` (n,) at ascending x, NaN where there is none.
 
+    law : one of LAWS. correction : the exponent q of the slowest correction.
     `freedom`, (n,) or one for all, are the degrees of freedom of the errors. `parts` (n, seeds), of length 1 at each
     point, are those of the seeds in the errors where points share seeds; by default errors are independent. Shares are
     0 at points without a value.
@@ -134,7 +142,11 @@ def _chance(chi2: float, count: int, freedom: float) -> float:
 
 
 def _fits(values: Array, errors: Array, design: Array, terms: Array, sizes: Array) -> _Fits:
-    """Return the first coefficient of `design` (n, k) by size, where `terms` (n, m) have coefficients N(0, size²)."""
+    """Return fits of `values` (n,) by `design` (n, k) and by `terms` (n, m), whose coefficients are N(0, size²).
+
+    The value of a fit is the first coefficient of `design`. With the terms integrated out, the covariance of the values
+    is that of their errors plus size² terms termsᵀ, which is diagonal in the same axes for all sizes (sizes,).
+    """
     scaled = terms / errors[:, None]
     variances, axes = np.linalg.eigh(scaled @ scaled.T)
     rotated, white = axes.T @ (values / errors), axes.T @ (design / errors[:, None])

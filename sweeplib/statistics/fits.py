@@ -32,8 +32,8 @@ FEWEST_POINTS = 3
 """The least number of points for the interval of an exponent: two points fit any power."""
 EXPECTED = 2.0
 """The number of residuals that a scatter given in advance counts for."""
-# of squares: relative differences of 1e-12 are rounding
 _ROUNDING = 1e-24
+"""The relative sum of squared residuals below which they are rounding errors, of 1e-12."""
 
 
 class Misfit(NamedTuple):
@@ -51,7 +51,7 @@ class Misfit(NamedTuple):
 
 
 class LineFit(NamedTuple):
-    """The coefficients (k,) of a fit, draws of the coefficients (resamples, k), and the misfit."""
+    """The coefficients `best` (k,) of a fit, draws of them (resamples, k), and the misfit."""
 
     best: Array
     draws: Array
@@ -73,7 +73,10 @@ class Power(NamedTuple):
 
 
 class PowerLaw(NamedTuple):
-    """A product of powers: exponents (k,) with their intervals, prefactor, χ²/n and relative scatter of the points."""
+    """A product of powers: exponents (k,) with their intervals, prefactor, χ²/n and relative scatter of the points.
+
+    points : the number of points of the fit. NaN for what they do not determine.
+    """
 
     exponent: Array
     low: Array
@@ -137,7 +140,10 @@ def line_fit(points: PointErrors, design: Array, resampling: Resampling, departu
 def scatter_draws(
     points: PointErrors, resampling: Resampling, excess: Misfit, departure: float = 0.0
 ) -> tuple[Array, Array]:
-    """Return draws (resamples, n) of the deviations of points from their law: by their seeds, and by their scatter."""
+    """Return draws (resamples, n) of the deviations of points from their law: by their seeds, and by their scatter.
+
+    excess : the misfit of the law. departure : a scatter that is expected in advance.
+    """
     weights, generator, _ = resampling
     noise = np.hypot(departure, excess.scatter) * generator.standard_normal((len(weights), len(points.logs)))
     return weights @ points.parts * (np.sqrt(min(excess.ratio, 1.0)) if excess.is_large else 1.0), noise
@@ -193,14 +199,14 @@ def _excess(
     values: Array, design: Array, covariance: Array, weights_of: Callable[[float], Array], expected: float,
     scatter2: float,
 ) -> float:  # fmt: skip
-    """Return the sum of squared residuals minus its expected value with the scatter τ² = `scatter2`."""
+    """Return the sum of squared residuals minus its expected value with the scatter τ² = `scatter2`; see `misfit`."""
     chi2, mean, slope = _squares(values, design, covariance, weights_of(scatter2))
     more = expected * scatter2 / (np.diag(covariance).mean() + scatter2) if expected else 0.0
     return chi2 - mean - scatter2 * slope - more
 
 
 def _root(decreasing: Callable[[float], float], start: float) -> float:
-    """Return the zero of a decreasing function that is positive at 0."""
+    """Return the zero of a decreasing function that is positive at 0; `start` is about where it may be."""
     end = start
     while decreasing(end) > 0.0:
         end *= 4.0

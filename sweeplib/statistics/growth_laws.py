@@ -1,4 +1,7 @@
-"""Laws for the number of samples n needed in d dimensions: n/d is constant, ∝ log d or a power of d; the best fit."""
+"""Laws for the number of samples n needed in d dimensions: n/d is constant, ∝ log d or a power of d; the best fit.
+
+A law is named by its information exponent κ: n/d = offset + amplitude · g(d), with g of `growth`.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,6 +13,7 @@ from sweeplib.statistics.bootstrap import Resampling, log_means
 from sweeplib.statistics.fits import power_of
 
 FEWEST_LAWS = 4
+"""The laws that are fitted at least: those of κ = 1, ..., 4."""
 
 
 class LawFit(NamedTuple):
@@ -21,7 +25,7 @@ class LawFit(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """The exponent of n(d) with its interval, the law that fits best, and the fits as arrays over the laws."""
+    """The exponent of n(d) with its interval and χ²/n, the law that fits best (its κ), and the fits (laws,)."""
 
     exponent: float
     low: float
@@ -54,7 +58,7 @@ def growth_of(ratio: Array, d: Array, resampling: Resampling, tolerance: float, 
 
 
 def laws(largest: float) -> tuple[int, ...]:
-    """Return the information exponents whose laws are fitted if the largest expected exponent is `largest`."""
+    """Return the information exponents whose laws are fitted, to the largest of any problem (NaN: not known)."""
     return tuple(range(1, max(FEWEST_LAWS, int(np.nan_to_num(largest))) + 1))
 
 
@@ -109,4 +113,5 @@ def best_law(fits: dict[int, LawFit], points: int) -> float:
 
 
 def _parameters(exponent: int) -> int:
+    """Return the number of parameters of a law: that of κ = 1 has the offset alone."""
     return 1 if exponent == 1 else 2

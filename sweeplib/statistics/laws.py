@@ -16,10 +16,12 @@ from sweeplib.engine.base.late_modules import xarray as xr
 def law_along(
     axis: str, values: xr.DataArray, x: xr.DataArray, law: Callable[..., Any], inner: str = "", **settings: Any
 ) -> tuple[xr.DataArray, ...]:
-    """Return the numbers of a law with these settings, of values over `seed` along an axis at x, over all other axes.
+    """Return the numbers of a law of values over `seed` and an axis, each over all other axes, in the law's order.
 
-    `inner` : the dimension of those numbers that are arrays, and of several coordinates of a place.
+    x : the places along the axis. settings : other arguments of the law. inner : the dimension of those numbers that
+    are arrays, and of several coordinates of a place.
     """
+    # the fields of the NamedTuple that the law returns say how many numbers there are, and which are arrays
     kinds = list(get_type_hints(get_type_hints(law)["return"]).values())
     is_number = [kind in (float, bool, int) for kind in kinds]
     numbers: tuple[xr.DataArray, ...] = xr.apply_ufunc(

@@ -24,7 +24,7 @@ def has_run(ds: xr.Dataset) -> xr.DataArray:
 
 
 def has_run_at(measured: xr.DataArray, ds: xr.Dataset) -> xr.DataArray:
-    """Return a mask with the axes of a statistic of runs: where some were made that count in it."""
+    """Return a mask with the axes of `measured`, a statistic of the runs of `ds`: where any run counts in it."""
     run = has_run(ds)
     reduced = run.any([dim for dim in run.dims if dim not in measured.dims]).reset_coords(drop=True)
     reduced = reduced.reindex({dim: measured[dim].values for dim in reduced.dims}, fill_value=False)
@@ -38,7 +38,7 @@ def with_status(ds: xr.Dataset, *meanings: str) -> xr.DataArray:
 
 
 def status_codes(ds: xr.Dataset) -> dict[str, int]:
-    """Return the numbers of statuses by name: as the dataset declares them, as now if its attributes were dropped."""
+    """Return the codes of statuses by name, as the dataset declares them; those of today if its attributes are gone."""
     attrs = ds["status"].attrs
     if "flag_meanings" in attrs and "flag_values" in attrs:
         return dict(zip(attrs["flag_meanings"].split(), map(int, attrs["flag_values"]), strict=True))
@@ -48,17 +48,20 @@ def status_codes(ds: xr.Dataset) -> dict[str, int]:
 
 
 def values_of(ds: xr.Dataset, name: str) -> xr.DataArray:
-    """Return the recorded values of runs up to where they came, including runs that later diverged or were stopped."""
+    """Return the variable `name`, NaN for runs that failed or were killed.
+
+    Runs that diverged or were stopped have the values up to their end.
+    """
     return ds[name].where(with_status(ds, "ok", "diverged", *STOPPED))
 
 
 def has_diverged(ds: xr.Dataset) -> xr.DataArray:
-    """Return a mask: where a run diverged, after which its values would be larger than any number."""
+    """Return a mask: where a run diverged; its values would have been larger than any number afterwards."""
     return with_status(ds, "diverged")
 
 
 def without_value(values: xr.DataArray, run: xr.DataArray) -> xr.DataArray:
-    """Return a mask: where there was a `run` but no entry of `values` is a finite number at a time."""
+    """Return a mask over runs, and times if `values` have them: where there was a `run` but no entry is finite."""
     import numpy as np
 
     inner = [dim for dim in values.dims if dim not in (*run.dims, "time")]
@@ -74,9 +77,10 @@ def too_many(lost: xr.DataArray, run: xr.DataArray, max_lost: float) -> xr.DataA
 def sample_of(
     values: xr.DataArray, ds: xr.Dataset, max_lost: float = MOST_LOST, *, of_means: bool = True
 ) -> xr.DataArray:
-    """Return those values of the runs of a dataset that count in statistics over `seed`, as `unless_lost` has them.
+    """Return the values that count in statistics over `seed`: NaN for all seeds where too many runs have none.
 
-    A run is lost where it has no finite value. `of_means` : whether the statistics are means.
+    values : of the runs of the dataset, over `seed`. A run is lost where it has no finite value.
+    of_means : whether the statistics are means, which are NaN from where any run diverged on (`unless_lost`).
     """
     run = has_run(ds)
     return unless_lost(values, without_value(values, run), run, max_lost, has_diverged(ds) if of_means else None)
@@ -87,7 +91,8 @@ def unless_lost(
 ) -> xr.DataArray:
     """Return the values, NaN for all seeds where more than the fraction `max_lost` of the runs made is lost.
 
-    For means: also where one of the `diverged` runs is lost. Without them a mean that went to infinity would come back.
+    run, lost : masks of the runs that were made, and of those without a value. diverged : those that diverged, of which
+    one that is lost suffices: a mean over the others, that went to infinity, would come back.
     """
     refused = too_many(lost, run, max_lost)
     return values.where(~(refused if diverged is None else refused | (lost & diverged).any("seed")))

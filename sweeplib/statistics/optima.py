@@ -1,4 +1,7 @@
-"""The optimum of means over the seeds along an axis: its place and its value, with intervals."""
+"""The optimum of means over the seeds along an axis, and where they pass a level: places and values, with intervals.
+
+Both are those of a smooth curve through the means (`smooth_curve`), or through their logarithms if all are positive.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,7 @@ class FirstOfCrossings(NamedTuple):
 
 
 class LeastMean(NamedTuple):
-    """A `LeastValue`, NaN with too few values of the axis, and whether its place is at an end of them."""
+    """The fields of a `LeastValue`, NaN with too few values of the axis, and whether its place is at an end of them."""
 
     value: float
     parts: Array
@@ -67,9 +70,10 @@ class LeastMean(NamedTuple):
 
 
 class LeastValue(NamedTuple):
-    """The least value of a curve, in the units of the curve, and its errors.
+    """The least value of a curve, in the units of the curve (logarithms of positive means), and its errors.
 
     parts : those of the seeds (seed,) in its error. form : its standard error by the form of the curve.
+    freedom : the degrees of freedom of the error.
     """
 
     value: float
@@ -86,7 +90,8 @@ class LeastValue(NamedTuple):
 class MeanCurve:
     """The curve through the means over the seeds of `values` (seed, n) at `x` (n,): NaN where there is no run.
 
-    Where all means are positive it is that of their logarithms. The `greatest` value is the least of the negative ones.
+    Where all means are positive the curve is that of their logarithms (`of_logarithms`), whose errors are in `points`.
+    If the `greatest` value is sought, it is the least of the negative curve: `sign` is −1.
     """
 
     def __init__(self, values: Array, x: Array, *, greatest: bool = False) -> None:
@@ -144,7 +149,10 @@ class MeanCurve:
         )  # fmt: skip
 
     def crossings(self, level: float, confidence: float) -> list[Crossing]:
-        """Return the places at which the curve passes a level, with their intervals; none at a level of no sense."""
+        """Return the places at which the curve passes a level, with their intervals.
+
+        None at a level that no curve can pass, such as 0 for positive means or 1 for fractions.
+        """
         if self.hidden_variances is not None:
             level = np.log(level / (1.0 - level)) if 0.0 < level < 1.0 else np.nan
         elif self.of_logarithms:
@@ -182,7 +190,7 @@ class MeanCurve:
         return SmoothCurve(self.x[near], values[near], parts, of_logarithms=self.of_logarithms)
 
     def tangent(self, at: float) -> Tangent:
-        """Return the tangent of the smooth curve at a place, with a weight for each value."""
+        """Return the tangent of the smooth curve at a place, with a weight for each value: 0 for those not `near`."""
         tangent, weights = self.smooth.tangent(at), np.zeros((2, len(self.x)))
         weights[:, self.near] = tangent.value_weights, tangent.slope_weights
         return tangent._replace(value_weights=weights[0], slope_weights=weights[1])
@@ -212,7 +220,7 @@ class MeanCurve:
         return LeastValue(tangent.value, parts @ weights, tangent.value_form, freedom)
 
     def _interval(self, least: LeastValue, confidence: float) -> tuple[float, float, float]:
-        """Return the value of an optimum with its interval, which is made as that of a mean."""
+        """Return the value of an optimum in units of the quantity, with its interval, made as that of a mean."""
         value, error = self.sign * least.value, least.error
         if self.of_logarithms:
             value = float(np.exp(value))
@@ -241,10 +249,10 @@ def least_mean(values: Array, x: Array, confidence: float) -> LeastMean:
 def first_crossing(values: Array, x: Array, level: float, confidence: float) -> FirstOfCrossings:
     """Return the first crossing of a level by the curve through the means of `values` (seed, n) at x (n,)."""
     curve = MeanCurve(values, x)
-    every = curve.crossings(level, confidence)
-    if not every:
+    crossings = curve.crossings(level, confidence)
+    if not crossings:
         return FirstOfCrossings(used=len(curve.x))
-    at, low, high, _ = every[0]
+    at, low, high, _ = crossings[0]
     is_open = low < curve.x[0] or high > curve.x[-1]
     ends = max(low, float(curve.x[0])), min(high, float(curve.x[-1]))
-    return FirstOfCrossings(at, *ends, is_open or len(every) > 1, len(every), len(curve.x))
+    return FirstOfCrossings(at, *ends, is_open or len(crossings) > 1, len(crossings), len(curve.x))

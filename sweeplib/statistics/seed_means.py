@@ -39,7 +39,10 @@ def with_error(
     units: str = "1",
     **attributes: Any,
 ) -> dict[str, xr.DataArray]:
-    """Return the mean over `seed`, with these attributes, and its standard error: the variables NAME and NAME_error."""
+    """Return the mean of values over `seed` and its standard error, labelled: the variables NAME and NAME_error.
+
+    The mean alone has the `attributes`.
+    """
     mean, error = mean_and_error(values)
     return {
         name: labelled(mean, long_name, symbol, units, **attributes),
@@ -50,7 +53,7 @@ def with_error(
 def interval_by_error(
     mean: xr.DataArray, error: xr.DataArray, count: xr.DataArray, confidence: float | xr.DataArray
 ) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
-    """Return a mean over `count` values and the ends of its interval, by its standard error and Student's law."""
+    """Return a mean of `count` values, and the ends of its interval by its standard error and Student's law."""
     half = error * xr.apply_ufunc(scipy.special.stdtrit, (count - 1.0).clip(1.0), (1.0 + confidence) / 2.0)
     return mean, mean - half, mean + half
 

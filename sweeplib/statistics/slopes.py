@@ -10,7 +10,7 @@ from sweeplib.statistics.exponents import means
 
 
 class Slopes(NamedTuple):
-    """The slope over the logarithm of time and its change, each with its bounds."""
+    """The slope of the logarithm over that of time, and its change from the earlier to the later half, with bounds."""
 
     slope: float = np.nan
     slope_low: float = np.nan
@@ -46,7 +46,7 @@ def _directions(x: Array) -> Array:
 
 
 def _slope(x: Array, window: slice) -> Array:
-    """Return the combination (n,) of values at x that is the slope of a straight line through some of them."""
+    """Return the combination (n,) of values at x (n,) that is the slope of the straight line through a window."""
     combination = np.zeros_like(x)
     centred = x[window] - x[window].mean()
     combination[window] = centred / np.sum(centred**2)

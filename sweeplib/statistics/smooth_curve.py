@@ -5,6 +5,10 @@ wide prior plus deviations of covariance σ² exp(−(z − z′)²/(2ℓ²)). I
 their reciprocals, against the axis or its logarithm. A pole, a power and a parabola each are simple in one of them.
 Charts, σ and ℓ are weighted by their evidence, so that the interval has in it what the values do not tell of the form.
 
+A form of the curve is a pair of a chart and a shape of the prior; arrays (forms, ...) have those of a weight that
+counts. A place is given by u: the logarithm of x if all x are positive, else x. In a chart it is z, from −1 to 1, and a
+value is a response y, in standard deviations.
+
 The least value lies below u as surely as the slope at u is positive. Of the errors only what differs between places
 counts. Errors may be shared exactly, as those of a deterministic dynamics at the same starts: then the curve is exact,
 and the interval is that of its interpolation.
@@ -37,9 +41,11 @@ a level that is just not reached would be passed.
 """
 SHAPES_OF_LEVELS = tuple(product(LENGTHS, SIZES, SCATTERS_OF_LEVELS))
 SHAPES_OF_SLOPES = tuple(product(LENGTHS, SIZES, SCATTERS_OF_SLOPES))
+"""The shapes (ℓ, σ, scatter) of the priors of curves of which levels are looked for, or slopes."""
 LINE = np.array([30.0, 10.0])
 """The prior sizes of the constant and the slope of the line."""
 LEAST_WEIGHT = 1e-3
+"""The weight, of all, that a form needs to count."""
 ROUNDING = 1e-14
 """The relative error of a variance by rounding."""
 LEAST_RECIPROCAL = 0.25
@@ -84,9 +90,10 @@ class Tangent(NamedTuple):
 
 
 class _Chart(NamedTuple):
-    """One way to look at the values: the response y (n,), which is `scale` standard deviations, against z from −1 to 1.
+    """One way to look at the values: the response y (n,), against z from −1 to 1.
 
-    slopes (n,) : dy/d(value).
+    logarithmic : whether z is that of log x. reciprocal : whether y is that of minus the reciprocal of the value.
+    middle, scale : its mean and standard deviation before it was scaled. slopes (n,) : dy/d(value).
     """
 
     logarithmic: bool
@@ -123,10 +130,12 @@ class SmoothCurve:
         counts = np.flatnonzero(weights > LEAST_WEIGHT * weights.sum())
         self._weights = weights[counts] / weights[counts].sum()
         self._roots = np.concatenate(roots)[counts]
-        whose, shapes = np.divmod(counts, len(self._shapes))
-        self._lengths, self._sizes, _ = np.array(self._shapes).T[:, shapes, None]
+        chart_of, shape_of = np.divmod(counts, len(self._shapes))
+        self._lengths, self._sizes, _ = np.array(self._shapes).T[:, shape_of, None]
+        # the fields of the chart of each form, (forms, 1) or (forms, n)
         self._logarithmic, self._reciprocal, self._y, self._middle, self._scale, self._slopes = (
-            np.stack([np.atleast_1d(chart[field]) for chart in charts])[whose] for field in range(len(_Chart._fields))
+            np.stack([np.atleast_1d(chart[field]) for chart in charts])[chart_of]
+            for field in range(len(_Chart._fields))
         )
 
     def _chart(self, logarithmic: bool, reciprocal: bool) -> _Chart:
@@ -153,7 +162,7 @@ class SmoothCurve:
         return self.values - self.values.mean() - self._errors @ solutions * chart.slopes
 
     def _root_of(self, chart: _Chart) -> Array:
-        """Return the inverse Cholesky factors (shapes, n, n) of the covariances of the response."""
+        """Return the inverse Cholesky factors (shapes, n, n) of the covariances of the responses in a chart."""
         errors = self._errors * np.outer(chart.slopes, chart.slopes)
         prior = prior_covariances(tuple(self.x), self._shapes, logarithmic=chart.logarithmic)
         return np.linalg.inv(np.linalg.cholesky(prior + errors))
@@ -164,7 +173,7 @@ class SmoothCurve:
         return np.log(self.x) if self.x[0] > 0.0 else self.x
 
     def _z(self, u: Array) -> tuple[Array, Array]:
-        """Return z (parts, n), the coordinate from −1 to 1 of each chart, at u (n,), and dz/du."""
+        """Return z (forms, n), the coordinate from −1 to 1 in the chart of each form, at u (n,), and dz/du."""
         linear, rate = (np.exp(u), np.exp(u)) if self.x[0] > 0.0 else (u, np.ones_like(u))
         low, high = (np.where(self._logarithmic, self._u[end], self.x[end]) for end in (0, -1))
         place, slope = np.where(self._logarithmic, u, linear), np.where(self._logarithmic, 1.0, rate)
@@ -172,16 +181,19 @@ class SmoothCurve:
 
     @cached_property
     def _places(self) -> Array:
-        """The z (parts, n) of the values."""
+        """The z (forms, n) of the values."""
         return self._z(self._u)[0]
 
     @cached_property
     def _solutions(self) -> Array:
-        """The solutions (parts, n) of the covariances for the responses."""
+        """The inverse covariances times the responses (forms, n)."""
         return np.asarray((self._roots.transpose(0, 2, 1) @ (self._roots @ self._y[..., None]))[..., 0])
 
     def _levels(self, u: Array) -> tuple[Array, Array]:
-        """Return the prior covariances (parts, places, n) of responses at u with those seen, and prior variances."""
+        """Return the prior covariances (forms, places, n) of responses at u (places,) with those of the values.
+
+        And their prior variances (forms, places).
+        """
         z, _ = self._z(u)
         apart = (z[:, :, None] - self._places[:, None]) / self._lengths[:, None]
         line = LINE[0] ** 2 + LINE[1] ** 2 * z[:, :, None] * self._places[:, None]
@@ -189,7 +201,10 @@ class SmoothCurve:
         return bell + line, LINE[0] ** 2 + (LINE[1] * z) ** 2 + self._sizes**2
 
     def _rises(self, u: Array) -> tuple[Array, Array]:
-        """Return the prior covariances (parts, places, n) of slopes along u with responses, and prior variances."""
+        """Return the prior covariances (forms, places, n) of slopes dy/du at u (places,) with responses of the values.
+
+        And their prior variances (forms, places).
+        """
         z, dz = self._z(u)
         apart = (z[:, :, None] - self._places[:, None]) / self._lengths[:, None]
         bell = self._sizes[:, None] ** 2 * np.exp(-0.5 * apart**2)
@@ -197,14 +212,14 @@ class SmoothCurve:
         return cross, (LINE[1] ** 2 + (self._sizes / self._lengths) ** 2) * dz**2
 
     def _posterior(self, cross: Array, prior: Array) -> tuple[Array, Array]:
-        """Return means and variances (parts, places) of responses or slopes, by what `_levels` or `_rises` return."""
+        """Return means and variances (forms, places) of responses or slopes, by what `_levels` or `_rises` return."""
         white = cross @ self._roots.transpose(0, 2, 1)
         # where values are exact this is the difference of two equal numbers
         variance = np.maximum(prior - np.sum(white**2, axis=2), ROUNDING * prior)
         return (cross @ self._solutions[..., None])[..., 0], variance
 
     def rising(self, u: Array) -> Array:
-        """Return the probability (n,) that the curve rises at u (n,): places, or logarithms of positive ones."""
+        """Return the probability (n,) that the curve rises at places u (n,)."""
         mean, variance = self._posterior(*self._rises(u))
         return np.asarray(self._weights @ scipy.special.stdtr(self.freedom, mean / np.sqrt(variance)))
 
@@ -279,12 +294,12 @@ class SmoothCurve:
         return float(self._weights @ scipy.special.stdtr(self.freedom, -mean / np.sqrt(variance))[:, 0])
 
     def _values_of(self, responses: Array) -> Array:
-        """Return the values, relative to their mean, of responses (parts, n) of all charts."""
+        """Return the values, relative to their mean, of responses (forms, n)."""
         y = self._middle + self._scale * responses
         return np.where(self._reciprocal, -np.log(self._reciprocals(y)), y)
 
     def _reciprocals(self, y: Array) -> Array:
-        """Return the reciprocals of values whose negatives are y: not below a part of the least one measured."""
+        """Return −y, a reciprocal in charts of those, not below the part LEAST_RECIPROCAL of the least one measured."""
         return np.maximum(-y, LEAST_RECIPROCAL * float(np.exp(self.values.mean() - self.values.max())))
 
     def noise_at(self, at: float) -> float:
@@ -302,6 +317,7 @@ class SmoothCurve:
         rise, rise_variance = self._posterior(rises, rise_prior)
         y = self._middle + self._scale * level
         unit = self._scale * np.where(self._reciprocal, 1.0 / self._reciprocals(y), 1.0)
+        # dv/dy of a value v: slopes of responses become slopes of values
         weights = self._weights @ (unit * rise)
         parts = []
         for cross, variance in ((levels, level_variance), (rises, rise_variance)):
@@ -323,7 +339,7 @@ class SmoothCurve:
 
 
 def _roots_of(rising: Callable[[Array], Array], lows: Array, highs: Array, levels: Array) -> Array:
-    """Return where a rising function passes levels (n,) between places (n,)."""
+    """Return the places (n,) between `lows` and `highs` at which a function that rises there passes `levels` (n,)."""
     for _ in range(ZOOMS if len(lows) else 0):
         u = np.linspace(lows, highs, ZOOM + 1)
         above = rising(u[1:-1].ravel()).reshape(ZOOM - 1, -1) >= levels
@@ -333,7 +349,10 @@ def _roots_of(rising: Callable[[Array], Array], lows: Array, highs: Array, level
 
 
 def _evidence(chart: _Chart, root: Array) -> Array:
-    """Return the logarithms (shapes,) of the densities of the values in a chart, but for a constant."""
+    """Return the logarithms (shapes,) of the densities of the values in a chart, but for a constant.
+
+    root (shapes, n, n) : inverse Cholesky factors of the covariances of its responses.
+    """
     white = root @ chart.y
     volume = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1) + np.log(np.abs(chart.slopes)).sum()
     return np.asarray(volume - 0.5 * np.sum(white**2, axis=1))
@@ -341,7 +360,7 @@ def _evidence(chart: _Chart, root: Array) -> Array:
 
 @lru_cache(maxsize=256)
 def prior_covariances(x: tuple[float, ...], shapes: tuple[tuple[float, ...], ...], *, logarithmic: bool) -> Array:
-    """Return the covariances (shapes, n, n) of the values of curves at x, or at its logarithms."""
+    """Return the prior covariances (shapes, n, n) of responses at x (n,), in a chart of x or of log x."""
     places = np.log(x) if logarithmic else np.array(x)
     z = (2.0 * places - places[0] - places[-1]) / (places[-1] - places[0])
     apart = z[:, None] - z

@@ -109,7 +109,10 @@ def _with_gaps(values: Array, resolved: NDArray[np.bool_]) -> Array:
 
 
 def _model(parameters: Array, variables: Array) -> tuple[Array, Array]:
-    """Return log D (points,) of log A_t and e_t, and its derivatives (points, 2 terms) by them."""
+    """Return log D (points,) of parameters (2 terms,), log A_t then e_t, and its derivatives (points, 2 terms) by them.
+
+    variables (terms, points) : log x_t.
+    """
     amplitudes, exponents = np.split(parameters, 2)
     terms = amplitudes[:, None] + exponents[:, None] * variables
     # taken out of the sum: powers of far points overflow
@@ -131,8 +134,9 @@ def _is_determined(logarithms: Array) -> bool:
 
 
 def _fit(values: Array, variables: Array, weights: Array, starts: Sequence[Array]) -> tuple[Array, float]:
-    """Return the parameters of the least χ² that is found from the starting points, and that χ².
+    """Return the parameters (2 terms,) of the least χ² that is found from the starting points, and that χ².
 
+    values, weights (points,) : of log D. variables (terms, points) : log x_t.
     A weak pull to the first starting point keeps the parameters of a term that vanishes finite and reproducible.
     """
     root = np.sqrt(weights)
@@ -152,7 +156,7 @@ def _fit(values: Array, variables: Array, weights: Array, starts: Sequence[Array
 
 
 def _starts(values: Array, variables: Array) -> list[Array]:
-    """Return starting points with the exponents of a product of powers: equal terms, and each term dominant."""
+    """Return starting points (2 terms,) with the exponents of a product of powers: equal terms, each term dominant."""
     terms = len(variables)
     design = np.vstack([np.ones(len(values)), variables]).T
     height, *exponents = np.linalg.lstsq(design, values, rcond=None)[0]
@@ -163,7 +167,10 @@ def _starts(values: Array, variables: Array) -> list[Array]:
 
 
 def _best_fit(points: _Points) -> _BestFit:
-    """Return the fit whose weights contain the scatter that makes its residuals as large as expected."""
+    """Return the fit whose weights contain the scatter that makes its residuals as large as expected.
+
+    Weights and scatter depend on each other: they are found in turn.
+    """
     covariance = points.means.covariance
     errors2 = np.diag(covariance)
 
@@ -184,7 +191,7 @@ def _best_fit(points: _Points) -> _BestFit:
 
 
 def _resolved_terms(points: _Points, best: _BestFit, confidence: float) -> NDArray[np.bool_]:
-    """Return which terms (terms,) the points need; a single term is needed."""
+    """Return a mask (terms,) of the terms without which the points are fitted clearly worse; true for a single term."""
     terms = len(points.variables)
     if terms == 1:
         return np.ones(1, dtype=bool)
@@ -220,5 +227,5 @@ def _interval(points: _Points, best: _BestFit, resampling: Resampling) -> Array:
 
 
 def _largest_parts(parameters: Array, variables: Array) -> Array:
-    """Return the largest part of D (terms,) that each term is at a point."""
+    """Return the largest part (terms,) of D that each term is at any point."""
     return np.asarray(_model(parameters, variables)[1][:, : len(variables)].max(axis=0))

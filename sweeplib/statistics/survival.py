@@ -1,4 +1,7 @@
-"""Kaplan-Meier statistics of first passages: of many samples at once, and the curve of one."""
+"""Kaplan-Meier statistics of first passages: of many samples at once, and the curve of one.
+
+A cell is one sample of n runs, of which some are used. A run is seen until its exit or its end.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -53,7 +56,7 @@ def medians(exit_: Array, end: Array, used: NDArray[np.bool_], confidence: float
 
 
 def _medians(sample: PassageSamples, confidence: float) -> Sequence[Array]:
-    """Return the medians by the curves of the samples and their bands: the first times with at most a half left."""
+    """Return the medians (cells,) by the curves of samples and by their bands: the first times with at most ½ left."""
     ends, _, used, _ = sample
     below = [used & _last_of_equal(sample) & (curve <= HALF) for curve in _curves(sample, confidence)]
     first = [np.take_along_axis(ends, mask.argmax(1)[:, None], 1)[:, 0] for mask in below]
@@ -69,7 +72,7 @@ def _last_of_equal(sample: PassageSamples) -> NDArray[np.bool_]:
 
 
 def _curves(sample: PassageSamples, confidence: float) -> tuple[Array, Array, Array]:
-    """Return the Kaplan-Meier curves after each run (cells, n), and their log-log bands; NaN at 1 and 0."""
+    """Return the Kaplan-Meier curves after each run (cells, n), and the ends of their log-log bands, NaN at 1 and 0."""
     _, exits, _, at_risk = sample
     with np.errstate(divide="ignore", invalid="ignore"):
         curve: Array = np.cumprod(1.0 - exits / at_risk, axis=1, dtype=np.float64)
@@ -80,7 +83,10 @@ def _curves(sample: PassageSamples, confidence: float) -> tuple[Array, Array, Ar
 
 
 def _in_parts(function: Callable[..., Array], *cells: NDArray[Any]) -> Array:
-    """Return a function (k, cells) of cells (..., n) as (k, ...); some cells at a time, to take little memory."""
+    """Return k statistics (k, ...) of cells (..., n), some cells at a time, to take little memory.
+
+    function : of arrays (some cells, n), returns (k, some cells). cells : its arguments.
+    """
     cells = tuple(np.broadcast_arrays(*cells))
     shape, step = cells[0].shape[:-1], max(1, AT_ONCE // max(1, cells[0].shape[-1]))
     rows = [values.reshape(-1, values.shape[-1]) for values in cells]
@@ -89,7 +95,11 @@ def _in_parts(function: Callable[..., Array], *cells: NDArray[Any]) -> Array:
 
 
 def survival_curve(exits: Array, ends: Array, confidence: float) -> tuple[Array, Array, Array, Array]:
-    """Return the Kaplan-Meier curve: times, fraction not exited after each, its log-log band (low, high)."""
+    """Return the Kaplan-Meier curve: times, fraction not exited after each, its log-log band (low, high).
+
+    exits (m,) : first passages. ends (n,) : the ends of runs without one, inf for runs that never exit.
+    """
+    # a run that never exits is at risk to the last time
     latest = max(exits.max(), np.max(ends, where=np.isfinite(ends), initial=0.0))
     exit_, end = np.append(exits, np.full(len(ends), np.nan)), np.append(exits, np.minimum(ends, latest))
     sample = PassageSamples.of(exit_, end, np.ones(len(exit_), bool))
@@ -110,27 +120,30 @@ def fractions_exited(exit_: Array, end: Array, used: NDArray[np.bool_]) -> tuple
 
 
 def _fractions_exited(sample: PassageSamples) -> tuple[Array, Array]:
-    """Return the fractions that exited and the equivalent numbers of runs (cells,) of `fractions_exited`.
+    """Return the fractions (cells,) that exited, and the equivalent numbers (cells,) of uncensored runs.
 
-    Where no run is left the Greenwood variance is 0/0, and its limit is taken without the last factor of the product.
+    By Greenwood's variance the number is n = (1 − S)/(S G) at the surviving fraction S; without an exit it is that of
+    the runs seen to the latest end. Where no run is left, S = 0, the number is 0/0: its limit is 1 over the product of
+    the other factors of S.
     """
     times, exits, used, at_risk = sample
     any_used, any_exit = used.any(1), exits.any(1)
     steps = 1.0 - exits / at_risk
     surviving = np.prod(steps, axis=1)
     latest = np.where(used & np.isfinite(times), times, -np.inf).max(1, initial=-np.inf)
-    watched = (used & (times >= latest[:, None])).sum(1)
+    seen_to_latest = (used & (times >= latest[:, None])).sum(1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        alone = 1.0 / np.prod(np.where(steps == 0.0, 1.0, steps), axis=1)
+        at_zero = 1.0 / np.prod(np.where(steps == 0.0, 1.0, steps), axis=1)
         greenwood = np.where(exits, 1.0 / (at_risk * (at_risk - 1.0)), 0.0).sum(1)
-        partly = (1.0 - surviving) / (surviving * greenwood)
-    worth = np.where(~any_exit, watched, np.where(surviving == 0.0, alone, partly))
-    return np.where(any_used, 1.0 - surviving, np.nan), np.where(any_used, worth, np.nan)
+        by_variance = (1.0 - surviving) / (surviving * greenwood)
+    equivalent = np.where(~any_exit, seen_to_latest, np.where(surviving == 0.0, at_zero, by_variance))
+    return np.where(any_used, 1.0 - surviving, np.nan), np.where(any_used, equivalent, np.nan)
 
 
 def restricted_values(observations: Array, reached: NDArray[np.bool_], horizon: float) -> Array:
     """Return pseudo-values (n,) of the mean of min(first passage, horizon); NaN, for no run, stays NaN.
 
+    observations (n,) : first passages where `reached`, else ends.
     They are n θ − (n − 1) θ_(i), where θ is the area under the Kaplan-Meier curve to the horizon and θ_(i) that area
     without run i. Their mean and standard error are those of θ (Andersen, Klein and Rosthøj 2003,
     doi 10.1093/biomet/90.1.15). Without censoring before the horizon they are min(first passage, horizon).

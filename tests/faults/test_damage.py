@@ -19,7 +19,7 @@ from sweeplib.engine.status import Status
 from sweeplib.engine.storage.dataset.finalise import finalise
 from sweeplib.engine.storage.dataset.folder import open_dataset
 from sweeplib.engine.storage.records.files import DamageError
-from sweeplib.engine.storage.store.inventory import sweep_status
+from sweeplib.engine.storage.store.inventory import counts_of_cases
 from sweeplib.engine.storage.store.run_store import segment_paths
 from sweeplib.engine.storage.store.segment import Segment
 from tests.faults.finished import STEP
@@ -65,7 +65,7 @@ def again(done: tuple[Design, Path, Path]) -> Iterator[tuple[Design, Path, Path]
     sweep, _, directory = done
     before = files(directory / "dataset.zarr")
     yield done
-    if sweep_status(sweep, directory)["calm"]["missing"]:
+    if counts_of_cases(sweep, directory)["calm"]["missing"]:
         run_sweep(sweep, directory, progress=False)
     finalise(sweep, directory)
     assert files(directory / "dataset.zarr") == before
@@ -153,7 +153,7 @@ def test_a_damaged_or_lost_segment_is_named_and_its_cases_computed_again(
         assert "`sweeplib retry CONFIG damaged`" in said and said.count("\n") == 1
         assert told(config, "retry", "damaged") == (0, f"calm: {cases} cases to run again\n")
         assert told(config, "retry", "damaged") == (0, "calm: 0 cases to run again\n")
-    assert sweep_status(sweep, directory)["calm"] == dict.fromkeys([status.name for status in Status], 0) | {
+    assert counts_of_cases(sweep, directory)["calm"] == dict.fromkeys([status.name for status in Status], 0) | {
         "missing": cases,
         "ok": CASES - cases,
     }

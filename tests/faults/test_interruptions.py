@@ -9,7 +9,7 @@ import pytest
 
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.storage.dataset.finalise import finalise
-from sweeplib.engine.storage.store.inventory import sweep_status
+from sweeplib.engine.storage.store.inventory import counts_of_cases
 from sweeplib.errors import BusyError
 from tests.faults.sweeps import (
     DYNAMICS,
@@ -43,7 +43,7 @@ def test_driver_then_worker_killed(tmp_path: Path, undisturbed: dict[str, bytes]
     driver.wait()
     wait_until(lambda: not any(is_alive(worker_of(task)) for task in tasks(tmp_path)), 15)
     written = segment_files(tmp_path)
-    done = sweep_status(sweep, tmp_path)[DYNAMICS]["ok"]
+    done = counts_of_cases(sweep, tmp_path)[DYNAMICS]["ok"]
     assert 0 < done == SMALL["block_size"] * len(written) < CASES
 
     driver = started_driver(tmp_path, **SMALL)
@@ -54,7 +54,7 @@ def test_driver_then_worker_killed(tmp_path: Path, undisturbed: dict[str, bytes]
     assert segment_files(tmp_path).items() >= written.items()
     assert len(tasks(tmp_path)) == CASES / SMALL["block_size"]
     assert computed(tmp_path) == CASES and not computed_twice(tmp_path)
-    assert sweep_status(sweep, tmp_path)[DYNAMICS]["ok"] == CASES
+    assert counts_of_cases(sweep, tmp_path)[DYNAMICS]["ok"] == CASES
     assert files(finalise(sweep, tmp_path)) == undisturbed
 
 

@@ -14,7 +14,7 @@ from sweeplib.commands.upkeep.retry import retry
 from sweeplib.engine.execution.run import DynamicsSummary, run_sweep
 from sweeplib.engine.status import FAILURES, Status
 from sweeplib.engine.storage.dataset.finalise import finalise
-from sweeplib.engine.storage.store.inventory import sweep_status
+from sweeplib.engine.storage.store.inventory import counts_of_cases
 from sweeplib.engine.storage.store.outcomes import reasons
 from tests.faults.sweeps import DYNAMICS, troubled_sweep
 from tests.faults.troubled import (
@@ -122,10 +122,10 @@ def test_a_case_is_reproduced_by_its_line(directory: Path, ended: pd.DataFrame) 
 def test_retried_cases_are_missing_again(directory: Path, summary: DynamicsSummary) -> None:
     sweep = troubled_sweep(**SWEEP)
     assert retry(sweep, directory, ["failed", "diverged"]) == {DYNAMICS: 5}
-    counts = sweep_status(sweep, directory)[DYNAMICS]
+    counts = counts_of_cases(sweep, directory)[DYNAMICS]
     assert (counts["missing"], counts["failed"], counts["diverged"], counts["killed"]) == (5, 0, 0, 3)
     assert run_sweep(sweep, directory, progress=False)[DYNAMICS].computed == 5
-    assert sweep_status(sweep, directory)[DYNAMICS] == summary.cases
+    assert counts_of_cases(sweep, directory)[DYNAMICS] == summary.cases
 
 
 @pytest.mark.long

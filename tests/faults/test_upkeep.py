@@ -88,6 +88,19 @@ def test_a_case_runs_in_the_debugger(done: Done) -> None:
     assert status == 1 and "the debugger was left before the case ended" in said
 
 
+def test_the_debugger_executes_no_file_that_others_wrote(done: Done, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's debugger executes .pdbrc of the working folder, which may be that of a stranger's results."""
+    monkeypatch.chdir(done.config.parent)
+    commands = Path(".pdbrc")
+    commands.write_text("p 'of', 'pdbrc'\n")
+    for case in ("gamma=.1,p=2,seed=3", identity(done, Status.failed)):
+        for mode, is_executed in ((0o600, True), (0o666, False)):
+            commands.chmod(mode)
+            said = done.told("reproduce", case, "--debug", typed="c\nq\n")[1]
+            assert ("('of', 'pdbrc')" in said) == is_executed, said
+            assert (".pdbrc: not executed: all users may write there" in said) != is_executed
+
+
 def test_a_case_that_is_not_computed_yet_is_computed_here(done: Done) -> None:
     done.config.write_text(CONFIG.replace("seeds: 6", "seeds: 8"))
     status, said = done.told("reproduce", "gamma=.1,p=1,seed=7")

@@ -265,6 +265,14 @@ BROKEN = {
         "dynamics: []",
         (":7: dynamics: no dynamics; got []; expected at least one, such as `[sgd_chain, ode]`",),
     ),
+    "runs whose names differ in case alone": Broken(
+        "  sgd_chain:",
+        "  sgd_chain-a:\n  sgd_chain-A:",
+        (
+            ":7: dynamics: a second spelling of sgd_chain-a; got 'sgd_chain-A'",
+            "differ in more than the case of letters",
+        ),
+    ),
     "unknown dynamics": Broken(
         "  sgd_chain:", "  sgd_chian:", (":8: dynamics.sgd_chian: unknown dynamics", "did you mean 'sgd_chain'?")
     ),

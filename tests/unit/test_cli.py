@@ -71,7 +71,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         "run_sweep",
         lambda _, __, names: {name: SimpleNamespace(cases=COUNTS, computed=4) for name in names},
     )
-    stage("sweeplib.engine.storage.store.inventory", "sweep_status", lambda sweep, _: dict.fromkeys(sweep.runs, COUNTS))
+    stage(
+        "sweeplib.engine.storage.store.inventory", "counts_of_cases", lambda sweep, _: dict.fromkeys(sweep.runs, COUNTS)
+    )
     stage("sweeplib.engine.storage.dataset.finalise", "finalise", lambda _, directory: directory / "dataset.zarr")
     stage("sweeplib.analysis", "write_analysis", lambda _, name, directory: Attempt("analysis", name, (directory,)))
     stage("sweeplib.pictures.figures", "write_figure", lambda _, name, directory: FIGURE_ATTEMPTS[name])
@@ -109,6 +111,13 @@ def test_help_says_what_every_command_does_in_80_columns() -> None:
     assert [line for line in lines if not line.endswith(".") or line.endswith("..")] == []
 
 
+def test_the_page_of_commands_has_every_command() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "commands.md").read_text()
+    table = page.partition("| command |")[2].partition("\n\n")[0]
+    commands = " ".join(row.split(" | ")[0] for row in table.splitlines())
+    assert set(re.findall(r"`(?:sweeplib )?([a-z-]+)", commands)) == set(app.commands)
+
+
 def test_help_loads_nothing_heavy() -> None:
     heavy = ("numpy", "numba", "scipy", "xarray", "zarr", "matplotlib", "distributed", "pydantic")
     subprocess.run([sys.executable, "-c", HELP, *heavy], check=True, stdout=subprocess.DEVNULL)
@@ -120,7 +129,7 @@ def test_help_loads_nothing_heavy() -> None:
     [
         (["plan"], [("write_plan",)]),
         (["run"], [("run_sweep", ["sgd_chain", "ode"])]),
-        (["status"], [("sweep_status",)]),
+        (["status"], [("counts_of_cases",)]),
         (["finalise"], [("finalise",)]),
         (["analyse"], [("write_analysis", "exit_times")]),
         (["report"], [("write_report",)]),
@@ -187,7 +196,7 @@ def test_refusals_are_one_line(
     def refusing(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr("sweeplib.engine.storage.store.inventory.sweep_status", refusing)
+    monkeypatch.setattr("sweeplib.engine.storage.store.inventory.counts_of_cases", refusing)
     result = invoked("status", config, "--results", tmp_path)
     assert (result.exit_code, result.stderr, result.stdout) == (status, "no\n", "")
 

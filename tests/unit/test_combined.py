@@ -12,10 +12,12 @@ from sweeplib import InputError
 from sweeplib.analysis import ANALYSES
 from tests.datasets import STATUS, sweep_dataset, with_outcome
 
+MACHINE = "A (numba 1)"
+
 
 @pytest.fixture(scope="module")
 def ds() -> xr.Dataset:
-    return sweep_dataset(seeds=4)
+    return sweep_dataset(seeds=4).assign_attrs(processors=MACHINE)
 
 
 def test_the_cases_of_overlapping_sweeps_are_those_of_one(ds: xr.Dataset) -> None:
@@ -56,9 +58,30 @@ def test_a_case_that_failed_is_taken_from_where_it_ended(ds: xr.Dataset) -> None
         assert sweeplib.combine(*parts).drop_attrs().identical(ds.drop_attrs())
 
 
-def test_processors_of_other_types_may_change_last_bits(ds: xr.Dataset) -> None:
-    one, other = ds.assign_attrs(processors="A"), ds.assign(risk=ds.risk * (1 + 1e-15)).assign_attrs(processors="B")
-    assert sweeplib.combine(one, other).risk.identical(ds.risk)
+@pytest.mark.parametrize(
+    ("mine", "others", "exact"),
+    [
+        (MACHINE, MACHINE, True),
+        (MACHINE, "B (numba 1)", False),
+        (MACHINE, "A (numba 2)", False),
+        (f"{MACHINE}, B (numba 1)", f"{MACHINE}, B (numba 1)", False),
+        ("A", "A", False),
+        (MACHINE, None, False),
+    ],
+)
+def test_last_bits_are_those_of_one_processor_and_one_numba(
+    mine: str, others: str | None, exact: bool, ds: xr.Dataset
+) -> None:
+    """Two runs on the same two machines have had their cases at other ones of them; an unnamed machine is any."""
+    one, other = ds.assign_attrs(processors=mine), ds.assign(risk=ds.risk * (1 + 1e-15))
+    other.attrs = {**ds.attrs, "processors": others}
+    if others is None:
+        del other.attrs["processors"]
+    if exact:
+        with pytest.raises(InputError, match=r"^risk: other numbers of one case"):
+            sweeplib.combine(one, other)
+    else:
+        assert sweeplib.combine(one, other).risk.identical(ds.risk)
 
 
 def table(ds: xr.Dataset, keep: slice = slice(None), *, reverse: bool = False) -> xr.Dataset:

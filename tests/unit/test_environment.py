@@ -40,12 +40,15 @@ PROGRAM = str(Path(sys.executable).with_name("sweeplib"))
         ("NUMBA_NUM_THREADS", "0", "not a number of threads"),
         ("NUMBA_NUM_THREADS", "-2", "not a number of threads"),
         ("BASH_ENV", "ends", "exit status 3"),
+        ("PYTHONPATH", "/nonexistent:mine", "mine/numba.py would be imported in the place of the package numba"),
     ],
 )
 def test_a_variable_with_which_no_sweep_can_run_is_named(
     name: str, value: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "ends").write_text("exit 3\n")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "numba.py").touch()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(name, value)
     done = CliRunner().invoke(app, ["sweep", "absent.yaml"])

@@ -149,7 +149,7 @@ def test_what_fails_and_what_is_an_outcome_is_the_same_for_all_commands(
     config: Path, monkeypatch: pytest.MonkeyPatch, counts: dict[str, int], said: str, status: int
 ) -> None:
     all_of = dict.fromkeys(("missing", "ok", "diverged", "failed", "killed", "timeout", "inaccurate"), 0) | counts
-    monkeypatch.setattr("sweeplib.engine.storage.store.inventory.sweep_status", lambda *_: {"ode": all_of})
+    monkeypatch.setattr("sweeplib.engine.storage.store.inventory.counts_of_cases", lambda *_: {"ode": all_of})
     monkeypatch.setattr("sweeplib.engine.execution.run.run_sweep", lambda *_, **__: {"ode": DynamicsSummary(all_of, 0)})
     stored = {"ode": counts, "sgd_chain": {}}
     summary = importlib.import_module("sweeplib.pictures.report.summary")

@@ -15,6 +15,7 @@ from matplotlib.text import Text
 import sweeplib
 from sweeplib import InputError, Result, simulator
 from sweeplib.config import from_mapping, load
+from sweeplib.engine.code.user_code import file_and_name
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.store.outcomes import first_outcomes
 from sweeplib.engine.storage.store.run_store import segment_paths
@@ -565,3 +566,16 @@ def test_the_engine_runs_with_physics_taken_away(tmp_path: Path) -> None:
 
 def test_results_of_arrays_need_their_lengths() -> None:
     assert Result("m", dims={"x": "L", "y": 3}).shape({"L": 5}) == (5, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("fall.py:fall", ("fall.py", "fall")),
+        ("fall.py", ("fall.py", "")),
+        ("a:b/fall.py", ("a:b/fall.py", "")),
+        ("/a:b/fall.py:fall", ("/a:b/fall.py", "fall")),
+    ],
+)
+def test_a_folder_may_have_a_colon_in_its_name(text: str, parts: tuple[str, str]) -> None:
+    assert file_and_name(text) == parts

@@ -14,6 +14,7 @@ from sweeplib.commands.upkeep.prune import delete_stale, stale
 from sweeplib.commands.upkeep.verify import verify
 from sweeplib.config import load
 from sweeplib.engine.status import Status
+from sweeplib.engine.storage.records.files import DAMAGED
 from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
 from sweeplib.engine.storage.store.outcomes import first_outcomes
 from sweeplib.functions.function import TimeUpError, registered
@@ -153,6 +154,27 @@ def test_states_of_other_code_are_stale(written: Written) -> None:
     others = load(config, ["grid.drift=[0]"])
     [item] = [item for item in stale(others, folder) if "states" in item.title]
     assert len(item.files) == 2 and "notes" not in {file.name for file in item.files}
+
+
+@pytest.mark.rest
+def test_a_damaged_state_is_found_and_deleted(written: Written) -> None:
+    """Those that are whole stay, and so does what is no state; the repair computes nothing."""
+    config = written(KEYS + "keep: ends\n")
+    ran(config)
+    folder = config.parent / "results" / "own"
+    sweep = load(config)
+    assert verify(sweep, config, folder, sample=0, progress=False).findings == []
+    first, *others = sorted((folder / "checkpoints").iterdir())
+    (folder / "checkpoints" / "notes").write_text("mine", encoding="utf-8")
+    content = bytearray(first.read_bytes())
+    content[-1] ^= 1
+    first.write_bytes(content)
+    [finding] = verify(sweep, config, folder, sample=0, progress=False).findings
+    assert (finding.path, finding.problem) == (first, DAMAGED)
+    steps = (config.parent / "steps").stat().st_size
+    assert verify(sweep, config, folder, sample=0, repaired=True, progress=False).remaining == []
+    assert {*(folder / "checkpoints").iterdir()} == {*others, folder / "checkpoints" / "notes"}
+    assert (config.parent / "steps").stat().st_size == steps
 
 
 def test_a_state_has_its_types_and_bits_again() -> None:

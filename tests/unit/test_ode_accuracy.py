@@ -15,6 +15,7 @@ from sweeplib import DYNAMICS, Overlaps, Problem, simulate
 from sweeplib.engine.status import Status
 from sweeplib.networks.maths.expectations import expectations
 from sweeplib.networks.maths.expectations.system import System
+from sweeplib.networks.numerics.integrators import stiff
 from sweeplib.networks.simulation import Case, Recording
 from sweeplib.networks.simulation.driver import replicas_of
 from tests.tiers import slow_but
@@ -144,6 +145,23 @@ def test_every_recorded_risk_is_within_its_tolerance_and_its_error(name, rtol):
     assert (difference <= 3 * error).all()
     assert (risk >= 0).all() and ((risk > 0) | (error > 0)).all()
     assert (error <= 3e3 * rtol).all()
+
+
+@pytest.mark.parametrize("name", ["plain square", "flow to a power law"])
+def test_where_a_process_has_one_lsoda_at_a_time_stiff_solutions_are_right_whatever_is_solved_beside_them(
+    name, monkeypatch
+):
+    """As before SciPy 1.17, whose integrators raise when others have taken steps."""
+    monkeypatch.setattr(stiff, "has_one_memory", lambda: True)
+    problem, dynamics, times, start = SETTINGS[name]
+    options = {"rtol": 1e-6}
+    alone, beside = (
+        simulate(problem, dynamics, times=times, seeds=seeds, initial=start, options=options)
+        for seeds in ([3], [2, 3, 4])
+    )
+    risk, error = alone.risk.values[0], alone.risk_error.values[0]
+    assert (np.abs(risk - reference(name)) <= 3 * error).all() and (error <= 3e-3).all()
+    np.testing.assert_array_equal(risk, beside.risk.sel(seed=3).values)
 
 
 @pytest.mark.parametrize(("options", "relative"), [({}, 1e-6), ({"rtol": 1e-6}, 1e-3)])

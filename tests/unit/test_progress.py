@@ -9,7 +9,6 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from sweeplib.engine.execution import progress
-from sweeplib.engine.execution.block_size import BLOCK_OVERHEAD
 from sweeplib.engine.execution.blocks import Block, BlockReport
 from sweeplib.engine.execution.progress import RunProgress, Steps, shown_progress
 from tests.blocks import block_of
@@ -32,8 +31,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def block(seconds: float, dynamics: str = "ode") -> Block:
-    """Return a block of one case that is expected to take so many seconds, with those of the block."""
-    return block_of(1, dynamics, seconds_a_case=seconds - BLOCK_OVERHEAD, measured=True)
+    """Return a block of one case that is expected to take so many seconds."""
+    return block_of(1, dynamics, seconds_a_case=seconds, measured=True)
 
 
 def report(seconds: float, computed: dict[str, int], found: int = 0) -> BlockReport:
@@ -83,6 +82,16 @@ def test_a_dynamics_that_was_planned_far_too_dear_says_nothing_about_the_others(
         clock.now += 0.5
         shown.task_ended(cheap, report(1.0, {"ok": 1}))
     assert shown.seconds_left() == pytest.approx(97.5, rel=0.05)
+
+
+def test_cases_of_unknown_cost_are_not_over_after_the_first_block(clock: Clock) -> None:
+    """As they are guessed at nothing, and the seconds of a block itself were planned for one block of all of them."""
+    shown = RunProgress(600, [block_of(600, seconds_a_case=1e-10)])
+    for _ in range(10):
+        clock.now += 1
+        shown.task_ended(block_of(2, seconds_a_case=1e-10), report(1.0, {"ok": 2}))
+    assert shown.seconds_left() == pytest.approx(290.0)
+    assert shown.share() == pytest.approx(1 / 30)
 
 
 def test_cases_that_others_have_computed_do_not_count_as_fast(clock: Clock) -> None:

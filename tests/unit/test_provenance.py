@@ -72,11 +72,12 @@ def test_an_installed_package_says_what_it_was_built_from(
     [
         ([], True),
         ([provenance.machine()], True),
-        (["a 486", provenance.cpu_model()], True),
+        ([provenance.cpu_model()], False),
+        (["a 486", provenance.machine()], False),
         (["a 486"], False),
         ([f"{provenance.cpu_model()} (numba 0.1)"], False),
     ],
 )
 def test_bits_are_those_of_a_processor_and_a_numba(machines: list[str], is_like: bool) -> None:
-    """Segments of earlier versions name the processor alone."""
+    """Segments of earlier versions name the processor alone; some went on from runs of other machines."""
     assert provenance.is_like_here(machines) == is_like

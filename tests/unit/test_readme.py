@@ -1,11 +1,15 @@
 """README.md of a results folder, for a reader who has nothing but the folder."""
 
 import os
+import re
+import shutil
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import sweeplib
+from sweeplib.commands.cli import app
 from sweeplib.engine.storage.records.provenance import version
 from sweeplib.engine.storage.records.readme import OWN, write_readme
 from sweeplib.errors import InputError
@@ -48,6 +52,22 @@ def test_it_says_what_it_is_who_made_it_and_under_which_licence(tmp_path: Path) 
     names: dict[str, object] = {}
     exec(code.replace('"dataset.zarr"', f'"{tmp_path}/told/dataset.zarr"'), names)
     assert dict(names["ds"].sizes) == dict(dataset.sizes)  # type: ignore[attr-defined]
+
+
+@pytest.mark.rest
+def test_its_commands_find_what_is_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the folder is, and from nothing but the folder; `sweep` finds it as `plan` does."""
+    text = run(tmp_path / "results").read_text()
+    shutil.move(tmp_path / "results" / "told", tmp_path / "told")
+    monkeypatch.chdir(tmp_path / "told")
+    before = {path.name for path in Path().iterdir()}
+    plan, reproduce, sweep = re.findall(r"^sweeplib (\w+ config.yaml .*?)  +#", text, re.MULTILINE)
+    planned = CliRunner().invoke(app, plan.split())
+    assert re.search(r"sgd_chain +2 +6 +6 +0", planned.output), planned.output
+    again = CliRunner().invoke(app, reproduce.replace("CASE", "gamma=0.02,seed=1").split())
+    assert again.exit_code == 0 and "the same bits" in again.output, again.output
+    assert sweep.replace("sweep", "plan", 1).split()[:4] == plan.split()
+    assert {path.name for path in Path().iterdir()} == before
 
 
 @pytest.mark.parametrize("kind", ["text", "bytes", "link", "folder", "pipe"])

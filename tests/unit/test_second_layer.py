@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sweeplib import Overlaps, Problem
-from sweeplib.networks.kernels.weights import MULTIPLE
+from sweeplib.networks.kernels.sample_blocks import MULTIPLE
 from sweeplib.networks.maths.activations import activation
 from sweeplib.networks.numerics.random import fill_normals, normals
 from sweeplib.networks.simulation import Case, Recording, run_cases

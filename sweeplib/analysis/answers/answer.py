@@ -15,8 +15,9 @@ from sweeplib.engine.design.questions import Row
 from sweeplib.engine.storage.records.rounds import Rounds, rounds_of
 
 MOST_LINES = 12
+"""The answers of which a summary shows a line each; the others are in `answers.json`."""
 MOST_DECIMALS = 8
-"""Numbers with smaller errors are written with an exponent."""
+"""The most decimals of a number; where an error needs more, 4 digits, and an exponent, are written."""
 
 
 def decimal(value: float, digits: int) -> str:
@@ -25,14 +26,17 @@ def decimal(value: float, digits: int) -> str:
 
 
 def to_the_error(value: float, error: float) -> str:
-    """Return a number rounded where its error has two digits: 0.7460 for .74603 ± .0021, 11070 for 11071 ± 950."""
+    """Return a number rounded where its error has two digits: 0.7460 for .74603 ± .0021, 11070 for 11071 ± 950.
+
+    It has 4 digits if the error is 0, not finite or too small for MOST_DECIMALS.
+    """
     if not (math.isfinite(error) and error > 0.0):
         return decimal(value, 4)
     # of the rounded error: .0996 is .10, which has its second digit in the hundredths
     decimals = 1 - math.floor(math.log10(float(f"{error:.1e}")))
     if decimals > MOST_DECIMALS:
         return decimal(value, 4)
-    return f"{round(value, decimals) + 0.0:.{max(decimals, 0)}f}"
+    return f"{round(value, decimals) + 0.0:.{max(decimals, 0)}f}"  # + 0.0 makes -0.0 a 0
 
 
 class State(StrEnum):
@@ -47,6 +51,7 @@ class State(StrEnum):
 class Answer:
     """The answer to a question at one point: coordinates `at`, the value, and its 95 % interval from `low` to `high`.
 
+    question : its name in `answers` of the config.
     wanted : the half width that was asked for, in the units of the value.
     why : the reason why there is no answer yet, or none at all.
     cases : an estimate of the number of cases that are missing for it, of one dynamics until it is recorded; NaN if it
@@ -78,13 +83,13 @@ class Answer:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> "Answer":
-        """Return the answer that `record` describes."""
+        """Return the answer that a `record` of `answers.json` describes, in which null stands for NaN."""
         values: dict[str, Any] = {name: math.nan if value is None else value for name, value in record.items()}
         return cls(**values | {"state": State(values["state"])})
 
     @property
     def where(self) -> str:
-        """Return the coordinates in words."""
+        """Return the coordinates of the point in words, such as "gamma = 0.1, p = 4"."""
         numbers = {name: f"{value:g}" if isinstance(value, float) else value for name, value in self.at.items()}
         return ", ".join(f"{name} = {number}" for name, number in numbers.items())
 
@@ -164,7 +169,7 @@ def tables(sweep: Design, directory: Path) -> dict[str, dict[str, Any]]:
 
 
 def round_cells(rounds: Rounds) -> dict[str, Any]:
-    """Return how many points each round asked for, by reason, and the seeds that they were to have."""
+    """Return a table, by `headings` and `rows`: how many points each round asked for, by reason, and their seeds."""
     seeds_by_reason: dict[tuple[int, str], list[int]] = {}
     for number, rows in enumerate(rounds.rows, 1):
         for row in rows:
@@ -174,12 +179,13 @@ def round_cells(rounds: Rounds) -> dict[str, Any]:
 
 
 def _between(seeds: list[int]) -> str:
+    """Return the least and the greatest number in words, such as "64 to 256"."""
     low, high = min(seeds), max(seeds)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def cells(answers: list[Answer]) -> dict[str, Any]:
-    """Return what a table of answers shows, as plain values."""
+    """Return the table of the answers as plain values, by `headings` and `rows`."""
     headings = ("question", "at", "value", "95 % interval", "half width", "asked", "answer")
     rows = [
         [

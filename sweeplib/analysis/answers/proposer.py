@@ -17,10 +17,10 @@ from sweeplib.errors import InputError, SweeplibError
 class Proposer(Protocol):
     """The proposer of one question.
 
-    It is told a whole dataset after each round, of which it keeps nothing but what it computed from the last: the same
-    dataset gives the same answers and requests, whatever came before.
+    It is told the whole dataset after each round. It remembers nothing: the same dataset gives the same answers and
+    requests, whatever came before.
 
-    example : an entry of `answers` that it takes.
+    example : an entry of `answers` for which it is made, which the contract of proposers runs.
     """
 
     example: ClassVar[Mapping[str, Any]]
@@ -30,24 +30,30 @@ class Proposer(Protocol):
     @classmethod
     @abstractmethod
     def takes(cls, question: Question) -> bool:
-        """Return whether it is made for a question."""
+        """Return whether this class is made for a question."""
 
     @abstractmethod
     def check(self, outline: Outline, options: Mapping[str, Any]) -> None:
-        """Raise InputError, at its key, if the question does not fit the dataset of the sweep that is outlined."""
+        """Raise InputError, at its key, if the question does not fit the sweep. It is called before anything runs.
+
+        outline : of the dataset of the sweep. options : those of the analysis that the question names.
+        """
 
     @abstractmethod
     def tell(self, ds: "xr.Dataset", options: Mapping[str, Any]) -> list[Answer]:
-        """Return the answers at all points, with their requests, from a dataset, with the options of the analysis."""
+        """Return the answers at all points, each with its requests, from the dataset of all rows so far.
+
+        options : those of the analysis that the question names.
+        """
 
 
 PROPOSERS: Registry[type[Proposer]] = Registry("proposer", contract=Proposer)
 
 
 def proposer_of(name: str, question: Question) -> Proposer:
-    """Return the proposer for a question: of those that take it a plugin's before one of sweeplib.
+    """Return a new proposer for the question `name`: a plugin's that takes it, else sweeplib's.
 
-    InputError, at its key, if none is made for it, or plugins have several.
+    InputError, at the key of the question, if no proposer takes it, or several of plugins do.
     """
     taking = [proposer for proposer in PROPOSERS if _takes(proposer, name, question)]
     of_plugins = [proposer for proposer in taking if not PROPOSERS.origin(proposer).startswith("sweeplib.")]
@@ -64,13 +70,17 @@ def proposer_of(name: str, question: Question) -> Proposer:
 
 
 def _takes(proposer: str, name: str, question: Question) -> bool:
+    """Return whether the `proposer` of PROPOSERS is made for the question `name`; InputError if it raises."""
     with explained(PROPOSERS[proposer], name):
         return PROPOSERS[proposer].takes(question)
 
 
 @contextmanager
 def explained(proposer: type[Proposer], name: str) -> Iterator[None]:
-    """A context in which a proposer of a question is called: what a plugin's raises is an InputError at its key."""
+    """A context in which the proposer of the question `name` is called.
+
+    An exception of a plugin's proposer becomes an InputError at the key of the question.
+    """
     try:
         yield
     except Exception as error:

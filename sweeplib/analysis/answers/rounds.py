@@ -1,6 +1,7 @@
 """Rounds: run the rows that there are, analyse them, let proposers ask for more, until the questions are answered.
 
-A budget in time is one of processor seconds, at the prices of the blocks that the sweep has computed.
+The requests of an answer are the rows that its proposer asks for. A budget in time is one of processor seconds, at the
+prices of the blocks that the sweep has computed; one of cases counts runs of all dynamics.
 """
 
 import math
@@ -32,7 +33,9 @@ from sweeplib.errors import InputError
 
 Say = Callable[[str], None]
 Seeds = Callable[[Row], int]
+"""The number of seeds that a row has, or has been asked for before; 0 for a new row."""
 Price = Callable[[Row], float]
+"""What one seed of a row costs, in cases or in seconds."""
 
 
 def run_rounds(
@@ -60,7 +63,10 @@ def run_rounds(
 
 
 def decided(whole: Design, rounds: Rounds, ds: "xr.Dataset") -> Rounds:
-    """Return the rounds with the rows that the questions of a sweep need after those of `ds`, all of which are done."""
+    """Return the rounds with one more: the rows that the questions of a sweep need next, within their budgets.
+
+    whole : the sweep with the rows of all rounds so far. ds : the results of all of them.
+    """
     before, spent, seconds = _seeds_of_rows(ds, rounds), dict(rounds.spent), dict(rounds.seconds)
     answers: list[Answer] = []
     room = CASES - whole.size
@@ -101,7 +107,10 @@ def _answers(sweep: Design, name: str, question: Question, ds: "xr.Dataset") -> 
 
 
 def _check_row(row: Row, name: str, question: Question, columns: Mapping[str, dict[Any, None]]) -> None:
-    """Raise InputError for a row without a value of each axis, or with one that the question does not allow."""
+    """Raise InputError for a row without a value of each axis, or with one that the question does not allow.
+
+    columns : by axis, the values that are in the grid, ascending (an ordered set).
+    """
     problem, key = f"its proposer asks for a row at {dict(row.at)}", f"answers.{name}"
     if set(row.at) != set(columns):
         raise InputError(problem, key=key, expected=f"a value of each of {', '.join(columns)}")
@@ -119,11 +128,11 @@ def _check_row(row: Row, name: str, question: Question, columns: Mapping[str, di
 
 def _seeds_of_rows(ds: "xr.Dataset", rounds: Rounds) -> Seeds:
     """Return a function that gives the number of seeds that a row has, or has been asked for: 0 for a new one."""
-    dims, counts = row_dims(ds), seeds_asked(ds).max("dynamics")
-    there, columns = values_at(counts, dims), [ds[dim].values.tolist() for dim in dims]
+    dims = row_dims(ds)
+    counts, columns = values_at(seeds_asked(ds).max("dynamics"), dims), [ds[dim].values.tolist() for dim in dims]
     seeds = {
         tuple(column[at] for column, at in zip(columns, index, strict=True)): count
-        for index, count in zip(np.argwhere(there > 0).tolist(), there[there > 0].tolist(), strict=True)
+        for index, count in zip(np.argwhere(counts > 0).tolist(), counts[counts > 0].tolist(), strict=True)
     }
     for row in (row for rows in rounds.rows for row in rows):
         place = tuple(row.at[dim] for dim in dims)
@@ -132,7 +141,10 @@ def _seeds_of_rows(ds: "xr.Dataset", rounds: Rounds) -> Seeds:
 
 
 def _with_new_rows(answer: Answer, before: Seeds) -> Answer:
-    """Return an answer with those of its requests that ask for more than there is; without any it is not given."""
+    """Return an answer with those of its requests that ask for more seeds than rows have.
+
+    If it is open and none do, nothing more may be run for it: its state is `none`.
+    """
     new = tuple(row for row in answer.requests if row.seeds > before(row))
     if len(new) == len(answer.requests) and (new or answer.state is not State.open):
         return answer
@@ -143,9 +155,10 @@ def _with_new_rows(answer: Answer, before: Seeds) -> Answer:
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be spent on the answers to a question, in words `limit`, where a seed of a row costs its `price`.
+    """What may be spent on the answers to a question: cases, or seconds.
 
-    room : what is left of it; `in_words` says such a number in words.
+    room : what is left. limit : the whole budget in words. price : the cost of a seed of a row. before : the seeds that
+    a row has already. in_words : puts a number of cases or seconds into words.
     """
 
     room: float
@@ -172,18 +185,17 @@ class Budget:
         chosen, room = list(answers), self.room
         needs = list(map(self.need, chosen))
         for place in sorted(range(len(chosen)), key=needs.__getitem__):
-            if chosen[place].requests:
-                if needs[place] <= room:
-                    room -= needs[place]
-                else:
-                    free, now = self.in_words(max(room, 0)), self.in_words(self.cost(chosen[place]))
-                    why = f"{self.limit} does not suffice ({free} left, the next round takes {now})"
-                    chosen[place] = replace(chosen[place], why=f"{chosen[place].why}, and {why}", requests=())
+            if chosen[place].requests and needs[place] <= room:
+                room -= needs[place]
+            elif chosen[place].requests:
+                free, now = self.in_words(max(room, 0)), self.in_words(self.cost(chosen[place]))
+                why = f"{self.limit} does not suffice ({free} left, the next round takes {now})"
+                chosen[place] = replace(chosen[place], why=f"{chosen[place].why}, and {why}", requests=())
         return chosen
 
 
 def merged(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows with one for each point, with the most seeds that are asked for and all reasons."""
+    """Return one row for each point of the `rows`, with the most seeds that any asks for and all reasons."""
     by_place: dict[tuple[Any, ...], Row] = {}
     for row in rows:
         place = tuple(sorted(row.at.items()))
@@ -194,30 +206,35 @@ def merged(rows: Iterable[Row]) -> list[Row]:
 
 
 def measured_prices(sweep: Design, directory: Path) -> dict[str, float]:
-    """Return the seconds of a unit of work of each dynamics, in the tasks that were computed.
-
-    Where none was, the nominal seconds.
-    """
+    """Return the seconds of a unit of work of each dynamics, as its tasks took them; the nominal ones without tasks."""
     return {dynamics: _seconds_a_unit(RunStore(directory, dynamics)) for dynamics in sweep.runs}
 
 
 def _seconds_a_unit(store: RunStore) -> float:
+    """Return the seconds of a unit of work, over all segments of a run store that were timed."""
+    # a segment that was taken from elsewhere has no seconds
     computed = [segment for segment in store.segments if segment.header.get("seconds")]
     work = sum(sum(segment.header["computed"].values()) * segment.work for segment in computed)
     return sum(segment.header["seconds"] for segment in computed) / work if work else SECONDS_A_WORK_UNIT
 
 
 def price_of_rows(whole: Design, new: Iterable[Row], prices: Mapping[str, float]) -> Price:
-    """Return the seconds that a seed of each of the `new` rows takes in all dynamics that run there."""
+    """Return a function that gives the seconds that a seed of a row takes, in all dynamics that run there.
+
+    new : the rows of which it will be asked. prices : seconds of a unit of work, by dynamics.
+    """
     sweep = with_rows(whole, [tuple(new)])
     seconds: Counter[int] = Counter()
     for dynamics, price in prices.items():
         points = sweep.points(dynamics)
-        works = price * 4.0 ** cost_class(points.cases.works())
-        seconds.update(dict(zip((points.flat // len(sweep.seeds)).tolist(), works.tolist(), strict=True)))
+        # prices are per unit of the work of segments, which is an order of magnitude, a power of 4
+        costs = price * 4.0 ** cost_class(points.cases.works())
+        # flat places of cases, in which seeds are last, as those of points
+        seconds.update(dict(zip((points.flat // len(sweep.seeds)).tolist(), costs.tolist(), strict=True)))
 
-    def of(row: Row) -> float:
+    def seconds_of(row: Row) -> float:
+        """Return the seconds of a seed of a row."""
         index = [axis.place_of[row.at[axis.name]] for axis in sweep.grid.axes]
         return seconds[int(np.ravel_multi_index(index, sweep.grid.shape)) if index else 0]
 
-    return of
+    return seconds_of

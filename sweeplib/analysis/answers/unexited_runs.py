@@ -28,7 +28,10 @@ SAID_OF_LONGER = {
 
 
 def exits_go_on(steps: Array) -> bool | None:
-    """Return whether a longer horizon has more exits, from min(exit, horizon) (n,); None if these do not tell."""
+    """Return whether runs would exit beyond the horizon, from min(exit, horizon) (n,); None if these do not tell.
+
+    Compared are the exits in the second half with those that the rate of the first half predicts for it.
+    """
     horizon = steps.max()
     early, later = int((steps <= 0.5 * horizon).sum()), int(((steps > 0.5 * horizon) & (steps < horizon)).sum())
     expected = (len(steps) - early) * early / len(steps)
@@ -44,7 +47,10 @@ class UnexitedRuns:
         self.ds = ds
 
     def why(self, place: Mapping[str, int]) -> str:
-        """Return how many runs of a cell did not exit, and whether a longer horizon or a median has an answer."""
+        """Return in words how many runs of a cell did not exit, and whether a longer horizon or a median would help.
+
+        place : the index of the cell by dimension.
+        """
         sample = self._sample
         used, reached, end, steps = (
             np.asarray(array.isel(place, missing_dims="ignore").values)
@@ -63,7 +69,10 @@ class UnexitedRuns:
         return "; ".join(phrases)
 
     def _of_the_level(self, unexited: NDArray[np.bool_], place: Mapping[str, int]) -> str:
-        """Return whether what runs exit on falls at the end, for the `unexited` runs (seeds,); "" if unknown."""
+        """Return in words whether the quantity that runs exit on still falls at the end; "" if that is not known.
+
+        unexited (seeds,) : the runs that count. It is compared at the last time and at half of it.
+        """
         name = self.ds.attrs.get("exit_on", "risk")
         if name not in self.ds or "time" not in self.ds[name].dims or self.ds.sizes["time"] < 2:
             return ""

@@ -1,4 +1,7 @@
-"""Datasets of several sweeps as one: the union of their cases, whose numbers must agree where sweeps share a case."""
+"""Datasets of several sweeps as one: the union of their cases, whose numbers must agree where sweeps share a case.
+
+Labels are the values along an axis: gamma=0.1, not places.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ from sweeplib.analysis.kit.sweep_axis import (
 )
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT
+from sweeplib.engine.storage.records.provenance import are_one
 from sweeplib.errors import InputError
 from sweeplib.networks.problem import PARAMETERS
 from sweeplib.networks.simulation.labels import OF_RUNS
@@ -34,10 +38,10 @@ def combine(*datasets: Any, sweep: Sequence[str] | None = None) -> xr.Dataset:
 
     A field that is fixed in each dataset, but at different values, becomes an axis. Tables, and grids with other axes
     or zips than each other, become one table, an axis `point`, whose rows are matched by their parameters. A case that
-    several have must have the same bits in all of them, or agree to 10⁻⁶ between types of processors; one that failed
-    or was killed is taken from a dataset in which it ended. A case that none has is `missing` and NaN. Overlap
-    matrices, which are stored in groups, are left out. InputError, naming the variable and the labels, for numbers
-    that differ, and for sweeps that recorded other observables, times or thresholds.
+    several have must have the same bits in all of them, or agree to 10⁻⁶ unless all are of one type of processor and
+    one numba; one that failed or was killed is taken from a dataset in which it ended. A case that none has is
+    `missing` and NaN. Overlap matrices, which are stored in groups, are left out. InputError, naming the variable and
+    the labels, for numbers that differ, and for sweeps that recorded other observables, times or thresholds.
     """
     if not datasets:
         raise InputError("nothing to combine", expected="datasets of sweeps")
@@ -52,7 +56,7 @@ def combine(*datasets: Any, sweep: Sequence[str] | None = None) -> xr.Dataset:
     if sweep is not None:
         return along_sweeps(datasets, sweep)
     first, *others = _with_same_axes(datasets)
-    exact = len({ds.attrs.get("processors") for ds in datasets}) == 1
+    exact = are_one(name for ds in datasets for name in ds.attrs.get("processors", "").split(", "))
     whole = reduce(partial(_merged, exact=exact), others, first)
     names = [name for name in constants(whole) if name in whole.coords and not whole[name].ndim]
     whole = whole.assign_attrs({name: value for name, value in constants(datasets[0]).items() if name in names})
@@ -87,7 +91,10 @@ def _require_same(key: str, values: Sequence[Any]) -> None:
 
 
 def _merged(first: xr.Dataset, other: xr.Dataset, *, exact: bool) -> xr.Dataset:
-    """Return the union of two datasets with the same axes."""
+    """Return the union of two datasets with the same axes, each case from the one that has more of it (`_rank`).
+
+    exact : whether cases with a result in both must have the same bits. InputError if they differ.
+    """
     near = {dim: near_labels(other.indexes[dim], first.indexes[dim]) for dim in map(str, first.indexes)}
     other = other.assign_coords({dim: (dim, values, other[dim].attrs) for dim, values in near.items()})
     labels = {dim: every_label(first.indexes[dim], values) for dim, values in near.items()}
@@ -95,10 +102,10 @@ def _merged(first: xr.Dataset, other: xr.Dataset, *, exact: bool) -> xr.Dataset:
     best, second = _rank(first), _rank(other)
     merged: dict[str, xr.DataArray] = {}
     for name in dict.fromkeys(map(str, (*first.data_vars, *other.data_vars))):
-        mine, its = (_values(ds, name, first, other) for ds in (first, other))
-        _refuse_differences(name, mine, its, (best == 2) & (second == 2), exact=exact)
-        chosen = mine.where(best >= second, its).transpose(*mine.dims).astype(mine.dtype)
-        merged[name] = chosen.assign_attrs(mine.attrs)
+        of_first, of_other = (_values(ds, name, first, other) for ds in (first, other))
+        _refuse_differences(name, of_first, of_other, (best == 2) & (second == 2), exact=exact)
+        chosen = of_first.where(best >= second, of_other).transpose(*of_first.dims).astype(of_first.dtype)
+        merged[name] = chosen.assign_attrs(of_first.attrs)
     coords = {name: _coordinate(str(name), first, other) for name in first.coords if name not in first.indexes}
     return first.assign(merged).assign_coords(coords)
 
@@ -128,9 +135,9 @@ def _values(ds: xr.Dataset, name: str, first: xr.Dataset, other: xr.Dataset) -> 
 def _refuse_differences(
     name: str, first: xr.DataArray, second: xr.DataArray, mask: xr.DataArray, *, exact: bool
 ) -> None:
-    """Raise InputError, with the labels of the first one, if a case of the `mask` has other numbers in `second`.
+    """Raise InputError, with the labels of the first such case, if a case of the `mask` has other numbers in `second`.
 
-    exact : whether all bits must be the same.
+    name : of the variable. exact : whether all bits must be the same, as on one type of processor.
     """
     tolerance = (0.0, 0.0) if exact else (1e-6, 1e-12)
     if first.dtype.kind != "f":

@@ -1,4 +1,7 @@
-"""Differences and distances between dynamics, seed by seed: runs with the same seed have the same start in all."""
+"""Differences and distances between dynamics, seed by seed: runs with the same seed have the same start in all.
+
+A pair is two runs with the same seed, one of a dynamics and one of the reference.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,11 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Differences:
-    """X − x_reference of observables with a time axis, by name; NaN where either run has no value.
+    """X − x_reference of observables with a time axis, by name in `values`; NaN where either run has no value.
 
     `paired` is true where both runs of a pair were computed. `complete` is true for the pairs used in statistics of
     whole runs: both have values of an observable up to the last time. `diverged` is true where one of them diverged.
+    `max_lost` is the fraction of pairs without a value above which statistics are NaN.
     """
 
     values: dict[str, xr.DataArray]
@@ -89,7 +93,7 @@ def check_reference(ds: xr.Dataset | Outline, reference: str) -> None:
 
 
 def deviations_outline(ds: Outline, reference: str, until: float) -> tuple[Outline, list[str]]:
-    """Return the outline of statistics over the seeds of the other dynamics, and the names of the compared observables.
+    """Return the outline of statistics over seeds of the dynamics but `reference`, and the names of what is compared.
 
     InputError for a reference that is not run, if no observable has a time axis, and if runs stop at their exits but
     are to be compared without end.
@@ -138,8 +142,9 @@ def differences(ds: xr.Dataset, reference: str, until: float, max_lost: float) -
 def from_reference(
     ds: xr.Dataset, state: xr.DataArray, distance: Distance, reference: str, max_lost: float
 ) -> xr.DataArray:
-    """Return the distance of the `state` of each dynamics from that of `reference`, per seed; NaN for itself.
+    """Return the distance of the `state` of each dynamics from that of `reference`, per seed; NaN for `reference`.
 
+    state : what the `distance` of two states takes, over dynamics, seeds, times and axes of its own.
     NaN for all seeds where more than the fraction `max_lost` of the pairs has no value, and from a divergence on.
     """
     run, diverged, others = has_run(ds), has_diverged(ds), (ds["dynamics"] != reference).values
@@ -156,6 +161,10 @@ def from_start(ds: xr.Dataset, state: xr.DataArray, distance: Distance, max_lost
 
 
 def _unless_lost(distance: xr.DataArray, run: xr.DataArray, max_lost: float, diverged: xr.DataArray) -> xr.DataArray:
-    """Return the distances of pairs that have a `run`, NaN for all seeds where too many of these have none."""
+    """Return the distances of pairs that were run, NaN for all seeds where too many have none, or a lost one diverged.
+
+    run, diverged : masks of the pairs that were run, and of those of which a run diverged. max_lost : the fraction of
+    pairs that may be lost.
+    """
     distance = distance.where(run)
     return unless_lost(distance, without_value(distance, run), run, max_lost, diverged)

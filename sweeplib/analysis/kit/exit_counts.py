@@ -23,6 +23,7 @@ SHOWN = 4
 class ExitCount:
     """The numbers of runs of a dynamics that exited at a threshold by the horizon, and that ended before an exit.
 
+    runs : all that were computed and neither failed nor were killed.
     diverged, stopped : runs that diverged, or were stopped by a time limit or their error, before an exit.
     median : the time by which half of all runs exit, in the unit of the recording times; None where fewer did.
     """
@@ -37,12 +38,12 @@ class ExitCount:
 
     @property
     def number(self) -> str:
-        """Return the number of runs that exited, and that of all: '41 of 128'."""
+        """Return the number of runs that exited out of all, in words: "41 of 128" or "all 128"."""
         return f"all {self.runs:,}" if self.exited == self.runs > 1 else f"{self.exited:,} of {self.runs:,}"
 
     @property
     def details(self) -> str:
-        """Return what follows the number: by when half of the runs exited, and how many could not."""
+        """Return in words what follows `number`: by when half of the runs exited, and how many could not."""
         half = [f"half by {self.median:.4g}"] if self.median is not None else []
         others = {"diverged before": self.diverged, "stopped early": self.stopped}
         return "".join(f", {text}" for text in [*half, *(f"{n:,} {end}" for end, n in others.items() if n)])
@@ -55,6 +56,7 @@ def exit_counts(ds: xr.Dataset) -> list[ExitCount]:
     """
     if "exit_time" not in ds or not ds.sizes.get("threshold"):
         return []
+    # counts are of the runs that there are, however many were lost
     sample, unit = passages(ds, "time", max_lost=1.0), field(ds, "clock", 1.0)
     used = sample.used & with_status(ds, "ok", "diverged", *STOPPED)
     unexited, over = used & ~sample.reached, [dim for dim in used.dims if dim not in ("dynamics", "threshold")]
@@ -75,7 +77,7 @@ def exit_counts(ds: xr.Dataset) -> list[ExitCount]:
 
 
 def medians_of(exits: xr.DataArray, ends: xr.DataArray, used: xr.DataArray, over: list[Hashable]) -> xr.DataArray:
-    """Return the medians of the first passages of all runs along the axes `over` together."""
+    """Return the Kaplan-Meier medians of first passages (`Passages`), of all runs along the axes `over` together."""
     samples = (array.stack(run=over, create_index=False) for array in xr.broadcast(exits, ends, used))
     statistic, core = partial(medians, confidence=0.95), [["run"]] * 3
     median: xr.DataArray = xr.apply_ufunc(statistic, *samples, input_core_dims=core, output_core_dims=[()] * 3)[0]
@@ -93,7 +95,7 @@ def exit_lines(ds: xr.Dataset) -> list[str]:
 
 
 def _line(counts: list[ExitCount], by: str) -> str:
-    """Return the line about a dynamics, from its counts at all thresholds."""
+    """Return the line about a dynamics, from its counts at all thresholds; `by` says "by the horizon ..."."""
     first, *others = counts
     if not others:
         return f"{first.dynamics}: {first.number} runs exit {by}{first.details}"

@@ -17,16 +17,20 @@ MOST = 3
 """The number of points that are put into words at the end of a command."""
 
 EDGE = "the interval ends at the edge of the scan"
+"""What is said of an optimum that may lie beyond the values of the axis that were run (`at_edge` of the analysis)."""
 
 
 @dataclass(frozen=True)
 class Headline:
     """The main number of an analysis in words: its values at the first points, and what is to be said of the others.
 
-    `points_inside` has (value with its interval, place, dynamics) of points whose interval ends inside the scan;
-    `others` are the values at further ones, each with its dynamics. Of `decided` points, which have an interval, those
-    `at_edge` have one that ends at the edge of the scan; at `bare` of `points` the value has no interval, which needs
-    `needs`. These numbers are of all `dynamics` together, so many. `interval` says what the brackets are.
+    title : the name of the number. interval : what the brackets are, in words.
+    inside : value with its interval, place, dynamics, in words, of the first points whose interval ends inside the
+    scan.
+    others : the value and the dynamics of each further one.
+    decided, at_edge, bare, points : how many points have an interval, have one that ends at the edge of the scan, have
+    a value without an interval, and how many there are, of all `dynamics` (a number) together.
+    has_value : whether any point has a value. needs : what a value and its interval need, in words.
     """
 
     title: str
@@ -87,7 +91,7 @@ class Headline:
 
 
 def _range(numbers: list[float]) -> str:
-    """Return the range of some numbers in words, rounded to digits that tell its ends apart."""
+    """Return the least and the greatest number in words, rounded to digits that tell them apart."""
     low, high, _ = rounded_interval(min(numbers), max(numbers), np.nan)
     return low if low == high else f"between {low} and {high}"
 
@@ -103,11 +107,13 @@ def headline(
     words: Callable[[xr.DataArray, xr.DataArray], str] | None = None,
     dataset: xr.Dataset | None = None,
 ) -> Headline:
-    """Return what is to be said of the variable `name` of an analysis, which has `<name>_low` and `<name>_high`.
+    """Return what is to be said of the variable `name` of the `result` of an analysis, with its `_low` and `_high`.
 
     Stochastic dynamics come first. A point that the rest are compared with, with an interval of no width, is left out.
-    The attribute `needs` of the variable says what an interval needs. `words` puts a coordinate of a point, one of
-    given values, into words, by default as a config does. Points at which a `dataset` has no runs do not count.
+    The attribute `needs` of the variable says what an interval needs.
+
+    most : the number of points in words. words : a function of a coordinate of a point, and of the whole coordinate,
+    that puts the first into words, by default as a config does. dataset : points at which it has no runs do not count.
     """
     run = None if dataset is None else has_run_at(result[name], dataset)
     points = _points(result, name, run)
@@ -137,7 +143,7 @@ def interval_of(result: xr.Dataset) -> str:
 
 
 def undecided_ends(ds: xr.Dataset) -> list[str]:
-    """Return a line about each recorded number that some runs end with at or below the error recorded with it."""
+    """Return a line about each recorded number whose last value is, in some runs, within the error recorded with it."""
     lines = []
     for error in ds.data_vars.values():
         name = error.attrs.get("error_of")
@@ -173,9 +179,9 @@ def _rounded_variable(point: xr.Dataset, name: str) -> Iterator[str]:
 
 
 def rounded_interval(best: float, low: float, high: float) -> Iterator[str]:
-    """Yield the three numbers, rounded to two digits of the interval's width and at most five digits of their own.
+    """Yield the text of the three numbers, to two digits of the interval's width and at most five digits of the first.
 
-    Without an interval, whose ends are NaN, to two digits of the number.
+    Without an interval, whose ends are NaN, they have two digits of the number.
     """
     width = high - low if np.isfinite(high - low) else abs(best)
     digits = np.floor(np.log10([max(value, np.finfo(float).tiny) for value in (width, abs(best))])).astype(int)
@@ -184,7 +190,10 @@ def rounded_interval(best: float, low: float, high: float) -> Iterator[str]:
 
 
 def _points(result: xr.Dataset, name: str, run: xr.DataArray | None) -> list[xr.Dataset]:
-    """Return a dataset for each point with a value or a `run`, with the variable `name`, its interval and `at_edge`."""
+    """Return a dataset for each point with a value or a run, with the variable `name`, its interval and `at_edge`.
+
+    run : the points that have runs; None: all have.
+    """
     dims = result[name].dims
     parts = result[[variable for variable in (name, f"{name}_low", f"{name}_high", "at_edge") if variable in result]]
     counts = np.ones(result[name].shape, bool) if run is None else (run | result[name].notnull()).values
@@ -207,7 +216,10 @@ def _as_in_config(coordinate: xr.DataArray, _: xr.DataArray) -> str:
 def _place(
     result: xr.Dataset, point: xr.Dataset, worded: Callable[[xr.DataArray, xr.DataArray], str]
 ) -> tuple[str, str]:
-    """Return where a point is: in words its values along the dimensions with several, and its dynamics."""
+    """Return where a point is, in words: its coordinates along dimensions of several values, and its dynamics.
+
+    worded : puts a coordinate of the point, and the whole coordinate, into words.
+    """
     dims = [str(dim) for dim in result.dims if dim in point.coords and result.sizes[dim] > 1]
     values = ", ".join(worded(point[dim], result[dim]) for dim in dims if dim != "dynamics")
     return values, worded(point["dynamics"], result["dynamics"]) if "dynamics" in point.coords else ""

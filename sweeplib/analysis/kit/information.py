@@ -1,4 +1,7 @@
-"""The information exponent of each problem of a dataset, and the exponent whose law of the steps theory predicts."""
+"""The information exponent of each problem of a dataset, and the exponent whose law of the steps theory predicts.
+
+It is the lowest order κ at which student and teacher both have a Hermite coefficient.
+"""
 
 from __future__ import annotations
 
@@ -92,11 +95,15 @@ def _exponent(student: str, teacher: str, spherical: bool, law: str) -> float:
 
 
 def _teacher_norms(law: str) -> tuple[tuple[float, ...], ...]:
+    """Return the sets of variances for which an exponent must agree, by the law of the teacher's weights."""
     return (ON_THE_SPHERE, ANY_NORM) if law == "gaussian" else (ON_THE_SPHERE,)
 
 
 def _pair_exponent(student: str, teacher: str, norms: tuple[float, ...], of_teacher: tuple[float, ...]) -> float:
-    """The information exponent of two activations by name, with fields of some variances; NaN if there is none."""
+    """The information exponent of two activations by name; NaN if there is none.
+
+    norms, of_teacher : the variances of the student's and of the teacher's field at which an order must vanish.
+    """
     try:
         pair = activation(student), activation(teacher)
         return float(pair_information_exponent(*pair, student_variances=norms, teacher_variances=of_teacher))

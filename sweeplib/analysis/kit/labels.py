@@ -25,7 +25,7 @@ def dynamics_label(name: str) -> str:
 
 
 def with_article(name: str) -> str:
-    """Return the name of the dynamics in a sentence: 'the mean field', 'SGD'."""
+    """Return the name of a dynamics in a sentence, with an article for a deterministic one: "the mean field", "SGD"."""
     label = dynamics_label(name)
     return label if is_stochastic(name) else f"the {label}"
 

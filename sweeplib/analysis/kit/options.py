@@ -54,9 +54,9 @@ def checked_options(
 ) -> dict[str, Any]:
     """Return the options with the defaults of those not given.
 
-    The options are the parameters of `function` after its first `arguments`, with the types of its annotations. An
+    The options are the parameters of `function` after its first `arguments` ones, with the types of its annotations. An
     option without an annotation, or with one that cannot be evaluated, takes any value. InputError, with the option as
-    key, for an unknown name or a value of another type.
+    key, for an unknown name or a value of another type; `kind` names the option in words: "option of the analysis 'x'".
     """
     parameters = list(inspect.signature(function).parameters.values())[arguments:]
     named = {parameter.name: parameter for parameter in parameters}

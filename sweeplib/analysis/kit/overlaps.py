@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def open_with_overlaps(path: Path | Opened) -> xr.Dataset:
-    """Return the dataset at `path` with all matrices and vectors over students, particles and teachers.
+    """Return the dataset at `path`, or of a version already found, with matrices and vectors over all kinds of units.
 
     Entries beyond the number of students, particles or teachers of a point are NaN. The matrices are in memory, unlike
     those of `open_dataset`, and matrices of every shape are padded to the largest. Without such variables the result is
@@ -28,8 +28,8 @@ def open_with_overlaps(path: Path | Opened) -> xr.Dataset:
     groups = [group[list(group.data_vars)].reset_coords(drop=True) for group in groups]
     inner = {str(dim) for group in groups for dim in group.dims} - set(map(str, ds.dims))
     sizes = {dim: max(group.sizes.get(dim, 0) for group in groups) for dim in inner}
-    missing = [{dim: (0, sizes[dim] - group.sizes[dim]) for dim in inner if dim in group.dims} for group in groups]
-    padded = [group.pad(widths) for group, widths in zip(groups, missing, strict=True)]
+    paddings = [{dim: (0, sizes[dim] - group.sizes[dim]) for dim in inner if dim in group.dims} for group in groups]
+    padded = [group.pad(widths) for group, widths in zip(groups, paddings, strict=True)]
     if not padded:
         return ds
     whole = reduce(lambda first, other: first.combine_first(other), padded)  # it may sort the axes' values

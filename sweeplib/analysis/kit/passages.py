@@ -8,6 +8,8 @@
 - A run that failed or was killed is lost: nothing is known about it, and the reason may be related to its exit. If few
   runs are lost, the others represent them (`lost_runs`); otherwise the cell has no statistics.
 - A missing run was not requested.
+
+A cell is one dynamics, point and threshold: statistics over `seed` give one number a cell.
 """
 
 from __future__ import annotations
@@ -32,11 +34,11 @@ from sweeplib.statistics.survival import fractions_exited, medians, restricted_v
 
 @dataclass(frozen=True)
 class Passages:
-    """First passages of one quantity, `steps` or `time`.
+    """First passages of all runs, in steps or in time.
 
-    `exit` is NaN where not reached. `end` is the time at which the observation of a run stopped, inf for runs that
-    diverged; it is meaningful only where not `reached`. `refused` is true for cells in which too many runs were lost.
-    All but `refused` have the dims of `exit_steps`.
+    exit : the first passage, NaN where not reached. end : when the observation of a run stopped, inf for runs that
+    diverged; it is meaningful only where not `reached`. used : runs that count. reached : those of them that passed.
+    refused : cells in which too many runs were lost. All but `refused` have the dims of `exit_steps`.
     """
 
     exit: xr.DataArray
@@ -96,31 +98,35 @@ class Passages:
 
         No interval for fewer than FEWEST_SEEDS runs.
         """
-        passed, worth = self._over_seeds(fractions_exited, 2)
+        passed, equivalent = self._over_seeds(fractions_exited, 2)
         enough = self.used.sum("seed") >= FEWEST_SEEDS
-        return Estimate(passed, *(end.where(enough) for end in proportion_interval(passed, worth, confidence)))
+        return Estimate(passed, *(end.where(enough) for end in proportion_interval(passed, equivalent, confidence)))
 
     def _over_seeds(self, statistic: Callable[..., tuple[Array, ...]], count: int) -> tuple[xr.DataArray, ...]:
-        """Return the numbers, so many, of a statistic of first passages, ends, and which runs are used."""
+        """Return the `count` numbers a cell that a statistic of (exit, end, used), each (..., seeds), returns."""
         numbers: tuple[xr.DataArray, ...] = xr.apply_ufunc(
             statistic, self.exit, self.end, self.used, input_core_dims=[["seed"]] * 3, output_core_dims=[()] * count
         )
         return numbers
 
     def too_censored(self, max_censored: float) -> xr.DataArray:
-        """Return a mask: cells in which more than this fraction of the used runs has not exited."""
+        """Return a mask: cells in which more than the fraction `max_censored` of the used runs has not exited."""
         return self.censored().sum("seed") > max_censored * self.used.sum("seed") + 1e-9  # equal is not more, rounded
 
     def of_most(self, max_censored: float) -> xr.DataArray:
-        """Return the values `restricted`, NaN in cells that are `too_censored`: their mean is that of the exits."""
+        """Return the `restricted` values of cells in which most runs exited: their mean is nearly that of the exits.
+
+        NaN in cells that are `too_censored`.
+        """
         return self.restricted.where(~self.too_censored(max_censored))
 
     def mean_variables(
         self, name: str, mean: Estimate, title: str, symbol: str, *, unit: Any = 1.0, units: str = "1", **attrs: Any
     ) -> dict[str, xr.DataArray]:
-        """Return a mean in some unit, with its interval and its standard error, as the variables NAME, NAME_low, ...
+        """Return a mean with its interval and its standard error, as the variables NAME, NAME_low, ..., NAME_error.
 
-        `restricted`, a variable beside them, says where it is a lower bound.
+        mean : as `mean` returns it. unit : what all are multiplied by, such as the time of a step. units : its name.
+        The variable `restricted`, which the caller puts beside them, says where the mean is a lower bound.
         """
         title = "restricted " * bool(self.censored().any()) + title
         bound = {"bound": "restricted", "bound_side": "above", "comment": SEEN} | attrs
@@ -128,7 +134,7 @@ class Passages:
         return with_bounds(name, (end * unit for end in mean), title, symbol, units, **bound) | {f"{name}_error": error}
 
     def used_runs(self, did: str = "exit") -> dict[str, xr.DataArray]:
-        """Return the labelled numbers of runs that are used, and of those of them that never `did`."""
+        """Return the labelled numbers of used runs, and of used runs without a passage; `did` is its verb: "exit"."""
         return {
             "seeds_used": labelled(self.used.sum("seed"), "runs used"),
             "seeds_censored": labelled(self.censored().sum("seed"), f"runs used that did not {did}"),
@@ -145,9 +151,10 @@ class Passages:
 
 
 def passages(ds: xr.Dataset, quantity: str, max_lost: float = MOST_LOST) -> Passages:
-    """Return the first passages in `steps` or ODE `time`; none in cells with more than the fraction `max_lost` lost.
+    """Return the exits of a dataset, of the `quantity` "steps" or "time" (ODE time), with what became of other runs.
 
-    They have no coordinates that are single values.
+    No run is used in cells that have lost more than the fraction `max_lost` of their runs. The arrays have no
+    coordinates that are single values.
     """
     exit_name, end_name = f"exit_{quantity}", f"end_{quantity}"
     require(ds, exit_name, end_name)
@@ -163,14 +170,15 @@ def passages(ds: xr.Dataset, quantity: str, max_lost: float = MOST_LOST) -> Pass
 def recorded_passages(
     ds: xr.Dataset, values: xr.DataArray, passed: xr.DataArray, times: xr.DataArray, max_lost: float = MOST_LOST
 ) -> Passages:
-    """Return the first of the recorded `times` at which runs have `passed`; they are watched while they have `values`.
+    """Return the first of the recorded `times` at which runs have `passed`; they are observed while they have `values`.
 
-    All have the dims of the values but `time`. A run without any value is lost, whatever its status.
+    values, passed : over all dims of `status`, and time. times : in steps, or in time, along `time` at least.
+    The result has the dims of `values` but `time`. A run without any value is lost, whatever its status.
     """
     run, has_value = has_run(ds), values.notnull()
-    first, some = times.where(passed).min("time"), has_value.any("time")
-    refused = too_many(run & ~some, run, max_lost)
-    used = some & ~refused
+    first, has_some_value = times.where(passed).min("time"), has_value.any("time")
+    refused = too_many(run & ~has_some_value, run, max_lost)
+    used = has_some_value & ~refused
     end = times.where(has_value).max("time").where(~with_status(ds, "diverged"), np.inf)
     order = [dim for dim in values.dims if dim != "time"]
     first, end, used = (array.transpose(*order) for array in (first, end, used))

@@ -40,7 +40,7 @@ def escape_theory_holds(ds: xr.Dataset) -> xr.DataArray:
 
 
 def escape_of(ds: xr.Dataset, dim: str) -> tuple[xr.DataArray, ...]:
-    """Return where the closed forms of the escape hold, and p, d, Δ, T; the axis `dim` scans the learning rate."""
+    """Return where the closed forms of the escape hold, and p, d, Δ, T, without the axis `dim` that scans γ."""
     constants = ds.drop_vars("gamma").isel({dim: 0}, drop=True)
     return escape_theory_holds(constants), *(field(constants, name) for name in ("p", "d", "Delta", "threshold"))
 
@@ -57,6 +57,7 @@ def _is_phase_retrieval(ds: xr.Dataset) -> xr.DataArray:
     return (
         one_pass_committee(ds)
         & (field(ds, "activation") == "square")
+        # a teacher without an activation of its own, stored as "" or as the text of None, has the student's
         & teacher.isin(["", "None", "square"])
         & (field(ds, "k") == 1)
         & field(ds, "teacher_start", UNIT_TEACHERS[0]).isin(UNIT_TEACHERS)
@@ -68,7 +69,10 @@ def _is_phase_retrieval(ds: xr.Dataset) -> xr.DataArray:
 
 
 def by_dynamics(data: xr.Dataset, noisy: xr.DataArray, ode: xr.DataArray, flow: xr.DataArray | float) -> xr.DataArray:
-    """Return for each dynamics of the data the theory of its kind; NaN for deterministic dynamics of plugins."""
+    """Return the theory of each dynamics of the data, along `dynamics`; NaN for deterministic dynamics of plugins.
+
+    noisy : the theory of all stochastic dynamics. ode, flow : those of the ODE and of gradient flow.
+    """
     names = data["dynamics"]
     quiet = xr.where(names == "ode", ode, xr.where(names == "gradient_flow", flow, np.nan))
     return xr.where(stochastic(data), noisy, quiet)

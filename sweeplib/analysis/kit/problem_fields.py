@@ -1,7 +1,7 @@
 """The fields of the problems of a dataset, as analyses read them: over the dims along which they vary.
 
 Fields that are the same everywhere are constants: attributes in the stored dataset, coordinates while analyses and
-figures work on it.
+figures work on it. `CORE` are the parameters of a problem itself, `DEFAULTS` their default values.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KNOWN = frozenset(
         "sampling",
     }
 )
-"""The parameters of a problem itself of which some theory knows."""
+"""The parameters of a problem itself (`CORE`) that some closed form of theory has in it; others must have defaults."""
 ROUNDING = 1e-6
 """The difference of logarithms or exponents below which they count as equal."""
 
@@ -65,7 +65,7 @@ def without_values(ds: xr.Dataset) -> xr.Dataset:
 
 
 def has_direction(values: xr.Dataset | xr.DataArray, ds: xr.Dataset) -> xr.DataArray:
-    """Return where the teacher of `ds` has the direction of the axis `teacher`, r ≤ k; true without such an axis."""
+    """Return a mask: where the teacher has a direction r, r ≤ k, if `values` have an axis `teacher`; else true."""
     return values["teacher"] <= field(ds, "k") if "teacher" in values.dims else xr.DataArray(True)
 
 
@@ -88,12 +88,16 @@ def step_time(ds: xr.Dataset) -> xr.DataArray:
 def one_pass_committee(ds: xr.Dataset) -> xr.DataArray:
     """Return a mask: where a committee learns at a constant rate from a fresh sample a step, the case of the theory.
 
-    All else is as by default: of decays and offsets it knows nothing.
+    All else is as by default (`with_plain_steps`).
     """
-    constant = field(ds, "schedule", "").isin(["", "None", CONSTANT_RATE])
     fresh = (field(ds, "batch_size", 1) == 1) & (field(ds, "repeats", 1) == 1) & (field(ds, "samples", 0) == 0)
     taught = (field(ds, "target", "committee") == "committee") & (field(ds, "data", TEACHER) == TEACHER)
-    return constant & fresh & taught & with_plain_steps(ds)
+    return _is_constant(ds, "schedule") & fresh & taught & with_plain_steps(ds)
+
+
+def _is_constant(ds: xr.Dataset, name: str) -> xr.DataArray:
+    """Return a mask: where a schedule is constant: not in the dataset, None stored as text, or the constant formula."""
+    return field(ds, name, "").isin(["", "None", CONSTANT_RATE])
 
 
 def same_at_all_d(values: xr.DataArray) -> xr.DataArray:
@@ -119,8 +123,8 @@ def _all_one(text: str) -> bool:
 
 
 def with_plain_steps(ds: xr.Dataset) -> xr.DataArray:
-    """Return a mask: where the parameters of which no theory knows have their defaults, such as decays."""
-    constant = field(ds, "noise_schedule", "").isin(["", "None", CONSTANT_RATE])
+    """Return a mask: where label noise is constant, and parameters of no theory, such as decays, have defaults."""
+    constant = _is_constant(ds, "noise_schedule")
     return reduce(
         and_, (field(ds, name, DEFAULTS[name]) == DEFAULTS[name] for name in CORE if name not in KNOWN), constant
     )
@@ -146,6 +150,7 @@ def _coordinate(ds: xr.Dataset, name: str) -> xr.DataArray:
 def without_constants(result: xr.Dataset, ds: xr.Dataset) -> xr.Dataset:
     """Return `result`, computed from `ds`, with the constants of `ds` as attributes unless they became an axis."""
     fixed = {name: ds.attrs[name] for name in constants(ds) if name not in ds.variables}
-    held = {name: value for name, value in fixed.items() if not (name in result.coords and result[name].ndim)}
+    still_fixed = {name: value for name, value in fixed.items() if not (name in result.coords and result[name].ndim)}
+    # the attribute `fixed` explains constants that are no parameters of the problem (`explained_constants`)
     fixed_names = {"fixed": ds.attrs["fixed"]} if "fixed" in ds.attrs else {}
-    return result.drop_vars(held, errors="ignore").assign_attrs(held | fixed_names)
+    return result.drop_vars(still_fixed, errors="ignore").assign_attrs(still_fixed | fixed_names)

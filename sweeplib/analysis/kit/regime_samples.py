@@ -9,6 +9,7 @@ from sweeplib.statistics.labelled import labelled
 from sweeplib.statistics.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
 
 LIMITS = ("gradient_flow", "ode")
+"""The dynamics that SGD is compared to."""
 
 
 def regime_samples(ds: xr.Dataset, max_lost: float = MOST_LOST) -> xr.Dataset:
@@ -34,7 +35,7 @@ def regime_samples(ds: xr.Dataset, max_lost: float = MOST_LOST) -> xr.Dataset:
     lost_excess, lost_growth = without_value(excess, with_flow), without_value(grown, with_ode)
 
     def variable(values: xr.DataArray, long_name: str) -> xr.DataArray:
-        """Return values per seed with a label, NaN for all seeds where too many runs have none."""
+        """Return values per seed, labelled; NaN for all seeds where too many pairs of SGD and flow have no excess."""
         return labelled(unless_lost(values, lost_excess, with_flow, max_lost), long_name)
 
     variables = {

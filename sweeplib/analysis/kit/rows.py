@@ -15,6 +15,7 @@ from sweeplib.statistics.labelled import labelled
 from sweeplib.statistics.lost_runs import status_codes
 
 RUNS = "runs"
+"""The name of the column of the number of runs."""
 ENDS = ("_low", "_high", "_error")
 """What names of variables end in that describe another one, in the order of the columns."""
 
@@ -76,13 +77,13 @@ def rows_of(name: str, analysis: xr.Dataset, dataset: xr.Dataset) -> list[Rows]:
 
 
 def _rows(name: str, analysis: xr.Dataset, names: list[str], dims: list[str], dataset: xr.Dataset) -> Rows:
-    """Return some variables along some axes as rows."""
+    """Return the variables `names` of an analysis along the axes `dims` as rows; `name` is that of the table."""
     subset = analysis.drop_dims([dim for dim in analysis.dims if dim not in dims])
     numbers = numbers_of_runs(dataset, subset)
-    there = (numbers[RUNS] > 0) & has_direction(subset, dataset).reset_coords(drop=True)
+    is_row = (numbers[RUNS] > 0) & has_direction(subset, dataset).reset_coords(drop=True)
     counts = {entry: subset.get(entry, number) for entry, number in numbers.items() if entry not in names}
     data = with_constants(subset[names]).assign(counts)
-    return Rows(name, data, tuple(dims), _in_order(names), tuple(counts), spread(there, subset, dims))
+    return Rows(name, data, tuple(dims), _in_order(names), tuple(counts), spread(is_row, subset, dims))
 
 
 def numbers_of_runs(dataset: xr.Dataset, data: xr.Dataset) -> dict[str, xr.DataArray]:
@@ -126,7 +127,7 @@ def constant_values(ds: xr.Dataset) -> dict[str, Any]:
 
 
 def spread(array: xr.DataArray, ds: xr.Dataset, dims: Sequence[str]) -> NDArray[Any]:
-    """Return the values at every point of `dims`, flat, the last axis fastest."""
+    """Return the values of an array at every point of the axes `dims` of `ds`, flat, the last axis fastest."""
     shape = [ds.sizes[dim] for dim in dims]
     axes = [dim for dim in dims if dim in array.dims]
     index = tuple(slice(None) if dim in axes else None for dim in dims)
@@ -134,7 +135,10 @@ def spread(array: xr.DataArray, ds: xr.Dataset, dims: Sequence[str]) -> NDArray[
 
 
 def _tabulated(sets: list[set[str]]) -> list[set[str]]:
-    """Return the maximal sets, and the sets contained in several of them, which would be repeated in each."""
+    """Return the sets of axes that get a table: the maximal ones, and sets contained in several of these.
+
+    Variables of the latter would be repeated in each table.
+    """
     unique = [dims for place, dims in enumerate(sets) if dims not in sets[:place]]
     largest = [dims for dims in unique if not any(dims < other for other in unique)]
     return [dims for dims in unique if dims in largest or sum(dims < other for other in largest) > 1]
@@ -154,6 +158,6 @@ def _in_order(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _words(codes: NDArray[Any], attrs: dict[str, Any]) -> NDArray[Any]:
-    """Return the names of flags (CF conventions)."""
+    """Return the names of `codes` (n,) by the flags in the attributes of their variable (CF conventions)."""
     meanings = dict(zip(np.asarray(attrs["flag_values"]).tolist(), attrs["flag_meanings"].split(), strict=True))
     return np.array([meanings[code] for code in codes.tolist()], dtype=object)

@@ -20,6 +20,7 @@ from sweeplib.statistics.laws import law_along
 from sweeplib.statistics.lost_runs import MOST_LOST, sample_of, values_of
 
 SEVERAL = "several axes vary the learning rate"
+"""The problem of a message."""
 
 
 def scan_dim(ds: xr.Dataset | Outline, along: str | None = None) -> str:
@@ -46,8 +47,8 @@ def drawn_scan_dim(ds: xr.Dataset | Outline, where: Mapping[str, Any] | None) ->
     """
     outline = outline_of(ds)
     fixed = {axis for axis, values in (where or {}).items() if not isinstance(values, list | tuple)}
-    every = scan_dims(outline)
-    candidates = [dim for dim in every if dim not in fixed] or every
+    scanned = scan_dims(outline)
+    candidates = [dim for dim in scanned if dim not in fixed] or scanned
     if len(candidates) > 1:
         raise InputError(SEVERAL, key="where", value=candidates, expected="a value for all but one of them")
     return _checked(outline, candidates)
@@ -60,7 +61,10 @@ def scan_dims(outline: Outline) -> list[str]:
 
 
 def _checked(outline: Outline, candidates: list[str]) -> str:
-    """Return the one candidate; InputError if there is none, or if it is no scan at a fixed problem."""
+    """Return the one candidate for the dimension of a scan, of one at most.
+
+    InputError if there is none, if it has a single value, or if other fields of the problem vary along it.
+    """
     if not candidates or outline.sizes[candidates[0]] < 2:
         dims = ", ".join(outline.dims_of("gamma")) if not candidates else ""
         problem = f"the learning rate varies only along {dims}" if dims else "the learning rate does not vary"
@@ -99,8 +103,10 @@ CUT_OFF = 0.002
 class Curves(NamedTuple):
     """Values of runs, NaN for those that do not count, and the numbers on the axis along which they are compared.
 
-    `censored` are the places at which too many runs did not exit, so that their mean is unknown, `lost` those at which
-    too many were lost, `restricted` the values of exits up to the horizon, whose mean is less than that of the exits.
+    values : over seeds, the axis and others. x : numbers on the axis `along`. restricted : min(value, horizon) of
+    exits, whose mean is less than that of the exits; the values where no horizon cuts any off.
+    censored, lost : masks of the places at which too many runs did not exit, so that their mean is unknown, or are
+    lost.
     """
 
     values: xr.DataArray
@@ -111,7 +117,7 @@ class Curves(NamedTuple):
     restricted: xr.DataArray
 
     def law(self, law: Callable[..., Any], inner: str = "", **settings: Any) -> tuple[xr.DataArray, ...]:
-        """Return the numbers of a law along the axis, as `law_along`."""
+        """Return the numbers of a `law` along the axis, over all others; arguments are those of `law_along`."""
         return law_along(self.along, self.values, self.x, law, inner, **settings)
 
     @classmethod
@@ -122,7 +128,7 @@ class Curves(NamedTuple):
 
     @classmethod
     def of_exits(cls, sample: Passages, x: xr.DataArray, along: str, most: float, unit: Any = 1.0) -> Curves:
-        """Return curves of exits in a unit, without places at which more than the fraction `most` did not exit."""
+        """Return curves of exits times `unit`, NaN at places at which more than the fraction `most` did not exit."""
         censored, restricted = sample.too_censored(most), sample.restricted * unit
         return cls(restricted.where(~censored), x, along, censored, sample.refused, restricted)
 
@@ -149,16 +155,20 @@ def curves_along(
 
 
 def rate_scan(ds: xr.Dataset, dim: str, max_censored: float, max_lost: float) -> Curves:
-    """Return the exit steps along an axis that scans the learning rate, at these rates.
+    """Return the exit steps of single runs along the axis `dim`, which scans the learning rate; `x` of the curves is γ.
 
-    Rates at which more than these fractions of the runs are censored or lost have none.
+    NaN at rates at which more than the fraction `max_censored` of the runs is censored, or `max_lost` is lost.
     """
+    # `status` has every axis of the grid: γ at each point
     gamma = field(ds, "gamma").astype(float).broadcast_like(ds["status"].isel(seed=0, drop=True))
     return Curves.of_exits(passages(ds, "steps", max_lost), gamma, dim, max_censored)
 
 
 def axis_along(ds: Outline, of: str, along: str | None) -> str:
-    """Return the axis along which a quantity is looked at; InputError unless it is one of three numbers or more."""
+    """Return the axis along which the quantity `of` is looked at: `along`, by default the only one.
+
+    InputError unless the axis has three numbers or more and the quantity is recorded.
+    """
     names = [*recorded(ds), *(PASSAGES if "exit_steps" in ds.variables else ())]
     if of not in names:
         raise InputError("not recorded in this sweep", key="of", value=of, choices=names)
@@ -181,7 +191,7 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 
 
 def samples_of_a_step(ds: xr.Dataset) -> xr.DataArray:
-    """Return the mean number of samples drawn for a step, of passes over a training set that of a whole pass."""
+    """Return the mean number of samples drawn for a step: in epochs, the mean over a whole pass of the training set."""
     size, repeats = field(ds, "batch_size", 1), field(ds, "repeats", 1)
     n, in_epochs = field(ds, "samples", 0), field(ds, "sampling", "").isin(["epochs"])
     whole = xr.where(in_epochs & (n > 0), n / np.ceil(np.maximum(n, 1) / size), size)
@@ -198,7 +208,10 @@ def quantity_of(ds: xr.Dataset, of: str) -> tuple[str, str]:
 
 
 def outline_along(ds: Outline, of: str, along: str | None, time: float | None, *names: str) -> Outline:
-    """Return the outline of variables that are made of curves along an axis; InputError if a quantity has none."""
+    """Return the outline of variables `names` that are numbers of a whole curve (`curves_along`).
+
+    InputError if the quantity has no such axis, or is not recorded at the time.
+    """
     axis, source = axis_along(ds, of, along), "exit_steps" if of in PASSAGES else of
     times = ds.axes["time"] if "time" in ds.dims_of(source) else ()
     if time is not None and time not in times:

@@ -1,6 +1,7 @@
 """Datasets of several sweeps apart, along an axis `sweep`, for analyses and figures that compare them; and as tables.
 
-A table has a row for each combination of parameters, known by these, not by a place.
+A table has a row for each combination of parameters, along the axis `point`; rows are matched by their parameters, not
+by their place. Labels are the values along an axis. The parts are the datasets of the single sweeps.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ DIGITS = 12
 COMMON = ("time", "instant", "threshold", "quantile")
 """Axes of which only the values of all sweeps remain: at others a run of one would count as lost."""
 ROUNDING = 1e-12
+"""The relative difference below which two labels, or values of a coordinate, are one."""
 
 
 def along_sweeps(datasets: Sequence[xr.Dataset], names: Sequence[str]) -> xr.Dataset:
@@ -47,16 +49,17 @@ def along_sweeps(datasets: Sequence[xr.Dataset], names: Sequence[str]) -> xr.Dat
     kinds = {name: array.dtype for name, array in parts[0].coords.items() if array.dtype.kind in "iub"}
     parts = _with_same_sizes([_at_labels(ds, labels) for ds in parts])
     axis = xr.Variable(SWEEP, np.array(names, dtype=str), {"long_name": "sweep", "units": "1"})
-    held = [name for name in parts[0].coords if name not in labels]
-    bare = [ds.drop_vars(held).drop_attrs(deep=False) for ds in parts]
+    no_axes = [name for name in parts[0].coords if name not in labels]
+    bare = [ds.drop_vars(no_axes).drop_attrs(deep=False) for ds in parts]
     whole = xr.concat(bare, SWEEP, data_vars="all", coords="minimal", compat="override", combine_attrs="override")
-    whole = whole.assign_coords({SWEEP: axis} | {name: _coordinate(str(name), parts, kinds.get(name)) for name in held})
+    joined = {name: _coordinate(str(name), parts, kinds.get(name)) for name in no_axes}
+    whole = whole.assign_coords({SWEEP: axis} | joined)
     whole["status"] = whole["status"].astype(parts[0]["status"].dtype)
     attrs = {key: value for key, value in parts[0].attrs.items() if all(ds.attrs.get(key) == value for ds in parts)}
     if functions := dict.fromkeys(ds.attrs["function"] for ds in parts if "function" in ds.attrs):
         attrs["function"] = " and ".join(functions)
     whole = whole.transpose("dynamics", SWEEP, ...).assign_attrs(attrs)
-    fixed = {name: value for name, value in constants(datasets[0]).items() if name in held and not whole[name].ndim}
+    fixed = {name: value for name, value in constants(datasets[0]).items() if name in no_axes and not whole[name].ndim}
     return whole.drop_vars(list(fixed)).assign_attrs(fixed)
 
 
@@ -132,7 +135,7 @@ def _labels(dim: str, parts: Sequence[xr.Dataset]) -> np.ndarray:
 
 
 def near_labels(labels: Any, others: Any) -> Any:
-    """Return the labels of an axis; a number that differs from a known one by rounding becomes that one."""
+    """Return the labels of an axis, where a number that differs from one of `others` by rounding becomes that one."""
     if labels.dtype.kind != "f" or not len(others):
         return labels.values
     nearest = others.values[np.abs(labels.values[:, None] - others.values.astype(float)).argmin(axis=1)]
@@ -140,19 +143,20 @@ def near_labels(labels: Any, others: Any) -> Any:
 
 
 def every_label(first: Any, other: Any) -> Any:
-    """Return the labels of both: numbers ascending, others in their order."""
+    """Return the labels of two axes together: numbers ascending, others in their order."""
     labels = list(dict.fromkeys([*first.tolist(), *np.asarray(other).tolist()]))
     return np.array(sorted(labels) if first.dtype.kind in "iuf" else labels)
 
 
 def at_labels_of(ds: xr.Dataset, labels: dict[str, Any]) -> xr.Dataset:
-    """Return the dataset at all labels; where it has no cases, their status is missing."""
+    """Return the dataset at all `labels`, by axis; where it has no cases, their status is missing."""
+    # 0 is the code of missing; texts have no NaN
     texts = [name for name, variable in ds.variables.items() if variable.dtype.kind in "UO"]
     return ds.reindex(labels, fill_value=dict.fromkeys(texts, "") | {"status": np.uint8(0)})
 
 
 def _at_labels(ds: xr.Dataset, labels: dict[str, np.ndarray]) -> xr.Dataset:
-    """Return a part at all labels, which may differ from its own by rounding."""
+    """Return a dataset at all `labels`, by axis, which may differ from its own by rounding."""
     near = {dim: near_labels(ds.indexes[dim], xr.Variable(dim, wanted)) for dim, wanted in labels.items()}
     return at_labels_of(ds.assign_coords({dim: (dim, values, ds[dim].attrs) for dim, values in near.items()}), labels)
 
@@ -168,25 +172,26 @@ def _with_same_sizes(parts: Sequence[xr.Dataset]) -> list[xr.Dataset]:
 def _coordinate(name: str, parts: Sequence[xr.Dataset], dtype: Any) -> xr.DataArray:
     """Return a coordinate that is no axis: along `sweep` only if it differs where several parts know it.
 
-    `dtype` is that of integers and flags, which it has if it is known everywhere.
+    A part does not know it where it has no cases: there its value is NaN or "".
+    dtype : that of integers and flags, which the coordinate has if it is known everywhere.
     """
     arrays: Sequence[xr.DataArray] = xr.broadcast(*(ds[name].reset_coords(drop=True) for ds in parts))
     values = np.stack([array.values for array in arrays])
-    there = values != "" if values.dtype.kind in "UO" else ~np.isnan(values.astype(float))
-    first = np.take_along_axis(values, there.argmax(axis=0)[None], axis=0)
+    is_known = values != "" if values.dtype.kind in "UO" else ~np.isnan(values.astype(float))
+    first = np.take_along_axis(values, is_known.argmax(axis=0)[None], axis=0)
     same = values == first if values.dtype.kind in "UOb" else np.isclose(values, first, rtol=ROUNDING, atol=0.0)
     dims: tuple[Hashable, ...] = (SWEEP, *arrays[0].dims)
-    if bool((same | ~there).all()):
-        values, there, dims = first[0], there.any(axis=0), dims[1:]
-    values = values.astype(dtype) if dtype is not None and there.all() else values
+    if bool((same | ~is_known).all()):
+        values, is_known, dims = first[0], is_known.any(axis=0), dims[1:]
+    values = values.astype(dtype) if dtype is not None and is_known.all() else values
     return xr.DataArray(values, dims=dims, attrs=parts[0][name].attrs)
 
 
 def are_one_grid(datasets: Sequence[xr.Dataset]) -> bool:
     """Return whether the axes of datasets are those of one grid: then a label means the same in all of them.
 
-    They are not if one is a table, if a name is an axis in one and follows from an axis in another one, and if it
-    follows differently.
+    They are not if one is a table, if a name is an axis in one and follows from an axis in another one, as gamma does
+    in gamma = gamma0 * d**-delta, and if it follows differently.
     """
     if any(POINT in ds.dims for ds in datasets):
         return False
@@ -201,11 +206,11 @@ def are_one_grid(datasets: Sequence[xr.Dataset]) -> bool:
 
 
 def _agree(first: xr.DataArray, second: xr.DataArray) -> bool:
-    """Return whether a coordinate has the same values where both have labels."""
-    mine, its = xr.align(first.reset_coords(drop=True), second.reset_coords(drop=True), join="inner")
+    """Return whether a coordinate of two datasets has the same values at the labels that both have."""
+    first, second = xr.align(first.reset_coords(drop=True), second.reset_coords(drop=True), join="inner")
     if first.dtype.kind == "f":
-        return bool(np.allclose(mine, its, rtol=10.0**-DIGITS, atol=0.0, equal_nan=True))
-    return bool((mine.values == its.values).all())
+        return bool(np.allclose(first, second, rtol=10.0**-DIGITS, atol=0.0, equal_nan=True))
+    return bool((first.values == second.values).all())
 
 
 def as_rows(datasets: Sequence[xr.Dataset]) -> list[xr.Dataset]:
@@ -252,7 +257,7 @@ def _few_values(coordinate: xr.DataArray) -> Any:
 
 
 def _along_points(ds: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
-    """Return a table whose coordinates of these names are along its points."""
+    """Return a table in which the coordinates `names` are along its points, also those that were single values."""
     single = {name: ds[name] for name in names if not ds[name].ndim}
     count = ds.sizes[POINT]
     return ds.assign_coords(
@@ -261,7 +266,7 @@ def _along_points(ds: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
 
 
 def _keys(ds: xr.Dataset, names: Sequence[str]) -> list[tuple[Any, ...]]:
-    """Return the parameters of each row."""
+    """Return the parameters `names` of each row of a table, as keys by which rows are matched."""
     columns = [[_rounded(value) for value in ds[name].values.tolist()] for name in sorted(names)]
     return list(zip(*columns, strict=True)) if columns else [()] * ds.sizes[POINT]
 
@@ -272,7 +277,7 @@ def _rounded(value: Any) -> Any:
 
 
 def _numbered(ds: xr.Dataset, numbers: list[int]) -> xr.Dataset:
-    """Return a table with these labels of its rows; of rows with the same parameters it has the first."""
+    """Return a table whose rows have the labels `numbers`; of rows with the same label it has the first."""
     first = [numbers.index(number) for number in dict.fromkeys(numbers)]
     return (
         ds.isel({POINT: first}).assign_coords({POINT: [numbers[at] for at in first]}).transpose("dynamics", POINT, ...)

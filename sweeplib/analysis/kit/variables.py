@@ -1,6 +1,7 @@
 """The variables that a dataset has recorded, the kind of dynamics that recorded them, and what analyses need of both.
 
-A sweep that does not meet a need is refused, by an InputError, before anything runs.
+A sweep that does not meet a need is refused, by an InputError, before anything runs. So most functions take the outline
+of a dataset: its axes, variables and attributes without numbers.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def recorded(ds: xr.Dataset | Outline) -> list[str]:
 
 
 def stops_at_exits(ds: xr.Dataset) -> bool:
-    """Return whether runs of a dataset that does not say so stop at exits: regular ones without their last values.
+    """Return whether runs stop at exits, by the values of a dataset: regular runs then lack their last values.
 
     An observable that is not known at the first time either says nothing.
     """
@@ -78,13 +79,19 @@ def need_passages(ds: Outline) -> None:
 
 
 def passages_outline(ds: Outline, *names: str, over: str = "") -> Outline:
-    """Return the outline of statistics of first passages; InputError if the sweep records none."""
+    """Return the outline with variables `names` that are statistics of first passages over seeds, and the axis `over`.
+
+    InputError if the sweep records no first passages.
+    """
     need_passages(ds)
     return statistics_outline(ds, "exit_steps", *names, over=(over,))
 
 
 def statistics_outline(ds: Outline, source: str, *names: str, over: Sequence[str] = ("time",)) -> Outline:
-    """Return the outline of statistics of a variable over the seeds, and over other axes, under these names."""
+    """Return the outline with variables `names` that are statistics of the variable `source` over seeds.
+
+    over : the axes, besides `seed`, that the statistics reduce.
+    """
     outline = ds.only(source).without("seed", *over)
     return outline.with_variables(dict.fromkeys(names, outline.dims_of(source)))
 

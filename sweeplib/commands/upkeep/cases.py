@@ -1,4 +1,8 @@
-"""The cases of a sweep by name: a case is named by its coordinates, and found by these or by its identity."""
+"""The cases of a sweep by name: a case is named by its coordinates, and found by these or by its identity.
+
+The inventory of a dynamics lists the cases that the config needs; a place is a position in it. The store has segments,
+each with a row for each case.
+"""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,10 +22,12 @@ from sweeplib.engine.storage.store.run_store import RunStore, whole
 from sweeplib.engine.storage.store.segment import Segment
 from sweeplib.errors import InputError
 
-MOST_VALUES = 4  # that are listed one by one in a message
+MOST_VALUES = 4
+"""The most values of a coordinate that a message lists one by one."""
 SHORTEST = 4
 """The fewest hexadecimal digits of an identity that name a case."""
 _NAME = re.compile(r"(?:^|,)\s*([A-Za-z_][\w.-]*)\s*=")
+"""A name of a coordinate in a text such as p=4,gamma=.1."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,7 @@ class CasesByName:
 
     @cached_property
     def _place_of_identity(self) -> dict[bytes, int]:
+        """The places in the inventory by identity."""
         return {whole(identity): place for place, identity in enumerate(self.wanted.ids.tolist())}
 
     def places(self, ids: Iterable[bytes]) -> np.ndarray:
@@ -48,7 +55,7 @@ class CasesByName:
         return {name: self.wanted.column(name, np.array([place]))[0] for name in names}
 
     def described(self, ids: Sequence[bytes]) -> str:
-        """Return some cases in words: their number, and the values of each coordinate that occur."""
+        """Return the cases with these identities in words: their number, and the values of coordinates that occur."""
         places = self.places(ids)
         others = len(ids) - len(places)
         words = [f"{counted(others)} that this config does not have"] if others else []
@@ -60,6 +67,7 @@ class CasesByName:
 
 
 def _extent(column: np.ndarray) -> str:
+    """Return the different values of a column in words: a few as 1|2|4, many as 1..64 (7)."""
     values = sorted(set(column.tolist()), key=lambda value: (isinstance(value, str), value))
     if len(values) <= MOST_VALUES:
         return "|".join(map(str, values))
@@ -131,12 +139,14 @@ def _coordinates_in(text: str, sweep: Design) -> dict[str, str] | None:
 
 
 def _places_of_identity(cases: CasesByName, text: str) -> np.ndarray:
+    """Return the places (n,) of cases whose identity begins with a text of hexadecimal digits."""
     ids = cases.wanted.ids.tolist()
     places = [place for place, identity in enumerate(ids) if whole(identity).hex().startswith(text)]
     return np.array(places, np.int64)
 
 
 def _places_of_coordinates(cases: CasesByName, coordinates: Mapping[str, str]) -> np.ndarray:
+    """Return the places (n,) of cases that have these coordinates, texts by name."""
     is_match = np.ones(len(cases.wanted.ids), bool)
     for name, text in coordinates.items():
         column = cases.wanted.column(name).tolist()
@@ -146,7 +156,7 @@ def _places_of_coordinates(cases: CasesByName, coordinates: Mapping[str, str]) -
 
 
 def _is_equal(value: Any, text: str) -> bool:
-    """Return whether a text is a value, numbers to 12 digits."""
+    """Return whether a text states a value: numbers agree to 12 digits."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value).lower() == text.lower() if isinstance(value, bool) else str(value) == text
     try:
@@ -156,7 +166,11 @@ def _is_equal(value: Any, text: str) -> bool:
 
 
 def _refusal(matches: list[tuple[CasesByName, np.ndarray]], text: str, values: Mapping[str, str] | None) -> InputError:
-    """Return the error that not exactly one case was found: what else distinguishes them, or which value is wrong."""
+    """Return the error that not exactly one case was found: what else distinguishes them, or which value is wrong.
+
+    matches : the places of the cases found, by dynamics. text : what was asked for. values : its coordinates, None if
+    it is an identity.
+    """
     several = [(cases, places) for cases, places in matches if len(places)]
     if several:
         number = sum(len(places) for _, places in several)
@@ -168,9 +182,9 @@ def _refusal(matches: list[tuple[CasesByName, np.ndarray]], text: str, values: M
         differing += [f"dynamics ({'|'.join(case.dynamics for case, _ in several)})"] if len(several) > 1 else []
         return InputError(f"{number} cases have these coordinates", value=text, expected=f"also {', '.join(differing)}")
     for name, value in (values or {}).items():
-        there = {case for cases, _ in matches for case in cases.wanted.column(name).tolist()}
-        if not any(_is_equal(case, value) for case in there):
-            return InputError("no case has this value", key=name, value=value, choices=map(str, there))
+        occurring = {other for cases, _ in matches for other in cases.wanted.column(name).tolist()}
+        if not any(_is_equal(other, value) for other in occurring):
+            return InputError("no case has this value", key=name, value=value, choices=map(str, occurring))
     problem = "no case of this config has this identity" if values is None else "no case has all of these coordinates"
     return InputError(problem, value=text)
 

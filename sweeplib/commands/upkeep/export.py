@@ -36,6 +36,7 @@ FORMATS = {
     "csv": Format(".csv"),
     "parquet": Format(".parquet", ("pyarrow",)),
 }
+"""The formats by the values of --to."""
 
 
 WHOLE, EVERY = "dataset", "all"
@@ -134,11 +135,12 @@ def _datasets(directory: Path, entries: Sequence[str], analyses: Sequence[str]) 
 
 
 def _joined(*names: str) -> str:
+    """Return names, without empty ones, with underscores between them."""
     return "_".join(filter(None, names))
 
 
 def _tables_of_cases(ds: "xr.Dataset") -> Iterator[Table]:
-    """Yield the tables of a dataset: its variables by their axes."""
+    """Yield the tables of a dataset: one for each set of axes that variables have beside those of a case."""
     for axes, names in _variables_by_axes(ds).items():
         frame = _table(ds[[*names, "status"]])
         title = "a row a case" if not axes else f"a row a case and a value of {', '.join(axes)}"
@@ -146,7 +148,7 @@ def _tables_of_cases(ds: "xr.Dataset") -> Iterator[Table]:
 
 
 def _tables_of_analysis(name: str, analysis: "xr.Dataset", dataset: "xr.Dataset") -> Iterator[Table]:
-    """Yield the tables of an analysis."""
+    """Yield the tables of an analysis of a dataset, whose runs are counted (`rows_of`)."""
     import pandas as pd
 
     about = {"title": analysis.attrs.get("title", name), "intervals": interval_of(analysis)}
@@ -157,7 +159,7 @@ def _tables_of_analysis(name: str, analysis: "xr.Dataset", dataset: "xr.Dataset"
 
 
 def _columns_of(ds: "xr.Dataset", frame: "pd.DataFrame") -> dict[str, dict[str, Any]]:
-    """Return the attributes of the columns of a table: what a column is, its units and its symbol in LaTeX."""
+    """Return, by column of a table of `ds`, its long name, its units and its symbol in LaTeX."""
     attrs = {str(name): ds[str(name)].attrs if name in ds.variables else networks().label(str(name)) for name in frame}
     return {
         name: {"long_name": labels.get("long_name", name), "units": labels.get("units", "1")}
@@ -178,6 +180,7 @@ def _whole_file(path: Path) -> Iterator[Path]:
 
 
 def _new_file(path: Path) -> Path:
+    """Return a path; InputError if there is a file."""
     if path.exists():
         raise InputError("there is such a file", value=str(path), expected="a new file: delete it, or name a folder")
     return path
@@ -196,10 +199,11 @@ def _variables_by_axes(ds: "xr.Dataset") -> dict[tuple[str, ...], list[str]]:
 
 
 def _table(ds: "xr.Dataset") -> "pd.DataFrame":
-    """Return a row for each case that has run, or for each value of it, with the name of its status."""
+    """Return a table with a row for each case that has run, or for each value of it, with the name of its status."""
     frame = ds.to_dataframe().reset_index()
     values = [name for name in map(str, ds.data_vars) if name != "status"]
     frame = frame[frame["status"] != Status.missing]
+    # rows without a value are padding or times after the end of a run; a run without an exit keeps its row
     if set(ds.dims) - set(ds.status.dims) and "exit_steps" not in values:
         frame = frame.dropna(subset=values, how="all")
     return frame.assign(status=[Status(code).name for code in frame["status"]])[list(_columns(frame, values))]

@@ -9,7 +9,7 @@ from sweeplib.engine.storage.store.run_store import whole
 
 
 class Remedy(Enum):
-    """How a file is repaired, in words: what is damaged is forgotten, and the same stages run again."""
+    """How a file is repaired, in words: what is damaged is deleted, and the stages that make it run again."""
 
     cases = "it is restored, or its cases are computed again"
     again = "it is made again"
@@ -40,7 +40,7 @@ class Finding:
     address: str = ""
 
     def line(self, remedy: str) -> str:
-        """Return the finding in one line, which ends with what is done about it."""
+        """Return the finding in one line, which ends with `remedy`: what is done about it, in words."""
         held = f" ({self.words})" if self.words else ""
         return f"{self.place}: {self.problem}{held}; {remedy}"
 

@@ -1,4 +1,8 @@
-"""Verification of all files but the run store: artefacts by their manifests, records, configs, leftovers."""
+"""Verification of all files but the run store: artefacts by their manifests, records, configs, leftovers.
+
+An artefact is what a stage makes: a dataset, an analysis, a figure, the report. A manifest lists its files with their
+checksums. A dataset has versions, folders of which one is current.
+"""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -20,11 +24,14 @@ from sweeplib.engine.storage.records.links import foreign
 from sweeplib.engine.storage.records.manifest import UNLISTED, examination
 from sweeplib.engine.storage.records.publish import PublishAddress
 from sweeplib.engine.storage.records.stage_records import FOLDER, is_whole_done, record_path, stage_record
+from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
 from sweeplib.engine.storage.store.identity_file import identity_files, is_whole
 from sweeplib.errors import SweeplibError
 
 DATASET, ANALYSES, PUBLISHED, FILES = "dataset", "analyses", "published dataset", "other files"
+"""The sections of findings (`Finding.section`), beside those of dynamics."""
 REPLACED = "another command's config: delete it, or repeat the command with its overrides"
+"""Why the config that another command has read is not repaired."""
 RECORDS = (
     *(f"{name}.json" for name in ("origin", "plan", "answers", "published")),
     *(f"{FOLDER}/{name}.json" for name in ("sweep", "plan", "simulate", "finalise", "report")),
@@ -34,7 +41,7 @@ RECORDS = (
 
 
 class OtherFiles:
-    """The files in a sweep's `directory` beside the run store; `chunks` counts those that were read, by part."""
+    """The files in a sweep's `directory` beside the run store; `chunks` counts those that were read, by section."""
 
     def __init__(self, sweep: Design, directory: Path, stored: Sequence[StoredCases]) -> None:
         self.sweep, self.directory, self.stored = sweep, directory, stored
@@ -52,6 +59,10 @@ class OtherFiles:
         for path in identity_files(self.directory):
             if path.stem in {store.dynamics for store in self.stored} and not is_whole(path):
                 yield Finding(path, DAMAGED, Remedy.delete, FILES)
+        states = CheckpointFolder(str(self.directory))
+        for path in states.files():
+            if states.read(path.name) is None:
+                yield Finding(path, DAMAGED, Remedy.delete, FILES, words="the state of a case, which begins anew")
         yield from self._changed_configs()
         yield from self._leftovers()
 
@@ -64,6 +75,7 @@ class OtherFiles:
             yield from self._files(artefact)
             return
         is_lost = not path.exists()
+        # it was never made, or its attempt failed, which removes what an earlier one made
         if (is_lost and not record.made_from) or (record.failures and not record.digest):
             return
         if is_lost:
@@ -75,6 +87,7 @@ class OtherFiles:
         for name, problem in sorted(problems.items()):
             words = self._chunk_in_words(version, name)
             yield Finding(version / name, problem, Remedy.again, section, stage, of, words=words)
+        # each file is whole, but the version is not the one that was recorded
         if not problems and record.digest not in ("", name_of(version)):
             yield Finding(path, DAMAGED, Remedy.again, section, stage, of)
 
@@ -108,7 +121,7 @@ class OtherFiles:
                 yield Finding(dataset / name, LOST, Remedy.again, DATASET, "finalise", words=words)
 
     def _chunk_in_words(self, version: Path, name: str) -> str:
-        """Return which cases a chunk of a dataset has, or of which array of an analysis it is."""
+        """Return in words which cases the chunk `name` of a dataset has, or of which array of an analysis it is."""
         array, _, key = name.partition("/c/")
         if not key or self.directory / "analysis" in version.parents:
             return array if key else ""
@@ -166,6 +179,7 @@ class OtherFiles:
         return (stage, of) if is_known else ("", "")
 
     def _changed_configs(self) -> Iterator[Finding]:
+        """Yield the complete configs, of the dataset and of the last run, that are not as they were written."""
         for name, remedy in (("config.yaml", Remedy.again), (READ, Remedy.refused)):
             path = self.directory / name
             if path.exists() and not is_as_written(path):
@@ -185,6 +199,7 @@ class OtherFiles:
 
 
 def _is_damaged(path: Path) -> bool:
+    """Return whether a JSON file has not the checksum that it says."""
     try:
         read_json(path)
     except DamageError:
@@ -193,7 +208,10 @@ def _is_damaged(path: Path) -> bool:
 
 
 def _position(array: Path, key: str) -> list[tuple[str, int]]:
-    """Return where a chunk is, along the dimensions that have several chunks; [] if the metadata do not say it."""
+    """Return the index of a chunk, such as "0/3/1", along each dimension whose chunks have one value.
+
+    array : the folder of its array. [] if the metadata do not say it.
+    """
     try:
         metadata = json.loads(file_bytes(array / "zarr.json"))
         dims, sizes = metadata["dimension_names"], metadata["shape"]

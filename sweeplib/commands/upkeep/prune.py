@@ -1,4 +1,7 @@
-"""Stale results: what is in a sweep's folder and is not used by its present config; deleted only if asked."""
+"""Stale results: what is in a sweep's folder and is not used by its present config; deleted only if asked.
+
+Own files are those that sweeplib has written, as manifests, checksums or names say: others are never listed.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +21,7 @@ from sweeplib.engine.storage.records.locks import alone
 from sweeplib.engine.storage.records.manifest import has_manifest, is_own
 from sweeplib.engine.storage.records.stage_records import FOLDER as RECORDS
 from sweeplib.engine.storage.records.stage_records import done_path, paths_of_stage, stage_records
-from sweeplib.engine.storage.store.checkpoints import FOLDER, CheckpointFolder
+from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
 from sweeplib.engine.storage.store.earlier_store import EarlierSegment, earlier_files
 from sweeplib.engine.storage.store.identity_file import identity_files, is_of
 from sweeplib.engine.storage.store.inventory import inventory
@@ -34,12 +37,12 @@ EARLIER_RECORDS = (
     *(f"{folder}/*.files.json" for folder in ("analysis", "figures", "report")),
     "figures/*.source.json",
 )
-"""What manifests have replaced."""
+"""The patterns of files that manifests have replaced."""
 
 
 @dataclass(frozen=True)
 class Stale:
-    """Files of sweeplib that the config does not use: what they are, the number of cases that they hold, if any."""
+    """Files of sweeplib that the config does not use: what they are, in words, and how many cases they hold, if any."""
 
     title: str
     files: tuple[Path, ...]
@@ -78,17 +81,18 @@ def _is_file(directory: Path, path: Path) -> bool:
 
 
 def _stale_segments(segments: Sequence[Segment], dynamics: str) -> Iterator[Stale]:
-    """Yield the segments of each layout of which the config needs no row."""
+    """Yield an entry for each layout of the segments, of which the config needs no row."""
     by_layout: dict[str, list[Segment]] = {}
     for segment in segments:
         if not isinstance(segment, EarlierSegment):  # the next run converts these
             by_layout.setdefault(segment.layout, []).append(segment)
-    for layout, some in by_layout.items():
+    for layout, of_layout in by_layout.items():
         title = f"cases of other configs or of other code: {dynamics}/{layout}"
-        yield Stale(title, tuple(segment.path for segment in some), sum(map(len, some)))
+        yield Stale(title, tuple(segment.path for segment in of_layout), sum(map(len, of_layout)))
 
 
 def _own_files(folder: Path, is_own: Callable[[str], bool]) -> tuple[Path, ...]:
+    """Return the files below a folder of which a function of their relative paths says that they are own ones."""
     return tuple(file for file in files_below(folder) if is_own(file.relative_to(folder).as_posix()))
 
 
@@ -122,12 +126,14 @@ def _other_files(sweep: Design, directory: Path) -> Iterator[Stale]:
             yield Stale(f"analysis {name}, which is not in the config", (*files_of_analysis, *of_stage))
         elif stage == "figure" and name not in sweep.figures:
             manifest = Artefact(directory, stage, name, done_path(directory, record.name)).manifest()
+            # files that are as they were written; others may be somebody's
             files = manifest.files.keys() - dict(manifest.problems()).keys()
             yield Stale(
                 f"figure {name}, which is not in the config", (*map(directory.joinpath, sorted(files)), *of_stage)
             )
     replaced = [path for pattern in EARLIER_RECORDS for path in sorted(directory.glob(pattern)) if intact_json(path)]
-    replaced += earlier_records(directory) if (directory / RECORDS).is_dir() else []  # else they are read
+    # without a folder of records they are still read
+    replaced += earlier_records(directory) if (directory / RECORDS).is_dir() else []
     yield Stale(f"{len(replaced)} records of an earlier version of sweeplib", tuple(replaced))
     old = tuple(path for path in identity_files(directory) if not is_of(path, sweep))
     yield Stale("identities of the cases of other configs, other code or removed dynamics", old)
@@ -138,9 +144,9 @@ def _other_files(sweep: Design, directory: Path) -> Iterator[Stale]:
 
 
 def _other_states(sweep: Design, directory: Path) -> list[Path]:
-    """Return the files with states of cases that are not in the config."""
+    """Return the checkpoints, files with states of cases under way, of cases that are not in the config."""
     checkpoints = CheckpointFolder(str(directory))
-    files = [file for file in files_below(directory / FOLDER) if checkpoints.read(file.name) is not None]
+    files = [file for file in checkpoints.files() if checkpoints.read(file.name) is not None]
     cases = [case for dynamics in sweep.runs for _, case in sweep.cases(dynamics)] if files else []
     names = set(sweep.simulator.kept_names(cases)) if cases else set()
     return [file for file in files if file.name not in names]

@@ -1,4 +1,7 @@
-"""Stored cases computed again, one by its name or a random sample, and compared with the store, bit by bit."""
+"""Stored cases computed again, one by its name or a random sample, and compared with the store, bit by bit.
+
+A segment of the run store has a row for each of its cases.
+"""
 
 import random
 from collections.abc import Sequence
@@ -20,7 +23,7 @@ SIZE, SECONDS = 16, 60.0
 
 @dataclass(frozen=True)
 class Difference:
-    """A recorded variable of a case whose bits differ: how many of its values, and the first of them."""
+    """A recorded variable whose bits differ: `count` of its `size` values, and the first of these, at `where`."""
 
     variable: str
     count: int
@@ -41,6 +44,7 @@ def differences(segment: Segment, row: int, records: Records, place: int) -> lis
     comparisons = [_difference("status", stored, computed)]
     for name in segment.variables:
         values = segment.data(name)[row]
+        # a case that failed has no data: the store has fill values
         others = records.data[name][place] if name in records.data else np.full_like(values, fill_value(values.dtype))
         comparisons.append(_difference(name, values, others))
     return [difference for difference in comparisons if difference is not None]
@@ -80,25 +84,26 @@ def comparisons(segment: Segment, rows: Sequence[int]) -> list[Recomputation]:
     for places in cases.of_one_shape():
         try:
             records = segment.simulator.run(cases.at(places))
-        except Exception:  # that of any plugin; which case raised it is found out one by one
+        except Exception:
+            # of any plugin; which case raised it is found out one by one
             if len(places) > 1:
                 results += [outcome for place in places.tolist() for outcome in comparisons(segment, [rows[place]])]
                 continue
             records = Records({}, np.array([Status.failed], np.uint8))
         for at, place in enumerate(places.tolist()):
-            which = differences(segment, rows[place], records, at)
-            results.append(Recomputation(segment, rows[place], cases[place].identity(), which))
+            of_case = differences(segment, rows[place], records, at)
+            results.append(Recomputation(segment, rows[place], cases[place].identity(), of_case))
     return results
 
 
 def comparable(status: np.ndarray) -> np.ndarray:
-    """Return which cases, from the status of all, would have the same outcome again: they ended by themselves."""
+    """Return a mask, by `status` (n,): cases that would have the same outcome again, as they ended by themselves."""
     return np.isin(status, (Status.ok, Status.diverged, Status.inaccurate))
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows of the run store to compute again, by dynamics and segment; `expensive` others were left out."""
+    """Rows of the run store to compute again, by dynamics and segment; `expensive` is the number that was left out."""
 
     rows: Sequence[tuple[StoredCases, Segment, list[int]]]
     expensive: int = 0
@@ -122,11 +127,11 @@ def random_sample(stored: Sequence[StoredCases], number: int | None) -> Sample:
         if number is not None or seconds <= SECONDS:
             chosen.append(place)
     starts = [0, *ends.tolist()]
-    inside = [
+    by_segment = [
         (cases, segment, sorted(int(rows[place - start]) for place in chosen if start <= place < start + len(rows)))
         for (cases, segment, rows), start in zip(parts, starts, strict=False)
     ]
-    return Sample([drawn_rows for drawn_rows in inside if drawn_rows[2]], len(places) - len(chosen))
+    return Sample([entry for entry in by_segment if entry[2]], len(places) - len(chosen))
 
 
 def sample_findings(sample: Sample) -> tuple[dict[str, int], list[Finding], list[str]]:
@@ -148,12 +153,16 @@ def sample_findings(sample: Sample) -> tuple[dict[str, int], list[Finding], list
 
 
 def _other_machine_note(stored: StoredCases, outcome: Recomputation) -> str:
+    """Return the note about a case with other bits that was computed on another type of processor."""
     where = f"{stored.described((outcome.identity,))} computed on {', '.join(outcome.segment.processors)}"
     return f"{where}, not on {machine()}: {outcome.differences[0]}"
 
 
 def _finding(stored: StoredCases, outcome: Recomputation, *, all_differ: bool) -> Finding:
-    """Return the finding about a case with other bits; it is not computed again if that would make nothing better."""
+    """Return the finding about a case with other bits; it is not computed again if that would make nothing better.
+
+    all_differ : whether all cases of the dynamics' sample do.
+    """
     identity, remedy, why = outcome.identity, Remedy.cases, ""
     if all_differ:
         remedy, why = (

@@ -1,4 +1,7 @@
-"""One case of a sweep computed here, in this process, and compared with what is stored."""
+"""One case of a sweep computed here, in this process, and compared with what is stored.
+
+`say` gets lines for the user.
+"""
 
 import pdb
 import sys
@@ -11,6 +14,7 @@ from sweeplib.commands.upkeep.recomputation import differences
 from sweeplib.engine.cases import Case
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.execution.progress import Steps
+from sweeplib.engine.files.owners import others_in
 from sweeplib.engine.process.terminal import echo
 from sweeplib.engine.process.troubles import Trouble
 from sweeplib.engine.records import Records
@@ -21,7 +25,7 @@ from sweeplib.errors import SweeplibError
 
 
 def reproduces(sweep: Design, directory: Path, name: str, *, debug: bool = False, say: Callable[[str], None]) -> bool:
-    """Return whether a case, computed here, ends as in the store, to the bit; `say` gets lines about it.
+    """Return whether the case `name`, computed here, ends as in the store, to the bit; `say` gets lines about it.
 
     With `debug` it runs in Python's debugger, which stops at its first line, and where an exception is raised. A case
     that is not in the store has nothing to compare with, and counts as reproduced if it ends. InputError if there is
@@ -34,16 +38,16 @@ def reproduces(sweep: Design, directory: Path, name: str, *, debug: bool = False
     say(f"in the store: {chosen.status.name}" + (f", {why}" if why else ""))
     if chosen.status is Status.killed and stored.get("traceback"):
         say(stored["traceback"])
-    if origin := _origin(chosen, directory):
-        say(f"taken from {origin}")
+    if other_sweep := _other_sweep(chosen, directory):
+        say(f"taken from {other_sweep}")
     try:
         with Steps(None if debug else sweep.name).step("computing the case"):
             records = _run_case(chosen.case, debug=debug)
     except Exception as error:
         echo(traceback.format_exc(), errors=True)
         if debug:
-            pdb.post_mortem(error.__traceback__)
-        return _raised_in_store(chosen, error, stored.get("exception"), say)
+            _debugger().interaction(None, error.__traceback__)
+        return _failed_alike(chosen, error, stored.get("exception"), say)
     status, excess = Status(int(records.status[0])), records.excess.get(0)
     say(f"here: {status.name}" + (f", {excess}" if excess else ""))
     if chosen.segment is None:
@@ -59,8 +63,8 @@ def reproduces(sweep: Design, directory: Path, name: str, *, debug: bool = False
     return not different
 
 
-def _origin(chosen: ChosenCase, directory: Path) -> str | None:
-    """Return from which sweep a case was taken, None if it was computed for this one."""
+def _other_sweep(chosen: ChosenCase, directory: Path) -> str | None:
+    """Return the sweep from which a case was taken, None if it was computed for this one."""
     if chosen.segment is None:
         return None
     return taken_from(directory, chosen.store.dynamics).get(chosen.segment.name)
@@ -72,14 +76,28 @@ def _run_case(case: Case, *, debug: bool) -> Records:
         return case.simulator.run([case])
     if not sys.stdin.isatty():
         sys.stderr.write("the debugger reads its commands from standard input\n")
-    records = pdb.Pdb().runcall(case.simulator.run, [case])
+    records = _debugger().runcall(case.simulator.run, [case])
     if records is None:
         raise SweeplibError("the debugger was left before the case ended")
     return records
 
 
-def _raised_in_store(chosen: ChosenCase, error: Exception, stored: str | None, say: Callable[[str], None]) -> bool:
-    """Return whether a case that raised did so in the store."""
+def _debugger() -> pdb.Pdb:
+    """Return Python's debugger, which executes the file .pdbrc of the working folder; not one that others wrote."""
+    commands = Path(".pdbrc")
+    why = commands.exists() and (others_in(Path()) or others_in(commands))
+    if why:
+        echo(f"{commands}: not executed: {why}", errors=True)
+    debugger = pdb.Pdb(readrc=not why)
+    debugger.reset()
+    return debugger
+
+
+def _failed_alike(chosen: ChosenCase, error: Exception, stored: str | None, say: Callable[[str], None]) -> bool:
+    """Say that a case raised an error here; return whether it failed by the same exception in the store.
+
+    stored : the text of that exception, None if none is recorded.
+    """
     raised = Trouble.from_exception(error).exception
     say(f"here: failed, {raised}")
     return chosen.status is Status.failed and raised == stored

@@ -18,15 +18,17 @@ from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.errors import InputError
 
 RETRIED = ("failed", "killed", "timeout", "diverged", "inaccurate")
+"""The statuses whose cases may be computed again."""
 DAMAGED = "damaged"
-"""Used like a status: the cases of damaged segments of the run store."""
+"""The word, used like a status, for the cases of damaged segments of the run store."""
 ALL = "all"
+"""The word for all statuses of RETRIED."""
 
 
 def retry(sweep: Design, directory: Path, selection: Sequence[str]) -> dict[str, int]:
     """Make cases missing, so that the next run computes them again; return their number by dynamics.
 
-    `selection` names statuses, `all` of these (as does nothing), `damaged`, or one case. The record of their
+    `selection` names statuses, `all` of these (an empty one does too), `damaged`, or one case. The record of their
     dynamics is removed, so that a workflow runs it again. InputError for anything else; BusyError while another
     process is at work in the directory.
     """
@@ -51,6 +53,7 @@ def retry(sweep: Design, directory: Path, selection: Sequence[str]) -> dict[str,
 
 
 def _reset_case(sweep: Design, directory: Path, name: str) -> dict[str, int]:
+    """Make the case `name` missing; return the number of cases, 1 or 0 if it was not there, by its dynamics."""
     chosen = chosen_case(sweep, directory, name)
     if chosen.segment is None:
         return {chosen.store.dynamics: 0}
@@ -59,7 +62,7 @@ def _reset_case(sweep: Design, directory: Path, name: str) -> dict[str, int]:
 
 
 def _reset(sweep: Design, dynamics: str, directory: Path, names: Collection[str]) -> int:
-    """Reset the cases of a dynamics with some statuses, and those of damaged segments if these are named."""
+    """Make cases of a dynamics missing, those with statuses in `names` and of damaged segments; return their number."""
     damaged = _forget_damaged(sweep, dynamics, directory) if DAMAGED in names else 0
     statuses = [Status[name] for name in names if name in RETRIED]
     if not statuses:

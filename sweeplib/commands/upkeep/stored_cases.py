@@ -56,23 +56,26 @@ class StoredCases:
         yield from self._outcomes()
 
     def described(self, ids: tuple[bytes, ...]) -> str:
-        """Return some cases in words."""
+        """Return the cases with these identities in words."""
         return self.cases.described(ids) if self.cases else f"{counted(len(ids))} that this config does not have"
 
     def _lost_cases(self) -> Iterator[Finding]:
-        """Yield a finding if cases are missing that were computed once, according to the dynamics' record."""
+        """Yield a finding if cases are missing that were computed once, according to the dynamics' record.
+
+        Cases of damaged segments have findings of their own; where a segment does not tell its cases, none is lost.
+        """
         if self.cases is None or any(not len(ids) for ids in self.damaged.values()):
             return
         wanted = self.cases.wanted
         damaged = np.concatenate([np.empty(0, "S16"), *self.damaged.values()])
         ids = np.unique(wanted.ids[(wanted.status == Status.missing) & ~np.isin(wanted.ids, damaged)])
         if len(ids) and self._last_run() == digest(wanted.ids.tobytes()):
-            problem, lost = "lost, cases that were computed are no longer there", tuple(ids.tolist())
-            words = self.described(lost)
-            yield Finding(self.store.path, problem, Remedy.cases, self.dynamics, cases=lost, words=words)
+            problem, lost_ids = "lost, cases that were computed are no longer there", tuple(ids.tolist())
+            words = self.described(lost_ids)
+            yield Finding(self.store.path, problem, Remedy.cases, self.dynamics, cases=lost_ids, words=words)
 
     def _outcomes(self) -> Iterator[Finding]:
-        """Yield a finding if it is not known why cases failed, or if the table of outcomes is not what follows."""
+        """Yield a finding if it is not known why cases failed, or if the table of outcomes is not that of now."""
         path = reasons_path(self.directory, self.dynamics)
         damaged = damaged_lines(path)
         ids = tuple(cases_without_reason(self.directory, self.cases.wanted)) if self.cases else ()
@@ -86,7 +89,7 @@ class StoredCases:
                 yield Finding(path, DAMAGED if path.exists() else LOST, Remedy.again, self.dynamics)
 
     def _is_complete(self) -> bool:
-        """Return whether all cases of the last run are there, so that its table of outcomes must be too."""
+        """Return whether all cases that the last run completed are there, so that its table of outcomes must be too."""
         if self.cases is None or self.damaged or (self.cases.wanted.status == Status.missing).any():
             return False
         return self._last_run() == digest(self.cases.wanted.ids.tobytes())
@@ -96,13 +99,13 @@ class StoredCases:
         return stage_record(self.directory, f"simulate.{self.dynamics}").digest or None
 
     def forget(self, findings: Iterable[Finding]) -> bool:
-        """Make the cases missing that `findings` are damaged; return whether the sweep's have to be computed again."""
+        """Make the cases missing of which `findings` tell damage; return whether cases have to be computed again."""
         of_run = [finding for finding in findings if finding.section == self.dynamics]
         again = [finding for finding in of_run if finding.remedy is Remedy.cases]
         remove_files(self.directory, [path for path in self.damaged if not path.is_dir()])
         if (path := reasons_path(self.directory, self.dynamics)) in {finding.path for finding in of_run}:
             drop_damaged_lines(path)
-        # those of damaged segments are gone with these
+        # the cases of damaged segments are gone with these files
         others = [case for finding in again if finding.path not in self.damaged for case in finding.cases]
         if others:
             RunStore(self.directory, self.dynamics).forget(np.array(others, "S16"))

@@ -1,4 +1,7 @@
-"""Verification of a sweep's results: every chunk is read, a sample of cases is computed again, damage is repaired."""
+"""Verification of a sweep's results: every chunk is read, a sample of cases is computed again, damage is repaired.
+
+A section is what a finding belongs to: a dynamics, the dataset, the analyses, the published dataset, other files.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -36,9 +39,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class Verification:
-    """What a verification read and found; `left` is what is still damaged after the repair, None without a repair.
+    """What a verification read and found.
 
-    chunks, cases : by part, the number of chunks that were read and of cases that were computed again.
+    findings, remaining : what was damaged, and what still is after the repair, None without a repair.
+    chunks, cases : by section, the number of chunks that were read and of cases that were computed again.
     notes : lines about what could not be done.
     """
 
@@ -70,12 +74,13 @@ class Verification:
         yield from self.notes
 
     def table(self) -> "Table":
-        """Return the numbers of chunks, cases and damaged files of each part."""
+        """Return a table of the numbers of chunks, cases and damaged files of each section."""
         headings = ["part", "chunks read", "cases recomputed", "damaged"] + ([] if self.remaining is None else ["left"])
         rows = [[section, *map("{:,}".format, counts)] for section, counts in self._counts().items()]
         return table(headings, rows)
 
     def _counts(self) -> dict[str, list[int]]:
+        """Return the numbers of chunks, cases, findings and, after a repair, remaining findings, by section."""
         counts = {}
         for section in (*self.chunks, FILES):
             damaged = [
@@ -111,6 +116,8 @@ def verify(
 
     `sample` cases, drawn at random, are computed again and compared with the stored bits. InputError if there are no
     results, or if they are to be repaired and cannot be written; BusyError while another command works there.
+
+    config : the file that messages name. workers : processes of the runs of a repair.
     """
     if not directory.is_dir():
         raise InputError("no results here", file=directory, expected=f"`sweeplib sweep {config}` before")
@@ -131,7 +138,10 @@ def _verified(
     repaired: bool,
     workers: int | None,
 ) -> Verification:
-    """Return what is damaged, after repairing it if `repaired`."""
+    """Return what is damaged, after repairing it if `repaired`; see `verify` for the arguments.
+
+    While files are read nobody else may write; while stages run again others may be at work.
+    """
     done = Verification()
     with _lock_if_writable(directory, writes=repaired):
         with steps.step("reading all files"):
@@ -143,8 +153,8 @@ def _verified(
             done.cases, differing, notes = sample_findings(chosen)
         done.findings += differing
         done.notes += notes
-        harmed = repaired and any(finding.remedy is not Remedy.refused for finding in done.findings)
-        repair = Repair(sweep, config, directory, done.findings, stored, done.notes.append) if harmed else None
+        can_repair = repaired and any(finding.remedy is not Remedy.refused for finding in done.findings)
+        repair = Repair(sweep, config, directory, done.findings, stored, done.notes.append) if can_repair else None
     if repair is not None:
         with steps.step("repairing"):
             repair.complete(workers=workers, progress=steps.name is not None)
@@ -157,7 +167,7 @@ def _verified(
 
 
 def _link_notes(directory: Path, findings: Sequence[Finding]) -> list[str]:
-    """Return a line for each link to something that is read in the folder of a sweep as if it were there."""
+    """Return a line for each link in the folder of a sweep, behind which something is read as if it were there."""
     # findings tell of the dataset, as a link that earlier versions made or as another one
     paths = {finding.path for finding in findings} | {directory / DATASET}
     links = [link for link in links_below(directory) if link not in paths and link.exists()]
@@ -165,12 +175,16 @@ def _link_notes(directory: Path, findings: Sequence[Finding]) -> list[str]:
 
 
 def _lock_if_writable(directory: Path, *, writes: bool) -> AbstractContextManager[None]:
-    """Return a context in which nobody else is at work in a directory; InputError if somebody is."""
+    """Return a context in which nobody else is at work in a directory; BusyError if somebody is.
+
+    Without the permission to write there is no lock. writes : whether this command writes results.
+    """
     return alone(directory, "verifies the results", writes=writes) if access(directory, W_OK) else nullcontext()
 
 
 def _findings(sweep: Design, directory: Path) -> tuple[list[StoredCases], list[Finding], dict[str, int]]:
-    names = dict.fromkeys([*sweep.runs, *stored_dynamics(directory)])  # those of earlier configs too
+    """Return the stores of all dynamics, all findings, and the numbers of chunks that were read, by section."""
+    names = dict.fromkeys([*sweep.runs, *stored_dynamics(directory)])  # of earlier configs too
     stored = [stored_cases(sweep, name, directory) for name in names]
     others = OtherFiles(sweep, directory, stored)
     findings = [finding for cases in stored for finding in cases.findings()] + list(others.findings())
@@ -182,6 +196,9 @@ class Repair:
 
     Only what was complete before is completed again, an unfinished sweep stays unfinished. `say` gets a line for each
     part that cannot be repaired. To be made while nobody else is at work, to be completed when others may be.
+
+    again, unfinished : the dynamics of which cases have to be computed again, those that were complete and others.
+    stages : pairs of a stage and an analysis or figure that run again. unsent : published objects to send again.
     """
 
     def __init__(
@@ -201,7 +218,8 @@ class Repair:
         complete = {
             name
             for name, stage in records.items()
-            if stage_record(directory, stage).made_from or record_path(directory, stage).exists()  # damaged
+            # a record that is there but says nothing is damaged: the dynamics counts as complete
+            if stage_record(directory, stage).made_from or record_path(directory, stage).exists()
         }
         affected = {cases.dynamics for cases in stored if cases.forget(findings)}
         for finding in findings:
@@ -225,7 +243,7 @@ class Repair:
             write_outcomes(store, inventory(self.sweep, finding.section, store))
 
     def complete(self, *, workers: int | None = None, progress: bool = True) -> None:
-        """Compute and write again what was forgotten or is damaged; InputError if a driver runs."""
+        """Compute and write again what was deleted or is damaged; BusyError if another command runs the sweep."""
         from sweeplib.analysis import write_analysis
         from sweeplib.engine.execution.run import run_sweep
         from sweeplib.engine.storage.dataset.finalise import finalise
@@ -250,7 +268,7 @@ class Repair:
                 self._attempt(write, name)
 
     def _attempt(self, write: Callable[[str], object], name: str = "") -> None:
-        """Call a function that writes; a failed attempt or an error is said in a line."""
+        """Call a function of a name that writes; `say` a failed attempt or an error in a line."""
         try:
             attempt = write(name)
         except SweeplibError as error:

@@ -20,13 +20,13 @@ def geometric(values: np.ndarray) -> bool:
 
 
 def wide(values: np.ndarray, ratio: float = WIDE) -> bool:
-    """Return whether finite values are positive and range over more than the `ratio`."""
+    """Return whether all finite values are positive, and the largest is more than `ratio` times the smallest."""
     finite = values[np.isfinite(values)]
     return bool(finite.size and 0.0 < ratio * finite.min() < finite.max())
 
 
 def logarithmic(places: np.ndarray) -> bool:
-    """Return whether an axis of a sweep with these values is logarithmic.
+    """Return whether an axis of a sweep with some values is drawn on a logarithmic scale.
 
     It is, if the values are positive and evenly spaced on that scale, range widely, or are two far apart.
     """

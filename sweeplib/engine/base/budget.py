@@ -45,6 +45,9 @@ OPERATIONS = 200_000
 
 
 def refuse_more(things: str, count: int, most: int, *, key: str | None = None, instead: str) -> None:
-    """Raise InputError with this `key` if `count` is more than `most`; `instead` is the advice."""
+    """Raise InputError if `count`, the number of `things`, is more than `most`; `instead` is the advice.
+
+    key : of the config, for the message.
+    """
     if count > most:
         raise InputError(f"too many {things}", key=key, value=count, expected=f"at most {most}: {instead}")

@@ -21,10 +21,10 @@ class LateModule(ModuleType):
 
 
 def prepare_xarray() -> None:
-    """Import xarray, which then asks whether an array is one of dask's only once `dask.array` is imported.
+    """Import xarray so that it does not import `dask.array`, which takes longer, to ask if an array is one of dask's.
 
-    Nothing is before; xarray imports it for the question, which takes longer than its own import. For processes of a
-    workflow: it replaces a private function of xarray, and where that has another name nothing changes.
+    Until something else has imported `dask.array`, no array is. Called in processes of a workflow: a private function
+    of xarray is replaced; in a version of xarray without this function nothing changes.
     """
     pycompat = importlib.import_module("xarray.namedarray.pycompat")
     if module_of := getattr(pycompat, "_get_cached_duck_array_module", None):

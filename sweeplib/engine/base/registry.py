@@ -19,8 +19,8 @@ REGISTRIES: "list[Registry[Any]]" = []
 class Registry(Mapping[str, T], Generic[T]):
     """A mapping from names to objects of one `kind`; an unknown name raises an error that lists the known ones.
 
-    `check(name, thing)` raises an exception for an object that cannot be registered. A class of this kind has what is
-    abstract in its `contract`, and the attributes of classes that have no value there.
+    check : called with a name and an object, raises an exception for one that cannot be registered.
+    contract : the base class of registered classes: each must have its abstract methods, and its class variables.
     """
 
     def __init__(self, kind: str, check: Callable[[str, T], None] | None = None, contract: type | None = None) -> None:
@@ -28,7 +28,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self._check = check
         self._contract: Any = contract
         self._things: dict[str, T] = {}
-        self._origins: dict[str, str] = {}
+        self._origins: dict[str, str] = {}  # by name: the module that registered the object
         REGISTRIES.append(self)
 
     def register(self, name: str, thing: T) -> T:
@@ -50,11 +50,14 @@ class Registry(Mapping[str, T], Generic[T]):
         return thing
 
     def add(self, thing: T) -> T:
-        """Register `thing` under its own `name` and return it; SweeplibError as of `register`."""
+        """Register `thing` under its own `name` and return it; SweeplibError for a taken name, or an unfit object."""
         return self.register(getattr(thing, "name", type(thing).__name__), thing)
 
     def _other_kind(self, thing: T) -> str | None:
-        """Return what a thing should have been, a class, a function or an object, if it is unlike the first one."""
+        """Return what a thing should have been, "class", "function" or a base class, if it is unlike the first one.
+
+        None if it is like it.
+        """
         first = next(iter(self._things.values()), thing)
         if isinstance(first, type):
             return None if isinstance(thing, type) else "class"
@@ -64,7 +67,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return None if isinstance(thing, type(first).__mro__[-2]) else type(first).__name__
 
     def _lacking(self, thing: Any) -> str | None:
-        """Return what a class lacks of the contract, or of what is abstract in the classes that it derives from."""
+        """Return in words what a class lacks: of the contract, or of what is abstract in its bases. None if nothing."""
         if self._contract is None or not isinstance(thing, type):
             return None
         hints: dict[str, Any] = inspect.get_annotations(self._contract)
@@ -104,7 +107,7 @@ def origin_of(kind: str, name: str) -> str:
 
 
 def _calling_module() -> str:
-    """Return the module being imported that calls `register`, directly or not; if none is, the calling module."""
+    """Return the name of the module whose import has led to the call of `register`; outside of one, of the caller."""
     frame = inspect.currentframe()
     calls: list[FrameType] = []
     while frame is not None and (not calls or calls[-1].f_code.co_name != "<module>"):

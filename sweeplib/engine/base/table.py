@@ -21,19 +21,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 Rows = slice | NDArray[np.intp]
+"""Some rows of a table: a range, or indices (m,)."""
+Names = dict[str, None]
+"""Names of columns: a set that keeps its order."""
 LARGEST = 2**53
 """Whole numbers below are the same as floats."""
 
 
 class Column(NamedTuple):
-    """The values (m,) of a column, and for each of n rows the index of its value."""
+    """A column: its `values` (m,), mostly all different, and the index of its value for each row, `codes` (n,)."""
 
     values: Sequence[Any] | NDArray[np.float64]
     codes: NDArray[np.integer[Any]]
 
     @classmethod
     def of(cls, items: Iterable[Any]) -> "Column":
-        """Return items as a column; two are one value if they have the same text: 0 and -0, 1 and 1.0 are not."""
+        """Return the column of items (n,), of which those of one text are one value: 0 and -0, 1 and 1.0 are two."""
         items = list(items)
         numbers = np.array(items) if set(map(type, items)) in ({float}, {int}) else np.empty(0)
         if len(numbers) and numbers.dtype in (float, np.int64):
@@ -65,20 +68,21 @@ class Column(NamedTuple):
         return np.array([0 if value is None else value for value in self.listed()], dtype)[self.codes]
 
     def at(self, rows: Rows) -> "Column":
-        """Return the column of some rows; of many distinct values only those that these rows have are kept."""
+        """Return the column of some rows; if it has many more values than rows, only those that occur are kept."""
         codes = self.codes[rows]
         if len(self.values) == 1:
             return Column(self.values, _zeros(len(codes)))
         if len(self.values) <= 2 * len(codes):
             return Column(self.values, codes)
         present, codes = np.unique(codes, return_inverse=True)
-        isarray = isinstance(self.values, np.ndarray)
-        return Column(self.values[present] if isarray else [self.values[at] for at in present.tolist()], codes)
+        is_array = isinstance(self.values, np.ndarray)
+        return Column(self.values[present] if is_array else [self.values[at] for at in present.tolist()], codes)
 
     @classmethod
     def joined(cls, parts: Sequence["Column"]) -> "Column":
         """Return columns, one below the other, as one."""
         first, codes = parts[0].values, [column.codes for column in parts]
+        # batches of one grid often have one and the same object, which stays one value
         if all(len(column.values) == 1 and column.values[0] is first[0] for column in parts):
             return cls(first, _zeros(sum(map(len, codes))))
         if all(column.values is first for column in parts):
@@ -91,9 +95,10 @@ class Column(NamedTuple):
 
 
 class Table:
-    """n rows as named columns."""
+    """n rows as named columns; `_constant` remembers, by name, which columns have one value."""
 
     def __init__(self, columns: Mapping[str, Column], count: int) -> None:
+        """Make a table of columns, by name, of `count` rows each."""
         self.columns = dict(columns)
         self._rows = count
         self._constant: dict[str, bool] = {}
@@ -126,11 +131,11 @@ class Table:
         return type(self)({name: column.at(rows) for name, column in self.columns.items()}, count)
 
     def replaced(self, **columns: Column) -> Self:
-        """Return the table with other columns of these names."""
+        """Return the table with columns of these names in place of its own, or beside them."""
         return type(self)(self.columns | columns, self._rows)
 
     def row(self, read: "Reading") -> Any:
-        """Return what functions of a row are given, from a reading of its columns; subclasses make an object of it."""
+        """Return what functions of a row get: `read`, which returns values by name; subclasses make an object of it."""
         return read
 
     def is_constant(self, name: str) -> bool:
@@ -141,7 +146,10 @@ class Table:
         return self._constant[name]
 
     def distinct(self, names: Iterable[str]) -> tuple[NDArray[np.intp], NDArray[np.int32]]:
-        """Return the first row of each combination of values of some columns, and of each row (n,) its combination."""
+        """Return the first row (m,) of each different combination of values of some columns, in the order of the table.
+
+        Also returned is the index (n,) of the combination that each row has.
+        """
         columns = [self.column(name) for name in names if not self.is_constant(name)]
         if not columns:
             return np.arange(min(1, self._rows)), _zeros(self._rows)
@@ -154,7 +162,10 @@ class Table:
         return first, codes.astype(np.int32)
 
     def over(self, names: Collection[str], function: Callable[[dict[str, list[Any]], int], Iterable[Any]]) -> Column:
-        """Return the values of a function of columns, called with these columns of the rows that differ in them."""
+        """Return the column of a function of some columns, called once for all rows that differ in these.
+
+        function : gets the values of the columns, by name, and the number of rows; returns a value for each.
+        """
         first, codes = self.distinct(names)
         if not len(first):
             return Column((), codes)
@@ -162,11 +173,12 @@ class Table:
         return Column(_values(function(columns, len(first))), codes)
 
     def column_of(self, function: Callable[[Any], Any], row: Callable[["Reading"], Any] | None = None) -> Column:
-        """Return the values of a function of a row, called once for each different row of what it reads.
+        """Return the column of a function of a row, called once for each different combination of what it reads.
 
-        It is given `self.row`, or another `row`.
+        row : makes what the function gets from a `Reading`, by default `self.row`.
         """
-        row_of, names = row or self.row, dict[str, None]()
+        row_of, names = row or self.row, Names()
+        # each pass may find that more columns are read, in which further rows differ
         while True:
             count = len(names)
             first, codes = self.distinct(names)
@@ -179,13 +191,16 @@ class Table:
 
         Where it decides on a column, or does anything but arithmetic, it is evaluated for each value of that alone.
         """
-        decided = dict[str, None]()
+        decided = Names()  # the columns on which the function was found to decide: each try may add some
         while (numbers := self._formula(function, decided, dtype)) is None:
             pass
         return numbers
 
-    def _formula(self, function: Callable[[Any], Any], decided: dict[str, None], dtype: Any) -> NDArray[Any] | None:
-        """Return the numbers (n,) of a function; None if it decides on further columns, which are added to these."""
+    def _formula(self, function: Callable[[Any], Any], decided: Names, dtype: Any) -> NDArray[Any] | None:
+        """Return the numbers (n,) of a function; None if it decides on columns beside `decided`, which are added there.
+
+        It is called once for each combination of values of the `decided` columns, with the others as arrays.
+        """
         (first, codes), count, numbers = self.distinct(decided), len(decided), np.empty(self._rows, dtype)
         for at, rows in zip(first.tolist(), _groups(codes, len(first)), strict=True):
             read = _Arrays(self, at, decided, rows)
@@ -194,9 +209,10 @@ class Table:
             except _DecidesError as decides:
                 decided.update(decides.names)
             except Exception:
-                if not read.arrays:
+                # it may have been an array that the function could not do with
+                if not read.names_of_arrays:
                     raise
-                decided.update(read.arrays)
+                decided.update(read.names_of_arrays)
             if len(decided) > count:
                 return None
             value = value.values if isinstance(value, RowNumbers) else value
@@ -207,7 +223,8 @@ class Table:
 class Reading:
     """Reads the columns of a table at a `row`; the names of those that are not constant are added to `names`."""
 
-    def __init__(self, table: Table, row: int, names: dict[str, None]) -> None:
+    def __init__(self, table: Table, row: int, names: Names) -> None:
+        """Read at one row; the names of columns that are read, and are not constant, are added to `names`."""
         self.table, self.row, self.names = table, row, names
 
     def __call__(self, name: str) -> Any:
@@ -218,33 +235,41 @@ class Reading:
 
 
 class _Arrays(Reading):
-    """Reads columns at some `rows` with one value of all `decided` columns; other numbers as arrays."""
+    """Reads columns at some `rows` in which each of the `decided` columns has one value; other numbers as arrays.
 
-    def __init__(self, table: Table, row: int, decided: dict[str, None], rows: NDArray[np.intp]) -> None:
-        super().__init__(table, row, decided)
-        self.rows = rows
-        self.arrays: dict[str, None] = {}
+    first : the first of the rows, whose values stand for all where a column is no array: a text that is read becomes
+        one of the `decided`, and the function is called again.
+    names_of_arrays : of the columns that were read as arrays.
+    """
+
+    def __init__(self, table: Table, first: int, decided: Names, rows: NDArray[np.intp]) -> None:
+        super().__init__(table, first, decided)
+        self.rows, self.names_of_arrays = rows, Names()
 
     def __call__(self, name: str) -> Any:
-        """Return the value of a column, or the numbers of all `rows` if it has several that are not decided."""
+        """Return the one value that a column has at the rows, or its numbers there as an array.
+
+        A column has one value if it is constant or among the decided ones; one of other things than numbers becomes one
+        of these (`Reading` notes its name), at which the formula is evaluated again.
+        """
         if name in self.names or self.table.is_constant(name):
             return super().__call__(name)
         values = self.table.column(name).at(self.rows)
         if not _are_numbers(values.values):
             return super().__call__(name)
-        self.arrays[name] = None
+        self.names_of_arrays[name] = None
         return RowNumbers(values.array(), frozenset([name]))
 
 
 def _are_numbers(values: Any) -> bool:
-    """Return whether the values of a column are numbers with the arithmetic of floats: truth values are not."""
+    """Return whether the values of a column have the arithmetic of floats: floats, and whole numbers below 2⁵³."""
     if isinstance(values, np.ndarray):
         return True
     return all(type(value) is float or (type(value) is int and abs(value) < LARGEST) for value in values)
 
 
 class _DecidesError(BaseException):
-    """A formula decides on columns; not an Exception, so that it does not handle it."""
+    """A formula decides on columns of some `names`; no Exception, so that the formula itself does not handle it."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self.names = dict.fromkeys(names)
@@ -287,7 +312,7 @@ for _name, _operation in {"add": np.add, "sub": np.subtract, "mul": np.multiply,
 
 
 def _ranked(size: int, codes: NDArray[np.int64]) -> tuple[NDArray[np.intp], int, NDArray[np.int64]]:
-    """Return the first row of each code that occurs, their number, and the codes (n,) in the order of these rows.
+    """Return the first row (m,) of each code that occurs, ascending, m, and for each row (n,) the index of its code.
 
     codes : whole numbers (n,) from 0 to `size` − 1, of which many may not occur.
     """
@@ -305,7 +330,7 @@ def _ranked(size: int, codes: NDArray[np.int64]) -> tuple[NDArray[np.intp], int,
 
 
 def _groups(codes: NDArray[np.int32], count: int) -> Iterator[NDArray[np.intp]]:
-    """Yield, for each number below `count`, the indices, ascending, at which `codes` (n,) has it."""
+    """Yield, for each number below `count`, the ascending indices at which `codes` (n,) is that number."""
     if count == 1:
         yield np.arange(len(codes))
     elif count:

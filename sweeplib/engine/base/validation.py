@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import pydantic
 
 Location = Sequence[str | int]
+"""The steps from the top of a config to a value, keys and indices, as pydantic returns them."""
 
 REFUSED = "sweeplib_refused"
 """The error type of sweeplib's own validators, whose message says what was expected."""
@@ -19,6 +20,7 @@ REFUSED = "sweeplib_refused"
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 _MISSING = ("missing", "missing_argument")
 _FIRST = (*_UNKNOWN, *_MISSING)
+"""The types of pydantic's errors that are told before others, in this order."""
 _MESSAGES = {
     "bool_type": "true or false",
     "dict_type": "`name: value` lines",
@@ -39,11 +41,14 @@ _MESSAGES = {
     "tuple_type": "a list",
 }
 
+"""What was expected, by the type of pydantic's error; braces hold what the error says."""
+
 _SHAPES = ("dict_type", "list_type", "model_type", "sequence_str", "tuple_type")
+"""The types of errors of a value that is no list or no mapping: an example helps."""
 
 
 def key_path(location: Location) -> str:
-    """Return ("grid", "d", 2) as grid.d[2]."""
+    """Return ("grid", "d", 2) as grid.d[2]; pydantic's mark "[key]" of a key that is wrong itself is left out."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location if step != "[key]")
     return text.removeprefix(".")
 
@@ -60,16 +65,17 @@ def refusal(
 ) -> InputError:
     """Return the first error that pydantic found as an InputError; misspelt names come before missing ones.
 
-    `wrong`, `unknown` and `missing` are the messages for a value, an unknown name and a missing name. `choices` returns
-    the valid names at a location, `example` an example of a value there, `named` the key of a location. An
-    InputError raised by a validator is returned itself, with its key below that of the location. Several unknown names
-    are told together.
+    An InputError raised by a validator is returned itself, with its key below that of the location. Several unknown
+    names are told together.
+
+    wrong, unknown, missing : the messages for a value, an unknown name and a missing name.
+    choices, example, named : return the valid names at a location, an example of a value there, and its key.
     """
-    every: list[Any] = sorted(error.errors(), key=_order)
-    if len(names := {entry["loc"]: entry for entry in every if entry["type"] in _UNKNOWN}) > 1:
+    entries: list[Any] = sorted(error.errors(), key=_order)
+    if len(names := {entry["loc"]: entry for entry in entries if entry["type"] in _UNKNOWN}) > 1:
         errors = (InputError(unknown, key=named(at), value=at[-1], choices=choices(at)) for at in names)
         return together(errors, len(names))
-    details = every[0]
+    details = entries[0]
     location = details["loc"]
     key = named(location)
     inner = details.get("ctx", {}).get("error")
@@ -113,7 +119,7 @@ def _of_a_percentage(value: Any) -> str:
 
 
 def _order(details: Any) -> int:
-    """Return the place of an error among all: those of unknown names, of missing ones, then of values."""
+    """Return by what errors are sorted: those of unknown names come first, then missing ones, then wrong values."""
     return _FIRST.index(details["type"]) if details["type"] in _FIRST else len(_FIRST)
 
 

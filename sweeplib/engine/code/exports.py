@@ -6,6 +6,7 @@ A digest follows a name that a plugin imports from `sweeplib.plugins` to this mo
 INTERFACE = "sweeplib.plugins"
 """The module from which plugins import."""
 
+# by name, the module that defines it
 HOMES = {
     "ACTIVATIONS": "sweeplib.networks.maths.activations",
     "ANALYSES": "sweeplib.analysis",
@@ -88,4 +89,4 @@ FORMER = {
     "Interactive": "an interactive plot is a Chart",
     "Points": "points are the layers of a Chart: levels=(Level((Layer('points', 'y'), ...)),)",
 }
-"""What stands for a name that was offered before."""
+"""By a name that was offered before, what stands for it now, in words."""

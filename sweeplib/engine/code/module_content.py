@@ -28,7 +28,10 @@ Import = tuple[int, str | None, list[str]]
 
 
 class ModuleContent(NamedTuple):
-    """The digest of a module's numerical code, its import statements, and the digest of all that it does."""
+    """What digests take from a module.
+
+    digest : of its numerical code. imports : its import statements. code : the digest of all code but docstrings.
+    """
 
     digest: str
     imports: list[Import]
@@ -36,14 +39,17 @@ class ModuleContent(NamedTuple):
 
 
 def module_content(source: str) -> ModuleContent:
-    """Return what counts of a source file."""
+    """Return what digests take from the text of a source file."""
     text, nodes = numerical_code(source)
     numbers, code = (hashlib.blake2b(code.encode(), digest_size=12) for code in (text, effective_code(source)))
     return ModuleContent(numbers.hexdigest(), imports_of(nodes), code.hexdigest())
 
 
 def cached_content(source: str) -> ModuleContent:
-    """Return what counts of a source file of the library, from the cache if it has it; `write_cache` keeps the new."""
+    """Return what digests take from the text of a file of the library, from the cache if that has it.
+
+    What is new is kept by the next `write_cache`.
+    """
     key = hashlib.blake2b(source.encode(), key=_code_digest(), digest_size=16).hexdigest()
     contents = _cache()
     if key not in contents:
@@ -52,7 +58,7 @@ def cached_content(source: str) -> ModuleContent:
 
 
 def write_cache() -> None:
-    """Write what was parsed since the last time."""
+    """Write the cache with what was parsed since the last time, if anything; a large cache keeps only that."""
     if _new:
         contents = _cache() if len(_cache()) <= MOST else dict(_new)
         _new.clear()
@@ -65,6 +71,7 @@ def write_cache() -> None:
 
 
 _new: dict[str, ModuleContent] = {}
+"""What this process has parsed and not written yet, by the key of the cache."""
 
 
 @cache

@@ -59,6 +59,7 @@ OPTIONS = frozenset({"NumericalOptions", "Parameters"})
 """The base classes of numerical options, and of parameters."""
 
 _UNSEEN = frozenset({"annotation", "returns", "ctx", "simple", "kind", "type_comment", "type_ignores", "type_params"})
+"""The fields of nodes that never count."""
 
 
 def numerical_code(text: str) -> tuple[str, list[ast.stmt]]:
@@ -75,7 +76,7 @@ def numerical_code(text: str) -> tuple[str, list[ast.stmt]]:
 
 
 def _fields(node: ast.AST) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of a node, without those that do not count."""
+    """Yield the name and the value of each field of a node, without what changes no number."""
     match node:
         case ast.AnnAssign():
             yield from (("targets", [node.target]), ("value", node.value))
@@ -99,7 +100,10 @@ def _fields(node: ast.AST) -> Iterator[tuple[str, Any]]:
 
 
 def _counts(item: Any, parent: ast.AST) -> bool:
-    """Return whether a part of a list in a syntax tree, if it is a statement, can change a number."""
+    """Return whether an item of a list of nodes can change a number: any item but some statements, by their kind.
+
+    parent : the node that has the list.
+    """
     match item:
         case ast.If(test=ast.Name(id="TYPE_CHECKING"), orelse=[]):
             return False
@@ -112,6 +116,7 @@ def _counts(item: Any, parent: ast.AST) -> bool:
         case ast.AnnAssign(target=target, value=value) | ast.Assign(targets=[target], value=value):
             label = _name_of(target) == "label" and _is_text(value)
             return not (isinstance(parent, ast.ClassDef) and (label or _name_of(target) in DECLARED))
+        # a check that only refuses input
         case ast.If(test=test, body=[*before, ast.Raise(exc=ast.Call(func=raised))], orelse=[]):
             only = _name_of(raised) in REFUSALS and all(isinstance(node, ast.Assign | ast.AnnAssign) for node in before)
             # a test with `:=` defines a name that code after it may use

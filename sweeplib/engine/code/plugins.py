@@ -29,6 +29,7 @@ STAGES = ("simulate", "analyse", "figure", "report")
 """The stages of a sweep that call code of plugins, in order."""
 
 MODULE = "the path of a `.py` file, a module that Python finds, or an installed plugin"
+"""What a plugin may be, for messages."""
 
 _FIRST_USED = {"analysis": 1, "figure": 2, "cluster": len(STAGES)}
 """The index of the first stage that uses a kind of registered object; for kinds that are not listed it is 0."""
@@ -36,13 +37,14 @@ _FIRST_USED = {"analysis": 1, "figure": 2, "cluster": len(STAGES)}
 
 @dataclass(frozen=True)
 class _Plugin:
-    """An imported plugin: the name of its module, and the code of its own files when it was imported."""
+    """An imported plugin: the name of its module, and the code of the user's files, by path, when it was imported."""
 
     module: str
     files: dict[Path, str]
 
 
 _plugins: dict[str, _Plugin] = {}
+"""The plugins that this process has imported, as the config names them."""
 
 
 def load_plugins(plugins: Iterable[str]) -> None:
@@ -123,7 +125,11 @@ def _is_file(plugin: str) -> bool:
 
 
 def _name_of(path: Path) -> str:
-    """Return the module name for a file: its stem, or another name if the stem is the name of another module."""
+    """Return the name under which a file is imported: its stem, or a name of its own if another module has that.
+
+    The folder of the file is appended to Python's path. InputError if there is no such file, or if a module that it
+    imports from its folder is hidden by another one.
+    """
     if not path.is_file():
         beside = [other.name for other in path.parent.glob("*.py") if other.is_file()]
         problem = "something else than a file is there" if path.exists() else "no such file"
@@ -179,12 +185,13 @@ def _file_of(name: str) -> Path | None:
 
 
 def _import(plugin: str, name: str) -> None:
-    """Import a plugin under a name: a module that Python finds, or a file elsewhere, which then has this name."""
+    """Import a plugin under a name: a file, or a module that Python finds, which reads what a config declares to it."""
     if not _is_file(plugin) or name == Path(plugin).stem:
         module, declaration = importlib.import_module(name), plugin.removeprefix(f"{name}:")
         if declaration != plugin:
             module.declared(declaration)
         return
+    # a file whose stem is the name of another module
     spec = importlib.util.spec_from_file_location(name, plugin)
     if spec is None or spec.loader is None:
         raise ImportError(f"no module in {plugin}")
@@ -199,13 +206,13 @@ def _import(plugin: str, name: str) -> None:
 @contextmanager
 def _builtins_kept(module: str) -> Iterator[None]:
     """A context in which a module is imported. SweeplibError if it replaces a builtin of Python, which is put back."""
-    before, here = dict(vars(builtins)), vars(builtins)
+    before, now = dict(vars(builtins)), vars(builtins)
     try:
         yield
     finally:
         # `_` is where a shell of Python keeps its last value
-        changed = [name for name, thing in before.items() if here.get(name) is not thing and name != "_"]
-        here.update(before)
+        changed = [name for name, thing in before.items() if now.get(name) is not thing and name != "_"]
+        now.update(before)
         if changed:
             problem = f"it replaces Python's {changed[0]!r}, which all code needs{_line_about(changed[0], module)}"
             raise SweeplibError(problem)
@@ -229,9 +236,9 @@ def _refuse_hidden(path: Path) -> None:
 
 
 def _imports_beside(path: Path) -> Iterator[tuple[Path, str, Path]]:
-    """Yield the modules that a file imports from its folder, and what these import there.
+    """Yield the modules that a file imports from its folder, and those that these import from there, each once.
 
-    Each with the file that imports it, its name and its own file.
+    A module is the file that imports it, its name, and its own file.
     """
     waiting, files = [path], {path}
     while waiting:
@@ -275,7 +282,7 @@ def _module_file_beside(path: Path, name: str) -> Path | None:
 
 
 def reason_in_user_code(error: BaseException) -> str:
-    """Return the exception as text, with its location in the user's code."""
+    """Return an exception as text, with the last place in the user's code that it went through."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
     ours = Path(__file__).parents[2], Path(importlib.__file__).parent
     where = [frame for frame in frames if not any(map(Path(frame.filename).is_relative_to, ours))][-1:]

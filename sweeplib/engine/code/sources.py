@@ -33,6 +33,7 @@ from sweeplib.engine.files.regular_files import file_bytes, file_text, open_byte
 PACKAGE_FILES = (".py", ".html", ".j2")
 """The endings of files of the package that can change a result or a page."""
 _ROOT = Path(__file__).parents[2]
+"""The folder of the package."""
 
 
 def source_text(path: Path) -> str:
@@ -57,9 +58,9 @@ def package_digest() -> str:
 
 @cache
 def library_digest(*modules: str) -> str:
-    """Return a hash of the code of this package that some modules import, their own, and the templates beside it.
+    """Return a hash of the code of some modules, of what they import from this package, and of templates beside these.
 
-    It is that of the files as this process first saw them, without comments, docstrings and layout.
+    The files count as this process first saw them, without comments, docstrings and layout.
     """
     names = sorted(name for name in all_imports(modules) if name.partition(".")[0] == PACKAGE)
     beside = {path for folder in {_file(name).parent for name in names} for path in folder.iterdir()}
@@ -74,13 +75,16 @@ def library_digest(*modules: str) -> str:
 
 
 def prepare() -> None:
-    """Read what digests take from the files of this package, for this process and its forks."""
+    """Read what digests take from the files of this package, so that the forks of this process need not.
+
+    A process that forks the stages of a workflow calls it by its name (`process.forks`).
+    """
     all_imports([f"{PACKAGE}.commands.stages"])
     write_cache()
 
 
 def code(path: Path) -> str:
-    """Return the text of a source file that can change its behaviour: without comments, docstrings and layout."""
+    """Return the text of a file that can change its behaviour: of Python without comments, docstrings and layout."""
     if path.suffix == ".py":
         return effective_code(source_text(path))
     return file_bytes(path).decode("latin-1")
@@ -103,6 +107,7 @@ def all_imports(modules: Iterable[str]) -> set[str]:
         name = waiting.pop()
         if name not in modules_found:
             modules_found.add(name)
+            # importing a module of a user's package runs the package's `__init__`
             waiting.extend(filter(user_file, with_parents(name)[:-1]))
             waiting.extend(_content_of(name)[1])
     return modules_found
@@ -126,22 +131,29 @@ NO_NUMBERS = {"sweeplib.networks.numerics.cache": "82035503b0e7522a16601666"}
 
 @cache
 def _content_of(name: str) -> tuple[str, frozenset[str], str]:
-    """Return the digest of a module's numerical code, the imported modules that count, and the digest of all code."""
+    """Return the digest of a module's numerical code, the modules that it imports and that count, and that of all code.
+
+    Those are modules of this package, and the user's own where a user's module imports them.
+    """
     if name in NO_NUMBERS:
         return NO_NUMBERS[name], frozenset(), cached_content(source_text(_file(name))).code
     if (path := _file(name)).suffix != ".py":
         digest = hashlib.blake2b(file_bytes(path), digest_size=12).hexdigest()
         return digest, frozenset(), digest
-    inner = name.partition(".")[0] == PACKAGE
-    digest, imports, code = (cached_content if inner else module_content)(source_text(path))
-    names = {module for full in imports for module in _imported_names(full, "" if inner else package_of(name))}
+    is_ours = name.partition(".")[0] == PACKAGE
+    digest, imports, code = (cached_content if is_ours else module_content)(source_text(path))
+    # this package imports absolutely
+    names = {full for statement in imports for full in _imported_names(statement, "" if is_ours else package_of(name))}
     names = {module for full in names for module in _defining_modules(full)}
-    modules = frozenset(module for module in names if _is_module(module) or (not inner and user_file(module)))
+    modules = frozenset(module for module in names if _is_module(module) or (not is_ours and user_file(module)))
     return digest, modules, code
 
 
 def _imported_names(imported: Import, package: str) -> Iterator[str]:
-    """Yield the names that an import statement of a module of a package imports."""
+    """Yield the full names that an import statement may mean: the module, and each name as a module in it.
+
+    package : to which the levels of a relative import refer.
+    """
     level, module, names = imported
     above = package.rsplit(".", level - 1)[0] if level else ""
     base = ".".join(filter(None, (above, module)))
@@ -151,7 +163,7 @@ def _imported_names(imported: Import, package: str) -> Iterator[str]:
 
 
 def _defining_modules(name: str) -> Iterable[str]:
-    """Return the modules that count of an imported name: for one of the interface of plugins, where it is defined."""
+    """Return the modules that an imported name stands for: itself, or where a name of plugins' interface is defined."""
     interface, _, attribute = name.rpartition(".")
     if name == INTERFACE:
         return set(HOMES.values()) - BY_VALUE

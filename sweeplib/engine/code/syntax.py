@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 Fields = Iterable[tuple[str, Any]]
+"""Fields of a node of a syntax tree: names and values, which are nodes, lists of nodes or constants."""
 
 _PARSING = threading.Lock()
 _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+"""The nodes whose body may begin with a docstring."""
 
 
 def syntax_tree(text: str) -> ast.Module:
@@ -23,15 +25,15 @@ def syntax_tree(text: str) -> ast.Module:
 
 
 def expression_tree(text: str) -> ast.Expression:
-    """Return the syntax tree of an expression, as `syntax_tree` does."""
+    """Return the syntax tree of an expression, made by one thread at a time as in `syntax_tree`."""
     with _PARSING:
         return ast.parse(text, mode="eval")
 
 
 def prefix_notation(text: str, fields: Callable[[ast.AST], Fields]) -> str:
-    """Return the syntax tree of a source in prefix notation, with the `fields` of each node; empty ones are left out.
+    """Return the syntax tree of a source as a text in prefix notation, with some fields of each node, none empty.
 
-    Annotated and plain assignments differ only in their fields.
+    fields : returns those of a node. Annotated and plain assignments have one name, and differ only in their fields.
     """
     parts: list[str] = []
     collecting = gc.isenabled()
@@ -50,7 +52,7 @@ def effective_code(text: str) -> str:
 
 
 def _effective(node: ast.AST) -> Fields:
-    """Yield all fields of a node, without docstrings."""
+    """Return all fields of a node; those of a body without its docstring."""
     fields = [(name, getattr(node, name, None)) for name in node._fields]
     if isinstance(node, _WITH_DOCSTRING):
         return [(name, _undocumented(field) if name == "body" else field) for name, field in fields]

@@ -1,7 +1,7 @@
 """The user's own code: modules that are not part of Python, of this package, or of an installed package; their files.
 
-In a config, what ends in `.py` or as tables do is the path of a user's file. Packages that offer plugins by
-entry points count as the user's own, whatever is loaded: their code is in the digests.
+In a config, what ends in `.py` or as tables do is the path of a user's file; such entries of a config are its `names`.
+Packages that offer plugins by entry points count as the user's own, whatever is loaded: their code is in the digests.
 """
 
 import importlib.util
@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 PACKAGE = __name__.partition(".")[0]
+"""The name of this package."""
 _PYTHON = Path(os.__file__).parent
+"""The folder of Python's own modules."""
 _INSTALLED = {"site-packages", "dist-packages"}
+"""The names of folders of installed packages."""
 GROUP = "sweeplib.plugins"
 """The group of the entry points that name the modules of installed plugins."""
 SUFFIXES = (".py", ".csv", ".tsv", ".txt", ".parquet")
@@ -96,17 +99,17 @@ def seen_from(names: Iterable[str], folder: Path) -> list[str]:
 
 
 def with_files(config: Mapping[str, Any], convert: Callable[[list[str]], Iterable[str]]) -> dict[str, Any]:
-    """Return a config, or some of its keys, with `convert` applied to all names that may be those of a user's files.
+    """Return a config, or some of its keys, with all names converted that may be those of a user's files.
 
     These are the plugins, the file of a function, a table of points, and the published values that figures show.
-    Malformed parts of a config are kept.
+    Malformed parts of a config are kept. convert : called with several names, returns as many.
     """
     converted = dict(config)
     if isinstance(converted.get("points"), str):
         [converted["points"]] = convert([converted["points"]])
     if isinstance(simulator := converted.get("simulator"), str):
-        path, colon, name = simulator.partition(":")
-        converted["simulator"] = "".join([*convert([path]), colon, name])
+        path, _ = file_and_name(simulator)
+        converted["simulator"] = "".join([*convert([path]), simulator.removeprefix(path)])
     figures = converted.get("figures")
     if isinstance(figures, Mapping):
         sections = {name: dict(options) for name, options in figures.items() if isinstance(options, Mapping)}
@@ -118,10 +121,16 @@ def with_files(config: Mapping[str, Any], convert: Callable[[list[str]], Iterabl
 
 
 def _convert(section: dict[str, Any], key: str, convert: Callable[[list[str]], Iterable[str]]) -> None:
-    """Replace the names in a key of a section by their conversions; what is no list of names stays."""
+    """Replace the list of names under a key of a section by their conversions; anything else there stays."""
     names = section.get(key)
     if isinstance(names, list | tuple) and all(isinstance(name, str) for name in names):
         section[key] = list(convert(list(names)))
+
+
+def file_and_name(simulator: str) -> tuple[str, str]:
+    """Return the two parts of FILE:NAME; the name is "" in FILE alone. A folder may have a colon in its name."""
+    path, _, name = simulator.rpartition(":")
+    return (path, name) if path and not is_file(name) else (simulator, "")
 
 
 def is_file(name: str) -> bool:
@@ -135,7 +144,7 @@ def is_there(word: str) -> bool:
 
 
 def words_of(command: str | list[Any]) -> list[str]:
-    """Return the words of a command, as a shell has them; those between blanks if it has quotes without an end."""
+    """Return the words of a command, split as by a shell; split at blanks if a quote in it has no end."""
     if isinstance(command, list):
         return list(map(str, command))
     try:
@@ -154,5 +163,5 @@ def located_command(command: str | list[Any], folder: Path) -> str:
 
 
 def command_of(words: Iterable[str]) -> str:
-    """Return the command of some words; braces of parameters are not quoted."""
+    """Return the command of some words, quoted for a shell but for the braces of parameters, as in {T}."""
     return " ".join(word if re.fullmatch(r"[\w@%+=:,./{}-]+", word) else shlex.quote(word) for word in words)

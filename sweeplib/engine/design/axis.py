@@ -1,4 +1,7 @@
-"""Axis: the values along one dimension of a grid, and the values of other names that vary with them."""
+"""Axis: the values along one dimension of a grid, and the values of other names that vary with them.
+
+A place is the index of a value. Numbers are found if they agree to 12 digits, since a config may have rounded them.
+"""
 
 import itertools
 import math
@@ -18,14 +21,16 @@ MAX_SHOWN = 8  # values of an axis in a message
 POINT = "point"
 """The dimension of the rows of a table of points."""
 _SCALARS = int | float | str
+"""The types of values of an axis; true and false are ints of Python, and other values than 1 and 0."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """The values of the dimension `name`, and of the names `linked` to it, index by index, parameters of a simulator.
+    """The `values` of the dimension `name`, and, index by index, those of the names `linked` to it.
 
-    Values are checked, must differ, and numbers are sorted, so that a grid does not depend on the order in the file.
-    InputError, with the key `NAME[i]`, for a value that `name` cannot have or that is repeated.
+    The names are parameters of a simulator, or symbols. Values are checked, must differ, and numbers are sorted, so
+    that a grid does not depend on the order in the file. InputError, with the key `NAME[i]`, for a value that `name`
+    cannot have or that is repeated.
     """
 
     name: str
@@ -34,6 +39,7 @@ class Axis:
     simulator: Simulator = field(default_factory=networks, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        """Check the values of all names, and sort them by those of the axis if these are numbers."""
         columns = {self.name: self.values, **self.linked}
         columns = {name: _scalars(self.simulator.parameters, name, values) for name, values in columns.items()}
         column = columns[self.name]
@@ -77,13 +83,17 @@ class TableAxis(Axis):
     """The rows of a table of points, numbered from 0, with the values of all its names."""
 
     def __init__(self, columns: Mapping[str, Sequence[Any]], simulator: Simulator | None = None) -> None:
+        """Make an axis of row numbers, to which the columns of the table, of one length, are linked."""
         rows = range(len(next(iter(columns.values()), ())))
         linked = {name: tuple(column) for name, column in columns.items()}
         super().__init__(POINT, tuple(rows), linked, simulator or networks())
 
 
 def places_in(column: Sequence[Any], name: str, wanted: Iterable[Any]) -> list[list[int]]:
-    """Return the indices of each value in the `column` of an axis, numbers to 12 digits; InputError if one has none."""
+    """Return the places in the `column` of an axis of each wanted value; InputError for one that is not there.
+
+    name : of the column, for the message.
+    """
     places: dict[Any, list[int]] = {}
     for place, value in enumerate(column):
         # True equals 1, and is another value
@@ -99,9 +109,13 @@ def places_in(column: Sequence[Any], name: str, wanted: Iterable[Any]) -> list[l
 
 
 def _near(numbers: list[tuple[bool, Any]], value: Any) -> list[tuple[bool, Any]]:
-    """Return the sorted numbers that equal a number to 12 digits."""
+    """Return those of the keys (False, number), sorted by the number, that equal a value to 12 digits.
+
+    A value that is no number equals none.
+    """
     if not _are_numbers([value]):
         return []
+    # begun below all that can be close; then numbers that are still too small are skipped
     first = bisect_left(numbers, value - 2e-12 * abs(value), key=itemgetter(1))
     above = (numbers[place] for place in range(first, len(numbers)))
     near = itertools.dropwhile(lambda other: other[1] < value and not _close(value, other[1]), above)
@@ -113,8 +127,8 @@ def _refuse_absent(column: Sequence[Any], name: str, value: Any) -> NoReturn:
     if not (_are_numbers(column) and _are_numbers([value])):
         raise InputError(f"not a value of the axis {name}", key=name, value=value, choices=map(str, column))
     nearest = min(column, key=lambda other: abs(other - value))
-    few = len(column) <= MAX_SHOWN
-    expected = "one of " + (", ".join(map(str, column)) if few else f"its {len(column)} values")
+    are_few = len(column) <= MAX_SHOWN
+    expected = "one of " + (", ".join(map(str, column)) if are_few else f"its {len(column)} values")
     choices = (f"{nearest}",)
     raise NearestError(f"not a value of the axis {name}", key=name, value=value, expected=expected, choices=choices)
 

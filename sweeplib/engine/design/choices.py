@@ -1,7 +1,9 @@
 """Where a run of a sweep runs, if that depends on costs or on other runs, and which simulator of a law is taken.
 
-The simulators of a law are runs of their own, at the points where each is the cheapest, which the dataset has as one.
-Their cases are shared with all sweeps that name the simulator; only what makes the dataset knows of the law.
+A config may name a law, such as SGD, and several dynamics that are exact for it, its simulators. Each of them is a run
+of its own, at the points where it is the cheapest; the dataset has them as one. Their cases are shared with all sweeps
+that name the simulator; only what makes the dataset knows of the law. `points` are tables (n rows) of the values of the
+grid's names.
 
 Costs are those of a model of the simulator, and not measured, so that a config has the same rows on every
 machine, and a point the same simulator however the sweep grows.
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from sweeplib.engine.design.design import Design
 
 COST = "cost"
-"""The name in a `when` of the seconds of a row, for all of its seeds."""
+"""The name in a `when` that means the seconds of all seeds of a point."""
 
 LARGEST = float(np.finfo(float).max)
 """The seconds of what cannot be run, as expressions have finite numbers only."""
@@ -34,7 +36,10 @@ UNKNOWN = -2
 
 @dataclass(frozen=True)
 class Choice:
-    """Whether a run of a sweep runs at points; it stands where other runs have the expression of their `when`."""
+    """The condition of a run that depends on costs or on other runs: whether it runs at points.
+
+    It stands where other runs have the expression of their `when` (`places.Condition`).
+    """
 
     sweep: "Design"
     run: str
@@ -54,7 +59,10 @@ class Choice:
         return str(self.sweep.runs[self.run].when)
 
     def evaluated(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[bool]:
-        """Return whether it runs at each of `count` points; InputError for a point that no simulator takes."""
+        """Return whether the run runs at each of `count` points; InputError for a point that no simulator takes.
+
+        columns : the values of all names of the grid at the points. What was found is remembered in `Design.choices`.
+        """
         grid, law = self.sweep.grid, self.sweep.runs[self.run].law
         codes = self.sweep.choices.setdefault(law or self.run, np.full(grid.size, UNKNOWN, np.int8))
         places = [[axis.place_of[value] for value in columns[axis.name]] for axis in grid.axes]
@@ -73,7 +81,10 @@ def is_a_choice(sweep: "Design", run: str) -> bool:
 
 
 def _numbers_at(sweep: "Design", run: str, points: Table) -> NDArray[np.int64]:
-    """Return which run of a law runs at points (n,), by its place among these, or 0 for a run alone; -1 for none."""
+    """Return the index (n,), among the runs of its law, of the one that runs at each point; -1 where none does.
+
+    run : any of the law, or a run that has none and is the only one, with index 0.
+    """
     runs = sweep.laws[sweep.runs[run].law or run]
     seconds = np.array([_seconds_where_taken(sweep, other, points) for other in runs])
     wanted = _runs_at(sweep, run, points, seconds.min(axis=0))
@@ -84,46 +95,49 @@ def _numbers_at(sweep: "Design", run: str, points: Table) -> NDArray[np.int64]:
 
 
 def _runs_at(sweep: "Design", run: str, points: Table, seconds: NDArray[np.float64] | None = None) -> NDArray[np.bool_]:
-    """Return whether a run, or one of the same law, runs at each of n points, as an array (n,).
+    """Return whether a run, or one of its law, runs at each of n points, by its `where` and `when`, as an array (n,).
 
-    seconds : those of a case (n,), if they are known, for the `cost` in its `when`.
+    seconds (n,) : of a case, if they are known, for the `cost` in its `when`.
     """
-    settings, runs = sweep.runs[run], np.ones(len(points), bool)
-    for name, values in ((name, values) for name, values in settings.where.items() if name != "seed"):
+    conditions, runs = sweep.runs[run], np.ones(len(points), bool)
+    for name, values in ((name, values) for name, values in conditions.where.items() if name != "seed"):
         axis = next(axis for axis in sweep.grid.axes if name in axis.names)
-        there = {axis.column(name)[place] for place in axis.places(name, values)}
-        runs &= np.array([value in there for value in points.column(name).items()], bool)
-    if settings.when is None:
+        # as the axis has them: a config may have rounded the numbers of `where`
+        wanted = {axis.column(name)[place] for place in axis.places(name, values)}
+        runs &= np.array([value in wanted for value in points.column(name).items()], bool)
+    if conditions.when is None:
         return runs
     columns: dict[str, Sequence[Any]] = {}
-    for name in settings.when.names:
+    for name in conditions.when.names:
         if name in sweep.grid.names:
             columns[name] = points.column(name).items()
         elif name == COST:
             columns[name] = row_seconds(sweep, run, points, seconds).tolist()
         else:
+            # the name of another run, or law, means whether that runs there
             columns[name] = _runs_at(sweep, sweep.laws[name][0], points).astype(float).tolist()
-    return runs & np.array(settings.when.evaluated(columns, len(points)), bool)
+    return runs & np.array(conditions.when.evaluated(columns, len(points)), bool)
 
 
 def row_seconds(
     sweep: "Design", run: str, points: Table, seconds: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Return the seconds (n,) of a run's rows, for all seeds of the config, of one law by the cheapest simulator.
+    """Return the seconds (n,) that all seeds of the config take at each point, of a law by its cheapest simulator.
 
-    seconds : those of a case, if they are known.
+    run : its name, or that of any run of the law. seconds (n,) : of a case, if they are known.
     """
     if seconds is None:
         runs = sweep.laws[sweep.runs[run].law or run]
         seconds = np.min([_seconds_where_taken(sweep, other, points) for other in runs], axis=0)
     places = [place for place, _ in sweep.seeds_of(run)]
     with np.errstate(over="ignore"):
+        # a point has the first of the seeds: as many of the run's as stand before that count
         of_row = np.searchsorted(places, sweep.own_counts(points)) * np.minimum(seconds, LARGEST)
     return np.minimum(of_row, LARGEST)
 
 
 def _seconds_where_taken(sweep: "Design", run: str, points: Table) -> NDArray[np.float64]:
-    """Return the seconds (n,) of a case of a run at points; of one law, infinite where the dynamics does not apply."""
+    """Return the modelled seconds (n,) of a case of a run; infinite where a simulator of a law cannot run it."""
     cases = sweep.cases_at(run, points)
     seconds = np.array(cases.numbers(sweep.simulator.seconds), float)
     for check in sweep.simulator.checks() if sweep.runs[run].law else ():
@@ -132,7 +146,7 @@ def _seconds_where_taken(sweep: "Design", run: str, points: Table) -> NDArray[np
 
 
 def _refusal(check: Callable[[Case], None], case: Case) -> InputError | None:
-    """Return why a check refuses a case."""
+    """Return the error with which a check refuses a case, None if it passes."""
     try:
         check(case)
     except InputError as error:
@@ -146,7 +160,7 @@ def _is_refused(check: Callable[[Case], None], case: Case) -> bool:
 
 
 def _refuse_untaken(sweep: "Design", run: str, points: Table) -> None:
-    """Raise InputError for points that no simulator takes, with the reasons at the first."""
+    """Raise InputError, unless there are none, for points that no simulator of a run's law takes, with the reasons."""
     if not len(points):
         return
     law, reasons = sweep.runs[run].law, []

@@ -23,7 +23,7 @@ MEMORY_SHARE = 0.9
 class ClusterSettings(pydantic.BaseModel, ABC):
     """Settings that every kind of cluster has. Results do not depend on them.
 
-    block_size : number of cases per block; by default as many as take about two seconds on the machine that plans.
+    block_size : number of cases per block; by default as many as take about two seconds.
     wait_for_workers : seconds that a sweep waits while there is no worker, before it ends.
     performance_report : whether to keep Dask's report on the performance of the last run, as report/performance.html.
     """
@@ -60,7 +60,10 @@ class ClusterSettings(pydantic.BaseModel, ABC):
         return None
 
     def worker_memory(self, workers: int | None = None) -> int:
-        """Return the bytes of memory that a worker may use on the machine that plans: by default half of the memory."""
+        """Return the bytes of memory that a process of cases may use on the machine that plans, as a worker would.
+
+        By default it is half of the memory.
+        """
         return granted_memory() // 2
 
     def known_memory(self, workers: int | None = None) -> int | None:
@@ -76,7 +79,7 @@ class ClusterSettings(pydantic.BaseModel, ABC):
         return self.expected_workers()
 
     def resources(self, cpu_seconds: float) -> str | None:
-        """Return in words what a sweep of `cpu_seconds` takes of a shared cluster; None if there is nothing to say."""
+        """Return in words what `cpu_seconds` of work take of a shared cluster; None if there is nothing to say."""
         return None
 
 

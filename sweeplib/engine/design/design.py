@@ -1,4 +1,10 @@
-"""Design: a grid, seeds, the dynamics to run on them, and the analyses and figures of the results of a sweep."""
+"""Design: a grid, seeds, the dynamics to run on them, and the analyses and figures of the results of a sweep.
+
+A run is a dynamics with its options, under a name of its own; methods call that name `dynamics`. Runs of one law are
+several dynamics that are exact for it, the cheapest of which runs at each point. A point of the grid has the first of
+the sweep's seeds, as many as its count says. `points` as an argument is a table of the values of the grid's names, a
+row a point.
+"""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,6 +35,7 @@ from sweeplib.engine.simulator import Simulator
 from sweeplib.errors import InputError, errors_at
 
 Options = tuple[tuple[str, Any], ...]
+"""The numerical options of a run, sorted pairs of name and value."""
 
 
 def replica_counts(replicas: Expression | RowCounts, points: Table) -> NDArray[np.int64]:
@@ -49,7 +56,10 @@ def replica_counts(replicas: Expression | RowCounts, points: Table) -> NDArray[n
 def _values_of(
     expression: Expression | RowCounts, columns: Mapping[str, Sequence[Any]], count: int, key: str
 ) -> list[Any]:
-    """Return the values of an expression at `count` points; an InputError has the `key` of the config."""
+    """Return the values of an expression at `count` points, from the `columns` of the names on which it depends.
+
+    key : of the config, which an InputError gets.
+    """
     with errors_at(key):
         return expression.evaluated(columns, count)
 
@@ -60,7 +70,12 @@ def _values_at(expression: Expression | RowCounts, columns: Mapping[str, Sequenc
 
 
 class RunPoints(NamedTuple):
-    """The n points of a run: the flat index (n,) of the first seed of each, its number (n,) of seeds, and its case."""
+    """The n points of a run, with a case at each.
+
+    flat (n,) : the flat index over (grid dims, seed) of the point with the first seed.
+    counts (n,) : how many of the sweep's seeds the point has.
+    cases : of seed 0.
+    """
 
     flat: NDArray[np.int64]
     counts: NDArray[np.int64]
@@ -71,8 +86,8 @@ class RunPoints(NamedTuple):
 class Run:
     """A run of a dynamics, its numerical options, and where it runs; there may be several of a dynamics.
 
-    It runs at the values of axes, or seeds, in `where`, at those points at which `when` is true.
-
+    where : the values of axes, or seeds, by name, at which it runs; at all of those of other axes.
+    when : an expression that is true where it runs, in addition.
     law : the name of several runs of one law, the cheapest of which runs at each point; the dataset has them as one.
     """
 
@@ -85,18 +100,19 @@ class Run:
 
 @dataclass(frozen=True)
 class Design:
-    """A complete sweep: the content of a config file; `source` is its complete YAML.
+    """A complete sweep: the content of a config file.
 
-    `recording` and `clock`, the unit of the recording times at each point, are of its simulator; `replicas` is the
-    number of the first `seeds` that a point has, all of them if None. Rounds add rows until the `questions` are
-    answered. `pair_by` names the fields of a problem that distinguish random streams, all if None. `plugins` are the
-    user's modules, or absolute paths of files, and are imported here. Where a sweep calls a `function`, named
-    `PATH:NAME`, or a command, declared as in its config, its file or declaration is the last of them; `table` is the
-    path of a table of points, `bases` are the configs that the sweep's own starts from.
-    States of its cases are kept every `checkpoint` seconds, if they have any.
-    `source` has only the names of files, so that it does not depend on the folder.
-    The sweep runs on `cluster`, this machine if None. Its dataset is sent to the address `publish`, if there is one,
-    and names its `authors` and the `licence` under which they publish it.
+    runs, analyses, figures, questions : by name; analyses and figures with their options.
+    recording, clock : what is recorded, and the unit of the recording times at each point; both are of its simulator.
+    replicas : how many of the first `seeds` a point has, all if None; rounds add to it until `questions` are answered.
+    pair_by : the fields of a problem that distinguish random streams, all if None.
+    cluster : on which the sweep runs, this machine if None.
+    timeout, checkpoint : seconds: the limit of a case, and the time between two states of a case that are kept.
+    publish : the address to which the dataset is sent. authors, licence : named in the dataset.
+    table : the path of a table of points. bases : the configs that the sweep's own starts from.
+    plugins : the user's modules, or absolute paths of files, imported here. function : what the sweep calls, named
+        `PATH:NAME`, or a command, declared as in its config; its file or declaration is the last of the plugins.
+    source : the complete YAML, with only the names of files, so that it does not depend on the folder.
     """
 
     name: str
@@ -172,11 +188,11 @@ class Design:
         return len(self.laws) < len(self.runs)
 
     def when(self, dynamics: str) -> Condition | None:
-        """Return the condition under which a run runs at a point."""
+        """Return the condition under which a run runs at a point of its `where`, None for all."""
         return Choice(self, dynamics) if is_a_choice(self, dynamics) else self._run(dynamics).when
 
     def points_in(self, dynamics: str) -> int:
-        """Return the number of points in the part of the grid where a run may run."""
+        """Return the number of points in the part of the grid that a run's `where` selects, whatever its `when`."""
         return self.grid.size_where(self._where(dynamics))
 
     def most_cases_of(self, dynamics: str) -> int:
@@ -208,7 +224,7 @@ class Design:
         return [(place, checked_seed(seed)) for place, seed in enumerate(self.seeds) if seed in chosen]
 
     def _options(self, dynamics: str, points: Table) -> Column:
-        """Return the numerical options of one run at points."""
+        """Return the column of `Options` of one run at points: fixed ones, and those that are names of the grid."""
         fixed, names = self._run(dynamics).options, options_of(dynamics, points.columns)
 
         def options(columns: Mapping[str, Sequence[Any]], count: int) -> list[Options]:
@@ -219,7 +235,7 @@ class Design:
         return points.over([f"{dynamics}.{name}" for name in names], options)
 
     def clocks(self, points: Table) -> Column:
-        """Return the factors of the recording times at points; InputError unless they are positive."""
+        """Return the column of the unit of the recording times at points; InputError unless it is positive."""
         clock = self.clock
         if clock is None:
             return points.constant(1.0)
@@ -236,7 +252,7 @@ class Design:
         return self.simulator.label("time") if self.clock is None else self.clock.attributes()
 
     def counts(self, points: Table) -> NDArray[np.int64]:
-        """Return the number (n,) of the first seeds that points have; InputError unless whole numbers from 0."""
+        """Return the number (n,) of seeds that each point has; InputError unless these are whole numbers from 0."""
         return np.full(len(points), len(self.seeds)) if self.replicas is None else replica_counts(self.replicas, points)
 
     def own_counts(self, points: Table) -> NDArray[np.int64]:
@@ -249,7 +265,7 @@ class Design:
     def cases(self, dynamics: str) -> Iterator[tuple[tuple[int, ...], Case]]:
         """Yield the index over (dimensions of the grid, seed) and the case, in C order, of each case of a dynamics.
 
-        The cases of one point share its Problem.
+        The cases of one point differ in their seed alone, and share the objects of all other fields.
         """
         seeds, points = self.seeds_of(dynamics), self.points(dynamics)
         index = np.array(np.unravel_index(points.flat, self.shape)).T[:, :-1].tolist()
@@ -303,27 +319,31 @@ class Design:
         return [*self.bases, *plugin_files(self.plugins), *dict.fromkeys([*map(Path, names), *self.simulator.files])]
 
     def with_files(self, convert: Callable[[list[str]], Iterable[str]]) -> dict[str, Any]:
-        """Return the keys of the sweep's config that name files of the user, with `convert` applied to the names."""
+        """Return the keys of the sweep's config that name files of the user, with their values, names converted.
+
+        convert : called with several names at once, returns the new ones.
+        """
         table = {} if self.table is None else {"points": self.table}
         function = {} if self.function is None else {"simulator": self.function}
         if isinstance(self.function, Mapping):
             words = words_of(self.function["command"])
             command = command_of("".join(convert([word])) if is_there(word) else word for word in words)
             function = {"simulator": {**self.function, "command": command}}
+        # the last one is that of the function, which a config has under `simulator`
         plugins = [*(self.plugins if self.function is None else self.plugins[:-1])]
         return with_files({"plugins": plugins, "figures": self.figures, **table, **function}, convert)
 
     def user_names(self) -> list[str]:
-        """Return the names in the sweep's config that may be those of files of the user."""
-        names: list[str] = []
+        """Return the entries of the sweep's config that may be the paths of the user's files, such as plugins."""
+        all_names: list[str] = []
 
-        def collect(some: list[str]) -> list[str]:
-            """Return some names unchanged, and remember them."""
-            names.extend(some)
-            return some
+        def collect(names: list[str]) -> list[str]:
+            """Return entries unchanged, and remember them: no conversion."""
+            all_names.extend(names)
+            return names
 
         self.with_files(collect)
-        return names
+        return all_names
 
     def _run(self, dynamics: str) -> Run:
         """Return the run of this name; InputError if there is none."""
@@ -332,5 +352,5 @@ class Design:
         return self.runs[dynamics]
 
     def _where(self, dynamics: str) -> dict[str, tuple[Any, ...]]:
-        """Return the part of the grid where a dynamics runs."""
+        """Return the values of axes, by name, to which a run is confined: its `where` without seeds."""
         return {name: values for name, values in self._run(dynamics).where.items() if name != "seed"}

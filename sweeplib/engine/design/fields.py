@@ -11,6 +11,7 @@ from sweeplib.engine.parameters import Parameters
 from sweeplib.errors import InputError
 
 Symbol = int | Annotated[float, pydantic.Field(allow_inf_nan=False)]
+"""The type of the values of a name that is no parameter."""
 
 
 def field_value(parameters: Parameters, name: str, value: Any) -> Any:
@@ -40,9 +41,13 @@ def _is_whole(kind: Any) -> bool:
 
 
 def _checked(parameters: Parameters, name: str, values: Sequence[Any], key: str, indexed: bool) -> tuple[Any, ...]:
-    """Return values as a name can have them; InputError, with the key and the index, for the first that it cannot."""
+    """Return values in the type of a name; InputError for the first that it cannot have.
+
+    key, indexed : the key of the config in the error, and whether the index of the value follows it.
+    """
     kind = _type(parameters, name)
     whole = _is_whole(kind)
+    # floats of a parameter of floats, the frequent case, need no preparation
     prepared = values if set(map(type, values)) == {float} and not whole else [_for_type(x, whole) for x in values]
     places = [f"{key}[{place}]" if indexed else key for place in range(len(values))]
     try:
@@ -55,7 +60,7 @@ def _checked(parameters: Parameters, name: str, values: Sequence[Any], key: str,
 
 
 def _refusal(parameters: Parameters, name: str, value: Any, details: Any) -> InputError:
-    """Return the error for a value of a parameter, by what pydantic says of it."""
+    """Return the error for a value of a parameter; `details` is pydantic's entry of `ValidationError.errors()`."""
     problem, kind = f"not a value of {name}", _type(parameters, name)
     if (expected := parameters.expected(name)) is not None:
         return InputError(problem, value=value, expected=expected)
@@ -74,7 +79,7 @@ def _adapter(name: str, kind: Any) -> Any:
 
 
 def _for_type(value: Any, whole: bool) -> Any:
-    """Return 3 for 3.0 if a whole number is required, and a tuple for a list."""
+    """Return a value as its type needs it: 3 for 3.0 if `whole` numbers are required, a tuple for a list."""
     if whole and isinstance(value, float) and value.is_integer():
         return int(value)
     return tuple(value) if isinstance(value, list) else value

@@ -1,4 +1,9 @@
-"""Grid: the points of a sweep, from axes, fixed values and values derived from them."""
+"""Grid: the points of a sweep, from axes, fixed values and values derived from them.
+
+A point is given by its place along each axis, an index; `places` (points, dims) are those of several. `where` selects
+points by values of axes, `when` by a condition. Expressions are evaluated once for each combination of values that they
+read; checks look at some points of a large grid, the probes.
+"""
 
 import graphlib
 import itertools
@@ -27,6 +32,7 @@ RESERVED = ("case", "coordinates", "dynamics", POINT, "seed", "status", "zip")
 """Names that have another meaning in every dataset or config."""
 
 Where = Mapping[str, Iterable[Any]]
+"""Values of axes, by name; points have one of them for each name."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,7 @@ class Grid:
     simulator: Simulator = field(default_factory=networks, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        """Sort the axes, then refuse what the class says; sizes and names come first, since they cost no evaluation."""
         object.__setattr__(self, "axes", tuple(sorted(self.axes, key=lambda axis: dataset_order(axis.name))))
         self._refuse_excess()
         self._refuse_repeats()
@@ -109,10 +116,9 @@ class Grid:
         return f"derive.{name}" if isinstance(self.derived.get(name), Expression) else f"problem.{name}"
 
     def points(self, where: Where | None = None, when: Condition | None = None) -> tuple[np.ndarray, Table]:
-        """Return the points in C order of `dims`, with the names in `where` at one of the values given for them.
+        """Return the places (points, dims) of the selected points, in C order, and a table of all names there.
 
-        If `when` is given, only the points at which this expression is true. Returned are their indices (points, dims)
-        and the columns of all names, of valid points.
+        InputError for a point whose values do not fit together.
         """
         places, tables = zip(*self.batches(where, when), strict=True)
         return np.concatenate(places), self._checked(Table.joined(tables))
@@ -120,15 +126,19 @@ class Grid:
     def batches(
         self, where: Where | None = None, when: Condition | None = None, names: Iterable[str] | None = None
     ) -> Iterator[tuple[np.ndarray, Table]]:
-        """Yield the indices of the same points, some thousands at a time, and the columns of some names, or of all."""
+        """Yield the places (points, dims) of the selected points, some thousands at a time, and a table of names there.
+
+        names : of the table's columns, by default all. Points are not checked.
+        """
         for places in some_places(self.positions(where)):
-            some = self._where_true(when, places)
-            yield some, self.table(some, self.names if names is None else names)
+            selected = self._where_true(when, places)
+            yield selected, self.table(selected, self.names if names is None else names)
 
     def probed(self, where: Where | None = None, when: Condition | None = None) -> Table:
-        """Return points for checks: all, or of many the corners and some more; of these, those where `when` is true.
+        """Return a table of points for checks: all that `where` selects, or of many the corners and some more.
 
-        If it is true at none of them, the first at which it is, of all points or, of many, `ASKED`, evenly spread.
+        Of these, only those where `when` is true; if it is at none, one point at which it is, of all or, of many, of
+        `ASKED` that are evenly spread.
         """
         positions = self.positions(where)
         lengths = [len(along) for along in positions]
@@ -154,24 +164,27 @@ class Grid:
         return tuple(positions)
 
     def size_where(self, where: Where | None = None, when: Condition | None = None) -> int:
-        """Return the number of points that `where` and `when` select; `when` is evaluated once for each combination."""
+        """Return the number of points that `where` and `when` select."""
         positions = self.positions(where)
         if when is None:
             return math.prod(map(len, positions))
         dims = {dim for name in when.names for dim in self.dims_of(name)}
+        # the condition is evaluated at one place of each axis on which it does not depend
         places_along = [along if dim in dims else along[:1] for dim, along in zip(self.dims, positions, strict=True)]
         others = math.prod(len(along) for dim, along in zip(self.dims, positions, strict=True) if dim not in dims)
         return others * sum(len(self._where_true(when, places)) for places in some_places(places_along))
 
     def evaluated(self, names: Iterable[str]) -> Iterator[Table]:
-        """Yield the columns of some names, thousands of rows at a time, at all combinations of their values."""
+        """Yield tables of some names over the axes on which any of them depends, in C order, thousands of rows each."""
         names = list(names)
         dims = {dim for name in names for dim in self.dims_of(name)}
         for places in some_places([range(len(axis)) if axis.name in dims else (0,) for axis in self.axes]):
             yield self.table(places, names)
 
     def _first_true(self, when: Condition, positions: Sequence[Sequence[int]]) -> np.ndarray:
-        """Return the indices (1, dims) of a point at which `when` is true; (0, dims) if there is none among `ASKED`.
+        """Return the place (1, dims) of a point at which `when` is true; (0, dims) if there is none among `ASKED`.
+
+        positions : the places along each axis that a `where` selects.
 
         The numbers of the points tried are multiples of a number near the golden section of the number of points, and
         coprime to it, so that they are spread over the grid.
@@ -209,13 +222,13 @@ class Grid:
         return dims
 
     def _where_true(self, when: Condition | None, places: np.ndarray) -> np.ndarray:
-        """Return the points at which `when` is true."""
+        """Return those of the `places` (points, dims) at which `when` is true, all if it is None."""
         if when is None:
             return places
         return places[self.table(places, when.names).over(when.names, when.evaluated).array(bool)]
 
     def table(self, places: np.ndarray, names: Iterable[str]) -> Table:
-        """Return the columns of these names, and of those they are derived from, at the indices (points, dims)."""
+        """Return a table of some names, and of those they are derived from, at `places` (points, dims)."""
         needed = self._needed(names)
         table = Table({}, len(places))
         table.columns |= {name: table.constant(value) for name, value in self.fixed.items() if name in needed}
@@ -228,7 +241,7 @@ class Grid:
         return table
 
     def _needed(self, names: Iterable[str]) -> set[str]:
-        """Return the names and all names from which they are derived."""
+        """Return some names and all names from which they are derived."""
         needed, waiting = set(), list(names)
         while waiting:
             name = waiting.pop()
@@ -240,13 +253,14 @@ class Grid:
     def _derivation(
         self, name: str, expression: Expression | FormulaWithNames
     ) -> Callable[[dict[str, list[Any]], int], Sequence[Any]]:
-        """Return the function of columns that derives a name; InputError for a value that is not valid for it."""
+        """Return the function, for `Table.over`, that derives a name; it raises InputError for an invalid value."""
 
         def derived(columns: dict[str, list[Any]], count: int) -> Sequence[Any]:
             """Return the valid values of the name at `count` points."""
             try:
                 return field_values(self.simulator.parameters, name, expression.evaluated(columns, count))
             except InputError:
+                # again one by one, for the point of the message
                 for at in range(count):
                     self._refuse_derived(name, expression, {used: column[at] for used, column in columns.items()})
                 raise
@@ -254,7 +268,7 @@ class Grid:
         return derived
 
     def _refuse_derived(self, name: str, expression: Expression | FormulaWithNames, where: Mapping[str, Any]) -> None:
-        """Raise InputError if the value derived from these is not valid for the name."""
+        """Raise InputError if the value that is derived `where` names have some values is not valid for the name."""
         try:
             field_value(self.simulator.parameters, name, expression.evaluate(where))
         except InputError as error:
@@ -269,7 +283,10 @@ class Grid:
             return field_value(self.simulator.parameters, name, self.fixed[name])
 
     def _checked(self, points: Table) -> Table:
-        """Return points, whose values have been checked one by one; InputError for one where they do not fit."""
+        """Return a table of points unchanged; InputError for a point whose values do not fit together.
+
+        Each value alone has been checked before.
+        """
 
         def refuse(error: InputError, row: int) -> None:
             """Raise the error of a point, with its values, and the key of the config that gave the wrong one."""
@@ -344,6 +361,7 @@ class Grid:
         used = self.used.union(*(expression.names for expression in self.derived.values()))
         parameters = self.simulator.parameters
         fields, names = {*parameters.names(), POINT}, (*parameters.names(), *used)
+        # options of runs, whose names have a dot, and the symbols of expressions
         symbols = {name for name in used if "." in name or is_symbol(name)}
         if unknown := [name for name in self.names if name not in fields | symbols]:
             problem = f"unknown name: no {parameters.kind}, and no expression uses it"
@@ -365,7 +383,7 @@ def _key(axis: Axis, name: str) -> str:
 
 
 def dataset_order(name: str) -> tuple[int, str]:
-    """Return the key by which the axes of a dataset are sorted: the known ones in their order, then others by name."""
+    """Return what the axes of a dataset are sorted by: those in `FIRST` in their order, then others by name."""
     return (FIRST.index(name) if name in FIRST else len(FIRST), name)
 
 

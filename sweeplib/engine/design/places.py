@@ -1,4 +1,7 @@
-"""Places: indices of points of a grid, and those that are checked of a large one."""
+"""Places: indices of points of a grid, and those that are checked of a large one.
+
+A point is an array (dims,) of its index along each axis; an axis may be confined to some indices, its `positions`.
+"""
 
 import itertools
 import math
@@ -23,14 +26,14 @@ class Condition(Protocol):
 
     @property
     def text(self) -> str:
-        """What it is made from."""
+        """A text of all that it depends on."""
 
     def evaluated(self, columns: Mapping[str, Sequence[Any]], count: int) -> Sequence[Any]:
-        """Return the values at `count` points, with the values of the names in `columns`."""
+        """Return whether it is true at `count` points, from the values there of its names, in `columns`."""
 
 
 def some_places(positions: Sequence[Sequence[int]]) -> Iterator[np.ndarray]:
-    """Yield the indices (points, dims) with these positions along each axis, in C order, thousands at a time."""
+    """Yield all points (points, dims) with some positions along each axis, in C order, thousands at a time."""
     lengths = tuple(map(len, positions))
     for first in range(0, math.prod(lengths), BATCH):
         numbers = np.arange(first, min(first + BATCH, math.prod(lengths)))
@@ -39,7 +42,7 @@ def some_places(positions: Sequence[Sequence[int]]) -> Iterator[np.ndarray]:
 
 
 def at_positions(positions: Sequence[Sequence[int]], indices: np.ndarray) -> np.ndarray:
-    """Return the positions (points, dims) along each axis that have these indices (points, dims)."""
+    """Return the points (points, dims) whose indices (points, dims) are those among the positions of each axis."""
     places = np.empty_like(indices)
     for axis, along in enumerate(positions):
         places[:, axis] = np.array(along, np.int64)[indices[:, axis]]
@@ -47,7 +50,7 @@ def at_positions(positions: Sequence[Sequence[int]], indices: np.ndarray) -> np.
 
 
 def probe_places(lengths: Sequence[int], most: int) -> np.ndarray:
-    """Return the probes as an array (probes, dims)."""
+    """Return what `probes` yields, as an array (probes, dims)."""
     places = list(probes(lengths, most))
     return np.array(places, np.int64).reshape(len(places), len(lengths))
 

@@ -1,4 +1,7 @@
-"""Questions that a sweep is to answer to a precision, and the rows that rounds have added to it for them."""
+"""Questions that a sweep is to answer to a precision, and the rows that rounds have added to it for them.
+
+A row is a point with the number of seeds that a round asks for. A place is a point's values along the axes, a tuple.
+"""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Precision(NamedTuple):
-    """A width, `relative` to the value or in its units."""
+    """A width `to` which something is wanted, `relative` to its value or in its units."""
 
     to: float
     relative: bool
@@ -45,7 +48,7 @@ class Question:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def options_in(self, analyses: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the options of its analysis in a sweep with these analyses."""
+        """Return the options of its analysis, beside those that the sweep's `analyses`, by name, have for it."""
         return {**analyses.get(self.of, {}), **self.options}
 
     @property
@@ -54,7 +57,7 @@ class Question:
         return self.to is None
 
     def half_width(self, value: float) -> float:
-        """Return the half width that the interval of a value may have."""
+        """Return the half width that the interval of a value may have, NaN where labels are wanted."""
         to = math.nan if self.to is None else self.to
         return to * abs(value) if self.relative else to
 
@@ -79,9 +82,10 @@ class Row:
 class RowCounts:
     """The number of seeds of each point of a sweep that has grown by rows: those of the config, or more; 0 elsewhere.
 
-    It stands where a sweep has the expression of its `seeds`. `axes` are those of the config, `most` is its number of
-    seeds and `seeds` their expression, if there is one; `rounds` are the rows of each round, the first of which is
-    round 1.
+    It stands where a sweep has the expression of its `seeds` (`Design.replicas`).
+
+    axes : those of the config. most : its number of seeds. seeds : the expression of their number, if there is one.
+    rounds : the rows of each round; the first is round 1.
     """
 
     axes: tuple[Axis, ...]
@@ -91,7 +95,7 @@ class RowCounts:
 
     @property
     def names(self) -> frozenset[str]:
-        """Return the names on whose values the number depends."""
+        """Return the names of the grid on whose values the number of seeds depends: those of axes, and of `seeds`."""
         names: frozenset[str] = frozenset() if self.seeds is None else self.seeds.names
         return names.union(axis.name for axis in self.axes)
 
@@ -113,7 +117,10 @@ class RowCounts:
         return requests
 
     def evaluated(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[int]:
-        """Return the number of seeds of each of `count` points, from the columns of their values."""
+        """Return the number of seeds of each of `count` points, from the values of `names` there.
+
+        It is the larger of the config's, at points of its grid, and of what rows ask for.
+        """
         counts = [self.most] * count if self.seeds is None else self.seeds.evaluated(columns, count)
         places = self._places(columns, count)
         return [
@@ -122,7 +129,7 @@ class RowCounts:
         ]
 
     def first_rounds(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[tuple[int, str]]:
-        """Return, of each of `count` points, the round that asked for it first, and why: 0 for the config, -1 never."""
+        """Return, for each of `count` points, the round that asked for it first, and why: 0 is the config, -1 none."""
         first: dict[tuple[Any, ...], tuple[int, str]] = {}
         for number, rows in enumerate(self.rounds, 1):
             for row in rows:
@@ -133,16 +140,16 @@ class RowCounts:
         ]
 
     def _place(self, row: Row) -> tuple[Any, ...]:
-        """Return the values of a row along the axes."""
+        """Return the place of a row."""
         return tuple(row.at[axis.name] for axis in self.axes)
 
     def _places(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[tuple[Any, ...]]:
-        """Return the values along the axes of each of `count` points."""
+        """Return the place of each of `count` points, from the values of the axes' names there."""
         values = [columns[axis.name] for axis in self.axes]
         return list(zip(*values, strict=True)) if values else [()] * count
 
     def _inside(self, place: tuple[Any, ...]) -> bool:
-        """Return whether a point is one of the config's own grid."""
+        """Return whether the point at a place is one of the config's own grid."""
         return all(value in values for value, values in zip(place, self._values, strict=True))
 
     @cached_property
@@ -154,13 +161,14 @@ class RowCounts:
 def with_rows(sweep: "Design", rounds: Iterable[Iterable[Row]]) -> "Design":
     """Return a sweep with the rows of rounds: its grid has their values, and seeds where a row asks for some.
 
-    Points of the larger grid that nobody asked for have no seeds: their cases are `missing`, as those of fewer seeds.
+    Points of the larger grid that nobody asked for have no seeds, and the status `missing` in the dataset. Rows that
+    the sweep has already are replaced.
     """
     tuples = tuple(map(tuple, rounds))
-    rows = [row for some in tuples for row in some]
+    rows = [row for of_round in tuples for row in of_round]
     sweep = without_rows(sweep)
     seeds = sweep.replicas
-    if not rows or isinstance(seeds, RowCounts):
+    if not rows or isinstance(seeds, RowCounts):  # no RowCounts any more; mypy does not know
         return sweep
     axes = tuple(_axis_with(axis, [row.at[axis.name] for row in rows]) for axis in sweep.grid.axes)
     counts = RowCounts(sweep.grid.axes, len(sweep.seeds), seeds, tuples)
@@ -169,7 +177,7 @@ def with_rows(sweep: "Design", rounds: Iterable[Iterable[Row]]) -> "Design":
 
 
 def without_rows(sweep: "Design") -> "Design":
-    """Return the sweep of the config from one that has grown by rows."""
+    """Return the sweep as its config says it, from one that may have grown by rows."""
     counts = sweep.replicas
     if not isinstance(counts, RowCounts):
         return sweep
@@ -178,6 +186,6 @@ def without_rows(sweep: "Design") -> "Design":
 
 
 def _axis_with(axis: Axis, values: Iterable[Any]) -> Axis:
-    """Return an axis with those of the values that it lacks."""
+    """Return an axis with those of some values, too, that it lacks."""
     new = sorted(set(values).difference(axis.values))
     return replace(axis, values=(*axis.values, *new)) if new else axis

@@ -1,4 +1,7 @@
-"""Advice of a plan: which dynamics takes most of the time, and which alternative was measured to be cheaper here."""
+"""Advice of a plan: which dynamics takes most of the time, and which alternative was measured to be cheaper here.
+
+A layout is all cases of a dynamics of one shape and similar cost; a pilot is a few of its cases, which are measured.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -19,15 +22,18 @@ ADVISED_SECONDS = 60.0
 """CPU seconds below which a sweep gets no advice."""
 
 LEAST_SHARE, LEAST_FACTOR = 0.5, 2.0
+"""The part of a sweep's time from which on a dynamics gets advice; how many times cheaper an alternative must be."""
 MEASURED_SECONDS = 0.5
+"""Seconds for which the cost of an alternative is measured."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """The cost of a dynamics: its `share` of a sweep's time, and an alternative if there is one.
+    """The cost of a dynamics: its `share` (0 to 1) of a sweep's time, and an alternative if there is one.
 
-    If the sweep has a run of a kind with which others are compared, the `yardstick`, a case takes `times` as long as
-    one of it. `instead` describes an alternative that is cheaper by the factor `cheaper`, and `where` it was measured.
+    yardstick, times : another dynamics of the sweep, and how many times as long a case takes as one of that.
+    instead, cheaper : an alternative, as the start of a sentence, and the factor by which it is cheaper.
+    where : the points at which it was measured, in words.
     """
 
     dynamics: str
@@ -41,17 +47,20 @@ class Advice:
     @property
     def text(self) -> str:
         """Return the advice as a sentence."""
-        beside = f", a case {_number(self.times)} times as long as one of {self.yardstick}" if self.yardstick else ""
-        says = f"{self.dynamics} takes {100 * self.share:.0f} % of the time{beside}"
+        compared = f", a case {_number(self.times)} times as long as one of {self.yardstick}" if self.yardstick else ""
+        cost = f"{self.dynamics} takes {100 * self.share:.0f} % of the time{compared}"
         if self.instead is None:
-            return says
-        return f"{says}: {self.where} {self.instead} {_number(self.cheaper)} times cheaper here"
+            return cost
+        return f"{cost}: {self.where} {self.instead} {_number(self.cheaper)} times cheaper here"
 
 
 def advice(
     plans: Mapping[str, "DynamicsPlan"], pilots: Mapping[str, Mapping[str, Pilot]], calibration: Calibration
 ) -> Iterator[Advice]:
-    """Yield the advice for the parts of a plan, each with the pilots of its layouts; alternatives are measured."""
+    """Yield the advice for each dynamics that takes most of a sweep's time; alternatives are measured for it.
+
+    plans : by dynamics. pilots : by dynamics and layout.
+    """
     total = sum(plan.cpu_seconds for plan in plans.values())
     for name, plan in plans.items():
         if total >= ADVISED_SECONDS and plan.cpu_seconds >= LEAST_SHARE * total:
@@ -61,7 +70,11 @@ def advice(
 
 
 def _cost_share(name: str, plans: Mapping[str, "DynamicsPlan"], pilots: Mapping[str, Pilot], total: float) -> Advice:
-    """Return the share of a dynamics and, if there is a yardstick for it, its cost relative to that."""
+    """Return the advice for a dynamics, an alternative left out: its share of `total` seconds, and its yardstick.
+
+    A yardstick is another dynamics of the plan with which its time a case is compared.
+    pilots : of its layouts, by name.
+    """
     plan, hints = plans[name], next(iter(pilots.values())).cases[0].simulator.hints
     share = Advice(name, plan.cpu_seconds / total)
     yardsticks = (other for other in hints.yardsticks(kind_of(name)) if other in plans and plans[other].todo)
@@ -74,7 +87,7 @@ def _cost_share(name: str, plans: Mapping[str, "DynamicsPlan"], pilots: Mapping[
 def _with_alternative(
     share: Advice, plan: "DynamicsPlan", pilots: Mapping[str, Pilot], calibration: Calibration
 ) -> Advice:
-    """Return the advice with the cheapest alternative, if any, for the layout that takes most of the time."""
+    """Return the advice `share`, with the cheapest alternative for the layout that takes most of the time, if any."""
     layout = max(plan.layouts, key=lambda name: plan.layouts[name].cpu_seconds)
     first, seconds = pilots[layout].cases[0], plan.layouts[layout].seconds
     hints = first.simulator.hints
@@ -88,8 +101,8 @@ def _with_alternative(
 
 
 def _cost(alternative: Alternative, pilot: Pilot, calibration: Calibration) -> float | None:
-    """Return the seconds per case of an alternative; None if it does not apply to all cases or cannot be measured."""
-    cases = [other for case in pilot.cases if (other := alternative.case(case))]
+    """Return the seconds per case of an alternative; None if it does not apply to all cases or ends its process."""
+    cases = [replaced for case in pilot.cases if (replaced := alternative.case(case))]
     if len(cases) < len(pilot.cases):
         return None
     instead = Pilot(f"{pilot.name} by {alternative.kind}", tuple(cases))

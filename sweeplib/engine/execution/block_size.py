@@ -7,20 +7,25 @@ import numpy as np
 from sweeplib.engine.cases import Case
 
 BLOCK_SECONDS = 2.0
+"""The work of a usual block."""
 LONGEST_BLOCK_SECONDS = 60.0
+"""The work that a crash may cost a worker, and the time for which the last worker may keep the others waiting."""
 BLOCK_OVERHEAD = 0.01
 """Seconds of a block in addition to its cases."""
 BLOCK_BYTES = 64 * 2**20
+"""The bytes of a block's results, uncompressed, at most."""
 FEWEST_CASES, MOST_CASES = 16, 2**15
+"""Of a block."""
 
 Lanes = tuple[int, int]
+"""The smallest and the largest number of cases that a kernel computes together (`Simulator.lanes`)."""
 
 
 def block_size(seconds: float, nbytes: int, lanes: Lanes = (1, 1), target: float = BLOCK_SECONDS) -> int:
-    """Return the number of cases of a block, of some seconds each: about `target` of work, in whole groups of lanes.
+    """Return the number of cases of a block: about `target` seconds of work, in whole groups of lanes.
 
-    They are from 16 to 32,768, fewer if these take more than a minute or their results exceed 64 MiB. A minute is the
-    work that a crash may cost a worker, and the time for which the last worker may keep the others waiting.
+    seconds, nbytes : of one case: its work, and its results.
+    The number is from 16 to 32,768, but fewer if so many take more than a minute or their results exceed 64 MiB.
     """
     least = max(FEWEST_CASES, lanes[1])
     cases = min(max(int(target / max(seconds, 1e-9)), least), MOST_CASES, max(1, BLOCK_BYTES // nbytes))
@@ -31,6 +36,7 @@ def block_size(seconds: float, nbytes: int, lanes: Lanes = (1, 1), target: float
 
 def even(size: int, cases: int, lanes: Lanes = (1, 1)) -> int:
     """Return the block size that divides `cases` evenly into as many blocks as `size` does, in groups of lanes."""
+    # -(-a // b) is a / b, rounded up
     if not cases:
         return size
     equal = -(-cases // -(-cases // size))

@@ -1,4 +1,9 @@
-"""The task of a worker: compute the missing cases of one block, and store them as a segment."""
+"""The task of a worker: compute the missing cases of one block, and store them as a segment.
+
+A block is some missing cases of a layout (of one shape and similar cost), about two seconds of work. A segment is a
+file of results that never changes. Cases whose process dies are computed again apart, in a child process; a case that
+goes on begins at the end of an earlier run of it, with an earlier horizon.
+"""
 
 import os
 import socket
@@ -13,7 +18,6 @@ import numpy as np
 from sweeplib.engine.cases import Case, Cases
 from sweeplib.engine.code.plugins import import_plugins
 from sweeplib.engine.design.cluster import MEMORY_SHARE
-from sweeplib.engine.execution.block_size import BLOCK_OVERHEAD
 from sweeplib.engine.execution.earlier_runs import EarlierRuns
 from sweeplib.engine.execution.guard import Allowance, Explained, computed_apart, computed_here
 from sweeplib.engine.execution.time_limit import time_limit
@@ -38,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class _Process:
-    """The bytes of memory that this process may take, if it only computes blocks and is no worker of Dask."""
+    """What this process is: one that only computes blocks, and may take `memory` bytes, or, if None, any other."""
 
     memory: int | None = None
 
@@ -50,12 +54,16 @@ _process = _Process()
 class Block:
     """Some missing cases of a layout as a task.
 
-    digest : of their identities by the driver's code.
-    wanted, places : the driver's inventory, and where the cases are in it; workers are sent the cases instead.
+    directory : the folder of the sweep's results.
+    number : of the block in its layout, in the order in which blocks are handed out.
+    digest : of the identities of the cases by the driver's code; a worker with other code has another one.
+    wanted, places : the driver's inventory, and where the cases are in it; workers get the cases instead, as `sent`.
     work : the order of magnitude of the work of a case.
-
-    Each case is expected to take `seconds_a_case`, which was `measured` or is a guess. A case of a `suspect` block may
-    end its process. Runs that have `begun` go on, as do cases of which `checkpoints` have a state.
+    seconds_a_case : expected; `measured`, or a guess.
+    suspect : whether a case may end its process.
+    timeout : the mean seconds that a case may take; None: no limit.
+    begun : earlier runs of some of the cases, which go on from their ends.
+    checkpoints : where cases keep states on their way, and go on from those that are there.
     """
 
     directory: str
@@ -98,16 +106,17 @@ class Block:
 
     @property
     def seconds(self) -> float:
-        """Return the seconds that the block is expected to take."""
-        return self.seconds_a_case * len(self) + BLOCK_OVERHEAD
+        """Return the seconds that the cases are expected to take; how many blocks they become is not known."""
+        return self.seconds_a_case * len(self)
 
 
 @dataclass(frozen=True)
 class BlockReport:
-    """The report of a block: the number of cases that were computed, by status, and of those that were done before.
+    """The report of a block: the number of cases that were `computed`, by status, and of those `stored` before.
 
-    `not_ok` has the positions of all cases that ended otherwise than ok: the first and the last of each run, by status.
-    `segment` is the name of the segment with the computed ones.
+    seconds : of wall time that the block took.
+    not_ok : by status, the positions in the block of the cases that did not end ok: first and last of each stretch.
+    segment : the name of the segment with the computed cases; empty if there are none.
     """
 
     computed: dict[str, int]
@@ -121,8 +130,8 @@ def run_block(block: Block) -> BlockReport:
     """Compute the cases of a block, store them as a segment, and return the report.
 
     The cases run in this process, or in a child process if the block is `suspect` or a process died while computing it.
-    Of a block that was handed out before, the cases are left out that are stored. Why cases failed or are inaccurate is
-    written before the segment.
+    Of a block that was handed out before, only the cases are computed that are not stored. Why cases failed or are
+    inaccurate is written before the segment. SweeplibError if this worker's code is not the driver's.
     """
     import_plugins(block.plugins)
     directory, cases = Path(block.directory), block.cases
@@ -146,7 +155,10 @@ def run_block(block: Block) -> BlockReport:
 
 
 def run_block_apart(block: Block, memory: int) -> BlockReport | SweeplibError:
-    """Run a block in a process that does nothing else, and may take so many bytes of memory; return why it cannot."""
+    """Return the report of a block, run in a process that does nothing else and may take `memory` bytes.
+
+    An error that no case is to blame for is returned as SweeplibError, with its reason in words.
+    """
     _process.memory = memory
     try:
         return run_block(block)
@@ -155,23 +167,26 @@ def run_block_apart(block: Block, memory: int) -> BlockReport | SweeplibError:
 
 
 def _not_ok(status: np.ndarray) -> dict[str, list[list[int]]]:
-    """Return the runs of positions of the cases that ended otherwise than ok, by their status."""
-    others = [value for value in Status if value != Status.ok and (status == value).any()]
-    return {value.name: runs_of(np.flatnonzero(status == value)) for value in others}
+    """Return the positions of the cases that did not end ok, by status: the first and the last of each stretch."""
+    occurring = [value for value in Status if value != Status.ok and (status == value).any()]
+    return {value.name: runs_of(np.flatnonzero(status == value)) for value in occurring}
 
 
 def runs_of(positions: np.ndarray) -> list[list[int]]:
-    """Return the first and the last of each run of ascending positions."""
+    """Return the first and the last of each stretch of consecutive numbers in ascending `positions` (n,)."""
     if not len(positions):
         return []
+    # -2: the first position, 0 or more, begins a stretch
     starts = np.flatnonzero(np.diff(positions, prepend=-2) != 1)
     return [[int(run[0]), int(run[-1])] for run in np.split(positions, starts[1:])]
 
 
 class _Task(NamedTuple):
-    """The cases of a block that are computed, with their identities and their positions in it; `apart` in a child.
+    """The cases of a block that are computed: those that were not stored when a worker began it.
 
-    `started` is the time of `seconds_at_work` at the beginning: others may have the processor in between.
+    ids, positions (n,) : their identities, and their positions in the block.
+    started : `seconds_at_work` at the beginning, which does not count seconds in which others had the processor.
+    apart : whether the cases run in a child process.
     """
 
     block: Block
@@ -183,7 +198,7 @@ class _Task(NamedTuple):
 
 
 def _commit(task: _Task) -> tuple[str, np.ndarray]:
-    """Compute and write the cases of a task; return the name of their segment, and the status of each."""
+    """Compute the cases of a task and write them as a segment; return its name, and the status (n,) of the cases."""
     block, cases = task.block, task.cases
     directory, simulator = Path(block.directory), cases[0].simulator
     variables = simulator.variables(cases[0])
@@ -203,14 +218,19 @@ def _commit(task: _Task) -> tuple[str, np.ndarray]:
     append_reasons(directory, block.dynamics, reasons)
     columns = {"case_id": task.ids, "status": status} | simulator.index(cases) | data
     header = segment_header(cases, block.layout, group_name(simulator.group(cases[0])), block.work)
-    path = write_segment(directory, block.dynamics, header | _origin(task, status, went_on), variables, columns)
+    path = write_segment(directory, block.dynamics, header | _provenance(task, status, went_on), variables, columns)
+    # states on the way are of no use to cases that have ended, unless longer ones are to go on from their ends
     if block.checkpoints is not None and not block.checkpoints.keep_ends:
         block.checkpoints.forget(simulator.kept_names(cases.at(np.flatnonzero(status == Status.ok))))
     return path.stem, status
 
 
-def _origin(task: _Task, status: np.ndarray, went_on: int) -> dict[str, Any]:
-    """Return what a segment says of its task, in which some cases went on from earlier runs."""
+def _provenance(task: _Task, status: np.ndarray, went_on: int) -> dict[str, Any]:
+    """Return what a segment's header says of how it was made: lists, because those of several segments are joined.
+
+    status (n,) : of the task's cases. went_on : the number of cases that went on from the ends of earlier runs.
+    """
+    # a run that went on has the last bits of the processor of its first part
     earlier = dict.fromkeys(cpu for runs in task.block.begun for cpu in runs.processors)
     return {
         "computed": counts_of(status),
@@ -222,14 +242,18 @@ def _origin(task: _Task, status: np.ndarray, went_on: int) -> dict[str, Any]:
 
 
 def _by_beginning(block: Block, cases: Cases, positions: np.ndarray) -> Iterator[tuple[np.ndarray, Begun | None]]:
-    """Yield the indices of the cases that can be run together, with the earlier runs from which they go on."""
+    """Yield the indices (m,) of the cases that can be run together, with the runs from which they go on, if any.
+
+    positions (n,) : of the cases in the block.
+    """
     for places in cases.of_one_shape():
         remaining = places
         for earlier in block.begun:
-            runs = earlier.earlier_ends(cases.at(remaining), positions[remaining]) if len(remaining) else None
-            if runs is not None:
-                yield remaining[runs[0]], runs[1]
-                remaining = np.delete(remaining, runs[0])
+            ends = earlier.earlier_ends(cases.at(remaining), positions[remaining]) if len(remaining) else None
+            if ends is not None:
+                indices, begun = ends
+                yield remaining[indices], begun
+                remaining = np.delete(remaining, indices)
         if len(remaining):
             yield remaining, None
 
@@ -237,19 +261,23 @@ def _by_beginning(block: Block, cases: Cases, positions: np.ndarray) -> Iterator
 def _computed(block: Block, cases: Cases, explained: Explained, begun: Begun | None, *, apart: bool) -> Records:
     """Return the records of cases of one shape; `explained` is called for each that failed or is inaccurate.
 
-    In a process of their own they are computed from the start.
+    begun : the runs from which they go on. Cases that run `apart`, in a child process, are computed from the start.
     """
     expected = block.seconds_a_case if block.measured else None
     allowance = Allowance(block.timeout, expected, _memory(), block.checkpoints)
     if apart:
         return computed_apart(cases, block.plugins, allowance, explained)
     seconds = allowance.seconds(cases) if _may_end() else None
+    # the time limit ends the process, and the block is computed again apart, where the traceback is kept
     with Path(os.devnull).open("w") as nowhere, time_limit(seconds, nowhere):
         return computed_here(cases, allowance, explained, begun)
 
 
 def _may_end() -> bool:
-    """Return whether this process is a worker of its own, so that its death costs only its current block."""
+    """Return whether this process only computes blocks, so that its death costs no more than its current block.
+
+    It may be a child, or a worker of Dask that is no thread of the driver.
+    """
     if _process.memory is not None:
         return True
     worker = _worker()
@@ -257,7 +285,7 @@ def _may_end() -> bool:
 
 
 def _memory() -> int | None:
-    """Return the bytes of memory that a process of cases may take: those of this worker."""
+    """Return the bytes of memory that a process of cases may take, by the limit of this worker; None: no limit."""
     if _process.memory is not None:
         return _process.memory
     worker = _worker()

@@ -1,7 +1,9 @@
 """The cost of a case on this machine, measured on a few real cases in a separate process.
 
-A case may kill its process, hang, or take all memory, in a pilot as in the run. Then the pilot is given up and its cost
-is extrapolated; the run identifies the case.
+A pilot is a few cases of a layout (all cases of one shape and similar cost), which are measured in its place. A case
+may kill its process, hang, or take all memory, in a pilot as in the run. Then the pilot is given up and its cost is
+extrapolated; the run identifies the case. The kind of a pilot is what machine code it needs. `plan` is the record of a
+plan, the content of `plan.json`.
 """
 
 import json
@@ -33,7 +35,7 @@ from sweeplib.engine.execution.child import (
 from sweeplib.engine.execution.clusters.local import places
 from sweeplib.engine.execution.estimates import GUESSED, OF_PARTS, OF_WHOLE_RUNS, Cost
 from sweeplib.engine.execution.guard import GRACE
-from sweeplib.engine.execution.pilots import MOST_PILOTS, Pilot, spread
+from sweeplib.engine.execution.pilots import MOST_PILOTS, Pilot, evenly_spaced
 from sweeplib.engine.execution.progress import Steps
 from sweeplib.engine.process.troubles import Trouble
 from sweeplib.engine.process.work_time import seconds_compiled, slowdown
@@ -44,6 +46,7 @@ from sweeplib.engine.storage.records.provenance import cpu_model
 from sweeplib.errors import SweeplibError
 
 PILOT_SECONDS = 1.5
+"""Seconds in which all pilots are measured, about; each dynamics has an equal part."""
 PAIR = 2
 """The number of cases with which a kernel is compiled: arrays of a single case have another memory layout."""
 
@@ -53,15 +56,19 @@ HELP_SECONDS = 1.0
 LEAST_SECONDS, MOST_LIMITS = 0.1, 6.0
 """The seconds for which a pilot is measured at least, and how many times its time that may take."""
 HANG_SECONDS = 10.0
+"""Seconds by which a measurement may exceed its time before its process is ended."""
 SETUP_SECONDS = 60.0
+"""Seconds that imports, or the loading of machine code, may take."""
 LEAST_ENDED = 0.05
 """The least part of their times after which cases are taken to end."""
 MOST_DEATHS = 3
+"""The deaths of measuring processes after which nothing more is measured."""
 SECONDS_A_WORK_UNIT = 1e-10
+"""The guessed seconds of a unit of a simulator's work, where no plan was written: it orders layouts by cost."""
 
 
 def warm_up(cases: Sequence[Case]) -> tuple[float, float]:
-    """Compile what cases need, or load it; return the seconds of both: a task of the measuring process."""
+    """Compile what cases need, or load it: a task of the measuring process. Return the seconds of each of the two."""
     before = seconds_compiled(), time.thread_time()
     cases[0].simulator.warm_up(cases)
     compilation = seconds_compiled() - before[0]
@@ -69,7 +76,10 @@ def warm_up(cases: Sequence[Case]) -> tuple[float, float]:
 
 
 def measured(cases: Sequence[Case], limit: float, ended: float = 1.0) -> tuple[Measurement, float]:
-    """Return the cost of a case, and the seconds of compilation: a task of the measuring process."""
+    """Return the cost of a case, and the seconds of compilation beside it: a task of the measuring process.
+
+    limit, ended : those of `Simulator.measured`: seconds, and the part of their way after which like cases ended.
+    """
     before = seconds_compiled()
     return cases[0].simulator.measured(cases, limit, ended), seconds_compiled() - before
 
@@ -77,11 +87,12 @@ def measured(cases: Sequence[Case], limit: float, ended: float = 1.0) -> tuple[M
 class Calibration:
     """A process that measures costs; it starts with the first measurement, and most plans with more seeds need none.
 
-    `compilation` has the seconds that it and its helpers have compiled so far, and `loading` those in which it loaded
-    what is compiled, by dynamics: neither is in a cost.
-
-    A pilot is ended if it takes more than `memory` bytes, or `hang_seconds` longer than its measurement: ten seconds,
-    or the `timeout` of a case if that is less. The process imports `module` once, that of the simulator.
+    compilation : the seconds that the process and its helpers have compiled so far.
+    loading : the seconds in which the process loaded machine code, by dynamics; neither is in a cost.
+    memory : the bytes above which a pilot is ended.
+    hang_seconds : how much longer than its measurement a pilot may take: ten seconds, or a case's `timeout` if less.
+    setup_seconds : that may pass until machine code is loaded.
+    module : that of the simulator, imported once.
     """
 
     def __init__(
@@ -92,17 +103,18 @@ class Calibration:
         timeout: float | None = None,
         module: str | None = None,
     ) -> None:
+        """Start nothing yet; see the class for the arguments."""
         self.plugins, self.module = tuple(plugins), module
         self.steps, self.memory = steps or Steps(), memory
         self.hang_seconds = HANG_SECONDS if timeout is None else min(HANG_SECONDS, timeout + GRACE)
         self.setup_seconds = SETUP_SECONDS if timeout is None else self.hang_seconds
         self._lent = ExitStack()
         self._deaths = 0
-        self._costs: dict[str, Cost] = {}
-        self._least: dict[str, float] = {}
-        self._ended: dict[str, float] = {}
-        self._compiled: set[tuple[Hashable, ...]] = set()
-        self._given_up: set[tuple[Hashable, ...]] = set()
+        self._costs: dict[str, Cost] = {}  # by pilot: measured, or interpolated
+        self._least: dict[str, float] = {}  # by pilot that exceeded its time: the seconds that a case takes at least
+        self._ended: dict[str, float] = {}  # by dynamics: the part of their way after which cases ended
+        self._compiled: set[tuple[Hashable, ...]] = set()  # kinds
+        self._given_up: set[tuple[Hashable, ...]] = set()  # kinds of which a pilot took too long
         self._beside = _Beside(self.plugins, module, Limits(self.setup_seconds, memory))
         self._compilation, self.loading = 0.0, defaultdict[str, float](float)
 
@@ -132,23 +144,27 @@ class Calibration:
         Compilation comes first and is not counted; it leaves the kernels in numba's cache, where the workers find them.
         """
         ordered = sorted(pilots, key=lambda pilot: (pilot.kind, pilot.work_a_case))
+        # the first kind is compiled by this process at once
         self._beside.waiting.extend([*{pilot.kind: pilot for pilot in ordered}.values()][1:])
         seconds = PILOT_SECONDS / max(1, len({pilot.dynamics for pilot in ordered}))
         for _, group in groupby(ordered, key=lambda pilot: pilot.dynamics):
-            some = list(group)
-            self._measure(some, max(LEAST_SECONDS, seconds / min(len(some), MOST_PILOTS)))
+            of_dynamics = list(group)
+            self._measure(of_dynamics, max(LEAST_SECONDS, seconds / min(len(of_dynamics), MOST_PILOTS)))
         return _extrapolated(ordered, self._costs, self._least)
 
     def _measure(self, pilots: Sequence[Pilot], seconds: float) -> None:
-        """Measure the pilots of a dynamics, the cheapest first, until one exceeds its time."""
+        """Measure pilots of a dynamics, the cheapest of each kind first, for some seconds each, until one exceeds them.
+
+        A pilot that dies, or takes too much memory, has no cost; the next one is measured.
+        """
         for _, group in groupby(pilots, key=lambda pilot: pilot.kind):
-            every = list(group)
-            some = [every[at] for at in spread(len(every))]
-            others = f" and {len(some) - 1} more" if len(some) > 1 else ""
+            of_kind = list(group)
+            chosen = [of_kind[at] for at in evenly_spaced(len(of_kind))]
+            others = f" and {len(chosen) - 1} more" if len(chosen) > 1 else ""
             try:
-                self.compile(some[0])
-                with self.steps.step(f"measuring {some[0].title}{others}"):
-                    for pilot in some:
+                self.compile(chosen[0])
+                with self.steps.step(f"measuring {chosen[0].title}{others}"):
+                    for pilot in chosen:
                         with suppress(DiedError, MemoryUpError):
                             self._costs[pilot.name] = self.cost(pilot, seconds)
             except TimeUpError:
@@ -156,11 +172,15 @@ class Calibration:
             except EndedError:
                 continue
             finally:
-                self._interpolate(every)
+                self._interpolate(of_kind)
 
     def _interpolate(self, pilots: Sequence[Pilot]) -> None:
-        """Set the costs of pilots between two that were measured: linear in the work of a case."""
-        for first, last in pairwise(spread(len(pilots))):
+        """Set the costs of pilots of one kind between two that were measured: linear in the work of a case.
+
+        pilots : by ascending work; those at `evenly_spaced` places were measured, unless the process ended.
+        The factor within which a cost in between is known is the larger of the two.
+        """
+        for first, last in pairwise(evenly_spaced(len(pilots))):
             ends = [pilots[first], pilots[last]]
             if all(end.name in self._costs for end in ends):
                 work, costs = [end.work_a_case for end in ends], [self._costs[end.name] for end in ends]
@@ -170,7 +190,10 @@ class Calibration:
                     self._costs[pilot.name] = Cost(between, factor=factor)
 
     def compile(self, pilot: Pilot) -> None:
-        """Compile what a pilot needs in the process, if anything is not yet. EndedError if the process ends."""
+        """Let the process compile what a pilot needs, unless it has compiled its kind. EndedError if it ends.
+
+        Other processes compile what later pilots need meanwhile.
+        """
         if pilot.kind and pilot.kind not in self._compiled:
             self._compiled.add(pilot.kind)
             with self.steps.step(f"compiling {pilot.title}"):
@@ -179,15 +202,16 @@ class Calibration:
                     self.loading[pilot.dynamics] += self._warm_up(pilot)
 
     def _warm_up(self, pilot: Pilot) -> float:
-        """Compile or load what a pilot needs; return the seconds of loading."""
+        """Compile or load what a pilot needs; return the seconds of loading, and add those of compilation."""
         compilation, loading = self.result(pilot, self.setup_seconds, warm_up, pilot.cases[:PAIR])
         self._compilation += compilation
         return float(loading)
 
     def cost(self, pilot: Pilot, seconds: float) -> Cost:
-        """Return the cost of a case of a pilot, measured for `seconds`; EndedError if the process ends.
+        """Return the cost of a case of a pilot, measured for `seconds`. EndedError, after a line, if the process ends.
 
-        In that case a line is written, and the next pilot is measured in a new process.
+        The next pilot is measured in a new process then. A case of a pilot whose time was up costs at least the time
+        over the number of cases that run together.
         """
         self._warm_up(pilot)
         limit, earlier = MOST_LIMITS * seconds + self.hang_seconds, self._ended.get(pilot.dynamics, 1.0)
@@ -201,9 +225,10 @@ class Calibration:
         return Cost(measurement.seconds, factor=OF_WHOLE_RUNS if measurement.whole else OF_PARTS)
 
     def result(self, pilot: Pilot, seconds: float, task: Callable[..., Any], *args: Any) -> Any:
-        """Return the result of a task that may take `seconds`, not counting compilation.
+        """Return `task(*args)`, computed in the process for a pilot in at most `seconds`, not counting compilation.
 
-        If it takes longer, no other task of the pilot's kind is begun.
+        EndedError, after a line, if the process ends. TimeUpError if it takes longer, and from then on for every task
+        of the pilot's kind, which is not begun. DiedError, too, once `MOST_DEATHS` processes died.
         """
         if self._deaths >= MOST_DEATHS:
             raise DiedError(Trouble("too many processes died"))
@@ -225,6 +250,8 @@ class _Beside:
 
     They put kernels into numba's cache, where whoever compiles the same kernel at the same time waits for it. Their
     errors are not reported: each pilot is compiled again in the process that measures it.
+
+    compilation : the seconds of each compilation. plugins, module : what each process imports.
     """
 
     def __init__(self, plugins: Sequence[str], module: str | None, limits: Limits) -> None:
@@ -234,7 +261,7 @@ class _Beside:
 
     @contextmanager
     def started(self) -> Iterator[None]:
-        """Return a context that starts a process for each further processor, once, if it lasts longer than that."""
+        """A context that starts a process for each further processor, once, if it lasts longer than `HELP_SECONDS`."""
         timer = Timer(HELP_SECONDS, self._start)
         timer.start()
         try:
@@ -244,14 +271,14 @@ class _Beside:
             timer.join()
 
     def _start(self) -> None:
-        """Start as many processes as compile side by side, each with a thread that gives it work."""
+        """Start a process, with a thread that gives it work, for each other processor; none if they were started."""
         for _ in range(0 if self._children else min(places() - 1, len(self.waiting))):
             with suppress(OSError):
                 self._children.append(Child(self._plugins, self._module))
                 Thread(target=self._compile, args=(self._children[-1],), daemon=True).start()
 
     def _compile(self, child: Child) -> None:
-        """Let a process compile what waits, pilot after pilot, and note the seconds of each."""
+        """Let a process compile what the waiting pilots need, one after another, and note the seconds of each."""
         with suppress(IndexError, OSError, ValueError):  # none is left, or the process is ended
             while True:
                 with suppress(TaskError, SweeplibError):
@@ -273,7 +300,7 @@ def basis(sweep: Design) -> str:
 
 
 def costs_in(plan: Mapping[str, Any]) -> dict[str, Cost]:
-    """Return the costs that the record of a plan says to be measured, by the name of their pilot."""
+    """Return the measured costs in the record of a plan, by the name of their pilot, "DYNAMICS/LAYOUT"."""
     return {
         f"{dynamics}/{name}": Cost(layout["seconds"], factor=layout.get("factor", OF_PARTS))
         for dynamics, record in plan["dynamics"].items()
@@ -283,12 +310,12 @@ def costs_in(plan: Mapping[str, Any]) -> dict[str, Cost]:
 
 
 def loading_in(plan: Mapping[str, Any], dynamics: str) -> float:
-    """Return the seconds of a record of a plan in which a worker loads what a dynamics needs; 0 where it says none."""
+    """Return the seconds in which a worker loads a dynamics' machine code, by the record of a plan; 0 if not in it."""
     return float(plan["dynamics"].get(dynamics, {}).get("loading", 0.0))
 
 
 def cases_in(plan: Mapping[str, Any]) -> dict[str, int | None]:
-    """Return the number of cases by dynamics of the record of a plan, None where it says none."""
+    """Return the number of cases by dynamics in the record of a plan, None where it has none."""
     return {name: record.get("cases") for name, record in plan["dynamics"].items()}
 
 
@@ -301,13 +328,15 @@ def plan_on(path: Path, measured_on: str) -> Mapping[str, Any]:
 def _extrapolated(pilots: Sequence[Pilot], measured: Mapping[str, Cost], least: Mapping[str, float]) -> dict[str, Cost]:
     """Return the cost of a case of each pilot: measured, or its work at the rate of the costliest measured pilot.
 
-    Rates are per dynamics; without one, costs are those of the simulator's model. `least` has lower bounds of the cost
-    of pilots that exceeded their time.
+    Rates are per dynamics; without one, costs are those of the simulator's model.
+
+    measured, least : by the pilot's name: costs, and lower bounds of the seconds of pilots that exceeded their time.
     """
     rates: dict[str, float] = {}
     seconds = {**least, **{name: cost.seconds for name, cost in measured.items()}}
     for pilot in sorted(pilots, key=lambda pilot: pilot.work_a_case):
-        if pilot.name in seconds and pilot.work_a_case > 0.0:  # no work: a run of no step
+        # the last, of the most work, stays; a run of no step has no work, and no rate
+        if pilot.name in seconds and pilot.work_a_case > 0.0:
             rates[pilot.dynamics] = seconds[pilot.name] / pilot.work_a_case
 
     def guess(pilot: Pilot) -> float:

@@ -30,6 +30,7 @@ from sweeplib.engine.process.forks import ONE_THREAD, Fork, fork_of
 from sweeplib.engine.process.troubles import MOST_OF_A_TRACEBACK, Trouble, shortened
 from sweeplib.errors import SweeplibError
 
+# what a new Python process runs, which is no fork of another
 STARTED = """\
 import sys
 from multiprocessing.connection import Connection
@@ -41,7 +42,9 @@ main(asker)
 START_SECONDS = 600.0
 """Imports took over two minutes where fifty processes had two cores; those of a slow network file system do, too."""
 COMPILE_SECONDS = 300.0
+"""Seconds of compilation that a task may take beside its limit, before it is ended from outside."""
 TICK = 0.02
+"""Seconds between two looks at the memory of a task."""
 SAID = "sweeplib: "
 """How the lines of the library begin that a process of cases may write."""
 
@@ -82,7 +85,10 @@ class Limits(NamedTuple):
 
 
 class Child:
-    """The process and its forks; it starts at once, so that its imports are done before the first task."""
+    """The process and its forks; it starts at once, so that its imports are done before the first task.
+
+    plugins, module : what it imports: the paths of plugins, and the module of the simulator of its tasks.
+    """
 
     def __init__(self, plugins: Sequence[str] = (), module: str | None = None) -> None:
         self._plugins, self._module = tuple(plugins), module
@@ -101,7 +107,7 @@ class Child:
             self._connection.send_bytes(pickle.dumps((function, args)))
             outcome, value = self._connection.recv()
         except (EOFError, OSError):
-            if not self._closed:  # by another thread
+            if not self._closed:  # closed by another thread: it is to end
                 self.close()
                 self._start()
             raise DiedError(Trouble("the process that runs it died")) from None
@@ -135,7 +141,7 @@ class Child:
             self._connection.send((self._plugins, self._module))
 
     def _await(self) -> None:
-        """Wait until the process is ready. SweeplibError if its imports fail or take too long."""
+        """Wait until the process has done its imports. SweeplibError if they fail or take too long."""
         try:
             if not self._connection.poll(START_SECONDS):
                 problem = f"a process for the cases is not ready: imports take over {START_SECONDS:g} s"
@@ -158,10 +164,10 @@ class Child:
 
 @contextmanager
 def lent(plugins: Sequence[str], module: str | None) -> Iterator[Child]:
-    """Return a context with a child that nobody else uses, after which it is kept for the next one.
+    """A context with a child that nobody else uses; it is kept for the next context with the same surroundings.
 
-    It imports the plugins and a module, that of the simulator of its tasks, once for all its forks; one that was kept
-    has kernels too. After an exception it is ended: a task may be unanswered.
+    The child imports the plugins and `module`, that of the simulator of its tasks, once for all its forks; one that was
+    kept has loaded kernels too. After an exception it is ended: its answer to a task may be still to come.
     """
     surroundings = Path.cwd(), tuple(sys.path), tuple(plugins), module, tuple(sorted(os.environ.items()))
     waiting = _waiting.setdefault(surroundings, [])
@@ -178,7 +184,7 @@ def lent(plugins: Sequence[str], module: str | None) -> Iterator[Child]:
 
 
 def prepare_child(module: str) -> None:
-    """Start a child without plugins for the next context, so that its imports overlap with other work."""
+    """Start a child without plugins for the next `lent`, so that its imports overlap with other work."""
     with lent((), module):
         pass
 
@@ -189,8 +195,9 @@ os.register_at_fork(after_in_child=_waiting.clear)
 
 
 def _started(connection: int, errors: int) -> "subprocess.Popen[bytes]":
-    """Return a new Python process that runs `main` on a connection, given by its descriptor."""
+    """Return a new Python process that runs `main`; `connection` and `errors` are descriptors of files."""
     return subprocess.Popen(
+        # -P: the working folder is not searched for modules
         [sys.executable, "-P", "-c", STARTED.format(module=__name__, descriptor=connection)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -202,15 +209,22 @@ def _started(connection: int, errors: int) -> "subprocess.Popen[bytes]":
 
 
 def main_in_fork(connection: int, errors: int) -> None:
-    """Run the tasks that arrive on a connection, in a fork of a process that has imported the library."""
+    """Run the tasks that arrive, in a fork of a process that has imported the library.
+
+    connection, errors : descriptors of files: of the pipe to the asker, and of what becomes standard error.
+    """
     os.dup2(errors, 2)
     asker = Connection(connection)
-    sys.path[:] = asker.recv()
+    sys.path[:] = asker.recv()  # as in `STARTED`
     main(asker)
 
 
 def main(asker: Connection) -> None:
-    """Run the tasks that arrive on a connection until the asker is gone."""
+    """Run the tasks that arrive from `asker`, a `Child` in another process, until it is gone.
+
+    A task is two messages, its limits and its pickled function with arguments; the answer is (None, result), or the
+    class of an error and what it is made of.
+    """
     plugins, module = asker.recv()
     import_plugins(plugins)
     if module is not None:
@@ -237,7 +251,7 @@ def main(asker: Connection) -> None:
 
 
 class _Fork:
-    """A forked process, which computes one task after the other."""
+    """A forked process, which computes one task after the other; `report` is where a crash writes its location."""
 
     def __init__(self, asker: Connection) -> None:
         context = multiprocessing.get_context("fork")
@@ -249,7 +263,10 @@ class _Fork:
         theirs.close()
 
     def answer(self, task: bytes, limits: Limits) -> bytes | tuple[type[EndedError], Trouble]:
-        """Return the fork's pickled answer, or the reason why it ended. EOFError if the asker is gone."""
+        """Return the fork's pickled answer, or the error and its trouble if it ended. EOFError if the asker is gone.
+
+        The fork keeps the time without compilation by itself; from here it is ended after `COMPILE_SECONDS` more.
+        """
         end = None if limits.seconds is None else time.monotonic() + limits.seconds + COMPILE_SECONDS
         try:
             memory = psutil.Process(self.process.pid)
@@ -279,7 +296,10 @@ class _Fork:
         self.report.close()
 
     def _death(self, limits: Limits) -> tuple[type[EndedError], Trouble]:
-        """Return the error for a process that has ended: its time was up or it died, and what it left as the reason."""
+        """Return why the process has ended, as an error and its text: its time was up, or it died.
+
+        Its `report` has the location of a crash, or begins with `ENDED` if the process stopped itself in time.
+        """
         self.process.join()
         self.report.seek(0)
         where = shortened(self.report.read().decode("utf-8", "replace"), MOST_OF_A_TRACEBACK)
@@ -289,7 +309,10 @@ class _Fork:
 
 
 def _compute(connection: Connection, report: IO[bytes], others: Sequence[Connection]) -> None:
-    """Compute tasks until there are no more. A crash writes its location to the report."""
+    """Compute tasks until there are no more, in the fork. A crash writes its location to `report`.
+
+    others : the connections of the process that forked, which its fork has to close: an end of file is seen only then.
+    """
     for other in others:
         other.close()
     faulthandler.enable(report)

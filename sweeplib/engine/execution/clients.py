@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.engine.execution.clusters.dashboard_access import close_to_others
 from sweeplib.engine.process.children import no_interrupts_beyond_here, nothing_imported_from_here
+from sweeplib.engine.process.terminal import echo
 from sweeplib.engine.storage.records.links import linked
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ PERFORMANCE = Path("report", "performance.html")
 def connected(cluster: "ClusterSettings", workers: int | None) -> Iterator["Client"]:
     """Yield a client of the cluster, whose processes on this machine import nothing from the working directory.
 
+    workers : their number, None for what the config says.
     SweeplibError if the scheduler cannot be reached. On an interrupt or any exception of the run, the cluster abandons
     its workers (`ClusterSettings.abandon`): those on this machine are killed, and jobs are cancelled. Results in the
     store are not lost.
@@ -61,7 +63,7 @@ class LastingCluster:
 
     @contextmanager
     def connected(self, cluster: "ClusterSettings", workers: int | None) -> "Iterator[Client]":
-        """Yield its client; the first one says which cluster it is."""
+        """Yield the client of the one cluster; the arguments of the first call, as in `connected`, say which it is."""
         if self.client is None:
             self.client = self._stack.enter_context(connected(cluster, workers))
         yield self.client
@@ -69,7 +71,7 @@ class LastingCluster:
 
 @contextmanager
 def _said_once() -> Iterator[None]:
-    """Return a context in which a client does not log that it has lost its scheduler."""
+    """A context in which a client does not log that it has lost its scheduler: an error of the run says so, once."""
     log = logging.getLogger("distributed.client")
     before = log.level
     log.setLevel(logging.CRITICAL)
@@ -100,3 +102,8 @@ def performance_kept(client: "Client", path: Path | None) -> Iterator[None]:
         except BaseException:
             stack.pop_all()
             raise
+        try:
+            stack.close()
+        except UnicodeError:  # Dask reads the page of its plots in the encoding of the locale
+            expected = "a locale whose letters are all of Unicode, such as LC_ALL=C.UTF-8"
+            echo(f"{path}: not written: Dask cannot read its plots in this locale; expected {expected}", errors=True)

@@ -1,4 +1,8 @@
-"""Blocks run through Dask: a limited number at a time, as long as there are workers."""
+"""Blocks run through Dask: a limited number at a time, as long as there are workers.
+
+A block is some missing cases, and one task for a worker (`blocks`). Dask gives a block up, and raises KilledWorker, if
+several workers were lost while they had it.
+"""
 
 import asyncio
 import time
@@ -30,11 +34,13 @@ STEADY_SECONDS = 30.0
 """Seconds that workers must live to count as returned, unless a block is done earlier."""
 
 SECONDS_BETWEEN_LOOKS = 1.0
+"""The interval at which it is seen whether workers were lost or came."""
 SECONDS_BETWEEN_NEWS = 300.0
+"""The time without a finished block after which a line says so."""
 
 
 class TaskReport(NamedTuple):
-    """The report of a block, or a `fault` of the machine of a `worker`."""
+    """What a task returns: the report of its block, or the address of its worker and a `fault` of its machine."""
 
     block: BlockReport | None
     worker: str = ""
@@ -55,11 +61,14 @@ def dispatched(
 
     A block whose worker died is given to another worker, which computes it in a child process (`blocks`). Blocks of a
     machine that cannot compute cases are given to others; its workers end, and if there are no others, the run.
-    SweeplibError if there is no worker for `patience` seconds, or a `problem` while there is none, or the scheduler is
-    lost; a `listener` is told earlier, and of all tasks that are handed out. An exception of a task ends the run: it is
-    not caused by a case but by, say, the disk or the version of sweeplib; so does a worker that fails the `probe`,
-    which each is given once. `expected` is the number of workers that may come. When the generator ends or is closed,
-    tasks that have not begun are taken back.
+    An exception of a task ends the run: it is not caused by a case but by, say, the disk or the version of sweeplib.
+    When the generator ends or is closed, tasks that have not begun are taken back.
+
+    listener : is told of all tasks that are handed out, and by lines of workers that are lost.
+    patience : seconds without a worker after which SweeplibError is raised; it is at once if the scheduler is lost.
+    expected : the number of workers that may come.
+    problem : returns why no worker will come, None if one may; asked while there is none.
+    probe : what each worker is asked once; one that fails it ends the run.
     """
     listener = listener or Listener()
     probes = Probes(client, probe, listener.say) if probe is not None else None
@@ -90,18 +99,19 @@ class _Running:
     """The tasks that are submitted and not done."""
 
     def __init__(self, client: "Client", workers: "_Workers", listener: Listener) -> None:
+        """Begin without tasks on the scheduler of a client; the listener is told of those that are handed out."""
         self._client, self.workers, self._listener = client, workers, listener
-        self._run, self._numbers = uuid4().hex, count()
-        self._blocks: dict[str, Block] = {}
-        self._futures: dict[str, Future] = {}
-        self._losses: dict[Block, int] = {}
-        self._ready: SimpleQueue[Future] = SimpleQueue()
+        self._run, self._numbers = uuid4().hex, count()  # parts of the keys of tasks
+        self._blocks: dict[str, Block] = {}  # by key
+        self._futures: dict[str, Future] = {}  # by key
+        self._losses: dict[Block, int] = {}  # how often Dask gave up each block
+        self._ready: SimpleQueue[Future] = SimpleQueue()  # of tasks that have ended
 
     def __len__(self) -> int:
         return len(self._blocks)
 
     def submit(self, blocks: Sequence[Block]) -> None:
-        """Submit blocks, some at once: each has its cases, and Dask sends what is submitted together as one message."""
+        """Submit blocks as tasks, `AT_ONCE` together: each has its cases, and Dask makes them one message."""
         for first in range(0, len(blocks), AT_ONCE):
             self._submit(blocks[first : first + AT_ONCE])
 
@@ -132,19 +142,23 @@ class _Running:
         self._futures.clear()
 
     def done(self) -> Iterator[tuple[Block, BlockReport]]:
-        """Yield the blocks that are done; waits for the first."""
-        futures = [self._first()]
+        """Yield the blocks that are done, with their reports; waits for the first.
+
+        A block without a report is submitted again: Dask gave it up, as its workers died, or its machine is unfit.
+        """
+        futures = [self._next_done()]
         while not self._ready.empty():
             futures.append(self._ready.get())
         for future, report in zip(futures, self._reports(futures), strict=True):
-            block, _ = self._blocks.pop(future.key), self._futures.pop(future.key)
+            block = self._blocks.pop(future.key)
+            del self._futures[future.key]
             if report is None:
                 self._submit_again(block)
             elif report.block is not None:
                 self.workers.are_back()
                 yield block, report.block
             else:
-                self.workers.leave(report.worker, report.fault)
+                self.workers.end_machine_of(report.worker, report.fault)
                 self.submit([block])
 
     def _key(self, block: Block) -> str:
@@ -171,7 +185,7 @@ class _Running:
             raise SweeplibError(f"{problem}; {self.workers.memory()}")
         self.submit([block])
 
-    def _first(self) -> "Future":
+    def _next_done(self) -> "Future":
         """Return the first task that ends; meanwhile look after the workers, and say if no block is done for long."""
         last = time.monotonic()
         while True:
@@ -187,7 +201,11 @@ class _Running:
 
 
 class _Workers:
-    """The workers of a scheduler, which may be lost for a while."""
+    """The workers of a scheduler, which may be lost for a while.
+
+    say : writes a line. patience, problem, probes : seconds to wait for a worker, why none will come, questions to new
+    ones; they are those of `dispatched`.
+    """
 
     def __init__(
         self,
@@ -197,11 +215,12 @@ class _Workers:
         problem: Callable[[], str | None],
         probes: Probes | None,
     ) -> None:
+        """Look after the workers of a client; `patience` is in seconds, `problem` returns why no worker will come."""
         self._client, self._say, self._patience = client, say, patience
         self._problem, self._probes = problem, probes
         self._address = client.scheduler.address if client.scheduler else "an unknown address"
-        self._since: float | None = None
-        self._steady: float | None = None
+        self._since: float | None = None  # when the last worker was lost; None if that is over
+        self._steady: float | None = None  # since when there have been workers; None if there are none
         self._threads, self._last_look = 0, float("-inf")
 
     @property
@@ -212,37 +231,43 @@ class _Workers:
         return self._threads
 
     def memory(self) -> str:
-        """Return in words what memory the workers have, which they may lack; they are started again when they die."""
+        """Return in words how much memory the workers have, as lack of it may be why they die."""
         workers = self._client.scheduler_info()["workers"].values()
         limits = sorted(worker["memory_limit"] for worker in workers if worker["memory_limit"])
         has = f"they have {limits[0] / 10**6:.0f} MB of memory each" if limits else "their memory is not limited"
         return f"{has}: give them more if it is that, as by `cluster.memory_limit`"
 
     def are_back(self) -> None:
-        """Forget that there were no workers."""
+        """Forget that there were no workers: a block was done, or one has lived for `STEADY_SECONDS`."""
         self._since = None
 
-    def leave(self, worker: str, fault: str) -> None:
-        """Let the workers on the machine of one end, because of a fault of it. UnfitError if no other has workers."""
+    def end_machine_of(self, worker: str, fault: str) -> None:
+        """End all workers on the machine of `worker`, which has a `fault`. UnfitError if no other machine has workers.
+
+        worker : the address of one.
+        """
         from distributed.comm import get_address_host
 
         try:
             workers = set(self._client.nthreads())
-            there = {other for other in workers if get_address_host(other) == get_address_host(worker)}
-            if workers <= there:
+            ending = {other for other in workers if get_address_host(other) == get_address_host(worker)}
+            if workers <= ending:  # true of no workers at all, too
                 raise UnfitError(fault)
-            if there:  # a worker has several tasks
+            if ending:  # each task there reports the fault: the first report has ended the workers of all
                 self._say(f"{fault}; its workers end, and others go on")
-                self._client.retire_workers(sorted(there))
+                self._client.retire_workers(sorted(ending))
         except (TimeoutError, OSError, ValueError):
             raise self.lost() from None
 
     def look(self) -> None:
-        """Say when the last worker is lost. SweeplibError if no worker came for too long, or the scheduler is lost."""
+        """Say when the last worker is lost. SweeplibError if none comes for `patience` seconds, or by a `problem`.
+
+        Workers that die as they start do not count as having come.
+        """
         workers, now = self._ask(), time.monotonic()
         self._steady = (self._steady or now) if workers else None
         if self._since is None:
-            if not workers:
+            if not workers:  # just lost
                 self._since = now
                 self._say(f"no workers at {self._address}; waiting {timedelta(seconds=self._patience)} for one")
         elif self._steady is not None and now - self._steady > STEADY_SECONDS:
@@ -255,7 +280,7 @@ class _Workers:
             raise SweeplibError(f"{problem}; finished cases are stored: run again once there are workers")
 
     def _ask(self) -> int:
-        """Return the number of threads of the workers. SweeplibError if the scheduler is lost."""
+        """Return the number of threads of all workers, and probe new ones. SweeplibError if the scheduler is lost."""
         try:
             if self._client.status != "running":
                 raise self.lost()

@@ -1,4 +1,7 @@
-"""Runs of the cases of a block that ended at an earlier horizon: where they are stored, read by the worker."""
+"""Runs of the cases of a block that ended at an earlier horizon: where they are stored, read by the worker.
+
+A block is some missing cases; a position is the index of a case in it. A segment is a file of stored rows.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +22,11 @@ from sweeplib.engine.variable import END_STATE
 
 @dataclass(frozen=True)
 class EarlierRuns:
-    """Rows of the segment at `path` with earlier runs of some ascending positions of a block, and their processors."""
+    """Earlier runs of some cases of a block, in the rows of one segment, at `path`.
+
+    positions, rows (m,) : the cases in the block, ascending, and the row of each.
+    processors : those that computed the segment.
+    """
 
     path: Path
     positions: Sequence[int]
@@ -33,6 +40,7 @@ class EarlierRuns:
         that the case has with the earlier recording and this code. A run that cannot be read does not count: its case
         is computed from the start, with the same result.
         """
+        # a position behind all others is compared with the last one, and differs
         place = np.minimum(np.searchsorted(self.positions, positions), len(self.positions) - 1)
         have = np.flatnonzero(np.asarray(self.positions)[place] == positions)
         try:
@@ -41,11 +49,15 @@ class EarlierRuns:
             return None
 
     def _read(self, cases: Cases, have: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, Begun] | None:
-        """Return what `earlier_ends` does, of the cases `have`, whose earlier runs should be in these `rows`."""
+        """Return the indices of the cases whose earlier run is in its row, and the ends of these runs; None if none is.
+
+        have, rows (n,) : the index of each of the `cases` in `earlier_ends`, which is returned, and its expected row.
+        """
         segment, wanted = Segment(self.path), cases[0].recording
         recording = segment.recording
         if recording is None:
             return None
+        # the identities that the cases would have with the earlier recording, by this code
         ids = cases.replaced(recording=Column([recording], np.zeros(len(cases), np.int32))).identities()
         same = np.flatnonzero((segment.ids[rows] == ids) & (segment.status[rows] == Status.ok))
         if not len(same):
@@ -56,7 +68,10 @@ class EarlierRuns:
 
 
 def earlier_runs(begun: Places, places: np.ndarray) -> Iterator[EarlierRuns]:
-    """Yield the earlier runs of a block of which the cases are at some `places` of the inventory."""
+    """Yield the earlier runs of a block, by segment.
+
+    begun : where earlier runs of an inventory's cases are. places (n,) : of the block's cases in the inventory.
+    """
     for number, rows, positions in by_segment(begun.source[places], begun.row[places]):
         order, segment = np.argsort(positions), begun.sources[number].segment
         yield EarlierRuns(segment.path.resolve(), compact(positions[order]), compact(rows[order]), segment.processors)

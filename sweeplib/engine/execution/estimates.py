@@ -1,4 +1,7 @@
-"""Estimates: seconds of a processor that are known within a factor, of a case, a layout and a dynamics."""
+"""Estimates: seconds of a processor that are known within a factor, of a case, a layout and a dynamics.
+
+A layout is all cases of a dynamics of one shape and similar cost; a block is some of them, the task of a worker.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -34,23 +37,23 @@ class Range(NamedTuple):
     most: float
 
     def __str__(self) -> str:
-        """Return about how long it takes: '20 to 45 s', '26 s', '50 s to 2 min'."""
+        """Return both ends in words, the unit once if it is the same: '20 to 45 s', '26 s', '50 s to 2 min'."""
         least, most = map(duration, self)
         unit = most.partition(" ")[2]
         return most if least == most else f"{least.removesuffix(f' {unit}')} to {most}"
 
     def over(self, number: int) -> "Range":
-        """Return the seconds if so many share the work."""
+        """Return the seconds if a number of workers share the work."""
         return Range(self.least / number, self.most / number)
 
     @classmethod
     def around(cls, seconds: float, factor: float) -> "Range":
-        """Return what is known within a factor."""
+        """Return the range of seconds that are known within a factor."""
         return cls(seconds / factor, seconds * factor)
 
     @classmethod
     def total(cls, ranges: Iterable["Range"]) -> "Range":
-        """Return the seconds of all."""
+        """Return the sum of ranges, 0 to 0 of none."""
         return cls(*np.sum([(0.0, 0.0), *ranges], axis=0).tolist())
 
 
@@ -58,8 +61,10 @@ class Range(NamedTuple):
 class LayoutPlan:
     """Cases of one shape and cost: `todo` cases in blocks of `block_size`, with `seconds` and `bytes` per case.
 
-    The seconds are `measured` or extrapolated, and known within a `factor`; a `share` of them is left where runs go on.
-    A case takes `steps` SGD steps on average, and its weights and training set up to `memory` bytes of memory.
+    measured, factor : whether the seconds were, or are extrapolated, and within which factor they are known.
+    steps : of a case on average.
+    memory : the bytes of the large arrays of a case, such as weights and a training set.
+    share : the part of the seconds that is left, below 1 where runs go on from earlier ones.
     """
 
     todo: int

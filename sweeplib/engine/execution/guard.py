@@ -1,7 +1,7 @@
 """Guarded computation of cases: one that raises, kills its process, hangs or takes all memory harms no other case.
 
 In the process of the worker, exceptions of a case are caught. Suspect cases are computed in a child process, a group at
-a time, and one by one if the group ends the process.
+a time, and one by one if the group ends the process. Lanes are cases that a kernel computes together.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,9 @@ SLOWER = 5.0
 """The factor by which cases may exceed their expected time, known within 1.7, before they are suspected to hang."""
 
 Explained = Callable[[Case, Status, Trouble | Excess], None]
+"""Is called with a case that is not ok, its status, and why it has it."""
 Compute = Callable[[Sequence[Case]], Records]
+"""Returns the records of cases of one shape. TaskError if it has none."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,10 @@ class Allowance:
         return self.timeout * max(1.0, _lanes(cases)[1] / len(cases))
 
     def seconds(self, cases: Sequence[Case]) -> float | None:
-        """Return the seconds after which one of some cases that are computed together is suspected to hang."""
+        """Return the seconds after which one of some cases that are computed together is suspected to hang.
+
+        None without a time limit. A measured cost makes them fewer: `SLOWER` times what the cases should take.
+        """
         timeout = self.timeout_of(cases)
         if timeout is None:
             return None
@@ -58,19 +63,19 @@ class Allowance:
 def computed_here(
     cases: Sequence[Case], allowance: Allowance, explained: Explained, begun: Begun | None = None
 ) -> Records:
-    """Return the records of cases of one shape; `explained` is called for each that failed or is inaccurate.
+    """Return the records of cases of one shape, computed in this process; `explained` is called for each not ok.
 
-    All go on from where runs have `begun`; if they fail, each is computed from the start. UnfitError for a fault of the
-    machine.
+    All go on from where runs have `begun`; if the run raises, each case is computed alone, from the start. UnfitError
+    for a fault of the machine.
     """
 
-    def compute(some: Sequence[Case]) -> Records:
+    def compute(group: Sequence[Case]) -> Records:
         """Return the records of cases, computed in this process; RaisedError, or the machine's fault, if it raises."""
         try:
             return cases[0].simulator.run(
-                some,
+                group,
                 timeout=allowance.timeout,
-                begun=begun if some is cases else None,
+                begun=begun if group is cases else None,
                 checkpoints=allowance.checkpoints,
             )
         except BaseException as error:  # includes SystemExit of a plugin; Ctrl-C only reaches the main thread
@@ -84,25 +89,25 @@ def computed_here(
 def computed_apart(
     cases: Sequence[Case], plugins: Sequence[str], allowance: Allowance, explained: Explained
 ) -> Records:
-    """Return the records of cases of one shape, computed in a child process.
+    """Return the records of cases of one shape, computed in a child process; `explained` is called for each not ok.
 
-    `explained` is called with the status killed for a case that ends its process. If the process was not ended because
-    of a limit, it must die twice of the same case. UnfitError for a fault of the machine.
+    A case that ends its process has the status killed; if no limit was exceeded, it must have done so twice. UnfitError
+    for a fault of the machine.
     """
     width = _lanes(cases)[1]
     groups = [cases[first : first + width] for first in range(0, len(cases), width)]
     with lent(plugins, home_of(cases[0].simulator)) as child:
 
-        def compute(some: Sequence[Case]) -> Records:
-            """Return the records of cases, computed by the other process within their share of time and memory."""
-            run = partial(_run, timeout=allowance.timeout_of(some), checkpoints=allowance.checkpoints)
-            return child.call(run, some, limits=Limits(allowance.seconds(some), allowance.memory))
+        def compute(cases: Sequence[Case]) -> Records:
+            """Return the records of cases, computed by the other process within their limits of time and memory."""
+            run = partial(_run, timeout=allowance.timeout_of(cases), checkpoints=allowance.checkpoints)
+            return child.call(run, cases, limits=Limits(allowance.seconds(cases), allowance.memory))
 
         return Records.joined([_guarded(group, compute, explained) for group in groups])
 
 
 def _run(cases: Sequence[Case], timeout: float | None, checkpoints: Checkpoints | None) -> Records:
-    """Return the records of cases, in a child process."""
+    """Return the records of cases: the task of the child process, which has to import it by name."""
     return cases[0].simulator.run(cases, timeout=timeout, checkpoints=checkpoints)
 
 

@@ -1,4 +1,7 @@
-"""Listeners, who are told of a run while it goes on: the screen, the record of the stage, the page of the run."""
+"""Listeners, who are told of a run while it goes on: the screen, the record of the stage, the page of the run.
+
+A block is some cases, the task of a worker; its report says how they ended.
+"""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -11,7 +14,10 @@ class Listener:
     """Somebody who is told what happens in a run: four events, and lines of news. This one does nothing about it."""
 
     def run_begins(self, place: str, dashboard: str | None = None, page: str | None = None) -> None:
-        """Take note that blocks are computed from now on: at a `place`, in words, and where one can watch."""
+        """Take note that blocks are computed from now on.
+
+        place : where, as a line to show. dashboard, page : links to Dask's dashboard, and to the sweep's page in it.
+        """
 
     def handed_out(self, blocks: "Mapping[str, Block]") -> None:
         """Take note of blocks that were handed out, by the keys of their tasks."""
@@ -30,29 +36,29 @@ class Listeners(Listener):
     """Several listeners, each of whom is told, in their order."""
 
     def __init__(self, *listeners: Listener) -> None:
-        self.every = list(listeners)
+        self.listeners = list(listeners)
 
     def run_begins(self, place: str, dashboard: str | None = None, page: str | None = None) -> None:
         """Tell all that a run begins."""
-        for listener in self.every:
+        for listener in self.listeners:
             listener.run_begins(place, dashboard, page)
 
     def handed_out(self, blocks: "Mapping[str, Block]") -> None:
         """Tell all of blocks that were handed out."""
-        for listener in self.every:
+        for listener in self.listeners:
             listener.handed_out(blocks)
 
     def task_ended(self, block: "Block", report: "BlockReport") -> None:
         """Tell all of a block that is done."""
-        for listener in self.every:
+        for listener in self.listeners:
             listener.task_ended(block, report)
 
     def run_ended(self) -> None:
         """Tell all that the run has ended."""
-        for listener in self.every:
+        for listener in self.listeners:
             listener.run_ended()
 
     def say(self, news: str) -> None:
         """Tell all a line of news."""
-        for listener in self.every:
+        for listener in self.listeners:
             listener.say(news)

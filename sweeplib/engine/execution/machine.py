@@ -9,14 +9,15 @@ from collections.abc import Iterator
 from sweeplib.engine.process.troubles import causes, reason
 from sweeplib.errors import SweeplibError
 
-NUMBERS = {
+ERRNOS = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ESTALE, errno.ENOLCK),
     *(errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN),
 }
 """The errors of the system that no case is to blame for: of disks, and of what processes may have."""
-LIBRARIES = ("/numba/core/caching.py", "/llvmlite/binding/", "<frozen importlib")
-"""The places in which an error of these kinds is one of the machine: no values of a case come there."""
-OF_LIBRARIES = (OSError, MemoryError, EOFError, pickle.UnpicklingError)
+LIBRARY_FILES = ("/numba/core/caching.py", "/llvmlite/binding/", "<frozen importlib")
+"""Parts of paths of code that loads libraries and machine code: no values of a case come there."""
+LOADING_ERRORS = (OSError, MemoryError, EOFError, pickle.UnpicklingError)
+"""The errors that are the machine's if they came up in `LIBRARY_FILES`; elsewhere they are a case's."""
 
 
 class UnfitError(SweeplibError):
@@ -32,12 +33,15 @@ def unfit(error: BaseException) -> UnfitError | None:
 
 
 def _is_of_machine(error: BaseException) -> bool:
-    """Return whether an error is the machine's: a library that is missing or fails, or a full disk or memory."""
+    """Return whether an error is the machine's: of an import, of the system by its errno, or of loading code.
+
+    A MemoryError elsewhere is the case's.
+    """
     if isinstance(error, ImportError):
         return True
-    if isinstance(error, OSError) and error.errno in NUMBERS:
+    if isinstance(error, OSError) and error.errno in ERRNOS:
         return True
-    return isinstance(error, OF_LIBRARIES) and any(place in file for file in _files(error) for place in LIBRARIES)
+    return isinstance(error, LOADING_ERRORS) and any(piece in file for file in _files(error) for piece in LIBRARY_FILES)
 
 
 def _files(error: BaseException) -> Iterator[str]:

@@ -1,4 +1,7 @@
-"""Pilots: a few cases of a layout that represent it where costs are measured."""
+"""Pilots: a few cases of a layout (all cases of one shape and similar cost) that represent it where costs are measured.
+
+Lanes are cases that a kernel computes together, side by side.
+"""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -43,28 +46,31 @@ class Pilot:
         return sum(map(self.cases[0].simulator.work, self.cases)) / len(self.cases)
 
 
-def spread(count: int, most: int = MOST_PILOTS) -> list[int]:
-    """Return the places of at most so many of some items, evenly spaced."""
+def evenly_spaced(count: int, most: int = MOST_PILOTS) -> list[int]:
+    """Return `most` places or fewer among `count`, ascending and evenly spaced, with the first and the last."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).astype(int)).tolist()
 
 
 def beside_others(count: int, most: int, width: int) -> list[int]:
-    """Return the places of at most so many of some items, evenly spaced in groups of a width."""
+    """Return `most` places or fewer among `count`, in evenly spaced groups of `width` places side by side."""
     width = min(width, most, count)
     groups = min(most, count) // width
-    firsts = ((np.arange(groups) + 0.5) * (count - width) / groups).astype(int) if width > 1 else spread(count, most)
+    if width == 1:
+        return evenly_spaced(count, most)
+    firsts = ((np.arange(groups) + 0.5) * (count - width) / groups).astype(int)
     return np.unique(np.add.outer(firsts, np.arange(width))).tolist()
 
 
 def pilots_of(wanted: Inventory, size: int | None) -> dict[str, Pilot]:
-    """Return the pilot of each layout with missing cases: some that run together, in groups of lanes evenly spaced.
+    """Return the pilot of each layout with missing cases, by its name: cases in evenly spaced groups of lanes.
 
-    They are not more than those of a block, of so many cases if given: a case takes longer beside fewer others.
+    size : the number of cases of a block if the config sets it, which a pilot does not exceed: a case takes longer
+    beside fewer others.
     """
     most = max(FEWEST_CASES, min(MOST_CASES, CASES_OF_ALL // max(1, len(wanted.missing))))
     pilots = {}
     for name, missing in wanted.missing.items():
         [first] = wanted.cases(missing[:1])
-        some = missing[beside_others(len(missing), min(most, size or most), first.simulator.lanes(first)[1])]
-        pilots[name] = Pilot(f"{wanted.dynamics}/{name}", tuple(wanted.cases(some)))
+        places = missing[beside_others(len(missing), min(most, size or most), first.simulator.lanes(first)[1])]
+        pilots[name] = Pilot(f"{wanted.dynamics}/{name}", tuple(wanted.cases(places)))
     return pilots

@@ -1,4 +1,7 @@
-"""The plan of a sweep: the cases it needs, those that exist, and the cost of the rest on this machine."""
+"""The plan of a sweep: the cases it needs, those that exist, and the cost of the rest on this machine.
+
+A layout is all cases of one shape and of similar cost; a pilot is a few of its cases on which that is measured.
+"""
 
 import io
 import json
@@ -41,9 +44,10 @@ SHAPE_SECONDS, MANY_SHAPES = 0.03, 100
 class Plan:
     """The plan of a sweep by dynamics, for `workers` workers (None if their number is not known in advance).
 
-    It is shown as a table, in notebooks too. `resources` says what the rest takes of a shared cluster at most, None
-    elsewhere. Making the plan took `compilation` CPU seconds for machine code that was not there, which are in no other
-    time.
+    It is shown as a table, in notebooks too.
+
+    resources : what the rest takes of a shared cluster at most, in words; None elsewhere.
+    compilation : CPU seconds that making the plan took for machine code that was not there; in no other time.
     """
 
     name: str
@@ -71,12 +75,12 @@ class Plan:
 
     @property
     def _all_loading(self) -> float:
-        """Return the CPU seconds in which workers load machine code, each what it has a block of."""
+        """Return the CPU seconds in which all workers load machine code, each that of the dynamics it computes."""
         return sum(min(self.workers or 1, plan.blocks) * plan.loading for plan in self.dynamics.values())
 
     @property
     def loading(self) -> float:
-        """Return the CPU seconds in which a worker that computes some of all loads machine code."""
+        """Return the CPU seconds in which one worker loads machine code, if it computes cases of all dynamics."""
         return sum(plan.loading for plan in self.dynamics.values() if plan.blocks)
 
     @property
@@ -91,7 +95,7 @@ class Plan:
         return self.cpu_seconds / self.sharing if self.sharing else None
 
     def record(self) -> dict[str, Any]:
-        """Return the plan as plain values, totals included."""
+        """Return the plan as plain values for `plan.json`, with totals for readers; `of` reads it."""
         totals: dict[str, Any] = {"cpu_hours": self.cpu_seconds / 3600, "wall_seconds": self.wall_seconds}
         totals |= {"cpu_seconds": self.cpu_range._asdict(), "loading": self.loading}
         totals |= {"compilation": self.compilation}
@@ -109,7 +113,7 @@ class Plan:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> "Plan":
-        """Return the plan that `record` describes."""
+        """Return the plan that a record describes; keys that older records lack have defaults."""
         dynamics = {
             name: DynamicsPlan(
                 plan["points"],
@@ -131,7 +135,7 @@ class Plan:
         return table(**self.cells())
 
     def cells(self) -> dict[str, Any]:
-        """Return what the table shows, as plain values."""
+        """Return the arguments of `terminal.table`, as plain values, which a record can hold."""
         title = f"{self.name}: {self.cpu_range} of one processor"
         if self.sharing:
             title += f", {self.cpu_range.over(self.sharing)} on {counted(self.workers or 0, 'worker')}"
@@ -144,6 +148,7 @@ class Plan:
         return {"headings": headings, "rows": rows, "title": title, "caption": "\n".join(self._notes())}
 
     def __repr__(self) -> str:
+        """Return the table as text of 120 columns, for notebooks and a shell of Python."""
         from rich.console import Console
 
         console = Console(width=120, color_system=None, record=True, file=io.StringIO(), force_jupyter=False)
@@ -157,7 +162,7 @@ class Plan:
         show(self.table(), console(errors=True))
 
     def _notes(self) -> list[str]:
-        """Return what is said below the table, in lines."""
+        """Return the lines below the table: what the costs leave out, where cases are taken from, and the advice."""
         guessed = {name: plan.guessed for name, plan in self.dynamics.items() if plan.guessed}
         notes = [f"on the cluster {self.resources}"] if self.resources else []
         if self.loading >= LEAST_NAMED:
@@ -175,16 +180,18 @@ class Plan:
                 notes.append(f"{name}: a case takes up to {bytes_text(plan.memory)} of memory{step}")
         shapes = sum(len(plan.layouts) for plan in self.dynamics.values())
         if shapes >= MANY_SHAPES:
-            more = duration(SHAPE_SECONDS * shapes)
-            notes.append(f"{shapes:,} shapes and costs: the store and the dataset take about {more} more")
+            seconds = duration(SHAPE_SECONDS * shapes)
+            notes.append(f"{shapes:,} shapes and costs: the store and the dataset take about {seconds} more")
         return [*notes, *self.advice]
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What a plan is made of for one dynamics: its `wanted` cases, and the `others`, of other folders.
+    """What the plan of one dynamics is made of.
 
-    Each layout with cases to compute has a pilot.
+    wanted : the cases that the sweep needs, with their status in its `store`.
+    others : the same cases, with the status of those, too, that other folders have.
+    pilots : of each layout with cases to compute, by its name.
     """
 
     store: RunStore
@@ -204,7 +211,8 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
     The run uses its block sizes and costs. What is recorded is the same for the same cases, however many of them are
     done and however fast the machine is. Costs that the plan before measured are used again if only the seeds have
     changed. The plan of the same cases stays once all of them are done: the next run with more seeds knows its costs.
-    With `progress`, each step is reported when it begins.
+
+    workers : their number, None for what the config says. progress : whether a line says which step begins.
     """
     steps = Steps(sweep.name if progress else None)
     memory, measured_on = cluster_of(sweep).worker_memory(workers), basis(sweep)
@@ -221,8 +229,10 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
         loading = {name: calibration.loading.get(name) or loading_in(before, name) for name in demands}
         plans = {name: _plan_at_costs(sweep, demand, costs, loading[name]) for name, demand in demands.items()}
         advised = advice(plans, {name: demand.pilots for name, demand in demands.items()}, calibration)
+        # lines below the table: of stores that could not be read, of advice, of horizons
         texts = tuple(line for demand in demands.values() for line in demand.others.unread)
         texts += tuple(item.text for item in advised)
+        # the trials of the plan before hold if no layout is new: then only seeds have changed
         trials = {} if any(pilot.name not in earlier_costs for pilot in pilots) else trials_in(before)
         unit = sweep.time_attributes
         for name, demand in demands.items():
@@ -243,7 +253,7 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
 
 
 def record_plan(sweep: Design, directory: Path, cases: Mapping[str, int]) -> None:
-    """Record the numbers of cases of each dynamics of a plan."""
+    """Write the record of the stage "plan": the numbers of cases by dynamics, and what they were made from."""
     with recorded_stage(directory, "plan") as record:
         record.write_result(cases_made_from(sweep), counts=cases)
 
@@ -251,7 +261,7 @@ def record_plan(sweep: Design, directory: Path, cases: Mapping[str, int]) -> Non
 def plan_of(
     sweep: Design, dynamics: dict[str, DynamicsPlan], advice: tuple[str, ...], workers: int | None = None
 ) -> Plan:
-    """Return the plan of the dynamics of a sweep, for its cluster with its own or another number of workers."""
+    """Return the plan of a sweep, for its cluster with its own or another number of workers; `advice` in lines."""
     cluster = cluster_of(sweep)
     plan = Plan(sweep.name, cluster.expected_workers(workers), dynamics, advice)
     most = plan.cpu_range.most
@@ -259,7 +269,10 @@ def plan_of(
 
 
 def plan_when_done(directory: Path) -> dict[str, Any] | None:
-    """Return what the table of the plan in a directory shows once all is done; None with advice, or more cases now."""
+    """Return the cells of the table of a written plan as if all its cases were done, for `sweep` with nothing to do.
+
+    None if a new plan has to be made: the written one has advice, or is of other numbers of cases than its record.
+    """
     plan = Plan.of(read_json(directory / "plan.json") or {})
     done = {name: DynamicsPlan(entry.points, entry.cases, entry.cases, {}) for name, entry in plan.dynamics.items()}
     is_old = {name: entry.cases for name, entry in plan.dynamics.items()} != stage_record(directory, "plan").counts
@@ -291,8 +304,13 @@ def planned_advice(directory: Path, cases: Mapping[str, int]) -> tuple[str, ...]
 def dynamics_plan(
     others: OtherCases, layouts: dict[str, LayoutPlan], copied: dict[str, int], loading: float
 ) -> DynamicsPlan:
-    """Return the plan of the cases of an inventory, with those to compute in `layouts`, of which each worker loads."""
+    """Return the plan of a dynamics.
+
+    others : its inventory. layouts : of the cases to compute. copied : the number of cases to take, by folder.
+    loading : the seconds in which a worker loads its machine code.
+    """
     wanted = others.wanted
+    # a point is the cases that differ in their seed alone, which stand side by side in the grid
     points = int((np.diff(wanted.flat // len(wanted.sweep.seeds), prepend=-1) != 0).sum())
     cases = sum(wanted.counts().values())
     done = cases - sum(layout.todo for layout in layouts.values()) - sum(copied.values())
@@ -300,7 +318,7 @@ def dynamics_plan(
 
 
 def _demand(sweep: Design, dynamics: str, directory: Path) -> Demand:
-    """Return what a dynamics needs of a plan; its identities are kept for the run."""
+    """Return what the plan of a dynamics is made of; the identities of its cases are written for the run."""
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
     wanted.remember(store)
@@ -309,7 +327,10 @@ def _demand(sweep: Design, dynamics: str, directory: Path) -> Demand:
 
 
 def _plan_at_costs(sweep: Design, demand: Demand, costs: Mapping[str, Cost], loading: float) -> DynamicsPlan:
-    """Return the plan of a dynamics from its demand and the costs of its pilots."""
+    """Return the plan of a dynamics from its demand.
+
+    costs : of a case, by the name of the pilot. loading : the seconds in which a worker loads its machine code.
+    """
     others, todo = demand.others, demand.todo
     layouts, parts_left = {}, shares(others)
     for name, pilot in sorted(demand.pilots.items()):

@@ -25,9 +25,16 @@ SECONDS_TO_ANSWER = 30.0
 """How long a sweep waits for the answers of the first workers; of later ones it does not wait."""
 
 
+Reasons = dict[str, str | None]
+"""By the address of a worker, why it cannot take part; None if it can."""
+
+
 @dataclass(frozen=True)
 class Probe:
-    """What a worker is asked: may it write to `folder`, can it import `plugins`, has it the identities of `cases`?"""
+    """What a worker is asked: may it write to `folder`, can it import `plugins`, has it the identities of `cases`?
+
+    cases : pickled pairs of a case and its identity by the driver's code.
+    """
 
     folder: str
     plugins: tuple[str, ...]
@@ -54,8 +61,8 @@ async def answered(probe: Probe) -> str | None:
     except InputError as error:
         return f"{socket.gethostname()}: {error}"
     with IMPORTING:  # a thread of the worker may import the same for its first block
-        others = [identity for case, identity in pickle.loads(probe.cases) if case.identity() != identity]
-    if others:
+        differ = any(case.identity() != identity for case, identity in pickle.loads(probe.cases))
+    if differ:
         return f"{socket.gethostname()} has another version of sweeplib or of the plugins than this command"
     return None
 
@@ -64,29 +71,33 @@ class Probes:
     """Asks the workers of a client, each once, beside other work; `say` gets a line for each that cannot take part."""
 
     def __init__(self, client: "Client", probe: Probe, say: Callable[[str], None]) -> None:
+        """Ask nobody yet; `say` gets a line for each worker that cannot take part."""
         self._client, self._probe, self._say = client, probe, say
-        self._workers: set[str] = set()
-        self._answers: list[Future[dict[str, str | None]]] = []
+        self._addresses: set[str] = set()  # of all workers that were asked
+        self._answers: list[Future[Reasons]] = []  # of those that were asked together, by a thread for each
 
     def look(self, workers: Iterable[str]) -> None:
-        """Ask new workers. SweeplibError if one that has answered cannot take part."""
-        new, first = set(workers) - self._workers, not self._workers
+        """Ask those of the `workers`, by address, that are new. SweeplibError if one that answered cannot take part.
+
+        The first ones are waited for, since they may all be unfit.
+        """
+        new, first = set(workers) - self._addresses, not self._addresses
         if new:
-            self._workers |= new
+            self._addresses |= new
             self._answers.append(Future())
             Thread(target=self._ask, args=(sorted(new), self._answers[-1]), daemon=True).start()
             wait(self._answers, SECONDS_TO_ANSWER if first else 0)
-        answers = [answer for answer in self._answers if answer.done()]
-        self._answers = [answer for answer in self._answers if not answer.done()]
-        unfit = {address: why for answer in answers for address, why in answer.result().items() if why is not None}
+        ready = [answer for answer in self._answers if answer.done()]
+        self._answers = [answer for answer in self._answers if answer not in ready]
+        unfit = {address: why for answer in ready for address, why in answer.result().items() if why is not None}
         for address, why in sorted(unfit.items()):
             self._say(f"worker {address}: {why}")
         if unfit:
-            problem = f"{len(unfit)} of {len(self._workers)} workers cannot take part: {next(iter(unfit.values()))}"
+            problem = f"{len(unfit)} of {len(self._addresses)} workers cannot take part: {next(iter(unfit.values()))}"
             raise SweeplibError(f"{problem}; repair or end them, and run again: finished cases are stored")
 
-    def _ask(self, workers: list[str], reasons: "Future[dict[str, str | None]]") -> None:
-        """Ask workers, and give the future the reason, by worker, why each cannot compute; None for those that can."""
+    def _ask(self, workers: list[str], reasons: "Future[Reasons]") -> None:
+        """Ask workers, by address, and give the future what they answer: the work of one thread."""
         try:
             answers = self._client.run(answered, self._probe, workers=workers, on_error="return")
         except (OSError, TimeoutError, ValueError, CancelledError):  # a lost scheduler is reported elsewhere
@@ -95,7 +106,10 @@ class Probes:
 
 
 def _reason(answer: Any) -> str | None:
-    """Return why a worker cannot take part; one that was lost while it was asked has no reason."""
+    """Return why a worker cannot take part, by what it answered: its text, or an exception.
+
+    One that was lost while it was asked has no reason: it takes no part in any case.
+    """
     if isinstance(answer, OSError | TimeoutError):
         return None
     return f"{type(answer).__name__}: {answer}" if isinstance(answer, BaseException) else answer

@@ -1,6 +1,7 @@
 """Progress of a run: a line for each step, then a bar on a terminal, or a line every few seconds elsewhere.
 
-The same is recorded for other processes (`records.stage_records`).
+The same is recorded for other processes (`records.stage_records`). A block is some cases, the task of a worker; its
+report says how they ended.
 """
 
 import sys
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from sweeplib.engine.execution.blocks import Block, BlockReport
 
 SECONDS_BETWEEN_LINES = 5.0
+"""The interval of the lines of a run that is not on a terminal."""
 SECONDS_BETWEEN_SIGNS = 4.0
 """The interval at which a terminal shows how long a step has lasted."""
 PLANNED_PACE, PLANNED_COST = 0.1, 0.05
@@ -33,7 +35,9 @@ PLANNED_PACE, PLANNED_COST = 0.1, 0.05
 class Steps:
     """Lines on standard error about the steps of a command, each written when its step begins, then its time.
 
-    On a terminal, a long step shows every few seconds how long it has lasted. Silent without a name.
+    On a terminal, a long step shows every few seconds how long it has lasted.
+
+    name : of the sweep, with which each line begins; None: nothing is written.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -42,19 +46,19 @@ class Steps:
 
     @contextmanager
     def step(self, doing: str) -> Iterator[None]:
-        """Report a step that lasts as long as the context."""
+        """A context that is a step, on the screen and in the stage's record: `doing` is its name, "compiling …"."""
         started, ended = time.monotonic(), threading.Event()
-        signs = threading.Thread(target=self._show_time, args=(doing, started, ended), daemon=True)
+        ticker = threading.Thread(target=self._show_time, args=(doing, started, ended), daemon=True)
         self._write(f"{self.name}: {doing} ...", opens=True)
         tell(doing=doing)
         if self.name is not None and sys.stderr.isatty():
-            signs.start()
+            ticker.start()
         try:
             yield
         finally:
             ended.set()
-            if signs.is_alive():
-                signs.join()
+            if ticker.is_alive():
+                ticker.join()
             tell(doing=None)
             self._write_time(doing, f"{time.monotonic() - started:.1f} s\n", opens=False)
 
@@ -81,25 +85,33 @@ class Steps:
 
 
 class Forecast:
-    """The seconds of processors that some blocks take, those of one dynamics: as planned, corrected by what they took.
+    """The seconds of processors that the blocks of one dynamics take: as planned, corrected by what finished ones took.
 
-    At first those to do take what the plan says, then more and more its seconds times the ratio by which finished ones
-    differ from it. `done` of `total` cases are done; the costs of all were `measured`, or some are guessed.
+    At first blocks to do take what the plan says, then more and more its seconds times the ratio by which finished ones
+    differ from it.
+
+    planned, seconds_spent : of all blocks by the plan, and of the finished ones as measured.
+    done, total : numbers of cases. measured : whether the costs of all were, or some are guessed.
     """
 
     def __init__(self, blocks: "Sequence[Block]") -> None:
+        """Begin with the plan of all blocks of a dynamics."""
         self.planned = sum(block.seconds for block in blocks)
         self.done, self.total = 0, sum(map(len, blocks))
         self.measured = all(block.measured for block in blocks)
+        # seconds of finished blocks: as measured; planned; planned, of the cases that were computed in them
         self.seconds_spent, self._over, self._expected = 0.0, 0.0, 0.0
+        # after so many planned seconds, measured costs count as much as the plan's, at once if these are guesses
         self._weight = PLANNED_COST * self.planned if self.measured else 0.0
+        # when the first finished block began, and when the last one ended
         self._first, self._last = float("inf"), float("-inf")
 
     def add(self, block: "Block", report: "BlockReport") -> None:
-        """Take account of a block that is done."""
+        """Take account of a block that is done, of which some cases may have been stored before."""
         computed = sum(report.computed.values())
         self._over += block.seconds
         if computed:
+            # of a block with cases that were stored before, the planned seconds of the others
             self._expected += block.seconds * computed / (computed + report.stored)
             self.seconds_spent += report.seconds
         self.done += len(block)
@@ -111,7 +123,7 @@ class Forecast:
         return self.done / max(self._last - self._first, 1e-9) if self.done else 0.0
 
     def seconds_left(self) -> float:
-        """Return the seconds that are left."""
+        """Return the seconds that are left: planned · ratio^w, where w goes from 0 to 1 as blocks are done."""
         planned = max(0.0, self.planned - self._over)
         if not self._expected:
             return planned
@@ -124,14 +136,17 @@ class RunProgress(Listener):
     """Counts of the cases that are done, and of the work: this base class shows nothing.
 
     Cases differ in cost: the work of cases is the seconds of a processor that their `blocks` take. The pace of the work
-    is at first that of so many `workers`, then more and more what it was so far.
+    is at first that of so many `workers` (0: not known), then more and more what it was so far.
+
+    done, total : numbers of cases. cases : those that this run computed, by status. forecasts : by dynamics.
     """
 
     def __init__(self, total: int = 0, blocks: "Sequence[Block]" = (), workers: int = 0) -> None:
+        """Begin with `total` cases in blocks, which a number of workers share; 0 if that is not known."""
         self.total, self.workers = total, workers
         names = dict.fromkeys(block.dynamics for block in blocks)
         self.forecasts = {name: Forecast([block for block in blocks if block.dynamics == name]) for name in names}
-        self.done, self.cases = 0, Counter[str]()
+        self.done, self.cases = 0, Counter[str]()  # all that are done; by status
         self.started = time.monotonic()
 
     def task_ended(self, block: "Block", report: "BlockReport") -> None:
@@ -141,7 +156,7 @@ class RunProgress(Listener):
         self.done += report.stored + sum(report.computed.values())
 
     def share(self) -> float:
-        """Return the part of the work that is done, at most .99 before the last case is."""
+        """Return the part of the work that is done, 0 to 1, and at most 0.99 before the last case is."""
         if self.done >= self.total:
             return 1.0
         seconds = sum(forecast.seconds_spent for forecast in self.forecasts.values())
@@ -152,14 +167,18 @@ class RunProgress(Listener):
         return self.done / max(time.monotonic() - self.started, 1e-9)
 
     def seconds_left(self) -> float:
-        """Return the estimated remaining seconds."""
+        """Return the estimated remaining seconds of wall time.
+
+        They are the work that is left, divided by the pace so far. The pace is that of the finished blocks together
+        with the part `PLANNED_PACE` of the planned work, as if that had been done before, by all workers at once.
+        """
         if self.done >= self.total:
             return 0.0
         planned = sum(forecast.planned for forecast in self.forecasts.values())
         computed = sum(forecast.seconds_spent for forecast in self.forecasts.values())
-        before = PLANNED_PACE * planned
-        seconds = time.monotonic() - self.started + (before / self.workers if self.workers else 0.0)
-        return self._work_left() * seconds / max(computed + (before if self.workers else 0.0), 1e-9)
+        as_planned = PLANNED_PACE * planned if self.workers else 0.0
+        seconds = time.monotonic() - self.started + as_planned / max(self.workers, 1)
+        return self._work_left() * seconds / max(computed + as_planned, 1e-9)
 
     def _work_left(self) -> float:
         """Return the seconds of processors that are left."""
@@ -167,7 +186,7 @@ class RunProgress(Listener):
 
 
 class RecordedProgress(Listener):
-    """Progress in the record of the stage, for other processes."""
+    """Progress in the record of the stage, for other processes, by the counts of `progress`."""
 
     def __init__(self, progress: RunProgress) -> None:
         self.progress = progress
@@ -239,7 +258,7 @@ def shown_progress(
 
 
 def _in_notebook() -> bool:
-    """Whether the cells of a notebook can show a bar, for which rich needs ipywidgets."""
+    """Return whether this is a notebook whose cells can show a bar, for which rich needs ipywidgets."""
     if "IPython" not in sys.modules or find_spec("ipywidgets") is None:
         return False
     from rich.console import Console
@@ -249,7 +268,7 @@ def _in_notebook() -> bool:
 
 @contextmanager
 def _bar(name: str, total: int, blocks: "Sequence[Block]", workers: int) -> Iterator[RunProgress]:
-    """Yield progress as a bar of rich on standard error."""
+    """Yield progress as a bar of rich on standard error; the arguments are those of `shown_progress`."""
     from rich.console import Console
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn
     from rich.progress import Progress as RichProgress
@@ -269,7 +288,7 @@ def _bar(name: str, total: int, blocks: "Sequence[Block]", workers: int) -> Iter
 
 
 class _Bar(_Shown):
-    """The progress of a run as a bar on the terminal."""
+    """The progress of a run as a bar on the terminal; `of` are the arguments of `RunProgress`."""
 
     def __init__(self, rich: "RichProgress", task: "TaskID", *of: Any) -> None:
         super().__init__(*of)

@@ -1,4 +1,7 @@
-"""The missing cases of a run, cut into blocks as they are handed out, by what cases of the same layout have taken."""
+"""The missing cases of a run, cut into blocks as they are handed out, by what cases of the same layout have taken.
+
+A layout is all cases of one shape and similar cost; a block is some of them, the task of a worker.
+"""
 
 from collections import deque
 from collections.abc import Iterable
@@ -27,8 +30,9 @@ class LayoutCases:
     ids (n,) : the identities of all.
     lanes, nbytes : how many cases are computed together, and the bytes of the results of one.
     factor : within which their planned cost is known.
-    size : the number of cases of a block if it is set, None if it follows from the cost.
-    begun : where some of them have begun.
+    size : the number of cases of a block if the config sets it, None if it follows from the cost.
+    begun : where the earlier runs are from which some cases go on.
+    first : the number of cases that are handed out.
     number : of the next block.
     seconds : what a case has taken in the blocks so far, None before the first one.
     """
@@ -53,17 +57,18 @@ class LayoutCases:
         return len(self) * (self.whole.seconds_a_case if self.seconds is None else self.seconds)
 
     def cut(self, seconds: float) -> Block:
-        """Return the next block, of cases that take about so many seconds."""
+        """Return the next block, of cases that take about some seconds, which count as handed out from now on."""
+        # before any block is done, cases may be as dear as their cost is uncertain
         cost = self.factor * self.whole.seconds_a_case if self.seconds is None else self.seconds
         count = min(self.size or block_size(cost, self.nbytes, self.lanes, seconds), len(self))
-        some = slice(self.first, self.first + count)
-        places = self.whole.places[some]
+        cases = slice(self.first, self.first + count)
+        places = self.whole.places[cases]
         block = replace(
             self.whole,
             number=self.number,
             places=places,
             count=count,
-            digest=digest(self.ids[some].tobytes()),
+            digest=digest(self.ids[cases].tobytes()),
             begun=tuple(earlier_runs(self.begun, places)) if self.begun is not None else (),
         )
         self.first, self.number = self.first + count, self.number + 1
@@ -80,6 +85,7 @@ class Queue:
     """The cases of a run that are not handed out yet; its length is their number. The costliest are first."""
 
     def __init__(self, layouts: Iterable[LayoutCases]) -> None:
+        """Put layouts into their order: the costliest case first."""
         ordered = sorted(layouts, key=lambda layout: -layout.whole.seconds_a_case)
         self._layouts = {(layout.whole.dynamics, layout.whole.layout): layout for layout in ordered}
         self._waiting = deque(layout for layout in ordered if len(layout))
@@ -93,7 +99,10 @@ class Queue:
         return sum(map(len, self._waiting))
 
     def block(self, workers: int) -> Block:
-        """Return the next block, for a number of workers that share what is left."""
+        """Return the next block, of the costliest layout, for a number of workers that share what is left.
+
+        Its seconds are those of a usual block, or more for many workers; less as the end of the run comes near.
+        """
         share = sum(layout.seconds_left for layout in self._waiting) / (SHARES * workers)
         longest = max(BLOCK_SECONDS, SECONDS_A_WORKER * workers)
         layout = self._waiting[0]

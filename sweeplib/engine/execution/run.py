@@ -1,4 +1,8 @@
-"""Run a sweep's dynamics: compute missing cases, keep finished ones."""
+"""Run a sweep's dynamics: compute missing cases, keep finished ones.
+
+A layout is all cases of a dynamics of one shape and similar cost; a block is some of its missing cases, a task.
+`workers` is their number, None for what the config says.
+"""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -49,7 +53,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 START_SECONDS = 2.0
-"""What a local cluster takes to start."""
+"""Seconds that a local cluster takes to start."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +74,15 @@ def run_sweep(
     client: "Client | None" = None,
     lasting: LastingCluster | None = None,
 ) -> dict[str, DynamicsSummary]:
-    """Run the cases of each dynamics (by default all), store them in the run store, and return the summaries.
+    """Run the cases of each dynamics (by default all), store them in the run store, and return a summary of each.
 
-    One cluster runs the blocks of all dynamics, the costliest first: that of the sweep, with as many `workers` if
-    given, that of a `client`, which stays open, or one that is `lasting` beyond this run. Failed cases are recorded and
-    raise no error. After a crash the same call continues. InputError if another driver runs one of the dynamics. Writes
-    the record of each, whose digest is that of its cases, with their counts.
+    Failed cases are recorded and raise no error. After a crash the same call continues. Writes the record of each
+    dynamics: the digest of its cases' identities, and their counts. InputError if another driver runs one of them.
+
+    directory : the folder of the sweep's results.
+    workers, client, lasting : which cluster runs the blocks of all dynamics, the costliest first: the sweep's own, with
+    its number of workers or another, that of a client, which stays open, or one that lasts beyond this run.
+    progress : whether the plan and the progress are shown.
     """
     if client is not None and getattr(client, "asynchronous", True):
         expected = "distributed.Client(..., asynchronous=False)"
@@ -115,22 +122,24 @@ def run_sweep(
 
 
 def _record_numbers(sweep: Design, directory: Path, states: list["_State"]) -> None:
-    """Write the number of cases of each dynamics and what it follows from, unless both are those written last.
+    """Write the stage record of the plan, the number of cases of each dynamics, unless the last one says the same.
 
     Dynamics that this run does not compute keep the number that they had.
     """
     plan = stage_record(directory, "plan")
     now = {state.store.dynamics: sum(state.wanted.counts().values()) for state in states}
-    whole = {name: total for name in sweep.runs if (total := now.get(name, plan.counts.get(name))) is not None}
-    if plan.counts != whole or not plan.is_of(cases_made_from(sweep)):
-        record_plan(sweep, directory, whole)
+    counts = {name: total for name in sweep.runs if (total := now.get(name, plan.counts.get(name))) is not None}
+    if plan.counts != counts or not plan.is_of(cases_made_from(sweep)):
+        record_plan(sweep, directory, counts)
 
 
 @dataclass(frozen=True)
 class _State:
     """The needed cases of one dynamics, and the plans of their layouts.
 
-    others : the cases that other folders have or have begun.
+    wanted : the cases, with their status in the sweep's own store.
+    plans : those written in `plan.json`, by layout.
+    others : the cases, with the status of those, too, that other folders have, and where others have begun.
     """
 
     store: RunStore
@@ -149,7 +158,10 @@ class _State:
 
 
 def _state(sweep: Design, dynamics: str, directory: Path, workers: int | None) -> _State:
-    """Return the state of a dynamics before the run."""
+    """Return the state of a dynamics before the run; a store of earlier versions is converted.
+
+    InputError if there are cases to compute that cannot be on the sweep's cluster.
+    """
     convert(directory, dynamics)
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
@@ -167,7 +179,7 @@ def _refuse(sweep: Design, dynamics: str, directory: Path, workers: int | None) 
 
 
 def _with_taken(sweep: Design, state: _State, workers: int | None, *, show: bool) -> _State:
-    """Return the state after the cases that other folders have are in its store."""
+    """Take the cases that other folders have into the sweep's store, saying so; return the state after that."""
     others = state.others
     if not others.counts:
         return state
@@ -187,14 +199,17 @@ def _with_taken(sweep: Design, state: _State, workers: int | None, *, show: bool
     store = store.refreshed()
     wanted = state.wanted.located(store)
     after = replace(state, store=store, wanted=wanted, others=replace(others, wanted=wanted, elsewhere=None))
-    if after.todo > state.todo:
+    if after.todo > state.todo:  # some could not be taken
         _refuse(sweep, name, store.directory, workers)
     tell(doing=None)
     return after
 
 
 def _plan(sweep: Design, directory: Path, states: list[_State], workers: int | None) -> Plan:
-    """Return the plan of the remaining cases; where none was written, as the block size is set, costs are guesses."""
+    """Return the plan of the remaining cases, with the costs of the plan that was written.
+
+    They are guesses without one: the config may set the size of blocks, and then nothing had to be measured.
+    """
     dynamics, written = {}, read_json(directory / "plan.json") or {"dynamics": {}}
     for state in states:
         name, missing = state.store.dynamics, state.wanted.missing
@@ -207,15 +222,16 @@ def _plan(sweep: Design, directory: Path, states: list[_State], workers: int | N
 
 
 def _is_short(sweep: Design, plan: Plan, workers: int | None) -> bool:
-    """Return whether processes of this machine are done before a cluster has started, by measured costs."""
+    """Return whether processes of this machine would be done, by measured costs, before a local cluster has started."""
     cluster = cluster_of(sweep)
     measured = not any(dynamics_plan.guessed for dynamics_plan in plan.dynamics.values())
-    here = cluster.workers_here() is not None and not cluster.performance_report
-    return here and measured and plan.cpu_range.most < START_SECONDS * (cluster.expected_workers(workers) or 1)
+    is_local = cluster.workers_here() is not None and not cluster.performance_report
+    # what the processes do in the seconds in which the cluster would start
+    return is_local and measured and plan.cpu_range.most < START_SECONDS * (cluster.expected_workers(workers) or 1)
 
 
 def _layout(sweep: Design, state: _State, name: str) -> LayoutPlan:
-    """Return the plan of a layout with missing cases; without a written one its costs are guesses."""
+    """Return the plan of a layout with missing cases, by its name; without a written one its costs are guesses."""
     if name in state.plans:
         return state.plans[name]
     work = order_of_work(state.wanted.cases(state.wanted.missing[name][:1])[0])
@@ -266,7 +282,11 @@ def _checkpoints(sweep: Design, store: RunStore) -> CheckpointFolder | None:
 
 
 def _ended(sweep: Design, state: _State, stored: Stored) -> DynamicsSummary:
-    """Write the table of outcomes and the record of a dynamics after the run; return its summary."""
+    """Write the table of outcomes and the record of a dynamics after the run; return its summary.
+
+    stored : the segments that workers say they have written, for which a slow file system is waited.
+    SweeplibError if cases are still missing.
+    """
     store, wanted = state.store, state.wanted
     if state.todo:
         store.wait_for(name for dynamics, name in stored if name and dynamics == store.dynamics)

@@ -16,35 +16,39 @@ ENDED = "Timeout ("
 """The first characters of the description that a process leaves when its time has expired."""
 
 COMPILATION = "numba:compiler_lock"
+"""numba's event that begins and ends with a compilation."""
 SOONEST = 0.001
+"""Seconds from now to which the timer is set at least, for a deadline that has passed."""
 
 
 class _Clock:
     """The only timer of this process, set to the earliest of the deadlines of its threads.
 
-    It listens to the events of numba, if that has been imported: a function need not, and the import takes a while.
+    It listens to the events of numba (`notify`, `on_start`, `on_end`), if that has been imported: a function need not
+    import it, which takes a while.
     """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._deadlines: dict[object, float] = {}
-        self._compiling, self._since = 0, 0.0
-        self._report: IO[Any] | None = None
-        self._events: Any = None
+        self._deadlines: dict[object, float] = {}  # by token, as times of `time.monotonic`
+        self._compiling, self._since = 0, 0.0  # compilations that are under way, and when the first of them began
+        self._report: IO[Any] | None = None  # where the stack is written when a deadline has passed
+        self._events: Any = None  # numba's module of events
 
     def notify(self, event: Any) -> None:
-        """Stop or restart the clock."""
+        """Stop or restart the clock at an event of numba."""
         if event.is_start:
             self.on_start(event)
         elif event.is_end:
             self.on_end(event)
 
     def begin(self, seconds: float, report: IO[Any]) -> object:
-        """Return a token of a new deadline."""
+        """Set a deadline after some seconds; return the token with which it is removed."""
         with self._lock:
             if not self._deadlines:
                 self._events = sys.modules.get("numba.core.event")
                 if self._events is not None:
+                    # numba asks for a Listener; this class is none, as it may be used without numba
                     self._events.Listener.register(_Clock)
                     self._events.register(COMPILATION, self)
             token = object()
@@ -60,11 +64,11 @@ class _Clock:
             if not self._deadlines:
                 if self._events is not None:
                     self._events.unregister(COMPILATION, self)
-                self._compiling = 0
+                self._compiling = 0  # the ends of compilations are not heard any more
             self._set()
 
     def on_start(self, event: Any) -> None:
-        """Stop the clock while numba compiles."""
+        """Stop the clock as a compilation begins."""
         with self._lock:
             self._compiling += 1
             if self._compiling == 1:
@@ -72,7 +76,7 @@ class _Clock:
                 self._set()
 
     def on_end(self, event: Any) -> None:
-        """Restart the clock."""
+        """Restart the clock as the last compilation ends: all deadlines are later by the time it took."""
         with self._lock:
             self._compiling = max(0, self._compiling - 1)
             if self._compiling == 0:
@@ -93,9 +97,9 @@ _clock = _Clock()
 
 @contextmanager
 def time_limit(seconds: float | None, report: IO[Any]) -> Iterator[None]:
-    """Return a context that ends this process after `seconds` (None: never) and writes the stack to `report`.
+    """A context that ends this process after `seconds` (None: never) and writes the stack to `report`.
 
-    `report` is a file with a descriptor.
+    report : a file of the system, which C code writes to by its descriptor.
     """
     if seconds is None:
         yield

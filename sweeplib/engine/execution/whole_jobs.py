@@ -15,7 +15,7 @@ class WholeJobs(Adaptive):
     Dask would cancel a job that waits, and submit another, as long as there is work for some of its workers
     but not for all.
 
-    cores : workers of a job.
+    cores : the number of workers of a job. The base class calls all other methods.
     """
 
     def __init__(self, cluster: Any, *, cores: int, **options: Any) -> None:
@@ -43,6 +43,7 @@ class WholeJobs(Adaptive):
 
     async def workers_to_close(self, target: int) -> list[Any]:
         """Return the names of jobs to end, of which no worker has a task, so that `target` jobs remain or more."""
+        # Dask names workers that it can spare; their whole jobs are ended, if no other worker of them is busy
         closing = set(await super().workers_to_close(target * self._cores))
         busy = {job_of(worker) for worker in self._workers() if worker.processing}
         return list({job_of(worker) for worker in self._workers() if worker.name in closing} - busy)
@@ -52,7 +53,7 @@ class WholeJobs(Adaptive):
         await super().scale_up(n * self._cores)
 
     async def scale_down(self, workers: Iterable[Any]) -> None:
-        """End jobs with these names."""
+        """End the jobs of some names, which Dask's scaling takes for those of workers, with all their workers."""
         jobs = set(workers)
         await super().scale_down([*jobs, *(worker.name for worker in self._workers() if job_of(worker) in jobs)])
 

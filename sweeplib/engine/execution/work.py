@@ -1,4 +1,7 @@
-"""The blocks of a run, computed by a cluster, or by processes of this machine if they are done before it starts."""
+"""The blocks of a run, computed by a cluster, or by processes of this machine if they are done before it starts.
+
+A block is some missing cases, about two seconds of work (`blocks`).
+"""
 
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -31,16 +34,17 @@ if TYPE_CHECKING:
 MOST_DEATHS = 3
 """How many processes a block may end: from the second on its cases run one by one, in processes of their own."""
 MOMENT = 1.0
-"""Seconds in which cases may be listed without a word."""
+"""Seconds after which a line says that the cases are still being listed."""
 SECONDS_A_PROCESS = 0.25
-"""Work for which another process is worth while."""
+"""Seconds of work for each of which one more process is used."""
 
 
 class Workload(NamedTuple):
-    """The missing cases of a sweep: the dynamics that have some, the number of all cases, and how to list them.
+    """The missing cases of a sweep, with functions that list them: that takes a while, and is done beside other things.
 
+    dynamics, cases : the dynamics with missing cases, and the number of all of these.
     queue : returns the missing cases, in blocks.
-    maps : returns the map of the cases of each dynamics.
+    maps : returns the map of the cases of each dynamics, by name, for the page of the run.
     """
 
     sweep: Design
@@ -56,7 +60,11 @@ Stored = set[tuple[str, str]]
 
 
 def by_processes(work: Workload, seconds: float, workers: int | None, *, show: bool) -> Stored:
-    """Compute all blocks in at most so many processes of this machine: `seconds` of work, too little for a cluster."""
+    """Compute all blocks in processes of this machine, at most as many as the cluster would have workers.
+
+    seconds : the work, at most: too little for a cluster. workers : their number, None for what the config says.
+    show : whether the progress is.
+    """
     cluster = cluster_of(work.sweep)
     with ThreadPoolExecutor(1) as beside:
         queue = _listed(beside.submit(work.queue), work, show=show)
@@ -70,9 +78,10 @@ def by_processes(work: Workload, seconds: float, workers: int | None, *, show: b
 def by_cluster(
     work: Workload, on: "Client | int | None", *, show: bool, lasting: "LastingCluster | None" = None
 ) -> Stored:
-    """Compute all blocks on the cluster of a client, on a lasting one, or on the sweep's own with so many workers.
+    """Compute all blocks on a cluster, which starts while the cases are listed; return what was stored.
 
-    The cases are listed while the cluster starts.
+    on : a client, or the number of workers of the sweep's own cluster (None: as the config says).
+    lasting : the cluster that is used instead of the sweep's own. show : whether the progress is.
     """
     from sweeplib.engine.execution.live.teller import teller_of
 
@@ -91,7 +100,7 @@ def by_cluster(
                 _listeners(work, queue, sharing, show=show) as (progress, listeners),
             ):
                 teller = teller_of(client, work, progress, listeners.say)
-                listeners.every.append(teller)
+                listeners.listeners.append(teller)
                 link = dashboard_link(client)
                 page = page_link(link) if link and teller.has_page else None
                 listeners.run_begins(f"dashboard: {link or 'none'}", link, page)
@@ -103,7 +112,7 @@ def by_cluster(
 
 
 def _followed(done: Generator[tuple[Block, BlockReport], None, None], listeners: Listeners) -> Stored:
-    """Return what blocks have stored, each of which is told when it is done."""
+    """Return what blocks have stored; listeners are told of each that is done, and of the end."""
     stored = Stored()
     with closing(done):
         for block, report in done:
@@ -114,7 +123,7 @@ def _followed(done: Generator[tuple[Block, BlockReport], None, None], listeners:
 
 
 def _listed(listing: "Future[Queue]", work: Workload, *, show: bool) -> Queue:
-    """Return the cases once they are listed; a line says so if that takes a while, as it does for many shapes."""
+    """Return the queue once the cases are listed; a line says so if that takes a while, as it does for many shapes."""
     wait([listing], MOMENT)
     steps = Steps(work.sweep.name if show else None)
     with nullcontext() if listing.done() else steps.step("listing the cases"):
@@ -147,9 +156,8 @@ def computed_by_processes(
 ) -> Generator[tuple[Block, BlockReport], None, None]:
     """Yield each block of a queue with its report as it is done; `workers` processes may take `memory` bytes each.
 
-    The processes import a module before their first block, that of the simulator.
-
-    A block that ends its process is computed again (`blocks`). SweeplibError if it ends `MOST_DEATHS` processes.
+    The processes import `module`, that of the simulator, before their first block. A block that ends its process is
+    computed again (`blocks`). SweeplibError if it ends `MOST_DEATHS` processes.
     """
     idle: SimpleQueue[Child] = SimpleQueue()
     limits = Limits(memory=int(MEMORY_SHARE * memory))
@@ -170,7 +178,7 @@ def computed_by_processes(
 
 
 def _report(block: Block, idle: "SimpleQueue[Child]", limits: Limits) -> BlockReport:
-    """Return the report of a block that an idle process computes, or after its death another one."""
+    """Return the report of a block that an idle process computes, or after its death the next fork: a thread's work."""
     child, problem = idle.get(), ""
     try:
         for _ in range(MOST_DEATHS):

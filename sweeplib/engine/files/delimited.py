@@ -13,6 +13,7 @@ IN_NUMBER = re.compile(
 )
 """A number with a decimal comma, or with signs between thousands."""
 POINTS = "numbers with a decimal point and nothing between thousands: 0.05, 1000"
+"""What is expected of numbers, for messages."""
 
 
 class LineError(Exception):
@@ -25,7 +26,10 @@ class LineError(Exception):
 
 @dataclass(frozen=True)
 class TextTable:
-    """The names of columns; rows of as many cells, each with the number of its line; remarks, the lines with a #."""
+    """A table of texts: the names of its columns, and its rows with a cell for each.
+
+    lines : the number, in the text, of each row's line. remarks : the lines that begin with #.
+    """
 
     names: list[str]
     rows: list[list[str]]
@@ -62,7 +66,7 @@ def _separator(line: str) -> str:
 
 
 def _cells(numbered: Iterable[tuple[int, str]], separator: str) -> Iterable[tuple[int, list[str]]]:
-    """Yield the cells of each line."""
+    """Yield the cells of each line, which has its number; LineError for one that cannot be read."""
     for number, line in numbered:
         if separator == " ":
             yield number, line.split()
@@ -75,7 +79,7 @@ def _cells(numbered: Iterable[tuple[int, str]], separator: str) -> Iterable[tupl
 
 
 def _check(number: int, row: list[str], names: list[str], separator: str) -> None:
-    """Raise LineError for a row with another number of cells than there are names, or with a comma in a number."""
+    """Raise LineError for the row of a line if it has another number of cells than names, or a comma in a number."""
     if (count := len(row)) != len(names):
         cells = f"{count} value{'s' * (count != 1)}"
         expected = f"{len(names)}, one per column"

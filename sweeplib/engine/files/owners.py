@@ -51,6 +51,7 @@ def private_folder(within: Path) -> Path | None:
 
 
 def _others_by_mode(state: os.stat_result) -> str | None:
+    """Return why others than its owner may write in a file or folder, by its permissions; None if nobody else may."""
     if state.st_mode & stat.S_IWOTH:
         return BY_ALL
     return BY_GROUP if state.st_mode & stat.S_IWGRP and not _is_of_one(state.st_gid) else None
@@ -58,7 +59,7 @@ def _others_by_mode(state: os.stat_result) -> str | None:
 
 @cache
 def _is_of_one(group: int) -> bool:
-    """Return whether a group is that of this user alone, as many systems have one for each user; or root's."""
+    """Return whether a group, by its number, is this user's alone, as many systems have one a user, or root's."""
     with suppress(KeyError):
         name, members = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(group)
         return group == 0 or (members.gr_name == name and set(members.gr_mem) <= {name})
@@ -66,6 +67,7 @@ def _is_of_one(group: int) -> bool:
 
 
 def _user(number: int) -> str:
+    """Return the name of a user, or the number in words if the system knows no name."""
     with suppress(KeyError):
         return pwd.getpwuid(number).pw_name
     return f"the user {number}"

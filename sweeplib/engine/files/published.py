@@ -19,8 +19,10 @@ from sweeplib.errors import InputError
 FOLDER = Path(__file__).parents[2] / "networks" / "reference"
 SUFFIX = ".csv"
 DRAWN = ("points", "curve")
+"""How values are drawn; the first is what files without a remark have."""
 
 Value = float | str
+"""A cell: a number, or a text in a column of texts."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ def is_path(name: str) -> bool:
 
 
 def _path(name: str) -> Path:
+    """Return the path of a reference, from its path or its name in the package."""
     return Path(name) if is_path(name) else FOLDER / f"{name}{SUFFIX}"
 
 
@@ -95,7 +98,7 @@ def _text(name: str) -> str:
 
 
 def _table(name: str, text: str) -> Reference:
-    """Return the reference whose comments and columns are in a text; InputError, with the line, for another."""
+    """Return the reference of a name from the text of its file; InputError, with the line, if that is none."""
     try:
         table = text_table(text)
     except LineError as error:
@@ -112,6 +115,7 @@ def _table(name: str, text: str) -> Reference:
 
 
 def _comment(line: str) -> tuple[str, str]:
+    """Return the key and the value of a line `# key: value`."""
     key, _, value = line.lstrip("# \t").partition(":")
     return key.strip(), value.strip()
 

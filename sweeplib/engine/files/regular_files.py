@@ -1,6 +1,7 @@
 """Files opened for reading, and for lines to append: a pipe, a device or a socket in place of one is refused at once.
 
-Whoever opens a pipe waits until somebody writes into it, and a device may have no end.
+Whoever opens a pipe waits until somebody writes into it, and a device may have no end. All functions raise OSError if
+there is no file, IsADirectoryError for a folder, and IrregularFileError for a pipe, a device or a socket.
 """
 
 import errno
@@ -40,37 +41,34 @@ class IrregularFileError(SweeplibError, OSError):
 
 
 def open_bytes(path: str | Path, *, buffering: int = -1) -> IO[bytes]:
-    """Return a file that is open to be read.
-
-    OSError if there is none, IsADirectoryError for a folder, IrregularFileError for what is no file.
-    """
+    """Return a file that is open to be read; `buffering` is that of Python's `open`."""
     return open(path, "rb", buffering, opener=descriptor)
 
 
 def open_text(path: str | Path, encoding: str = "utf-8", newline: str | None = None) -> TextIO:
-    """Return a file of text that is open to be read; errors as of `open_bytes`."""
+    """Return a file of text that is open to be read."""
     return open(path, encoding=encoding, newline=newline, opener=descriptor)
 
 
 def open_to_append(path: str | Path) -> TextIO:
-    """Return a file of text in UTF-8 that is open for more, a new one if there is none; errors as of `open_bytes`."""
+    """Return a file of text in UTF-8 that is open to append to, a new one if there is none."""
     return open(path, "a", encoding="utf-8", opener=descriptor)
 
 
 def file_bytes(path: str | Path) -> bytes:
-    """Return the content of a file; errors as of `open_bytes`."""
+    """Return the content of a file."""
     with open_bytes(path) as file:
         return file.read()
 
 
 def file_text(path: str | Path, encoding: str = "utf-8", errors: str = "strict") -> str:
-    """Return the text of a file; errors as of `open_bytes`."""
+    """Return the text of a file; `encoding` and `errors` are those of Python's `open`."""
     with open(path, encoding=encoding, errors=errors, opener=descriptor) as file:
         return file.read()
 
 
 def descriptor(path: str | Path, flags: int) -> int:
-    """Return the number of a file that is opened with some flags, without waiting; errors as of `open_bytes`."""
+    """Return the descriptor of a file opened with some flags, without waiting: the `opener` of all `open` here."""
     try:
         number = os.open(path, flags | _AT_ONCE, 0o666)
     except OSError as error:
@@ -87,11 +85,12 @@ def descriptor(path: str | Path, flags: int) -> int:
 
 
 def refuse_irregular(path: str | Path) -> None:
-    """Raise an error as of `open_bytes` for what is no file, where another library is to open one."""
+    """Raise the errors of this module unless a file is at a path that another library is to open."""
     _refuse(path, os.stat(path).st_mode)  # noqa: PTH116 - pathlib is slow
 
 
 def _refuse(path: str | Path, mode: int) -> None:
+    """Raise the error for what is no file, by the `mode` of `os.stat`."""
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(mode):

@@ -16,19 +16,25 @@ from sweeplib.engine.base.budget import DEPTH, FILE_BYTES, INTEGER_DIGITS, NODES
 from sweeplib.errors import InputError
 
 Path = tuple[str | int, ...]
+"""Steps from the top of a document to a value: keys and indices."""
 TAG = "tag:yaml.org,2002:"
+"""What the names of types begin with in YAML."""
 REMEDIES = {
     "'\\t'": "a space in place of the tab",
     "mapping values are not allowed here": "the indentation of the line above, or quotes around a text with a colon",
     "<block end>": "the indentation of the other names of this block",
     "<document start>": "the indentation of the first line",
 }
-"""What to write instead, by a part of what the parser says."""
+"""What to write instead, by a part of what the parser says; `'\\t'` is how it shows a tab."""
 SHORTER = "spacings such as {range: [0, 1000]} are shorter than lists"
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader with the types of JSON and the scalars of YAML 1.2; it refuses repeated keys and too much content."""
+    """SafeLoader with the types of JSON and the scalars of YAML 1.2; it refuses repeated keys and too much content.
+
+    PyYAML calls its methods. It counts nodes and characters with the content of aliases written out: `_sizes` has both
+    numbers for each node that is whole.
+    """
 
     yaml_implicit_resolvers: ClassVar[dict[str, list[Any]]] = {}
     yaml_constructors: ClassVar[dict[str | None, Any]] = {}
@@ -42,7 +48,7 @@ class _Loader(yaml.SafeLoader):
         """Return the next node; InputError if there are too many, or if a node contains an alias of itself."""
         event = self.peek_event()
         line = event.start_mark.line + 1
-        if isinstance(event, yaml.AliasEvent):
+        if isinstance(event, yaml.AliasEvent):  # the node exists, and counts again
             node = super().compose_node(parent, index)
             if node not in self._sizes:
                 raise InputError("an alias that contains itself", file=f":{line}", value=f"*{event.anchor}")
@@ -56,6 +62,7 @@ class _Loader(yaml.SafeLoader):
         node = super().compose_node(parent, index)
         self._depth -= 1
         self._sizes[node] = self._nodes - before[0], self._characters - before[1]
+        # a text without quotes before a comma, within { } or [ ]
         cut = isinstance(node, yaml.ScalarNode) and node.style is None and self.check_token(yaml.FlowEntryToken)
         if cut and parent is not None and parent.flow_style:
             _refuse_cut(node.value, line)
@@ -77,6 +84,7 @@ class _Loader(yaml.SafeLoader):
         return BaseConstructor.construct_mapping(self, node, deep)
 
     def _count(self, nodes: int, characters: int, line: int) -> None:
+        """Count nodes and characters; InputError, with the line, if there are too many by now."""
         self._nodes += nodes
         self._characters += characters
         try:
@@ -110,9 +118,11 @@ class _Dumper(yaml.SafeDumper):
     """SafeDumper that quotes texts that YAML 1.1 or 1.2 would read as another type, or that seem to be cut."""
 
     def ignore_aliases(self, data: Any) -> bool:
+        """Return true: what occurs twice is written twice."""
         return True
 
     def represent_str(self, data: str) -> yaml.ScalarNode:
+        """Return the node of a text, with quotes where a comma in it might seem to end it."""
         style = "'" if _has_open_call(data) else None
         return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
 
@@ -121,16 +131,19 @@ _Dumper.add_representer(str, _Dumper.represent_str)
 
 
 def _float(text: str) -> float:
+    """Return the number of a text of YAML's floats, such as 1_000.5 or .inf."""
     return float(text.replace("_", "").lower().replace(".inf", "inf").replace(".nan", "nan"))
 
 
 def _integer(text: str) -> int:
+    """Return the number of a text of digits; ValueError if it is beyond the range of doubles."""
     if len(text) > INTEGER_DIGITS:
         raise ValueError(f"a whole number of more than {INTEGER_DIGITS} digits")
     return int(text)
 
 
 def _word(text: str) -> str:
+    """Return a text; ValueError if files or terminals cannot have it."""
     if "\0" in text or (not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)):
         raise ValueError("a text with a NUL, or with half of a surrogate pair")
     return text
@@ -144,7 +157,11 @@ _FLOAT = (
 
 
 class _Kind(NamedTuple):
-    """A type of scalars: its tag, pattern, first characters, the conversion of a text to a value, and its name."""
+    """A type of scalars.
+
+    tag, called : its names in YAML and in messages. pattern, first : of its texts, and of their first characters.
+    value : converts a text; ValueError for one that has no value.
+    """
 
     tag: str
     pattern: str
@@ -160,6 +177,7 @@ class _Kind(NamedTuple):
                 return self.value(text)
             reason = f"not {self.called}"
         except ValueError as error:
+            # `invalid literal for int()` says less than `called`
             reason = str(error) if "literal" not in str(error) else f"not {self.called}"
         raise ConstructorError(None, None, f"{reason}: {text[:60]!a}", node.start_mark)
 
@@ -214,6 +232,7 @@ def document(text: str, file: str | FilePath | None = None) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         lines = text.splitlines()
+        # the space after a colon may be missing in the line before the error, or where its block begins
         for at in {mark.line - 1, error.context_mark.line if error.context_mark else 0} if mark else ():
             _refuse_no_space("".join(lines[at : at + 1]), f"{file or 'YAML'}:{at + 1}")
         where = f"{file or 'YAML'}:{mark.line + 1}" if mark else file
@@ -247,6 +266,10 @@ def flow(value: Any) -> str:
 
 
 def _child(node: yaml.Node | None, step: str | int) -> tuple[yaml.Mark | None, yaml.Node | None]:
+    """Return where a key or an item of a node begins, and the node of its value; None if the node has none.
+
+    step : a key, the index of an item, or the text of an item.
+    """
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             if key.value == str(step):

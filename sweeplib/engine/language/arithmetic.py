@@ -8,6 +8,7 @@ from typing import Any
 
 Number = int | float
 Function = Callable[[Mapping[str, Number]], Number]
+"""An expression as a function: returns its value for the numbers that its names stand for."""
 MAX_BITS = 1024  # the range of a double: larger integers cannot be converted
 MAX_DIGITS = 400  # more than the digits of a double before or after the point
 
@@ -69,6 +70,7 @@ COMPARE: dict[type[ast.cmpop], Callable[[Number, Number], bool]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
+"""The four tables have what an expression may contain: functions by name, operations by Python's node of syntax."""
 
 
 def value_of(tree: ast.expr) -> Number:
@@ -77,7 +79,7 @@ def value_of(tree: ast.expr) -> Number:
 
 
 def value(function: Function, names: Mapping[str, Number]) -> Number:
-    """Return the value of a function of named numbers; NoNumberError unless it is a finite real number."""
+    """Return the value of an expression's function at named numbers; NoNumberError unless it is finite and real."""
     try:
         number = function(names)
         if math.isfinite(number):
@@ -90,7 +92,7 @@ def value(function: Function, names: Mapping[str, Number]) -> Number:
 
 
 def function(node: ast.expr) -> Function:
-    """Return a function from named numbers to the value of a tree, whose parts are allowed in an expression."""
+    """Return the function of a syntax tree; TypeError for a part that no expression has (`Reader` refuses those)."""
     match node:
         case ast.Constant(value=int() | float() as number):
             return lambda _: number

@@ -1,4 +1,6 @@
-"""Expressions of columns, with the bits that they have one by one.
+"""Expressions evaluated for many points at once, with the bits that they have when evaluated one by one.
+
+A column (n,) has the value of a name at each of n points.
 
 Sums, products and quotients of doubles are rounded the same by numpy and by Python. Powers and functions are not; they
 are evaluated by Python for each number.
@@ -23,6 +25,7 @@ _ROUNDED: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
+"""The operations that numpy rounds as Python does."""
 
 
 class OneByOneError(Exception):
@@ -30,7 +33,7 @@ class OneByOneError(Exception):
 
 
 class Columns:
-    """The `columns` (n,) of the names in an expression."""
+    """The `columns` (n,) of the names in an expression, at which it is evaluated."""
 
     def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
         self._columns = {name: _column(values) for name, values in columns.items()}
@@ -47,7 +50,10 @@ class Columns:
         return values
 
     def _value(self, node: ast.expr) -> Any:
-        """Return a number, or a column (n,) of int64 or float64."""
+        """Return the value of a part of an expression: a number, or a column (n,) of int64 or float64.
+
+        OneByOneError where numpy's result may differ from that of Python, or for a part that is none of these.
+        """
         match node:
             case ast.Constant(value=value):
                 return value

@@ -18,6 +18,8 @@ class Expression:
     The text is parsed as Python and evaluated by an interpreter of what `Reader` allows: no attributes, indices,
     strings or other calls. Parts without names are evaluated at once, so that `9**9**9` or `1/0` is refused here and
     not at some point of a sweep. InputError for anything else.
+
+    names : that stand for numbers. operations : the number of parts, by which the work of an evaluation is limited.
     """
 
     text: str
@@ -27,6 +29,7 @@ class Expression:
     _function: Function = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        """Read the text, and keep its tree, its function and its names."""
         tree = Reader(self.text).folded()
         object.__setattr__(self, "_tree", tree)
         object.__setattr__(self, "_function", function(tree))
@@ -34,11 +37,11 @@ class Expression:
         object.__setattr__(self, "operations", sum(isinstance(node, ast.expr) for node in ast.walk(tree)))
 
     def evaluate(self, names: Mapping[str, Any]) -> Number:
-        """Return the value for these values of `names`; InputError unless it is a finite real number."""
+        """Return the value where `names` have some values; InputError unless it is a finite real number."""
         return self._value({name: self._operand(name, names) for name in self.names})
 
     def evaluated(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[Number]:
-        """Return the values at `count` points, with the values of the names in `columns`."""
+        """Return the values at `count` points, from the values there of the expression's names, in `columns`."""
         try:
             numbers: list[Number] = Columns({name: columns[name] for name in self.names}).floats(self._tree).tolist()
         except (OneByOneError, KeyError):
@@ -49,6 +52,7 @@ class Expression:
         """Return the values at `count` points, computed once for equal values of all names."""
         names = sorted(self.names)
         rows = list(zip(*(columns[name] for name in names), strict=True)) if names else [()] * count
+        # each value of a name is checked once, not once a point
         for name in names:
             for number in dict.fromkeys(columns[name]):
                 self._operand(name, {name: number})

@@ -15,7 +15,10 @@ VARIABLES = re.compile(r"t|lam\d+")
 
 @dataclass(frozen=True)
 class FormulaWithNames:
-    """The text of a target, a schedule or an activation, and the `names` in it whose values a grid gives."""
+    """The text of a target, a schedule or an activation, and the `names` in it whose values a grid gives.
+
+    It has the methods of an `Expression`, and stands beside these among derived values; it counts as one operation.
+    """
 
     text: str
     names: frozenset[str]
@@ -23,14 +26,14 @@ class FormulaWithNames:
 
     @classmethod
     def of(cls, text: Any, candidates: Iterable[str]) -> "FormulaWithNames | None":
-        """Return the formula of a text that has some of the `candidates`; None for anything else."""
+        """Return the formula of a text that has some of the `candidates`, names of a grid; None for any other value."""
         tree = _tree(text)
         names_read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} if tree else set()
         names = frozenset(name for name in names_read.intersection(candidates) if not VARIABLES.fullmatch(name))
         return cls(text, names) if names else None
 
     def evaluate(self, names: Mapping[str, Any]) -> str:
-        """Return the text with the values of its names; InputError for one that is no number."""
+        """Return the text with numbers, those of `names`, in place of its names; InputError for one that is none."""
         values = {name: names[name] for name in sorted(self.names)}
         for name, value in values.items():
             if isinstance(value, bool) or not isinstance(value, int | float):
@@ -38,7 +41,7 @@ class FormulaWithNames:
         return ast.unparse(_Numbers(values).visit(expression_tree(self.text.strip())))
 
     def evaluated(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[str]:
-        """Return the texts at `count` points, with the values of the names in `columns`."""
+        """Return the text at each of `count` points, with the values there of its names, in `columns`."""
         names = sorted(self.names)
         rows = list(zip(*(columns[name] for name in names), strict=True))
         texts = {row: self.evaluate(dict(zip(names, row, strict=True))) for row in dict.fromkeys(rows)}
@@ -61,7 +64,7 @@ class _Numbers(ast.NodeTransformer):
 
 
 def _tree(text: Any) -> ast.Expression | None:
-    """Return the syntax tree of a text, None if it is no expression: its field refuses it."""
+    """Return the syntax tree of a text; None if it is no expression, which is refused where its field is read."""
     try:
         return expression_tree(text.strip()) if isinstance(text, str) else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -12,6 +12,7 @@ from sweeplib.errors import InputError
 
 NAME = "optimal"
 MOST_KNOTS, MOST_STARTS, STARTS = 32, 1000, 4
+"""The largest numbers of knots and of starts, and the number of starts if a config names none."""
 _CALL = re.compile(rf"\s*{NAME}\s*\(")
 
 
@@ -36,12 +37,14 @@ class OptimalSchedule:
         return f"{NAME}({self.knots})" if self.starts == STARTS else f"{NAME}({self.knots}, {self.starts})"
 
     def through(self, rates: Iterable[float], last: float) -> str:
-        """Return the formula of the schedule with these `rates` ξ (knots,) at its knots, the last at the time `last`.
+        """Return the formula of the schedule that has given `rates` ξ (knots,) at its knots, the last knot at `last`.
 
-        It is the first rate plus a term max(0, t − knot) for each change of the slope.
+        It is the first rate plus a term (change of slope) max(0, t − knot) for each knot but the last, and never
+        negative.
         """
         values = [float(rate) for rate in rates]
         width = last / max(1, self.knots - 1)
+        # before the first knot it is constant
         slopes = [0.0, *((after - rate) / width for rate, after in pairwise(values))]
         turns = [
             f"({after - slope!r})*max(0, t - {place * width!r})"

@@ -1,4 +1,7 @@
-"""The text of arithmetic in a config as a tree of Python syntax. No code of the text is run."""
+"""The text of arithmetic in a config as a tree of Python syntax. No code of the text is run.
+
+A part is a node of the tree: a number, a name, an operation or a call, with its operands.
+"""
 
 import ast
 import keyword
@@ -24,7 +27,7 @@ def is_symbol(name: str) -> bool:
 
 
 def operands_of(node: ast.expr) -> list[ast.expr] | None:
-    """Return the operands of a part of an expression; None for what is no such part."""
+    """Return the operands of a part of an expression, none for a number or a name; None for what is no such part."""
     match node:
         # not isinstance: True and False are ints
         case ast.Constant(value=value) if type(value) in (int, float):
@@ -47,16 +50,18 @@ def operands_of(node: ast.expr) -> list[ast.expr] | None:
 
 
 class Reader:
-    """Reads one kind of text, an "expression", with numbers, names, operations and functions; `allowed` says so.
+    """Reads one kind of text, an "expression": with numbers, names, operations and functions; subclasses read others.
 
-    Subclasses read other kinds. Raises InputError, with the position, for a text that is too long or not an expression
-    of Python, as do its methods for parts that are not allowed.
+    kind, allowed : what such a text is called in messages, and what it may have.
+    InputError, with the position, for a text that is too long or no expression of Python; methods raise it for parts
+    that are not allowed.
     """
 
     kind = "expression"
     allowed = f"numbers, names, {ARITHMETIC}"
 
     def __init__(self, text: str) -> None:
+        """Parse a text; InputError if it is too long, or no expression of Python."""
         if len(text) > MOST_CHARACTERS:
             raise InputError(f"{self.kind} too long", value=text, expected=f"at most {MOST_CHARACTERS} characters")
         self.text = text.strip()
@@ -74,7 +79,7 @@ class Reader:
         return _Folding(self).visit(self.tree)
 
     def refused(self, node: ast.expr, problem: str, expected: str | None = None) -> InputError:
-        """Return the error for a part of the text, with its position."""
+        """Return the error for a part of the text, with its position; `expected` is by default what is `allowed`."""
         source = ast.get_source_segment(self.text, node) or ast.unparse(node)
         where = f"`{source}` at character {node.col_offset + 1}"
         return InputError(f"{problem}: {where}", value=self.text, expected=expected or self.allowed)
@@ -101,7 +106,7 @@ class Reader:
         return self.refused(node, f"not allowed in {self._article} {self.kind}")
 
     def check(self, node: ast.expr, level: int = 1) -> None:
-        """Raise InputError for a part that is not allowed, or is too deep."""
+        """Raise InputError if a part, or one below it, is not allowed, or is more than `MOST_LEVELS` deep."""
         if level > MOST_LEVELS:
             raise self.refused(node, f"{self.kind} too deep", f"at most {MOST_LEVELS} levels")
         operands = operands_of(node)
@@ -115,7 +120,7 @@ class Reader:
             self.check(operand, level + 1)
 
     def _check_call(self, node: ast.Call, name: str, count: int) -> None:
-        """Raise InputError for a function that is not known, or that does not have so many arguments."""
+        """Raise InputError for a call of an unknown function, or with a `count` of arguments that it cannot have."""
         if name not in FUNCTIONS:
             problem = f"unknown function at character {node.col_offset + 1} of {self.text!r}"
             raise InputError(problem, value=name, choices=FUNCTIONS)
@@ -132,7 +137,7 @@ class _Folding(ast.NodeTransformer):
         self._reader = reader
 
     def visit(self, node: ast.AST) -> Any:
-        """Return the folded part."""
+        """Return a part with the parts below it folded, and itself a number if all its operands are."""
         node = self.generic_visit(node)
         if not isinstance(node, ast.expr) or isinstance(node, ast.Name):
             return node

@@ -19,7 +19,7 @@ from sweeplib.errors import InputError
 LATER = "(t + 0.001)"
 """In place of t in the suggestion for a schedule that is not finite at t = 0."""
 LOOKS = 2000
-"""Number of times at which a schedule is checked, evenly spaced, and as many in equal ratios."""
+"""The number of times at which a schedule is checked, evenly spaced, and as many in equal ratios."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Schedule:
 
     @property
     def at_later_times(self) -> str:
-        """Return the spelling of ξ(t + 0.001)."""
+        """Return the spelling of ξ(t + 0.001), a suggestion where ξ is not finite at t = 0."""
         return schedule(re.sub(r"\bt\b", LATER, self.text)).text
 
     @cached_property
@@ -94,7 +94,7 @@ class _Reader(Reader):
 
 
 class _Spelling(ast.NodeTransformer):
-    """Writes numbers without a sign or as its operand, whole ones as such, and no plus before a part."""
+    """Makes one spelling of equal texts: 2 for 2.0, a minus as an operation on a number, no plus before a part."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         """Return the number."""
@@ -109,10 +109,10 @@ class _Spelling(ast.NodeTransformer):
 
 
 class _OfFloats(ast.NodeTransformer):
-    """Makes all numbers floats, also truth values, which kernels do not convert."""
+    """Makes all numbers floats, truth values among them, for the compiler, which would not convert them."""
 
     def visit(self, node: ast.AST) -> Any:
-        """Return the part, in terms of what the compiler has for floats."""
+        """Return a part in terms of what numba compiles for floats: numbers for comparisons, `log` of one argument."""
         node = self.generic_visit(node)
         match node:
             case ast.Constant(value=value):

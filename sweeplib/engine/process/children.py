@@ -14,14 +14,14 @@ import psutil
 
 @contextmanager
 def nothing_imported_from_here() -> Iterator[None]:
-    """Return a context in which a new Python process does not look for modules in the working directory."""
+    """A context in which a new Python process does not look for modules in the working directory."""
     with environment("PYTHONSAFEPATH", "1"):
         yield
 
 
 @contextmanager
 def script_not_imported() -> Iterator[None]:
-    """Return a context in which processes that multiprocessing spawns do not import the script that runs here.
+    """A context in which processes that multiprocessing spawns do not import the script that runs here.
 
     Otherwise a script without `if __name__ == "__main__":` would run again in each worker.
     """
@@ -39,7 +39,7 @@ def script_not_imported() -> Iterator[None]:
 
 @contextmanager
 def no_interrupts_beyond_here() -> Iterator[None]:
-    """Return a context in which new threads, and the processes that they start, never receive Ctrl-C.
+    """A context in which new threads, and the processes that they start, never receive Ctrl-C.
 
     A terminal sends Ctrl-C to all processes at once, and each would print a traceback; only the main thread of the
     first process shall react. Multiprocessing's resource tracker is started beforehand, because starting it unblocks
@@ -56,7 +56,7 @@ def no_interrupts_beyond_here() -> Iterator[None]:
 
 @contextmanager
 def environment(name: str, value: str) -> Iterator[None]:
-    """Set an environment variable within the context; the last of contexts of several threads restores it."""
+    """A context in which an environment variable has a value; the last of several threads' contexts restores it."""
     with _changing:
         before, count = _changed.get(name, (os.environ.get(name), 0))
         _changed[name] = before, count + 1
@@ -97,6 +97,7 @@ def with_descendants(pid: int) -> list[psutil.Process]:
 
 
 def _tracks_resources(process: psutil.Process) -> bool:
+    """Return whether a process is multiprocessing's resource tracker."""
     try:
         return any("multiprocessing.resource_tracker" in word for word in process.cmdline())
     except psutil.Error:
@@ -117,9 +118,10 @@ def end(processes: list[psutil.Process], grace: float = 0.0) -> None:
 
 
 def _still_running(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
-    """Return the processes that still run after at most `seconds`; one that only waits for its parent does not."""
+    """Return the processes that still run after some seconds at most; a zombie, awaited by its parent, does not."""
     until = time.monotonic() + seconds
     while True:
+        # takes note of children that have ended
         _, processes = psutil.wait_procs(processes, 0)
         processes = [process for process in processes if _is_running(process)]
         if not processes or time.monotonic() >= until:
@@ -128,6 +130,7 @@ def _still_running(processes: list[psutil.Process], seconds: float) -> list[psut
 
 
 def _is_running(process: psutil.Process) -> bool:
+    """Return whether a process runs; a zombie does not."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:

@@ -24,7 +24,7 @@ SHOW_CURSOR = "\x1b[?25h"
 
 
 _directories: list[Path | None] = []
-"""The directories of the running commands."""
+"""The folders of results of the running commands, the innermost last; None where a command has none."""
 
 
 @contextmanager
@@ -35,11 +35,12 @@ def command(
     passing: tuple[type[BaseException], ...] = (BrokenPipeError,),
     patience: float = PATIENCE,
 ) -> Iterator[None]:
-    """Return a context that reports an exception in one line on standard error, then raises SystemExit.
+    """A context of a command, which reports an exception in one line on standard error and raises SystemExit.
 
-    The status is 2 for refused input, otherwise 1. On an interrupt the process ends with `interrupted` as its last
-    line, silently if that is None; the code within has `patience` seconds to clean up. Exceptions of the types
-    `passing` are not caught. If the environment has SWEEPLIB_TRACEBACK, no exception is caught.
+    The status is 2 for refused input, otherwise 1. If the environment has SWEEPLIB_TRACEBACK, no exception is caught.
+
+    directory : the folder of results, for messages. interrupted : the last line on an interrupt, None for none.
+    passing : the types of exceptions that are not caught. patience : seconds to clean up after an interrupt.
     """
     _directories.append(directory)
     try:
@@ -63,7 +64,7 @@ def command(
 
 @contextmanager
 def whole_process() -> Iterator[None]:
-    """Return a context that ends this process and its children at once if it is left with a non-zero exit status.
+    """A context that ends this process and its children at once if it is left with a non-zero exit status.
 
     Otherwise abandoned objects, such as the client of a scheduler that does not answer, could wait for ever.
     """
@@ -80,15 +81,17 @@ def whole_process() -> Iterator[None]:
 
 def _no_silent_end() -> None:
     """Let `os._exit(0)` of a plugin end this process with a line and status 1: nothing that follows would be done."""
-    end, here = os._exit, os.getpid()
+    end, pid = os._exit, os.getpid()
 
-    def ended(status: int) -> NoReturn:
-        if status == 0 and os.getpid() == here:  # the children of multiprocessing end in this way
+    def say_and_end(status: int) -> NoReturn:
+        """End the process with a status; 0, unless in a child of multiprocessing, which ends in this way, is told."""
+        if status == 0 and os.getpid() == pid:
             _say("a plugin ended this process with os._exit(0); nothing that comes after it was done")
             status = 1
         end(status)
 
-    os._exit = vars(sys.modules[os.name])["_exit"] = ended
+    # `posix`, of which `os` has it
+    os._exit = vars(sys.modules[os.name])["_exit"] = say_and_end
 
 
 def open_standard_streams() -> None:
@@ -117,6 +120,7 @@ def end_without_collection() -> None:
 
 
 def _flush_and_freeze() -> None:
+    """Flush all open files, and leave all objects to the system."""
     for thing in gc.get_objects():
         # not isinstance, which reads `__class__` and so may run code of lazy objects
         if issubclass(type(thing), _io._IOBase):
@@ -126,7 +130,7 @@ def _flush_and_freeze() -> None:
 
 
 def writes_into(directory: Path) -> None:
-    """Set the sweep's directory of the running command, for error messages."""
+    """Set the folder of results of the running command, for error messages, once the command knows it."""
     if _directories:
         _directories[-1] = directory
 

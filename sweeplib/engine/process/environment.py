@@ -25,6 +25,12 @@ _OF_NUMBA = {
 }
 """By variable: the values with which numba cannot compile or be imported, what is wrong with them, what is expected."""
 
+_PACKAGES = (
+    *("click", "dask", "distributed", "matplotlib", "numba", "numpy", "pandas"),
+    *("pydantic", "rich", "scipy", "snakemake", "xarray", "yaml", "zarr"),
+)
+"""What a file of this name in a folder of PYTHONPATH would be imported in the place of."""
+
 ROOM = 2**18
 """Bytes of temporary files that a sweep needs at least."""
 PROCESSES = 60
@@ -32,10 +38,15 @@ PROCESSES = 60
 
 
 def refuse_environment() -> None:
-    """Raise InputError for a variable with which numba, which is imported later, would not work."""
+    """Raise InputError for a variable with which numba, or another package that is imported later, would not work."""
     for name, (refused, problem, expected) in _OF_NUMBA.items():
         if re.fullmatch(refused, os.environ.get(name, "").strip()):
             raise _refusal(name, problem, expected)
+    for folder in filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)):
+        for name in _PACKAGES:
+            if (file := Path(folder, f"{name}.py")).is_file():
+                problem = f"{file} would be imported in the place of the package {name}"
+                raise _refusal("PYTHONPATH", problem, "a path to folders without such a file, or no such variable")
 
 
 def refuse_shell() -> None:
@@ -50,7 +61,7 @@ def refuse_shell() -> None:
 
 
 def refuse_few_processes() -> None:
-    """Raise InputError if this user or container may not start the processes of a sweep; as many threads are tried."""
+    """Raise InputError if this user or container may not start the processes of a sweep; it starts as many threads."""
     done = threading.Event()
     try:
         for _ in range(PROCESSES):
@@ -75,11 +86,12 @@ def refuse_full_folder() -> None:
 
 
 def _refusal(name: str, problem: str, expected: str) -> InputError:
+    """Return the error for an environment variable with which no sweep can run."""
     return InputError(problem, key=f"environment variable {name}", value=os.environ[name], expected=expected)
 
 
 CACHES = ".cache"
-"""The folder of temporary files, in that of the results, where no other folder can have them."""
+"""The folder in that of the results that has temporary files where no other folder can be written."""
 
 
 def caches_in(results: Path) -> None:
@@ -88,8 +100,9 @@ def caches_in(results: Path) -> None:
     These are numba's, if sweeplib's folder cannot be written either, Snakemake's and matplotlib's. The folder is one of
     temporary files, not of results: machine code is executed as it is read, and results may be those of others.
     Temporary files are in the folder of results if no other can be written. A line on standard error says so.
+    Commands call it before they import numba.
     """
-    is_lasting = _system_temporary_folder(results)
+    is_of_system = _ensure_temporary_folder(results)
     try:
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError:  # no home, and a user that this system does not know
@@ -97,8 +110,10 @@ def caches_in(results: Path) -> None:
     if cache is not None and _can_be_written(cache):
         _keep_bytecode(cache / "sweeplib")
         return
-    folder = private_folder(Path(tempfile.gettempdir())) if is_lasting else None
+    # a folder of the system is found again by later commands; otherwise each has one of its own
+    folder = private_folder(Path(tempfile.gettempdir())) if is_of_system else None
     folder = folder or Path(tempfile.mkdtemp(prefix="sweeplib-"))
+    # a folder with this name was made for sweeplib; a temporary folder that is private itself gets a subfolder
     instead = folder if folder.name.startswith("sweeplib-") else folder / "sweeplib-caches"
     home = {"HOME": instead} if cache is None else {}
     _set_folders(instead, XDG_CACHE_HOME=instead, MPLCONFIGDIR=instead / "matplotlib", **home)
@@ -108,19 +123,19 @@ def caches_in(results: Path) -> None:
 
 
 def _keep_bytecode(folder: Path) -> None:
-    """Let this process and its children keep bytecode in a folder if none may be beside the sources, and none is.
+    """Let this process and its children keep bytecode in a folder if there can be none beside the sources.
 
     Else each of the processes of a sweep compiles all that it imports. No other user may write there.
     """
-    is_there = Path(importlib.util.cache_from_source(__file__)).exists()
-    if sys.dont_write_bytecode and sys.pycache_prefix is None and not is_there:
+    has_bytecode = Path(importlib.util.cache_from_source(__file__)).exists()
+    if sys.dont_write_bytecode and sys.pycache_prefix is None and not has_bytecode:
         _set_folders(folder / "bytecode", PYTHONPYCACHEPREFIX=folder / "bytecode")
         sys.pycache_prefix, sys.dont_write_bytecode = str(folder / "bytecode"), False
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
-def _system_temporary_folder(results: Path) -> bool:
-    """Return whether temporary files have a folder of the system, not one among a user's data; if none, set one."""
+def _ensure_temporary_folder(results: Path) -> bool:
+    """Set a folder of temporary files, in that of the results, if there is none; return whether it is the system's."""
     try:
         # the last folder that Python tries is the working one
         return Path(tempfile.gettempdir()) != Path.cwd()
@@ -132,6 +147,7 @@ def _system_temporary_folder(results: Path) -> bool:
 
 
 def _set_folders(folder: Path, **variables: Path) -> None:
+    """Make a folder, and set environment variables to it or to folders in it; InputError if others may write there."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if (why := others_in(folder)) is not None:
         raise InputError(f"caches and temporary files cannot be here: {why}", file=folder, expected="a folder of yours")
@@ -139,6 +155,7 @@ def _set_folders(folder: Path, **variables: Path) -> None:
 
 
 def _can_be_written(folder: Path) -> bool:
+    """Return whether a folder, or the one in which it would be made, can be written."""
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     try:
         with tempfile.TemporaryFile(dir=existing):

@@ -31,6 +31,7 @@ from sweeplib.engine.process.children import descendants, end, with_descendants
 from sweeplib.engine.process.job import ADDRESS, MOST_BYTES, number, request_connection
 
 SECONDS_TO_ASK = 1.0
+"""Seconds within which a process that has connected must send its request."""
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """The environment variables that limit a process to one thread; libraries read them as they are imported."""
 
@@ -42,6 +43,7 @@ answers requests for the tasks that have this name (`process.job.PROCESSES`), wh
 otherwise each of them would import the same in its own fork."""
 
 Task = Callable[[], Any]
+"""What a fork has to do."""
 _askers: dict[int, socket.socket] = {}
 """In a fork, the connection to the process that asked for it; by process number, because a plugin may fork again."""
 _exit = os._exit  # stages replace the other, to notice a plugin that calls it
@@ -49,10 +51,10 @@ _exit = os._exit  # stages replace the other, to notice a plugin that calls it
 
 @contextmanager
 def fork_server(imports: Sequence[str]) -> Iterator[None]:
-    """Return a context with a process that imports modules, the first ones first; it ends with the context.
+    """A context with a process that imports modules and forks for requests; it ends with the context.
 
-    An item of `imports` may be a function to call, "module:function", or WAIT. There is no process where a socket or a
-    process cannot be made.
+    imports : in their order, names of modules, functions to call, "module:function", WAIT, and "-NAME" … MEANWHILE
+        around what a fork imports apart. There is no process where a socket or a process cannot be made.
     """
     with ExitStack() as stack:
         with suppress(OSError, AttributeError):  # a system without such sockets
@@ -67,9 +69,9 @@ def fork_server(imports: Sequence[str]) -> Iterator[None]:
 
 
 def fork_of(task: str, *descriptors: int) -> "Fork | None":
-    """Call `task`, "module:function", with the numbers of copies of open files, in a fork; return the fork.
+    """Call `task`, "module:function", in a fork with copies of open files, by their descriptors; return the fork.
 
-    None if there is nobody to ask. The fork has a session of its own, and no streams.
+    None if there is no process to ask. The fork has a session of its own, and no streams.
     """
     connection = request_connection(task, None, descriptors)
     if connection is not None:
@@ -100,7 +102,7 @@ class Fork:
 
 
 def _names_apart(imports: Sequence[str]) -> list[str]:
-    """Return the items that begin what is left to a fork."""
+    """Return the items "-NAME" of a list of imports, which begin what a fork imports apart."""
     return [item for item in imports if item.startswith(APART)]
 
 
@@ -113,9 +115,13 @@ def _listening(path: str) -> socket.socket:
 
 
 def _start_server(listening: Sequence[socket.socket], imports: Sequence[str]) -> "subprocess.Popen[bytes]":
-    """Start the process that imports and forks; it ends when its standard input is closed."""
+    """Start the process that imports and forks; it ends when its standard input is closed.
+
+    listening : its sockets: the first its own, then one for each fork that imports apart. imports : see `fork_server`.
+    """
     descriptors = [server.fileno() for server in listening]
     return subprocess.Popen(
+        # -P: the working folder is not searched for modules
         [sys.executable, "-P", "-m", __name__, ",".join(map(str, descriptors)), *imports],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
@@ -133,7 +139,10 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 class _Request(NamedTuple):
-    """What to call in a fork, in which folder and environment; without `arguments` in a session of its own."""
+    """What to call in a fork, "module:function", in which folder and environment.
+
+    arguments : of the call, which is a job with the streams of the asker; None for `fork_of`, in a session of its own.
+    """
 
     task: str
     arguments: Sequence[str] | None
@@ -145,17 +154,20 @@ class _Forks:
     """The requests that arrive on sockets, and the forks that answer them."""
 
     def __init__(self, listening: Sequence[socket.socket], imports: Sequence[str]) -> None:
+        """Prepare the process that `_start_server` starts, which has its sockets and its list of imports."""
+        # the sockets whose requests this process answers, what it has still to import, the process that may ask
         self._listening, self._imports, self._sweep = [listening[0]], list(imports), os.getppid()
-        self._apart = dict(zip(_names_apart(imports), listening[1:], strict=True))  # nobody listens to them yet
+        # by "-NAME", the sockets of forks that are not there yet
+        self._apart = dict(zip(_names_apart(imports), listening[1:], strict=True))
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         # a handler that does nothing: only signals with one write to the wakeup descriptor
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._without_forks()
 
     def _without_forks(self) -> None:
-        """See to it that the ends of this process's forks are noticed; it has none yet."""
-        self._connections: dict[int, socket.socket] = {}
-        self._ended, self._wake = socket.socketpair()
+        """Begin without forks, whose ends wake this process: called as it begins, and in a fork that forks itself."""
+        self._connections: dict[int, socket.socket] = {}  # by the number of a fork: to the process that awaits its end
+        self._ended, self._wake = socket.socketpair()  # the first is readable when a fork has ended
         # Python writes there within a signal, which must not wait
         self._wake.setblocking(False)
         signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
@@ -164,8 +176,11 @@ class _Forks:
         """Import, and fork for each request; return in each fork what it has to do, and None once the sweep ends."""
         while True:
             waits = self._imports[:1] == [WAIT]
+            # between imports it only looks; else it sleeps until something comes
             wait = 0.0 if self._imports and not waits else None
+            # before WAIT is reached, requests are left where they are
             listening = self._listening if waits or WAIT not in self._imports else []
+            # a request for a fork that is not there yet ends the wait too
             awaited = [*self._apart.values()] if waits else []
             sources: list[int | socket.socket] = [0, self._ended, *listening, *awaited]
             ready, _, _ = select.select(sources, [], [], wait)
@@ -196,7 +211,10 @@ class _Forks:
             self._import(item)
 
     def _leave_some(self, server: socket.socket) -> None:
-        """Fork; the fork imports the next items, and answers what arrives at the socket `server` once it has them."""
+        """Fork; the fork imports the items up to MEANWHILE, then answers what arrives at the socket `server`.
+
+        This process goes on with what follows MEANWHILE.
+        """
         gc.freeze()
         end = self._imports.index(MEANWHILE)
         if os.fork():
@@ -218,6 +236,7 @@ class _Forks:
             server.close()
 
     def _import(self, item: str) -> None:
+        """Import a module, or call a function, by its name."""
         with suppress(Exception):  # the stage that needs the module reports the error
             function(item)() if ":" in item else importlib.import_module(item)
 
@@ -230,7 +249,10 @@ class _Forks:
                         connection.send(struct.pack("i", _exit_status(ended[1])))
 
     def _answer(self, listening: socket.socket) -> Task | None:
-        """Fork for the next request and return the task in the fork. On an error, the request has no answer."""
+        """Fork for the next request of a socket; return the task in the fork, None in this process.
+
+        On an error, the request has no answer.
+        """
         connection, _ = listening.accept()
         connection.settimeout(SECONDS_TO_ASK)
         descriptors: list[int] = []
@@ -251,7 +273,10 @@ class _Forks:
         return None
 
     def _fork_task(self, request: "_Request", descriptors: Sequence[int], connection: socket.socket) -> Task:
-        """Take the folder and environment of the process that asked, answer it and return the task; end on an error."""
+        """Return the task of a request, in the fork: in the folder and environment of the process that asked.
+
+        The request is answered by "+". The fork ends on an error.
+        """
         try:
             gc.freeze()  # what was imported is not searched for garbage, now or at the end
             gc.enable()
@@ -281,7 +306,10 @@ def _asks_for_sweep(connection: socket.socket, sweep: int) -> bool:
 
 
 def _job(task: str, arguments: Sequence[str], descriptors: Sequence[int], connection: socket.socket) -> Task:
-    """Return the call of a task with the streams of a process, with which this one ends."""
+    """Return the call of a job in this fork, which gets the streams of the process that asked, and ends with that.
+
+    descriptors : of the streams, standard input first. connection : to the process that asked.
+    """
     for stream, descriptor in enumerate(descriptors):
         os.dup2(descriptor, stream)
         os.close(descriptor)
@@ -289,6 +317,7 @@ def _job(task: str, arguments: Sequence[str], descriptors: Sequence[int], connec
     _askers[os.getpid()] = connection
 
     def wait() -> None:
+        """End this fork once the process that asked has ended: a thread's work."""
         connection.recv(1)
         os.kill(os.getpid(), signal.SIGTERM)
 
@@ -298,7 +327,10 @@ def _job(task: str, arguments: Sequence[str], descriptors: Sequence[int], connec
 
 
 def _apart(task: str, descriptors: Sequence[int], connection: socket.socket) -> Task:
-    """Return the call of a task with open files, in a session of its own without streams."""
+    """Return the call of a task with open files, by their descriptors, in a session of its own without streams.
+
+    The number of this fork is sent first, by which the process that asked can end it.
+    """
     connection.send(struct.pack("i", os.getpid()))
     connection.close()
     os.setsid()
@@ -325,7 +357,7 @@ def tell_status(status: int) -> None:
 
 
 def _exit_status(wait_status: int) -> int:
-    """Return the exit status by which a shell reports how a process ended."""
+    """Return the exit status by which a shell reports the end of a process, from the status that `os.waitpid` gives."""
     code = os.waitstatus_to_exitcode(wait_status)
     return code if code >= 0 else 128 - code  # as a shell does for a process that a signal ended
 

@@ -1,4 +1,7 @@
-"""What this process and its children may take of the machine: a part of it in a container or a batch job."""
+"""What this process and its children may take of the machine: a part of it in a container or a batch job.
+
+Linux limits processes by control groups, one within another; each kind of limit has a controller, "cpu" or "memory".
+"""
 
 import math
 import os
@@ -12,8 +15,11 @@ import psutil
 from sweeplib.engine.files.regular_files import file_text
 
 GROUPS = Path("/sys/fs/cgroup")
+"""The folder of all control groups of Linux, with a folder for each and files of its limits."""
 OWN_GROUPS = Path("/proc/self/cgroup")
+"""The control groups of this process: lines NUMBER:CONTROLLERS:PATH, in version 2 without controllers."""
 OF_A_PROCESS = (resource.RLIMIT_AS, resource.RLIMIT_DATA, resource.RLIMIT_RSS)
+"""The limits of `ulimit` on the memory of a process."""
 
 
 def granted_memory() -> int:
@@ -36,7 +42,7 @@ def granted_processors() -> int:
 
     That is the number of those on which it may run, or the smallest quota of the control groups that it is in.
     """
-    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quotas = []
     for folder, version in _groups("cpu"):
         names = ("cpu.max",) if version == 2 else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
@@ -44,7 +50,7 @@ def granted_processors() -> int:
             quota, period = map(int, " ".join(_text(folder / name) for name in names).split())
             if quota > 0:  # -1: none
                 quotas.append(math.ceil(quota / period))
-    return min([here, *quotas])
+    return min([available, *quotas])
 
 
 def _limits() -> Iterator[int]:
@@ -56,7 +62,7 @@ def _limits() -> Iterator[int]:
 
 
 def _groups(controller: str) -> Iterator[tuple[Path, int]]:
-    """Yield the folders of this process's control groups that have a controller, and of those above; their version."""
+    """Yield the folder, and the version, of each of this process's control groups for "cpu" or "memory", and above."""
     for line in _text(OWN_GROUPS).splitlines():
         _, controllers, path = line.split(":", 2)
         group = Path(path.strip("/"))
@@ -68,6 +74,7 @@ def _groups(controller: str) -> Iterator[tuple[Path, int]]:
 
 
 def _text(path: Path) -> str:
+    """Return the text of a file, "" if it cannot be read."""
     try:
         return file_text(path)
     except OSError:

@@ -27,11 +27,11 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def interruptible(say: Callable[[], None], patience: float = PATIENCE) -> Iterator[None]:
-    """Return a context in which one of `SIGNALS` raises `Interrupted`; the process ends when that leaves the context.
+    """A context in which one of `SIGNALS` raises `Interrupted`; the process ends when that leaves the context.
 
-    At the end `say` is called and all descendants are killed. If the main thread does not get there within `patience`
-    seconds, because it runs machine code or waits for a thread that does, or if a second signal arrives, another thread
-    ends the process. Outside the main thread the context does nothing.
+    At the end `say` is called, which writes the last line, and all descendants are killed. If the main thread does not
+    get there within `patience` seconds, because it runs machine code or waits for a thread that does, or if a second
+    signal arrives, another thread ends the process. Outside the main thread the context does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -40,6 +40,7 @@ def interruptible(say: Callable[[], None], patience: float = PATIENCE) -> Iterat
     once = threading.Lock()
 
     def interrupted(number: int, _frame: FrameType | None) -> None:
+        """Raise Interrupted at the first signal: the handler."""
         if not signals:
             signals.append(number)
             silence()
@@ -47,6 +48,7 @@ def interruptible(say: Callable[[], None], patience: float = PATIENCE) -> Iterat
             raise Interrupted
 
     def finish(number: int) -> NoReturn:
+        """End the process by a signal's number: called by the main thread or by the watch, whichever is first."""
         # the other thread ends the process already: this one must not go on meanwhile
         while not once.acquire(blocking=False):
             time.sleep(PATIENCE)
@@ -68,10 +70,10 @@ def interruptible(say: Callable[[], None], patience: float = PATIENCE) -> Iterat
 
 
 def watch(act: Callable[[int], Any], patience: float = 0.0) -> Callable[[], None]:
-    """Call `act` in a separate thread when one of `SIGNALS` has arrived; return a function that stops the watch.
+    """Start a thread that calls `act` with the number of a signal once one of `SIGNALS` has arrived.
 
-    It is called `patience` seconds after the first signal, or at the second one if that comes earlier. It works
-    whatever the main thread does, from which `watch` is called, and whatever handlers are set.
+    Return a function that stops the watch. `act` is called `patience` seconds after the first signal, or at the second
+    one if that comes earlier, whatever the main thread does, which must call `watch`, and whatever handlers are set.
     """
     reading, writing = os.pipe()
     # Python writes the number of a signal there in C, at once, whatever the main thread does
@@ -80,6 +82,7 @@ def watch(act: Callable[[int], Any], patience: float = 0.0) -> Callable[[], None
     threading.Thread(target=_watch, args=(reading, act, patience), daemon=True, name="interrupts").start()
 
     def stop() -> None:
+        """Close the pipe, at whose end the thread ends."""
         signal.set_wakeup_fd(before)
         os.close(writing)
 
@@ -87,6 +90,7 @@ def watch(act: Callable[[int], Any], patience: float = 0.0) -> Callable[[], None
 
 
 def _watch(reading: int, act: Callable[[int], Any], patience: float) -> None:
+    """Wait for signals at the end `reading` of a pipe, then call `act`: the work of the thread of `watch`."""
     with os.fdopen(reading, "rb", buffering=0) as numbers:
         first = _next_of(numbers)
         if first:
@@ -131,7 +135,7 @@ def end_by_signal(number: int) -> NoReturn:
 
 
 def exit_status(end: SystemExit) -> int:
-    """Return the exit status with which Python ends a process by an exception: 1 for a text."""
+    """Return the exit status with which Python ends a process by SystemExit: 1 for a text, 0 for None."""
     return end.code if isinstance(end.code, int) else int(end.code is not None)
 
 
@@ -143,6 +147,7 @@ def exit_now(status: int) -> NoReturn:
 
 
 def _end_children_and_flush() -> None:
+    """End all descendants, and write what the standard streams still hold."""
     end(descendants())
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # a pipe without a reader, or a closed stream

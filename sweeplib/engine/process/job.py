@@ -29,8 +29,8 @@ def command(task: str) -> list[str]:
 def ran(task: str, *arguments: str, output: int = 1, errors: int = 2) -> int | None:
     """Call `task`, "module:function", in a fork with the streams of this process; return the fork's exit status.
 
-    None if there is nobody to ask. The fork ends with this process. Its standard output and standard error are the open
-    files `output` and `errors`.
+    None if there is no process to ask. The fork ends with this process. output, errors : the descriptors of its
+    standard output and standard error.
     """
     connection = request_connection(task, arguments, (0, output, errors))
     if connection is None:
@@ -40,7 +40,7 @@ def ran(task: str, *arguments: str, output: int = 1, errors: int = 2) -> int | N
 
 
 def request_connection(task: str, arguments: Sequence[str] | None, descriptors: Sequence[int]) -> socket.socket | None:
-    """Return the connection by which a request was accepted, None if it was not."""
+    """Return the connection on which a request for a fork was accepted (`forks._Request`), None if it was not."""
     if ADDRESS not in os.environ:
         return None
     request = json.dumps((task, arguments, os.getcwd(), dict(os.environ))).encode()  # noqa: PTH109 - pathlib is slow

@@ -27,10 +27,13 @@ CHATTER = (
     "WorkflowError:\nAt least one job did not complete",
     "host: ",
 )
+"""The beginnings of Snakemake's messages that are not shown."""
 JOB_ERRORS = ("job_error", "group_error")
+"""The events of messages about a job that failed, whose script has told why."""
 TOLD = (1, 2)
 """The exit statuses of a script that has already reported its error."""
 _DIED = re.compile(r"CalledProcessError .*/(\w+)\.smk.*(?:exit status (\d+)|died with <Signals.\w+: (\d+)>)", re.DOTALL)
+"""Snakemake's message that a script failed: the rule, and the exit status or the signal's number."""
 
 
 class Messages(logging.Filter):
@@ -73,6 +76,7 @@ def install(logger: logging.Logger) -> None:
 
 
 def _on_signal(_number: int, _frame: FrameType | None) -> NoReturn:
+    """Raise KeyboardInterrupt, after which nothing is printed: the handler of Ctrl-C."""
     silence()
     raise KeyboardInterrupt
 
@@ -83,6 +87,7 @@ def _end(number: int) -> NoReturn:
     once = threading.Lock()
 
     def finish() -> NoReturn:
+        """Say that the command was interrupted, and end this process."""
         # Python's own end and this thread both call it: the second one waits for the end that the first brings
         while not once.acquire(blocking=False):
             time.sleep(1.0)

@@ -11,10 +11,13 @@ from pathlib import Path
 from sweeplib.engine.files.regular_files import file_text
 
 BOOT = Path("/proc/sys/kernel/random/boot_id")
+"""The identity of the kernel's last start."""
 NUMBERS = Path("/proc/self/ns/pid")
+"""A link that names the namespace of process numbers."""
 COMMANDS = ("sweeplib", "snakemake")
+"""The programs of which a message shows the command that was typed."""
 MOST_LETTERS = 80
-"""Of a command in a message."""
+"""Letters of a command in a message."""
 
 
 @cache
@@ -27,7 +30,7 @@ def kernel() -> str:
 
 
 def numbers() -> str:
-    """Return what processes that see each other's numbers have in common: the namespace of these, if there is one."""
+    """Return the namespace of process numbers, which processes that see each other share; "" if there is none."""
     try:
         return str(NUMBERS.readlink())
     except OSError:
@@ -35,9 +38,9 @@ def numbers() -> str:
 
 
 def sees(host: str, of: str) -> bool:
-    """Return whether a process number that was recorded on a `host`, as one `of` some `numbers`, is one of those here.
+    """Return whether a process number, recorded on a `host` in the namespace `of` what `numbers` returned, is one here.
 
-    What does not say of which numbers it is, is of this host's.
+    Without a namespace, "", it is one of the host's.
     """
     return host == socket.gethostname() and of in ("", numbers())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 _STYLES = re.compile("\x1b\\[[0-9;]*m")
-"""Colours and such of a terminal."""
+"""The commands by which a terminal changes colours and styles."""
 
 
 def log_path(directory: Path, stage: str) -> Path:
@@ -18,7 +18,7 @@ def log_path(directory: Path, stage: str) -> Path:
 
 @contextmanager
 def output_copy(log: Path) -> Iterator[None]:
-    """Return a context in which what this process prints is written into a new file too, as plain text.
+    """A context in which what this process prints is written into a new file, `log`, too, as plain text.
 
     Processes that are started within print to the streams alone.
     """

@@ -46,7 +46,7 @@ def console(*, errors: bool = False) -> "Console":
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", caption: str = "") -> "Table":
-    """Return a table; numbers are never cut, and stand to the right."""
+    """Return a table of rich; numbers are never cut, and stand to the right."""
     from rich.table import Table
 
     rows = list(rows)
@@ -60,7 +60,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], title: str = "
 
 
 def counts_table(counts: Mapping[str, Mapping[str, int]], title: str = "") -> "Table":
-    """Return the numbers of cases of each dynamics, by status; statuses that no case has are left out."""
+    """Return a table of numbers of cases, by dynamics and status; statuses that no case has are left out."""
     statuses = [
         status
         for status in next(iter(counts.values()))
@@ -93,6 +93,7 @@ def show(grid: "Table", target: "Console") -> None:
 
 def _fit(grid: "Table", target: "Console") -> None:
     """Take dispensable columns, then the lines between cells, out of a table until it fits a console."""
+    # measured as if there were room, at the width that the table would like
     wide = target.options.update_width(WIDEST)
     for heading in DISPENSABLE:
         if target.measure(grid, options=wide).maximum <= target.width:
@@ -110,7 +111,7 @@ def clock_time(seconds: float) -> str:
 
 def duration(seconds: float) -> str:
     """Return about how long something takes: '30 µs', '2.5 ms', '26 s', '4.5 min', '3.2 h'."""
-    least = {"h": 5400.0, "min": 90.0, "s": 0.1, "ms": 1e-3, "µs": 1e-9}
+    least = {"h": 5400.0, "min": 90.0, "s": 0.1, "ms": 1e-3, "µs": 1e-9}  # from how many seconds on a unit is used
     unit = next((unit for unit, bound in least.items() if seconds >= bound), "s")
     value = seconds / {"h": 3600.0, "min": 60.0, "s": 1.0, "ms": 1e-3, "µs": 1e-6}[unit]
     return f"{value:.2g} {unit}" if value < 99.5 else f"{value:,.0f} {unit}"

@@ -18,13 +18,16 @@ TRACEBACK = "SWEEPLIB_TRACEBACK"
 """The environment variable that shows tracebacks."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""The errors of the system for want of room."""
 LACKING = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
+"""The errors of the system for an operation that a file system does not have."""
 _FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 _UNNAMED = re.compile(r"\.([^/]+)\.[0-9a-f]{32}\.partial$")
 """The end of the path of a file that gets its name when it is whole (`partial` of the records)."""
 
 MOST_OF_A_MESSAGE = 4_000
 MOST_OF_A_TRACEBACK = 40_000
+"""Characters that are kept of an exception's message, and of its traceback."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Trouble:
 
     @classmethod
     def from_exception(cls, error: BaseException) -> "Trouble":
-        """Return the description of an exception."""
+        """Return the message of an exception and its traceback, both shortened."""
         message = "".join(traceback.format_exception_only(error)).strip()
         return cls(
             shortened(message, MOST_OF_A_MESSAGE),
@@ -53,9 +56,9 @@ def shortened(text: str, most: int) -> str:
 
 
 def in_one_line(error: BaseException, directory: Path | None = None) -> str:
-    """Return one line about an error that ended a command which writes into `directory`; one for each thing refused.
+    """Return one line about an error that ended a command; of an InputError with others, one line for each.
 
-    The tracebacks of unexpected errors are appended to its `journal/errors.log`.
+    directory : of the results. The tracebacks of unexpected errors are appended to its `journal/errors.log`.
     """
     message = _foreseen_message(error, directory) or _bug_message(error, directory)
     lines = message.splitlines() if isinstance(error, InputError) and error.others else [message]
@@ -63,7 +66,7 @@ def in_one_line(error: BaseException, directory: Path | None = None) -> str:
 
 
 def reason(error: BaseException, directory: Path | None = None) -> str:
-    """Return the same line as `in_one_line` for a foreseen error, otherwise the exception; nothing is written."""
+    """Return in one line what a foreseen error says, or else the exception; unlike `in_one_line` it writes nothing."""
     return " ".join((_foreseen_message(error, directory) or _exception(error)).split())
 
 
@@ -81,7 +84,7 @@ def _exception(error: BaseException) -> str:
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error, its cause, the cause of that or what it came in the way of, and so on."""
+    """Yield the error, its cause, then of each cause its own, or else the exception that it was raised in handling."""
     causes: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause not in causes:
@@ -99,13 +102,24 @@ def _message_of(error: BaseException, directory: Path | None) -> str | None:
         return _system_message(error, directory)
     if isinstance(error, MemoryError):
         return f"{where}not enough memory: {str(error) or 'none left'}; {GOES_ON}, best with fewer workers"
+    if isinstance(error, ValueError) and _raised_in(error) == "dask.config":
+        return str(error)  # it names the user's file of settings, which Dask reads whenever it is imported
     if isinstance(error, json.JSONDecodeError) or type(error).__module__.partition(".")[0] == "zarr":
         return f"{where}a damaged file: {error}; restore it from a copy, or delete it and run again"
     return None
 
 
+def _raised_in(error: BaseException) -> str | None:
+    """Return the module that raised an error; None if it is not known."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return frames[-1].f_globals.get("__name__") if frames else None
+
+
 def _system_message(error: OSError, directory: Path | None) -> str:
-    """Return the message of an operating-system error; write errors have no file name: it names where they may be."""
+    """Return the message of an operating-system error, with a remedy; it names the file, or else the `directory`.
+
+    Errors of writing have no file name.
+    """
     path: object = directory
     if isinstance(error.filename, str | bytes):
         path = _UNNAMED.sub(r"\1", os.fsdecode(error.filename))
@@ -127,6 +141,7 @@ def _system_message(error: OSError, directory: Path | None) -> str:
 
 
 def _bug_message(error: BaseException, directory: Path | None) -> str:
+    """Return the message of an unexpected error, and where its traceback is."""
     message = _exception(error)
     log = _log_traceback(error, directory)
     more = f"the traceback is in {log}" if log else f"{TRACEBACK}=1 shows the traceback"

@@ -11,24 +11,27 @@ SCHEDULED = Path("/proc/thread-self/schedstat")
 """Nanoseconds that this thread has run, and those that it has waited for a processor."""
 
 MOST_SLOWDOWN = 30.0
+"""The largest slowdown by which limits are extended."""
 
 
 class _Compilation:
     """The processor seconds in which this process has compiled by numba since it was asked for the first time."""
 
     def __init__(self) -> None:
+        # how many compilations are under way, one within another, and when the outermost began
         self.seconds, self._depth, self._since, self._listens = 0.0, 0, 0.0, False
 
     def listen(self) -> None:
         """Listen to the events of numba, if that has been imported: a function need not, and the import takes long."""
         events = sys.modules.get("numba.core.event")
         if events is not None and not self._listens:
+            # numba asks for a Listener; this class is none, as it may be used without numba
             events.Listener.register(_Compilation)
             events.register("numba:compile", self)
             self._listens = True
 
     def notify(self, event: Any) -> None:
-        """Take account of a function that begins or ends to be compiled, which may be a part of another one."""
+        """Take account of a compilation that begins or ends, which may be within another one: numba calls this."""
         if event.is_start:
             self._depth += 1
             self._since = time.thread_time() if self._depth == 1 else self._since

@@ -6,8 +6,12 @@ With fields of the covariance Ω = Σ λ_b Ω_b, D = (G | Ψ^M) Ω⁺ and τ_b =
 
 A step moves the mode of the eigenvalue λ_b by γ λ_b/(pd) of itself. The limit needs d → ∞ with small γ λ_max/(pd); a
 power law of trace d has λ_max ∝ d, and no limit at a fixed rate. The relative error is of this order, and recorded.
+
+There are L blocks; block b has d_b of the d inputs. A flat state has Q_b (upper triangle) and M_b of each block in
+turn, then a (p,) if it is trained, and the time with a schedule.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,25 +39,37 @@ LIMIT_ERROR = Diagnostic(
         "symbol": r"\gamma\lambda_{\max}/(pd)",
         "comment": "part of itself by which a step moves the mode of the largest eigenvalue; a relative error",
     },
-    False,
+    over_time=False,
 )
+"""The labels of `limit_errors`."""
+MOMENTUM_ERROR = replace(
+    LIMIT_ERROR,
+    attrs={
+        **LIMIT_ERROR.attrs,
+        "symbol": r"\gamma/((1 - \beta)^2 p d)",
+        "comment": "time over which momentum keeps a gradient; a relative error",
+    },
+)
+"""The labels of the error of the limit where steps have momentum β: `limit_errors` over (1 − β)²."""
 
 
 def limit_errors(replicas: Replicas) -> Array:
-    """The relative error γ λ_max/(pd) (n,) of the limit of many dimensions."""
+    """The relative error γ λ_max/(pd) (n,) of the limit d → ∞."""
     return replicas.step_time * replicas.eigenvalues.max(axis=1)
 
 
 def block_equations(replicas: Replicas, fields: Systems) -> Equations:
-    """The equations of blocks of inputs for all replicas; `fields` are the systems of their fields."""
+    """The equations of blocks of inputs for all replicas; `fields` are the systems of the fields, with their P.
+
+    D is found by P⁺ and by divisions, in which sums of eigenvalues below `resolution`, the error of drifts, are zero.
+    """
     start, P = replicas.blocks, replicas.fields[2]
-    parts = replicas.eigenvalues * replicas.multiplicities / replicas.d[:, None]
-    state = *replicas.fields, replicas.a, replicas.a_star, replicas.Delta
-    resolution = resolution_of(replicas.equations, *state)
-    values, parts, P_b = (np.ascontiguousarray(array) for array in (start.eigenvalues, parts, start.P))
+    tau = replicas.eigenvalues * replicas.multiplicities / replicas.d[:, None]
+    resolution = resolution_of(replicas.equations, *replicas.fields, replicas.a, replicas.a_star, replicas.Delta)
+    values, tau, P_b = (np.ascontiguousarray(array) for array in (start.eigenvalues, tau, start.P))
     inverse: Any = np.linalg.pinv(P, hermitian=True)
-    systems = BlockSystems(fields, values, parts, P_b, inverse, resolution, gradients_address())
-    return Equations(block_rule(), systems, block_work_space(parts.shape[1], replicas.p, replicas.k))
+    systems = BlockSystems(fields, values, tau, P_b, inverse, resolution, gradients_address())
+    return Equations(block_rule(), systems, block_work_space(tau.shape[1], replicas.p, replicas.k))
 
 
 def block_starts(replicas: Replicas) -> Array:
@@ -65,7 +81,7 @@ def block_starts(replicas: Replicas) -> Array:
 
 
 def blocks_of(replicas: Replicas, states: Array) -> tuple[Array, Array, Array]:
-    """Q (n, L, p, p), M (n, L, p, k) and a (n, p) of flat states (n, size), with the nearest Ω_b ≥ 0."""
+    """Q (n, L, p, p), M (n, L, p, k) and a (n, p) of flat states (n, size), each Q_b the nearest with Ω_b ≥ 0."""
     start, (n, L, p, k) = replicas.blocks, replicas.blocks.M.shape
     end = L * (p * (p + 1) // 2 + p * k)
     Q, M, _ = overlaps_of(states[:, :end].reshape(n * L, -1), p, k, False)

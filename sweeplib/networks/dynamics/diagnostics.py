@@ -1,4 +1,7 @@
-"""What dynamics record of themselves: errors, with their labels and bounds."""
+"""What dynamics record of themselves: errors, with their labels and bounds.
+
+The terms of a risk are the size of the parts of which it is a difference: its rounding error is `ROUNDING` times them.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +14,7 @@ from sweeplib.engine.base.arrays import Array
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """The dimensions and labels of a quantity that a dynamics records itself, such as an error estimate.
+    """The dimensions `dims` and labels `attrs` of a quantity that a dynamics records itself, such as an error.
 
     With `over_time` it is recorded at every recording time; otherwise only its last value is.
     """
@@ -37,7 +40,7 @@ LARGEST_UNDECIDED = 1e-6
 
 
 class Bound(NamedTuple):
-    """A quantity of replicas, its values (n,) and the largest (n,) that are allowed: others end as inaccurate."""
+    """A quantity of replicas, by name, its values (n,) and the largest (n,) allowed: larger ones end as inaccurate."""
 
     quantity: str
     value: Array
@@ -45,9 +48,10 @@ class Bound(NamedTuple):
 
 
 def risk_bounds(risk: Array, error: Array, terms: Array) -> tuple[Bound, Bound]:
-    """The bounds of n risks: not below zero by more than their error; no error above the risk and its rounding.
+    """The bounds of n risks: none below zero by more than its error, and no error above the risk.
 
-    risk, error, terms (n,) : an error below `LARGEST_UNDECIDED` times the terms of the risk counts as rounding.
+    risk, error, terms (n,) : of each replica. An error is allowed if it is less than `LARGEST_UNDECIDED` times the
+        terms: then the risk is zero to rounding.
     """
     above = np.maximum(np.abs(risk), LARGEST_UNDECIDED * terms)
     return Bound("-risk", -risk, error), Bound("risk_error", error, above)

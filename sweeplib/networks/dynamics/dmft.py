@@ -4,6 +4,8 @@
 start, which is that of the replica. A sample obeys an effective process (`effective_process`), which is simulated. The
 samples are `BATCHES` independent sets of randomised Sobol' points, each with the feedback of its own overlaps. The mean
 over the batches is recorded, and its standard error. A run with a mean that they do not determine is inaccurate.
+
+The whole trajectory of a replica, the `History` of each batch, is computed at once; `step` (n,) says what is shown.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -26,14 +28,15 @@ from sweeplib.networks.problem import TAILS, Problem
 from sweeplib.networks.views import TwoTimeView, View
 
 BATCHES = 32
-"""Enough for errors of skewed means, such as those of high polynomials."""
+"""Number of sets of samples: enough for errors of skewed means, such as those of high polynomials."""
 SAMPLES_A_DIRECTION = 32
 """The fewest samples of a batch per direction of the weights; the mean over batches has a bias of order 1/samples."""
 MOST_BYTES = 2**30
-"""Of the samples of a batch."""
+"""The largest memory for the samples of a batch."""
 
 LARGEST_TAIL_INDEX, LARGEST_SHARE = 0.7, 0.5
-"""Of the squares of which the steps and the training risk are means: the index, and the share of one sample in a batch.
+"""The largest tail index of the squares of which steps and training risk are means, and the largest share of one sample
+in the mean of a batch.
 
 Above this index samples do not determine their mean (Vehtari et al., J. Machine Learning Research 25, 72 (2024)).
 """
@@ -46,7 +49,7 @@ MADE_OF = {
 
 
 def path_work(p: int, k: int, steps: float, step: float) -> float:
-    """The work of a sample up to number `step` of so many `steps`: normals of all, activations and products so far."""
+    """The work of a sample up to step number `step` of `steps`: all its normals, activations and products so far."""
     return 350.0 * (1 + k + p * (steps + 1)) + (step + 1) * p * (200.0 + 4.0 * k) + 8.0 * (p * step) ** 2
 
 
@@ -118,13 +121,14 @@ class Dmft(StepDynamics):
 
         def late(step: int) -> bool:
             """Note how far this replica's computation is, by its work, and return whether the time is over."""
-            array = path_work(replicas.p, replicas.k, steps, step) / path_work(replicas.p, replicas.k, steps, steps)
-            self._done[i] = (len(histories) + array) / BATCHES
+            of_batch = path_work(replicas.p, replicas.k, steps, step) / path_work(replicas.p, replicas.k, steps, steps)
+            self._done[i] = (len(histories) + of_batch) / BATCHES
             return self.clock() > deadline
 
         for batch in range(BATCHES):
             stream = int(replicas.keys[i]), int(replicas.seeds[i]), batch
             history = effective_history(setting, steps, paths, stream, late)
+            # a deadline that is over when the last batch is whole takes nothing away
             if history is None or (late(steps) and batch < BATCHES - 1):
                 self.timed_out[i], self.running[i] = True, False
                 return
@@ -134,16 +138,16 @@ class Dmft(StepDynamics):
             self._find_exits(i)
 
     def _find_exits(self, i: int) -> None:
-        """Find the first steps of replica i at which the mean risk of its batches is below the targets."""
+        """Note the first steps of replica i at which the risk of the mean of its batches is below the targets."""
         below = self._risks(i, slice(None))[:, None] <= self.targets[i]
         self._found_exits[i] = np.where(below.any(axis=0), below.argmax(axis=0), -1)
 
     def _last(self, i: int) -> int:
-        """The last step of replica i that no batch failed to reach."""
+        """The last step of replica i that every batch reached: the last of all, or the one before a divergence."""
         return min(len(history.a) for history in self._batches[i]) - 1
 
     def _stacked(self, i: int, name: str) -> Array:
-        """An array of the histories of replica i (batches, steps, ...), by name; NaN if it timed out."""
+        """An array of the histories of replica i (batches, steps, ...), by name in `History`; NaN if it timed out."""
         p, k, last = self.replicas.p, self.replicas.k, 0
         if self._batches[i]:
             last = self._last(i)
@@ -152,7 +156,7 @@ class Dmft(StepDynamics):
         return np.full((BATCHES, 1, *shapes[name]), np.nan)
 
     def _risks(self, i: int, steps: slice) -> Array:
-        """The population risks of replica i at the mean overlaps after some steps."""
+        """The population risks of replica i at the overlaps after some `steps`, the means of the batches."""
         Q, M, a = (self._stacked(i, name)[:, steps].mean(axis=0) for name in ("Q", "M", "a"))
         return self._risks_of(i, Q, M, a)
 
@@ -166,7 +170,7 @@ class Dmft(StepDynamics):
         return np.array([self._stacked(i, name)[:, step] for i, step in enumerate(self.step)])
 
     def _two_times(self, name: str) -> Array:
-        """The `C` or `R` of all batches now and at the recording times (n, batches, times, p, p), NaN at later ones."""
+        """The `C` or `R` of now and each recording time, by batch (n, batches, times, p, p); NaN for later times."""
         p, (count, times) = self.replicas.p, self.until.shape
         out = np.full((count, BATCHES, times, p, p), np.nan)
         for i, step in enumerate(self.step):
@@ -185,12 +189,12 @@ class Dmft(StepDynamics):
         return np.where(self.timed_out, self._done * self.until[:, -1], super().end_steps)
 
     def look(self) -> list[tuple[Array, View]]:
-        """The view of the means over the batches; its one part has the weight one in each replica."""
+        """One view with weight one: of the means over the batches, with views of all batches, for their scatter."""
         replicas, two_times = self.replicas, cache(self._two_times)
         Q, M, a, training_risk = map(self._now, ("Q", "M", "a", "training_risk"))
 
         def view(of: Callable[[Array], Array], **more: Any) -> TwoTimeView:
-            """Return the view of the replicas that `of` selects from arrays (n, ...)."""
+            """Return the view of what `of` makes of arrays (n, batches, ...): a mean over batches, or one of them."""
             more |= {"C": lambda: of(two_times("C")), "R": lambda: of(two_times("R"))}
             more |= {"refit": replicas.refitted, "of_labels": replicas.of_labels, "training_risk": of(training_risk)}
             more |= {"d": replicas.d, "gamma": replicas.gamma}
@@ -199,6 +203,7 @@ class Dmft(StepDynamics):
             return TwoTimeView(of(Q), of(M), replicas.P, of(a), *problem, **more)
 
         def batches() -> list[TwoTimeView]:
+            """Return the views of single batches."""
             return [view(itemgetter((slice(None), at))) for at in range(BATCHES)]
 
         return [(np.ones(len(replicas)), view(lambda values: values.mean(axis=1), batches=batches))]
@@ -207,7 +212,7 @@ class Dmft(StepDynamics):
     def diagnostics(
         cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
     ) -> dict[str, Diagnostic]:
-        """The standard errors of the risks, from the scatter of the batches, where one of these is recorded."""
+        """The standard errors of risk and training risk, from the scatter of the batches, if they are recorded."""
         rule = {"comment": f"standard error, from {BATCHES} independent batches of samples"}
         of_training = {"long_name": "error of the training risk", "units": "1", "error_of": "training_risk"}
         labels = {"risk_error": RISK_ERROR, "training_risk_error": of_training}
@@ -215,18 +220,18 @@ class Dmft(StepDynamics):
         return {name: Diagnostic((), labels[name] | rule) for name in labels if name in wanted}
 
     def diagnosed(self) -> Mapping[str, Array]:
-        """The standard errors of the risks now, computed when asked for."""
+        """The standard errors of the risks now, each computed when it is read: they cost a quadrature."""
         return _Errors({"risk_error": self.risk_errors, "training_risk_error": self._training_errors})
 
     def risk_errors(self) -> Array:
         """The error (n,) of the present risk: the standard error, that of quadrature, and rounding.
 
-        A risk below its standard error is a result.
+        The bounds have the last two alone: a risk below its standard error is a result.
         """
-        return self._judged(np.zeros(len(self.replicas))) + _standard_error(self._risks_now())
+        return self._total_risk_errors(np.zeros(len(self.replicas))) + _standard_error(self._risks_now())
 
     def _training_errors(self) -> Array:
-        """The standard error (n,) of the present training risk, which has `bounds`."""
+        """The standard error (n,) of the present training risk; from now on `bounds` has the bounds of its tails."""
         self._training_bounds = _bounds_of_tails(self._now("training_tails"))
         return _standard_error(self._now("training_risk"))
 
@@ -247,7 +252,10 @@ class Dmft(StepDynamics):
 
     @classmethod
     def most_steps(cls, problem: Problem, options: NumericalOptions) -> float:
-        """The number of steps for which the samples of a batch fit into memory and outnumber the directions."""
+        """The number of steps for which the samples of a batch fit into memory and outnumber the directions.
+
+        Each step adds p directions, with a number for each sample, twice.
+        """
         assert isinstance(options, DmftOptions)
         batch = options.paths // BATCHES
         directions = min(batch // SAMPLES_A_DIRECTION, MOST_BYTES // (16 * batch))
@@ -255,7 +263,7 @@ class Dmft(StepDynamics):
 
 
 class _Errors(Mapping[str, Array]):
-    """Standard errors (n,), by functions that return them."""
+    """Standard errors (n,) by name, each computed by a function when it is read."""
 
     def __init__(self, errors: Mapping[str, Callable[[], Array]]) -> None:
         self._errors = errors
@@ -271,7 +279,10 @@ class _Errors(Mapping[str, Array]):
 
 
 def _bounds_of_tails(tails: Array) -> tuple[Bound, Bound]:
-    """The bounds of `tails` (n, batches, m, 2), the largest of m: index, a mean over batches, and share."""
+    """The bounds of the largest tail of m quantities: of its index, a mean over batches, and of one sample's share.
+
+    tails (n, batches, m, 2) : index and share (`effective_process.tails`).
+    """
     index, share = tails[..., 0].mean(axis=1).max(axis=1), tails[..., 1].max(axis=(1, 2))
     largest = np.full((2, len(tails)), [[LARGEST_TAIL_INDEX], [LARGEST_SHARE]])
     return Bound("tail_index", index, largest[0]), Bound("largest_share", share, largest[1])

@@ -1,4 +1,8 @@
-"""Dynamics: the state of n replicas, which can be advanced to a recording time."""
+"""Dynamics: the state of n replicas, which can be advanced to a recording time.
+
+The driver (`simulation/driver.py`) makes an instance from replicas, and for each recording time, in order, calls
+`advance`, `look`, `diagnosed` and `bounds`. Steps are those of SGD, ν; times are ODE times t = νγ/(pd).
+"""
 
 import time
 from abc import ABC, abstractmethod
@@ -32,7 +36,7 @@ class Dynamics(ABC):
     """The state of n replicas under one dynamics. Subclasses define the state.
 
     running (n,) : false once a replica has stopped at its last exit, diverged, timed out or become inaccurate.
-    diverged, timed_out, inaccurate (n,) : flags.
+    diverged, timed_out, inaccurate (n,) : why a replica has stopped, if by none of these at an exit.
     exit_steps, exit_time (n, thresholds) : exits, NaN where not reached.
     end_steps, end_time (n,) : last step and time simulated.
     """
@@ -48,7 +52,7 @@ class Dynamics(ABC):
     `start` and `data` are included, so are those that the problem's target, start and data law act on.
     """
     undefined: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Pairs of parameters, with spaces between, that it does not read as they mean nothing in it, and a clause why."""
+    """Pairs of names of parameters, with spaces between, and a clause why these mean nothing in it: it reads none."""
     limits: ClassVar[tuple[Limit, ...]] = ()
     """What it does not take of the parameters that it reads, each alone or beside a feature of the problem."""
     replicas_at_once: ClassVar[int]
@@ -61,9 +65,9 @@ class Dynamics(ABC):
     uses_drifts: ClassVar[bool] = False
     """Whether the dynamics uses the drifts of the overlaps; then the error of their quadrature is recorded."""
     drifts_of_updates: ClassVar[bool] = True
-    """Whether these are means of rescaled gradients, where the update rescales them."""
+    """Whether the drifts that it uses are means of rescaled gradients, where the update rescales gradients."""
     sampled: ClassVar[bool] = False
-    """Whether it is a path without noise, computed with random samples: then seeds differ by its errors only."""
+    """Whether it computes a path without noise by random samples: then seeds differ by errors of the samples only."""
     batches: ClassVar[int] = 0
     """The number of batches of samples that its view has, whose scatter is recorded as the error of each observable."""
     takes_spectra: ClassVar[bool] = False
@@ -110,21 +114,21 @@ class Dynamics(ABC):
     @property
     @abstractmethod
     def end_steps(self) -> Array:
-        """The last step simulated (n,)."""
+        """The number of SGD steps simulated so far (n,), which need not be whole."""
 
     @abstractmethod
     def look(self) -> list[tuple[Array, View]]:
-        """Pairs of weights (n,) and views; an observable is recorded as its weighted sum over the pairs.
+        """Pairs of weights (n,) and views of the state; an observable is recorded as its weighted sum over the pairs.
 
         A view is valid until the state is advanced again. Most dynamics return one view with weight one.
         """
 
     def begin_phase(self, phase: int) -> None:
-        """Begin a phase of the tasks of the replicas; for dynamics that read `tasks`."""
+        """Begin phase number `phase` of the tasks of the replicas; for dynamics that read `tasks`."""
         raise NotImplementedError
 
     def diagnosed(self) -> Mapping[str, Array]:
-        """The current values (n, *dims) of the `diagnostics`, and possibly of others, which are not recorded."""
+        """The current values (n, *dims) of the `diagnostics`, by name; others among them are not recorded."""
         return {}
 
     def bounds(self) -> Sequence[Bound]:
@@ -135,7 +139,7 @@ class Dynamics(ABC):
         return ()
 
     def exit_bounds(self) -> Sequence[Bound]:
-        """The bounds of the errors of exits so far, wherever a replica is now. None by default."""
+        """The bounds of the errors of all exits so far, also of replicas that have stopped. None by default."""
         return ()
 
     def reached(self, to: int) -> NDArray[np.bool_]:
@@ -143,11 +147,14 @@ class Dynamics(ABC):
         return self.end_time >= self.replicas.times[:, to]
 
     def end_state(self) -> Array:
-        """The states (n, `state_size`) now, from which running replicas can go on."""
+        """The flat states (n, `state_size`) now, which are stored, and from which runs go on to later last times."""
         raise NotImplementedError
 
     def go_on(self, earlier: Mapping[str, Array]) -> None:
-        """Go on, to the bit, from where runs with earlier last times ended, whose records these are."""
+        """Go on, to the bit, from where runs of the replicas with earlier last times ended; called before `advance`.
+
+        earlier : what these runs recorded (n, ...), by name, `end_state` among it.
+        """
         raise NotImplementedError
 
     @property
@@ -163,11 +170,14 @@ class Dynamics(ABC):
     @staticmethod
     @abstractmethod
     def work(problem: Problem, time: float) -> float:
-        """Nominal floating-point operations to ODE time `time`, the same on every machine."""
+        """The nominal floating-point operations of a run to ODE time `time`, the same on every machine.
+
+        It is a rough count, for which pilots find the seconds: how it grows with time and sizes is what matters.
+        """
 
     @staticmethod
     def memory(problem: Problem, options: NumericalOptions) -> int:
-        """The bytes of the large arrays that a replica has in memory; by default none that count."""
+        """The bytes of the large arrays that a replica has in memory; by default 0, as none counts."""
         return 0
 
     @staticmethod
@@ -177,7 +187,7 @@ class Dynamics(ABC):
 
     @classmethod
     def state_size(cls, problem: Problem, options: NumericalOptions) -> int:
-        """The numbers of the state from which a run goes on to a later last time; 0, the default, if it does not."""
+        """The count of numbers in `end_state`, from which runs go on to later last times; by default 0: they do not."""
         return 0
 
     @classmethod
@@ -199,23 +209,23 @@ class Dynamics(ABC):
     def diagnostics(
         cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
     ) -> dict[str, Diagnostic]:
-        """The quantities that it records in addition to the observables, by name."""
+        """The quantities that it records beside the `observables` (names), such as errors; by name. None by default."""
         return {}
 
     @classmethod
     def reads_of(cls, problem: Problem, options: NumericalOptions) -> frozenset[str]:
-        """The fields of a problem that it, with these options, its target, its start and its data law depend on."""
+        """The parameters that it depends on with these options, also by the problem's target, start and data law."""
         reads = cls.reads | ({"data"} if cls.takes_spectra and problem.has_spectrum else set())
         return reads.union(*(part.acts_on for kind, part in parts_of(problem).items() if kind in reads))
 
     @classmethod
     def meaningless(cls) -> dict[str, str]:
-        """Return why parameters mean nothing in the dynamics, by their names."""
+        """Return, by parameter, a clause why it means nothing in the dynamics (`undefined`)."""
         return {name: why for names, why in cls.undefined for name in names.split()}
 
     @classmethod
     def limits_of(cls, options: NumericalOptions) -> tuple[Limit, ...]:
-        """The limits with these options; by default those that it has with all."""
+        """The limits with these options; by default `limits`, with any."""
         return cls.limits
 
     @classmethod
@@ -226,7 +236,7 @@ class Dynamics(ABC):
 
     @staticmethod
     def clock() -> float:
-        """Seconds on the clock of deadlines."""
+        """Return the seconds on the clock of deadlines; tests put another clock in its place."""
         return time.monotonic()
 
 
@@ -262,6 +272,7 @@ def _without_drifts(_: Problem) -> str:
 
 
 _NO_DRIFTS = "kinks off zero have no drifts", _without_drifts, UNRESOLVED
+# an error names the activation that has the kinks, or else the target
 OF_DRIFTS = (
     Limit("activation", *_NO_DRIFTS, lambda problem: bends_off_zero(activation(problem.activation))),
     Limit("teacher_activation", *_NO_DRIFTS, lambda problem: bends_off_zero(activation(problem.teacher))),
@@ -271,7 +282,7 @@ OF_DRIFTS = (
 
 
 def _checked(name: str, kind: type[Dynamics]) -> None:
-    """Raise SweeplibError for a dynamics without `reads`, InputError for one that reads something else."""
+    """Raise SweeplibError for a registered class without `reads`, InputError if it reads what is no parameter."""
     reads = getattr(kind, "reads", None)
     if not isinstance(reads, frozenset):
         wanted = "`reads = frozenset({...})`, or `reads = ONE_PASS`, those of steps with one fresh sample of a teacher"
@@ -283,7 +294,10 @@ def _checked(name: str, kind: type[Dynamics]) -> None:
 
 
 class _DynamicsOfRuns(Registry[type[Dynamics]]):
-    """The dynamics by the names of runs: `ode-corrected` is a run of `ode` beside another one."""
+    """The dynamics by the names of runs, of which a part before a hyphen names the dynamics: `ode-corrected` is an ODE.
+
+    So a sweep can have two runs of one dynamics, with other options.
+    """
 
     def __getitem__(self, name: str) -> type[Dynamics]:
         return super().__getitem__(kind_of(name))
@@ -297,4 +311,5 @@ class _DynamicsOfRuns(Registry[type[Dynamics]]):
 
 
 DYNAMICS: Registry[type[Dynamics]] = _DynamicsOfRuns("dynamics", check=_checked, contract=Dynamics)
+"""All dynamics by name; a run of a sweep, `NAME` or `NAME-SUFFIX`, finds its dynamics too."""
 READERS["dynamics"] = lambda problem: {name: kind.reads_of(problem, kind.Options()) for name, kind in DYNAMICS.items()}

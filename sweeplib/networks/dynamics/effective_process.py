@@ -22,6 +22,9 @@ tell whether the samples determine it.
 The means are those over the samples at hand, and ζ_q is made orthogonal to h_1, ..., h_q. As a data matrix keeps these
 relations exactly, the process of N samples is gradient descent in N/α dimensions but for the fluctuations of norms: it
 is stable wherever that is, however many steps it takes.
+
+In arrays n is the number of samples at hand (`paths`), S the number of steps; rows of directions e and of functions h
+come p at a time: the k rows of e* first, then those of e_0, e_1, ...
 """
 
 import math
@@ -46,8 +49,9 @@ ALIGNED = 1e-10
 
 @dataclass(frozen=True)
 class Setting:
-    """What a process of one replica depends on, with the names of `Problem`; `Numbers` are its numbers.
+    """What a process of one replica depends on, with the names that `Replicas` have for one of them.
 
+    numbers : its `Numbers`. a (p,), a_star (k,) : second layers at the start.
     alpha : samples over dimensions, n/d.
     L (k+p, k+p) : factor of the initial overlaps, teacher rows first.
     """
@@ -89,7 +93,7 @@ class History(NamedTuple):
 def effective_history(
     setting: Setting, steps: int, paths: int, stream: tuple[int, int, int], late: Callable[[int], bool]
 ) -> History | None:
-    """The history of `steps` steps by so many samples (`paths`); None where `late(step)` is true after a step.
+    """The history of `steps` steps by `paths` samples; None if `late(step)` is true after a step.
 
     stream : the key, the seed and the number of the batch of random numbers.
     """
@@ -104,8 +108,9 @@ def effective_history(
 
 
 class EffectiveProcess:
-    """Samples of the process and the weights that they lead to, after `step` of S steps.
+    """n samples (`paths`) of the process of a `setting`, and the weights that they lead to, after `step` of S `steps`.
 
+    stream : the key, the seed and the number of the batch of random numbers.
     V (k + (S+1)p, n), h (S p, n) : components along the directions, and the orthonormal parts of g.
     y (n,) : labels.
     U (S+1, p, k + (S+1)p) : the weights after each step.
@@ -133,11 +138,11 @@ class EffectiveProcess:
         self._observe()
 
     def _count_known(self, step: int) -> int:
-        """The number of directions that w^step may have components along."""
+        """The number of directions along which w^step may have components."""
         return self.k + (step + 1) * self.p
 
     def _observe(self) -> bool:
-        """Compute the fields, displacements and training risk of the present weights; false if they diverged."""
+        """Set σ, σ', displacements and training risk to those of the present weights; return False if they diverged."""
         count, activated = self._count_known(self.step), activation(self.setting.activation)
         lam = combinations(self.U[self.step, :, :count], self.V[:count])
         self.value, self.slope = (function_values(form, lam) for form in (activated.value, activated.derivative))
@@ -150,7 +155,7 @@ class EffectiveProcess:
         return True
 
     def advance(self) -> bool:
-        """Take a step; false if it diverged, when the state is that before it."""
+        """Take a step; return False if it diverged, and then leave the state as it was before."""
         t, g = self.step, self.a[self.step][:, None] * self.slope * self.E
         U, a = self._stepped(g)
         if not (np.abs(U).max() < OVERFLOW and np.abs(a).max() < OVERFLOW):
@@ -177,9 +182,9 @@ class EffectiveProcess:
         return U, a
 
     def _condition_new_directions(self) -> None:
-        """Make the components along the directions of this step those of inputs that earlier steps have seen.
+        """Make the normal draws along the p new directions of this step components of inputs that earlier steps saw.
 
-        Normal draws lose their part along the h so far, and get h_{t+1}/√α of the step itself.
+        They lose their part along the h so far, and get h_{t+1}/√α of the step itself: V_q = ζ_q + h_q/√α.
         """
         count = self._count_known(self.step)
         new, h = self.V[count : count + self.p], self.h[: count - self.k]
@@ -207,7 +212,7 @@ class EffectiveProcess:
         return self.G[rows, rows]
 
     def _remainder(self, rows: Array, h: Array) -> tuple[Array, Array]:
-        """Rows (p, n) without their components along orthonormal ones (m, n), and these components (p, m).
+        """The rows (p, n) without their components along orthonormal functions h (m, n), and these components (p, m).
 
         They are taken out twice: once would lose the orthogonality of small rests.
         """
@@ -241,14 +246,14 @@ class EffectiveProcess:
 
 
 def _grows(setting: Setting, directions: Array) -> bool:
-    """Whether σ, or f* along one of some directions (k, m) of the teacher's fields, grows faster than a line."""
+    """Whether σ, or f* along one of m directions (k, m) of the teacher's fields, grows faster than a line."""
     value, rays = activation(setting.activation).value, directions / np.linalg.norm(directions, axis=0)
     near, far = (
         [max(abs(value(z)), abs(value(-z))), np.abs(setting.labels(z * np.hstack([rays, -rays]))).max()]
         for z in (10.0, 20.0)
     )
     # from 10 to 20 a line grows twofold, a square fourfold: three is between
-    return any(there > 3.0 * here for here, there in zip(near, far, strict=True))
+    return any(at_20 > 3.0 * at_10 for at_10, at_20 in zip(near, far, strict=True))
 
 
 def tails(samples: Array) -> Array:

@@ -8,6 +8,9 @@ derivatives b' and b'', and h and S are the moments of a step (`step_moments`). 
 up to terms of order 1/d². The term with b' b accounts for steps of length T in place of continuous time.
 Derivatives are differences of the compiled slope along the principal axes of Σ, with displacements of at most one
 standard deviation.
+
+A state of the ODE has m numbers. `equations` are the compiled `Calls` of the ODE: `slope_of` fills the time derivative
+of a state of system i, `level_of` returns its risk.
 """
 
 from collections.abc import Callable
@@ -26,11 +29,11 @@ from sweeplib.networks.numerics.integrators.dop853 import Equations
 from sweeplib.networks.numerics.integrators.stiff import StiffSolution, StiffSystem
 
 LEAST_DISPLACEMENT, LARGEST_DISPLACEMENT = 1e-6, 3e-3
-"""Bounds of the displacements of a state in difference quotients."""
+"""Bounds of the lengths of displacements of a state in difference quotients."""
 FINEST, FINEST_ABSOLUTE = 1e-8, 1e-10
-"""The smallest tolerances that the differences allow."""
+"""The smallest relative and absolute tolerances of the integrator that the differences allow."""
 NEGLIGIBLE = 1e-7
-"""A risk below zero by less than this is zero to rounding and tolerance."""
+"""A mean risk below zero by less than this, times one plus the risk at the start, is zero to rounding and tolerance."""
 STEPS_A_ROUND = 5
 """Number of steps of a solution after which its risk and the clock are read."""
 
@@ -40,14 +43,14 @@ _kernel = partial(cached, partial(numba.njit, error_model="numpy", fastmath={"co
 
 @_kernel
 def fill_slopes(equations, i, states, out):  # type: ignore[no-untyped-def]
-    """Fill out (n, size) with the time derivatives of states (n, size) of system i."""
+    """Fill out (n, m) with the time derivatives of states (n, m) of system i."""
     for n in range(states.shape[0]):
         equations.slope_of(i, states[n], equations.arguments, out[n])
 
 
 @_kernel
 def fill_risks(equations, i, states, out):  # type: ignore[no-untyped-def]
-    """Fill out (n,) with the risks of states (n, size) of system i."""
+    """Fill out (n,) with the risks of states (n, m) of system i."""
     for n in range(states.shape[0]):
         out[n] = equations.level_of(i, states[n], equations.arguments)
 
@@ -75,10 +78,11 @@ def ensemble(mean: Array, covariance: Array) -> Ensemble:
     weight of the mean may be negative.
     """
     variances, axes = np.linalg.eigh(covariance)
+    # rounding leaves some variances below zero
     lengths = np.clip(np.sqrt(np.maximum(variances, 0.0)), LEAST_DISPLACEMENT, LARGEST_DISPLACEMENT)
     displacements = lengths[:, None] * axes.T
     half = 0.5 * variances / lengths**2
-    # that of the mean is negative where displacements are cut to less than a standard deviation
+    # the weight of the mean is negative where displacements are cut to less than a standard deviation
     # decisions: Means at finite d are an option of the ODE
     weights = np.concatenate([[1.0 - 2.0 * half.sum()], half, half])
     states = np.ascontiguousarray(np.concatenate([mean[None], mean + displacements, mean - displacements]))
@@ -89,6 +93,7 @@ class MeanSystem(StiffSystem):
     """Mean and covariance of the overlaps of replica i as one system of equations.
 
     Its state is μ (m,), then the upper triangle of Σ row by row. `evaluations` counts the right-hand sides of the ODE.
+    moments : h and S of a step, as functions of the overlaps. step_time : T.
     """
 
     def __init__(self, equations: Equations, i: int, moments: StepMoments, step_time: float) -> None:
@@ -107,22 +112,28 @@ class MeanSystem(StiffSystem):
         return ensemble(mean, self._step_time * spread)
 
     def slope(self, _: float, state: Array) -> Array:
-        """The time derivative of a state; the result for the last state is cached."""
+        """The time derivative of a state. That of the last state is kept, with its `_jacobian`, which comes for free.
+
+        The integrator asks for the slope and then for the Jacobian of one state.
+        """
         if not np.array_equal(state, self._last[0]):
             self._last = state.copy(), self._new_slope(state)
         return self._last[1].copy()
 
     def jacobian(self, time: float, state: Array) -> Array:
-        """The derivative of the slope by the state, without the coupling of μ and Σ: enough for Newton's method."""
-        self.slope(time, state)
+        """The derivative of the slope by the state, without the coupling of μ and Σ: enough for Newton's method.
+
+        Its blocks are b' for μ, and Σ ↦ b' Σ + Σ b'ᵀ for the upper triangle of Σ.
+        """
+        self.slope(time, state)  # sets `_jacobian` to b' at the mean of this state
         size, (rows, columns) = self._size, self._triangle
         units = np.zeros((len(rows), size, size))
         units[np.arange(len(rows)), rows, columns] = units[np.arange(len(rows)), columns, rows] = 1.0
-        moved = self._jacobian @ units
-        moved += moved.transpose(0, 2, 1)
-        whole = np.zeros((size + len(rows), size + len(rows)))
-        whole[:size, :size], whole[size:, size:] = self._jacobian, moved[:, rows, columns].T
-        return whole
+        images = self._jacobian @ units
+        images += images.transpose(0, 2, 1)
+        jacobian = np.zeros((size + len(rows), size + len(rows)))
+        jacobian[:size, :size], jacobian[size:, size:] = self._jacobian, images[:, rows, columns].T
+        return jacobian
 
     def level(self, state: Array) -> float:
         """The mean risk, to second order in the fluctuations."""
@@ -140,9 +151,9 @@ class MeanSystem(StiffSystem):
         return state[: self._size], spread
 
     def _new_slope(self, state: Array) -> Array:
-        """Return the slope of the mean, with its terms of order 1/d, and of the covariance of the fluctuations.
+        """Return dμ/dt and the upper triangle of dΣ/dt, as in the module's equations; set `_jacobian` to b'.
 
-        First and second differences of the drift come from pairs of states at the ends of the ensemble's displacements.
+        First and second differences of b come from pairs of states at the ends of the ensemble's displacements.
         """
         if not np.isfinite(state).all():
             return np.full_like(state, np.nan)
@@ -155,8 +166,8 @@ class MeanSystem(StiffSystem):
         J = self._jacobian = ((0.5 * (forth - back)).T / ensemble.lengths**2) @ ensemble.displacements
         drift, covariance = self._moments.at(*self._overlaps(mean))
         mean_slope = slope + curvature + self._step_time * (drift - 0.5 * J @ slope)
-        moved = J @ spread
-        return np.concatenate([mean_slope, (moved + moved.T + covariance)[self._triangle]])
+        flow = J @ spread
+        return np.concatenate([mean_slope, (flow + flow.T + covariance)[self._triangle]])
 
     def _overlaps(self, mean: Array) -> tuple[Array, Array, Array]:
         """Q (p, p), M (p, k) and a (p,) of a mean state (m,), in work arrays."""
@@ -167,10 +178,13 @@ class MeanSystem(StiffSystem):
 
 
 class MeanIntegration:
-    """n solutions for mean and covariance, with the attributes that `Integration` has.
+    """n solutions for mean and covariance, with the attributes and methods of `Integration`, in whose place it stands.
 
-    One whose mean risk becomes negative has failed, as its fluctuations have grown too large for the expansion: it ends
-    where it was last looked at before.
+    A solution whose mean risk becomes negative has failed, as its fluctuations have grown too large for the expansion:
+    it ends at the end of the round before.
+
+    starts (n, m) : the states at time zero. ends (n,) : the latest times. rtol, atol (n,) : tolerances.
+    targets (n, thresholds) : mean risks whose passages to note. max_steps : of each solution.
     """
 
     def __init__(
@@ -206,7 +220,7 @@ class MeanIntegration:
 
     @property
     def evaluations(self) -> NDArray[np.int64]:
-        """The right-hand sides taken (n,)."""
+        """The number of right-hand sides of the ODE evaluated so far (n,)."""
         return np.array([system.evaluations for system in self._systems])
 
     @property
@@ -215,18 +229,18 @@ class MeanIntegration:
         return np.array([system.level(state) for system, state in zip(self._systems, self.states, strict=True)])
 
     def levels(self, order: NDArray[np.intp]) -> Array:
-        """The mean risks (m,) of the m solutions with the numbers `order`."""
+        """The mean risks of the solutions with the numbers `order`, one each."""
         return np.array([self._systems[i].level(self.states[i]) for i in order.tolist()])
 
     def ensembles(self) -> tuple[Array, Array]:
-        """The states (n, 2m + 1, m) and weights (n, 2m + 1) whose weighted means are the means."""
+        """States (n, 2m + 1, m) and weights (n, 2m + 1): a function's mean now is its weighted mean over them."""
         several = [system.ensemble(state) for system, state in zip(self._systems, self.states, strict=True)]
         return np.array([mean.states for mean in several]), np.array([mean.weights for mean in several])
 
     def advance(self, order: NDArray[np.intp], until: Array, *, stops: bool, late: Callable[[], bool]) -> None:
-        """Bring the solutions in `order` to the times `until` (n,), or to failure, their last step, or their deadline.
+        """Bring the solutions in `order` to the times `until` (n,), or to failure or their last step, if not `late`.
 
-        One that `stops` goes no further than its last passage.
+        With `stops` a solution goes no further than its last passage.
         """
         for i in order.tolist():
             while not self._round(i, until[i], stops=stops):
@@ -234,7 +248,7 @@ class MeanIntegration:
                     return
 
     def _round(self, i: int, until: float, *, stops: bool) -> bool:
-        """Take some steps; return whether solution i came as far as it will."""
+        """Take up to `STEPS_A_ROUND` steps of solution i, to the time `until`; return whether it came to its end."""
         solution, system = self._solutions[i], self._systems[i]
         solution.advance(until, min(STEPS_A_ROUND, self._max_steps - solution.steps), stops=stops)
         # not `<`, which is false for NaN

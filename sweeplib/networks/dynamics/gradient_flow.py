@@ -43,18 +43,18 @@ class GradientFlow(Ode):
         self._highest = (1.0 + LARGEST_UNDECIDED) * start
 
     def begin_phase(self, phase: int) -> None:
-        """Begin a phase as every ODE does, and forget the highest risks, which are those of another task."""
+        """Begin a phase of the tasks as every ODE does, and forget the highest allowed risks, of another task."""
         super().begin_phase(phase)
         self._highest = np.full(len(self.replicas), np.inf)
 
     def overlap_view(self, *overlaps: Any, **others: Any) -> OverlapView:
-        """The view of the given overlaps, with the label noise of the problem for observables."""
+        """The view of the given overlaps, with the problem's label noise, which observables need, not the flow."""
         view = super().overlap_view(*overlaps, **others)
         view.Delta = self._Delta
         return view
 
     def drift_errors(self, fields: tuple[Array, Array, Array], a: Array, times: Array) -> Array:
-        """The errors (n,) of all drifts but Ψ^Var, which the flow does not have."""
+        """The errors (n,) of all drifts but Ψ^Var, which the flow does not have, at covariances of fields and a."""
         return self.replicas.drift_errors(fields, a, times, stretch=0.0)
 
     def bounds(self) -> Sequence[Bound]:
@@ -65,19 +65,20 @@ class GradientFlow(Ode):
         risk, highest = self._recorded_risks(), self._highest
         self._highest = np.fmin(highest, risk + self.risk_error)
         numbers = self.replicas.numbers
-        more = numbers.input_noise + numbers.temperature
-        free = numbers.weight_decay + numbers.second_layer_decay + more == 0.0
-        highest = np.where(free & (numbers.keep_probability == 1.0), highest, np.inf)
+        noise = numbers.input_noise + numbers.temperature
+        falls = numbers.weight_decay + numbers.second_layer_decay + noise == 0.0
+        highest = np.where(falls & (numbers.keep_probability == 1.0), highest, np.inf)
         return *super().bounds(), Bound("risk - risk_error", risk - self.risk_error, highest)
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
-        """The work of the ODE, with drifts whose entries are sums over units; dropout calls them many times."""
+        """The work of the ODE, but drifts without fourth moments: their entries are sums over units."""
         p, k = problem.p, problem.k * (1 if problem.input_noise == 0.0 else 2)
         calls = 1 if problem.keep_probability == 1.0 else 1 + 2 * p + p * (p - 1) // 2
         return (60.0 * time + 120.0) * (2000.0 + 10.0 * calls * p**2 * (p + k))
 
     def _numbers(self) -> Any:
+        """The `Numbers` of the equations, without the noise that is the factor of Ψ^Var."""
         return self.replicas.numbers._replace(noise=np.zeros(len(self.replicas)))
 
 

@@ -1,4 +1,8 @@
-"""What deterministic dynamics that are integrated with error control have in common."""
+"""What deterministic dynamics that are integrated with error control have in common.
+
+A passage is the time at which the exit rule, such as the risk, first falls to its target of a threshold. Times are ODE
+times.
+"""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -12,21 +16,23 @@ from sweeplib.networks.dynamics.diagnostics import Bound
 from sweeplib.networks.dynamics.dynamics import Dynamics, NumericalOptions
 
 STEPS_OF_A_SCHEDULE, SHORTEST = 200, 1e-12
-"""The least number of steps with a schedule, which could be non-zero within one long step alone; the least such step.
-"""
+"""The least number of steps with a schedule, which could be non-zero within one long step alone; and the least ODE time
+to which that limits a step."""
 
 
 UNDECIDED = 0.25
-"""The error of a level, over its fall from the start, above which its passage says nothing."""
+"""A passage says nothing if the error of the level is more than this part of its fall from the start to the target."""
 
 
-def passage_errors(of_level: Array, fall: Array, rates: Array) -> Array:
-    """The errors of the times of passages.
+def passage_errors(level_errors: Array, falls: Array, rates: Array) -> Array:
+    """The errors of the times of passages: of the level over its rate of change; inf where a passage says nothing.
 
-    of_level, fall, rates : of each passage, the error of the level, its fall from the start, and its rate of change.
+    level_errors, falls, rates : of each passage, in arrays of one shape, the error of the level, its fall from the
+        start to the target, and its derivative by time, NaN if the passage was not noted.
     """
+    # a level that stands still has the rate 0, and the error inf
     with np.errstate(divide="ignore", invalid="ignore"):
-        errors = np.where(of_level > UNDECIDED * fall, np.inf, of_level / np.abs(rates))
+        errors = np.where(level_errors > UNDECIDED * falls, np.inf, level_errors / np.abs(rates))
         return np.where(np.isnan(rates), np.inf, errors)
 
 
@@ -61,7 +67,7 @@ class IntegratedDynamics(Dynamics):
 
     @property
     def longest_step(self) -> Array | None:
-        """The longest step (n,) that is allowed, or None."""
+        """The longest ODE time (n,) that a step of the integrator may take; None for any, without a schedule."""
         if not self.replicas.scheduled:
             return None
         return np.maximum(self.replicas.times[:, -1] / STEPS_OF_A_SCHEDULE, SHORTEST)
@@ -73,13 +79,13 @@ class IntegratedDynamics(Dynamics):
 
     @property
     def exit_steps(self) -> Array:
-        """The exits in SGD steps, t p d/γ, not rounded."""
+        """The exits (n, thresholds) in SGD steps, t p d/γ, not rounded; NaN where there was none."""
         return self.exit_time / self.replicas.step_time[:, None]
 
     @property
     @abstractmethod
     def exit_time_error(self) -> Array:
-        """The errors (n, thresholds) of the exit times, inf where the level is not known well enough to tell."""
+        """The errors (n, thresholds) of the exit times, inf where the level is not known well enough to tell them."""
 
     @property
     def exit_steps_error(self) -> Array:
@@ -87,7 +93,7 @@ class IntegratedDynamics(Dynamics):
         return self.exit_time_error / self.replicas.step_time[:, None]
 
     def exit_bounds(self) -> Sequence[Bound]:
-        """An exit has an error below its time."""
+        """The bound that no error of an exit time is above the time itself; of each replica its worst exit."""
         if not self.replicas.thresholds.size:
             return ()
         # where there is no exit the error is −∞ and the time ∞: no bound is broken
@@ -98,7 +104,7 @@ class IntegratedDynamics(Dynamics):
 
     @property
     def end_steps(self) -> Array:
-        """The last time in SGD steps, t p d/γ, not rounded."""
+        """The last time simulated (n,) in SGD steps, t p d/γ, not rounded."""
         return self.end_time / self.replicas.step_time
 
     def stopped_at_exit(self) -> NDArray[np.bool_]:

@@ -9,6 +9,9 @@ Lines are in batches, each a rule by itself: every other line in each direction,
 points and of the places of nodes. The error is three times the standard error by the scatter of the batches, and a
 third of the difference to every other node, as for kinks, of which the error is ∝ h²; that of roots (h⁴) and of smooth
 functions is less.
+
+`now` is a view of n networks, i the number of one. Arrays (lines, nodes) have values at the nodes of each line; a cell
+is an interval between two nodes.
 """
 
 import math
@@ -37,9 +40,9 @@ from sweeplib.networks.views import Estimate, OverlapView
 REACH, SPACING = 7.5, 0.1
 """Where nodes on a line end, in standard deviations, and their distance."""
 OTHER_REACH, OTHER_SPACINGS = 7.0, (0.025, 0.25)
-"""Where lines over one or two other coordinates end, and their distance."""
+"""Where lines over one or two other coordinates end, in standard deviations, and their distance for one and for two."""
 SHARP = 0.04
-"""The variance of label noise below which the labels' signs may jump between lines over two coordinates."""
+"""The variance of label noise below which the labels' signs may jump between lines over two other coordinates."""
 LEAST_SMOOTH = 1e-4
 """The variance below which the odds of a label, given f*, jump between lines and nodes: of two fields, noise then is a
 coordinate."""
@@ -70,7 +73,7 @@ class Lines(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelMeans:
-    """Means over fresh labels of a target by a student's activation, with a loss and a teacher's activation."""
+    """Means over fresh labels, for a loss (`criterion`), activations of student and teacher, and a target by name."""
 
     criterion: Criterion
     student: str
@@ -78,14 +81,17 @@ class LabelMeans:
     teacher: str
 
     def test_loss(self, now: OverlapView) -> Estimate:
-        """The mean loss E L(f, y) (n,) at the overlaps of a view, with its errors."""
+        """The mean loss E L(f, y) (n,) at the overlaps of a view, with its errors.
+
+        It is a closed function of the risk for some losses of real labels (`mean`), otherwise a sum over nodes.
+        """
         mean = LOSSES[self.criterion.loss].mean
         if mean is None or self.criterion.signs:
             return mean_losses(self, now)
         layers, errors, rule = (now.Q, now.M, now.P), np.zeros(len(now.a)), now.expectations
 
         def risks(a: Array) -> Array:
-            """Return the losses (n,) at second layers a (n, p), and add their errors to those kept."""
+            """Return the risks (n,) at second layers a (n, p), and add their errors to `errors`."""
             losses = rule.risks(*layers, a, now.a_star)
             errors[:] += rule.risk_errors(losses, *layers, a, now.a_star)
             return losses
@@ -97,7 +103,7 @@ class LabelMeans:
         return _joined([self._classification_error(now, i) for i in range(len(now.a))])
 
     def mean_loss(self, now: OverlapView, i: int) -> Estimate:
-        """The mean loss of replica i at the overlaps of a view, by a sum over nodes."""
+        """The mean loss of network i of a view, by a sum over nodes."""
         p, k = now.M.shape[1:]
         lines = _lines(p + k - 1, bool(now.Delta[i] < SHARP))
         f, f_star = self._on_lines(now, i, lines, jumps=bool(now.Delta[i] == 0.0))
@@ -135,7 +141,7 @@ class LabelMeans:
         return curvatures(network, now.batch_size)
 
     def _classification_error(self, now: OverlapView, i: int) -> Estimate:
-        """The classification error of replica i at the overlaps of a view."""
+        """The classification error of network i of a view."""
         (p, k), Delta = now.M.shape[1:], float(now.Delta[i])
         # little noise makes a narrow step of the label's sign: as one more coordinate it has lines of its own
         noise_is_coordinate = p + k == 2 and 0.0 < Delta < LEAST_SMOOTH
@@ -150,7 +156,10 @@ class LabelMeans:
         return _estimate(lines, fine, coarse, ROUNDING)
 
     def _on_lines(self, now: OverlapView, i: int, lines: Lines, *, jumps: bool) -> tuple[Array, Array]:
-        """Return f and f* of replica i at nodes (lines, nodes), of which both vary if `jumps`; NaN if it diverged."""
+        """Return f and f* of network i at the nodes (lines, nodes) of `lines`; NaN if it diverged.
+
+        jumps : whether the sign of the label jumps with f*, so that lines are turned to where f* varies along them too.
+        """
         (p, k), a, shape = now.M.shape[1:], now.a[i], lines.nodes.shape
         if not (np.isfinite(now.Q[i]).all() and np.isfinite(now.M[i]).all() and np.isfinite(a).all()):
             return np.full(shape, np.nan), np.full(shape, np.nan)
@@ -159,6 +168,7 @@ class LabelMeans:
         if jumps:
             along = _between(along, now.a_star[i] @ factor[:k])
         turned = _turned(factor, along)
+        # behind the p + k − 1 other coordinates of the fields may be one of the noise of labels
         fields = (turned[:, 1:] @ lines.others[: p + k - 1])[:, :, None] + turned[:, :1, None] * lines.nodes
         f, value = np.zeros(shape), activation(self.student).value
         for unit in range(p):
@@ -168,11 +178,12 @@ class LabelMeans:
 
 
 def mean_losses(means: LabelMeans, now: OverlapView) -> Estimate:
-    """The mean losses (n,) at the overlaps of a view, by sums over nodes, with their errors."""
+    """The mean losses (n,) at the overlaps of a view, with their errors: by sums over nodes, whatever the loss."""
     return _joined([means.mean_loss(now, i) for i in range(len(now.a))])
 
 
 def _joined(estimates: list[Estimate]) -> Estimate:
+    """The estimates of n networks as one of arrays (n,)."""
     return Estimate(*np.array(estimates).reshape(-1, 2).T)
 
 
@@ -190,7 +201,10 @@ def _estimate(lines: Lines, fine: Array, coarse: Array, least: float) -> Estimat
 
 @cache
 def _lines(others: int, sharp: bool) -> Lines:
-    """The lines with so many `others`: equally spaced where there is one, or two and labels are not `sharp`."""
+    """The lines over `others` other coordinates, equally spaced if there is one, or two and labels are not `sharp`.
+
+    More coordinates have Sobol' points; one number more of each point moves the nodes of its line by part of a cell.
+    """
     if others == 1 or (others == 2 and not sharp):
         spacing = OTHER_SPACINGS[others - 1]
         most = round(OTHER_REACH / spacing)
@@ -209,25 +223,30 @@ def _lines(others: int, sharp: bool) -> Lines:
 
 
 def _density(t: Array) -> Array:
+    """The density of N(0, 1) at t, of any shape."""
     return np.asarray(np.exp(-0.5 * t**2) / math.sqrt(2.0 * math.pi))
 
 
 def _wrong(f: Array, f_star: Array, density: Array, spacing: float, Delta: float) -> Array:
     """The mean ½ E[1 − sign f sign y] on each line (lines,), where sign 0 = 0: hinges are zero for many inputs.
 
-    f, f_star, density (lines, nodes) : the outputs, f*, and the density at nodes of some `spacing`. Delta : of labels.
+    f, f_star, density (lines, nodes) : f, f* and the density of N(0, 1) at nodes. spacing : their distance.
+    Delta : the variance of the noise of labels.
     """
     # the usual case, by one sum in place of four
     if f.all() and f_star.all():
         return _differ(f, f_star, density, spacing, Delta)
     whole = spacing * density.sum(axis=1)
-    pairs = [(sign, other, _differ(sign * f, other * f_star, density, spacing, Delta)) for sign, other in SIGNS]
-    return np.asarray(sum(same if sign == other else whole - same for sign, other, same in pairs) / 4.0)
+    flipped = [(sign, other, _differ(sign * f, other * f_star, density, spacing, Delta)) for sign, other in SIGNS]
+    # with one of both flipped, signs differ where they were the same
+    return np.asarray(sum(differ if sign == other else whole - differ for sign, other, differ in flipped) / 4.0)
 
 
 def _differ(f: Array, f_star: Array, density: Array, spacing: float, Delta: float) -> Array:
-    """P(f > 0, y ≤ 0) + P(f ≤ 0, y > 0) on lines (lines,), with arguments as those of `_wrong`.
+    """P(f > 0, y ≤ 0) + P(f ≤ 0, y > 0) on each line (lines,).
 
+    f, f_star, density (lines, nodes) : f, f* and the density of N(0, 1) at nodes. spacing : their distance.
+    Delta : the variance of the noise of labels.
     With π = P(y > 0) given λ* it is E[π] plus the mean of 1 − 2π where f > 0.
     """
     if Delta == 0.0:
@@ -238,7 +257,10 @@ def _differ(f: Array, f_star: Array, density: Array, spacing: float, Delta: floa
 
 
 def _between(of_f: Array, of_star: Array) -> Array:
-    """The direction (N,) between those of f and f*, on whose lines the roots of both are: f* has few along f alone."""
+    """The direction (N,) halfway between those of f and f*, so that lines along it meet the roots of both.
+
+    Along the direction of f alone f* may hardly vary. of_f, of_star (N,) : gradients over the orthonormal coordinates.
+    """
     lengths = np.linalg.norm(of_f), np.linalg.norm(of_star)
     if 0.0 in lengths:
         return of_f
@@ -247,7 +269,7 @@ def _between(of_f: Array, of_star: Array) -> Array:
 
 def _turned(factor: Array, along: Array) -> Array:
     """The factor (N, N) of Ω, teacher rows first, in coordinates of which the first has the direction `along` (N,)."""
-    if not along.any():
+    if not along.any():  # a network that is zero: any direction serves, such as that of the last unit
         return factor[:, ::-1]
     basis = np.linalg.qr(np.column_stack([along, np.eye(len(factor))]))[0]
     return np.asarray(factor @ basis)
@@ -262,6 +284,7 @@ def _mean_address(loss: str, signs: bool, tails: bool):  # type: ignore[no-untyp
 
 
 def _unbound(*_: object) -> tuple[float, float, float]:
+    """Stand for the rule `means` of a loss, which `_mean_address` binds in the compiled `_fill_means`."""
     raise NotImplementedError("bound by `_mean_address`")
 
 
@@ -269,21 +292,30 @@ means = _unbound
 
 
 def _fill_means(numbers, f_star, f, Delta, out):  # type: ignore[no-untyped-def]
-    """Fill out (n,) with the mean losses of f (n,) over the noise of labels with f* (n,)."""
+    """Fill out (n,) with the mean losses of f (n,) over the noise, of variance Δ, of labels with f* (n,).
+
+    numbers : the parameters of the loss and, behind them, of the noise's tails.
+    """
     for n in range(out.shape[0]):
         _, _, out[n] = means(numbers, f_star[n], f[n], Delta)
 
 
 def _where_signs_differ(F: Array, f: Array, g: Array, spacing: float) -> Array:
-    """The integrals (lines,) of F > 0 over where f g < 0, all (lines, nodes), with at most one root each in a cell."""
-    # Over a cell in which both change signs in opposite directions, f > 0 and g > 0 overlap or leave a gap.
+    """The integrals (lines,) of F > 0 over where f g < 0; f and g have at most one root each in a cell.
+
+    F, f, g (lines, nodes) : values at nodes of a distance `spacing`.
+    """
+    # in a cell in which both change signs in opposite directions, f > 0 and g > 0 overlap or leave a gap
     of_f, of_g, whole = (_where_positive(F, values, spacing) for values in (f, g, np.ones(f.shape)))
     opposite = (np.diff(np.sign(f)) * np.diff(np.sign(g)) < 0.0)[:, 1:-1]
     return np.asarray(np.where(opposite, whole - np.abs(whole - of_f - of_g), np.abs(of_f - of_g)).sum(axis=1))
 
 
 def _where_positive(F: Array, g: Array, spacing: float) -> Array:
-    """The integrals (lines, cells) of F over where g > 0, both (lines, nodes); its edges are those of `_roots`."""
+    """The integrals (lines, cells) of F over where g > 0, of which the edges are the roots of g (`_roots`).
+
+    F, g (lines, nodes) : values at nodes of a distance `spacing`. The first and the last cell are left out.
+    """
     # the integral over the middle cell of the cubic through four nodes
     cells = spacing / 24.0 * (13.0 * (F[:, 1:-2] + F[:, 2:-1]) - F[:, :-3] - F[:, 3:])
     left, right = g[:, 1:-2] > 0.0, g[:, 2:-1] > 0.0
@@ -297,9 +329,10 @@ def _where_positive(F: Array, g: Array, spacing: float) -> Array:
 
 
 def _roots(before: Array, first: Array, second: Array, after: Array) -> Array:
-    """The roots in [0, 1] of cubics by values at −1, 0, 1, 2; of lines beside a 0 of the function.
+    """The roots (n,) in [0, 1] of functions whose sign changes there: of the cubics through their values.
 
-    before, first, second, after (n,) : the values. Errors are O(h⁴), of lines O(h²).
+    before, first, second, after (n,) : the values at −1, 0, 1, 2. Where a function is zero on one side, as a hinge is,
+    the root is that of the line through the values on the other side. Errors are O(h⁴), of lines O(h²).
     """
     u = first / (first - second)
     with np.errstate(divide="ignore", invalid="ignore"):  # where a cubic is level, and where g is too short for a line
@@ -313,7 +346,7 @@ def _roots(before: Array, first: Array, second: Array, after: Array) -> Array:
 
 
 def _cubic(before: Array, first: Array, second: Array, after: Array) -> tuple[Array, Array, Array]:
-    """The coefficients of u, u², u³ of the cubic through values at u = −1, 0, 1, 2."""
+    """The coefficients of u, u², u³ of the cubic through four values, at u = −1, 0, 1, 2."""
     bend = (before + second) / 2.0 - first
     twist = (after - before + 3.0 * (first - second)) / 6.0
     return (second - before) / 2.0 - twist, bend, twist

@@ -1,4 +1,8 @@
-"""Base of the dynamics with replicas in lanes: blocks of states and constants, and rounds of steps."""
+"""Base of the dynamics with replicas in lanes: blocks of states and constants, and rounds of steps.
+
+Blocks are arrays (rows, n) with a column for each replica, as kernels read them: `kernels.lanes` takes groups of
+columns into vector lanes. A round is a call of the kernel, which takes a number of steps of each replica.
+"""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -20,7 +24,11 @@ STEPS_A_ROUND = 512
 
 
 class LaneDynamics(StepDynamics):
-    """Replicas whose states are the columns of `state` (rows, n), advanced by the kernel `round`."""
+    """Replicas whose states are the columns of `state` (rows, n), advanced by the kernel `round`.
+
+    Subclasses set `round`, `settings` and `called`, the arguments of the kernel that are the same for all replicas, and
+    call `begin` last in `__init__`. The last p rows of a state are a, unless steps are of tasks drawn at random.
+    """
 
     replicas_at_once = 1024
     lanes = LANES
@@ -30,10 +38,11 @@ class LaneDynamics(StepDynamics):
     called: Functions
 
     def begin(self, state: Array, L_star: Array) -> None:
-        """Start from a block of states, with L* (n, k, k)."""
+        """Start from a block `state` (rows, n), with the teacher's factor L* (n, k, k), P = L* L*ᵀ."""
         replicas = self.replicas
         self._rates = rates(replicas.schedule, self.stride, replicas.noise_schedule)
         self.state = np.ascontiguousarray(state)
+        # rows in the order of `lanes.Constants`: L* (k²), a* (k), and the `Numbers`
         self._constants = np.concatenate([rows(L_star), replicas.a_star.T, replicas.numbers])
 
     @property
@@ -42,85 +51,89 @@ class LaneDynamics(StepDynamics):
         return bool(self.replicas.numbers.temperature[0] > 0.0)
 
     def begin_phase(self, phase: int) -> None:
-        """Go on with the second layers of the task."""
+        """Begin a phase of the tasks: put its a* into the constants, and its a into the state."""
         super().begin_phase(phase)
         k = self.replicas.k
         self._constants[k * k : k * (k + 1)] = self.replicas.a_star.T
         self.state[-self.replicas.p :] = self.a.T
 
     def end_state(self) -> Array:
-        """The columns of `state`."""
+        """The states (n, rows): the columns of `state`."""
         return self.state.T
 
     def go_on(self, earlier: Mapping[str, Array]) -> None:
-        """Go on from the states of runs that ended earlier."""
+        """Go on from runs that ended earlier, whose records these are: their `end_state` (n, rows) is the state."""
         super().go_on(earlier)
         self.state = np.ascontiguousarray(earlier["end_state"].T)
 
     @classmethod
     def finds_levels(cls, options: NumericalOptions) -> bool:
-        """All: its kernel calls the rule in place of the risk."""
+        """Return True: exits may be on any level, as the kernel calls the exit rule in place of the risk."""
         return True
 
     @classmethod
     def state_size(cls, problem: Problem, options: NumericalOptions) -> int:
-        """The rows of `state`: p (p + k + 1) for one eigenvalue and one task; other runs do not go on."""
+        """The rows of `state`: p (p + k + 1) of A, B and a; 0, so that no run goes on, with blocks or several tasks."""
         alone = not (problem.has_spectrum or problem.in_turn)
         return problem.p * (problem.p + problem.k + 1) if alone else 0
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
-        """Run rounds of steps until every running replica is at recording time number `to`."""
+        """Take steps, in rounds, until every running replica is at recording time number `to`; then observe the state.
+
+        The kernel changes state, step counts, exits and failures in place.
+        """
         self.share[:] = 0.0
         until = np.ascontiguousarray(self.until[:, to])
         progress = Progress(self.step, until, self.targets, self.exits, self.failed, *self._streams)
         while (order := self.behind(to)).size:
-            called = self.settings, self.called, self._rates
-            self.round(order, self.steps_a_round, *called, self.state, self._constants, progress)
+            shared = self.settings, self.called, self._rates
+            self.round(order, self.steps_a_round, *shared, self.state, self._constants, progress)
             self.stop()
             if self.clock() > deadline:
                 self.give_up()
         self.observe(self.state if self.stride <= 1.0 else self._landed(to))
 
     def _landed(self, to: int) -> Array:
-        """The states (rows, n) at recording time number `to`, where a part of the next step leads to some of them.
+        """The states (rows, n) at recording time number `to`: copies, of which some are moved by a shortened step.
 
-        The part has the random numbers of the step, which is then taken as a whole: what is recorded changes no path.
+        It has the random numbers of the step that is later taken as a whole: what is recorded changes no path.
         """
         between, state, step = self.between(to), self.state.copy(), self.step.copy()
         self.share[between] = self.remainder[between, to]
         no_exits = np.empty((len(step), 0)), np.empty((len(step), 0), np.int64)
         progress = Progress(step, step + 1, *no_exits, self.failed, *self._streams)
-        # the part of a step is a setting, which all lanes of a call share
+        # the length of a step is a setting, which all lanes of a call share
         for share in np.unique(self.share[between]):
-            called = self.settings_of(float(share)), self.called, self._rates
-            self.round(between[self.share[between] == share], 1, *called, state, self._constants, progress)
+            shared = self.settings_of(float(share)), self.called, self._rates
+            self.round(between[self.share[between] == share], 1, *shared, state, self._constants, progress)
         self.stop()
         self.share[~self.running] = 0.0
         return state
 
     @property
     def _streams(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """The keys and seeds (n,) that name the streams of random numbers."""
         return self.replicas.keys, self.replicas.seeds
 
     def settings_of(self, share: float) -> Any:
-        """The settings of a step of a `share` of SGD steps; for dynamics whose steps are longer than one of SGD."""
+        """The settings of a step shortened to `share` SGD steps; for dynamics with steps longer than one of SGD."""
         raise NotImplementedError
 
     @property
     def steps_a_round(self) -> int:
-        """The number of steps of a round."""
+        """The largest number of steps of a round."""
         return STEPS_A_ROUND
 
     @abstractmethod
     def observe(self, state: Array) -> None:
-        """Take Q, M and a from the states (rows, n) at a recording time."""
+        """Set Q (n, p, p), M (n, p, k) and a (n, p) to those of the states (rows, n) at a recording time."""
 
 
 def rows(array: Array) -> Array:
-    """An array (n, ...) as rows (..., n) of a block."""
+    """An array (n, ...) as rows (·, n) of a block, its other axes one after the other."""
     return array.transpose(*range(1, array.ndim), 0).reshape(-1, len(array))
 
 
 def unrolled(block: Array, *shape: int) -> Array:
-    """Rows of a block as an array (n, *shape)."""
+    """Rows (·, n) of a block as an array (n, *shape): the inverse of `rows`."""
     return np.ascontiguousarray(block.reshape(*shape, block.shape[-1]).transpose(-1, *range(len(shape))))

@@ -1,4 +1,8 @@
-"""Lessons: the tasks of replicas that learn several, one after the other."""
+"""Lessons: the tasks of replicas that learn several, one after the other.
+
+A task is a second layer of the teacher. In a phase of a run one task is the present one; steps may also repeat others.
+A head is a second layer of the student: one for each of the T tasks, or one that all share.
+"""
 
 from dataclasses import dataclass
 
@@ -13,10 +17,10 @@ class Lessons:
 
     a_star (n, T, k) : second layers of the teacher.
     order : the task of each phase.
-    heads (n, T, p) : second layers of the student at the start of the phase; (n, 1, p) if the tasks share one.
+    heads (n, T, p) : second layers of the student at the start of the present phase; (n, 1, p) if tasks share one.
     shares (n, phases, T) : shares of the tasks in the steps of each phase.
     replays : whether steps may be of other tasks than the present one.
-    phase : the number of the phase.
+    phase : the number of the present phase, from 0.
     """
 
     a_star: Array
@@ -28,13 +32,13 @@ class Lessons:
 
     @property
     def head(self) -> int:
-        """The number of the second layer that is trained."""
+        """The number of the head of the present task."""
         return min(self.order[self.phase], self.heads.shape[1] - 1)
 
     def layers(self, a: Array, heads: Array | None = None) -> tuple[Array, Array]:
-        """The second layers (n, T, p) of the student and (n, T, k) of the teacher for each task, at a (n, p) now.
+        """The second layers (n, T, p) of the student and (n, T, k) of the teacher for each task now.
 
-        The other heads are those at the start of the phase, unless `heads` are given.
+        a (n, p) : the head of the present task now. heads : all heads now; by default those at the start of the phase.
         """
         heads = (self.heads if heads is None else heads).copy()
         heads[:, self.head] = a

@@ -15,6 +15,8 @@ Spectral steps have G in place of the plain move T G, N ← β N + G, the produc
     M' = (1 − s) M + H N',    Q' = (1 − s)² Q + (1 − s) (H X + Xᵀ H) + H U' H,    S' = (1 − s) Xᵀ + H U',
 
 with the one matrix H = T h(U'/d) for all blocks of inputs, and the decay s of the weights.
+
+Arrays (..., p, p) are of n replicas, or of each of L blocks of inputs of theirs: (n, p, p) or (n, L, p, p).
 """
 
 from collections.abc import Callable
@@ -24,12 +26,13 @@ import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.steps import factor_address, spectrum_address
+from sweeplib.networks.maths.expectations.system import Drifts
 from sweeplib.networks.numerics.compiled import call_by_address
 from sweeplib.networks.problem import UPDATES, Limit, Problem, Rule
 from sweeplib.networks.problem.combinations import RESCALED, SIGNS, SPECTRUM, TANGENT
 
 FEWEST_SAMPLES = 16
-"""The smallest batch whose gradient has a norm that its mean square stands for, to some percent."""
+"""The smallest batch whose gradient has a norm close to the root of its mean square, to some percent."""
 
 
 class Velocities(NamedTuple):
@@ -49,8 +52,9 @@ def resting_velocities(M: Array) -> Velocities:
 def rescaled_times(rule: Rule, T: Array, square: Array, memory: Array) -> tuple[Array, Array]:
     """The times h T (n,) of steps with the factor h of a rule, and its memories (n,) after the step.
 
-    T, square, memory (n,) : times of plain steps, squared norms of the gradients, and memories before.
+    T, square, memory (n,) : times of plain steps, squared norms tr K/d of the gradients, and memories before.
     """
+    # copies, in which the function replaces squared norms by factors, and memories
     factors, memory = np.array(square, float, order="C"), np.array(memory, float, order="C")
     call_by_address(
         factor_address(rule.update), np.array(rule.numbers, float), np.ascontiguousarray(T), factors, memory
@@ -69,12 +73,13 @@ def with_velocities(
     matrix_of: Callable[[Array], Array] | None = None,
     shrink: Array | float = 1.0,
 ) -> tuple[Array, ...]:
-    """Q, M, N, S and U after a step of momentum β.
+    """Q, M, N, S and U after a step of momentum β, 0 for a spectral step without momentum.
 
     before : N, S and U.
-    moves : T Ψ^M (..., p, k) and T G (..., p, p). turns : T H (..., p, p). square : T² K (..., p, p).
-    matrix_of : of spectral steps, with 1 in place of T, the matrices (..., p, p) of U'.
-    shrink : the part of W that stays.
+    moves : T Ψ^M (..., p, k) and T G (..., p, p). turns : T H_ij (..., p, p). square : T² K (..., p, p). Of a spectral
+        step they have 1 in place of T.
+    matrix_of : of a spectral step, the function that returns the matrices H (..., p, p) by U'; otherwise None.
+    shrink : the part 1 − s of W that stays.
     """
     N, S, U = before
     N, X = beta * N + moves[0], beta * S.swapaxes(-1, -2) + moves[1]
@@ -99,10 +104,29 @@ def spectral_matrices(rule: Rule, S: Array) -> Array:
     return np.where(finite, turned @ vectors.swapaxes(1, 2), np.nan)
 
 
+def along_sphere(
+    drifts: Drifts, products: Array, slopes: tuple[Array, Array], Q: Array, M: Array
+) -> tuple[Drifts, Array]:
+    """The drifts and the products DΩDᵀ of steps along the sphere: each c_i x without its part along w_i, Q_ii = 1.
+
+    The module's docstring of `overlap_map` has the formulas.
+    drifts, products (n, p, p) : those of plain steps. slopes : the two blocks D, D* of their mean gradients.
+    Q (n, p, p), M (n, p, k) : the covariances of the fields.
+    """
+    D, D_star = slopes
+    G = D @ Q + D_star @ M.transpose(0, 2, 1)
+    along = np.einsum("nii->ni", G)[:, :, None]
+    X, crossed = G - along * Q, along * G.transpose(0, 2, 1)
+    products = products - crossed - crossed.transpose(0, 2, 1) + along * along.transpose(0, 2, 1) * Q
+    return drifts._replace(M=drifts.M - along * M, GF=X + X.transpose(0, 2, 1)), products
+
+
 def _is_small(problem: Problem) -> bool:
+    """Whether the batch is too small for the mean norm of its gradient; a memory, a sum over steps, needs none."""
     return UPDATES[problem.update].memory is None and problem.batch_size < FEWEST_SAMPLES
 
 
+# the last text of a limit is what is expected instead, in an error
 LIMITS = (
     Limit("update", "no overlap map", "plain with {beside} in overlap_map", SPECTRUM, TANGENT.is_of),
     Limit("update", "no overlap map of signs", beside=SIGNS),

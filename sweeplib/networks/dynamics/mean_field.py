@@ -7,6 +7,8 @@ the cosines Ξ_ij of two units have the density ∝ (1 − Ξ²)^((d−k−3)/2)
 
 Given the teacher's fields and the length of the rest of the input, units with independent directions are independent,
 so a right-hand side costs p times the number of nodes of this law, for every activation and target.
+
+Units have coordinates u (κ, p) along the teacher's span, m = L* u; κ = k unless rows of the teacher are dependent.
 """
 
 import math
@@ -37,20 +39,20 @@ class MeanField(ParticleDynamics):
         Limit(
             "d",
             "no mean field in so few dimensions",
-            lambda problem: f"at least k + 2 = {problem.k + 2}; `weight_flow` takes every d",
+            lambda problem: f"at least k + 2 = {problem.k + 2}; or weight_flow",
             where=lambda problem: problem.d < problem.k + 2,
         ),
     )
 
     def start_of(self, i: int) -> Start:
-        """The overlaps and norms of SGD's own weights, with u = L*⁺ m, P = L* L*ᵀ, and q the rest of the norm."""
+        """The particles of SGD's own weights: u = L*⁺ m by the overlaps m, and q, the squared norm without |u|²."""
         m, norm = self.replicas.particles(i)
         L_star = root(self.replicas.P[i])
         u = np.linalg.pinv(L_star) @ m.T
         return Start(u, np.maximum(norm - np.einsum("ri,ri->i", u, u), 0.0), L_star, self._dimension(i, L_star))
 
     def _dimension(self, i: int, L_star: Array) -> float:
-        """The dimension of the rest of the input."""
+        """The dimension D of the rest of the input, beyond the teacher's span."""
         return int(self.replicas.d[i]) - L_star.shape[1]
 
 
@@ -64,11 +66,12 @@ class MeanFieldHighDimensional(MeanField):
     limits = ParticleDynamics.limits
 
     def _dimension(self, i: int, L_star: Array) -> float:
+        """Return infinity, whatever d is."""
         return math.inf
 
 
 def root(P: Array) -> Array:
-    """L* (k, κ) with L* L*ᵀ = P (k, k), κ the rank of P."""
+    """L* (k, κ) with L* L*ᵀ = P (k, k), κ the rank of P; P itself, (0, 0), without a teacher."""
     if not P.size:
         return P
     values, vectors = np.linalg.eigh(P)

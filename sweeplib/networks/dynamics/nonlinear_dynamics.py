@@ -22,6 +22,7 @@ from sweeplib.networks.problem import Limit, Problem
 from sweeplib.networks.views import NetworkView, View
 
 PARTICLES = 1024
+"""The number N of particles without the option `particles`."""
 
 
 class NonlinearOptions(NoiseOptions):
@@ -35,10 +36,10 @@ class NonlinearOptions(NoiseOptions):
 
 @dataclasses.dataclass(frozen=True)
 class AmongOthers:
-    """The starts of replicas, with further particles from the same law.
+    """The starts of replicas, with further particles from the same law: `Starts` that wrap others.
 
-    units : number of units.
-    count : number of particles in all.
+    single : the starts of the units alone.
+    units, count : number p of units, and N of particles in all.
     """
 
     single: Starts
@@ -62,13 +63,13 @@ class AmongOthers:
         return self.single.teacher_overlaps(i)
 
     def particles(self, i: int, count: int | None) -> tuple[Array, Array]:
-        """Overlaps m (all, k) and squared norms q (all,) of replica i; the units first, then drawn ones."""
+        """Overlaps m (N, k) and squared norms q (N,) of replica i: the p units first, then N − p that are drawn."""
         m, q = self.single.particles(i, None)
         other_m, other_q = self.single.particles(i, self.count)
         return np.concatenate([m, other_m[len(m) :]]), np.concatenate([q, other_q[len(q) :]])
 
     def offsets(self, i: int, count: int) -> Array:
-        """Offsets b (count,); the units first."""
+        """Offsets b (count,): those of the units first."""
         return np.concatenate([self.single.offsets(i, self.units), self.single.offsets(i, count)[self.units :]])
 
 
@@ -91,6 +92,7 @@ class NonlinearDynamics(MeanField):
 
     def __init__(self, replicas: Replicas, options: NonlinearOptions) -> None:
         self._units, count = replicas.p, options.particles
+        # replicas of N units, in place of p
         among = dataclasses.replace(
             replicas,
             # T = γ/(p d) is that of the units: with N in place of p, γ is N/p times as large
@@ -101,7 +103,7 @@ class NonlinearDynamics(MeanField):
         super().__init__(among, options)
 
     def look(self) -> list[tuple[Array, View]]:
-        """Return the view of the p units now, with the risk of the measure of all, and its weight, one a replica."""
+        """Return the view of the p units now, with the risk of the measure of all N; its weight is one."""
         (weight, all_of_them), p = super().look()[0], self._units
         assert isinstance(all_of_them, NetworkView)
         units = {name: getattr(all_of_them, name)[:, :p] for name in ("m", "q", "a")}
@@ -120,7 +122,7 @@ class NonlinearDynamics(MeanField):
 
     @classmethod
     def work(cls, problem: Problem, time: float) -> float:
-        """The work of the mean field for the particles that there are without another option."""
+        """The work of the mean field for the default number of particles; the options are not known here."""
         return super().work(dataclasses.replace(problem, p=max(problem.p, PARTICLES), a=1.0), time)
 
 

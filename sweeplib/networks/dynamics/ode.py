@@ -8,19 +8,20 @@ limit at fixed β; drifts of normalised and clipped steps are sums over nodes. T
 It is integrated twice: the solution at a tenth of the tolerance is recorded, and its difference to a companion solution
 at ten times the tolerance, with drifts by a finer rule where they have no closed form, estimates its error. With
 `finite_d`, the means of SGD at finite d are integrated instead, to first order in 1/d (`finite_size`).
+
+A level is the value of the exit rule, by default the risk; a passage is the time at which it first is at a target.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.networks.dynamics.block_equations import LIMIT_ERROR, limit_errors
+from sweeplib.networks.dynamics.block_equations import LIMIT_ERROR, MOMENTUM_ERROR, limit_errors
 from sweeplib.networks.dynamics.diagnostics import (
     LARGEST_UNDECIDED,
     OF_RISK,
@@ -53,18 +54,11 @@ SAFETY, COARSER = 0.1, 10.0
 COARSEST = 1e-4
 """The largest relative tolerance of a companion, unless more is requested; implicit steps can break Ω ≥ 0."""
 DEFAULT_RTOL, LARGEST_DEFAULT_RTOL, LEAST_BY_QUADRATURE = 1e-10, 1e-5, 1e-8
+"""The relative tolerance without the option, if drifts have a closed form; its bounds if they are by quadrature."""
 TOLERATED = 100.0
-"""The tolerances, times the terms of a risk, that its error may have for no other reason: errors of steps add up."""
-MOMENTUM_ERROR = replace(
-    LIMIT_ERROR,
-    attrs={
-        **LIMIT_ERROR.attrs,
-        "symbol": r"\gamma/((1 - \beta)^2 p d)",
-        "comment": "time over which momentum keeps a gradient; a relative error",
-    },
-)
+"""How many tolerances, times the terms of a risk, its error may be for no other reason: errors of steps add up."""
 LOST_OF_COMPANION, LARGEST_LOST = 1e-3, 1e-12
-"""The squared norm of a companion's lost unit over its tolerance, where it fails; the largest."""
+"""The squared norm, over the absolute tolerance, at which a unit of a failing companion is lost; at most the second."""
 LEAST_RTOL = 5e-14
 """The smallest relative tolerance above rounding."""
 
@@ -116,15 +110,16 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     def _integrations(
         self, targets: Array, *before: Integration | MeanIntegration
     ) -> list[Integration | MeanIntegration]:
-        """The solution and its companion; from the ends of two others on, if these are given as `before`."""
+        """The solution, with `targets` (n, m), and its companion; they go on from two others, if given as `before`."""
         coarse, atol = np.clip(COARSER * self._rtol, None, np.maximum(self._rtol, COARSEST)), self.options.atol
-        tolerances = (SAFETY * self._rtol, SAFETY * atol, targets), (coarse, COARSER * atol, targets[:, :0])
-        rules, starts = (self.replicas.equations, self._finer), before or (None, None)
-        parts = zip(rules, *zip(*tolerances, strict=True), (False, True), starts, strict=True)
-        return [self._integration(*group) for group in parts]
+        needed, starts = self.replicas.equations, cast(Any, before or (None, None))
+        solution = self._integration(needed, SAFETY * self._rtol, SAFETY * atol, targets, False, starts[0])
+        # the companion notes no passages
+        companion = self._integration(self._finer, coarse, COARSER * atol, targets[:, :0], True, starts[1])
+        return [solution, companion]
 
     def begin_phase(self, phase: int) -> None:
-        """Integrate the equations of the task, from where the solutions came."""
+        """Begin a phase of the tasks: integrate the equations of its task, from where the solutions came."""
         super().begin_phase(phase)
         self._states = states_of(self.replicas)
         no_targets = np.empty((len(self.replicas), 0))
@@ -139,9 +134,10 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         trembling: bool,
         before: Integration | None,
     ) -> Integration | MeanIntegration:
-        """The replicas' solutions by the drifts of `needed`, at relative tolerances (n,), after `before` if given.
+        """The replicas' solutions by the drifts of `needed`, at tolerances rtol (n,) and atol, after `before` if given.
 
-        targets (n, m) : levels whose passages are sought. trembling : of companions, which may lose more small units.
+        targets (n, m) : levels whose passages are sought. trembling : whether they are companions, which show what
+        rounding does to small variables, and may lose more small units.
         """
         replicas, states = self.replicas, self._states
         equations = states.equations(self.systems(needed))
@@ -150,6 +146,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         options: dict[str, Any] = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
         most = self.options.max_steps
         if not self._finite_d:
+            # a solution that fails where a unit comes to zero goes on `beyond`, without this unit
             lost = min(max(LOST, LOST_OF_COMPANION * atol), LARGEST_LOST) if trembling else LOST
             options |= {"longest": self.longest_step, "beyond": partial(states.without_lost_units, least=lost)}
             return Integration(equations, starts, ends, **options, max_steps=most, after=before, trembling=trembling)
@@ -171,10 +168,10 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         return 1.0 / (1.0 - numbers[0]) if step.has_velocities else 1.0
 
     def _tolerances(self) -> Array:
-        """The relative tolerance (n,) of each replica."""
-        start, pair = self.replicas, self.replicas.equations
+        """The relative tolerance (n,) of each replica: the option, or the error of the drifts at the start."""
+        start, needed = self.replicas, self.replicas.equations
         finest = FINEST / SAFETY if self._finite_d else DEFAULT_RTOL
-        if self.options.rtol is not None or pair.finer is None:
+        if self.options.rtol is not None or needed.finer is None:
             rtol = self.options.rtol or DEFAULT_RTOL
             return np.full(len(start), max(rtol, finest) if self._finite_d else rtol)
         errors = self.drift_errors(start.fields, start.a, np.zeros(len(start)))
@@ -185,7 +182,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         return self.replicas.numbers
 
     def systems(self, needed: Expectations) -> Systems:
-        """The constants of the equations, by a rule for the drifts."""
+        """The constants of the equations, with the drifts of `needed` and the exit rule as the level."""
         replicas = self.replicas
         P, a, a_star = map(np.ascontiguousarray, (replicas.fields[2], replicas.a, replicas.a_star))
         rules = needed.pair, drifts_address(needed.drifts), risk_address(replicas.exit_rule or needed.risk)
@@ -207,7 +204,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         until, order = np.ascontiguousarray(self.replicas.times[:, to]), np.flatnonzero(self.running)
         self._solution.advance(order, until, stops=self.replicas.stop_at_exit, late=late)
         self._check_steps(order, until)
-        self._take_exits(late)
+        self._note_exit_errors(late)
         # the last exit has taken some companions to this time already
         before = order[self._companion.times[order] < self._times[order]]
         self._companion.advance(before, self._times, stops=False, late=late)
@@ -218,10 +215,10 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self.running &= ~behind & ~self.diverged
         self._observe()
 
-    def _take_exits(self, late: Callable[[], bool]) -> None:
-        """Take the errors of the exits since the last time, in turn, by the levels of the companion there.
+    def _note_exit_errors(self, late: Callable[[], bool]) -> None:
+        """Note the errors of new exits, by the levels to which the companion comes at their times; NaN if it is `late`.
 
-        As for the risk they are at least a tenth of the tolerance, or rounding.
+        It is brought to the exits of a replica in their order; an exit at time zero has no error.
         """
         new = np.isnan(self._exit_error) & (self.passages <= self._times[:, None])
         while (order := np.flatnonzero(new.any(axis=1))).size:
@@ -237,9 +234,12 @@ class Ode(IntegratedDynamics, OverlapDynamics):
             new[order, first] = False
 
     def _level_errors(self, order: NDArray[np.intp], targets: Array) -> Array:
-        """The errors of the levels of the solutions in `order` where these are at `targets`, by the companion there."""
+        """The errors of the levels of the solutions in `order` when they are at `targets`, where the companion is now.
+
+        They are at least a tenth of the tolerance, or rounding.
+        """
         slow = SLOW if self.replicas.equations.finer else 1.0
-        least = np.maximum(SAFETY * self._rtol, ROUNDING)[order] * self.replicas.exit_terms[order]
+        least = np.maximum(SAFETY * self._rtol, ROUNDING)[order] * self.replicas.exit_scales[order]
         of_forms = self._finer.form_errors(np.abs(targets), self.a[order], self.replicas.a_star[order])
         return slow * np.abs(self._companion.levels(order) - targets) + least + of_forms
 
@@ -250,7 +250,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
             raise SweeplibError(f"the ODE needs more than max_steps steps; it is at time {self._times[spent[0]]:.6g}")
 
     def _observe(self) -> None:
-        """Take the overlaps from the states, with Q replaced by the nearest with Ω ≥ 0, and the error of the risk.
+        """Set the overlaps to those of the states, with the nearest Q for which Ω ≥ 0, and the risk's error and bounds.
 
         The error is the difference to the companion's risk. As the two may agree by chance, it is at least the
         tolerance of the recorded solution, or rounding, times the terms of the risk.
@@ -264,9 +264,8 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         least = np.maximum(SAFETY * self._rtol, ROUNDING)
         risk, other = self._recorded_risks(), self._risks_of(self._companion, self._finer)
         slow = SLOW if self.replicas.equations.finer else 1.0
-        error = (
-            slow * np.abs(risk - other) + least * terms + self._finer.form_errors(risk, self.a, self.replicas.a_star)
-        )
+        of_forms = self._finer.form_errors(risk, self.a, self.replicas.a_star)
+        error = slow * np.abs(risk - other) + least * terms + of_forms
         # a companion that failed before says nothing of the error now
         self.risk_error = np.where(self._companion.times == self._times, error, np.inf)
         explained = np.maximum(1.0, TOLERATED * self._rtol / LARGEST_UNDECIDED) * terms
@@ -275,25 +274,26 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         )
 
     def _overlaps_of(self, path: Integration | MeanIntegration) -> Overlaps:
-        """The overlaps Q and M, and a: as covariances of fields, with Ω ≥ 0, but not at finite d.
+        """The Q, M and a of a solution: covariances of fields, with Ω ≥ 0; at finite d the mean overlaps.
 
-        There they are means over runs corrected to first order in 1/d, which need not have Ω ≥ 0.
+        They are means over runs to first order in 1/d, which need not have Ω ≥ 0.
         """
-        take = self._states.overlaps if isinstance(path, MeanIntegration) else self._states.fields
-        return take(path.states)
+        of_states = self._states.overlaps if isinstance(path, MeanIntegration) else self._states.fields
+        return of_states(path.states)
 
     def _recorded_risks(self) -> Array:
-        """Return the risks (n,) at the present time, with the corrections of finite d if the equations have them."""
+        """Return the risks (n,) of the solution now, with the corrections of finite d if the equations have them."""
         if self._finite_d:
             return self._risks_of(self._solution, self.replicas.expectations)
         Q, M, _ = self.fields
         return self._risks(Q, M, self.a)
 
     def _risks_of(self, path: Integration | MeanIntegration, needed: Expectations) -> Array:
+        """The risks (n,) of a solution by the rule of `needed`; at finite d its mean risks."""
         return path.risks if isinstance(path, MeanIntegration) else self._risks(*self._overlaps_of(path), needed)
 
     def look(self) -> list[tuple[Array, View]]:
-        """The state or, with `finite_d`, the members of the ensembles of the replicas."""
+        """The view of the state or, with `finite_d`, a weighted view of each member of the replicas' ensembles."""
         if not isinstance(self._solution, MeanIntegration):
             return super().look()
         members, weights = self._solution.ensembles()
@@ -303,7 +303,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         ]
 
     def second_view(self) -> tuple[OverlapView, float]:
-        """The view of the companion."""
+        """The view of the companion, and the error of the solution over the difference to it."""
         values = self._states.values(self._companion.states)
         view = self.overlap_view(values["Q"], values["M"], values["a"], by_block=lambda: values.get("by_block"))
         view.average = lambda: values.get("average")
@@ -311,14 +311,14 @@ class Ode(IntegratedDynamics, OverlapDynamics):
 
     @classmethod
     def finds_levels(cls, options: NumericalOptions) -> bool:
-        """Whether it integrates the limit: of means at finite d the risk alone is known."""
+        """Return whether it integrates the limit d → ∞: of means at finite d only the risk is known."""
         return not (isinstance(options, OdeOptions) and options.finite_d)
 
     @classmethod
     def diagnostics(
         cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
     ) -> dict[str, Diagnostic]:
-        """The errors of the drifts and, where the risk or the test error is recorded, of the integrated risk."""
+        """The errors of the drifts, of the risk if an observable has it, and of the limit d → ∞ where it is known."""
         diagnostics = super().diagnostics(problem, options, observables)
         if OF_RISK.intersection(observables):
             comment = (
@@ -333,7 +333,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         return diagnostics
 
     def diagnosed(self) -> Mapping[str, Array]:
-        """The errors, with several eigenvalues or momentum also the relative one of the limit d → ∞."""
+        """The errors of risk and drifts; with several eigenvalues or momentum also the relative one of d → ∞."""
         replicas, values = self.replicas, dict(super().diagnosed())
         if replicas.has_spectrum or UPDATES[replicas.rule.update].has_velocities:
             values["limit_error"] = self._factor**2 * limit_errors(replicas)
@@ -352,6 +352,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         return self._bounds
 
     def _risks(self, Q: Array, M: Array, a: Array, needed: Expectations | None = None) -> Array:
+        """The risks (n,) at covariances of fields and a (n, p), by the rule of `needed`, the usual one if None."""
         return (needed or self.replicas.expectations).risks(Q, M, self.replicas.fields[2], a, self.replicas.a_star)
 
     @property
@@ -380,13 +381,16 @@ class Ode(IntegratedDynamics, OverlapDynamics):
 
     @classmethod
     def limits_of(cls, options: NumericalOptions) -> tuple[Limit, ...]:
-        """The limits, and those of the equations at finite d."""
+        """The limits with these options; with `finite_d` also those of the equations at finite d."""
         at_finite_d = isinstance(options, OdeOptions) and options.finite_d
         return (*cls.limits, *LIMITS_AT_FINITE_D) if at_finite_d else cls.limits
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
-        """Right-hand sides, twelve a step, five steps a unit of time, times the entries of their fourth moments."""
+        """Twelve right-hand sides a step, ten steps and five a unit of time, times the entries of the fourth moments.
+
+        Dropout takes drifts at a second layer for each unit and each pair; noise of inputs doubles the teacher's rows.
+        """
         p, k = problem.p, problem.k * (1 if problem.input_noise == 0.0 else 2)
         calls = 1 if problem.keep_probability == 1.0 else 1 + 2 * p + p * (p - 1) // 2
         return (60.0 * time + 120.0) * (2000.0 + 10.0 * calls * p**2 * (p + k) ** 2)

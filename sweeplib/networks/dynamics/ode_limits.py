@@ -1,4 +1,8 @@
-"""The problems for which the ODE has equations: its limits, and those at finite d."""
+"""The problems for which the ODE has equations: its limits, and those at finite d.
+
+Drifts without a closed form are sums over nodes of all p + k fields, which are known for at most `MOST_FIELDS` fields.
+The last text of a `Limit` is what is expected instead, in the words of an error.
+"""
 
 from sweeplib.networks.dynamics.dynamics import DECAYS, STEPS
 from sweeplib.networks.kernels.loss_drifts import MOST_FIELDS
@@ -43,23 +47,27 @@ def _has_no_means(problem: Problem) -> bool:
 
 
 def _fields(problem: Problem) -> int:
+    """The number of fields of student and teacher, which errors show as the value."""
     return problem.p + problem.k
 
 
 def _has_many(problem: Problem) -> bool:
+    """Whether there are too many fields for drifts by nodes."""
     return _fields(problem) > MOST_FIELDS
 
 
 def _has_early_average(problem: Problem) -> bool:
+    """Whether an average weighs early steps more than late ones: then its equations are singular at the start."""
     return 0.0 < problem.averaging_order < 1.0
 
 
 def _has_many_with_averages(problem: Problem) -> bool:
+    """Whether there are too many fields for drifts by nodes when averages add p fields of their own."""
     return not problem.has_closed_drifts and problem.p + _fields(problem) > MOST_FIELDS
 
 
 def _few_or_closed(_: Problem) -> str:
-    """The problems whose drifts the ODE has beside those of many fields, in words for an error."""
+    """The losses and numbers of fields whose drifts the ODE has, in words for an error."""
     return f"{_FEW}; or one of {closed_losses()} with real labels; or sgd, sgd_chain"
 
 

@@ -3,6 +3,8 @@
 The risk is the mean over the replicas, which are starts of one problem. Its derivatives by the factors at the knots are
 those of the solution, integrated beside it from knot to knot. ln R is descended, with ξ ≥ 0, from the best multiples of
 several shapes or, with many knots, from the minimum with half as many; schedules whose solution blows up are no minima.
+
+A schedule is the K factors ξ of the learning rate at its knots: `rates` (K,), or (m, K) of m schedules; n replicas.
 """
 
 from dataclasses import dataclass
@@ -23,7 +25,7 @@ from sweeplib.networks.numerics.integrators.integration import Integration
 
 
 class Accuracy(NamedTuple):
-    """The tolerances of solutions between two knots, and the number of their steps."""
+    """The relative and absolute tolerance of solutions between two knots, and the largest number of their steps."""
 
     rtol: float
     atol: float
@@ -41,16 +43,21 @@ DECAYS = 4.0, 20.0
 LEAST = 1e-8
 """What is added to a risk, relative to that of a student that is zero, before its logarithm is taken."""
 LARGEST_GRADIENT, GOAL, ROUNDS, FEW = 1e-4, 1e-6, 3, 3
+"""The change of ln R by one factor above which a descent has found no minimum, and at which it ends; how often it is
+begun again; and the largest number of knots that are started from shapes."""
 BLOWN_UP = 10.0
 """What ln R is above its first value where the solution blows up."""
 DIGITS = 10
+"""Decimal digits of the factors, with which a schedule is written as a formula."""
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """The factors ξ (K,) at the knots, of ten digits, the risk there, and the largest change of ln R by one of them.
+    """A schedule, the risk at the last time with it, and how far it is from a minimum.
 
-    The change is the derivative times the largest factor; it counts at ξ_k = 0 where the risk falls as ξ_k grows.
+    rates (K,) : the factors ξ at the knots, of ten digits.
+    gradient : the largest change of ln R by one factor: the derivative times the largest factor. Of a factor that is
+        zero it counts only where the risk falls as the factor grows.
     """
 
     rates: Array
@@ -59,7 +66,7 @@ class Optimum:
 
 
 def optimal_schedule(replicas: Replicas, knots: int) -> Optimum:
-    """The best schedule of so many knots; SweeplibError if the descent does not come to a minimum."""
+    """The best schedule of `knots` factors; SweeplibError if the descent does not come to a minimum."""
     best = _minimum(RiskAtEnd(replicas), knots)
     if not best.gradient <= LARGEST_GRADIENT:
         ended = f"the descent ended where the factor of a knot changes ln R by {best.gradient:.2g}"
@@ -68,7 +75,7 @@ def optimal_schedule(replicas: Replicas, knots: int) -> Optimum:
 
 
 def _minimum(risk: "RiskAtEnd", knots: int) -> Optimum:
-    """The lowest minimum from several starts; with more than `FEW` knots, from the minimum of half as many."""
+    """The lowest minimum from several starts; with more than `FEW` knots, from the minimum with half as many."""
     if knots == 1:
         return _lowest(risk, _multiples(risk, np.ones((1, 1))))
     time = np.linspace(0.0, 1.0, knots)
@@ -80,14 +87,17 @@ def _minimum(risk: "RiskAtEnd", knots: int) -> Optimum:
 
 
 def _lowest(risk: "RiskAtEnd", starts: list[Array]) -> Optimum:
-    """Return the lowest minimum that descents from some starts (K,) reach; SweeplibError without a start."""
+    """Return the lowest minimum that descents from `starts`, schedules (K,), reach; SweeplibError without a start."""
     if not starts:
         raise SweeplibError("no optimal schedule: the ODE blows up at all rates that were tried")
     return min((_descent(risk, start) for start in starts), key=lambda optimum: optimum.risk)
 
 
 def _multiples(risk: "RiskAtEnd", shapes: Array) -> list[Array]:
-    """Return the multiples of some shapes (m, K), of factors at K knots, that are local minima among those tried."""
+    """Return the schedules (K,) that are local minima of the risk among multiples of each of the `shapes` (m, K).
+
+    Multiples that are lower than both neighbours are starts of descents.
+    """
     lowest, highest = LOWEST * min(1.0, risk.noisy), HIGHEST * max(1.0, risk.noisy)
     factors = np.geomspace(lowest, highest, 1 + round(A_DECADE * np.log10(highest / lowest)))
     tried = np.multiply.outer(shapes, factors).swapaxes(1, 2)
@@ -98,12 +108,12 @@ def _multiples(risk: "RiskAtEnd", shapes: Array) -> list[Array]:
 
 
 def _descent(risk: "RiskAtEnd", start: Array) -> Optimum:
-    """Return the minimum that a descent from a schedule (K,), factors at K knots, reaches."""
+    """Return the minimum that a descent from the schedule `start` (K,) reaches, or where it ended without one."""
     unit, least = start.max() or 1.0, LEAST * risk.largest
     blown_up = np.log(risk.gradient(start)[0] + least) + BLOWN_UP
 
     def logarithm(factors: Array) -> tuple[float, Array]:
-        """Return the logarithm of the risk at these factors, and its gradient, for the search along a line."""
+        """Return the logarithm of the risk at `factors` (K,), over `unit`, and its gradient (K,), for scipy."""
         value, slope = risk.gradient(unit * factors)
         if not np.isfinite([value, *slope]).all():
             # a high but finite value, from which a line search turns back
@@ -120,6 +130,7 @@ def _descent(risk: "RiskAtEnd", start: Array) -> Optimum:
         # decisions: An optimal schedule is a text in a problem, found in the worker and run as a formula
         rates = np.array([float(f"{rate:.{DIGITS}g}") for rate in unit * factors])
         value, slope = risk.gradient(rates)
+        # where a factor is zero, it can only grow
         change = np.where(rates > 0.0, np.abs(slope), np.fmax(0.0, -slope)) * rates.max() / (value + least)
         if change.max() <= LARGEST_GRADIENT:
             break
@@ -149,7 +160,7 @@ class RiskAtEnd:
         return float(replicas.expectations.risks(*state).mean())
 
     def mean(self, rates: Array) -> Array:
-        """The mean risks (m,) of schedules (m, K) by coarse steps, not finite for a solution that blows up."""
+        """The mean risks (m,) of schedules (m, K) at coarse tolerances, not finite for a solution that blows up."""
         states, among = self._ends(rates, COARSE, derivatives=False)
         return self._risks(states, among).reshape(len(rates), -1).mean(axis=1)
 
@@ -174,7 +185,10 @@ class RiskAtEnd:
             return replicas.expectations.risks(Q, M, replicas.P[among], a, replicas.a_star[among])
 
     def _ends(self, rates: Array, accuracy: Accuracy, *, derivatives: bool) -> tuple[Array, NDArray[np.intp]]:
-        """The states (m n, ...) at the last time, NaN where one blew up, and the replicas (m n,) that they are of."""
+        """The states (m n, size) at the last time by schedules (m, K), NaN where one blew up, and their replicas.
+
+        With `derivatives` a state is followed by its derivatives by each of the K factors, of the same size.
+        """
         knots = rates.shape[1]
         # row m n + r is replica r with the rates of row m; derivatives by the knots follow the state
         among = np.tile(np.arange(len(self._replicas)), len(rates))
@@ -193,8 +207,12 @@ class RiskAtEnd:
 
 
 def _advanced(equations: Equations, states: Array, width: Array, accuracy: Accuracy) -> Array:
-    """The states (n, size) after a segment of these lengths (n,), NaN for those that do not come to its end."""
+    """The states (n, size) after a segment between knots, NaN for those that do not come to its end.
+
+    width (n,) : ODE times of the segment.
+    """
     order = np.flatnonzero(np.isfinite(states).all(axis=1))
+    # the last variable is the time since the knot; states that blew up are not in `order`, but must be numbers
     begun = np.concatenate([np.nan_to_num(states), np.zeros((len(states), 1))], axis=1)
     rtol, atol = np.full((2, len(width)), [[accuracy.rtol], [accuracy.atol]])
     targets, most = np.empty((len(width), 0)), accuracy.max_steps

@@ -1,4 +1,8 @@
-"""Base of the dynamics whose state shows overlaps."""
+"""Base of the dynamics whose state shows overlaps.
+
+Shapes: n replicas, L blocks of inputs with one eigenvalue each, H second layers of tasks. Fields are the products of
+weights and inputs; their covariances are the overlaps, unless inputs have eigenvalues other than one.
+"""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
@@ -53,6 +57,7 @@ class OverlapDynamics(Dynamics):
         return self._blocks(*self.by_block).weighted()
 
     def _blocks(self, Q: Array, M: Array) -> Blocks:
+        """Overlaps Q (n, L, p, p) and M (n, L, p, k) of blocks, with the teacher's and the eigenvalues."""
         return Blocks(self.replicas.eigenvalues, Q, M, self.replicas.blocks.P)
 
     @cached_property
@@ -63,7 +68,7 @@ class OverlapDynamics(Dynamics):
     def begin_phase(self, phase: int) -> None:
         """Begin a phase of the tasks, by its number: with the second layers of teacher and student of its task."""
         self.replicas = self.replicas.at_phase(phase, self.a, self.heads)
-        self.a, self._terms = self.replicas.a.copy(), None
+        self.a = self.replicas.a.copy()
 
     def look(self) -> list[tuple[Array, View]]:
         """The view of the current overlaps; its one part has the weight one in each replica."""
@@ -72,20 +77,22 @@ class OverlapDynamics(Dynamics):
         return [(np.ones(len(self.replicas)), view)]
 
     def second_view(self) -> tuple[OverlapView, float] | None:
-        """The view of a second solution, and the error of this one over the difference to it; None without one."""
+        """The view of a companion, a second solution by a finer rule, and a factor; None without a companion.
+
+        The error of an observable of this solution is the factor times its difference to that of the companion.
+        """
         return None
 
     def overlap_view(
         self, Q: Lazy, M: Lazy, a: Array, q: Lazy | None = None, by_block: Callable[[], Any] = lambda: None
     ) -> OverlapView:
-        """The view of some overlaps of the replicas.
+        """The view of the replicas at overlaps that need not be the current ones, with all that observables read.
 
-        Q, M, a, q : overlaps, second layers and the diagonal of Q, or functions that return them.
-        by_block : function that returns those of the blocks of inputs, or None.
+        Q, M, q : overlaps and the diagonal of Q, or functions that return them. a (n, p) : second layers.
+        by_block : function that returns Q (n, L, p, p) and M (n, L, p, k) of the blocks of inputs, or None.
         """
         replicas = self.replicas
-        of_problem = replicas.Delta, replicas.population
-        steps = replicas.d, replicas.batch_size
+        of_problem, steps = (replicas.Delta, replicas.population), (replicas.d, replicas.batch_size)
         view = OverlapView(Q, M, replicas.P, a, replicas.a_star, *of_problem, q, *steps, replicas.refitted)
         view.of_labels, view.gamma = replicas.of_labels, replicas.gamma
         view.second_layer_rate = replicas.parameters["second_layer_rate"]
@@ -99,14 +106,15 @@ class OverlapDynamics(Dynamics):
     def diagnostics(
         cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
     ) -> dict[str, Diagnostic]:
-        """`risk_error` where a risk without exact form is recorded, `drift_error` of drifts by quadrature."""
+        """`risk_error` if a risk without exact form is recorded, and `drift_error` if the drifts are by quadrature."""
         errors, expectations = {}, problem_expectations(problem)
         if OF_RISK.intersection(observables) and (problem.has_offsets or not expectations.exact):
             comment = "of quadrature, estimated by finer rules, and of activations as sums of error functions"
             errors["risk_error"] = Diagnostic((), RISK_ERROR | {"comment": comment})
         if cls.uses_drifts and not (expectations.exact and (problem.has_closed_drifts or not cls.drifts_of_updates)):
-            rule = {"comment": "largest at a recording time, over the largest drift; by a finer rule, and form bounds"}
-            errors["drift_error"] = Diagnostic((), {"long_name": "error of the drifts", "units": "1"} | rule, False)
+            comment = "largest at a recording time, over the largest drift; by a finer rule, and form bounds"
+            attrs = {"long_name": "error of the drifts", "units": "1", "comment": comment}
+            errors["drift_error"] = Diagnostic((), attrs, over_time=False)
         return errors
 
     def diagnosed(self) -> Mapping[str, Array]:
@@ -119,27 +127,30 @@ class OverlapDynamics(Dynamics):
         return values
 
     def drift_errors(self, fields: tuple[Array, Array, Array], a: Array, times: Array) -> Array:
-        """The errors (n,) of the drifts that the dynamics uses, at some covariances of fields and layers a (n, p)."""
+        """The errors (n,) of the drifts that the dynamics uses, at covariances of `fields`, a (n, p), ODE `times`."""
         return self.replicas.drift_errors(fields, a, times)
 
     def risk_errors(self) -> Array | None:
-        """The error (n,) of the present risk: of quadrature or forms, and rounding; None for exact forms."""
+        """The error (n,) of the present risk, of quadrature and rounding; None if the risk has an exact form.
+
+        It also sets the bounds that `bounds` returns.
+        """
         if self.replicas.expectations.exact and not self.replicas.has_offsets:
             return None
-        return self._judged(np.zeros(len(self.replicas)))
+        return self._total_risk_errors(np.zeros(len(self.replicas)))
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
-    def _judged(self, others: Array) -> Array:
-        """The error (n,) of the present risk: `others` (n,), and those of quadrature and rounding.
+    def _total_risk_errors(self, others: Array) -> Array:
+        """The error (n,) of the present risk: `others` (n,), of the solution, and those of quadrature and rounding.
 
-        The bounds of the risk with this error become those of `bounds`.
+        It also sets what `bounds` returns: the bounds of the risk with this error.
         """
         [(_, now)] = self.look()
         assert isinstance(now, OverlapView)
         now = now.fields
         state = (now.Q, now.M, now.P, now.a, now.a_star)
         risk = now.expectations.risks(*state)
-        terms = np.fmax(self.replicas.risk_terms, np.abs(risk))
+        terms = np.fmax(self.replicas.risk_scales, np.abs(risk))
         error = others + now.expectations.risk_errors(risk, *state) + ROUNDING * terms
         self._bounds = risk_bounds(risk, error, terms)
         return error

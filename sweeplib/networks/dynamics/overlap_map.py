@@ -25,6 +25,10 @@ fluctuate at relative order 1/√min(n_b, d), so that means have errors of the o
 
 For n_b → ∞ it is gradient descent on the population risk at a finite rate. For T → 0 at fixed γ/n_b its steps are
 those of the Euler method for the ODE: `ode` is then faster.
+
+`order` (m,) are the numbers of the replicas that take a step. Arrays Q, M have a second axis of L blocks, (m, L, p, p),
+if inputs have several eigenvalues; `fields` are covariances Q (m, p, p), M (m, p, k), P (m, k, k). `of_rule` is what
+the rule of steps keeps: its memory (m,), its velocities, or nothing.
 """
 
 from collections.abc import Mapping
@@ -37,6 +41,7 @@ from sweeplib.networks.dynamics.dynamics import DECAYS, DYNAMICS, ONE_PASS, UPDA
 from sweeplib.networks.dynamics.map_steps import (
     LIMITS,
     Velocities,
+    along_sphere,
     rescaled_times,
     resting_velocities,
     spectral_matrices,
@@ -60,8 +65,8 @@ from sweeplib.networks.views import Blocks, OverlapView
 class OverlapMap(StepDynamics):
     """Replicas of the map, all of which take a step at a time.
 
-    A state is Q, M, a and what the rule of the steps keeps: a memory (n,), or velocities. Where drifts are by
-    quadrature, a companion takes the same steps by the finer rule, to estimate the error.
+    A state is Q, M, a and what the rule keeps. Where drifts are by quadrature, a companion takes the same steps by the
+    finer rule, to estimate the error.
     """
 
     name = "overlap_map"
@@ -99,43 +104,43 @@ class OverlapMap(StepDynamics):
         return *self._overlaps, self.a, *self._rule_state
 
     def _rule_state_at_start(self) -> tuple[Array, ...]:
-        """What the rule of the steps keeps: velocities at rest, its memory (n,), or nothing."""
+        """What the rule of steps keeps, at the start: velocities at rest, its memory (n,), or nothing."""
         step = UPDATES[self.replicas.rule.update]
         if step.has_velocities:
             return resting_velocities(self._overlaps[1])
         return (self.replicas.memory[:, 0].copy(),) if step.memory is not None else ()
 
-    def _possible(self, Q: Array, M: Array) -> Array:
-        """Q, or those of blocks, replaced by the nearest with Ω ≥ 0 where Ω is indefinite at M."""
+    def _definite(self, Q: Array, M: Array) -> Array:
+        """Q, or Q_b of each block, replaced by the nearest with Ω ≥ 0 where Ω is indefinite at M."""
         if self.by_block is None:
             return nearest_covariances(Q, M, self.replicas.P)
         P = self.replicas.blocks.P
         return np.stack([nearest_covariances(Q[:, b], M[:, b], P[:, b]) for b in range(Q.shape[1])], axis=1)
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
-        """Take steps until every running replica is at recording time number `to`."""
+        """Take steps until every running replica is at recording time number `to`, where Q is made one with Ω ≥ 0."""
         while (order := self.behind(to)).size:
-            self._take(order)
+            self._take_step(order)
             self.stop()
             if self.clock() > deadline:
                 self.give_up()
         Q, M = self._overlaps
-        Q = self._possible(Q, M)
+        Q = self._definite(Q, M)
         if self.by_block is None:
             self.Q = Q
         else:
             self.by_block, self.Q, self.M = (Q, M), Q.sum(axis=1), M.sum(axis=1)
         if self._companion:
             Q, M, *others = self._companion
-            self._companion = self._possible(Q, M), M, *others
+            self._companion = self._definite(Q, M), M, *others
 
     def end_state(self) -> Array:
-        """The state, and that of the companion."""
+        """The states (n, size) of replicas and, behind them, of companions, flat."""
         parts = *self._state, *(self._companion or ())
         return np.concatenate([array.reshape(len(array), -1) for array in parts], axis=1)
 
     def go_on(self, earlier: Mapping[str, Array]) -> None:
-        """Go on from the states of runs that ended earlier."""
+        """Go on from runs that ended earlier, whose records these are: from their `end_state`."""
         super().go_on(earlier)
         parts = *self._state, *(self._companion or ())
         ends = np.cumsum([array[0].size for array in parts])[:-1]
@@ -144,19 +149,19 @@ class OverlapMap(StepDynamics):
 
     @classmethod
     def finds_levels(cls, options: NumericalOptions) -> bool:
-        """Whether its exits may be on other levels than the risk: always."""
+        """Return True: exits may be on any level."""
         return True
 
     @classmethod
     def state_size(cls, problem: Problem, options: NumericalOptions) -> int:
-        """The numbers of Q and M, of each block of inputs, of a and of what the rule keeps, twice with a companion."""
+        """The count of numbers in Q and M of each block, a, and what the rule keeps; twice that with a companion."""
         step, blocks, p = UPDATES[problem.update], len(problem.blocks[0]), problem.p
         velocities = 2 * p + problem.k if step.has_velocities else 0
         size = blocks * p * (p + problem.k + velocities) + p + (step.memory is not None)
         return size * (2 if problem_expectations(problem).finer else 1)
 
     def second_view(self) -> tuple[OverlapView, float] | None:
-        """The view of the companion."""
+        """The view of the companion, and the error of an observable over its difference to that of the companion."""
         if self._companion is None:
             return None
         Q, M, a = self._companion[:3]
@@ -164,7 +169,7 @@ class OverlapMap(StepDynamics):
         return self.overlap_view(of_all[0], of_all[1], a, by_block=lambda: (Q, M)), SLOW
 
     def drift_errors(self, fields: tuple[Array, Array, Array], a: Array, times: Array) -> Array:
-        """The errors (n,) of the drifts of plain steps, which are those of all steps."""
+        """The errors (n,) of the drifts of plain steps, of which all other steps are made."""
         return self.replicas.expectations.drift_errors(*fields, a, self.replicas.a_star, self.replicas.Delta)
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
@@ -177,11 +182,11 @@ class OverlapMap(StepDynamics):
         everyone = np.arange(len(replicas))
         finer = self._finer.risks(*self._fields_of(everyone, Q, M), a, replicas.a_star)
         usual = replicas.expectations.risks(*self._fields_of(everyone, *self._overlaps), self.a, replicas.a_star)
-        return self._judged(SLOW * np.abs(finer - usual))
+        return self._total_risk_errors(SLOW * np.abs(finer - usual))
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverge
-    def _take(self, order: NDArray[np.intp]) -> None:
-        """Take a step of the replicas in `order`; note exits and divergences."""
+    def _take_step(self, order: NDArray[np.intp]) -> None:
+        """Take a step of the replicas in `order`, and of their companions; note exits and divergences."""
         state = self._state
         T, rule = self._step_time(order), self.replicas.expectations
         for old, values in zip(state, self._stepped(order, T, rule, state), strict=True):
@@ -195,9 +200,9 @@ class OverlapMap(StepDynamics):
     def _stepped(
         self, order: NDArray[np.intp], T: Array, rule: Expectations, state: tuple[Array, ...]
     ) -> tuple[Array, ...]:
-        """The state of the replicas in `order` (m,) after a step, from a state of all, by a `rule` for the drifts.
+        """The state of the replicas in `order` after a step of the time T (m,), by a `rule` for the drifts.
 
-        T (m,) : the length of the step.
+        state : that of all replicas before, or of all companions.
         """
         replicas, (Q, M, a, *of_rule) = self.replicas, (array[order] for array in state)
         fields = self._fields_of(order, Q, M)
@@ -219,10 +224,9 @@ class OverlapMap(StepDynamics):
         M: Array,
         *of_rule: Array,
     ) -> tuple[Array, ...]:
-        """Q (m, p, p), M (m, p, k) and what the rule keeps after a step of the m replicas in `order`.
+        """Q (m, p, p), M (m, p, k) and what the rule keeps after a step, for inputs of one eigenvalue.
 
-        T (m,) : the length of the step. drifts, fields : those at the state, by replica.
-        of_rule : what the rule kept before: its memory (m,), its velocities, or nothing.
+        T (m,) : the time of the step. drifts, fields : those before it, as Q, M and `of_rule`.
         """
         replicas, n_b, step = self.replicas, self.replicas.batch_size, UPDATES[self.replicas.rule.update]
         resolution = self._resolution[order]
@@ -234,12 +238,12 @@ class OverlapMap(StepDynamics):
         square = noise + (1.0 - 1.0 / n_b) * products
         shrinkage = 1.0 - replicas.numbers.weight_decay[order][:, None, None] * T[:, None, None]
         heat = self._heat(order, T)
-        T, *then = self._rescaled(order, T, square, *of_rule)
+        T, *rule_state = self._rescaled(order, T, square, *of_rule)
         long = T[:, None, None]
         if step.has_velocities or step.spectrum:
             D, D_star = mean_slopes(drifts.M, drifts.GF, *fields, resolution)
             means = drifts.M, D @ Q + D_star @ M.swapaxes(1, 2), (D, D_star), square
-            Q, M, *then = self._step_of_velocities(order, long, 1.0, means, shrinkage, Q, M, *of_rule)
+            Q, M, *rule_state = self._step_of_velocities(order, long, 1.0, means, shrinkage, Q, M, *of_rule)
         else:
             M = shrinkage * M + long * drifts.M
             Q = shrinkage**2 * Q + shrinkage * long * drifts.GF + (T * T)[:, None, None] * square
@@ -247,7 +251,7 @@ class OverlapMap(StepDynamics):
         if replicas.spherical:
             Q, M = on_sphere(Q, M)
         # the products above are symmetric to rounding only
-        return 0.5 * (Q + Q.transpose(0, 2, 1)), M, *then
+        return 0.5 * (Q + Q.transpose(0, 2, 1)), M, *rule_state
 
     def _step_of_velocities(
         self,
@@ -260,14 +264,15 @@ class OverlapMap(StepDynamics):
         M: Array,
         *of_rule: Array,
     ) -> tuple[Array, ...]:
-        """Return Q, M and the velocities of replicas in `order` (m,) after a step of momentum, or a spectral one.
+        """Return Q, M and the velocities of the replicas in `order` after a step of momentum, or a spectral one.
 
-        They are of all inputs, or of each block of them, which have the eigenvalues `values`.
-        means : Ψ^M, G and D over the eigenvalues, and K. T, shrink : numbers with the axes of these.
+        values : eigenvalues (m, L, 1, 1) of the blocks of inputs; 1 without blocks.
+        means : Ψ^M, G and D, each over the eigenvalue, and K. T, shrink : time and 1 − s, with as many axes as Q.
         """
         replicas, rule = self.replicas, self.replicas.rule
         (of_M, of_Q, (D, D_star), square), step = means, UPDATES[rule.update]
         before = Velocities(*of_rule) if step.has_velocities else resting_velocities(M)
+        # a spectral step has the time T in its matrices, and 1 in place of T in its velocities
         beta, unit = rule.numbers[0] if step.has_velocities else 0.0, T if step.spectrum is None else np.ones_like(T)
 
         def matrix_of(U: Array) -> Array:
@@ -278,11 +283,11 @@ class OverlapMap(StepDynamics):
 
         turns = unit * values * (D @ before.S + D_star @ before.N.swapaxes(-1, -2))
         terms = (unit * values * of_M, unit * values * of_Q), turns, unit**2 * square
-        Q, M, *then = with_velocities(Q, M, before, beta, *terms, matrix_of if step.spectrum else None, shrink)
-        return Q, M, *(then if step.has_velocities else ())
+        Q, M, *after = with_velocities(Q, M, before, beta, *terms, matrix_of if step.spectrum else None, shrink)
+        return Q, M, *(after if step.has_velocities else ())
 
     def _rescaled(self, order: NDArray[np.intp], T: Array, square: Array, *of_rule: Array) -> tuple[Array, ...]:
-        """T (m,) times the factors of gradients with the products `square`/d (m, p, p), and what the rule keeps."""
+        """T (m,) times the rule's factors of gradients with products `square`/d (m, p, p), and what the rule keeps."""
         rule = self.replicas.rule
         if UPDATES[rule.update].factor is None:
             return T, *of_rule
@@ -291,11 +296,11 @@ class OverlapMap(StepDynamics):
         return times, *([memory] if of_rule else [])
 
     def _heat(self, order: NDArray[np.intp], T: Array) -> Array:
-        """What noise of the weights adds to Q (n, p, p) in steps of the times T (n,)."""
+        """What noise of the weights adds to Q (m, p, p) in steps of the times T (m,)."""
         return (2.0 * self.replicas.numbers.temperature[order] * T)[:, None, None] * np.eye(self.replicas.p)
 
     def _fields_of(self, order: NDArray[np.intp], Q: Array, M: Array) -> tuple[Array, Array, Array]:
-        """The covariances of the fields of the replicas in `order`, from their overlaps or those of their blocks."""
+        """The covariances of the fields of the replicas in `order`, by their overlaps or those of their blocks."""
         replicas = self.replicas
         if self.by_block is None:
             return Q, M, replicas.P[order]
@@ -311,9 +316,9 @@ class OverlapMap(StepDynamics):
         M: Array,
         *of_rule: Array,
     ) -> tuple[Array, ...]:
-        """Q_b (m, L, p, p), M_b (m, L, p, k) and what the rule keeps after a step of the m replicas in `order`.
+        """Q_b (m, L, p, p), M_b (m, L, p, k) and what the rule keeps after a step, for inputs of L blocks.
 
-        Arguments are as those of `_step_of_all`.
+        T (m,) : the time of the step. drifts, fields : those before it, of all inputs, as Q, M and `of_rule`.
         """
         replicas, n_b = self.replicas, self.replicas.batch_size
         D, D_star = (array[:, None] for array in mean_slopes(drifts.M, drifts.GF, *fields, self._resolution[order]))
@@ -325,21 +330,21 @@ class OverlapMap(StepDynamics):
         shrinkage = 1.0 - replicas.numbers.weight_decay[order][:, None, None, None] * T[:, None, None, None]
         shares = replicas.multiplicities[order] / replicas.d[order, None]
         heat = shares[:, :, None, None] * self._heat(order, T)[:, None]
-        T, *then = self._rescaled(order, T, square.sum(axis=1), *of_rule)
+        T, *rule_state = self._rescaled(order, T, square.sum(axis=1), *of_rule)
         long = T[:, None, None, None]
         if UPDATES[replicas.rule.update].has_velocities or UPDATES[replicas.rule.update].spectrum:
             means = Y, X, (D, D_star), square
-            Q, M, *then = self._step_of_velocities(order, long, values, means, shrinkage, Q, M, *of_rule)
+            Q, M, *rule_state = self._step_of_velocities(order, long, values, means, shrinkage, Q, M, *of_rule)
         else:
             M = shrinkage * M + long * values * Y
             Q = shrinkage**2 * Q + shrinkage * long * values * (X + X.swapaxes(2, 3))
             Q += long**2 * square
         Q = Q + heat
         Q = 0.5 * (Q + Q.swapaxes(2, 3))
-        return *(blocks_on_sphere(Q, M) if replicas.spherical else (Q, M)), *then
+        return *(blocks_on_sphere(Q, M) if replicas.spherical else (Q, M)), *rule_state
 
     def _step_time(self, order: NDArray[np.intp]) -> Array:
-        """T (m,) of the next step of the m replicas in `order`, with the schedule's factor."""
+        """The time T (m,) of the next step of the replicas in `order`, with the schedule's factor ξ."""
         T: Array = self.replicas.step_time[order]
         if not self._rates.varying:
             return T
@@ -348,7 +353,7 @@ class OverlapMap(StepDynamics):
         return T * factors
 
     def _drifts(self, order: NDArray[np.intp], rule: Expectations, Q: Array, M: Array, P: Array, a: Array) -> Drifts:
-        """The drifts of the m replicas in `order`, with m as the first axis, by a rule at overlaps of their fields."""
+        """The drifts of the replicas in `order`, with m as first axis, by a rule at covariances Q, M, P of fields."""
         replicas = self.replicas
         stretch = 1.0 + (2.0 / replicas.d[order] if self.by_block is None else np.zeros(len(order)))
         parts = (Q, M, P, a, replicas.a_star[order], replicas.Delta[order], stretch)
@@ -379,21 +384,6 @@ class OverlapMap(StepDynamics):
         """The number of steps times the entries of the fourth moments, and the factorisations."""
         p, width = problem.p, problem.p + problem.k
         return time / problem.step_time() * (50_000.0 + 10.0 * p**2 * width**2 + 60.0 * p**3)
-
-
-def along_sphere(
-    drifts: Drifts, products: Array, slopes: tuple[Array, Array], Q: Array, M: Array
-) -> tuple[Drifts, Array]:
-    """The drifts and the products DΩDᵀ of steps along the sphere: each c_i x without its part along w_i, Q_ii = 1.
-
-    products (n, p, p), slopes : those of plain steps, and the slopes D, D* of their mean gradients.
-    """
-    D, D_star = slopes
-    G = D @ Q + D_star @ M.transpose(0, 2, 1)
-    along = np.einsum("nii->ni", G)[:, :, None]
-    X, crossed = G - along * Q, along * G.transpose(0, 2, 1)
-    products = products - crossed - crossed.transpose(0, 2, 1) + along * along.transpose(0, 2, 1) * Q
-    return drifts._replace(M=drifts.M - along * M, GF=X + X.transpose(0, 2, 1)), products
 
 
 DYNAMICS.register("overlap_map", OverlapMap)

@@ -1,6 +1,8 @@
 """Flat states of the equations of the ODE: of overlaps, of those of blocks of inputs, and with the heads of tasks.
 
-Each kind of state has the equations that it belongs to, its start, and what it says about the student.
+Each kind of state has the equations that it belongs to, its start, and what it says about the student. A flat state has
+`size` numbers: Q's upper triangle (on the sphere without the diagonal) and M row by row, then what a subclass adds. The
+last variable is the time if there is a schedule. H counts the heads, second layers of the student.
 """
 
 from typing import Any
@@ -27,7 +29,7 @@ Overlaps = tuple[Array, Array, Array]
 
 
 class OverlapStates:
-    """States (n, size) of Q and M, of a where it is trained, and of the time or B of AdaGrad-norm if there is one."""
+    """States (n, size) of Q and M, of a if it is trained, and last of the time or of B of AdaGrad-norm, if any."""
 
     def __init__(self, replicas: Replicas) -> None:
         self.replicas, self.trained = replicas, replicas.trains_second_layer
@@ -42,32 +44,32 @@ class OverlapStates:
         return pack(replicas.Q, replicas.M, replicas.a, replicas.spherical, self.trained, last)
 
     def starts_after(self, states: Array) -> Array:
-        """The states at the start of a task, from those at the end of the one before; with the head of the task."""
+        """The states at the start of a phase of the tasks: those at the end of the phase before, with its head as a."""
         states = states.copy()
         if self.trained:
             states[:, self._head_at(states)] = self.replicas.a
         return states
 
     def overlaps(self, states: Array) -> Overlaps:
-        """Q, M and a of states (n, size), which rounding and the integrator's error may leave without Ω ≥ 0."""
+        """Q, M and a of states (n, size) as they are: rounding and errors of integration may break Ω ≥ 0."""
         replicas = self.replicas
         Q, M, others = overlaps_of(states, replicas.p, replicas.k, replicas.spherical)
         return Q, M, (others[:, : replicas.p] if self.trained else replicas.a).copy()
 
     def fields(self, states: Array) -> Overlaps:
-        """The covariances Q and M of the fields in states (n, size), with the nearest Q for which Ω ≥ 0; and a."""
+        """The covariances Q and M of the fields, and a, in states (n, size), with the nearest Q for which Ω ≥ 0."""
         Q, M, a = self.overlaps(states)
         Q = nearest_covariances(Q, M, self.replicas.P)
         return (*on_sphere(Q, M), a) if self.replicas.spherical else (Q, M, a)
 
     def values(self, states: Array) -> dict[str, Any]:
-        """The values of the attributes of an `OverlapDynamics` in states (n, size), by their names."""
+        """The values that attributes of an `OverlapDynamics` have in states (n, size), by name: Q, M, a and others."""
         return dict(zip(("Q", "M", "a"), self.fields(states), strict=True))
 
     def without_lost_units(self, i: int, state: Array, least: float = LOST) -> Array | None:
-        """The state of replica i with its lost units at zero, where σ' = 0 holds them; None if it has none.
+        """The state (size,) of replica i with its lost units at zero, where σ' = 0 holds them; None without any.
 
-        least : the squared norm of a lost unit relative to the largest.
+        least : the squared norm of a unit, relative to the largest, up to which it is lost.
 
         Units with a kinked activation feel a force of fixed size however small they are, so that some come to zero in
         finite time. No integrator passes this point.
@@ -77,6 +79,7 @@ class OverlapStates:
             return None
         (Q,), (M,), (others,) = overlaps_of(state[None], replicas.p, replicas.k, replicas.spherical)
         a, norms = others[: replicas.p] if self.trained else replicas.a[i], np.diagonal(Q)
+        # units that are zero already, with all their overlaps, need not be set to zero again
         lost = (norms <= least * norms.max()) & ((norms != 0.0) | M.any(axis=1) | (np.abs(Q).sum(axis=1) > norms))
         if not lost.any():
             return None
@@ -90,16 +93,16 @@ class OverlapStates:
         return self.replicas.scheduled or UPDATES[self.replicas.rule.update].memory is not None
 
     def _head_at(self, states: Array) -> slice:
-        """The columns of the states that are the trained second layer; only the time of a schedule comes after them."""
+        """The columns of the states that are the trained second layer; only the time of a schedule stands behind."""
         last = states.shape[1] - self.replicas.scheduled
         return slice(last - self.replicas.p, last)
 
 
 class BlockStates(OverlapStates):
-    """States of the overlaps of blocks of inputs, of which each has an eigenvalue."""
+    """States of the overlaps of each block of inputs of one eigenvalue (`block_equations`)."""
 
     def equations(self, systems: Systems) -> Equations:
-        """The equations of blocks."""
+        """The equations of the overlaps of blocks, with the constants `systems` of the fields."""
         return block_equations(self.replicas, systems)
 
     def starts(self) -> Array:
@@ -107,26 +110,26 @@ class BlockStates(OverlapStates):
         return block_starts(self.replicas)
 
     def fields(self, states: Array) -> Overlaps:
-        """The covariances of the fields, of blocks with Ω_b ≥ 0; and a."""
+        """The covariances Q and M of the fields, and a; each block has the nearest Q_b for which Ω_b ≥ 0."""
         replicas = self.replicas
         Q, M, a = blocks_of(replicas, states)
         return *Blocks(replicas.eigenvalues, Q, M, replicas.blocks.P).weighted()[:2], a
 
     def values(self, states: Array) -> dict[str, Any]:
-        """The values of the attributes, with `by_block`; Q and M are sums over the blocks."""
+        """The values of the attributes by name, with `by_block`; Q and M are sums over the blocks."""
         Q, M, a = blocks_of(self.replicas, states)
         return {"by_block": (Q, M), "Q": Q.sum(axis=1), "M": M.sum(axis=1), "a": a}
 
     def without_lost_units(self, i: int, state: Array, least: float = LOST) -> Array | None:
-        """Return None: units with a kink need not come to zero in one block."""
+        """Return None: a unit may be lost in one block of inputs and not in another."""
         return None
 
 
 class ReplayStates(OverlapStates):
-    """States with the second layers of all tasks that are sampled at once, where they are trained."""
+    """States with the heads of all tasks, of which steps may be in one phase, if second layers are trained."""
 
     def equations(self, systems: Systems) -> Equations:
-        """The mean of the equations of the tasks, by the shares of their samples."""
+        """The mean of the equations of all tasks, weighted by their shares in the steps of this phase."""
         lessons, size = self._lessons, super().starts().shape[1]
         a, a_star = lessons.layers(self.replicas.a)
         return mixture_equations(systems, a, a_star, lessons.shares[:, lessons.phase], lessons.heads.shape[1], size)
@@ -137,27 +140,27 @@ class ReplayStates(OverlapStates):
         return with_heads(states, self._head_at(states), self._lessons.heads) if self.trained else states
 
     def starts_after(self, states: Array) -> Array:
-        """The states at the start of a task: those at the end of the one before."""
+        """The states at the start of a phase: those at the end of the phase before, which have all heads."""
         return states.copy()
 
     def overlaps(self, states: Array) -> Overlaps:
-        """The overlaps in the states, with the second layer of the present task."""
-        if self.trained:
+        """The Q and M of the states, and the head of the present task as a."""
+        if self.trained:  # as states of one task, without the other heads
             at = self._heads_at(states)
             states = with_heads(states, at, self._heads(states)[:, self._lessons.head, None])
         return super().overlaps(states)
 
     def values(self, states: Array) -> dict[str, Any]:
-        """The values of the attributes, with the `heads` of all tasks."""
+        """The values of the attributes by name, with the `heads` of all tasks."""
         return super().values(states) | ({"heads": self._heads(states)} if self.trained else {})
 
     def without_lost_units(self, i: int, state: Array, least: float = LOST) -> Array | None:
-        """Return None: other tasks train the unit."""
+        """Return None: other tasks may train a unit that is lost for the present one."""
         return None
 
     @property
     def _lessons(self) -> Any:
-        """The tasks of the replicas, of which steps may be."""
+        """The tasks that steps of the replicas may be of."""
         return self.replicas.replayed
 
     def _heads(self, states: Array) -> Array:
@@ -165,13 +168,13 @@ class ReplayStates(OverlapStates):
         return states[:, self._heads_at(states)].reshape(self._lessons.heads.shape)
 
     def _heads_at(self, states: Array) -> slice:
-        """The columns of the states that are the second layers of all tasks, where `_head_at` has that of one."""
+        """The columns of the states that are the heads of all tasks; `_head_at` knows where the last of them ends."""
         last = self._head_at(states).stop
         return slice(last - self._lessons.heads[0].size, last)
 
 
 class AverageStates(OverlapStates):
-    """States with the overlaps of averages of the weights."""
+    """States with the overlaps of averages of the weights: with W* and W times u, with each other times u²."""
 
     def equations(self, systems: Systems) -> Equations:
         """The equations of the overlaps, and of those of averages."""
@@ -185,13 +188,13 @@ class AverageStates(OverlapStates):
         return with_averages(states, Q, M, self._share_of_time(states))
 
     def values(self, states: Array) -> dict[str, Any]:
-        """The values of the attributes, with the overlaps of the `average`."""
+        """The values of the attributes by name, with the overlaps Q and M of the `average`."""
         values = super().values(states)
         average = averages_of(states, values["Q"], values["M"], self._share_of_time(states))
         return values | {"average": average}
 
     def _share_of_time(self, states: Array) -> Array:
-        """The factor u (n,) of averages in states: the share of the run, to the power η."""
+        """The factor u (n,) of averages in states: time over the last time, to the power η, the average's order."""
         end, last = states[:, -1], self.replicas.times[:, -1]
         share = np.divide(end, last, out=np.zeros(len(end)), where=last > 0.0)
         return np.asarray(share**self.replicas.numbers.averaging_order)
@@ -202,7 +205,7 @@ class AverageStates(OverlapStates):
 
 
 def states_of(replicas: Replicas) -> OverlapStates:
-    """The states of the replicas."""
+    """The kind of states that the replicas have: with averages, of blocks, of several tasks, or plain."""
     if replicas.has_averages:
         return AverageStates(replicas)
     kind = BlockStates if replicas.has_spectrum else OverlapStates if replicas.replayed is None else ReplayStates

@@ -3,6 +3,9 @@
 A particle is a student unit with coordinates u along the teacher's span, or in all of space, and a squared norm q of
 the rest. `networks/kernels/particle_flow.py` has the equations, `networks/maths/particles` the law of the input. A step
 costs p times the number of nodes of that law, and no p × p array.
+
+κ is the number of coordinates u, D the dimension of the rest of the input; g (κ,) are coordinates of the input, and ω
+is the cosine between the rests of input and unit. `Levels` say how often each kind of nodes was made finer.
 """
 
 import math
@@ -47,6 +50,7 @@ from sweeplib.networks.problem.targets import target
 from sweeplib.networks.views import NetworkView, View
 
 NOISES = {"none": NO_NOISE, "labels": LABEL_NOISE, "whole": WHOLE_NOISE}
+"""The numbers by which kernels know the options `noise`."""
 
 
 class ParticleOptions(IntegrationOptions):
@@ -84,7 +88,7 @@ class Start:
 
 
 class ParticleDynamics(IntegratedDynamics):
-    """Replicas of the particles. Subclasses define `start_of`."""
+    """Replicas of the particles, each with a `ParticlePath`. Subclasses define `start_of` and `dimensions`."""
 
     replicas_at_once = 16
     view: ClassVar[type[View]] = NetworkView
@@ -111,7 +115,7 @@ class ParticleDynamics(IntegratedDynamics):
 
     @abstractmethod
     def start_of(self, i: int) -> Start:
-        """The start of replica i."""
+        """The particles of replica i at the start, and its teacher."""
 
     def _at_start(self, i: int) -> Array:
         """The coordinates u of replica i at the start, with the offsets as the last if there are any."""
@@ -121,15 +125,15 @@ class ParticleDynamics(IntegratedDynamics):
     def _path(self, i: int) -> ParticlePath:
         """The solution of replica i, at its start."""
         replicas, longest = self.replicas, self.longest_step
-        coordinates, form = self._at_start(i), self._accuracy(i, COARSEST)
+        coordinates, coarse = self._at_start(i), self._accuracy(i, COARSEST)
         start = self._starts[i]
-        level = level_of_label(self._labels(i), len(start.u), start.D, form, MOST_NODES[form.rough])
+        level = level_of_label(self._labels(i), len(start.u), start.D, coarse, MOST_NODES[coarse.rough])
         shape = replicas.p, len(coordinates), level
         rules = Rules(
             lambda levels: self._flow(i, levels),
             *shape,
-            rough=form.rough,
-            exact=form.exact,
+            rough=coarse.rough,
+            exact=coarse.exact,
             form=self._form_of(start.D),
         )
         return ParticlePath(
@@ -146,18 +150,20 @@ class ParticleDynamics(IntegratedDynamics):
         )
 
     def _form_of(self, D: float) -> Form:
-        """How far the activation is off where rules take its form for its values, which they do for D = ∞ alone."""
+        """How far the activation is off the form that rules take for it, which they do for D = ∞ alone."""
         student = activation(self.replicas.activation)
         return Form(*misfits(student), lipschitz(student)) if math.isinf(D) else Form()
 
     @property
     def _noise(self) -> str:
+        """The option `noise`; "none" for dynamics without the option."""
         return self.options.noise if isinstance(self.options, NoiseOptions) else "none"
 
     def _accuracy(self, i: int, levels: Levels) -> Accuracy:
         """How fine the rules of replica i are at these levels."""
         replicas, start = self.replicas, self._starts[i]
-        label, whole = _label(replicas.data, replicas.target, replicas.teacher_activation), self._noise == "whole"
+        label = _label_form(replicas.data, replicas.target, replicas.teacher_activation)
+        whole = self._noise == "whole"
         of_law = replicas.activation, label, len(start.u), start.D
         return accuracy(*of_law, offsets=replicas.has_offsets, whole=whole, levels=levels)
 
@@ -166,7 +172,7 @@ class ParticleDynamics(IntegratedDynamics):
         replicas, start = self.replicas, self._starts[i]
         student, fine = activation(replicas.activation), self._accuracy(i, levels)
         law = DATA[replicas.data]
-        assert law.classes is not None  # by `check`
+        assert law.classes is not None  # by `limits`: mixtures of isotropic Gaussians alone
         classes = law.classes(**replicas.law_of(i))
         parity = 0 if replicas.has_offsets else parity_of(replicas.activation)
         nodes = inputs(start.L_star, start.D, self._labels(i), classes, parity, fine)
@@ -189,14 +195,14 @@ class ParticleDynamics(IntegratedDynamics):
         )
 
     def _labels(self, i: int) -> Callable[[Array], Array]:
-        """The function that returns the labels f* (n,) of replica i at coordinates g (κ, n) of the input."""
+        """The function that returns the labels f* (n,) of replica i at coordinates g (κ, n); zero without a teacher."""
         replicas, L_star, a_star = self.replicas, self._starts[i].L_star, self.replicas.a_star[i]
         if not replicas.k:
             return lambda g: np.zeros(g.shape[1])
         rule = compiled(target(replicas.target).labels(replicas.teacher_activation))
 
         def labels(g: Array) -> Array:
-            """Return the labels (n,) of Gaussian inputs g, of which the teacher's fields are L* g."""
+            """Return the labels (n,) of inputs with the coordinates g (κ, n); the teacher's fields are L* g."""
             out = np.empty(g.shape[1])
             rule(np.ascontiguousarray(L_star @ g), np.repeat(a_star[:, None], g.shape[1], axis=1), out)
             return out
@@ -223,7 +229,7 @@ class ParticleDynamics(IntegratedDynamics):
         self.running &= ~behind & ~self.diverged
 
     def _particles(self, i: int) -> tuple[Array, Array, Array]:
-        """The coordinates u (κ, p), with offsets as one more, q (p,) and a (p,) of replica i now."""
+        """The coordinates u (κ, p), with offsets as one more row, q (p,) and a (p,) of replica i now."""
         return self._paths[i].rules.rule.particles(self._paths[i].state)
 
     def look(self) -> list[tuple[Array, View]]:
@@ -232,11 +238,11 @@ class ParticleDynamics(IntegratedDynamics):
         m, (q, a) = np.empty((count, replicas.p, replicas.k)), np.empty((2, count, replicas.p))
         b = np.zeros((count, replicas.p)) if replicas.has_offsets else None
         for i, start in enumerate(self._starts):
-            u, beyond, a[i] = self._particles(i)
+            u, beyond_span, a[i] = self._particles(i)
             if b is not None:
                 u, b[i] = u[:-1], u[-1]
             m[i] = (start.L_star @ u).T
-            q[i] = np.einsum("ri,ri->i", u, u) + beyond
+            q[i] = np.einsum("ri,ri->i", u, u) + beyond_span
         weight, risk = (np.full((count, replicas.p), 1.0 / replicas.p), np.array([now.risk for now in self._risks]))
         return [(np.ones(count), NetworkView(m, q, a, weight, replicas.P, replicas.a_star, replicas.Delta, risk, b=b))]
 
@@ -244,7 +250,7 @@ class ParticleDynamics(IntegratedDynamics):
     def diagnostics(
         cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
     ) -> dict[str, Diagnostic]:
-        """`drift_error`, of the rules of integration over inputs, and, with a risk, `risk_error`."""
+        """`drift_error`, of the rules of integration over inputs, and `risk_error` if a risk is recorded."""
         comment = "largest so far, over the largest drift then; estimated by a finer rule"
         labels = {"long_name": "error of the drifts", "units": "1", "comment": comment}
         diagnostics = {"drift_error": Diagnostic((), labels, False)}
@@ -260,7 +266,7 @@ class ParticleDynamics(IntegratedDynamics):
         return {"drift_error": self._drift_error, "risk_error": np.array([risk.error for risk in self._risks])}
 
     def bounds(self) -> Sequence[Bound]:
-        """The bounds of the risk, and the `largest_drift_error`."""
+        """The bounds of the risk, and of the error of the drifts, the option `largest_drift_error`."""
         risk, error, terms, drifts = np.array([list(risks) for risks in self._risks]).T
         largest = np.full_like(drifts, self.options.largest_drift_error)
         return *risk_bounds(risk, error, terms), Bound("drift_error", drifts, largest)
@@ -288,7 +294,7 @@ class ParticleDynamics(IntegratedDynamics):
 
     @classmethod
     def reads_of(cls, problem: Problem, options: NumericalOptions) -> frozenset[str]:
-        """The fields that it depends on; with noise also those of the noise."""
+        """The parameters that it depends on; with an option `noise` also Δ and the size of batches."""
         noisy = isinstance(options, NoiseOptions) and options.noise != "none"
         return super().reads_of(problem, options) | ({"Delta", "batch_size"} if noisy else set())
 
@@ -299,11 +305,11 @@ class ParticleDynamics(IntegratedDynamics):
 
     @classmethod
     def work(cls, problem: Problem, time: float) -> float:
-        """Right-hand sides, twelve a step, five steps a unit of time, of p units at all nodes of the input."""
+        """Twelve right-hand sides a step, ten steps and five a unit of time, of p units at all nodes of the input."""
         dimensions = cls.dimensions(problem)
         fine = accuracy(
             problem.activation,
-            _label(problem.data, problem.learned, problem.teacher),
+            _label_form(problem.data, problem.learned, problem.teacher),
             dimensions,
             problem.d - dimensions,
         )
@@ -311,19 +317,25 @@ class ParticleDynamics(IntegratedDynamics):
         return (60.0 * time + 120.0) * problem.p * nodes * 20.0
 
 
-def _label(data: str, name: str, teacher_activation: str) -> Label:
-    """The degree and the kinks of the label of a target, or of a data law without a teacher."""
+def _label_form(data: str, target_name: str, teacher_activation: str) -> Label:
+    """What rules need of the label of a data law and a target, by name: its degree, and where it may have kinks.
+
+    It has no degree if it is no polynomial. Without a teacher, by the data law, it is constant.
+    """
     if not DATA[data].teacher:
         return Label(0, kinked=False)
-    law = target(name)
+    law = target(target_name)
     names = {teacher_activation} if "teacher_activation" in law.reads else set()
-    parts = [activation(activation_name) for activation_name in names.union(law.activations)]
-    kinked = any(map(kinks, parts))
-    form = activation(teacher_activation).hermite if name == "committee" else None
-    elsewhere = kinked and (name != "committee" or bends_off_zero(activation(teacher_activation)))
-    return Label(None if form is None else len(form) - 1, kinked, elsewhere)
+    kinked = any(kinks(activation(name)) for name in names.union(law.activations))
+    hermite = activation(teacher_activation).hermite if target_name == "committee" else None
+    # where the kinks are is known of a committee alone
+    elsewhere = kinked and (target_name != "committee" or bends_off_zero(activation(teacher_activation)))
+    return Label(None if hermite is None else len(hermite) - 1, kinked, elsewhere)
 
 
 def _nodes(D: float, fine: Accuracy) -> Array:
-    """Nodes and weights (2, n) of ω, which for D → ∞ are Gauss's for polynomials: few equally spaced ones are wrong."""
+    """Nodes and weights (2, n) of ω, a coordinate of a direction in D dimensions, or N(0, 1) for D → ∞ and D = 0.
+
+    For polynomials they are then Gauss's: few equally spaced nodes are wrong.
+    """
     return rules.coordinates(D, fine.omega) if 0.0 < D < math.inf else rules.line(fine.omega, polynomial=fine.even)

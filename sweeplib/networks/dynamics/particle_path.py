@@ -3,6 +3,8 @@
 Particles grow, and turn to the teacher: then the mean of a unit varies on a smaller scale of the input. The errors of
 the drifts and of the risk are estimated by rules that are finer by one level, at some times that do not depend on what
 is recorded. Where one is too large, the solution goes back to the time before, and on from there with finer rules.
+
+A look is a check of the errors at one of these times. States are flat, of `size` numbers: u, q, a (`particle_rules`).
 """
 
 from collections.abc import Callable
@@ -20,6 +22,7 @@ from sweeplib.networks.numerics.integrators.integration import Integration
 LOOKS = 10
 """The errors are estimated at the start and after 2^-9, ..., ¼, ½ and all of the time."""
 DEFAULT_RTOL, LARGEST_DEFAULT_RTOL = 1e-8, 1e-3
+"""The bounds of the relative tolerance where it follows the error of the drifts."""
 ATOL_A_RTOL = 0.1
 """By how much the absolute tolerance is raised where the relative one is raised by one."""
 MUCH = 10.0
@@ -29,9 +32,9 @@ WORK_A_LOOK = 2e8
 
 
 GROWN, FED = 1e2, 1e3
-"""The growth of an overlap that is much, and its first rate over its size where a source feeds it."""
+"""The growth of an overlap that multiplies errors, and the rate over its size above which a source feeds it."""
 AHEAD, OF_ROUNDING = 0.1, 1e-13
-"""The time over which that rate is taken, and a rate that is rounding."""
+"""The ODE time from the start over which the rate of an overlap is taken, and a rate that is rounding."""
 LASTING = 1.0 / 3.0
 """The part of an earlier error of the risk, relative to the risk, that is taken to last."""
 BEYOND_FINER = 1.25
@@ -41,7 +44,11 @@ GROWS = 2.0
 
 
 class RiskNow(NamedTuple):
-    """A risk, its error and terms, and the largest error of the drifts until now over the largest drift then."""
+    """The risk of a path now, and its errors.
+
+    error : of the risk. terms : the size of the terms of which the risk is a difference.
+    drift_error : the largest error of the drifts until now, over the largest drift then.
+    """
 
     risk: float
     error: float
@@ -53,9 +60,9 @@ class Look(NamedTuple):
     """The errors found at one of the times at which a path is checked.
 
     drift_error, risk_error : relative errors of the drifts and of the risk by the rules.
-    drifts (size,) : the errors of the drifts.
-    moved : how much higher the risk is where variables are off by the errors of their drifts since the look before,
-        relative to the risk, summed over the looks.
+    drifts (size,) : the absolute errors of the drifts.
+    moved : by how much the risk changes, relative to it, if variables are off by the errors of their drifts since the
+        look before; summed over all looks so far.
     """
 
     time: float
@@ -65,7 +72,7 @@ class Look(NamedTuple):
     moved: float
 
     def since(self, time: float, drifts: Array) -> Array:
-        """The errors (size,) that variables gather between this look and a `time` where drifts are off by `drifts`."""
+        """The errors (size,) that variables gather from this look to a `time`, at which drifts have errors `drifts`."""
         return np.asarray((time - self.time) * np.maximum(self.drifts, drifts))
 
 
@@ -77,7 +84,7 @@ class ParticlePath:
     thresholds : the fractions T of the risk at the start; `passages` (thresholds,) are the times of their exits, or ∞.
     longest : the longest step of the integrator, if there is one.
     stops : whether the run ends at its last exit.
-    rtol, atol, max_steps : as in `ParticleOptions`; without an rtol it follows the error of the drifts.
+    rtol, atol, max_steps : the options of the integration; without an rtol it follows the error of the drifts.
     teacher (k, d) : rows of the teacher, where coordinates are weights, whose overlaps with it are small differences.
     """
 
@@ -100,6 +107,7 @@ class ParticlePath:
         self.time, self.state, self.passages, self.failed = 0.0, start, np.full(len(thresholds), np.inf), False
         rules.refine(start, 0.0)
         self._given_rtol, self._rtol = rtol, rtol or self._allowed_rtol
+        # variables that begin so small have tolerances relative to their size
         self._begin, self._small, self._is_hidden = start, (start != 0.0) & (np.abs(start) < SMALL), False
         risk = rules.rule.risk(start)
         # a fall within the rounding of the risk cannot be seen: such a threshold has no target
@@ -129,7 +137,7 @@ class ParticlePath:
         return self._given_atol if self._given_rtol else self._given_atol + ATOL_A_RTOL * (self._rtol - DEFAULT_RTOL)
 
     def _from(self, state: Array) -> Integration:
-        """An integration that begins with a state at the time of the last look, `_checked`."""
+        """An integration, by the rules in use, that begins with a `state` at the time of the last look, `_checked`."""
         waiting = np.isinf(self.passages)
         self._begun = self._checked[0]
         return Integration(
@@ -157,20 +165,24 @@ class ParticlePath:
 
     @property
     def _stopped(self) -> bool:
+        """Whether the run is over as all exits are made."""
         return self._stops and bool(np.isfinite(self.passages).all())
 
     def advance(self, to: int, late: Callable[[], bool]) -> None:
-        """Come to recording time number `to`, or as far as a failure, the last exit, the steps or `late` allow."""
+        """Come to recording time number `to`, or as far as a failure, the last exit, the steps or `late` allow.
+
+        late : function that returns whether the deadline is over, as in the methods below.
+        """
         until = float(self.times[to])
         while self._checked[0] < until and not (self.failed or self._stopped or self.spent or late()):
-            self._segment(late)
+            self._to_next_look(late)
         # the path may be at the next look, beyond `until`: then the state at `until` was kept on the way
         self.time, self.state = self._ahead.pop(until, self._checked)
 
-    def _segment(self, late: Callable[[], bool]) -> None:
+    def _to_next_look(self, late: Callable[[], bool]) -> None:
         """Integrate to the next look, and keep the states at times on the way; or go back, with finer rules.
 
-        Rules are made finer if the errors at the look are larger than aimed at: then nothing of the segment is kept.
+        Rules are made finer if the errors at the look are larger than aimed at: then nothing of the way is kept.
         """
         begin = self._checked[0]
         look = next((look for look in self._looks if look > begin), float(self.times[-1]))
@@ -184,6 +196,7 @@ class ParticlePath:
                 break
         time, state = on_the_way[until]
         self.failed = bool(solution.failed[0])
+        # where it was short for lack of time or steps, errors are checked at a later call, or never
         ended = not short or (np.isfinite(solution.passages[0]).all() and self._stops)
         again = ended and not self.failed and self.rules.refine(state, time)
         if not again:
@@ -193,7 +206,7 @@ class ParticlePath:
             moved = last.moved + rules.rise(now, last.since(time, rules.drifts)) / max(abs(now.risk), TINY)
             self._errors.append(Look(time, rules.drift_error, rules.risk_error, rules.drifts, moved))
             self._is_hidden |= bool(solution.hidden[0])
-            self._take_exits()
+            self._note_exits()
         if again or (self._given_rtol is None and self._allowed_rtol > MUCH * self._rtol):
             self._rtol = self._given_rtol or max(self._rtol, self._allowed_rtol)
             self._earlier, self._steps_left = self.evaluations, max(int(solution.steps_left[0]), 0)
@@ -204,7 +217,7 @@ class ParticlePath:
         return self._risk_at(self.time, self.state)
 
     def _risk_at(self, time: float, state: Array) -> RiskNow:
-        """The risk at a state that is no later than the last look, and the errors.
+        """The risk at a `state` of this path, at a `time` no later than the last look, and the errors.
 
         The error of the risk is that of its rule, and its rise where each variable is off by its own error: the
         tolerance of the integration, and the error of the drift over all of the time; or, where this was larger before,
@@ -221,13 +234,14 @@ class ParticlePath:
         rise = max(rise, rules.rise(now, tolerance + time * drifts))
         lasting = LASTING * max(look.risk_error for look in looks) * abs(now.risk)
         error = max(BEYOND_FINER * of_rule + rise, lasting) + rules.least_error(now.risk) + of_form
+        # rounding hid how a small variable grew, which has become large: nothing is known
         if self._is_hidden and (self._small & (np.abs(state) > SMALL)).any():
             error = np.inf
         largest = max(rules.relative(drifts + of_drifts, now), *(look.drift_error for look in looks))
         return RiskNow(now.risk, error, rules.terms(now.risk), largest)
 
     def _tolerance(self, state: Array) -> Array:
-        """The errors (size,) of the variables by the integration: a tolerance for each factor e of small ones."""
+        """The errors (size,) of the variables by the integration: for small ones a tolerance for each growth by e."""
         with np.errstate(divide="ignore", invalid="ignore"):
             grown = np.where(self._small, np.maximum(np.log(np.abs(state) / np.abs(self._begin)), 0.0), 0.0)
         of_small = relative_tolerances(np.array(self._rtol), np.array(self._atol)) * grown
@@ -241,8 +255,8 @@ class ParticlePath:
         if self._teacher is None:
             return 1.0
         ahead = self._begin + AHEAD * self.rules.rule.derivative(self._begin).slope
-        now, begin, then = (self._overlaps(self._teacher, x) for x in (state, self._begin, ahead))
-        size, moved = np.linalg.norm(begin, axis=1), np.linalg.norm(then - begin, axis=1)
+        now, begin, soon = (self._overlaps(self._teacher, x) for x in (state, self._begin, ahead))
+        size, moved = np.linalg.norm(begin, axis=1), np.linalg.norm(soon - begin, axis=1)
         fed = moved > AHEAD * (FED * size + OF_ROUNDING)
         grown = np.where(fed, 0.0, np.linalg.norm(now, axis=1)) / np.maximum(size, TINY)
         largest = float(grown.max(initial=0.0))
@@ -252,8 +266,8 @@ class ParticlePath:
         """The overlaps (k, p) of the coordinates of a state with the rows of the teacher."""
         return teacher @ self.rules.rule.particles(state)[0][: teacher.shape[1]]
 
-    def _take_exits(self) -> None:
-        """Take over the passages of the integration since the last look, with the errors of their times."""
+    def _note_exits(self) -> None:
+        """Note the passages of the integration since the last look, with the errors of their times."""
         solution, fall = self._solution, self.rules.rule.risk(self._begin) - self._targets
         for place in np.flatnonzero(np.isinf(self.passages) & np.isfinite(solution.passages[0])).tolist():
             self.passages[place] = time = self._begun + solution.passages[0, place]

@@ -1,4 +1,11 @@
-"""Rules of integration over inputs for the drifts and the risk of particles, with their errors."""
+"""Rules of integration over inputs for the drifts and the risk of particles, with their errors.
+
+The state of p particles is flat: u (κ, p), their coordinates along the teacher's span (or all of space), with offsets
+as one more row; q (p,), the squared norms of the rest; and a (p,), the second layer; as far as they change. Means over
+inputs are sums over nodes: g (κ,), coordinates of the input along the span, ρ, the length of its rest, and ω, the
+cosine between the rests of input and unit. `Levels` say how fine each kind of nodes is. `dop853.Equations` calls
+systems by number; here there is one, number 0.
+"""
 
 from collections.abc import Callable
 from functools import cache
@@ -19,15 +26,15 @@ from sweeplib.networks.numerics.compiled import OneSignature
 from sweeplib.networks.numerics.integrators import dop853
 
 DRIFT_AIM, RISK_AIM, LEAST_RISK_AIM = (1e-5, 5e-4), (3e-3, 1e-2), (1e-10, 5e-7)
-"""The errors that finer rules are for, by grids of smooth functions and by others (`Accuracy.rough`): of drifts
-relative to the largest, of the risk relative to itself, and to its terms.
+"""The errors that finer rules aim at: of drifts relative to the largest, of the risk relative to itself, and to its
+terms. Each is a pair, indexed by `Accuracy.rough`: for smooth functions on grids, and for all others.
 """
 ROUGH_ESTIMATE = 3.5
 """The error of a rough rule over its difference to the next level: for errors ∝ n^(-3/2), 1/(1 - 1.25^(-3/2))."""
 FAR = 1e2
 """A rule whose error is so many times what is aimed at is made finer by two levels at once."""
 MOST_NODES = 4e5, 3e4
-"""The number of nodes of g, ρ and ω together up to which rules are made finer, likewise."""
+"""The number of nodes of g, ρ and ω together up to which rules are made finer: a pair indexed by `Accuracy.rough`."""
 TRUNCATION, BEYOND = 1.5e-10, 4e-12
 """The errors of a risk by the end of rules at 7 standard deviations, relative to its terms and to the largest f*².
 
@@ -35,21 +42,22 @@ The mean of g² has 1.3e-10 beyond; that of g^16, 1.4 times what 2.6e-12 inputs 
 polynomials have no end.
 """
 TINY = np.finfo(float).tiny
+"""What is divided by where a number could be zero."""
 LEAST_DRIFT = 0.03
 """Errors of drifts are relative to the largest one now, which counts as at least this part of the largest so far."""
 
 
 def room(p: int, dimensions: int, flow: Flow) -> Room:
-    """Empty work arrays for p particles whose u has so many `dimensions`: κ coordinates, and one for offsets."""
+    """Empty work arrays for p particles whose u has `dimensions` rows: κ coordinates, and one for offsets."""
     size = p * flow.omega.shape[1]
-    parts = [np.empty(p) for _ in range(4)]
+    q, a, q_slope, a_slope = (np.empty(p) for _ in range(4))
     return Room(
         np.empty((dimensions, p)),
-        parts[0],
-        parts[1],
+        q,
+        a,
         np.empty((dimensions, p)),
-        parts[2],
-        parts[3],
+        q_slope,
+        a_slope,
         means(p, flow.smoothing),
         self_means(p, flow.self_rule),
         np.empty((4, p)),
@@ -83,7 +91,7 @@ class Evaluation(NamedTuple):
 
 
 class Rule:
-    """The right-hand side and the risk of p particles in so many `dimensions`, by the nodes of one `flow`."""
+    """The right-hand side and the risk of p particles, whose u has `dimensions` rows, by the nodes of one `flow`."""
 
     def __init__(self, flow: Flow, p: int, dimensions: int) -> None:
         self.flow, self._shape = flow, (dimensions, p)
@@ -91,7 +99,7 @@ class Rule:
 
     @property
     def nodes(self) -> int:
-        """The number of nodes of the input, g and ρ, times those of ω."""
+        """The number of nodes (g, ρ) of the input, times the nodes of ω."""
         flow = self.flow
         of_omega = flow.omega.shape[1] if flow.noise_kind == WHOLE_NOISE else 1
         return len(flow.inputs.weight) * max(1, flow.smoothing.omega.shape[1], of_omega)
@@ -102,7 +110,7 @@ class Rule:
         return 20.0 * self._shape[1] * (self.nodes + self.flow.self_rule.line.shape[1])
 
     def derivative(self, state: Array) -> Evaluation:
-        """The state (size,) with its time derivative and its risk."""
+        """The `state` (size,) with its time derivative and its risk."""
         slope, risk = np.empty_like(state), self.equations.work.risk
         risk[0] = 1.0  # asks for the risk, in risk[1]
         compiled(_slope)(self.equations.calls, state, slope)
@@ -121,7 +129,10 @@ class Rule:
 
 
 class Form(NamedTuple):
-    """The largest errors of the form that rules take for an activation and for its slope, and a bound of the slope."""
+    """How far off the form is that rules take for an activation: a sum of error functions.
+
+    misfit, slope_misfit : the largest differences of σ and of σ' to those of the form. lipschitz : a bound of |σ'|.
+    """
 
     misfit: float = 0.0
     slope_misfit: float = 0.0
@@ -132,12 +143,13 @@ class Rules:
     """The rule in use, and the one finer by a level in everything: the errors are the differences of both.
 
     flow_of : makes the constants of p particles, with nodes of given levels.
-    level : that of the nodes of g at first; all other nodes begin at level 0.
-    rough, exact : as in `Accuracy`.
+    level : the level of the nodes of g at first; all other nodes begin at level 0.
+    rough : whether integrands have kinks or jumps, so that errors fall with a power of the number of nodes only.
+    exact : whether the rules are exact, as student and label are polynomials.
     form : the misfits of the activation, whose errors come on top of those of the rules.
 
     `drifts` (size,) and `drift_error` are the errors of the drifts at the last check, absolute and over the largest
-    drift, `risk_error` that of the risk over the risk, and `largest` the largest drift so far.
+    drift, `risk_error` the error of the risk over the risk, and `largest` the largest drift so far.
     """
 
     def __init__(
@@ -151,7 +163,7 @@ class Rules:
         self.use(Levels(level))
 
     def use(self, levels: Levels) -> None:
-        """Take the rules of these levels."""
+        """Use the rules of these levels from now on."""
         self.levels = levels
         self.rule, self.finer = self._rule(levels), self._rule(Levels(*(level + 1 for level in levels)))
 
@@ -161,11 +173,11 @@ class Rules:
 
     def errors(self, now: Evaluation, finer: Rule | None = None) -> tuple[Array, float]:
         """The errors of the drifts (size,) and of the risk of `now`, by a finer rule: by default `self.finer`."""
-        there, factor = (finer or self.finer).derivative(now.state), ROUGH_ESTIMATE if self.rough else 1.0
-        return factor * np.abs(there.slope - now.slope), factor * abs(there.risk - now.risk)
+        precise, factor = (finer or self.finer).derivative(now.state), ROUGH_ESTIMATE if self.rough else 1.0
+        return factor * np.abs(precise.slope - now.slope), factor * abs(precise.risk - now.risk)
 
     def form_errors(self, now: Evaluation) -> tuple[float, float]:
-        """Bounds of the errors of drifts, and that of the risk, by what the form of the activation is off.
+        """Bounds of the errors of drifts and of the risk that come from the misfits of the activation's form.
 
         f is off by ε = ⟨|a|⟩ times the misfit, R by E|E| ε + ½ ε², and a_i E[σ'(λ_i) x E] for inputs x of unit variance
         by |a_i| (slope misfit · |E| + |σ'| ε); norms move by twice as much times √q, second layers by E[σ E].
@@ -185,16 +197,16 @@ class Rules:
         return float(drifts.max(initial=0.0)) / largest
 
     def rise(self, now: Evaluation, errors: Array) -> float:
-        """The change of the risk, without sign, where each variable is behind its drift by its error (size,)."""
+        """The size of the change of the risk if each variable is behind, against its drift, by its error (size,)."""
         return abs(self.rule.risk(now.state - errors * np.sign(now.slope)) - now.risk)
 
     def least_error(self, risk: float) -> float:
-        """The error of a risk by every rule: that of rounding or, of rules that end, of the tails left out."""
+        """The error of a risk that no finer rule takes away: rounding or, of rules that end, the tails left out."""
         of_terms, of_label = self._least
         return max(of_terms * self.terms(risk), of_label * float(np.max(self.rule.flow.inputs.label**2)))
 
     def terms(self, risk: float) -> float:
-        """E f*² + |R|, at least a third of ½ E f*² + ½ E f²."""
+        """The size E f*² + |R| of the terms that cancel in a risk, at least a third of ½ E f*² + ½ E f²."""
         nodes = self.rule.flow.inputs
         return float(nodes.weight @ nodes.label**2) + abs(risk)
 
@@ -216,7 +228,8 @@ class Rules:
     def refine(self, state: Array, time: float) -> bool:
         """Make rules finer until the errors at a state are as aimed at, or nodes too many; return whether any was made.
 
-        Levels of g, ρ, ω and of a unit with itself are raised apart, each by what it alone does to the error.
+        Levels of g, ρ, ω and of a unit with itself are raised apart, each by what it alone does to the error. `time` is
+        the ODE time of the state, for which its drifts may have been off.
         """
         before = self.levels
         while True:
@@ -242,12 +255,15 @@ def compiled(template: Callable[..., Any]) -> OneSignature:
 
 
 def _slope(equations, state, out):  # type: ignore[no-untyped-def]
+    """Fill out (size,) with the time derivative of a state (size,), and the risk in the work array if it is wanted."""
     equations.slope_of(0, state, equations.arguments, out)
 
 
 def _risk(equations, state):  # type: ignore[no-untyped-def]
+    """The risk of a state (size,)."""
     return equations.level_of(0, state, equations.arguments)
 
 
 def _unpack(state, flow, u, q, a):  # type: ignore[no-untyped-def]
+    """Fill u (κ, p), q (p,) and a (p,) from a flat state: `unpack`, which is inlined, for a call from Python."""
     unpack(state, flow, u, q, a)

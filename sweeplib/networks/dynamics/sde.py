@@ -57,6 +57,7 @@ class SdeOptions(NumericalOptions):
 
 
 def _closed(_: Problem) -> str:
+    """What is expected of the loss, for the message of the limit."""
     return f"one of {closed_losses()} in sde; or sgd, sgd_chain, ode"
 
 
@@ -90,11 +91,11 @@ class Sde(LaneDynamics):
 
     @property
     def steps_a_round(self) -> int:
-        """The number of steps of a round, smaller at large p."""
+        """The largest number of steps of a round, smaller at large p: the clock is read after about the same work."""
         return max(1, super().steps_a_round // self.replicas.p**2)
 
     def settings_of(self, length: float) -> Settings:
-        """The settings of a step of `length` SGD steps."""
+        """The settings of a step of `length` SGD steps, with the factors of the samples of its noise (`multiplier`)."""
         replicas, samples = self.replicas, self.options.samples
         n_b = replicas.batch_size
         share, spread = (factor / n_b for factor in multiplier(n_b * length, samples))
@@ -104,7 +105,7 @@ class Sde(LaneDynamics):
         return Settings(*shape, length, samples, share, spread, n_b, decays, reflection())
 
     def observe(self, state: Array) -> None:
-        """Take Q, M and a from the states (size, n)."""
+        """Set Q, M and a to those of the states (rows, n)."""
         p, k = self.replicas.p, self.replicas.k
         self.Q, self.M = unrolled(state[: p * p], p, p), unrolled(state[p * p : p * (p + k)], p, k)
         self.a = unrolled(state[p * (p + k) :], p)
@@ -131,8 +132,9 @@ class Sde(LaneDynamics):
 
 
 def multiplier(step: float, samples: int) -> tuple[float, float]:
-    """(α, β) of the factor η = α + β ξ, ξ ~ N(0, 1), of a sample's increment minus its mean.
+    """(α, β) of the factor η = α + β ξ, ξ ~ N(0, 1), of the increment minus its mean of each sample of the noise.
 
+    step : length of the step in steps of one sample. samples : number of samples of the noise.
     The sum over the samples has the covariance and the third cumulants of `step` steps of one sample where E η² = r and
     E η³ = r, r = step/samples: α² + β² = r and 3 r α − 2 α³ = r, whose smallest root is α = √(2r) sin φ,
     sin 3φ = 1/√(2r). For r < ½ there is no root; 3φ = π/2 then gives the largest possible part of the third

@@ -19,7 +19,7 @@ from sweeplib.networks.numerics.random import normals
 from sweeplib.networks.views import OverlapView
 
 AT_ONCE = 1024
-"""Samples that are drawn at a time."""
+"""Samples that are drawn at a time: their numbers are one block of the random stream, whatever their count is."""
 
 
 class Regression(NamedTuple):
@@ -37,16 +37,17 @@ class Regression(NamedTuple):
 
 
 def second_layers(now: OverlapView, regression: Regression, student: str, target: str, teacher: str) -> Array:
-    """The second layers (n, p) of ridge regressions of the labels on σ(λ), at the overlaps of n replicas.
+    """The second layers (n, p) of ridge regressions of the labels on σ(λ), at the overlaps `now` of n replicas.
 
-    student, teacher : names of the activations; target : the name of what the teacher makes of its own.
+    student, teacher : names of the activations; target : the name of the function of the teacher's fields.
+    NaN where overlaps are not finite, in runs that diverged.
     """
     n, p, _ = now.M.shape
     squares, products = np.full((n, p, p), np.nan), np.full((n, p), np.nan)
-    whole = np.flatnonzero(regression.samples == 0)
-    if whole.size:
+    of_population = np.flatnonzero(regression.samples == 0)
+    if of_population.size:
         moments = population_moments(now.expectations, now.Q, now.M, now.P, now.a_star)
-        squares[whole], products[whole] = (array[whole] for array in moments)
+        squares[of_population], products[of_population] = (array[of_population] for array in moments)
     for i in np.flatnonzero(regression.samples):
         if np.isfinite(now.Q[i]).all() and np.isfinite(now.M[i]).all():
             stream = int(regression.keys[i]), int(regression.seeds[i]), int(regression.samples[i])
@@ -57,9 +58,10 @@ def second_layers(now: OverlapView, regression: Regression, student: str, target
 def _sample_moments(
     now: OverlapView, i: np.intp, stream: tuple[int, int, int], student: str, target: str, teacher: str
 ) -> tuple[Array, Array]:
-    """The means of σσᵀ (p, p) and σy (p,) over the samples of replica i; a smaller set begins a larger one.
+    """The means of σσᵀ (p, p) and σy (p,) over the samples of replica i, σ of the student's fields and y the label.
 
-    stream : key, seed and number of the samples.
+    stream : key and seed of the random stream, and number of samples; a larger number has the same first samples.
+    student, teacher, target : names of the activations, and of the function of the teacher's fields.
     """
     (key, seed, count), (p, k) = stream, now.M.shape[1:]
     factor = lower_factors(now.Q[i], now.M[i], now.P[i])

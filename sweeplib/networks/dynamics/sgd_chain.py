@@ -10,6 +10,10 @@ kinds of rows. M = A L*ᵀ and Q = A Aᵀ + B Bᵀ; neither is ever factorised, 
 With batches the components out of the span add a Wishart matrix (`kernels/chain_batches`). If a batch is used in
 several steps, a step of the dynamics is all of these (`kernels/chain_reuse`), and exits are found after its last use; a
 record between two uses takes the first of them from a copy of the state.
+
+A state of n replicas is a block (rows, n): the entries of A and of B row by row, the memory of the rule of steps if it
+has one, and a (p,); then, where a step is of a task drawn at random, numbers of the tasks (`_rows_of_tasks`). Before
+the p rows of the weights, A and B have p rows of averages and p of velocities, if there are any.
 """
 
 from collections.abc import Callable
@@ -51,18 +55,20 @@ LARGEST_REUSED = 128
 """The largest batch that is used several times: the chain keeps the Gram matrix of its samples, one per lane."""
 
 
+# reasons and expectations of limits
 _NO_CHAIN, _SGD = "no overlap chain", "sgd_chain (sgd has no such bound)"
 _BESIDE = _NO_CHAIN, f"{{default}} with {{beside}} in {_SGD}"
 
 
-def _frame(problem: Problem) -> str:
-    """The number of rows of the chain with those of the teacher, in words."""
+def _least_d(problem: Problem) -> str:
+    """The number of rows of the chain with those of the teacher, in words: "2 p + k = 9"."""
     kinds = 1 + UPDATES[problem.update].has_velocities + problem.has_averages
     return f"{kinds} p + k = {kinds * problem.p + problem.k}"
 
 
 def _is_beyond(problem: Problem) -> bool:
-    return problem.d < int(_frame(problem).split()[-1])
+    """Whether the rows of the chain and of the teacher leave a sample no direction out of their span."""
+    return problem.d < int(_least_d(problem).split()[-1])
 
 
 class ChainOptions(NumericalOptions):
@@ -100,7 +106,7 @@ class SgdChain(LaneDynamics):
         Limit("batch_size repeats update", *_BESIDE, SPECTRUM),
         # a sample needs a component outside of the span of the weights, of velocities and of averages
         *(
-            Limit("d", _NO_CHAIN, lambda problem: f"at least {_frame(problem)} for {_SGD}", beside, _is_beyond)
+            Limit("d", _NO_CHAIN, lambda problem: f"at least {_least_d(problem)} for {_SGD}", beside, _is_beyond)
             for beside in (VELOCITIES, AVERAGES)
         ),
         Limit(
@@ -129,6 +135,7 @@ class SgdChain(LaneDynamics):
         p, k = replicas.p, replicas.k
         of_batch, decays = (replicas.batch_size, replicas.repeats), bool((replicas.numbers.weight_decay > 0.0).any())
         self.called = functions_of(replicas)
+        # the height of A and B: rows of the weights, and as many of velocities and of averages if there are any
         self._rows = p * (1 + self.called.rule.has_velocities + replicas.has_averages)
         remembers = UPDATES[replicas.rule.update].memory is not None
         lessons = replicas.replayed
@@ -136,7 +143,7 @@ class SgdChain(LaneDynamics):
         kinds = replicas.drops, replicas.has_input_noise, self.called.rule.takes_signs
         flags: Any = decays, self._rows, self._mixes, remembers, *kinds, *tasks
         self.settings = Settings(p, k, replicas.spherical, replicas.trains_second_layer, *of_batch, *flags)
-        if replicas.has_spectrum:
+        if replicas.has_spectrum:  # a chain of other states and kernels
             self.settings = block_settings(replicas)
             self.round = self._round(OF_BLOCKS, block_work, block_step)
             self.begin(block_states(replicas, self.settings), teacher_factors(replicas.fields[2]))
@@ -149,14 +156,19 @@ class SgdChain(LaneDynamics):
         self.begin(np.concatenate([*map(rows, parts), *self._rows_of_tasks()]), self._L_star)
 
     def _rows_of_tasks(self) -> list[Array]:
-        """The rows (rows, n) behind those of the chain: shares and second layers where steps have tasks."""
+        """The rows (rows, n) behind those of the chain, in the order of `replay_work`; none for steps of one task.
+
+        They are, of T tasks, the ends of their shares in [0, 1], from which a uniform number draws the task of a step,
+        the second layers of the teacher, and those of the student.
+        """
         lessons = self.replicas.replayed
         if lessons is None:
             return []
-        return [rows(x) for x in (lessons.shares[:, lessons.phase].cumsum(axis=1), lessons.a_star, lessons.heads)]
+        ends_of_shares = lessons.shares[:, lessons.phase].cumsum(axis=1)
+        return [rows(array) for array in (ends_of_shares, lessons.a_star, lessons.heads)]
 
     def begin_phase(self, phase: int) -> None:
-        """Go on with the second layers of the task, or of the tasks among those of which steps may be."""
+        """Begin a phase of the tasks: go on with its second layers, or with those of all tasks that steps may be of."""
         super().begin_phase(phase)
         if tasks := self._rows_of_tasks():
             of_tasks = np.concatenate(tasks)
@@ -164,20 +176,29 @@ class SgdChain(LaneDynamics):
 
     @property
     def _mixes(self) -> bool:
-        """Whether steps mix the gradients of units, or keep other rows with batches; with one sample some do not."""
-        rule, many = self.called.rule, self.replicas.batch_size > 1
-        others = rule.has_velocities or self.replicas.has_averages
-        return (rule.is_spectral and (many or rule.has_velocities)) or (many and others)
+        """Whether the kernel of batches must mix rows: of a spectral step, or of velocities and averages with weights.
+
+        The gradient of one sample has one direction, which a spectral step leaves: it takes the plain kernel.
+        """
+        rule, has_batches = self.called.rule, self.replicas.batch_size > 1
+        has_other_rows = rule.has_velocities or self.replicas.has_averages
+        return (rule.is_spectral and (has_batches or rule.has_velocities)) or (has_batches and has_other_rows)
 
     def _work_and_step(self) -> tuple[Any, Any]:
-        """The step with one fresh sample, with a fresh batch, or with a batch used in several steps, and its data."""
+        """The kernels that make the work arrays of a step and that take it.
+
+        They are those of a batch used in several steps, of a fresh batch, or of one fresh sample.
+        """
         if self.replicas.repeats > 1:
             return reuse_work, reuse_step
-        many = self.replicas.batch_size > 1 or self.settings.mixes
-        return (batch_work, batch_step) if many else (replay_work, replay_step)
+        takes_batches = self.replicas.batch_size > 1 or self.settings.mixes
+        return (batch_work, batch_step) if takes_batches else (replay_work, replay_step)
 
     def _round(self, kind: NoiseKind, work: Any, step: Any) -> Callable[..., None]:
-        """The kernel for steps, with noise of the weights where there is some, and averages."""
+        """The kernel that takes rounds of steps, with noise of the weights and averages where there are some.
+
+        kind : how noise is added to this kind of state. work, step : kernels that make its work arrays and take a step.
+        """
         replicas, steps = self.replicas, Steps(work, kind.prepare, step, kind.network)
         if self.has_weight_noise:
             # noise comes before the projection
@@ -188,7 +209,7 @@ class SgdChain(LaneDynamics):
 
     @property
     def steps_a_round(self) -> int:
-        """The number of steps of a round, smaller for large batches."""
+        """The number of steps of a round, smaller for large batches: the clock is read after about the same work."""
         most = super().steps_a_round
         samples = self.replicas.batch_size * self.replicas.repeats * len(self.replicas)
         return min(most, max(1, most * self.replicas_at_once // samples))
@@ -199,18 +220,18 @@ class SgdChain(LaneDynamics):
         return settings._replace(repeats=int(share))
 
     def observe(self, state: Array) -> None:
-        """Take Q = A Aᵀ + B Bᵀ, M = A L*ᵀ and a from the states (rows, n)."""
+        """Set Q = A Aᵀ + B Bᵀ, M = A L*ᵀ, a and, if there are any, the heads and averages, from states (rows, n)."""
         if self.replicas.has_spectrum:
             Q, M, self.a = block_overlaps_of(state, self.settings)
             self.by_block = Q, M
             self.Q, self.M = Q.sum(axis=1), M.sum(axis=1)
             return
-        p, k, count = self.replicas.p, self.replicas.k, self._rows
-        A, B = unrolled(state[: count * k], count, k), unrolled(state[count * k : count * (k + count)], count, count)
+        p, k, height = self.replicas.p, self.replicas.k, self._rows
+        after_A, after_B = height * k, height * (k + height)
+        A, B = unrolled(state[:after_A], height, k), unrolled(state[after_A:after_B], height, height)
         self.a = unrolled(state[-p:], p)
         if (lessons := self.replicas.replayed) is not None:
-            count = lessons.heads.shape[1]
-            self.heads = unrolled(state[-count * p :], count, p)
+            self.heads = unrolled(state[-lessons.heads[0].size :], *lessons.heads.shape[1:])
             self.a = self.heads[:, lessons.head].copy()
         self.Q, self.M = self._overlaps_of(A[:, -p:], B[:, -p:])
         if self.replicas.has_averages:
@@ -218,17 +239,17 @@ class SgdChain(LaneDynamics):
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
     def _overlaps_of(self, A: Array, B: Array) -> tuple[Array, Array]:
-        """Q (n, p, p) and M (n, p, k) of some rows."""
+        """Q (n, p, p) and M (n, p, k) of rows A (n, p, k) and B (n, p, ·)."""
         return A @ A.transpose(0, 2, 1) + B @ B.transpose(0, 2, 1), A @ self._L_star.transpose(0, 2, 1)
 
     @classmethod
     def limits_of(cls, options: NumericalOptions) -> tuple[Limit, ...]:
-        """The limits; steps of signs are taken as an approximation alone."""
+        """The limits with these options: steps of signs are taken with `delocalised` only, as an approximation."""
         return cls.limits if isinstance(options, ChainOptions) and options.delocalised else (*cls.limits, _SIGNS)
 
     @classmethod
     def state_size(cls, problem: Problem, options: NumericalOptions) -> int:
-        """The rows of `state`: with velocities and averages A and B have p more each, and a memory is one more."""
+        """The rows of `state`: of A, B, a memory and a, with p rows more of A and B for velocities and for averages."""
         step, goes_on = UPDATES[problem.update], super().state_size(problem, options) > 0
         count = problem.p * (1 + step.has_velocities + problem.has_averages)
         return count * (problem.k + count) + (step.memory is not None) + problem.p if goes_on else 0
@@ -242,21 +263,29 @@ class SgdChain(LaneDynamics):
 
 
 def with_velocities(A: Array, B: Array, count: int) -> tuple[Array, Array]:
-    """A (n, p, k) and B (n, p, p) with `count` rows of zero velocities before theirs, and as many columns of B."""
+    """A (n, p, k) and B (n, p, p) with `count` rows of zero velocities before, and as many columns of zeros in B."""
     before = (0, 0), (count, 0)
     return np.pad(A, (*before, (0, 0))), np.pad(B, (*before, (count, 0)))
 
 
 def with_averages(A: Array, B: Array, p: int) -> tuple[Array, Array]:
-    """A and B with p rows before theirs, averages that start as the last p rows, in the frame of these."""
+    """A (n, rows, k) and B (n, rows, rows) with p rows of averages before theirs, which start as the weights.
+
+    The weights are the last p rows. B stays lower triangular: the directions of the averages, its first columns, are
+    at the start those of the weights.
+    """
     n, rows, _ = A.shape
-    more = np.zeros((n, p + rows, p + rows))
-    more[:, :p, :p] = more[:, -p:, :p] = B[:, -p:, -p:]
-    return np.concatenate([A[:, -p:], A], axis=1), more
+    larger_B = np.zeros((n, p + rows, p + rows))
+    larger_B[:, :p, :p] = larger_B[:, -p:, :p] = B[:, -p:, -p:]
+    return np.concatenate([A[:, -p:], A], axis=1), larger_B
 
 
 def block_settings(replicas: Replicas) -> BlockSettings:
-    """The settings of replicas whose blocks of inputs agree in all numbers of coordinates up to p + k."""
+    """The settings of replicas of inputs with several eigenvalues, in blocks of one eigenvalue each.
+
+    The sizes of the first replica serve for all: replicas agree in which blocks have more than p + k coordinates, and
+    in the sizes of all others.
+    """
     p, k, sizes = replicas.p, replicas.k, replicas.multiplicities[0].astype(int)
     factored = sizes > p + k
     coordinates = np.where(factored, k, sizes)
@@ -268,31 +297,37 @@ def block_settings(replicas: Replicas) -> BlockSettings:
 
 
 def block_states(replicas: Replicas, settings: BlockSettings) -> Array:
-    """The states (rows, n) at the start."""
+    """The states (rows, n) at the start, of inputs with several eigenvalues: of each block in turn, and then a.
+
+    A block has √λ_b, d_b − p − k, and its factors L*, A, B, or its weights if it has few columns (`chain_blocks`).
+    """
     start, blocks = replicas.blocks, list[Array]()
-    columns = _few_columns(replicas, settings)
+    columns = _columns_of_small_blocks(replicas, settings)
     for b, factored in enumerate(settings.factored):
         parts = split_factors(start.Q[:, b], start.M[:, b], start.P[:, b]) if factored else columns[b]
         blocks += [np.sqrt(replicas.eigenvalues[:, b]), replicas.multiplicities[:, b] - settings.p - settings.k, *parts]
     return np.concatenate([rows(array) for array in (*blocks, replicas.a)])
 
 
-def _few_columns(replicas: Replicas, settings: BlockSettings) -> dict[int, tuple[Array, Array]]:
-    """The weights W*_b (n, k, d_b) and W_b (n, p, d_b) over √d of the blocks without a factor, by their numbers."""
-    chosen = np.flatnonzero(~settings.factored)
-    if not chosen.size:
+def _columns_of_small_blocks(replicas: Replicas, settings: BlockSettings) -> dict[int, tuple[Array, Array]]:
+    """The weights W*_b (n, k, d_b) and W_b (n, p, d_b), over √d, of the blocks b that have no factor, by b."""
+    small = np.flatnonzero(~settings.factored)
+    if not small.size:
         return {}
-    columns: dict[int, list[tuple[Array, Array]]] = {b: [] for b in chosen.tolist()}
+    columns: dict[int, list[tuple[Array, Array]]] = {b: [] for b in small.tolist()}
     for i, sizes in enumerate(replicas.multiplicities):
         W, W_star = (weights / np.sqrt(replicas.d[i]) for weights in replicas.weights(i))
         ends = np.cumsum([0, *sizes]).astype(int)
-        for b, parts in columns.items():
-            parts.append((W_star[:, ends[b] : ends[b + 1]], W[:, ends[b] : ends[b + 1]]))
-    return {b: (np.array([u for u, _ in parts]), np.array([v for _, v in parts])) for b, parts in columns.items()}
+        for b, pairs in columns.items():
+            pairs.append((W_star[:, ends[b] : ends[b + 1]], W[:, ends[b] : ends[b + 1]]))
+    return {b: (np.array([W for W, _ in pairs]), np.array([W for _, W in pairs])) for b, pairs in columns.items()}
 
 
 def block_overlaps_of(state: Array, settings: BlockSettings) -> tuple[Array, Array, Array]:
-    """Q (n, L, p, p), M (n, L, p, k) and a (n, p) of states (rows, n)."""
+    """Q (n, L, p, p), M (n, L, p, k) and a (n, p) of states (rows, n) of L blocks of inputs (`block_states`).
+
+    The first two rows of a block are constants.
+    """
     p, k, Q, M = settings.p, settings.k, list[Array](), list[Array]()
     for r, factored, first in zip(settings.coordinates, settings.factored, settings.rows, strict=False):
         at = first + 2 + k * r

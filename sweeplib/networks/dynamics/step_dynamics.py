@@ -1,4 +1,8 @@
-"""Base of the dynamics that take steps: step counts, exits at the resolution of a step, stopping."""
+"""Base of the dynamics that take steps: step counts, exits at the resolution of a step, stopping.
+
+A step of the dynamics is worth `stride` steps of SGD, perhaps many (the SDE) or the `repeats` that use one batch. A
+recording time inside of a step is reached by a shortened step, which the whole step then replaces.
+"""
 
 from collections.abc import Callable, Mapping
 
@@ -18,12 +22,12 @@ class StepDynamics(OverlapDynamics):
     """State of dynamics that take steps.
 
     stride : number of SGD steps per step, those that use a batch, unless the dynamics has steps of its own.
-    step (n,) : number of the next step.
-    until, rest (n, n_times) : whole steps before the SGD step nearest to a recording time, and SGD steps between.
-    part (n,) : SGD steps between `step` and the state that is shown, which a part of the next step leads to.
-    exits (n, thresholds) : steps of the exits, negative before.
-    failed (n,) : step of a divergence, negative without one.
-    targets (n, thresholds) : risks, or levels, at which thresholds are reached.
+    step (n,) : number of the next step: whole steps taken so far.
+    until, remainder (n, n_times) : whole steps before the SGD step nearest to a recording time, and SGD steps between.
+    share (n,) : SGD steps between `step` and the state that is shown, to which a shortened next step led.
+    exits (n, thresholds) : number of steps taken at the exit, −1 before.
+    failed (n,) : number of steps taken at a divergence, −1 without one.
+    targets (n, thresholds) : values of the risk, or of another exit rule, at which thresholds are reached.
     """
 
     reads = ONE_PASS
@@ -51,7 +55,7 @@ class StepDynamics(OverlapDynamics):
 
     @staticmethod
     def step_length(problem: Problem | Replicas, options: NumericalOptions) -> float:
-        """The number of steps that use a batch."""
+        """The number of SGD steps per step of the dynamics: those that use one batch."""
         return float(problem.repeats)
 
     def stop(self) -> None:
@@ -62,15 +66,18 @@ class StepDynamics(OverlapDynamics):
             self.running &= ~(self.exits >= 0).all(axis=1)
 
     def go_on(self, earlier: Mapping[str, Array]) -> None:
-        """Take the steps, the exits and the error of the drifts of runs that ended earlier."""
+        """Go on from runs that ended earlier: set the numbers of steps, the exits and the error of the drifts.
+
+        earlier : by name, the records of these runs: `end_steps` (n,), `exit_steps` (n, thresholds), NaN for none.
+        """
         self.step = _landings(earlier["end_steps"], self.stride)[0]
         self._drift_error = earlier.get("drift_error", self._drift_error)
-        if self.exits.size:
+        if self.exits.size:  # without thresholds there is no record of exits
             steps = earlier["exit_steps"] / self.stride
             self.exits = np.rint(np.where(np.isnan(steps), -1.0, steps)).astype(np.int64)
 
     def behind(self, to: int) -> NDArray[np.intp]:
-        """The running replicas that have not reached recording time number `to`."""
+        """Return the running replicas that have whole steps to take to recording time number `to`."""
         return np.flatnonzero(self.running & (self.step < self.until[:, to]))
 
     def give_up(self) -> None:
@@ -79,7 +86,7 @@ class StepDynamics(OverlapDynamics):
         self.running &= ~self.timed_out
 
     def between(self, to: int) -> NDArray[np.intp]:
-        """The running replicas with a recording time number `to` between the present step and the next."""
+        """Return the running replicas whose recording time number `to` lies between the present step and the next."""
         return np.flatnonzero(self.running & (self.remainder[:, to] > 0.0))
 
     def reached(self, to: int) -> NDArray[np.bool_]:
@@ -97,7 +104,7 @@ class StepDynamics(OverlapDynamics):
         return np.asarray(self.stride * self._own_steps() + self.share, dtype=np.float64)
 
     def _own_steps(self) -> NDArray[np.int64]:
-        """Return the step at which each replica (n,) has ended: by failure, at its last exit, or as all do."""
+        """Return the number of whole steps of each replica (n,): to its divergence, its last exit, or up to now."""
         steps = np.where(self.diverged, self.failed, self.step)
         if self.replicas.stop_at_exit:
             out = (self.exits >= 0).all(axis=1)
@@ -107,9 +114,9 @@ class StepDynamics(OverlapDynamics):
 
 
 def _landings(landings: Array, stride: float) -> tuple[NDArray[np.int64], Array]:
-    """Whole steps of so many SGD steps before the SGD steps nearest to `landings`, and the SGD steps that are left.
+    """Whole steps, of `stride` SGD steps each, before the SGD step nearest to each landing, and SGD steps left to it.
 
-    A step shorter than one of SGD has none left: the nearest one is taken.
+    landings : times in SGD steps, of any shape. A step shorter than one of SGD has none left: the nearest is taken.
     """
     if stride <= 1.0:
         return np.rint(landings / stride).astype(np.int64), np.zeros(landings.shape)
@@ -118,6 +125,9 @@ def _landings(landings: Array, stride: float) -> tuple[NDArray[np.int64], Array]
 
 
 def functions_of(replicas: Replicas, drifts: tuple[Callable[..., None], ...] = NO_DRIFTS) -> Functions:
-    """Return the addresses of the functions of activations and target of replicas that kernels call."""
+    """Return the addresses of the functions that kernels call: of activations, target, loss, rule of steps and exits.
+
+    drifts : rules for the drifts of many systems and of one, where the kernel uses them.
+    """
     forms = replicas.activation, replicas.target, replicas.teacher_activation
     return functions(*forms, replicas.criterion, replicas.rule, drifts, replicas.exit_rule)

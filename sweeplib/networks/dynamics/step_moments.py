@@ -1,9 +1,10 @@
 """The moments of one SGD step that enter the means at first order in 1/d: covariance of increments, and drifts.
 
-Over its time T = γ/(pd) a step changes the overlaps by X_M,ir = c_i λ*_r and
-X_Q,ij = c_i λ_j + c_j λ_i + (γ/p) ‖x‖² c_i c_j, the second layer by X_a,i = ε σ(λ_i) E, with c_i = a_i σ'(λ_i) E. The
-fields are L u with u ~ N(0, I_{p+k}), and given u the mean of ‖x‖² is 1 + (|u|² − p − k)/d. The moments of X are sums
-over a fixed set of nodes: values of u and of the label noise z.
+A step takes the time T = γ/(pd). Divided by T, its increments are X_M,ir = c_i λ*_r and
+X_Q,ij = c_i λ_j + c_j λ_i + (γ/p) ‖x‖² c_i c_j of the overlaps and X_a,i = ε σ(λ_i) E of the second layer, with
+c_i = a_i σ'(λ_i) E and the displacement E = f* + √Δ z − f. The fields are L u with u ~ N(0, I_{p+k}), and given u the
+mean of ‖x‖² is 1 + (|u|² − p − k)/d. The moments of X are sums over a fixed set of n nodes: values of u and of the
+label noise z. Arrays of Q hold the upper triangle, entries (i, j) with i ≤ j; those of M all entries (i, r).
 
 The increments of a batch of n_b samples are the mean over the samples of X, with γ/n_b in place of γ, and
 T (1 − 1/n_b) gᵢ·gⱼ in X_Q,ij, gᵢ = E[c_i u], from the products of different samples.
@@ -48,10 +49,10 @@ class Nodes(NamedTuple):
 
 @cache
 def nodes(dimension: int, an_axis: int | None, *, noisy: bool) -> Nodes:
-    """The nodes of all steps in this dimension: a product of Gauss-Hermite rules, or else Sobol' points.
+    """The nodes for means over u in `dimension` = p + k numbers, and over z if labels are `noisy`.
 
-    an_axis : number of nodes in each direction of a product rule, None for Sobol' points.
-    The displacement enters up to its fourth power, for which three nodes z are exact; one suffices without noise.
+    an_axis : number of nodes in each direction of a product of Gauss-Hermite rules, None for Sobol' points.
+    E is linear in z and enters up to its fourth power, for which three nodes z are exact; one suffices without noise.
     """
     u, weights = _products(dimension, an_axis) if an_axis else _quasi_random(dimension)
     z, z_weights = map(np.array, gauss.normal(3 if noisy else 1))
@@ -67,7 +68,7 @@ def _products(dimension: int, an_axis: int) -> tuple[Array, Array]:
 
 
 def _quasi_random(dimension: int) -> tuple[Array, Array]:
-    """Nodes (dimension, n) and equal weights (n,): scrambled Sobol' points, each with its mirror image."""
+    """Nodes (dimension, n) and equal weights (n,): scrambled Sobol' points as normal numbers, with mirror images."""
     points = scipy.special.ndtri(scipy.stats.qmc.Sobol(dimension, rng=0).random_base2(LOG2_POINTS)).T
     # with mirror images the means of odd functions are zero, as they should be
     points = np.concatenate([points, -points], axis=1)
@@ -77,7 +78,8 @@ def _quasi_random(dimension: int) -> tuple[Array, Array]:
 class StepMoments:
     """The moments of a step of replica i, at any state of its overlaps.
 
-    trained : whether the second layer is part of the state. size : the length of a flat state.
+    trained : whether the second layer is part of the state.
+    size : the length of a flat state: Q's upper triangle, without the diagonal on the sphere; M; and a if trained.
     """
 
     def __init__(self, replicas: Replicas, i: int, *, trained: bool) -> None:
@@ -98,9 +100,10 @@ class StepMoments:
         self.size = int(self._upper.sum()) + replicas.p * (replicas.k + trained)
 
     def _nodes_an_axis(self, dimension: int) -> int | None:
-        """The nodes in each direction that make means of four c_i exact for polynomials, or nearly so for others.
+        """The number of nodes in each direction that make means of products of four c_i exact, or nearly so.
 
-        None if no product rule is suitable.
+        They are exact for polynomials: c_i has the degree of σ' plus the larger of those of σ and f*.
+        None if a product rule would have too many nodes.
         """
         student = self._student.hermite
         teacher = activation(self._teacher).hermite if self._target == "committee" else None
@@ -111,9 +114,9 @@ class StepMoments:
         return NODES_AN_AXIS.get(dimension)
 
     def at(self, Q: Array, M: Array, a: Array) -> tuple[Array, Array]:
-        """The drift (size,) over T, beyond the ODE's, and the covariance (size, size) of the increments over T².
+        """The h (size,) and S (size, size) at Q (p, p), M (p, k), a (p,), of flat states after any projection.
 
-        Both are of the flat state, after the projection; Q (p, p), M (p, k), a (p,).
+        T h is what the mean of X has beyond the slope of the ODE; S is the covariance of X.
         """
         lam, displacement, lam_star = self._fields(Q, M, a)
         c = a[:, None] * function_values(self._student.derivative, lam) * displacement
@@ -151,7 +154,7 @@ class StepMoments:
         return np.concatenate([drift_Q[self._upper], drift_M, np.zeros(len(X_a))]), covariance
 
     def _fields(self, Q: Array, M: Array, a: Array) -> tuple[Array, Array, Array]:
-        """λ (p, n), the displacement (n,) and λ* (k, n) at the nodes."""
+        """λ (p, n), the displacement E (n,) and λ* (k, n) at the nodes."""
         p, k = M.shape
         fields = lower_factors(Q, M, self._P) @ self._u
         lam_star, lam = fields[:k], fields[k:]
@@ -159,8 +162,9 @@ class StepMoments:
         return lam, label - a @ function_values(self._student.value, lam) / p, lam_star
 
     def _noise(self, Q: Array, M: Array) -> tuple[Array, Array]:
-        """What each of the numbers N (p, p + k) of the noise of the weights adds to X_Q and to X_M (·, p (p + k))."""
+        """What each entry of N (p, p + k), the noise of the weights, adds to X_Q and to X_M: (entries, p (p + k))."""
         (p, k), factor = M.shape, lower_factors(Q, M, self._P)
+        # four axes: the row and the column of Q or M, and those of N
         units = np.sqrt(2.0 * self._heat * self._per_step) * np.eye(p)
         of_Q = units[:, None, :, None] * factor[None, k:, None, :]
         of_Q = (of_Q + of_Q.swapaxes(0, 1))[self._rows, self._columns]
@@ -168,16 +172,20 @@ class StepMoments:
         return of_Q.reshape(len(self._rows), -1), of_M.reshape(p * k, -1)
 
     def _projected(self, Q: Array, M: Array, X_Q: Array, X_M: Array) -> tuple[Array, Array]:
-        """Increments (·, n) after the projection, at first order: X_M,ir − M_ir X_ii/2, X_ij − Q_ij (X_ii + X_jj)/2."""
+        """Increments (entries, n) after the projection, at first order.
+
+        X_Q,ij − Q_ij (X_Q,ii + X_Q,jj)/2 and X_M,ir − M_ir X_Q,ii/2.
+        """
         rows, columns, k = self._rows, self._columns, M.shape[1]
         norms = X_Q[rows == columns]
         X_Q = X_Q - 0.5 * Q[rows, columns][:, None] * (norms[rows] + norms[columns])
         return X_Q, X_M - 0.5 * M.reshape(-1, 1) * np.repeat(norms, k, axis=0)
 
     def _second_order(self, Q: Array, M: Array, X_Q: Array, X_M: Array) -> tuple[Array, Array]:
-        """The means of the second-order terms of the projection, over T²: for Q's upper triangle and for M.
+        """The means of the second-order terms of the projection after increments X (entries, n), over T², of Q and M.
 
         Different samples of a batch are independent: the mean of a product of their increments is that of the means.
+        So a share 1/n_b of the terms is of one sample, the rest of two.
         """
         of_one = (terms @ self._weights for terms in self._products_of(Q, M, X_Q, X_M))
         means = ((X @ self._weights)[:, None] for X in (X_Q, X_M))
@@ -188,7 +196,7 @@ class StepMoments:
         return second_Q, second_M
 
     def _products_of(self, Q: Array, M: Array, X_Q: Array, X_M: Array) -> tuple[Array, Array]:
-        """The second-order terms (·, n) of the projection after increments (·, n)."""
+        """The second-order terms (entries, n), of Q and M, of the projection after increments X (entries, n)."""
         rows, columns, k = self._rows, self._columns, M.shape[1]
         norms = X_Q[rows == columns]
         first, second, of_M = norms[rows], norms[columns], np.repeat(norms, k, axis=0)

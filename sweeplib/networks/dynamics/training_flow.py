@@ -3,7 +3,9 @@
 The training set is that of `sgd` with `samples` and `batch_size` n, whose steps approach the flow as their length
 γ/(pd), and whose limit d → ∞ at fixed n/d is that of `dmft` with such steps. `networks/kernels/training_flow.py` has
 the equations. Each run is integrated twice: the solution at a tenth of the tolerance is recorded, and its difference to
-a companion solution at ten times the tolerance estimates its error.
+a companion solution at ten times the tolerance estimates its error. The two are systems 0 and 1 of an `Integration`.
+
+A flat state is W (p, d), a (p,), the offsets b (p,) and, with a schedule, the time.
 """
 
 from collections.abc import Callable, Collection
@@ -38,6 +40,7 @@ from sweeplib.networks.problem import DEFAULTS, Criterion, Problem, Rule
 from sweeplib.networks.views import OverlapView
 
 DEFAULT_RTOL = 1e-8
+"""The relative tolerance without the option `rtol`."""
 SAFETY, COARSER = 0.1, 10.0
 """Factors of the tolerance, for the recorded solution and its companion."""
 SOLUTION, COMPANION = np.array([0]), np.array([1])
@@ -83,6 +86,7 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
         replicas, longest = self.replicas, self.longest_step
         state = self._state(i)
         targets = replicas.targets[i]
+        # the companion notes no passages: its targets are −∞
         return Integration(
             Equations(_rule(), self._flow(i), self._room(i)),
             np.array([state, state]),
@@ -104,7 +108,7 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
         """The constants of the equations of replica i."""
         replicas, data = self.replicas, self._training_set(i)
         return Flow(
-            self._called,
+            self._functions,
             Samples(data.x, data.y, data.order),
             np.ascontiguousarray(replicas.a_star[i]),
             replicas.numbers_of(i),
@@ -115,7 +119,7 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
         )
 
     def _room(self, i: int) -> Room:
-        """Work arrays for the equations of replica i."""
+        """Work arrays for the equations of replica i; P (k, k) in them is needed for exits alone."""
         replicas, (W, W_star) = self.replicas, self._weights[i]
         p, k = replicas.p, replicas.k
         P = np.ascontiguousarray(replicas.fields[2][i]) if replicas.thresholds.size else np.empty((k, k))
@@ -143,7 +147,10 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
         self.running &= ~behind & ~self.diverged
 
     def _integrate(self, i: int, until: float, late: Callable[[], bool]) -> None:
-        """Bring replica i and its companion to a time, or to failure, its last exit if it stops there, the deadline."""
+        """Bring replica i to the time `until`, or to failure, its last exit or the deadline; its companion follows.
+
+        late : function that returns whether the deadline is over. New passages are noted, and weights set to the state.
+        """
         path = self._integrations[i]
         path.advance(SOLUTION, np.full(2, until), stops=self.replicas.stop_at_exit, late=late)
         self._times[i] = time = path.times[0]
@@ -163,36 +170,39 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
         return state[: p * d].reshape(p, d), state[p * d : p * (d + 1)], state[p * (d + 1) : p * (d + 2)]
 
     def _passage_error(self, i: int, place: int, late: Callable[[], bool]) -> float:
-        """The error of a passage, by the level of the companion there; NaN where it did not come so far."""
+        """The error of the passage of threshold number `place`, by the companion's level at this time.
+
+        inf if the companion failed before, NaN if it is `late` before it is there.
+        """
         path, time, target = self._integrations[i], self._passages[i, place], self.replicas.targets[i, place]
         if time == 0.0:
             return 0.0
         path.advance(COMPANION, np.full(2, time), stops=False, late=late)
         if path.times[1] != time:
             return np.inf if path.failed[1] else np.nan
-        of_level = abs(path.levels(COMPANION)[0] - target) + self._least * self.replicas.exit_terms[i]
+        level_error = abs(path.levels(COMPANION)[0] - target) + self._least_error * self.replicas.exit_scales[i]
         fall = self.replicas.exit_values_at_start[i] - target
-        return float(passage_errors(of_level, fall, path.passage_rates[0, place]))
+        return float(passage_errors(level_error, fall, path.passage_rates[0, place]))
 
     @property
-    def _least(self) -> float:
-        """The least error of a risk over its terms: of the tolerance of the solution, or rounding."""
+    def _least_error(self) -> float:
+        """The least error of a risk over the size of its terms: the tolerance of the solution, or rounding."""
         return max(SAFETY * self._rtol, ROUNDING)
 
     def second_view(self) -> tuple[OverlapView, float]:
-        """The view of the companion."""
+        """The view of the companion, and 1: the error of an observable is its difference to that of the companion."""
         parts = [self._parts(i, path.states[1]) for i, path in enumerate(self._integrations)]
         weights = [(W, W_star) for (W, _, _), (_, W_star) in zip(parts, self._weights, strict=True)]
         return self.weight_view(weights, np.array([a for _, a, _ in parts]), np.array([b for *_, b in parts])), 1.0
 
     def risk_errors(self) -> Array:
-        """The error (n,) of the present risk: its difference to that of the companion, which may have failed before."""
+        """The error (n,) of the present risk: its difference to the companion's, inf where this failed before."""
         [(_, now)] = self.look()
         assert isinstance(now, OverlapView)
         risk, other = (_risks(view) for view in (now, self.second_view()[0]))
-        came = np.array([path.times[1] == path.times[0] for path in self._integrations])
-        terms = np.fmax(self.replicas.risk_terms, np.abs(risk))
-        return self._judged(np.where(came, np.abs(risk - other), np.inf) + self._least * terms)
+        is_followed = np.array([path.times[1] == path.times[0] for path in self._integrations])
+        terms = np.fmax(self.replicas.risk_scales, np.abs(risk))
+        return self._total_risk_errors(np.where(is_followed, np.abs(risk - other), np.inf) + self._least_error * terms)
 
     @property
     def passages(self) -> Array:
@@ -211,14 +221,14 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
 
     @classmethod
     def finds_levels(cls, options: NumericalOptions) -> bool:
-        """All: its kernel calls the rule in place of the risk."""
+        """Return True: exits may be on any level, as its kernel calls the exit rule in place of the risk."""
         return True
 
     @classmethod
     def diagnostics(
         cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
     ) -> dict[str, Diagnostic]:
-        """`risk_error`, of the integration too, where a risk is recorded."""
+        """`risk_error`, with the error of the integration, if a risk is recorded."""
         if not OF_RISK.intersection(observables):
             return {}
         comment = "difference to a solution at ten times the tolerance; at least a tenth of the tolerance"
@@ -231,13 +241,13 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
-        """Right-hand sides of two solutions, twelve a step, five steps a unit of time, of all samples and weights."""
+        """Twelve right-hand sides a step, ten steps and five a unit of time, of two solutions with all samples."""
         samples = problem.samples or 0  # None is refused by `check`
         return 2.0 * (60.0 * time + 120.0) * samples * problem.d * (4.0 * problem.p + 4.0)
 
 
 def _is_unchecked(path: Integration) -> bool:
-    """Whether the companion is behind for lack of time; one that failed or took all of its steps says nothing later."""
+    """Whether the companion is behind for lack of time, not by a failure or for lack of steps, which last."""
     return bool(path.times[1] < path.times[0] and not (path.failed[1] or path.spent[1]))
 
 

@@ -1,6 +1,7 @@
 """Base of the dynamics whose state is all p x d weights, with training sets, which are drawn when runs begin.
 
-A training set is the first n = `samples` of the stream of a run. It is not stored in results.
+A training set is the first n = `samples` of the stream of a run. It is not stored in results. Replica i is the one
+with number i among those that an instance advances; its weights are W (p, d), its teacher's W* (k, d).
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,19 +31,23 @@ from sweeplib.networks.problem.targets import target
 from sweeplib.networks.views import OverlapView, TrainingView, View
 
 _OF_DIVERGED = np.errstate(over="ignore", invalid="ignore")
-"""Only runs that diverged overflow here."""
+"""A decorator that silences overflow and NaN in overlaps: only runs that diverged have them."""
 
 
 def _has_no_risk(problem: Problem) -> bool:
-    """Whether the population risk of students with offsets cannot be computed."""
-    forms = [activation(name) for name in target(problem.learned).activations]
-    return problem.target != DEFAULTS["target"] and (problem.k > MOST_FIELDS or any(map(kinks, forms)))
+    """Whether the population risk of students with offsets cannot be computed.
+
+    That of committees, the default target, is always known; other targets need a rule over their k fields.
+    """
+    activations = [activation(name) for name in target(problem.learned).activations]
+    return problem.target != DEFAULTS["target"] and (problem.k > MOST_FIELDS or any(map(kinks, activations)))
 
 
 class WeightDynamics(OverlapDynamics):
     """Replicas with their weights, one after another, second layers and offsets.
 
     Subclasses change `_weights`, pairs of W (p, d) and W* (k, d), `a` (n, p) and `_offsets` (n, p) in place.
+    `precision` is that of W alone. Arrays of (0, 0) stand for velocities and averages that a run does not have.
     """
 
     view = TrainingView
@@ -59,7 +64,7 @@ class WeightDynamics(OverlapDynamics):
 
     def __init__(self, replicas: Replicas, options: NumericalOptions, precision: str = "float64") -> None:
         super().__init__(replicas, options)
-        self._called = functions_of(replicas)
+        self._functions = functions_of(replicas)
         starts = (replicas.weights(i) for i in range(len(replicas)))
         self._weights = [(W.astype(precision, order="C"), W_star.copy(order="C")) for W, W_star in starts]
         self._offsets, self._memory = replicas.offsets(), replicas.memory
@@ -69,7 +74,7 @@ class WeightDynamics(OverlapDynamics):
         self._training_sets: dict[int, TrainingSet] = {}
 
     def _replica(self, i: int) -> Replica:
-        """The state and the constants of a replica, for kernels."""
+        """The state and the constants of replica i, for kernels, which change the state in place."""
         replicas, (W, W_star) = self.replicas, self._weights[i]
         return Replica(
             W,
@@ -90,7 +95,7 @@ class WeightDynamics(OverlapDynamics):
         )
 
     def _training_set(self, i: int) -> TrainingSet:
-        """The training set of a replica, drawn on first use."""
+        """The training set of replica i, drawn on first use."""
         if i not in self._training_sets:
             self._training_sets[i] = self._new_training_set(i)
         return self._training_sets[i]
@@ -100,27 +105,31 @@ class WeightDynamics(OverlapDynamics):
         replicas, (W, W_star) = self.replicas, self._weights[i]
         n, key = int(replicas.samples[i]), replicas.keys[i]
         x, lam_star = np.empty((n, W.shape[1]), W.dtype), np.empty((len(W_star), n))
+        # the part of each label that comes with its input, and the normal number of its noise
         shift, z = np.empty(n), np.empty(n)
-        specialised(draw_samples)(self._replica(i), self._called, x, lam_star, shift, z)
+        specialised(draw_samples)(self._replica(i), self._functions, x, lam_star, shift, z)
         y = labels(replicas.target, replicas.teacher_activation, lam_star, replicas.a_star[i]) + shift
         y += replicas.numbers.deviation[i] * z
         y = np.where(y > 0.0, 1.0, -1.0) if replicas.criterion.signs else y
-        choices = np.uint64(stream_key(int(key), "batches"))
-        numbers = np.arange(n), np.empty(n, np.int64), np.full(1, -1)
-        return TrainingSet(x, y, *numbers, choices, bool(replicas.epochs[i]))
+        stream = np.uint64(stream_key(int(key), "batches"))
+        order, swaps, current_pass = np.arange(n), np.empty(n, np.int64), np.full(1, -1)
+        return TrainingSet(x, y, order, swaps, current_pass, stream, bool(replicas.epochs[i]))
 
     def _training_means(self, i: int, *, with_gradient: bool) -> tuple[float, float]:
-        """The training risk of a replica and, with the gradient, the variance of the gradients of the samples."""
+        """The training risk of replica i, and the variance of the gradients of the samples, valid `with_gradient` only.
+
+        The variance is that of ∇L over W: the mean of ‖∇L‖² less the square of the mean gradient.
+        """
         replica = self._replica(i)
         p, d = replica.W.shape
         out = Means(np.empty(1), np.empty(1), np.empty((p, d)))
-        specialised(training_means)(replica, self._called, self._training_set(i), with_gradient, out)
+        specialised(training_means)(replica, self._functions, self._training_set(i), with_gradient, out)
         # a difference of two means, which rounding may take below zero
         variance = max(out.square[0] - (out.gradient**2).sum() / d, 0.0) / p**2
         return out.loss[0], variance
 
     def look(self) -> list[tuple[Array, View]]:
-        """The overlaps of the current weights, and means over training sets, each computed only if it is needed.
+        """One view with weight one: overlaps of the current weights and means over training sets, computed if needed.
 
         Q is computed only if an observable needs more than its diagonal.
         """
@@ -142,16 +151,16 @@ class WeightDynamics(OverlapDynamics):
         return np.array(Q), np.array(M)
 
     def weight_view(self, weights: Sequence[tuple[Array, Array]], a: Array, b: Array) -> OverlapView:
-        """The view of the overlaps of these weights W and W*, second layers a (n, p) and offsets b (n, p)."""
+        """The view of the overlaps of `weights`, pairs W, W* by replica, second layers a (n, p), offsets b (n, p)."""
         sizes = self.replicas.multiplicities
 
         def blocks() -> Iterator[Array]:
-            """Yield the overlaps Q and M by block of the inputs, of all replicas."""
+            """Return an iterator over two arrays: Q (n, L, p, p) and M (n, L, p, k) by block of the inputs."""
             pairs = zip(_double(weights), sizes, strict=True)
-            parts = (block_overlaps(W, W_star, size)[:2] for (W, W_star), size in pairs)
-            return map(np.array, zip(*parts, strict=True))
+            overlaps = (block_overlaps(W, W_star, size)[:2] for (W, W_star), size in pairs)
+            return map(np.array, zip(*overlaps, strict=True))
 
-        overlaps = self.overlap_view(
+        view = self.overlap_view(
             Q=lambda: np.array([overlaps_of_weights(*pair)[0] for pair in weights]),
             M=_OF_DIVERGED(lambda: np.array([W @ W_star.T / W.shape[1] for W, W_star in _double(weights)])),
             a=a,
@@ -162,9 +171,9 @@ class WeightDynamics(OverlapDynamics):
             by_block=_OF_DIVERGED(blocks),
         )
         if self.replicas.has_offsets:
-            overlaps.b = b.copy()
-            overlaps.expectations = population_with(self.replicas, overlaps.b)
-        return overlaps
+            view.b = b.copy()
+            view.expectations = population_with(self.replicas, view.b)
+        return view
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
@@ -179,12 +188,13 @@ class WeightDynamics(OverlapDynamics):
         """The bytes of the weights and of the training set, whose inputs have the precision of the weights."""
         size = np.dtype(getattr(options, "weights", "float64")).itemsize
         n, p, k, d = problem.samples or 0, problem.p, problem.k, problem.d
+        # fields, labels and their like, numbers of each sample, are in double precision
         return (size * p + 8 * k) * d + n * (size * d + 8 * (2 * k + 4))
 
 
 @_OF_DIVERGED
 def overlaps_of_weights(W: Array, W_star: Array) -> tuple[Array, Array]:
-    """Return Q (p, p) and M (p, k)."""
+    """Return Q = W Wᵀ/d (p, p) and M = W W*ᵀ/d (p, k), in double precision."""
     [(W, W_star)] = _double([(W, W_star)])
     return W @ W.T / W.shape[1], W @ W_star.T / W.shape[1]
 
@@ -195,7 +205,11 @@ def _double(weights: Sequence[tuple[Array, Array]]) -> Iterator[tuple[Array, Arr
 
 
 def population_with(replicas: Replicas, b: Array) -> OffsetRisks:
-    """The expectations over the inputs for units with offsets b (n, p)."""
+    """The expectations over the inputs of the data law for units with offsets b (n, p).
+
+    A committee's are known by its activation; other targets are given as the function of their labels. The law of the
+    inputs is given as its classes, isotropic Gaussians, for each replica.
+    """
     law = DATA[replicas.data]
     assert law.classes is not None  # by `limits`
     committee = law.teacher and replicas.target == DEFAULTS["target"]
@@ -210,7 +224,7 @@ def population_with(replicas: Replicas, b: Array) -> OffsetRisks:
 
 
 def full_batch(name: str) -> tuple[Limit, ...]:
-    """The limits of a dynamics of this name whose steps all take the samples of a training set."""
+    """The limits of the dynamics `name`, every step of which takes all samples of a training set."""
     reused = f"a number, the same as `batch_size`: {name} reuses a data set of n = α d samples"
     whole = f"{{problem.samples}}, as `samples`: a step of {name} takes the whole data set"
     return (

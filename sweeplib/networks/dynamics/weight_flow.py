@@ -38,7 +38,7 @@ class WeightFlow(ParticleDynamics):
 
     @classmethod
     def dimensions(cls, problem: Problem) -> int:
-        """All d of them."""
+        """The number κ of coordinates u: all d."""
         return problem.d
 
 

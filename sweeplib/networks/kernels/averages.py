@@ -1,7 +1,12 @@
-"""Averages of the iterates: w̄ ← (1 − b) w̄ + b w after step n, b = min(1, κ γ/(pd) + η/n), of weights and of the chain.
+"""Averages of the iterates, for steps of weights and of the chain: w̄ ← (1 − b) w̄ + b w, b = min(1, κ γ/(pd) + η/n).
 
-Steps do not depend on them. In the chain they are the first p rows of A and B, which a step turns with its frame.
-The average after it is a combination of rows, of which B becomes a lower triangular factor, by rotations.
+n counts steps from one; κ and η are the problem's `averaging_rate` and `averaging_order`. Steps do not depend on the
+averages. In the chain these are the first p rows of A and B, which a step turns with its frame. The average after a
+step is a combination of rows, of which B becomes a lower triangular factor, by rotations.
+
+`averaged` makes steps of the chain, bound to the names `inner_*`, into steps with averages. Arguments: `settings` of
+the run; `functions` by address; `stream`, names of each lane's random numbers; `work`, the data of a group; `broken`
+(lanes,), set where a lane diverges.
 """
 
 from functools import cache
@@ -17,10 +22,10 @@ from sweeplib.networks.numerics.compiled import inlined, without_references
 
 
 class Averaged(NamedTuple):
-    """The data of a group: those of the step, with its network and its chain, and work arrays.
+    """The data of a group: the data `inner` of the step, with its network and its chain, and work arrays.
 
     factor (rows, rows, lanes), column (rows, lanes) : the next B, and one of its columns.
-    few (3, lanes) : cosines and sines of rotations, and b.
+    coefficients (3, lanes) : cosines and sines of rotations, and b.
     """
 
     inner: Any
@@ -28,7 +33,7 @@ class Averaged(NamedTuple):
     chain: Any
     factor: Array
     column: Array
-    few: Array
+    coefficients: Array
 
 
 def _unbound(*_: Any) -> Any:
@@ -39,63 +44,72 @@ inner_work = inner_prepare = inner_step = inner_network = chain_within = _unboun
 
 
 def chain_of_step(inner):  # type: ignore[no-untyped-def]
-    """The chain in the data of a step."""
+    """The chain in the data `inner` of a step, in which `averaged` finds A and B."""
     return inner.chain
 
 
 def chain_of_noisy_step(inner):  # type: ignore[no-untyped-def]
-    """The chain in the data of a step with noise of the weights after it."""
+    """The chain in the data `inner` of a step with noise of the weights after it."""
     return inner.inner.chain
 
 
 def averaged_work(settings, state, constants):  # type: ignore[no-untyped-def]
     """The data of a group, from its flat blocks of state and constants."""
     inner = inner_work(settings, state, constants)
-    factor, column, few = empty_rows(settings.rows, inner.network.a.shape[1])
-    return Averaged(inner, inner.network, chain_within(inner), factor, column, few)
+    factor, column, coefficients = empty_rows(settings.rows, inner.network.a.shape[1])
+    return Averaged(inner, inner.network, chain_within(inner), factor, column, coefficients)
 
 
 @allocating
 def empty_rows(rows, lanes):  # type: ignore[no-untyped-def]
-    """Work arrays of the average."""
+    """Work arrays for the average of `rows` rows: `factor`, `column` and `coefficients` of `Averaged`."""
     return np.empty((rows, rows, lanes)), np.empty((rows, lanes)), np.empty((3, lanes))
 
 
 def averaged_prepare(settings, functions, work, broken):  # type: ignore[no-untyped-def]
-    """Do what the step needs before the first one."""
+    """Do what the step without averages needs before the first one."""
     inner_prepare(settings, functions, work.inner, broken)
 
 
 def averaged_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """A step, and the average after it."""
+    """Take a step, and let the averages follow."""
     inner_step(settings, functions, stream, work.inner, broken)
-    numbers, share = work.chain.constants.numbers, work.few[2]
+    numbers, share = work.chain.constants.numbers, work.coefficients[2]
     for lane in range(share.shape[0]):
+        # not `numbers.T`, which a schedule changes
         time = numbers.gamma[lane] / (settings.p * numbers.d[lane])
         share[lane] = share_of(numbers.averaging_rate[lane], numbers.averaging_order[lane], time, stream.step[lane] + 1)
-    add_to_averages(work.chain.A, work.chain.B, settings.p, work.factor, work.column, work.few)
+    add_to_averages(work.chain.A, work.chain.B, settings.p, work.factor, work.column, work.coefficients)
 
 
 def averaged_network(work):  # type: ignore[no-untyped-def]
-    """Fill the current overlaps."""
+    """Fill the current overlaps of the weights."""
     inner_network(work.inner)
 
 
 @kernel
 def share_of(rate, order, time, number):  # type: ignore[no-untyped-def]
-    """The share b of the weights in their average after step `number`, of the first on, of a `time`."""
+    """The share b of the weights in their average after step `number` (from 1 on) of the `time` γ/(pd).
+
+    rate, order : κ and η.
+    """
     return min(1.0, rate * time + order / number)
 
 
 @loops
-def add_to_averages(A, B, p, factor, column, few):  # type: ignore[no-untyped-def]
-    """Replace the first p rows of A and B by averages of them and the last p rows; B becomes lower triangular again."""
-    (rows, k, lanes), share = A.shape, few[2]
+def add_to_averages(A, B, p, factor, column, coefficients):  # type: ignore[no-untyped-def]
+    """Replace the first p rows of A and B by their averages with the last p rows; B becomes lower triangular again.
+
+    A (rows, k, lanes), B (rows, rows, lanes), factor (rows, rows, lanes), column (rows, lanes) : the last two are work
+    arrays. coefficients (3, lanes) : two work arrays, and b.
+    """
+    (rows, k, lanes), share = A.shape, coefficients[2]
     first = rows - p
     for i in range(p):
         for s in range(k):
             for lane in range(lanes):
                 A[i, s, lane] += share[lane] * (A[first + i, s, lane] - A[i, s, lane])
+    # columns of B after the average, one after the other, into a new triangular factor
     factor[:] = 0.0
     for j in range(rows):
         for i in range(rows):
@@ -104,7 +118,7 @@ def add_to_averages(A, B, p, factor, column, few):  # type: ignore[no-untyped-de
         for i in range(p):
             for lane in range(lanes):
                 column[i, lane] += share[lane] * (column[first + i, lane] - column[i, lane])
-        absorb(factor, column, few[0], few[1])
+        absorb(factor, column, coefficients[0], coefficients[1])
     for i in range(rows):
         for j in range(i + 1):
             for lane in range(lanes):
@@ -113,7 +127,10 @@ def add_to_averages(A, B, p, factor, column, few):  # type: ignore[no-untyped-de
 
 @cache
 def averaged(steps: Steps, *, noisy: bool) -> Steps:
-    """Steps of the chain and the average after each; `noisy` are those with noise of the weights."""
+    """The steps of the chain with averages after each.
+
+    `noisy` steps have noise of the weights, which wraps the chain.
+    """
     chain = inlined(chain_of_noisy_step if noisy else chain_of_step)
     return Steps(
         inlined(bound(averaged_work, inner_work=steps.work_space, chain_within=chain)),
@@ -125,7 +142,7 @@ def averaged(steps: Steps, *, noisy: bool) -> Steps:
 
 @kernel
 def average_weights(replica, number):  # type: ignore[no-untyped-def]
-    """Let the averages (p, d) of a replica, if it has any, follow its weights after step `number`."""
+    """Let the averages (p, d) of a replica, without rows if it has none, follow its weights after step `number`."""
     averages, W, numbers = replica.averages, replica.W, replica.numbers
     if averages.shape[0] == 0:
         return

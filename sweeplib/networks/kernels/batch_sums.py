@@ -2,6 +2,10 @@
 
 Small batches have one replica per lane and one sample after the other. In large ones the lanes are samples of one
 replica, whose sums are inner products of rows of samples: a replica alone takes no longer than one of many.
+
+C is the matrix (p, n_b) whose column of a sample is T a_i σ'(λ_i) E/n_b: it adds C times the samples to the weights.
+A sample has the coordinates z = (u*, w) in the span of the weights, k + rows of them. `chain` is the `Chain` of a group
+of replicas and `settings` its `Settings`, `functions` are called by address, `stream` names each lane's random numbers.
 """
 
 import math
@@ -38,7 +42,7 @@ LARGE = 32
 class Sums(NamedTuple):
     """Sums over the samples of a batch, for the replicas in lanes.
 
-    moves (p, k + rows, lanes) : C (U*, W)ᵀ.
+    moves (p, k + rows, lanes) : C (U*, W)ᵀ, with U* and W the coordinates of all samples.
     layer (p, lanes) : the sum of σ(λ) E.
     factor (p, p, lanes) : lower triangular factor of CCᵀ.
     overflow (lanes,) : whether an E is beyond OVERFLOW, or NaN.
@@ -51,8 +55,10 @@ class Sums(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Samples in lanes: a and the constants of the lane's replica, the name of its random numbers, and work arrays.
+    """Samples in lanes, with what they need of the lane's replica, and work arrays.
 
+    a (p, lanes), constants, stream : second layer, `Constants`, and name of the random numbers.
+    z (k + rows + 1 or more, lanes), fields : the normal numbers of a sample, and its `Fields`.
     column (p, lanes) : the column of C of each sample.
     overflow (lanes,) : whether E is beyond OVERFLOW, or NaN.
     """
@@ -68,14 +74,17 @@ class Samples(NamedTuple):
 
 @allocating
 def empty_sums(p, width, lanes):  # type: ignore[no-untyped-def]
-    """Zero sums over samples with `width` coordinates, for students of p units."""
+    """Sums at zero, over samples with `width` coordinates, for students of p units."""
     overflow = np.zeros(lanes, np.bool_)
     return Sums(np.zeros((p, width, lanes)), np.zeros((p, lanes)), np.zeros((p, p, lanes)), overflow)
 
 
 @kernel
 def begin_batches(stream, n_b, samples):  # type: ignore[no-untyped-def]
-    """Set `samples` to the first sample of each lane's batch: sample s of step ν is sample ν n_b + s of the stream."""
+    """Set the stream `samples` to the first sample of each lane's batch of n_b.
+
+    Sample s of step ν is sample ν n_b + s; `stream` is at step ν.
+    """
     for lane in range(samples.step.shape[0]):
         samples.key[lane], samples.seed[lane] = stream.key[lane], stream.seed[lane]
         samples.step[lane] = stream.step[lane] * np.uint64(n_b)
@@ -83,15 +92,19 @@ def begin_batches(stream, n_b, samples):  # type: ignore[no-untyped-def]
 
 @allocating
 def empty_samples(width, a, constants, fields):  # type: ignore[no-untyped-def]
-    """A `Samples` to be filled, of samples with `width` coordinates, with these second layers, constants and fields."""
+    """A `Samples` to be filled, of samples with `width` coordinates.
+
+    a (p, lanes), constants, fields : second layers, `Constants` and `Fields` of the lanes, which it shares.
+    """
     lanes = a.shape[1]
+    # one normal more, for the noise of the label, in whole draws of four
     z, overflow = np.empty((4 * ((width + 4) // 4), lanes)), np.zeros(lanes, np.bool_)
     return Samples(a, constants, empty_stream(lanes), z, fields, np.empty(a.shape), overflow)
 
 
 @allocating
 def samples_of(settings, chain):  # type: ignore[no-untyped-def]
-    """Room for samples in lanes: those of a large batch of one replica, or one of each replica."""
+    """The `Samples` in lanes, to be filled: samples of a large batch of one replica, or one sample of each replica."""
     p, k = settings.p, settings.k
     if settings.batch_size < LARGE:
         return empty_samples(settings.rows + k, chain.a, chain.constants, chain.fields)
@@ -103,9 +116,9 @@ def samples_of(settings, chain):  # type: ignore[no-untyped-def]
 
 @loops
 def absorb(factor, column, cosine, sine):  # type: ignore[no-untyped-def]
-    """Replace lower triangular factors (p, p, lanes) by those of [factor, column], by rotations; use up the column.
+    """Replace the lower triangular factors (p, p, lanes) by factors of [factor, column], by rotations.
 
-    column (p, lanes) : one more column. cosine, sine (lanes,) : work arrays.
+    column (p, lanes) : one more column, overwritten. cosine, sine (lanes,) : work arrays.
     """
     p, _, lanes = factor.shape
     for j in range(p):
@@ -121,9 +134,9 @@ def absorb(factor, column, cosine, sine):  # type: ignore[no-untyped-def]
 
 @loops
 def absorb_block(factor, replica, columns):  # type: ignore[no-untyped-def]
-    """Replace the factor (p, p, replicas) of one replica by that of [factor, columns], by reflections.
+    """Replace the factor of one replica, in factor (p, p, replicas), by a factor of [factor, columns], by reflections.
 
-    columns (p, lanes) : columns to add, which are used up.
+    columns (p, lanes) : columns to add, which are overwritten.
     """
     p, lanes = columns.shape
     for j in range(p):
@@ -143,26 +156,27 @@ def absorb_block(factor, replica, columns):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def clear(sums):  # type: ignore[no-untyped-def]
+def clear_sums(sums):  # type: ignore[no-untyped-def]
     """Set the sums to zero."""
     sums.moves[:], sums.layer[:], sums.factor[:] = 0.0, 0.0, 0.0
     sums.overflow[:] = False
 
 
 @kernel
-def load(chain, replica, samples):  # type: ignore[no-untyped-def]
-    """Copy the second layer and the constants of a replica of the chain to all lanes of `samples`."""
+def copy_replica(chain, replica, samples):  # type: ignore[no-untyped-def]
+    """Copy the second layer and the constants of one replica, by its lane in the chain, to all lanes of `samples`."""
     source, to, (width, lanes) = chain.constants.block, samples.constants.block, (chain.a.shape[1], samples.a.shape[1])
     for i in range(samples.a.shape[0]):
         samples.a[i, :] = chain.a[i, replica]
     for row in range(source.shape[0] // width):
+        # blocks are flat: a row of each has the width of its own lanes
         to[row * lanes : (row + 1) * lanes] = source[row * width + replica]
     samples.fields.deviation[:] = chain.fields.deviation[replica]
 
 
 @kernel
 def fill_columns(settings, functions, samples, filled):  # type: ignore[no-untyped-def]
-    """From the fields of the samples, fill E, σ(λ) and the columns of C; E is zero from lane `filled` on."""
+    """Fill E, σ(λ) and the columns of C of `samples`, whose fields λ, λ* are there; E is zero from lane `filled` on."""
     p, label = settings.p, settings.k + settings.rows
     _, lam_star, _, c, E, deviation, _ = samples.fields
     lanes, share, T = E.shape[0], 1.0 / settings.batch_size, samples.constants.numbers.T
@@ -179,7 +193,7 @@ def fill_columns(settings, functions, samples, filled):  # type: ignore[no-untyp
 
 @kernel
 def add_to_replicas(settings, functions, chain, samples, sums):  # type: ignore[no-untyped-def]
-    """Draw a sample of each replica, and add it to the sums over its batch."""
+    """Draw a sample of each replica, one in each lane, and add it to the sums over the replica's batch."""
     lam, lam_star, value, _, E, _, _ = samples.fields
     column, z, rotations = samples.column, samples.z, chain.rotations
     p, width, lanes = sums.moves.shape
@@ -200,7 +214,7 @@ def add_to_replicas(settings, functions, chain, samples, sums):  # type: ignore[
 
 @kernel
 def add_to_replica(settings, functions, chain, replica, samples, filled, sums):  # type: ignore[no-untyped-def]
-    """Draw a sample of the replica in each lane, and add the first `filled` of them to its sums."""
+    """Draw a sample of one replica in each lane, and add the first `filled` of them to the sums of this replica."""
     lam, lam_star, value, _, E, _, _ = samples.fields
     column, z = samples.column, samples.z
     p, width, _ = sums.moves.shape
@@ -218,10 +232,13 @@ def add_to_replica(settings, functions, chain, replica, samples, filled, sums): 
 
 @kernel
 def sum_batches(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """Fill the sums over the batch of each replica; those of copies in the padding are not needed."""
+    """Fill `work.sums` with the sums over the batch of each replica; copies in the padding need no sums.
+
+    work : the `Batch`. broken (lanes,) : marks copies, and lanes that have diverged.
+    """
     chain, samples, sums, n_b = work.chain, work.samples, work.sums, settings.batch_size
     samples_stream, lanes = samples.stream, samples.stream.step.shape[0]
-    clear(sums)
+    clear_sums(sums)
     if n_b < LARGE:
         begin_batches(stream, n_b, samples_stream)
         for _ in range(n_b):
@@ -231,7 +248,7 @@ def sum_batches(settings, functions, stream, work, broken):  # type: ignore[no-u
         return
     # each copy in the padding would take as long as a batch
     for replica in range(filled_lanes(broken)):
-        load(chain, replica, samples)
+        copy_replica(chain, replica, samples)
         for lane in range(lanes):
             samples_stream.key[lane], samples_stream.seed[lane] = stream.key[replica], stream.seed[replica]
             samples_stream.step[lane] = stream.step[replica] * np.uint64(n_b) + np.uint64(lane)

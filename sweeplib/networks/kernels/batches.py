@@ -1,4 +1,10 @@
-"""The steps of SGD on the weights of one replica with the mean gradient of a batch, used once or in several steps."""
+"""The steps of SGD on the weights of one replica with the mean gradient of a batch, used once or in several steps.
+
+Arguments: `replica`, the run (`weights.Replica`); T, the ODE time of the step; `batch_size` n_b; `functions` by
+address; `rule`, the `StepRule`; `room`, work arrays of a block of samples, `mixing`, those of the rule; `moves` (p, d),
+what a step adds to W; `layer_moves` (3, p), what it adds to a, to b, and Σ c_i λ_i, with c_i = T a_i σ'(λ_i + b_i) E
+over the batch.
+"""
 
 import math
 from typing import NamedTuple
@@ -11,13 +17,14 @@ from sweeplib.networks.kernels.batch_sums import absorb_block
 from sweeplib.networks.kernels.disturbances import add_noise_of_weights
 from sweeplib.networks.kernels.lanes import OVERFLOW, allocating, kernel, loops
 from sweeplib.networks.kernels.row_products import inner_product
-from sweeplib.networks.kernels.sample_blocks import BLOCK, MULTIPLE, draw_block
+from sweeplib.networks.kernels.sample_blocks import BLOCK, MULTIPLE, draw_block, room_of
 from sweeplib.networks.kernels.schedules import label_deviation, step_time
 from sweeplib.networks.kernels.spectral import Spectrum, empty_spectrum, fill_spectral_matrix
 from sweeplib.networks.kernels.weights import (
     DIVERGED,
     GOING,
     STOPPED,
+    decay_factor,
     displacement,
     drop_units,
     factor_of,
@@ -25,20 +32,19 @@ from sweeplib.networks.kernels.weights import (
     fill_overlaps,
     force,
     is_waiting,
-    kept_part,
-    move_others,
+    move_layer_and_offsets,
     note_exits,
-    room_of,
 )
 
 COLUMNS = 256
-"""The number of columns of a gradient that are taken at once."""
+"""The number of columns of a gradient that are copied into a work array at once."""
 
 
 class Mixing(NamedTuple):
-    """Work arrays of a step that mixes units, without rows for others: a spectrum, columns (p, COLUMNS), and 1 (1,).
+    """Work arrays of steps whose rule mixes units, and of noise of the weights.
 
-    xi : of noise of the weights, the numbers of a row; none without it.
+    spectrum, columns (p, COLUMNS), unit (1,) : for spectra, without rows for other rules; `unit` is 1, a scale.
+    xi (padded,) : the normal numbers of a row's noise; none without noise.
     """
 
     spectrum: Spectrum
@@ -48,10 +54,11 @@ class Mixing(NamedTuple):
 
 
 def batch_steps(count, step, batch_size, uses, replica, rates, functions, exits):  # type: ignore[no-untyped-def]
-    """Take up to `count` rounds from number `step` on; return their number and the fate of the run.
+    """Take up to `count` rounds from number `step` on; return how many were taken, and the fate of the run.
 
     A round is a step for each of the `uses` of one batch, (first, end), whose samples are drawn again for each of them.
     Sample s of round ν is sample ν n_b + s of the stream: with n_b = 1 the samples are those of `sgd_steps`.
+    rates : the schedules. exits : the run's `Exits`.
     """
     room, moves, layer_moves = room_of(replica), np.empty(replica.W.shape), np.empty((3, len(replica.a)))
     mixing = mixing_of(replica, functions.rule)
@@ -83,10 +90,9 @@ def mixing_of(replica, rule):  # type: ignore[no-untyped-def]
 
 @loops
 def take_step(first, batch_size, number, T, replica, functions, moves, layer_moves, mixing, room):  # type: ignore[no-untyped-def]
-    """Take a step over the time T with the batch of samples from number `first` on; return False if it diverged.
+    """Take a step with the batch of samples from number `first` of the stream on; return False if it diverged.
 
-    number : of the round, and of the use of its batch.
-    `moves` (p, d) and `layer_moves` (3, p), of a, of b and of Σ c_i λ_i, are work arrays, and those of `mixing`.
+    number : (round, use of its batch), which names the noise of the weights. moves, layer_moves, mixing : work arrays.
     """
     p, d = replica.W.shape
     share, root, numbers = 1.0 / batch_size, 1.0 / math.sqrt(d), replica.numbers
@@ -114,13 +120,13 @@ def take_step(first, batch_size, number, T, replica, functions, moves, layer_mov
                     layer_moves[2, i] += room.c[i] * room.lam[i]
                 for j in range(d):
                     moves[i, j] += room.c[i] / root * room.normals[0, s, j]
-    move_others(replica, T, layer_moves)
+    move_layer_and_offsets(replica, T, layer_moves)
     if functions.rule.rescales or functions.rule.has_velocities:
         apply_rule(replica, functions.rule, T, moves, mixing, room.sample)
     if numbers.temperature > 0.0:
         add_noise_of_weights(replica, number, T, mixing.xi, moves)
     for i in range(p):
-        square, shrinkage = 0.0, kept_of_row(replica, functions.rule, T, layer_moves[2, i])
+        square, shrinkage = 0.0, row_factor(replica, functions.rule, T, layer_moves[2, i])
         for j in range(d):
             replica.W[i, j] = shrinkage * replica.W[i, j] + moves[i, j]
             square += replica.W[i, j] * replica.W[i, j]
@@ -131,15 +137,18 @@ def take_step(first, batch_size, number, T, replica, functions, moves, layer_mov
 
 
 @kernel
-def kept_of_row(replica, rule, T, along):  # type: ignore[no-untyped-def]
-    """The factor of a row of W in a step, beside its move; `along` is Σ c_i λ_i, which a tangent step leaves out."""
-    shrinkage = kept_part(replica.numbers, T)
+def row_factor(replica, rule, T, along):  # type: ignore[no-untyped-def]
+    """The factor of a row of W in a step, beside its move: 1 − λT, less `along` = Σ c_i λ_i in a tangent step."""
+    shrinkage = decay_factor(replica.numbers, T)
     return shrinkage - along if rule.is_tangent else shrinkage
 
 
 @loops
 def apply_rule(replica, rule, T, moves, mixing, sample):  # type: ignore[no-untyped-def]
-    """Replace the moves (p, d) of plain steps by those of the rule; `sample` is a work array (2, 1)."""
+    """Replace the moves (p, d) of a plain step, T d times the gradient, by the moves of the rule's step.
+
+    sample (2, 1) : a work array.
+    """
     if rule.is_spectral:
         apply_spectrum(replica, rule, T, moves, mixing)
         return
@@ -166,10 +175,14 @@ def apply_rule(replica, rule, T, moves, mixing, sample):  # type: ignore[no-unty
 
 @loops
 def apply_spectrum(replica, rule, T, moves, work):  # type: ignore[no-untyped-def]
-    """Replace the moves T d G (p, d) by T d h(GGᵀ) G; with velocities first N ← β N + G, and N in place of G."""
+    """Replace the moves T d G (p, d) by T d h(GGᵀ) G; with velocities first N ← β N + G, and N in place of G.
+
+    work : the `Mixing`.
+    """
     (p, d), spectrum, columns, length = moves.shape, work.spectrum, work.columns, T * moves.shape[1]
     inverse, column = 1.0 / length if T > 0.0 else 0.0, spectrum.values[:, 0]
     spectrum.R[:] = 0.0
+    # the moves become G, or N; a factor R of their products G Gᵀ takes in some columns at a time
     for first in range(0, d, columns.shape[1]):
         columns[:] = 0.0
         for i in range(p):
@@ -183,6 +196,7 @@ def apply_spectrum(replica, rule, T, moves, work):  # type: ignore[no-untyped-de
     fill_spectral_matrix(rule, work.unit, spectrum)
     for j in range(d):
         for i in range(p):
+            # h(GGᵀ) is in R now
             column[i], moves[i, j] = length * moves[i, j], 0.0
         for i in range(p):
             for m in range(p):

@@ -1,7 +1,12 @@
 """The right-hand side of the overlaps' ODE for inputs with several eigenvalues, on a flat state, compiled.
 
+Inputs have L blocks of d_b coordinates with the eigenvalue λ_b; block b has the overlaps Q_b, M_b, P_b and Ω_b of the
+rows within it. Fields have the covariances Q = Σ_b λ_b Q_b, M, P; their drifts give all Q̇_b and Ṁ_b by the mean slopes
+D (p, p), D* (p, k) of `fill_gradients`.
+
 The state is, for each block of inputs, the upper triangle of Q_b row by row and M_b; then a where the second layer is
-trained; with a schedule the last variable is the time. Spherical students have their diagonals in it too.
+trained; with a schedule the last variable is the time. Spherical students have their diagonals in it too. `systems` are
+the constants of n systems, i the number of one, `work` its work arrays.
 """
 
 from functools import cache
@@ -31,12 +36,12 @@ from sweeplib.networks.numerics.integrators.dop853 import EquationRule
 
 
 class BlockSystems(NamedTuple):
-    """The constants of n systems: those of their fields, and of L blocks of inputs.
+    """The constants of n systems with L blocks of inputs.
 
     fields : `Systems` of the fields, whose overlaps are their covariances.
     eigenvalues, parts (n, L) : λ_b, and τ_b = λ_b d_b/d.
-    P (n, L, k, k), inverse (n, k, k) : P_b of the blocks, and P⁺ of the fields.
-    resolution (n,) : relative error of drifts.
+    P (n, L, k, k), inverse (n, k, k) : P_b of the blocks, and P⁺, the pseudo-inverse of P of the fields.
+    resolution (n,) : relative error of drifts; a direction with less variance has no slope.
     gradients : address of `fill_gradients`.
     """
 
@@ -50,7 +55,7 @@ class BlockSystems(NamedTuple):
 
 
 class BlockWork(NamedTuple):
-    """Work arrays of a system: of its fields, Q_b (L, p, p), M_b (L, p, k), D (p, p), D* (p, k), and Q̇_b (L, p, p)."""
+    """Work arrays: of the fields, Q_b (L, p, p), M_b (L, p, k), D (p, p), D* (p, k), and Q̇_b as `flow` (L, p, p)."""
 
     fields: Work
     Q: Array
@@ -68,10 +73,11 @@ def block_work_space(L: int, p: int, k: int) -> BlockWork:
 
 @cache
 def block_rule() -> EquationRule:
-    """`fill_slope` and `state_risk` for an integrator."""
+    """The slope and the risk of states by blocks for an integrator, compiled once for all activations."""
+    # systems of one unit, for their types
     many = np.ones((1, 1)), np.ones((1, 1)), np.ones((1, 1, 1, 1)), np.ones((1, 1, 1)), np.ones(1)
-    systems, named = BlockSystems(example(), *many, gradients_address()), {"unpacked": inlined(unpack_fields)}
-    filled, level = (bound(template, **named) for template in (fill_block_slope, block_risk))
+    systems, unpacking = BlockSystems(example(), *many, gradients_address()), {"unpacked": inlined(unpack_fields)}
+    filled, level = (bound(template, **unpacking) for template in (fill_block_slope, block_risk))
     return EquationRule(filled, systems, block_work_space(1, 1, 1), level)
 
 
@@ -83,16 +89,18 @@ def gradients_address() -> Any:
 
 
 def fill_gradients(Q, M, drift_GF, drift_M, inverse, least, D, D_star):  # type: ignore[no-untyped-def]
-    """Fill the mean slopes D (p, p) and D* (p, k): E[c_i x] = Σ_j D_ij w_j/d + Σ_r D*_ir w*_r/d (`mean_gradients`).
+    """Fill the mean slopes D (p, p) and D* (p, k) of steps: E[c_i x] = Σ_j D_ij w_j/d + Σ_r D*_ir w*_r/d.
 
     Q (p, p), M (p, k), drift_GF (p, p), drift_M (p, k), inverse (k, k) : covariances of fields, their drifts, and P⁺.
     least : the variance of a direction, relative to the largest Q_ii, below which it has no slope.
+    `mean_gradients` has the same in numpy.
     """
     outside, along = Q - M @ inverse @ M.T, drift_M @ inverse @ M.T
     # numba's eigh raises an exception for NaN
     if not np.isfinite(outside).all():
         D[:], D_star[:] = np.nan, np.nan
         return
+    # beyond the teacher the drift is D outside + outside Dᵀ: solved for the symmetric D along the axes of `outside`
     variances, axes = np.linalg.eigh(outside)
     variances = np.maximum(variances, 0.0)
     moments = axes.T @ (drift_GF - along - along.T) @ axes
@@ -107,7 +115,10 @@ def fill_gradients(Q, M, drift_GF, drift_M, inverse, least, D, D_star):  # type:
 
 
 def pack_blocks(Q: Array, M: Array, a: Array, trained: bool, scheduled: bool) -> Array:
-    """The flat states (n, size) at time zero of Q_b (n, L, p, p), M_b (n, L, p, k) and a (n, p)."""
+    """The flat states (n, size) at time zero of Q_b (n, L, p, p), M_b (n, L, p, k) and a (n, p).
+
+    trained, scheduled : whether states have a, and whether they have the time.
+    """
     n, (p, k) = len(Q), M.shape[2:]
     of_blocks = pack(Q.reshape(-1, p, p), M.reshape(-1, p, k), a, False, False).reshape(n, -1)
     return np.concatenate([of_blocks, *([a] if trained else []), *([np.zeros((n, 1))] if scheduled else [])], axis=1)
@@ -136,7 +147,10 @@ _unpack, _project = inlined(unpack), inlined(project)
 
 
 def unpack_fields(i: int, state: Array, systems: BlockSystems, work: BlockWork) -> None:
-    """Fill the overlaps of blocks from a flat state, on the sphere if rows are, the covariances of fields, and a."""
+    """Fill `work` from the flat state of system i: the overlaps of blocks, then Q, M and a of the fields.
+
+    Spherical rows are divided by their norms first.
+    """
     fields, (blocks, p, k) = work.fields, work.M.shape
     for j in range(p):
         # what stays if the second layer is not trained: then the state has none
@@ -165,11 +179,11 @@ unpacked = _unbound
 
 
 def fill_block_slope(i: int, state: Array, systems: BlockSystems, work: BlockWork, slope: Array) -> None:
-    """The time derivative: Ṁ_b = λ_b (DΩ_b)_* − λM_b, Q̇_b = λ_b [DΩ_b + transpose] + (γ/p) τ_b Ψ^Var − 2λQ_b.
+    """Fill the time derivative: Ṁ_b = λ_b (DΩ_b)_* − λM_b, Q̇_b = λ_b [DΩ_b + transpose] + (γ/p) τ_b Ψ^Var − 2λQ_b.
 
-    Noise of the weights adds 2T d_b/d to the diagonal of Q̇_b.
-    All drifts are those of the covariance of fields. With a schedule and on the sphere as in `overlap_flow.fill_slope`;
-    Φ is the sum of all Q̇_b, so that rows of all blocks are divided by the same norm.
+    λ is the weight decay; (DΩ_b)_* are the columns of the teacher. Noise of the weights adds 2T d_b/d to the diagonal
+    of Q̇_b, T the temperature. All drifts are those of the covariance of fields. A schedule and the sphere act as in
+    `overlap_flow.fill_slope`; Φ is the sum of all Q̇_b, so that rows of all blocks are divided by the same norm.
     """
     unpacked(i, state, systems, work)
     fields, D, D_star, flow = systems.fields, work.D, work.D_star, work.flow
@@ -183,9 +197,11 @@ def fill_block_slope(i: int, state: Array, systems: BlockSystems, work: BlockWor
         drifts.Var[:] = 0.0
     for j in range(p):
         for r in range(k):
+            # a student that knows nothing of this unit: the drift is a rounding error, which would start an escape
             if M[j, r] == 0.0 and abs(drifts.M[j, r]) <= ROUNDING * np.sqrt(drifts.Var[j, j] * fields.P[i, r, r]):
                 drifts.M[j, r] = 0.0
     systems.gradients(Q, M, drifts.GF, drifts.M, systems.inverse[i], systems.resolution[i], D, D_star)
+    # ½ Φ_jj on the sphere
     pull = np.zeros(p)
     for b in range(L):
         for j in range(p):

@@ -1,8 +1,16 @@
 """The step of the overlap chain, for a group of replicas in vector lanes.
 
+The chain keeps a factor of the overlaps in place of the weights: rows of W are [A, B] in an orthonormal frame of the
+teacher's rows, which are [L*, 0], and of what is beyond them. A sample has the N(0, 1) coordinates u* and w in this
+frame, z = (u*, w, ...), and s `length` out of it. The law of the overlaps is that of SGD (docs/theory.md).
+
 The rows of a block of states are the entries of A (p, k), B (p, p), the memory of a rule that has one, and a (p,).
 With momentum A and B have 2p rows, those of the velocities first: a step adds them to those of the weights, and B stays
 lower triangular. Averages of the weights are p more rows, before all others.
+
+Arguments of steps: `settings`; `functions` by address; `stream`, names of each lane's random numbers; `work`, the
+`Chain` of the group; `broken` (lanes,), set where a lane diverges. T is the ODE time of a step; the slack of a lane is
+how far f can move before the risk can reach its target, and `lipschitz` a bound of |σ'|.
 """
 
 import math
@@ -25,6 +33,7 @@ from sweeplib.networks.kernels.disturbances import (
     drop_units,
     take_units_back,
 )
+from sweeplib.networks.kernels.factors import fill_teacher_overlaps
 from sweeplib.networks.kernels.lanes import (
     OVERFLOW,
     Constants,
@@ -33,7 +42,6 @@ from sweeplib.networks.kernels.lanes import (
     allocating,
     constants_of,
     draw_normals,
-    fill_teacher_overlaps,
     kernel,
     loops,
 )
@@ -53,7 +61,7 @@ class Settings(NamedTuple):
     rows : number of rows of A and B: p, with velocities and averages p more for each, before those of the weights.
     mixes, remembers : whether steps of batches mix units or keep other rows; whether the rule of steps has a memory.
     drops, has_input_noise : whether steps leave out units, and whether inputs have noise.
-    takes_signs : whether steps are those of signs.
+    takes_signs : whether steps take the sign of each entry of the gradient.
     tasks, heads : numbers of tasks and of second layers among which steps choose, zero if they do not.
     """
 
@@ -95,8 +103,10 @@ class Chain(NamedTuple):
     """The data of a group: the state A, B, a, the constants, and work arrays of a step.
 
     memory (lanes,) : that of the rule of the steps, zero without one.
-    z (k + rows + 2, lanes) : normals of a sample; first u* and w, then those of the label and of its length.
+    z (k + rows + 2 or more, lanes) : normals of a sample; first u* and w, then those of the label and of its length.
     push (rows, lanes) : what a sample adds to the rows, c for each of the weights and of the velocities, 0 of averages.
+    length, fields : s, and what a step computes of a sample. rotations, disturbed : work arrays.
+    network : the overlaps, filled when the risk is to be computed.
     """
 
     A: Array
@@ -115,7 +125,7 @@ class Chain(NamedTuple):
 
 @allocating
 def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
-    """The arrays of a group: views of its flat blocks of state and constants, and work arrays."""
+    """The `Chain` of a group: views of its flat blocks of state and constants, and work arrays."""
     p, k, rows = settings.p, settings.k, settings.rows
     remembered = 1 if settings.remembers else 0
     lanes = state.shape[0] // (rows * k + rows * rows + remembered + p)
@@ -124,6 +134,7 @@ def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
     a = state[after_B + remembered * lanes :].reshape((p, lanes))
     fixed, length, push = constants_of(constants, k), empty_length(lanes), np.zeros((rows, lanes))
     for lane in range(lanes):
+        # s² has one degree of freedom for each dimension out of the frame
         length.degrees[lane] = fixed.numbers.d[lane] - rows - k
         length.scale[lane], length.width[lane] = gamma_constants(length.degrees[lane])
     network = empty_network(fixed, a)
@@ -146,7 +157,7 @@ def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
 
 @allocating
 def empty_fields(c, k, deviation):  # type: ignore[no-untyped-def]
-    """Work arrays for the fields of samples in lanes, with c (p, lanes) and √Δ `deviation` (lanes,)."""
+    """Work arrays for the fields of samples in lanes; c (p, lanes) and √Δ `deviation` (lanes,) are shared."""
     p, lanes = c.shape
     lam, lam_star, value = np.empty((p, lanes)), np.empty((k, lanes)), np.empty((p, lanes))
     return Fields(lam, lam_star, value, c, np.empty(lanes), deviation, np.empty(lanes))
@@ -154,7 +165,10 @@ def empty_fields(c, k, deviation):  # type: ignore[no-untyped-def]
 
 @allocating
 def empty_network(constants, a):  # type: ignore[no-untyped-def]
-    """The `Network` of a group with these second layers a (p, lanes), whose overlaps have to be filled."""
+    """The `Network` of a group with the second layers a (p, lanes) and these `Constants`.
+
+    Its overlaps have to be filled.
+    """
     (p, lanes), k = a.shape, constants.a_star.shape[0]
     Q, M, P = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.zeros((k, k, lanes))
     return Network(Q, M, P, a, constants.a_star, np.empty(lanes), np.empty(lanes), np.zeros(1, np.bool_))
@@ -167,7 +181,10 @@ def chain_prepare(settings, functions, work, broken):  # type: ignore[no-untyped
 
 @kernel
 def project(A, B, first, norm):  # type: ignore[no-untyped-def]
-    """Divide the rows of (A, B) from `first` on, the student's, by their norms; `norm` (lanes,) is a work array."""
+    """Divide the rows of A and B from number `first` on, the student's, by their norms.
+
+    norm (lanes,) : a work array.
+    """
     rows, k, lanes = A.shape
     for i in range(first, rows):
         for lane in range(lanes):
@@ -203,7 +220,10 @@ def add_products(x, y, count, out):  # type: ignore[no-untyped-def]
 
 @loops
 def fill_overlaps(A, B, L_star, Q, M):  # type: ignore[no-untyped-def]
-    """Fill Q (p, p, lanes) with A Aᵀ + B Bᵀ and M (p, k, lanes) with A L*ᵀ, for the last p rows of A and B."""
+    """Fill Q (p, p, lanes) with A Aᵀ + B Bᵀ and M (p, k, lanes) with A L*ᵀ, for the last p rows of A and B.
+
+    A (rows, k, lanes), B (rows, rows, lanes), L_star (k, k, lanes) : the last two are lower triangular.
+    """
     first, p, k, lanes = A.shape[0] - M.shape[0], M.shape[0], A.shape[1], A.shape[2]
     Q[:], M[:] = 0.0, 0.0
     for i in range(p):
@@ -218,17 +238,17 @@ def fill_overlaps(A, B, L_star, Q, M):  # type: ignore[no-untyped-def]
 
 @kernel
 def chain_network(work):  # type: ignore[no-untyped-def]
-    """Fill Q and M of the network of each lane from the factor (A, B) of the chain."""
+    """Fill Q and M of the group's network from the factor (A, B) of the chain."""
     chain = work.chain
     fill_overlaps(chain.A, chain.B, chain.constants.L_star, chain.network.Q, chain.network.M)
 
 
 @kernel
 def needs_slack(settings, lipschitz, network):  # type: ignore[no-untyped-def]
-    """Whether a target is pending and the change of f is bounded by that of the weights.
+    """Return whether slacks are to be shortened: a target is pending, and f moves no more than the weights allow.
 
-    There is no bound if no Lipschitz constant is known, or if the second layer is trained; then the slack becomes zero,
-    so that the risk is computed after each step.
+    There is no such bound if no Lipschitz constant of σ is known (inf), or if the second layer is trained; then the
+    slack of the `network` becomes zero, so that the risk is computed after each step.
     """
     bounded = lipschitz < np.inf and not settings.trained
     if network.waiting[0] and not bounded:
@@ -240,7 +260,8 @@ def needs_slack(settings, lipschitz, network):  # type: ignore[no-untyped-def]
 def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
     """Subtract from the slack a bound of the change of f: (L/p) Σ_i |a_i c_i| |x| √d, twice that on the sphere.
 
-    L is the Lipschitz constant of σ. A projection moves a row by no more than the step did, hence the factor two.
+    L is σ's Lipschitz constant `lipschitz`. A projection moves a row by no more than the step did, hence the factor
+    two.
     """
     a, c, z, slack = work.a, work.fields.c, work.z, work.network.slack
     if not needs_slack(settings, lipschitz, work.network):
@@ -248,21 +269,22 @@ def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
     p, lanes = c.shape
     factor = (2.0 if settings.spherical else 1.0) * lipschitz / p
     # the rotations of the step come later: until then their arrays are free
-    square, moved = work.rotations.cosine, work.rotations.sine
+    square, size = work.rotations.cosine, work.rotations.sine
     fill_squared_length(z, work.length.s, settings.rows + settings.k, square)
-    moved[:] = 0.0
+    size[:] = 0.0
     for i in range(p):
         for lane in range(lanes):
-            moved[lane] += abs(a[i, lane] * c[i, lane])
+            size[lane] += abs(a[i, lane] * c[i, lane])
     for lane in range(lanes):
-        slack[lane] -= factor * moved[lane] * math.sqrt(square[lane])
+        slack[lane] -= factor * size[lane] * math.sqrt(square[lane])
 
 
 @kernel
 def decay(settings, lipschitz, work):  # type: ignore[no-untyped-def]
     """Multiply [A, B] by 1 − λ T, and subtract a bound of the change of f: (L/p) Σ_i |a_i| λ T ‖[A, B]_i‖.
 
-    Rows of velocities do not decay. The bound is twice that on the sphere, as in `shorten_slack`.
+    λ is the weight decay, L σ's Lipschitz constant `lipschitz`. Rows of velocities do not decay. The bound is twice as
+    large on the sphere, as a projection moves a row by no more than the step did.
     """
     if not settings.decays:
         return
@@ -290,12 +312,13 @@ def decay(settings, lipschitz, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def displace(functions, a, fields, broken):  # type: ignore[no-untyped-def]
-    """Replace the labels in E by y − f, or the force; fill σ(λ), c with σ'(λ); set `broken` where y − f overflows.
+    """Replace the labels in fields.E by y − f, or by the loss's force; fill σ(λ), and c with σ'(λ).
 
-    The second layer is a (p, lanes); λ and the labels must be in `fields`.
+    a (p, lanes) : the second layer. broken (lanes,) : set where y − f overflows. λ and the labels must be in `fields`.
     """
     lam, _, value, c, E, _, label = fields
     p, lanes = lam.shape
+    # the force of a loss other than ½ (y − f)² needs the label beside y − f
     if not functions.is_plain:
         for lane in range(lanes):
             label[lane] = E[lane]
@@ -311,7 +334,10 @@ def displace(functions, a, fields, broken):  # type: ignore[no-untyped-def]
 
 @kernel
 def train_second_layer(a, fields, numbers):  # type: ignore[no-untyped-def]
-    """Add ε T [σ(λ) E − λ_a a] to a (p, lanes)."""
+    """Add ε T [σ(λ) E − λ_a a] to a (p, lanes), by the `fields` of the samples.
+
+    ε and λ_a are rate and decay of the second layer, in `numbers`.
+    """
     value, E, (p, lanes) = fields.value, fields.E, a.shape
     for i in range(p):
         for lane in range(lanes):
@@ -324,7 +350,8 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     """Take a step: A += c u*ᵀ, B a factor of [B + c wᵀ, s c], a += ε T [σ(λ) E − λ_a a]; project.
 
     Here c_i = T a_i σ'(λ_i) E, with the factor of the rule. A and B decay first. With dropout a_i and σ(λ_i) have the
-    factors b_i/π; with noise of inputs all but the label is by those with noise.
+    factors b_i/π; with noise of inputs the student's fields and its step are by noisy inputs, the label is by clean
+    ones.
     """
     p, k, rows, rule = settings.p, settings.k, settings.rows, functions.rule
     A, a, constants, numbers, z, push = work.A, work.a, work.constants, work.constants.numbers, work.z, work.push
@@ -354,6 +381,7 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
         move_by_velocities(work, rule.momentum)
     if rule.is_tangent:
         turn_along_sphere(work)
+    # `push` has c of the weights, and of the velocities too
     for i in range(rows):
         for s in range(k):
             for lane in range(lanes):

@@ -10,6 +10,10 @@ Tangent steps first multiply row i by 1 − Σ c_i λ_i, a product of C U*ᵀ an
 
 Nothing is squared: F is updated by rotations with each sample, or by reflections with many. All ranks are covered. If
 n_b < p, the columns of F from n_b on are zero; if m < p, those of S from m on.
+
+Arguments: `settings` of the run, `functions` by address, `stream` naming each lane's random numbers, `broken` (lanes,)
+set where a lane diverges, and `work`, the `Batch` of the group; of its arrays, `moves` (p, k + rows, lanes)
+are [C U*ᵀ, C Wᵀ], and `across` (p, p, lanes) is F S.
 """
 
 import math
@@ -40,7 +44,7 @@ from sweeplib.networks.kernels.spectral import Spectrum, empty_spectrum, fill_sp
 
 
 class Outside(NamedTuple):
-    """What a step adds out of the span of the weights: `across` (p, p, lanes), F S, with S made of normals z.
+    """What a step adds out of the span of the weights: F S `across` (p, p, lanes), with S made of normals z.
 
     degrees, scale, width (p, lanes) : of each S_jj², as in `Length`.
     """
@@ -70,7 +74,10 @@ class Mixture(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """The data of a group: the chain, samples in lanes, their sums for each replica, and what is out of the span."""
+    """The data of a group: chain, `samples` in lanes, their `sums` for each replica, and what is `outside` of the span.
+
+    mixture : work arrays of rules that mix units. network : that of the chain.
+    """
 
     chain: Chain
     samples: Samples
@@ -82,7 +89,7 @@ class Batch(NamedTuple):
 
 @allocating
 def batch_work(settings, state, constants):  # type: ignore[no-untyped-def]
-    """The arrays of a group: views of its flat blocks of state and constants, and work arrays."""
+    """The `Batch` of a group: views of its flat blocks of state and constants, and work arrays."""
     p, k, rows = settings.p, settings.k, settings.rows
     chain = chain_work(settings, state, constants)
     lanes = chain.B.shape[2]
@@ -91,17 +98,19 @@ def batch_work(settings, state, constants):  # type: ignore[no-untyped-def]
     # without a mixture nothing writes above the diagonal
     S, across = np.zeros((p, p, lanes)), np.zeros((p, p, lanes))
     outside = Outside(empty_stream(lanes), z, S, across, degrees, scale, width)
-    some = 1 if settings.mixes else 0
-    V, factor = np.empty((some * p, k + rows + p, lanes)), np.empty((some * rows, rows, lanes))
-    mixture = Mixture(V, factor, empty_spectrum(some * p, lanes), np.empty(lanes))
+    # arrays without rows if no step mixes units
+    mixes = 1 if settings.mixes else 0
+    V, factor = np.empty((mixes * p, k + rows + p, lanes)), np.empty((mixes * rows, rows, lanes))
+    mixture = Mixture(V, factor, empty_spectrum(mixes * p, lanes), np.empty(lanes))
     return Batch(chain, samples_of(settings, chain), sums, outside, mixture, chain.network)
 
 
 @loops
 def draw_outside(settings, stream, outside, length):  # type: ignore[no-untyped-def]
-    """Fill Bartlett's S, column by column, as far as the factor F has columns: one for each sample, at most p.
+    """Fill Bartlett's S, `outside.S`, by columns, as far as the factor F has columns: one for each sample, at most p.
 
-    The normals continue those of the first sample; S_jj is drawn in the stream of sample j.
+    The normals continue those of the first sample; S_jj is drawn in the stream of sample j. The work arrays of the
+    chain's `length` are used.
     """
     p, n_b = settings.p, settings.batch_size
     samples, z, S, degrees = outside.stream, outside.z, outside.S, outside.degrees
@@ -115,6 +124,7 @@ def draw_outside(settings, stream, outside, length):  # type: ignore[no-untyped-
         row += 1
         for i in range(j + 1, p):
             for lane in range(lanes):
+                # columns from m on are zero
                 S[i, j, lane] = z[row, lane] if degrees[j, lane] > 0.0 else 0.0
             row += 1
         for lane in range(lanes):
@@ -123,7 +133,7 @@ def draw_outside(settings, stream, outside, length):  # type: ignore[no-untyped-
 
 @kernel
 def multiply(F, S, out):  # type: ignore[no-untyped-def]
-    """Fill out (p, p, lanes) with the product F S of lower triangular matrices."""
+    """Fill out (p, p, lanes) with the product F S of lower triangular matrices (p, p, lanes)."""
     p, _, lanes = F.shape
     for i in range(p):
         for j in range(i + 1):
@@ -135,7 +145,10 @@ def multiply(F, S, out):  # type: ignore[no-untyped-def]
 
 @kernel
 def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
-    """Subtract from the slack a bound of the change of f: (L/p) Σ_i |a_i| |Δw_i|/√d, twice that on the sphere."""
+    """Subtract from the slack a bound of the change of f: (L/p) Σ_i |a_i| |Δw_i|/√d, twice that on the sphere.
+
+    L is σ's Lipschitz constant `lipschitz`; |Δw_i|²/d is the sum of the squares of the moves and of F S.
+    """
     chain, moves, across, slack = work.chain, work.sums.moves, work.outside.across, work.network.slack
     if not needs_slack(settings, lipschitz, work.network):
         return
@@ -156,7 +169,7 @@ def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def rescale_batch(rule, work):  # type: ignore[no-untyped-def]
-    """Multiply what the step adds by the rule's factor of gradients, with ‖g‖² = Σ (moves² + across²)/(T² d)."""
+    """Multiply moves and F S by the rule's factor of the gradient g, ‖g‖² = Σ (moves² + (F S)²)/(T² d)."""
     chain, moves, across = work.chain, work.sums.moves, work.outside.across
     numbers, square = chain.constants.numbers, chain.rotations.cosine
     p, width, lanes = moves.shape
@@ -184,10 +197,11 @@ def rescale_batch(rule, work):  # type: ignore[no-untyped-def]
 
 @loops
 def mix_batch(rule, work):  # type: ignore[no-untyped-def]
-    """Replace moves and across, what the step adds, by T d h(S) V, or by V itself for a rule without a spectrum.
+    """Replace the moves and F S by T d h(S) V, or by V itself for a rule without a spectrum.
 
-    V is [G_A, G_B, G_out], the gradient G over √d, and with velocities β V before it beside; S = d V Vᵀ. Without a
-    spectrum V is the sum of the moves. Rows of velocities in A become those of V.
+    V (p, k + rows + p, lanes) is [G_A, G_B, G_out]: the gradient G over √d in the span of the weights, along A and B,
+    and out of it; with velocities β V of the step before is added. S = d V Vᵀ here. Without a spectrum V is the sum of
+    the moves. Rows of velocities in A become those of V.
     """
     chain, moves, across, (V, _, spectrum, share) = work.chain, work.sums.moves, work.outside.across, work.mixture
     A, B, numbers, column, rotations = chain.A, chain.B, chain.constants.numbers, chain.fields.c, chain.rotations
@@ -199,6 +213,7 @@ def mix_batch(rule, work):  # type: ignore[no-untyped-def]
     for i in range(p):
         for s in range(width + p):
             for lane in range(lanes):
+                # F S is lower triangular
                 outside = across[i, s - width, lane] if 0 <= s - width <= i else 0.0
                 V[i, s, lane] = share[lane] * (moves[i, s, lane] if s < width else outside)
         if rule.has_velocities:
@@ -222,6 +237,7 @@ def mix_batch(rule, work):  # type: ignore[no-untyped-def]
             for lane in range(lanes):
                 if rule.is_spectral:
                     H[i, m, lane] *= numbers.T[lane] * numbers.d[lane]
+                # without a spectrum the matrix is the identity
                 elif i == m:
                     H[i, m, lane] = 1.0
             for s in range(width):
@@ -234,7 +250,7 @@ def mix_batch(rule, work):  # type: ignore[no-untyped-def]
 
 @loops
 def refactor_mixture(rule, work):  # type: ignore[no-untyped-def]
-    """Replace B by a lower triangular factor of its rows with the moves added; those of velocities become V."""
+    """Replace B by a lower triangular factor of its rows with the moves added; V replaces rows of velocities."""
     chain, moves, across, (V, factor, _, _) = work.chain, work.sums.moves, work.outside.across, work.mixture
     A, B, column, rotations = chain.A, chain.B, chain.push, chain.rotations
     p, _, lanes = moves.shape
@@ -245,6 +261,7 @@ def refactor_mixture(rule, work):  # type: ignore[no-untyped-def]
         for i in range(rows):
             for lane in range(lanes):
                 if i < velocities:
+                    # rows of averages, of velocities, then of the weights
                     column[i, lane] = B[i, j, lane] if j <= i else 0.0
                 elif i < first:
                     column[i, lane] = V[i - velocities, k + j, lane]
@@ -261,7 +278,10 @@ def refactor_mixture(rule, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def turn_batch_along_sphere(chain, moves):  # type: ignore[no-untyped-def]
-    """Multiply row i of A and B by 1 − Σ c_i λ_i: with the moves added, it moves by their part orthogonal to w_i."""
+    """Multiply row i of A and B by 1 − Σ c_i λ_i: with the moves added, it moves by their part orthogonal to w_i.
+
+    moves (p, k + rows, lanes) : what the step adds.
+    """
     A, B, along, (rows, k, lanes) = chain.A, chain.B, chain.rotations.cosine, chain.A.shape
     first = rows - moves.shape[0]
     for i in range(first, rows):
@@ -284,7 +304,7 @@ def turn_batch_along_sphere(chain, moves):  # type: ignore[no-untyped-def]
 def batch_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
     """Take a step: A += C U*ᵀ, B a factor of [B + C Wᵀ, F S], a += ε T [Σ σ(λ) E/n_b − λ_a a]; project.
 
-    A and B decay first.
+    A and B decay first; the rule changes C U*ᵀ, C Wᵀ and F S.
     """
     p, k, n_b, first = settings.p, settings.k, settings.batch_size, settings.rows - settings.p
     chain, sums, outside = work.chain, work.sums, work.outside

@@ -7,6 +7,9 @@ block of d_b ≤ p + k coordinates these are u*_b, there is no B_b, and L*_b and
 
 The rows of a block of states are, for each block of inputs, √λ_b, d_b − p − k, L*_b (k, r), A_b (p, r) and, with a
 factor, B_b (p, p); then a (p,). A step changes A_b, B_b and a alone.
+
+Arguments: `settings` of the run, `functions` by address, `stream` naming each lane's random numbers, `broken` (lanes,)
+set where a lane diverges, and `work`, the `BlockChain` of the group.
 """
 
 import math
@@ -42,15 +45,15 @@ from sweeplib.networks.kernels.rotations import Rotations, empty_rotations, refa
 from sweeplib.networks.numerics.random import gamma_constants
 
 OTHER_KEY = np.uint64(0x9E3779B97F4A7C15)
-"""The keys of the lengths of the blocks differ by multiples of this."""
+"""Keys of the streams of blocks differ by multiples of this, so that each block draws its length independently."""
 
 
 class BlockSettings(NamedTuple):
     """The settings of a run with L blocks of inputs.
 
-    p, k, spherical, trained, decays : as in the `Settings` of the chain.
+    p, k, spherical, trained, decays : as in `chain.Settings`.
     coordinates, factored (L,) : the number r of coordinates u*_b of each block, and whether it has a factor B_b.
-    rows, draws (L + 1,) : its first row in the state and among the normals of a sample.
+    rows, draws (L + 1,) : first row of each block in the state, and among the normals of a sample; last, their numbers.
     """
 
     p: int
@@ -67,11 +70,13 @@ class BlockSettings(NamedTuple):
 class BlockChain(NamedTuple):
     """The data of a group: the state, the constants, and work arrays of a step.
 
+    settings : the `BlockSettings`, which say where a block begins.
     state (rows, lanes), a (p, lanes) : the whole state, and its last rows.
     z (draws, lanes) : normals of a sample: those of the blocks, of the label, and of the lengths.
     block_stream : draws the length of a block.
     push, norm (p, lanes) : √λ_b c, and norms of rows.
     square (lanes,) : sums over blocks, such as Σ_b λ_b² |x_b|² d.
+    length, fields, rotations, network : as in `chain.Chain`.
     """
 
     settings: Any
@@ -91,7 +96,7 @@ class BlockChain(NamedTuple):
 
 @allocating
 def block_work(settings, state, constants):  # type: ignore[no-untyped-def]
-    """The arrays of a group: views of its flat blocks of state and constants, and work arrays."""
+    """The `BlockChain` of a group: views of its flat blocks of state and constants, and work arrays."""
     p, k, size = settings.p, settings.k, settings.rows[-1]
     lanes = state.shape[0] // (size + p)
     fixed, rows = constants_of(constants, k), state.reshape((size + p, lanes))
@@ -116,7 +121,7 @@ def block_work(settings, state, constants):  # type: ignore[no-untyped-def]
 
 @kernel
 def block_of(work, b):  # type: ignore[no-untyped-def]
-    """The √λ_b and the degrees of s_b² (lanes,), L*_b, A_b and B_b of block b; B_b has no rows without a factor."""
+    """Views of block b: √λ_b, the degrees of s_b² (lanes,), L*_b, A_b and B_b, without rows if there is no factor."""
     settings, state = work.settings, work.state
     p, k, r, at, lanes = settings.p, settings.k, settings.coordinates[b], settings.rows[b], state.shape[1]
     size = p if settings.factored[b] else 0
@@ -129,7 +134,7 @@ def block_of(work, b):  # type: ignore[no-untyped-def]
 
 @loops
 def fill_teacher(work):  # type: ignore[no-untyped-def]
-    """Fill P = Σ_b λ_b L*_b L*_bᵀ, the covariance of the teacher's fields."""
+    """Fill P = Σ_b λ_b L*_b L*_bᵀ of the network, the covariance of the teacher's fields."""
     P, square = work.network.P, work.square
     for b in range(work.settings.factored.size):
         root, _, L_star, _, _ = block_of(work, b)
@@ -143,7 +148,7 @@ def fill_teacher(work):  # type: ignore[no-untyped-def]
 
 @loops
 def block_network(work):  # type: ignore[no-untyped-def]
-    """Fill the covariances of the fields, Q = Σ_b λ_b (A_b A_bᵀ + B_b B_bᵀ) and M = Σ_b λ_b A_b L*_bᵀ."""
+    """Fill the network's covariances of fields, Q = Σ_b λ_b (A_b A_bᵀ + B_b B_bᵀ) and M = Σ_b λ_b A_b L*_bᵀ."""
     Q, M, square = work.network.Q, work.network.M, work.square
     Q[:], M[:] = 0.0, 0.0
     for b in range(work.settings.factored.size):
@@ -166,7 +171,10 @@ def block_network(work):  # type: ignore[no-untyped-def]
 
 @loops
 def add_fields(root, rows, z, is_lower, out):  # type: ignore[no-untyped-def]
-    """Add √λ_b times products of rows (n, r, lanes), or of a lower triangle, with z (r, lanes) to out (n, lanes)."""
+    """Add the fields by one block to out (n, lanes): √λ_b `root` (lanes,) times rows (n, r, lanes) times z (r, lanes).
+
+    is_lower : whether rows are a lower triangle, of which the rest is not read.
+    """
     n, r, lanes = rows.shape
     for i in range(n):
         for s in range(min(r, i + 1) if is_lower else r):
@@ -176,7 +184,10 @@ def add_fields(root, rows, z, is_lower, out):  # type: ignore[no-untyped-def]
 
 @loops
 def draw_outside(stream, work, b, degrees):  # type: ignore[no-untyped-def]
-    """Fill s_b of block b, ~ χ(degrees), from the stream of the block and its normal."""
+    """Fill s_b of block b, ~ χ(degrees), from a stream of the block's own and its normal number in z.
+
+    degrees (lanes,) : d_b − p − k.
+    """
     length, block_stream = work.length, work.block_stream
     for lane in range(degrees.shape[0]):
         block_stream.key[lane] = stream.key[lane] + np.uint64(b) * OTHER_KEY
@@ -211,7 +222,10 @@ def move_block(stream, work, b):  # type: ignore[no-untyped-def]
 
 @loops
 def fill_norms(work, weighted):  # type: ignore[no-untyped-def]
-    """Fill `norm` with the squared norms of the student's rows over d or, `weighted`, the variances of their fields."""
+    """Fill `norm` with the squares Σ_b |(A_b, B_b)_i|² of the student's rows over d.
+
+    weighted : whether blocks count λ_b times, for the variances of fields.
+    """
     norm, square = work.norm, work.square
     norm[:] = 0.0
     for b in range(work.settings.factored.size):
@@ -227,7 +241,7 @@ def fill_norms(work, weighted):  # type: ignore[no-untyped-def]
 
 @loops
 def multiply_rows(work):  # type: ignore[no-untyped-def]
-    """Multiply the students' rows, in all blocks, by the factors in `norm`."""
+    """Multiply the students' rows, in all blocks, by the factors in `work.norm` (p, lanes)."""
     for b in range(work.settings.factored.size):
         _, _, _, A, B = block_of(work, b)
         for i in range(A.shape[0]):
@@ -240,7 +254,7 @@ def multiply_rows(work):  # type: ignore[no-untyped-def]
 
 @loops
 def decay_blocks(settings, work):  # type: ignore[no-untyped-def]
-    """Multiply A_b and B_b of all blocks by 1 − λ T, with the decay λ."""
+    """Multiply A_b and B_b of all blocks by 1 − λ T, with the weight decay λ."""
     numbers = work.constants.numbers
     for i in range(settings.p):
         for lane in range(work.norm.shape[1]):
@@ -260,22 +274,23 @@ def project_blocks(work):  # type: ignore[no-untyped-def]
 
 @loops
 def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
-    """Subtract from the slack a bound of the change of f in the norm of L²: (L/p) Σ_i |a_i c_i| √(Σ_b λ_b² |x_b|² d).
+    """Subtract from the slack a bound of the change of f: (L/p) Σ_i |a_i c_i| √(Σ_b λ_b² |x_b|² d).
 
-    There is none on the sphere, where a projection changes fields by more, nor with decay.
+    L is σ's Lipschitz constant `lipschitz`. There is no bound on the sphere, where a projection changes fields by more,
+    nor with decay: then the slack is zero, and the risk is computed after each step.
     """
-    a, c, slack, moved = work.a, work.fields.c, work.network.slack, work.rotations.sine
+    a, c, slack, size = work.a, work.fields.c, work.network.slack, work.rotations.sine
     if settings.spherical or settings.decays:
         slack[:] = 0.0
         return
     if not needs_slack(settings, lipschitz, work.network):
         return
-    moved[:] = 0.0
+    size[:] = 0.0
     for i in range(settings.p):
         for lane in range(slack.shape[0]):
-            moved[lane] += abs(a[i, lane] * c[i, lane])
+            size[lane] += abs(a[i, lane] * c[i, lane])
     for lane in range(slack.shape[0]):
-        slack[lane] -= lipschitz / settings.p * moved[lane] * math.sqrt(work.square[lane])
+        slack[lane] -= lipschitz / settings.p * size[lane] * math.sqrt(work.square[lane])
 
 
 @kernel

@@ -5,6 +5,9 @@ triangular S: S_νν² ~ χ²(m − ν), S_νj ~ N(0, 1) for j < ν, m = d − p
 the weights and of these components, of dimension D = k + p + n_b, the weights are rows V = [A, B, 0] and the samples
 x = (u*, w, S_ν). The round is r steps of SGD in this frame, projections included, exact in law. Then A is the first
 part of V, and B becomes a lower triangular factor of the others.
+
+Arguments: `settings` of the run, `functions` by address, `stream` naming each lane's random numbers, `broken` (lanes,)
+set where a lane diverges, and `work`, the `Reuse` of the group.
 """
 
 import math
@@ -46,11 +49,12 @@ class Reuse(NamedTuple):
 
 @allocating
 def reuse_work(settings, state, constants):  # type: ignore[no-untyped-def]
-    """The arrays of a group: views of its flat blocks of state and constants, and work arrays."""
+    """The `Reuse` of a group: views of its flat blocks of state and constants, and work arrays."""
     p, n_b = settings.p, settings.batch_size
     chain = chain_work(settings, state, constants)
     lanes, width = chain.B.shape[2], settings.k + p + n_b
     V, moves, layer = np.empty((p, width, lanes)), np.empty((p, width, lanes)), np.empty((p, lanes))
+    # normals come in fours: the coordinates of a sample, then that of its label
     x, label = np.empty((n_b, 4 * ((width + 4) // 4), lanes)), np.empty((n_b, lanes))
     degrees, scales, widths = lengths_of_S(chain.length, n_b)
     return Reuse(chain, V, moves, layer, empty_stream(lanes), x, label, degrees, scales, widths, chain.network)
@@ -58,7 +62,7 @@ def reuse_work(settings, state, constants):  # type: ignore[no-untyped-def]
 
 @loops
 def draw_batch(settings, functions, stream, work):  # type: ignore[no-untyped-def]
-    """Fill the samples of a batch, in the frame of the weights, and their labels."""
+    """Fill the samples `work.x` of a batch, in the frame of the weights, and their labels."""
     first, n_b = settings.k + settings.p, settings.batch_size
     chain, samples, label, degrees = work.chain, work.stream, work.label, work.degrees
     length, lam_star = chain.length, chain.fields.lam_star
@@ -84,7 +88,7 @@ def draw_batch(settings, functions, stream, work):  # type: ignore[no-untyped-de
 
 @kernel
 def begin_round(A, B, V):  # type: ignore[no-untyped-def]
-    """Set V (p, D, lanes) to [A, B, 0]."""
+    """Set V (p, D, lanes) to [A, B, 0], the weights in the frame before the first step of a round."""
     p, k, lanes = A.shape
     V[:] = 0.0
     for i in range(p):
@@ -145,7 +149,10 @@ def use_batch(settings, functions, work, broken):  # type: ignore[no-untyped-def
 
 @kernel
 def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
-    """Subtract from the slack a bound of the change of f: (L/p) Σ_i |a_i| ‖V_i − [A, B, 0]_i‖."""
+    """Subtract from the slack a bound of the change of f in a round: (L/p) Σ_i |a_i| ‖V_i − [A, B, 0]_i‖.
+
+    L is σ's Lipschitz constant `lipschitz`; A and B are still those before the round.
+    """
     chain, V, slack = work.chain, work.V, work.network.slack
     if not needs_slack(settings, lipschitz, work.network):
         return
@@ -164,7 +171,10 @@ def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def finish_round(V, A, B, column, cosine, sine):  # type: ignore[no-untyped-def]
-    """Set A to the first k columns of V, and B to a lower triangular factor of the others; the rest are work arrays."""
+    """Set A to the first k columns of V, and B to a lower triangular factor of the others.
+
+    column (p, lanes), cosine, sine (lanes,) : work arrays.
+    """
     p, k, lanes = A.shape
     B[:] = 0.0
     for j in range(V.shape[1]):
@@ -180,7 +190,7 @@ def finish_round(V, A, B, column, cosine, sine):  # type: ignore[no-untyped-def]
 
 @kernel
 def reuse_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """Take a round: r steps of SGD with one batch."""
+    """Take a round: r = `settings.repeats` steps of SGD with one batch."""
     chain = work.chain
     draw_batch(settings, functions, stream, work)
     begin_round(chain.A, chain.B, work.V)

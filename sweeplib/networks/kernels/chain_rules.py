@@ -1,6 +1,7 @@
-"""What the rule of the steps makes of a step of the overlap chain.
+"""What the rule of the steps (signs, a factor of the gradient, velocities, a tangent) makes of a step of the chain.
 
-c_i x is what a step adds to row i of the weights, by a sample x; c (p, lanes) is `work.fields.c`.
+c_i x is what a step adds to row i of the weights, by a sample x; c (p, lanes) is `work.fields.c`. `work` is the `Chain`
+of a group of replicas in lanes, `settings` are its `Settings`, `rule` is the `StepRule`.
 """
 
 import math
@@ -10,9 +11,9 @@ import numpy as np
 from sweeplib.networks.kernels.lanes import draw_normals, kernel, loops
 
 OF_SIGNS = np.uint64(0xC2B2AE3D27D4EB4F)
-"""What the key of the stream of signs has beyond that of the samples."""
+"""What the key of the stream of signs has beyond the key of the samples: other keys give independent numbers."""
 OVERLAP = math.sqrt(2.0 / math.pi)
-"""That of the sign of a N(0, 1) number with the number."""
+"""The overlap E[u sgn(u)] of a N(0, 1) number u with its sign."""
 
 
 @loops
@@ -20,10 +21,11 @@ def take_signs(settings, stream, work):  # type: ignore[no-untyped-def]
     """Replace a sample √d x by its signs, in law if all rows are delocalised, and c by T sgn(c).
 
     A coordinate u along a row of many entries of one size becomes c₀ u + √(1 − c₀²) N, c₀ = √(2/π), N of N(0, 1); all d
-    signs have the length √d.
+    signs have the length √d. stream : names of each lane's random numbers.
     """
     z, s, c, numbers, (_, _, xi, key) = work.z, work.length.s, work.fields.c, work.constants.numbers, work.disturbed
     for lane in range(s.shape[0]):
+        # s is d, less the squares of all coordinates, until its root is taken
         key[lane], s[lane] = stream.key[lane] + OF_SIGNS, numbers.d[lane]
     draw_normals(stream.step, stream.seed, key, xi)
     for row in range(settings.k + settings.rows):
@@ -39,7 +41,10 @@ def take_signs(settings, stream, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def fill_squared_length(z, outside, count, square):  # type: ignore[no-untyped-def]
-    """Fill `square` (lanes,) with d ‖x‖² of a sample of `count` coordinates z and the length `outside`."""
+    """Fill square (lanes,) with d ‖x‖² of samples with the coordinates z, `count` of them.
+
+    outside (lanes,) : their lengths out of the span of the weights.
+    """
     for lane in range(square.shape[0]):
         square[lane] = outside[lane] * outside[lane]
     for row in range(count):
@@ -49,7 +54,7 @@ def fill_squared_length(z, outside, count, square):  # type: ignore[no-untyped-d
 
 @kernel
 def rescale(settings, rule, work):  # type: ignore[no-untyped-def]
-    """Multiply c by the rule's factor of a gradient, which has ‖g‖² = ‖x‖² Σ c_i²/T²."""
+    """Multiply c by the rule's factor of a gradient g, which has ‖g‖² = ‖x‖² Σ c_i²/T²."""
     c, numbers = work.fields.c, work.constants.numbers
     # the rotations of the step come later: until then their arrays are free
     square, total = work.rotations.cosine, work.rotations.sine
@@ -71,7 +76,7 @@ def rescale(settings, rule, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def move_by_velocities(work, momentum):  # type: ignore[no-untyped-def]
-    """Multiply the velocities by β, add them to the weights, and repeat c for both: v ← β v, w ← w + v.
+    """Multiply the velocities by β `momentum`, add them to the weights, and repeat c for both: v ← β v, w ← w + v.
 
     Rows of velocities are before those of the weights. No bound of the change of f is known, so that the slack is zero.
     """

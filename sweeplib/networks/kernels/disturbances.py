@@ -1,8 +1,11 @@
-"""Dropout, noise of the student's inputs and of the weights: the random numbers of a step beside those of its sample.
+"""Dropout, noise of the student's inputs and of the weights: the random numbers of a step beside its sample.
 
 A step with dropout is that of a student with the second layer b_i a_i/π, b_i = 1 with the probability π. With noise of
 inputs the student has x + √ϱ ξ as input, ξ ~ N(0, I_d/d). After its gradient, a step of the time T at a temperature
 T_w adds √(2 T_w T) ξ_i, ξ_i ~ N(0, I_d), to each row of the weights. All have streams of their own.
+
+Functions of `work` are for the chain: `work` is its `Chain`, with replicas in lanes, and `stream` names each lane's
+random numbers. The others are for SGD on the weights of one replica: step, seed and key name the random numbers.
 """
 
 import math
@@ -17,13 +20,13 @@ from sweeplib.networks.numerics.random import fill_normals, random_words, unifor
 
 OF_MASKS, OF_INPUTS = np.uint64(0xD1B54A32D192ED03), np.uint64(0xAEF17502108EF2D9)
 OF_WEIGHTS = np.uint64(0x8CB92BA72F3D8DD7)
-"""What the keys of these streams have beyond that of the samples."""
+"""What the keys of the streams of b, of ξ and of ξ_i have beyond the key of the samples."""
 
 
 class Disturbed(NamedTuple):
     """Work arrays of dropout and noise of inputs, without rows if there is none.
 
-    masks, layer (p, lanes) : b_i/π of the step, and the a_i without them.
+    masks, layer (p, lanes) : b_i/π of the step, and a_i itself, which a step with dropout overwrites.
     xi (k or more, lanes), key (lanes,) : ξ*, and the keys of its streams; of steps of signs, numbers for all of z.
     """
 
@@ -35,8 +38,9 @@ class Disturbed(NamedTuple):
 
 @allocating
 def disturbed_work(settings, lanes):  # type: ignore[no-untyped-def]
-    """Work arrays of dropout and noise of inputs."""
+    """The `Disturbed` of so many lanes, for the `Settings` of a chain."""
     masks = np.empty((2, settings.p if settings.drops else 0, lanes))
+    # a step of signs has numbers for all coordinates of a sample
     count = settings.k + settings.rows if settings.takes_signs else settings.k if settings.has_input_noise else 0
     xi = np.empty((4 * ((count + 3) // 4), lanes))
     return Disturbed(masks[0], masks[1], xi, np.empty(lanes, np.uint64))
@@ -44,8 +48,9 @@ def disturbed_work(settings, lanes):  # type: ignore[no-untyped-def]
 
 @kernel
 def fill_masks(keep, step, seed, key, masks):  # type: ignore[no-untyped-def]
-    """Fill `masks` (p,) with b_i/π of a step, with the probability π `keep`."""
+    """Fill masks (p,) with b_i/π of the step with the number `step`; `keep` is the probability π."""
     for first in range(0, masks.shape[0], 4):
+        # a draw has four words
         words = random_words(np.uint64(first // 4), step, seed, key + OF_MASKS)
         for i in range(first, min(first + 4, masks.shape[0])):
             masks[i] = 1.0 / keep if uniform(words[i - first]) < keep else 0.0
@@ -53,7 +58,7 @@ def fill_masks(keep, step, seed, key, masks):  # type: ignore[no-untyped-def]
 
 @kernel
 def drop_units(stream, work):  # type: ignore[no-untyped-def]
-    """Multiply a_i by b_i/π for a step of the chain, and keep a beside."""
+    """Multiply a_i by b_i/π for a step of the chain, and keep a in `work.disturbed.layer`."""
     a, masks, layer, keep = work.a, work.disturbed.masks, work.disturbed.layer, work.constants.numbers.keep_probability
     p, lanes = masks.shape
     for lane in range(lanes):
@@ -67,7 +72,7 @@ def drop_units(stream, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def take_units_back(work):  # type: ignore[no-untyped-def]
-    """Set a to what it was, and multiply σ(λ_i) by b_i/π."""
+    """Set a to what it was before `drop_units`, and multiply σ(λ_i), which trains a_i, by b_i/π."""
     p, lanes = work.a.shape
     for i in range(p):
         for lane in range(lanes):
@@ -79,8 +84,8 @@ def take_units_back(work):  # type: ignore[no-untyped-def]
 def disturb_fields(stream, k, work):  # type: ignore[no-untyped-def]
     """Fill λ of the inputs √d (x + √ϱ ξ), and change the coordinates z and the length s of the sample to theirs.
 
-    Those are u* + √ϱ ξ*, √(1+ϱ) w and √(1+ϱ) s in place of u*, w, s: w and s of x and of ξ add up in law.
-    This is not compiled into steps, which plain ones take 3 % longer with.
+    Those are u* + √ϱ ξ*, √(1+ϱ) w and √(1+ϱ) s in place of u*, w, s: w and s of x and of ξ add up in law. k : the
+    number of coordinates u*. A loop apart: compiled into steps it would make plain ones 3 % slower.
     """
     key, xi, noise = work.disturbed.key, work.disturbed.xi, work.constants.numbers.input_noise
     for lane in range(noise.shape[0]):
@@ -99,15 +104,22 @@ def disturb_fields(stream, k, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def disturb_input(noise, step, seed, key, xi, x):  # type: ignore[no-untyped-def]
-    """Add √ϱ ξ to an input √d x (d,), with the variance ϱ `noise`; `xi` (d or more,) is a work array."""
+    """Add √ϱ ξ to the input √d x (d,) of sample number `step`; `noise` is the variance ϱ.
+
+    xi (d or more,) : a work array.
+    """
     fill_normals(key + OF_INPUTS, seed, step, xi)
     for j in range(x.shape[0]):
+        # ξ √d has N(0, 1) entries
         x[j] += math.sqrt(noise) * xi[j]
 
 
 @kernel
 def add_noise_of_weights(replica, number, T, xi, moves):  # type: ignore[no-untyped-def]
-    """Add √(2 T_w T) ξ_i to the moves (p, d) in a round and a use of its batch; `xi` is a work array."""
+    """Add √(2 T_w T) ξ_i to the moves (p, d) of a step of the time T.
+
+    number : (round, use of its batch), which names the random numbers. xi (d or more,) : a work array.
+    """
     (round_number, use), (p, d) = number, moves.shape
     scale, key = math.sqrt(2.0 * replica.numbers.temperature * T), replica.key + OF_WEIGHTS * np.uint64(use + 1)
     for i in range(p):

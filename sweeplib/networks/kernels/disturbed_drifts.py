@@ -25,9 +25,9 @@ from sweeplib.networks.numerics.compiled import OneSignature, inlined, pointer
 def disturbed_drifts(
     needed: Expectations, system: System, keep: float, noise: float, *, with_variance: bool = True
 ) -> Drifts:
-    """The drifts of one system with dropout and noise of inputs, by the rule `needed.drifts` for those without.
+    """The drifts of one system with dropout and noise of inputs, by the rule `needed.drifts` for drifts without them.
 
-    keep, noise : the probability π, and the variance ϱ.
+    keep, noise : the probability π, and the variance ϱ. with_variance : whether Ψ^Var shall have dropout too.
     """
     out = empty_drifts(*system.M.shape)
     rules = disturbed_address(is_called=True), drifts_address(needed.drifts)
@@ -41,54 +41,56 @@ def _calls() -> OneSignature:
 
 
 def _call(address, rule, keep, noise, with_variance, system, out):  # type: ignore[no-untyped-def]
+    """Call `disturbed`, or what has its signature, by its address."""
     address(rule, keep, noise, with_variance, system, out)
 
 
 @cache
 def disturbed_address(is_called: bool) -> Any:
-    """The address of `disturbed`; that of a function which is soon compiled, unless it `is_called`."""
+    """The address of `disturbed` if it `is_called`; else of a function that does nothing and compiles in less time."""
     number, rule = types.float64, types.FunctionType(DRIFTS)
     signature = types.void(rule, number, number, types.boolean, system_type(0), drifts_type(0))
     return pointer(disturbed if is_called else undisturbed, signature)
 
 
 def undisturbed(rule: Any, keep: float, noise: float, with_variance: bool, system: System, out: Drifts) -> None:
-    """Do nothing, in place of `disturbed`."""
+    """Do nothing, in place of `disturbed`: systems without dropout and noise have an address that they do not call."""
 
 
 @inlined
 def with_noisy_inputs(rule, noise, system, a, out):  # type: ignore[no-untyped-def]
-    """Fill `out` with the drifts at the second layer a (p,), by the rule at a doubled teacher.
+    """Fill `out` with the drifts of the system at the second layer a (p,), by the rule at a teacher with 2k rows.
 
-    Its rows are those of fields of x, then those of fields of the student's inputs. Of these a* is zero; the rule takes
-    f* = (1/2k) Σ 2a*_r σ*(λ*_r).
+    noise : the variance ϱ. The rows have fields of x, then fields of the student's inputs. As the rule takes
+    f* = (1/2k) Σ a*_r σ*(λ*_r), rows with fields of x have 2a*_r; the others have a* = 0.
     """
     Q, M, P, _, a_star, Delta, stretch, pair, others = system
     if noise == 0.0:
         rule(System(Q, M, P, a, a_star, Delta, stretch, pair, others), out)
         return
-    (p, k), more = M.shape, 1.0 + noise
-    twice, both, layer = np.empty((p, 2 * k)), np.empty((2 * k, 2 * k)), np.zeros(2 * k)
+    (p, k), growth = M.shape, 1.0 + noise
+    M_twice, P_twice, layer_twice = np.empty((p, 2 * k)), np.empty((2 * k, 2 * k)), np.zeros(2 * k)
     for r in range(k):
-        layer[r] = 2.0 * a_star[r]
+        layer_twice[r] = 2.0 * a_star[r]
         for i in range(p):
-            twice[i, r], twice[i, k + r] = M[i, r], more * M[i, r]
+            M_twice[i, r], M_twice[i, k + r] = M[i, r], growth * M[i, r]
         for s in range(k):
-            both[r, s] = both[r, k + s] = both[k + r, s] = P[r, s]
-            both[k + r, k + s] = more * P[r, s]
+            P_twice[r, s] = P_twice[r, k + s] = P_twice[k + r, s] = P[r, s]
+            P_twice[k + r, k + s] = growth * P[r, s]
     drifts = Drifts(np.empty((p, 2 * k)), out.GF, out.Var, out.a)
-    rule(System(more * Q, twice, both, a, layer, Delta, stretch, pair, others), drifts)
+    rule(System(growth * Q, M_twice, P_twice, a, layer_twice, Delta, stretch, pair, others), drifts)
     for i in range(p):
         for r in range(k):
             out.M[i, r] = drifts.M[i, k + r]
         for j in range(p):
-            out.Var[i, j] *= more
+            out.Var[i, j] *= growth
 
 
 def disturbed(rule: Any, keep: float, noise: float, with_variance: bool, system: System, out: Drifts) -> None:
-    """Fill `out` with the drifts by the address of a rule; Ψ^Var is that of dropout only `with_variance`.
+    """Fill `out` with the drifts by the address of a rule, at `keep` = π and `noise` = ϱ.
 
-    Along D_l, W is known at 1, 2 and −1: with dropout the rule is called 1 + 2p + p(p − 1)/2 times.
+    with_variance : whether Ψ^Var has dropout too: then the rule is called 1 + 2p + p(p − 1)/2 times, otherwise 1 + p
+    times, as W is known along D_l at 1, 2 and −1, and for each pair at 1/π.
     """
     Q, a = system.Q, system.a
     p, k = system.M.shape
@@ -96,23 +98,27 @@ def disturbed(rule: Any, keep: float, noise: float, with_variance: bool, system:
     if keep == 1.0:
         return
     r, layer, flow = (1.0 - keep) / keep, a.copy(), np.empty(p)
-    twice, other = drifts_room(p, k), drifts_room(p, k)
+    at_two, at_minus_one = drifts_room(p, k), drifts_room(p, k)
     before, change = out.Var.copy(), np.zeros((p, p))
     for l in range(p):  # noqa: E741
+        # D_l = 2, all others at their mean 1
         layer[l] = 2.0 * a[l]
-        with_noisy_inputs(rule, noise, system, layer, twice)
+        with_noisy_inputs(rule, noise, system, layer, at_two)
         for s in range(k):
-            out.M[l, s] += r * (0.5 * twice.M[l, s] - out.M[l, s])
-        out.a[l] += r * (twice.a[l] - out.a[l])
-        flow[l] = 0.5 * r * (0.5 * twice.GF[l, l] - out.GF[l, l])
+            out.M[l, s] += r * (0.5 * at_two.M[l, s] - out.M[l, s])
+        out.a[l] += r * (at_two.a[l] - out.a[l])
+        # by half, as Ψ^GF_ll counts E[c_l λ_l] twice
+        flow[l] = 0.5 * r * (0.5 * at_two.GF[l, l] - out.GF[l, l])
         if with_variance:
+            # D_l = −1
             layer[l] = -a[l]
-            with_noisy_inputs(rule, noise, system, layer, other)
-            add_change(l, r, before, twice.Var, other.Var, change)
+            with_noisy_inputs(rule, noise, system, layer, at_minus_one)
+            add_change(l, r, before, at_two.Var, at_minus_one.Var, change)
             for j in range(l):
+                # both D_l and D_j at 1/π
                 layer[l], layer[j] = a[l] / keep, a[j] / keep
-                with_noisy_inputs(rule, noise, system, layer, twice)
-                change[l, j] += keep * keep * twice.Var[l, j] - before[l, j]
+                with_noisy_inputs(rule, noise, system, layer, at_two)
+                change[l, j] += keep * keep * at_two.Var[l, j] - before[l, j]
                 layer[j] = a[j]
         layer[l] = a[l]
     for i in range(p):
@@ -126,9 +132,9 @@ def disturbed(rule: Any, keep: float, noise: float, with_variance: bool, system:
 
 @inlined
 def add_change(l, r, at_one, at_two, at_minus_one, change):  # type: ignore[no-untyped-def]  # noqa: E741
-    """Add what W changes by with D_l: to the mean over it, of pairs without l, or to D_l = 1/π = 1 + r, of (l, l).
+    """Add to `change` by how much W changes with D_l, in its mean over D_l or, of (l, l), at D_l = 1/π = 1 + r.
 
-    at_one, at_two, at_minus_one (p, p) : Ψ^Var at D_l = 1, 2 and −1, the first of which is W too.
+    at_one, at_two, at_minus_one (p, p) : Ψ^Var at D_l = 1, 2 and −1, the first of which is W too. r : (1 − π)/π.
     """
     for i in range(len(change)):
         for j in range(i + 1):
@@ -137,6 +143,7 @@ def add_change(l, r, at_one, at_two, at_minus_one, change):  # type: ignore[no-u
             up, down = at_two[i, j] * 0.5**count, at_minus_one[i, j] * (-1.0) ** count
             # W(1 + h) = W(1) + s h + b h² is known at h = 1 and h = −2: this is b
             bend = (up - at_one[i, j] - 0.5 * (at_one[i, j] - down)) / 3.0
+            # the mean of s h + b h² over h of the variance r, or its value at h = r; not so of pairs (l, j)
             if count == 0:
                 change[i, j] += r * bend
             elif count == 2:

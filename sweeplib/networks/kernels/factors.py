@@ -1,4 +1,7 @@
-"""The factor of Ω in vector lanes, and the reflection of an indefinite Ω."""
+"""The factor of the overlaps Ω = [[Q, M], [Mᵀ, P]] in vector lanes, and the reflection of an indefinite Ω, for the SDE.
+
+A factor is [A, B] for the student and [L*, 0] for the teacher, P = L* L*ᵀ.
+"""
 
 import math
 from typing import Any
@@ -11,6 +14,19 @@ from sweeplib.networks.numerics.compiled import pointer
 
 ROUNDING = 1e-12
 """A pivot of Ω below minus this fraction of Q_ii shows that Ω is indefinite; smaller ones are rounding errors."""
+
+
+@kernel
+def fill_teacher_overlaps(L_star, P):  # type: ignore[no-untyped-def]
+    """Fill P (k, k, lanes) with L* L*ᵀ, for a lower triangular L* (k, k, lanes)."""
+    k, _, lanes = P.shape
+    for r in range(k):
+        for s in range(k):
+            for lane in range(lanes):
+                P[r, s, lane] = L_star[r, 0, lane] * L_star[s, 0, lane]
+            for q in range(1, min(r, s) + 1):
+                for lane in range(lanes):
+                    P[r, s, lane] += L_star[r, q, lane] * L_star[s, q, lane]
 
 
 @kernel
@@ -32,6 +48,7 @@ def factorise(Q, M, L_star, A, B, indefinite):  # type: ignore[no-untyped-def]
                 for lane in range(lanes):
                     A[i, r, lane] -= A[i, s, lane] * L_star[r, s, lane]
             for lane in range(lanes):
+                # a teacher of fewer dimensions than units has pivots zero
                 pivot = L_star[r, r, lane]
                 A[i, r, lane] = A[i, r, lane] / pivot if pivot > 0.0 else 0.0
     for j in range(p):
@@ -58,10 +75,11 @@ def factorise(Q, M, L_star, A, B, indefinite):  # type: ignore[no-untyped-def]
 
 
 def reflect(Q, M, A, lane, spherical):  # type: ignore[no-untyped-def]
-    """Make Ω ≥ 0 in a lane at the same M, by changing the sign of negative eigenvalues of Q − A Aᵀ.
+    """Make Ω ≥ 0 in one lane at the same M, by changing the sign of negative eigenvalues of Q − A Aᵀ.
 
-    Q (p, p, lanes), M (p, k, lanes) change; A (p, k, lanes) is M L*^{-T}.
-    Eigenvalues set to zero would stay zero if the noise vanishes with them, a state that SGD does not reach.
+    Q (p, p, lanes), M (p, k, lanes) : changed in this lane. A (p, k, lanes) : M L*^{-T}. spherical : whether rows are
+    divided by their norms then. Eigenvalues set to zero would stay zero if the noise vanishes with them, a state that
+    SGD does not reach.
     """
     p, k, _ = M.shape
     inside, across = np.zeros((p, p)), np.zeros((p, p))
@@ -90,6 +108,6 @@ def reflect(Q, M, A, lane, spherical):  # type: ignore[no-untyped-def]
 
 
 def reflection() -> Any:
-    """The address of `reflect`."""
+    """The address of `reflect`, for kernels that must not allocate."""
     matrix = types.Array(types.float64, 3, "C")
     return pointer(reflect, types.void(matrix, matrix, matrix, types.int64, types.boolean))

@@ -26,11 +26,12 @@ class Functions(NamedTuple):
     value, slope : σ and σ' (x (n,), out (n,)). labels : f* (λ* (k, n), a* (k, n), out (n,)).
     risk, drifts, one_drifts : the risks and drifts of many systems, the drifts of one; `pair` is their argument.
     lipschitz : a bound of |σ'|, or inf.
-    force, numbers : (numbers, E, y) replaces displacements by forces of a loss with these parameters, unless it
-        `is_plain`, the square loss.
-    rule : that of the steps.
-    tails, stretch : the numbers of noise of labels that is not Gaussian, none if it is; and (tails, step, seed, key)
-        returns the factor by which the normal number of a label is to be multiplied.
+    is_plain : whether the loss is ½ E², whose force is the displacement E itself.
+    force, numbers : (numbers, E, y) replaces displacements by forces of a loss with these parameters, unless it is
+        plain.
+    rule : the `StepRule`.
+    tails : numbers (τ, e, r) of noise of labels that is not Gaussian, none if it is (`label_noise`).
+    stretch : (tails, step, seed, key) returns the factor by which the normal number of a label is to be multiplied.
     """
 
     value: Any
@@ -67,18 +68,18 @@ def functions(
     drifts: tuple[Callable[..., None], ...] = NO_DRIFTS,
     level: Callable[..., None] | None = None,
 ) -> Functions:
-    """The addresses of the functions that a kernel calls.
+    """The `Functions` that a kernel calls, compiled once for all runs with these names.
 
-    student, teacher : names of the activations; target : the name of what the teacher makes of its own.
+    student, teacher : names of the activations. target : name of the function f* of the teacher's fields.
     criterion, rule : the loss with its numbers, and the rule of the steps.
     drifts : rules for the drifts of many systems and of one, as `Expectations.of_many` returns them.
-    level : what exits are on in place of the risk; it has no bound by the change of f.
+    level : a function with the signature of a risk, whose targets make exits in its place; no slack bounds its change.
     """
-    form = activation(student)
+    sigma = activation(student)
     needed = target_of(target).expectations(student, teacher)
     return Functions(
-        over_arrays(form.value),
-        over_arrays(form.derivative),
+        over_arrays(sigma.value),
+        over_arrays(sigma.derivative),
         labels_address(target, teacher),
         needed.pair,
         risk_address(level or needed.risk),

@@ -17,7 +17,7 @@ from sweeplib.networks.numerics.compiled import pointer
 from sweeplib.networks.numerics.random import chi_square, make_fours, random_words, uniform
 
 OF_LABELS = np.uint64(0x9FB21C651E98DF25)
-"""What the key of the stream of s has beyond that of the samples."""
+"""What the key of the stream of s has beyond the key of the samples."""
 
 SPACING, SPREAD = 0.22, 0.7
 """The largest distance of nodes over log χ², and that in units of the width √(2/ν) of its law."""
@@ -27,14 +27,17 @@ NEGLIGIBLE = 1e-18
 
 @cache
 def stretch_address() -> Any:
-    """The address of `_stretch`."""
+    """The address of `_stretch`, the function that draws the scale s of a label's noise."""
     numbers, word = types.Array(types.float64, 1, "C"), types.uint64
     draws = {"random_words": random_words, "chi_square": chi_square, "make_fours": make_fours, "uniform": uniform}
     return pointer(_stretch, types.float64(numbers, word, word, word), **draws)
 
 
 def _stretch(tails, step, seed, key):  # type: ignore[no-untyped-def]
-    """Return the scale s of the noise of a label, that of the sample `step`; `tails` are τ, e and r."""
+    """Return the scale s of the noise of the label of sample number `step`; `tails` are τ, e and r.
+
+    seed, key : with the number they name the random numbers of the sample.
+    """
     tail, share, scale = tails[0], tails[1], tails[2]
     square = 1.0
     if share > 0.0:
@@ -52,20 +55,20 @@ def _stretch(tails, step, seed, key):  # type: ignore[no-untyped-def]
 
 @cache
 def variances(tail: float, share: float, scale: float) -> tuple[float, ...]:
-    """The weights and s² of the nodes of means over s, one after the other.
+    """The nodes of means over s, flat, as kernels take them: w_1, s_1², w_2, s_2², ..., with weights w.
 
-    Of Student's t those of χ² = e^u are equally spaced in t, u = t − e^−t: with it the law, which falls exponentially
-    where ν is near 2, falls doubly so.
+    `tail`, `share`, `scale` are τ, e and r. Of Student's t the nodes of χ² = e^u are equally spaced in t, u = t − e^−t:
+    with it the law, which falls exponentially where ν is near 2, falls doubly so.
     """
-    whole = 1.0 - share + share * scale**2
-    mixed = [(1.0 - share, 1.0 / whole), (share, scale**2 / whole)] if share > 0.0 else [(1.0, 1.0)]
+    mean_square = 1.0 - share + share * scale**2
+    mixed = [(1.0 - share, 1.0 / mean_square), (share, scale**2 / mean_square)] if share > 0.0 else [(1.0, 1.0)]
     nodes = _nodes_of_student(1.0 / tail) if tail > 0.0 else [(1.0, 1.0)]
     return tuple(number for w, s in nodes for v, c in mixed for number in (w * v, s * c))
 
 
 def _nodes_of_student(degrees: float) -> list[tuple[float, float]]:
-    """The weights and s² of noise with ν `degrees` of freedom."""
-    # the first s² is e^600
+    """The weights and s² of the nodes of noise with ν `degrees` of freedom."""
+    # from s² = e^600 to where χ² has no weight any more
     t = np.arange(-6.4, math.log(2.0 * degrees + 160.0), min(SPACING, SPREAD * math.sqrt(2.0 / degrees)))
     u, peak = t - np.exp(-t), 0.5 * degrees * (math.log(degrees) - 1.0)
     weight = (1.0 + np.exp(-t)) * np.exp(0.5 * (degrees * u - np.exp(u)) - peak)
@@ -75,7 +78,7 @@ def _nodes_of_student(degrees: float) -> list[tuple[float, float]]:
 
 
 def with_variances(numbers: tuple[float, ...], tails: tuple[float, ...]) -> Array:
-    """The numbers of a loss and, behind them, the law of noise that is not Gaussian, as `over_variances` takes them."""
+    """The numbers (m,) of a loss and, behind them, the nodes of s² for its noise; `tails` are none or τ, e and r."""
     return np.array([*numbers, *(variances(*tails) if tails else ())], float)
 
 
@@ -85,11 +88,14 @@ def _unbound(*_: Any) -> Any:
 
 means = _unbound
 OWN = 0
-"""The number of the loss's own numbers, which is bound too."""
+"""How many of the numbers are the loss's own; the nodes of s² are behind them. It is bound too."""
 
 
 def over_variances(numbers, *place_and_noise):  # type: ignore[no-untyped-def]
-    """The three means with noise that is not Gaussian, from those `means` (numbers, *place, Δ) with Gaussian noise."""
+    """The three means of a loss over noise that is not Gaussian: sums over nodes of s² of means with Gaussian noise.
+
+    numbers : as `with_variances` returns them. place_and_noise : the other arguments of `means`, of which Δ is last.
+    """
     place, Delta = place_and_noise[:-1], place_and_noise[-1]
     first = second = third = 0.0
     for n in range(OWN, numbers.shape[0], 2):

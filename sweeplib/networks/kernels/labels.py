@@ -13,10 +13,14 @@ from sweeplib.networks.problem import target as target_of
 
 _FIELDS = types.Array(types.float64, 2, "C")
 _LABELS = types.void(_FIELDS, _FIELDS, types.Array(types.float64, 1, "C"))
+"""The signature of a target's function."""
 
 
 def labels_address(target: str, teacher: str) -> Any:
-    """The address of a target's function (λ* (k, n), a* (k, n), out (n,)), which fills `out` with f* of n samples."""
+    """The address of a target's function (λ* (k, n), a* (k, n), out (n,)), which fills `out` with f* of n samples.
+
+    target, teacher : names of the target and of the teacher's activation.
+    """
     return pointer(target_of(target).labels(teacher), _LABELS)
 
 
@@ -30,10 +34,11 @@ def labels(target: str, teacher: str, lam_star: Array, a_star: Array) -> Array:
 
 _NUMBERS = types.Array(types.float64, 1, "C")
 _INPUTS = types.float64(_NUMBERS, types.uint64, types.uint64, types.uint64, _NUMBERS)
+"""The signature of a data law's function."""
 
 
 def inputs_address(data: str) -> Any:
-    """The address of a data law's function (numbers, key, seed, number, x (d,)), called once a sample.
+    """The address of a function (numbers, key, seed, number, x (d,)) of the law of inputs `data`, called once a sample.
 
     It replaces the N(0, 1) numbers x by the input times √d of sample `number`, and returns the part of the label that
     comes with this input. `numbers` are the law's parameters, and `key` names a stream of random numbers of its own.

@@ -3,8 +3,11 @@
 The last axis of an array is the lane: A (p, k, lanes), B (p, p, lanes), fields (p, lanes). Lanes never mix, and groups
 are padded to whole vectors with copies of their last replica. The result of a replica thus does not depend on others.
 
-State and constants of n replicas are blocks (rows, n). Dynamics access those of a group by views with the names of the
-theory. Kernels call the functions of activations and target by address, so they are compiled once for all of them.
+State and constants of n replicas are blocks (rows, n). `order` (m,) are the replicas still to be moved; a group is its
+`order[first:]`, up to as many as there are lanes. Dynamics access the state of a group by views with the names of the
+theory, its `work`. Kernels call the functions of activations and target by address (`Functions`), so they are compiled
+once for all of them. The slack of a lane is how far f can move, in L², before the risk can reach its next target.
+`progress` is the `Progress` of all replicas, `settings` are those of the run, `rates` its schedules.
 """
 
 import math
@@ -31,6 +34,7 @@ FEWEST_LANES = WIDTH
 """Whole vectors, of rules for expectations and of the compiler's loops: no replica is left to scalar code."""
 
 LANES = (FEWEST_LANES, MOST_LANES)
+"""The least and the largest number of lanes of a group."""
 
 OVERFLOW = 1e100
 """A larger displacement, or NaN, is a divergence."""
@@ -39,6 +43,7 @@ ROUNDING = 1e-9
 """Relative and absolute margin of a bound of the risk, for rounding errors in the bound and in the risk."""
 
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
+"""Options of numba for all kernels of lanes: division as in numpy, and fused products and sums."""
 
 kernel = numba.njit(_nrt=False, forceinline=True, **_OPTIONS, **FOR_KERNELS)
 """For functions that neither allocate nor return arrays: without reference counts, which cost more than a loop."""
@@ -51,7 +56,7 @@ allocating = numba.njit(**_OPTIONS, **FOR_KERNELS)
 
 
 class Constants(NamedTuple):
-    """The constants of replicas (last axis): L* (k, k), a* (k,) and `Numbers`, all views of one flat `block`."""
+    """The constants of a group, views of one flat `block`: L* (k, k, lanes), a* (k, lanes), and `Numbers` (lanes,)."""
 
     L_star: Array
     a_star: Array
@@ -80,7 +85,7 @@ class Progress(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """The names of each lane's random numbers: key, seed and number of the next step or sample (lanes,)."""
+    """The names of each lane's random numbers: key, seed and number of the next step or sample, all (lanes,)."""
 
     key: NDArray[np.uint64]
     seed: NDArray[np.uint64]
@@ -88,7 +93,11 @@ class Stream(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A group: replicas `order[first:]`, one per lane, the flags `broken` and the next targets of the risk (lanes,)."""
+    """A group in a round: replicas `order[first:]`, one per lane, and the `Progress` of all n replicas.
+
+    broken (lanes,) : whether the lane is a copy, or its replica has diverged.
+    target (lanes,) : the next target of the risk, -inf without one.
+    """
 
     order: NDArray[np.intp]
     first: int
@@ -98,7 +107,7 @@ class Group(NamedTuple):
 
 
 class Network(NamedTuple):
-    """The overlaps and second layers of a group, as arguments of the risk, and an array for the risk (lanes,).
+    """The overlaps and second layers of a group, as arguments of the risk, and `risk` (lanes,) for the result.
 
     slack (lanes,) : how far f can move, in the norm of L², before the risk can reach a target.
     waiting (1,) : whether a target is pending.
@@ -116,7 +125,7 @@ class Network(NamedTuple):
 
 @numba.njit(_nrt=False, error_model="numpy", fastmath={"contract", "reassoc"}, **OPTIMISED_APART)
 def inner_product(x, y):  # type: ignore[no-untyped-def]
-    """The sum Σ_l x_l y_l over lanes, in any order."""
+    """The sum Σ_l x_l y_l of x, y (lanes,), in any order: the compiler may use vector instructions."""
     total = 0.0
     for lane in range(x.shape[0]):
         total += x[lane] * y[lane]
@@ -125,7 +134,7 @@ def inner_product(x, y):  # type: ignore[no-untyped-def]
 
 @allocating
 def constants_of(block, k):  # type: ignore[no-untyped-def]
-    """The constants of a group in a flat block of k (k + 1) rows and one for each of the `Numbers`."""
+    """The `Constants` of a group in a flat block of k (k + 1) rows and one for each of the `Numbers`."""
     width = block.shape[0] // (k * (k + 1) + COUNT)
     at = k * (k + 1) * width
     return Constants(
@@ -144,7 +153,10 @@ def group_width(count):  # type: ignore[no-untyped-def]
 
 @kernel
 def gather(source, order, first, lanes):  # type: ignore[no-untyped-def]
-    """Copy the columns order[first], order[first + 1], ... of source (rows, n) to lanes (rows, width of the group)."""
+    """Copy the columns order[first], order[first + 1], ... of source (rows, n) to lanes (rows, width of the group).
+
+    The lanes beyond the last replica are copies of it.
+    """
     last = order.shape[0] - 1
     for row in range(source.shape[0]):
         for lane in range(lanes.shape[1]):
@@ -162,10 +174,11 @@ def scatter(lanes, order, first, target):  # type: ignore[no-untyped-def]
 
 @loops
 def draw_normals(step, seed, key, z):  # type: ignore[no-untyped-def]
-    """Fill z (a multiple of 4, lanes) with N(0, 1) numbers of each lane's step; all arguments but z are (lanes,)."""
+    """Fill z (a multiple of 4, lanes) with N(0, 1) numbers named by step, seed and key (lanes,) of each lane."""
     rows, lanes = z.shape
     # random bits come first, in place of the numbers that `make_fours` makes of them
     bits = z.view(np.uint64)
+    # two draws at a time, each of four words
     for row in range(0, rows - 4, 8):
         b0, b1, b2, b3 = bits[row], bits[row + 1], bits[row + 2], bits[row + 3]
         c0, c1, c2, c3 = bits[row + 4], bits[row + 5], bits[row + 6], bits[row + 7]
@@ -185,24 +198,11 @@ def draw_normals(step, seed, key, z):  # type: ignore[no-untyped-def]
 
 @kernel
 def add_mean(factor, weights, values, out):  # type: ignore[no-untyped-def]
-    """Add factor · Σ_i weights_i values_i to out (lanes,), a sum over rows of both (rows, lanes)."""
+    """Add factor · Σ_i weights_i values_i to out (lanes,); weights and values are (rows, lanes)."""
     rows, lanes = values.shape
     for i in range(rows):
         for lane in range(lanes):
             out[lane] += factor * weights[i, lane] * values[i, lane]
-
-
-@kernel
-def fill_teacher_overlaps(L_star, P):  # type: ignore[no-untyped-def]
-    """Fill P (k, k, lanes) with L* L*ᵀ, for a lower triangular L* (k, k, lanes)."""
-    k, _, lanes = P.shape
-    for r in range(k):
-        for s in range(k):
-            for lane in range(lanes):
-                P[r, s, lane] = L_star[r, 0, lane] * L_star[s, 0, lane]
-            for q in range(1, min(r, s) + 1):
-                for lane in range(lanes):
-                    P[r, s, lane] += L_star[r, q, lane] * L_star[s, q, lane]
 
 
 @allocating
@@ -213,7 +213,7 @@ def empty_stream(lanes):  # type: ignore[no-untyped-def]
 
 @allocating
 def begin(order, first, progress, lanes):  # type: ignore[no-untyped-def]
-    """The stream of the next group, whose replicas are `order[first:]`, at the current step of each lane."""
+    """The `Stream` of the group `order[first:]`, at the current step of each lane."""
     last, stream = order.shape[0] - 1, empty_stream(lanes)
     for lane in range(lanes):
         replica = order[min(first + lane, last)]
@@ -224,7 +224,7 @@ def begin(order, first, progress, lanes):  # type: ignore[no-untyped-def]
 
 @kernel
 def steps_to_take(order, first, progress, most):  # type: ignore[no-untyped-def]
-    """The number of steps, `most` or less, that all lanes of the next group can take before one is at its end."""
+    """The number of steps, at most `most`, that all lanes of the group can take until one is at its end."""
     for replica in order[first : first + MOST_LANES]:
         most = min(most, progress.until[replica] - progress.steps[replica])
     return most
@@ -232,7 +232,7 @@ def steps_to_take(order, first, progress, most):  # type: ignore[no-untyped-def]
 
 @kernel
 def next_targets(order, first, progress, out):  # type: ignore[no-untyped-def]
-    """Fill out (lanes,) with the highest target not yet reached, or -inf; return whether there is one."""
+    """Fill out (lanes,) with the highest target that a lane has not reached, or -inf; return whether there is one."""
     pending = False
     last = order.shape[0] - 1
     for lane in range(out.shape[0]):
@@ -247,7 +247,10 @@ def next_targets(order, first, progress, out):  # type: ignore[no-untyped-def]
 
 @kernel
 def note_exits(order, first, risk, step, progress):  # type: ignore[no-untyped-def]
-    """Record the step as exit for each threshold that a lane's risk reaches for the first time."""
+    """Record the number of steps as exit for each threshold that a lane's risk reaches for the first time.
+
+    risk, step (lanes,) : the present risk, and how many steps the lane has taken.
+    """
     exits, targets = progress.exits, progress.targets
     for lane in range(min(risk.shape[0], order.shape[0] - first)):
         replica = order[first + lane]
@@ -258,7 +261,10 @@ def note_exits(order, first, risk, step, progress):  # type: ignore[no-untyped-d
 
 @kernel
 def note_divergences(order, first, broken, step, failed):  # type: ignore[no-untyped-def]
-    """Record the steps taken so far as the end of each lane that is `broken`."""
+    """Record the steps taken so far, `step` (lanes,), as the end of each lane that is `broken` for the first time.
+
+    failed (n,) : of all replicas, changed in place.
+    """
     for lane in range(min(broken.shape[0], order.shape[0] - first)):
         replica = order[first + lane]
         if failed[replica] < 0 and broken[lane]:
@@ -277,7 +283,7 @@ def any_of(flags):  # type: ignore[no-untyped-def]
 
 @kernel
 def filled_lanes(broken):  # type: ignore[no-untyped-def]
-    """The number of lanes up to the last one that is not broken; later lanes hold copies."""
+    """The number of lanes up to the last one that is not broken; later lanes hold copies or have diverged."""
     filled = 0
     for lane in range(broken.shape[0]):
         if not broken[lane]:
@@ -296,7 +302,7 @@ def may_exit(slack):  # type: ignore[no-untyped-def]
 
 @kernel
 def fill_slack(risk, target, slack):  # type: ignore[no-untyped-def]
-    """Fill √(2 risk) − √(2 target): by the triangle inequality, f moves so far to the target. All are (lanes,)."""
+    """Fill slack with √(2 risk) − √(2 target): by the triangle inequality, f moves so far. All are (lanes,)."""
     for lane in range(slack.shape[0]):
         goal = math.sqrt(2.0 * max(target[lane], 0.0)) if target[lane] > -np.inf else -np.inf
         slack[lane] = (1.0 - ROUNDING) * (math.sqrt(2.0 * max(risk[lane], 0.0)) - goal) - ROUNDING
@@ -310,7 +316,10 @@ work_space = prepare = take_step = fill_network = steps = _unbound
 
 
 def take_steps(count, settings, functions, rates, clock, stream, work, group):  # type: ignore[no-untyped-def]
-    """Take `count` steps in all lanes by the functions that the dynamics binds to the names above; record the ends."""
+    """Take `count` steps in all lanes, by the functions that are bound to the names above; record exits and ends.
+
+    rates, clock : schedules, and the numbers of the group that change with them. work : its data, with a `Network`.
+    """
     network, broken, target, progress = work.network, group.broken, group.target, group.progress
     order, first = group.order, group.first
     network.waiting[0] = next_targets(order, first, progress, target)
@@ -368,7 +377,7 @@ def lanes_round(order, chunk, settings, functions, rates, state, constants, prog
 
 
 class Steps(NamedTuple):
-    """The functions of a dynamics that `round_of` binds."""
+    """The functions of a dynamics that `round_of` binds; `lanes_round` says what they are called with."""
 
     work_space: Any
     prepare: Any

@@ -1,4 +1,7 @@
-"""The length of a sample's component outside the span of the weights, in vector lanes."""
+"""The length of a sample's component outside the span of the weights, in vector lanes.
+
+s² ~ χ²(degrees) is drawn by Marsaglia and Tsang's proposals, nearly all of which are accepted at once.
+"""
 
 import math
 from typing import NamedTuple
@@ -34,10 +37,11 @@ def empty_length(lanes):  # type: ignore[no-untyped-def]
 
 @loops
 def draw_length(stream, length, normal):  # type: ignore[no-untyped-def]
-    """Fill s from a N(0, 1) number (lanes,) and the stream of each lane, by accepted proposals of χ²."""
+    """Fill length.s from N(0, 1) numbers `normal` (lanes,) and the stream of each lane, by accepted proposals of χ²."""
     step, seed, key = stream.step, stream.seed, stream.key
     degrees, sure, out = length.degrees, length.sure, length.s
     lanes = out.shape[0]
+    # a first proposal in all lanes, by vector instructions; then others where it was refused
     certain = True
     for lane in range(lanes):
         word, _, _, _ = attempt_words(step[lane], seed[lane], key[lane])
@@ -57,7 +61,10 @@ def draw_length(stream, length, normal):  # type: ignore[no-untyped-def]
 
 @allocating
 def lengths_of_S(length, count):  # type: ignore[no-untyped-def]
-    """The degrees, scales and widths (count, lanes) of the first S_jj² ~ χ²(m − j) of Bartlett's matrix."""
+    """The degrees, scales and widths (count, lanes) for the first S_jj² ~ χ²(m − j) of Bartlett's matrix S.
+
+    length : the `Length` of the chain, whose degrees are m.
+    """
     lanes = length.degrees.shape[0]
     degrees, scale, width = np.empty((count, lanes)), np.empty((count, lanes)), np.empty((count, lanes))
     for j in range(count):

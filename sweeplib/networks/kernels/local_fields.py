@@ -1,7 +1,9 @@
 """The local fields of samples in vector lanes: the last axis of all arrays is the lane.
 
 z (k + rows, lanes) are the N(0, 1) coordinates of a sample: u* along the teacher, then w along the weights beyond it.
-With momentum A (rows, k) and B (rows, rows) have the rows of velocities first; those of the weights are the last p.
+λ* (k, lanes) is `lam_star`, λ (p, lanes) is `lam`, L* (k, k, lanes) is `L_star`, lower triangular.
+With momentum A (rows, k, lanes) and B (rows, rows, lanes) have the rows of velocities first; the last p are those of
+the weights.
 """
 
 from sweeplib.networks.kernels.lanes import kernel
@@ -44,7 +46,10 @@ def student_fields(A, B, z, lam):  # type: ignore[no-untyped-def]
 
 @kernel
 def fields_of_replica(A, B, replica, L_star, z, lam, lam_star):  # type: ignore[no-untyped-def]
-    """Fill λ* and λ of samples in lanes, all of one replica: A (rows, k, n) and B (rows, rows, n) are those of n."""
+    """Fill λ* (k, lanes) and λ (p, lanes) of samples z in lanes, all of the replica with this number in A and B.
+
+    A (rows, k, n), B (rows, rows, n) : the factors of n replicas. L_star (k, k, lanes) : of the replica, in each lane.
+    """
     (p, lanes), (rows, k, _) = lam.shape, A.shape
     first = rows - p
     teacher_fields(L_star, z, lam_star)

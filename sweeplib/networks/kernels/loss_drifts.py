@@ -1,9 +1,12 @@
 """The drifts of the overlaps by any loss, and by steps with a factor: sums over equally spaced nodes of all fields.
 
 Ψ^M_ir = a_i E[σ'_i λ*_r g], Ψ^GF_ij = a_i E[σ'_i λ_j g] + (i ↔ j), Ψ^Var_ij = a_i a_j E[σ'_i σ'_j g²] and Ψ^a_i =
-E[σ_i g], where g and g² are averaged over the noise of the label first. With a factor h of the gradient all but Ψ^a
-have h g in place of g, averaged too, at given |c| = |g| √Σ (a_i σ'_i)². Nodes are those of a cubic grid in a ball of
-orthonormal coordinates, the teacher's first.
+E[σ_i g], where g = −∂L/∂f is the force and g and g² are averaged over the noise of the label first. With a factor h of
+the gradient all but Ψ^a have h g in place of g, averaged too, at given |c| = |g| √Σ (a_i σ'_i)². Nodes are those of a
+cubic grid in a ball of orthonormal coordinates, the teacher's first.
+
+Functions of means have the arguments (numbers (m,), size, f_star, f, Delta): the numbers of the loss, √Σ (a_i σ'_i)²,
+the outputs of teacher and student, and the variance of the label's noise.
 """
 
 import math
@@ -33,6 +36,7 @@ SPACINGS = {2: 0.2, 3: 0.3}
 SMOOTH = 0.25
 """The deviation √Δ of labels below which nodes are closer, up to twice as close: means over labels are less smooth."""
 MOST_FIELDS = max(SPACINGS)
+"""The largest p + k for which there are such drifts."""
 
 
 def _unbound(*_: Any) -> Any:
@@ -41,7 +45,7 @@ def _unbound(*_: Any) -> Any:
 
 value = slope = labels = means = rescale = pulling = _unbound
 OF_SIGNS = math.sqrt(2.0 / math.pi)
-"""The overlap of the sign of an entry of √d x with this entry."""
+"""The overlap c₀ of the sign of an entry of √d x with this entry."""
 
 
 def equations(
@@ -58,9 +62,10 @@ def equations(
     """The expectations `needed` of a student and a target, with the drifts by the force of a loss and a step.
 
     criterion, step : the loss, and the rule of the steps, with their numbers.
-    fields : their number p + k; the nodes of a finer rule are closer, and so are those of what is `needed`.
-    student, target, teacher : names of the activations, and of what the teacher makes of its own.
+    fields : their number p + k, on which the distance of nodes depends.
+    student, target, teacher : names of the activations, and of the function f* of the teacher's fields.
     closed : whether drifts are by the closed form of the loss, if it has one.
+    Finer rules, for errors, have closer nodes, and finer rules of what is `needed`.
     """
     drifts = LOSSES[criterion.loss].drifts
     rescales = UPDATES[step.update].loss is not None
@@ -74,7 +79,7 @@ def equations(
     numbers = with_variances(step.numbers if rescales else criterion.numbers, criterion.tails)
 
     def pair(finer: float) -> Pair:
-        """Return the pair of the level that is finer by this factor, with its spacing and the numbers of the loss."""
+        """Return the rules' argument at the level that is finer by the factor `finer` of `FINER`."""
         level = needed
         for _ in FINER[: FINER.index(finer)]:
             level = level.finer or level
@@ -85,13 +90,20 @@ def equations(
 
 @cache
 def _plain_means(loss: str, signs: bool, tails: bool) -> Callable[..., Any]:
-    """A compiled function (numbers (m,), √Σ (a_i σ'_i)², f*, f, Δ) that returns E g, E g again and E g²."""
+    """A compiled function that returns E g, E g again and E g².
+
+    loss : its name. signs : whether labels are signs. tails : whether their noise is not Gaussian.
+    """
+    # without a factor of the gradient the force of Ψ^a is that of the other drifts
     return inlined(bound(_of_plain_steps, means=means_of(loss, signs, tails)))
 
 
 @cache
 def _rescaled_means(step: str, tails: bool) -> Callable[..., Any]:
-    """A compiled function that returns E g, E h g and E h² g² by the factor h of a step, for the square loss."""
+    """A compiled function that returns E g, E h g and E h² g² by the factor h of a step, for the square loss.
+
+    step : the name of the update. tails : whether the noise of labels is not Gaussian.
+    """
     update = UPDATES[step]
     assert update.loss is not None  # by `equations`
     if update.takes_signs:
@@ -103,7 +115,7 @@ def _rescaled_means(step: str, tails: bool) -> Callable[..., Any]:
 
 
 def _of_plain_steps(numbers, size, f_star, f, Delta):  # type: ignore[no-untyped-def]
-    """E g, E g again, and E g² over the noise of the label; `size` is that of rescaled steps, and not used."""
+    """E g, E g again for E h g, and E g² over the noise of the label; `size` is for rescaled steps alone."""
     g, square, _ = means(numbers, f_star, f, Delta)
     return g, g, square
 
@@ -141,18 +153,21 @@ def _sign_of_product(a, slope):  # type: ignore[no-untyped-def]
 def _rule(
     means: Callable[..., Any], pulling: Callable[..., float], student: str, target: str, teacher: str
 ) -> Callable[..., None]:
-    """The rule for drifts with means over labels as these, of a student, a target and a teacher by name.
+    """The rule (system, out) for drifts by `means` over labels, of a student, a target and a teacher by name.
 
     pulling : function (a_i, σ'_i) that returns c_i/g of a unit, or its sign.
     """
-    form = activation(student)
-    functions = {"value": in_loops(form.value), "slope": in_loops(form.derivative), "means": means}
+    sigma = activation(student)
+    functions = {"value": in_loops(sigma.value), "slope": in_loops(sigma.derivative), "means": means}
     functions["pulling"] = inlined(pulling)
     return bound(_drifts, **functions, labels=inlined(target_of(target).labels(teacher)), factor=inlined(_factor))
 
 
 def _factor(Q, M, P):  # type: ignore[no-untyped-def]
-    """The lower triangular factor (k + p, k + p) of Ω, teacher first; columns of fields without variance are zero."""
+    """The lower triangular factor (k + p, k + p) of Ω = (Q, M, P), teacher first.
+
+    Fields without variance have zeros.
+    """
     p, k = M.shape
     L = np.zeros((k + p, k + p))
     for i in range(k + p):
@@ -168,12 +183,14 @@ def _factor(Q, M, P):  # type: ignore[no-untyped-def]
 
 
 factor: Any = _factor
+"""Bound in `_drifts`: the compiled `_factor`."""
 
 
 def _drifts(system, out):  # type: ignore[no-untyped-def]
-    """Fill `out` with the sums over the nodes; one or two orthonormal coordinates z are 0 where there are fewer fields.
+    """Fill `out` with the drifts of one system: sums over the nodes of orthonormal coordinates z of all fields.
 
-    The labels depend on the teacher's coordinates alone: with k = 1 they are computed once for each value of the first.
+    One or two of three coordinates are 0 where there are fewer fields. The labels depend on the teacher's coordinates
+    alone: with k = 1 they are computed once for each value of the first.
     """
     Q, M, P, a, a_star, Delta, _, pair, _ = system
     p, k = M.shape
@@ -191,6 +208,7 @@ def _drifts(system, out):  # type: ignore[no-untyped-def]
     most = int(REACH / spacing)
     ends = most, most if count > 1 else 0, most if count > 2 else 0
     unit = (spacing / math.sqrt(2.0 * math.pi)) ** count
+    # with k = 1 the label is computed at the first of the second coordinates, as only the first one counts
     for first in range(-ends[0], ends[0] + 1):
         z[0] = spacing * first
         for second in range(-ends[1], ends[1] + 1):

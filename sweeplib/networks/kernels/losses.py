@@ -1,6 +1,8 @@
 """The force g = −∂L/∂f of a loss by address, and its means over the noise of a label.
 
-Of labels that are signs, steps draw y = f* + √Δ z as always: the force takes sign(y) for y, and sign(y) − f for y − f.
+E = y − f is the displacement. Of labels that are signs, steps draw y = f* + √Δ z as always: the force takes sign(y) for
+y, and sign(y) − f for y − f. Templates have the functions `force` and `value` of a loss, (numbers, E, y) → g and L,
+bound to these names; numbers (m,) are the values of the loss's parameters. Means are over z, at f_star, f and Delta.
 """
 
 import math
@@ -16,6 +18,7 @@ from sweeplib.networks.numerics.compiled import in_loops, inlined, pointer
 from sweeplib.networks.problem import LOSSES
 
 _LINE = types.Array(types.float64, 1, "C")
+"""The type of arrays (n,) of numbers."""
 # 1e-15 of the weight is beyond; equal steps of ¼ are exact to rounding for what is smooth
 REACH, SPACING = 8.0, 0.25
 """Where equally spaced nodes over the noise of a label end, and their distance."""
@@ -39,7 +42,7 @@ def force_address(loss: str, signs: bool) -> Any:
 
 
 def _fill_force(numbers, E, y):  # type: ignore[no-untyped-def]
-    """Replace the displacements E (n,) by forces, for labels y (n,)."""
+    """Replace the displacements E (n,) by forces, for real labels y (n,)."""
     for n in range(E.shape[0]):
         E[n] = force(numbers, E[n], y[n])
 
@@ -71,6 +74,7 @@ def means_of(loss: str, signs: bool, tails: bool = False) -> Callable[..., Any]:
 
 
 def _closed_means(numbers, f_star, f, Delta):  # type: ignore[no-untyped-def]
+    """E g, E g² and E L by the closed form of the loss, a function (numbers, f* − f, Δ)."""
     return means(numbers, f_star - f, Delta)
 
 

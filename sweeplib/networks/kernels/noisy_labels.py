@@ -1,19 +1,26 @@
-"""Noise added to the labels of samples, in kernels of steps (`label_noise` has its laws)."""
+"""Noise added to the labels of samples, in kernels of steps (`label_noise` has its laws).
+
+`functions` have the numbers `tails` of a law that is not Gaussian, none for a Gaussian one.
+"""
 
 from sweeplib.networks.kernels.lanes import kernel, loops
 
 
 @kernel
 def stretched(functions, z, step, seed, key):  # type: ignore[no-untyped-def]
-    """The noise of a label, of the variance 1, from the normal number z of its sample."""
+    """The noise of a label, of the variance 1: the normal number z of its sample, times a scale unless it is Gaussian.
+
+    step, seed, key : names of the sample's random numbers.
+    """
     return z * functions.stretch(functions.tails, step, seed, key) if functions.tails.shape[0] > 0 else z
 
 
 @loops
 def stretch(scale_of, tails, step, seed, key, z):  # type: ignore[no-untyped-def]
-    """Multiply normal numbers z (lanes,) by the scales of their samples.
+    """Multiply normal numbers z (lanes,) by the scales of their samples, which `scale_of` draws by address.
 
-    This is not compiled into steps, which plain ones take 5 % longer with.
+    step, seed, key (lanes,) : names of the samples' random numbers. A loop apart: compiled into steps it would make
+    plain ones 5 % slower.
     """
     for lane in range(z.shape[0]):
         z[lane] *= scale_of(tails, step[lane], seed[lane], key[lane])
@@ -21,7 +28,10 @@ def stretch(scale_of, tails, step, seed, key, z):  # type: ignore[no-untyped-def
 
 @kernel
 def add_noise(functions, stream, deviation, z, label):  # type: ignore[no-untyped-def]
-    """Add noise to labels (lanes,), of the `deviation` (lanes,), from normal numbers z (lanes,) of their samples."""
+    """Add √Δ times the noise of labels to label (lanes,), from normal numbers z (lanes,), which may change.
+
+    deviation (lanes,) : √Δ. stream : names of the samples' random numbers.
+    """
     if functions.tails.shape[0] > 0:
         stretch(functions.stretch, functions.tails, stream.step, stream.seed, stream.key, z)
     for lane in range(label.shape[0]):

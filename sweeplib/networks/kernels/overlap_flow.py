@@ -2,7 +2,9 @@
 
 The state is the upper triangle of Q row by row, then M, then a where the second layer is trained; for spherical
 students the triangle is strict, because Q_ii = 1. With a schedule the last variable is the time, and with AdaGrad-norm
-the sum B.
+the sum B of squared gradients. Ψ^M, Ψ^GF, Ψ^Var and Ψ^a are the drifts of docs/theory.md, ξ and χ the schedules of the
+learning rate and of the label noise. `systems` are the constants of n systems, i the number of one, `work` its work
+arrays.
 """
 
 import math
@@ -41,7 +43,7 @@ class Systems(NamedTuple):
     inside : address of `take_inside`.
     scheduled : whether anything depends on the time.
     rates, anneals, noise : address of ξ; whether the label noise has a schedule; address of χ.
-    end (n,) : the last times at which these are needed.
+    end (n,) : the last times at which ξ and χ are needed.
     factor, adapts : the factor of c in steps of the weights, and whether it is 1/√B instead.
     is_disturbed, disturbed : whether there is dropout or noise of inputs, and the address of `disturbed`.
     """
@@ -93,7 +95,7 @@ unpacked = _unbound
 
 @cache
 def rule() -> EquationRule:
-    """`fill_slope` and `state_risk` for an integrator; both are compiled once for all activations."""
+    """The slope and the risk of flat states for an integrator; both are compiled once for all activations."""
     filled, level = (bound(template, unpacked=inlined(unpack)) for template in (fill_slope, state_risk))
     return EquationRule(filled, example(), work_space(1, 1), level)
 
@@ -128,6 +130,7 @@ def take_inside(Q: Array, M: Array, L_star: Array, spherical: bool) -> None:
     if is_covariance(remainder.copy()) or not np.isfinite(remainder).all():
         return
     values, vectors = np.linalg.eigh(remainder)
+    # what is negative beyond the teacher is taken away
     for m in range(p):
         for i in range(p if values[m] < 0.0 else 0):
             for j in range(p):
@@ -155,7 +158,7 @@ def is_covariance(matrix: Array) -> bool:
 
 
 def unpack(state: Array, spherical: bool, trained: bool, Q: Array, M: Array, a: Array) -> None:
-    """Fill Q (p, p), M (p, k) and, if it is `trained`, a (p,) from the flat state (size,)."""
+    """Fill Q (p, p), M (p, k) and, if it is `trained`, a (p,) from the flat state (size,); otherwise a stays."""
     p, k = M.shape
     first = 1 if spherical else 0
     at = 0
@@ -174,7 +177,7 @@ def unpack(state: Array, spherical: bool, trained: bool, Q: Array, M: Array, a: 
 
 
 def overlaps_of(states: Array, p: int, k: int, spherical: bool) -> tuple[Array, Array, Array]:
-    """Q (n, p, p) and M (n, p, k) of flat states (n, size), and the columns behind them (n, others)."""
+    """Q (n, p, p) and M (n, p, k) of flat states (n, size), and their columns behind those (n, others): a, the last."""
     rows, columns = np.triu_indices(p, 1 if spherical else 0)
     Q, end = np.ones((len(states), p, p)), len(rows) + p * k
     Q[:, rows, columns] = Q[:, columns, rows] = states[:, : len(rows)]
@@ -184,7 +187,7 @@ def overlaps_of(states: Array, p: int, k: int, spherical: bool) -> tuple[Array, 
 def pack(Q: Array, M: Array, a: Array, spherical: bool, trained: bool, last: Array | None = None) -> Array:
     """The flat states (n, size) of n systems at time zero; rows of spherical students are normalised first.
 
-    last (n,) : the last variable.
+    Q (n, p, p), M (n, p, k), a (n, p). last (n,) : the last variable, a time or the sum B; None without one.
     """
     if spherical:
         Q, M = on_sphere(Q, M)
@@ -195,7 +198,7 @@ def pack(Q: Array, M: Array, a: Array, spherical: bool, trained: bool, last: Arr
 
 
 def chosen_systems(systems: Systems, order: NDArray[np.intp]) -> Systems:
-    """The systems with the numbers `order`, as systems of their own."""
+    """The systems with the numbers `order` (m,), as m systems of their own."""
     arrays: dict[str, Any] = {name: getattr(systems, name)[order] for name in ("P", "a", "a_star", "end")}
     factors = systems.L_star[order] if len(systems.L_star) else systems.L_star
     numbers = Numbers(*(values[order] for values in systems.numbers))
@@ -204,10 +207,14 @@ def chosen_systems(systems: Systems, order: NDArray[np.intp]) -> Systems:
 
 @without_references
 def factors_now(i: int, state: Array, systems: Systems, clock: Array) -> tuple[float, float]:
-    """ξ and χ of system i at the time of its state, or at its last time past that; `clock` (2, 1) is a work array."""
+    """ξ and χ of system i at the time of its state, or at its last time `end` past that.
+
+    clock (2, 1) : a work array.
+    """
     if not systems.scheduled:
         return 1.0, 1.0
     clock[0, 0] = min(state[state.shape[0] - 1], systems.end[i])
+    # functions by address have arrays as arguments
     systems.noise(clock[0], clock[1])
     chi = clock[1, 0]
     systems.rates(clock[0], clock[1])
@@ -225,21 +232,23 @@ def needs_variance(noise: float, adapts: bool, M: Array) -> bool:
 
 
 def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array) -> None:
-    """Fill `slope`: Ṁ = Ψ^M, Q̇ = Ψ^GF + (γ/p) Ψ^Var (arXiv 2302.05882, eq. 7), ȧ = ε Ψ^a.
+    """Fill `slope`: Ṁ = Ψ^M, Q̇ = Ψ^GF + (γ/p) Ψ^Var (arXiv 2302.05882, eq. 7), ȧ = ε Ψ^a, of system i at `state`.
 
     With decays Ψ^M has −λM beside it, Ψ^GF −2λQ and Ψ^a −λ_a a; noise of the weights adds 2T to Q̇_ii. With a schedule
-    all of Ṁ, Q̇, ȧ have the factor ξ(t), and so has γ/p; Δ has the factor χ(t). Past the last time, they are those of
-    the last time. With a factor h of c in steps of the weights Ψ^M and Ψ^GF have h, and Ψ^Var h²; Ḃ = tr Ψ^Var.
+    all of Ṁ, Q̇, ȧ have the factor ξ(t), and so has γ/p; Δ has the factor χ(t). Past the last time, ξ and χ are those
+    of the last time. With a factor h of c in steps of the weights Ψ^M and Ψ^GF have h, and Ψ^Var h²; Ḃ = tr Ψ^Var.
     For Φ = Q̇, spherical students have Ṁ_ir −= M_ir Φ_ii/2 and Q̇_ij −= Q_ij (Φ_ii + Φ_jj)/2.
     """
     Q, M, a, drifts, _, clock = work
     spherical, trained, numbers = systems.spherical, systems.trained, systems.numbers
     p, k = M.shape
     for j in range(p):
+        # what stays if the second layer is not trained: then the state has none
         a[j] = systems.a[i, j]
     unpacked(state, spherical, trained, Q, M, a)
     rate, chi = factors_now(i, state, systems, clock)
     Delta, with_variance = numbers.Delta[i] * chi, needs_variance(numbers.noise[i], systems.adapts, M)
+    # zero asks the rule to leave Ψ^Var out
     stretch = 1.0 if with_variance else 0.0
     system = System(Q, M, systems.P[i], a, systems.a_star[i], Delta, stretch, systems.pair, None)
     if len(systems.L_star) > 0:
@@ -282,7 +291,10 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
 
 @without_references
 def finish_slope(i: int, at: int, rate: float, systems: Systems, work: Work, slope: Array) -> None:
-    """Fill ȧ from place `at` on, if a is trained; with a schedule multiply all by ξ, and fill the slope of the time."""
+    """Fill ȧ from place `at` on, if a is trained; with a schedule multiply all by ξ `rate`.
+
+    The time has the slope 1.
+    """
     numbers, a = systems.numbers, work.a
     if systems.trained:
         for j in range(len(a)):
@@ -306,8 +318,9 @@ def state_risk(i: int, state: Array, systems: Systems, work: Work) -> float:
 
 @without_references
 def network_risk(i: int, systems: Systems, work: Work) -> float:
-    """The population risk at the overlaps and the second layer in the work arrays."""
+    """The population risk of system i at the overlaps and the second layer in `work`."""
     p, k = work.M.shape
+    # rules for risks take many systems, the last axis
     fields = work.Q.reshape((p, p, 1)), work.M.reshape((p, k, 1)), systems.P[i].reshape((k, k, 1))
     systems.risk(systems.pair, *fields, work.a.reshape((p, 1)), systems.a_star[i].reshape((k, 1)), work.risk)
     return float(work.risk[0])

@@ -1,5 +1,7 @@
 """The time derivative and the risk of p particles, compiled: student units with λ_i = u_i·g + √q_i ρ ω_i + b_i.
 
+The input has κ coordinates g along the teacher, and a rest of the length ρ, whose direction has the coordinate ω_i
+along unit i.
 The state is u (κ, p) coordinate by coordinate, then q (p,), then a (p,) if the second layer is trained, then the time
 with a schedule. Without a rest of the input there is no q. Spherical particles have none either: q_i = 1 − |u_i|².
 With offsets b_i these are the last coordinate of u, along which g is one, and which is no part of a norm.
@@ -11,10 +13,11 @@ At a node (g, ρ) of the law of the input, units i ≠ l are independent: E σ_l
     ȧ_i = ε (E[σ_i r_i] − (a_i/p) E[σ_i²]),    s_i = E[σ_i σ'_i (λ_i − b_i)]/Var λ_i,
     ḃ_i = β (a_i E[σ'_i r_i] − (a_i²/p) E[σ_i σ'_i]),
 
-with decays beside −λ u_i, −2λ q_i and −ε λ_a a_i,
-where the terms of the unit with itself are means over one Gaussian number λ_i. Noise is none; (γ/(p n_b)) a_i² Δ
-E[σ'_i² ‖x‖²] of the labels; or (γ/(p n_b)) a_i² E[σ'_i² E² ‖x‖²], E the whole displacement and ‖x‖² its mean over a
-class of inputs: one, but for data of several classes.
+with decays beside −λ u_i, −2λ q_i and −ε λ_a a_i. Terms of the unit with itself are means over one Gaussian number λ_i.
+Noise is none; (γ/(p n_b)) a_i² Δ E[σ'_i² ‖x‖²] of the labels; or (γ/(p n_b)) a_i² E[σ'_i² E² ‖x‖²], E the whole
+displacement and ‖x‖² its mean over a class of inputs: one, but for data of several classes.
+
+Functions have the constants `flow`, the work arrays `room`, and the number n of a node of the input.
 """
 
 import math
@@ -35,15 +38,18 @@ from sweeplib.networks.maths.particles.smoothing import (
 from sweeplib.networks.numerics.compiled import without_references
 
 NO_NOISE, LABEL_NOISE, WHOLE_NOISE = 0, 1, 2
+"""Kinds of the noise of q̇: none, by the noise of the labels, and by the whole displacement."""
 
 
 class Flow(NamedTuple):
     """The constants of p particles.
 
-    self_terms : whether the input has coordinates beyond g.
+    spherical, trained, self_terms : whether particles stay on the sphere, the second layer is trained, the input has a
+        rest, coordinates beyond g.
     offsets : whether the last coordinate of u is an offset, and that of g is one.
-    noise_kind : what noise there is.
+    noise_kind : NO_NOISE, LABEL_NOISE or WHOLE_NOISE.
     a (p,) : the second layer at the start.
+    inputs, smoothing : nodes of the law of the input with their labels; rules for means over ω.
     self_rule : the rule for means of a unit with itself, which has the addresses of σ and σ'.
     omega (2, n) : nodes and weights of ω, for the whole noise.
     scheduled, rates, end : whether the learning rate has a schedule, the address of ξ, and the last time of the run.
@@ -104,7 +110,7 @@ def pack(u: Array, q: Array, a: Array, flow: Flow) -> Array:
 
 @without_references
 def dimensions_of_norm(flow: Flow, dimensions: int) -> int:
-    """The number of coordinates of u that are no offset."""
+    """The number of the `dimensions` κ of u that are no offset."""
     return dimensions - 1 if flow.offsets else dimensions
 
 
@@ -140,7 +146,7 @@ def unpack(state: Array, flow: Flow, u: Array, q: Array, a: Array) -> None:
 
 @without_references
 def fill_fields(n: int, flow: Flow, room: Room) -> None:
-    """Fill b = u·g and s = √q ρ at node n, and the means there.
+    """Fill room.means: b = u·g and s = √q ρ of each unit at node n, and the means over ω there.
 
     Nodes are visited in order from 0: what depends on ρ alone is computed where ρ differs from that of node n − 1.
     """
@@ -160,7 +166,7 @@ def fill_fields(n: int, flow: Flow, room: Room) -> None:
 
 @without_references
 def output(room: Room) -> float:
-    """F = (1/p) Σ_i a_i E σ_i at the node of the means."""
+    """The mean output F = (1/p) Σ_i a_i E σ_i at the node of `room.means`."""
     total = 0.0
     for i in range(room.a.shape[0]):
         total += room.a[i] * room.means.value[i]
@@ -169,7 +175,10 @@ def output(room: Room) -> float:
 
 @without_references
 def fill_self_terms(flow: Flow, room: Room, slopes: bool) -> None:
-    """Fill the means of each unit with itself, over λ_i ~ N(b_i, |u_i|² + q_i); zero without a rest."""
+    """Fill room.self_means, the means of each unit with itself, over λ_i ~ N(b_i, |u_i|² + q_i); zero without a rest.
+
+    slopes : whether the means with σ' are needed too, not only E[σ²].
+    """
     self_means, p = room.self_means, room.a.shape[0]
     if not flow.self_terms:
         for i in range(p):
@@ -189,7 +198,7 @@ def fill_self_terms(flow: Flow, room: Room, slopes: bool) -> None:
 
 @without_references
 def add_node(n: int, flow: Flow, room: Room) -> None:
-    """Add node n to the sums over inputs of u̇, of q̇ over 2√q a and of ȧ, all without the unit itself."""
+    """Add node n to the sums over inputs in `room`: of u̇, of q̇ over 2√q a and of ȧ, all without the unit itself."""
     inputs, means, a, p = flow.inputs, room.means, room.a, room.a.shape[0]
     residual, correction = inputs.label[n] - output(room), (1.0 if flow.self_terms else 0.0) / p
     weight, rho, push = inputs.weight[n], inputs.rho[n], means.work
@@ -207,7 +216,7 @@ def add_node(n: int, flow: Flow, room: Room) -> None:
 
 @without_references
 def add_to_risk(n: int, flow: Flow, room: Room) -> None:
-    """Add node n to E_(g,ρ)[(f* − F)²], in room.risk[1], and to E_(g,ρ) of the squared means of σ."""
+    """Add node n to E_(g,ρ)[(f* − F)²], in room.risk[1], and to the means of squares in room.mean_square."""
     weight, value, square = flow.inputs.weight[n], room.means.value, room.mean_square
     room.risk[1] += weight * (flow.inputs.label[n] - output(room)) ** 2
     if flow.self_terms:
@@ -217,7 +226,7 @@ def add_to_risk(n: int, flow: Flow, room: Room) -> None:
 
 @without_references
 def finish_risk(room: Room) -> None:
-    """Make ½ E[(f* − f)²] of the sums over nodes, with the scatter of the units."""
+    """Make room.risk[1], a sum over nodes, the risk ½ E[(f* − f)²]: add the scatter of the units, and take half."""
     a, p = room.a, room.a.shape[0]
     for i in range(p):
         room.risk[1] += (a[i] / p) ** 2 * (room.self_means.square[i] - room.mean_square[i])
@@ -226,11 +235,12 @@ def finish_risk(room: Room) -> None:
 
 @without_references
 def fill_moments(flow: Flow, room: Room) -> None:
-    """Fill E[σ'²], E[σσ'²], E[σ²σ'²] and E[σ²] over ω of each unit at the node of the means (4, p)."""
+    """Fill room.moments with E[σ'²], E[σσ'²], E[σ²σ'²] and E[σ²] over ω of each unit at the node of the means."""
     p, nodes, moments, b, s = room.a.shape[0], flow.omega.shape[1], room.moments, room.means.b, room.means.s
     if flow.self_rule.pieces.shape[0]:
         fill_products_of_pieces(flow.smoothing, flow.self_rule.pieces, room.means, moments)
         return
+    # without a closed form, by nodes of ω
     x, value, slope = room.x[: p * nodes], room.value[: p * nodes], room.slope[: p * nodes]
     for n in range(nodes):
         for i in range(p):
@@ -261,6 +271,7 @@ def add_whole_noise(n: int, flow: Flow, room: Room) -> None:
     residual, weight = flow.inputs.label[n] - output(room), flow.inputs.weight[n] * flow.inputs.square_norm[n]
     for i in range(p):
         value, share = room.means.value[i], a[i] / p
+        # E without unit i has the mean `total` and the variance `others` + Δ; σ_i is averaged together with σ'_i²
         total = residual + share * value
         others = scatter - share * share * (moments[3, i] - value * value)
         whole = (total * total + others + flow.numbers.Delta) * moments[0, i] - 2.0 * total * share * moments[1, i]
@@ -268,7 +279,7 @@ def add_whole_noise(n: int, flow: Flow, room: Room) -> None:
 
 
 def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> None:
-    """Fill the time derivative of the state and, if room.risk[0] is not zero, its risk in room.risk[1]."""
+    """Fill slope, the derivative of a state (both (size,)), and the risk room.risk[1] if room.risk[0] is not zero."""
     u, q, a, u_slope, q_slope, a_slope = room.u, room.q, room.a, room.u_slope, room.q_slope, room.a_slope
     dimensions, p = u.shape
     unpack(state, flow, u, q, a)
@@ -304,7 +315,7 @@ def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> No
 
 @without_references
 def add_self_terms(flow: Flow, room: Room) -> None:
-    """Complete u̇, ḃ and ȧ with the terms of each unit with itself, and make q̇ of its sum."""
+    """Complete u̇, ḃ and ȧ in `room` with the terms of each unit with itself, and turn the sum of q̇ into q̇."""
     u, q, a, p = room.u, room.q, room.a, room.a.shape[0]
     directions = dimensions_of_norm(flow, u.shape[0])
     for j in range(p):
@@ -334,7 +345,7 @@ def add_decay(flow: Flow, room: Room) -> None:
 
 @without_references
 def add_noise(rate: float, flow: Flow, room: Room) -> None:
-    """Add the noise to q̇; its factor γ is that of the schedule's rate."""
+    """Add the noise to q̇; the schedule's `rate` multiplies γ in it, as it does all slopes later."""
     if flow.noise_kind != NO_NOISE:
         strength = rate * flow.numbers.noise * (flow.numbers.Delta if flow.noise_kind == LABEL_NOISE else 1.0)
         for j in range(room.a.shape[0]):
@@ -343,7 +354,10 @@ def add_noise(rate: float, flow: Flow, room: Room) -> None:
 
 @without_references
 def write_slope(rate: float, flow: Flow, room: Room, slope: Array) -> None:
-    """Write the flat slope; spherical particles lose u_i Φ_i/2 with Φ_i the derivative of |u_i|² + q_i."""
+    """Write the flat slope (size,): the slopes of the particles times ξ `rate`.
+
+    Spherical particles lose u_i Φ_i/2, with Φ_i the derivative of |u_i|² + q_i.
+    """
     u, u_slope, growth = room.u, room.u_slope, room.means.work
     dimensions, p = u.shape
     if flow.spherical:

@@ -1,4 +1,7 @@
-"""Sums over the samples of an effective process, and combinations of its rows: arrays (rows, n) over n samples."""
+"""Sums over the samples of an effective process, and combinations of its rows, for `dynamics/effective_process`.
+
+Arrays (rows, n) have a column for each of n samples of the process.
+"""
 
 import numba
 import numpy as np
@@ -7,12 +10,12 @@ from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.numerics.compiled import specialised
 
 BLOCK = 1024
-"""Number of samples that are combined at a time; those of a row stay in the first cache."""
+"""Number of samples that are combined at a time, so few that they stay in the first cache."""
 
 
 @numba.njit(error_model="numpy", fastmath={"contract", "reassoc"})
 def inner_product(x, y):  # type: ignore[no-untyped-def]
-    """The sum Σ_n x_n y_n, in the order of vector instructions, which depends on the processor alone."""
+    """The sum Σ_n x_n y_n of x, y (n,), in the order of vector instructions, which depends on the processor alone."""
     total = 0.0
     for n in range(x.shape[0]):
         total += x[n] * y[n]
@@ -21,14 +24,14 @@ def inner_product(x, y):  # type: ignore[no-untyped-def]
 
 @numba.njit(error_model="numpy", fastmath={"contract"})
 def add_one(out, row, weight):  # type: ignore[no-untyped-def]
-    """Add a row (n,) times its weight to out (n,)."""
+    """Add a row (n,) times its weight, a number, to out (n,)."""
     for n in range(out.shape[0]):
         out[n] += weight * row[n]
 
 
 @numba.njit(error_model="numpy", fastmath={"contract"})
 def add_four(out, rows, weights):  # type: ignore[no-untyped-def]
-    """Add four rows (n,) times their weights (4,) to out (n,), which is read and written once."""
+    """Add four rows (n,) times their weights (4,) to out (n,): out is read and written once instead of four times."""
     r0, r1, r2, r3 = rows
     w0, w1, w2, w3 = weights[0], weights[1], weights[2], weights[3]
     for n in range(out.shape[0]):

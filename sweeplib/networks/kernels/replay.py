@@ -1,7 +1,11 @@
 """Steps of the overlap chain with fresh samples, of one task or of one drawn at random: the present or an earlier one.
 
-Where tasks are drawn, a step has the a* of its task and, with separate heads, the second layer of the task, which it
-trains. One kernel serves both kinds of runs.
+Where T tasks are drawn, a step has the a* of its task and, with separate heads, the second layer of the task, which it
+trains; a head is a second layer of the student, and there is one (H = 1) or one of each task. One kernel serves both
+kinds of runs.
+
+Arguments: `settings` of the run, `functions` by address, `stream` naming each lane's random numbers, `broken` (lanes,)
+set where a lane diverges, and `work`, the `Replay` of the group.
 """
 
 from typing import Any, NamedTuple
@@ -15,7 +19,7 @@ from sweeplib.networks.kernels.lanes import allocating, kernel
 from sweeplib.networks.numerics.random import random_words, uniform
 
 _DRAW = np.uint64(2**32 - 1)
-"""The number of the draw of the task of a step, beyond those of its sample."""
+"""The number of the draw of the task of a step, beyond all draws of its sample."""
 
 
 class Replay(NamedTuple):
@@ -36,7 +40,10 @@ class Replay(NamedTuple):
 
 @numba.njit(error_model="numpy")
 def task_of(ends, step, seed, key):  # type: ignore[no-untyped-def]
-    """The task of a step, from the ends (T,) of the shares of tasks in [0, 1], by the random number of this step."""
+    """The task of a step, drawn by the random number that step, seed and key name.
+
+    ends (T,) : cumulative shares of the tasks in [0, 1].
+    """
     word, _, _, _ = random_words(_DRAW, step, seed, key)
     number, task = uniform(word), 0
     while task < ends.shape[0] - 1 and number > ends[task]:
@@ -46,7 +53,10 @@ def task_of(ends, step, seed, key):  # type: ignore[no-untyped-def]
 
 @numba.njit(error_model="numpy")
 def tasks_of(ends, first, count, seed, key):  # type: ignore[no-untyped-def]
-    """The tasks (count,) of the steps from number `first` on."""
+    """The tasks (count,) of the steps from number `first` on, for SGD on the weights, which takes the same tasks.
+
+    ends (T,) : cumulative shares. seed, key : names of the random numbers.
+    """
     tasks = np.empty(count, np.int64)
     for s in range(count):
         tasks[s] = task_of(ends, np.uint64(first + s), seed, key)
@@ -55,7 +65,7 @@ def tasks_of(ends, first, count, seed, key):  # type: ignore[no-untyped-def]
 
 @allocating
 def replay_work(settings, state, constants):  # type: ignore[no-untyped-def]
-    """The arrays of a group: views of its flat blocks of state and constants, and work arrays.
+    """The `Replay` of a group: views of its flat blocks of state and constants, and work arrays.
 
     Behind the state of the chain are the ends of shares, a* and heads of all tasks.
     """
@@ -86,7 +96,7 @@ def choose_tasks(settings, stream, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def replay_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """Take a step of the chain in each lane, with the second layers of its task; trained heads are kept."""
+    """Take a step of the chain in each lane, with the second layers of its task; the head that it trained is kept."""
     chain, chosen, draws = work.chain, work.chosen, settings.tasks > 0
     if draws:
         choose_tasks(settings, stream, work)

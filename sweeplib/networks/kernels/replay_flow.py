@@ -1,6 +1,7 @@
-"""The right-hand side of the overlaps' ODE with samples of several tasks: the mean of those of the tasks by shares.
+"""The right-hand side of the overlaps' ODE with samples of several tasks: a mean over tasks by shares.
 
-The state is that of `overlap_flow` with the second layers of all tasks in place of one, if there are several.
+The state is that of `overlap_flow` with the second layers of all tasks, the heads, in place of one, if there are
+several. `mixture` are the constants of n systems, i is the number of one, `work` its work arrays.
 """
 
 from functools import cache
@@ -36,7 +37,7 @@ class Mixture(NamedTuple):
 
 
 class MixtureWork(NamedTuple):
-    """Work arrays: those of one system, and a state and a slope (size,) of it."""
+    """Work arrays: of one system, and a state (size,) and a slope (size,) of it."""
 
     task_work: Work
     state: Array
@@ -51,7 +52,7 @@ of_task = _unbound
 
 
 def fill_mixture(i: int, state: Array, mixture: Mixture, work: MixtureWork, slope: Array) -> None:
-    """Fill `slope` (size,) for system i: the mean over its tasks of their slopes, weighed by their shares.
+    """Fill `slope` (size,) at `state` for system i: the mean of its tasks' slopes, weighed by their shares.
 
     With several heads each task reads and trains its own. With a schedule the last variable is the time, of slope 1.
     """
@@ -62,6 +63,7 @@ def fill_mixture(i: int, state: Array, mixture: Mixture, work: MixtureWork, slop
     for v in range(len(slope)):
         slope[v] = 0.0
     for task in range(count):
+        # `head` is where the task's second layer begins
         share, head = mixture.shares[i, task], overlaps + p * min(task, mixture.heads - 1)
         if share == 0.0:
             continue
@@ -82,7 +84,7 @@ def fill_mixture(i: int, state: Array, mixture: Mixture, work: MixtureWork, slop
 
 @cache
 def mixture_rule() -> EquationRule:
-    """`fill_mixture` for an integrator, compiled once for all activations."""
+    """The slope of states with tasks for an integrator, compiled once for all activations."""
     slope_of_task = inlined(bound(fill_slope, unpacked=inlined(unpack)))
     mixture, work = Mixture(example(), np.ones((1, 1)), 1), MixtureWork(work_space(1, 1), np.empty(2), np.empty(2))
     return EquationRule(bound(fill_mixture, of_task=slope_of_task), mixture, work)
@@ -102,5 +104,5 @@ def mixture_equations(systems: Systems, a: Array, a_star: Array, shares: Array, 
 
 
 def with_heads(states: Array, at: slice, heads: Array) -> Array:
-    """Flat states (n, size) with the second layers (n, H, p) of H heads in place of those at the slice `at`."""
+    """Flat states (n, size) with the second layers `heads` (n, H, p) in place of the single ones at the slice `at`."""
     return np.concatenate([states[:, : at.start], heads.reshape(len(heads), -1), states[:, at.stop :]], axis=1)

@@ -1,4 +1,7 @@
-"""Lower triangular factors in vector lanes after a step, by rotations of columns."""
+"""Lower triangular factors in vector lanes after a step, by rotations of columns.
+
+A rotation turns columns (x, y) to (c x + s y, c y − s x) in each lane, with c `cosine` and s `sine` (lanes,).
+"""
 
 import math
 from typing import NamedTuple
@@ -10,9 +13,9 @@ from sweeplib.networks.kernels.lanes import allocating, loops
 
 
 class Rotations(NamedTuple):
-    """Work arrays (lanes,) for rotations of columns: (x, y) → (c x + s y, c y − s x), with c `cosine` and s `sine`.
+    """Work arrays (lanes,) for rotations of columns.
 
-    spill : the last row of a column after the last one. tail : the length that rotations have gathered so far.
+    cosine, sine : c and s. spill : the last row of a column after the last one. tail : the length gathered so far.
     """
 
     spill: Array
@@ -29,9 +32,9 @@ def empty_rotations(lanes):  # type: ignore[no-untyped-def]
 
 @loops
 def fill_rotations(x, y, length, cosine, sine):  # type: ignore[no-untyped-def]
-    """Fill cosines and sines (lanes,) of the rotations of (x, y) to (length, 0), and `length`; y may be `length`.
+    """Fill c and s of the rotations of (x, y) to (length, 0), and the length; all are (lanes,).
 
-    Where both are zero the rotation is the identity.
+    y may be the same array as `length`. Where x and y are zero the rotation is the identity.
     """
     # decisions: Loops over lanes that write three arrays and read two are not vectorised
     for lane in range(length.shape[0]):
@@ -46,7 +49,10 @@ def fill_rotations(x, y, length, cosine, sine):  # type: ignore[no-untyped-def]
 
 @loops
 def rotate_columns(B, j, spill, cosine, sine):  # type: ignore[no-untyped-def]
-    """Rotate columns j and j + 1 of a lower triangular B (p, p, lanes), from row j on; after the last comes `spill`."""
+    """Rotate columns j and j + 1 of a lower triangular B (p, p, lanes), from row j on.
+
+    After the last column comes `spill` (lanes,), of which only the last row is not zero.
+    """
     p, _, lanes = B.shape
     for i in range(j, p):
         if j + 1 < p:
@@ -65,6 +71,7 @@ def rotate_columns(B, j, spill, cosine, sine):  # type: ignore[no-untyped-def]
 def refactor(B, c, w, outside, rotations):  # type: ignore[no-untyped-def]
     """Replace B (p, p, lanes) by a lower triangular factor of [B + c wᵀ, s c], with s `outside` (lanes,), by rotations.
 
+    c, w (p, lanes) : what the step adds, and the sample's coordinates, which are used up. rotations : the work arrays.
     First, rotations from the last column on turn (w, s) into its first axis. B becomes Hessenberg; the column after its
     last one, `spill`, is zero except in the last row. Then c times the length of (w, s) is added to the first column,
     and rotations from the first column on make B triangular again. For a single row the factor is its length.
@@ -81,6 +88,7 @@ def refactor(B, c, w, outside, rotations):  # type: ignore[no-untyped-def]
         tail[lane] = outside[lane]
         spill[lane] = 0.0
     for j in range(p - 1, -1, -1):
+        # w[j] is only read: the length goes to `tail`
         fill_rotations(w[j], tail, tail, cosine, sine)
         rotate_columns(B, j, spill, cosine, sine)
     for i in range(p):

@@ -1,4 +1,7 @@
-"""Inner products of rows of weights with samples, in loops that the compiler may reorder."""
+"""Inner products of rows of weights with samples, in loops that the compiler may reorder.
+
+Four samples, x0 to x3 (d,), are taken at once, so that a weight is read once for four products; w (d,) is a row.
+"""
 
 import numba
 import numpy as np
@@ -8,6 +11,7 @@ from sweeplib.networks.numerics.inner_functions import OPTIMISED_APART
 loop = numba.njit(
     error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, forceinline=True, _nrt=False, **OPTIMISED_APART
 )
+"""For loops over coordinates: sums are in any order, so that the compiler may use vector instructions."""
 
 
 @loop
@@ -63,7 +67,7 @@ def add_gram(x0, x1, x2, x3, out):  # type: ignore[no-untyped-def]
 
 @loop
 def inner_product(x, y):  # type: ignore[no-untyped-def]
-    """The inner product Σ_j x_j y_j of two arrays (d,), in double precision."""
+    """The inner product Σ_j x_j y_j of two arrays (d,), in double precision, also of single-precision data."""
     total = 0.0
     for j in range(x.shape[0]):
         total += np.float64(x[j]) * np.float64(y[j])

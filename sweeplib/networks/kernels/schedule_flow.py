@@ -1,6 +1,10 @@
 """The overlaps' ODE on a segment of a piecewise linear schedule, with its derivatives by the knots, compiled.
 
-ẋ = F(x, ξ) with ξ(t) = Σ_k ξ_k h_k(t) and h_k the hat of knot k. S_k = ∂x/∂ξ_k follows Ṡ_k = F_x S_k + F_ξ h_k.
+ẋ = F(x, ξ) with ξ(t) = Σ_k ξ_k h_k(t) and h_k the hat of knot k. S_k = ∂x/∂ξ_k follows Ṡ_k = F_x S_k + F_ξ h_k. With
+G(x, ν) the slope at ξ = 1 with the noise ν, F = ξ G(x, ξν); as G is linear in ν, F_ξ = G(x, 2ξν).
+
+The state of a system is x (size,), then S_k (size,) of each knot, unless derivatives are not needed, and last the time
+since the knot at which the segment begins. i is the number of a system, `room` its work arrays.
 """
 
 from functools import cache
@@ -15,7 +19,7 @@ from sweeplib.networks.numerics.compiled import inlined
 from sweeplib.networks.numerics.integrators.dop853 import EquationRule, Equations
 
 UPDATE = 6e-6
-"""The length of a central difference relative to the state: its error and that of rounding are both about 1e-10."""
+"""The length of a central difference relative to the state: its error and its rounding are both about 1e-10."""
 
 
 class Segment(NamedTuple):
@@ -38,7 +42,7 @@ class Segment(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Work arrays (size,) for the overlaps of a system: a state, and the slopes below and above the present one."""
+    """Work arrays (size,) for the overlaps of a system: a state, and slopes at two states below and above it."""
 
     state: Array
     below: Array
@@ -46,7 +50,7 @@ class Room(NamedTuple):
 
 
 def systems_of(equations: Equations, noise: Array, rates: Array, width: Array) -> Segment:
-    """The systems of some equations on their first segment.
+    """The `Segment` of n systems with these equations, at its first knot.
 
     noise (n,) : the array among the constants of the equations that changes with ξ.
     rates (n, K), width (n,) : factors ξ_k at the knots, and the time between two of them.
@@ -70,7 +74,7 @@ def rule() -> EquationRule:
 
 @inlined
 def hat(segment: Segment, knot: int, share: float) -> float:
-    """The value h_k = ∂ξ/∂ξ_k at a share of the way through the segment; a schedule of one knot is constant."""
+    """The value h_k = ∂ξ/∂ξ_k at a `share` in [0, 1] of the segment; a schedule of one knot is constant."""
     first, last = segment.knot[0], segment.rates.shape[1] - 1
     if knot == first:
         return 1.0 if first == last else 1.0 - share
@@ -79,7 +83,10 @@ def hat(segment: Segment, knot: int, share: float) -> float:
 
 @inlined
 def add_derivative(i: int, state: Array, at: int, rate: float, segment: Segment, room: Room, slope: Array) -> None:
-    """Add ξ G_x S_k to the slope of S_k, which begins at `at` in state and slope, by a central difference along S_k."""
+    """Add ξ G_x S_k to the slope of S_k, by a central difference along S_k.
+
+    at : where S_k begins in state and slope. rate : ξ.
+    """
     size, largest, steepest = room.state.shape[0], 1.0, 0.0
     for v in range(size):
         largest = max(largest, abs(state[v]))
@@ -98,11 +105,7 @@ def add_derivative(i: int, state: Array, at: int, rate: float, segment: Segment,
 
 
 def fill_slope(i: int, state: Array, segment: Segment, room: Room, slope: Array) -> None:
-    """Fill `slope` of system i: ẋ (size,), Ṡ_k (size,) of each knot k, and that of the time since the last knot.
-
-    The state may be without S_k. With G(x, ν) the slope at ξ = 1 with noise ν, F = ξ G(x, ξν), and as G is linear in ν,
-    F_ξ = G(x, 2ξν).
-    """
+    """Fill slope of system i: ẋ (size,), Ṡ_k (size,) of each knot k in the state, and 1 for the time."""
     size, first = room.state.shape[0], segment.knot[0]
     derivatives, after = (state.shape[0] - 1) // size - 1, min(first + 1, segment.rates.shape[1] - 1)
     share, base = state[state.shape[0] - 1] / segment.width[i], segment.base_noise[i]
@@ -119,6 +122,7 @@ def fill_slope(i: int, state: Array, segment: Segment, room: Room, slope: Array)
     segment.slope(i, room.state, segment.arguments, room.above)
     for v in range(size):
         slope[v] = rate * room.above[v]
+    # later knots do not act yet: their S_k are zero
     for knot in range(min(derivatives, first + 2)):
         add_derivative(i, state, size * (knot + 1), rate, segment, room, slope)
     slope[slope.shape[0] - 1] = 1.0

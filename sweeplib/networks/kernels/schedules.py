@@ -1,7 +1,8 @@
 """The learning rate γ ξ(t) and the label noise Δ χ(t) at the steps of a run, for kernels.
 
 A step takes both at the middle of its time, as does a round of steps with one batch. Sums over steps are then those
-of the time integral to second order in the step, and t = 0 itself is never asked for.
+of the time integral to second order in the step, and ξ and χ are never needed at t = 0. `rates` are the `Rates` of the
+run; `clock` is the `Clock` of a group or, for a single replica, a work array.
 """
 
 import math
@@ -28,11 +29,9 @@ LEAST = 1e-300
 class Rates(NamedTuple):
     """The schedules of a run.
 
-    varying : whether there is one of the rate.
-    rates : address of ξ, (t (n,), out (n,)).
+    varying, anneals : whether there is a schedule of the rate, and one of the label noise.
+    rates, noise : addresses of ξ and χ, functions (t (n,), out (n,)).
     stride : number of SGD steps of a step of the dynamics.
-    anneals : whether there is one of the label noise.
-    noise : address of χ.
     """
 
     varying: bool
@@ -63,7 +62,7 @@ class Clock(NamedTuple):
 
 
 def rates(text: str | None, stride: float = 1.0, noise: str | None = None) -> Rates:
-    """The schedules of a run: a formula ξ(t) of the rate and one χ(t) of the noise; what has none is constant.
+    """The `Rates` of formulas ξ(t) of the rate, `text`, and χ(t) of the label noise; None is constant.
 
     stride : number of SGD steps of a step of the dynamics.
     """
@@ -73,7 +72,7 @@ def rates(text: str | None, stride: float = 1.0, noise: str | None = None) -> Ra
 
 @_kernel
 def step_time(step, T, rates, clock):  # type: ignore[no-untyped-def]
-    """T times ξ in the middle of step number `step`; `clock` (2, 1) is a work array."""
+    """The ODE time of step number `step`: `T` times ξ in the middle of the step; clock (2, 1)."""
     if not rates.varying:
         return T
     clock[0, 0] = (step + 0.5) * rates.stride * T
@@ -83,7 +82,7 @@ def step_time(step, T, rates, clock):  # type: ignore[no-untyped-def]
 
 @_kernel
 def label_deviation(step, numbers, rates, clock):  # type: ignore[no-untyped-def]
-    """√Δ in the middle of step number `step`, whose T is `numbers.T` at ξ = 1; `clock` (2, 1) is a work array."""
+    """√Δ in the middle of step number `step`, whose time is `numbers.T` at ξ = 1; clock (2, 1)."""
     clock[0, 0] = (step + 0.5) * rates.stride * numbers.T
     rates.noise(clock[0], clock[1])
     return numbers.deviation * math.sqrt(max(clock[1, 0], LEAST))
@@ -91,7 +90,7 @@ def label_deviation(step, numbers, rates, clock):  # type: ignore[no-untyped-def
 
 @_allocating
 def clock_of(numbers):  # type: ignore[no-untyped-def]
-    """The clock of a group, which shares the arrays of T, γ/(p n_b), √Δ and Δ with its numbers."""
+    """The `Clock` of a group, which shares the arrays of T, γ/(p n_b), √Δ and Δ with its `numbers`."""
     T, noise, deviation, Delta = numbers.T, numbers.noise, numbers.deviation, numbers.Delta
     base = T.copy(), noise.copy(), deviation.copy(), Delta.copy()
     return Clock(T, noise, deviation, Delta, base[0], base[1], base[2], base[3], np.empty_like(T), np.empty_like(T))
@@ -99,14 +98,14 @@ def clock_of(numbers):  # type: ignore[no-untyped-def]
 
 @_inlined
 def fill_times(rates, step, clock):  # type: ignore[no-untyped-def]
-    """Fill clock.times with the middle of the step of each lane, `step` (lanes,) being their numbers."""
+    """Fill clock.times with the middle of the step of each lane; step (lanes,) has their numbers."""
     for lane in range(clock.T.shape[0]):
         clock.times[lane] = (np.float64(step[lane]) + 0.5) * rates.stride * clock.base_T[lane]
 
 
 @_inlined
 def set_rates(rates, step, clock):  # type: ignore[no-untyped-def]
-    """Set T and γ/(p n_b) of each lane to those in the middle of its step, `step` (lanes,) being their numbers."""
+    """Set T and γ/(p n_b) of each lane to those in the middle of its step; step (lanes,) has their numbers."""
     fill_times(rates, step, clock)
     rates.rates(clock.times, clock.factors)
     for lane in range(clock.T.shape[0]):
@@ -116,7 +115,7 @@ def set_rates(rates, step, clock):  # type: ignore[no-untyped-def]
 
 @_inlined
 def set_noise(rates, step, clock):  # type: ignore[no-untyped-def]
-    """Set √Δ and Δ of each lane to those in the middle of its step, `step` (lanes,) being their numbers."""
+    """Set √Δ and Δ of each lane to those in the middle of its step; step (lanes,) has their numbers."""
     fill_times(rates, step, clock)
     rates.noise(clock.times, clock.factors)
     for lane in range(clock.T.shape[0]):

@@ -1,6 +1,11 @@
 """The Euler-Maruyama step of the overlaps' SDE, for a group of replicas in vector lanes.
 
-The rows of a block of states are the entries of Q (p, p), M (p, k) and a (p,).
+The rows of a block of states are the entries of Q (p, p), M (p, k) and a (p,). A step has the drift Ψ of SGD, and as
+noise the scatter of a few fresh samples, so that its covariance is that of SGD's steps without being computed.
+
+`work` is the `Diffusion` of the group, `numbers` its `Numbers`, T the ODE time of an SGD step. A sample is given by
+normals u (k + p + 2, lanes): u*, w, one for its label, and ξ. Other arguments: `settings` of the run, `functions`
+by address, `stream` naming each lane's random numbers, `broken` (lanes,), set where a lane diverges.
 """
 
 from typing import Any, NamedTuple
@@ -8,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.kernels.factors import factorise
+from sweeplib.networks.kernels.factors import factorise, fill_teacher_overlaps
 from sweeplib.networks.kernels.lanes import (
     OVERFLOW,
     Constants,
@@ -17,7 +22,6 @@ from sweeplib.networks.kernels.lanes import (
     allocating,
     constants_of,
     draw_normals,
-    fill_teacher_overlaps,
     filled_lanes,
     kernel,
 )
@@ -29,6 +33,7 @@ from sweeplib.networks.maths.expectations.system import Drifts, System
 class Settings(NamedTuple):
     """The settings of a run of the SDE.
 
+    p, k, spherical, trained : widths; whether students stay on the sphere; whether the second layer is trained.
     length : length of a step in SGD steps.
     samples : number of fresh samples s in the noise T Σ_s η_s (X_s − E X) of a step. X_s is the mean increment of an
         SGD step over T, given the fields of the sample.
@@ -90,7 +95,9 @@ class Pairs(NamedTuple):
 class Diffusion(NamedTuple):
     """The data of a group: state and constants, the factor (A, B) of Ω, and work arrays of a step.
 
-    Q and M are in `system`; indefinite (lanes,) marks lanes whose Ω has no factor.
+    system : Q and M of the state, with the other arguments of drifts. drifts, step : their drifts and increments.
+    fields, pairs : of the samples of a step. network : the arguments of the risk.
+    indefinite (lanes,) : marks lanes whose Ω has no factor.
     """
 
     a: Array
@@ -108,7 +115,7 @@ class Diffusion(NamedTuple):
 
 @allocating
 def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
-    """The arrays of a group: views of its flat blocks of state and constants, and work arrays."""
+    """The `Diffusion` of a group: views of its flat blocks of state and constants, and work arrays."""
     p, k = settings.p, settings.k
     lanes = state.shape[0] // (p * p + p * k + p)
     after_Q, after_M = p * p * lanes, (p * p + p * k) * lanes
@@ -117,6 +124,7 @@ def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
     P, stretch, numbers, sample = np.empty((k, k, lanes)), np.empty(lanes), fixed.numbers, empty_fields(settings, lanes)
     fill_teacher_overlaps(fixed.L_star, P)
     for lane in range(lanes):
+        # Ψ^Var at Ω (1 + 2/d): its correction of order 1/d
         stretch[lane] = 1.0 + 2.0 / numbers.d[lane]
         sample.per_dimension[lane] = 1.0 / numbers.d[lane]
     return Diffusion(
@@ -146,7 +154,7 @@ def empty_fields(settings, lanes):  # type: ignore[no-untyped-def]
 
 @kernel
 def sde_prepare(settings, functions, work, broken):  # type: ignore[no-untyped-def]
-    """Fill A and B by `factorise`; reflect lanes with indefinite Ω that are not `broken` before."""
+    """Fill the factor (A, B) of Ω; where Ω is indefinite, reflect it first, unless the lane is `broken`."""
     Q, M, A, B, indefinite = work.system.Q, work.system.M, work.A, work.B, work.indefinite
     L_star, spherical = work.constants.L_star, settings.spherical
     lanes = Q.shape[2]
@@ -159,7 +167,7 @@ def sde_prepare(settings, functions, work, broken):  # type: ignore[no-untyped-d
 
 @kernel
 def with_functions(system, functions):  # type: ignore[no-untyped-def]
-    """The system with the arguments of rules for drifts in place of the `None` that it is made with."""
+    """The system with the rules' arguments from `functions`, in place of the `None` that it is made with."""
     Q, M, P, a, a_star, Delta, stretch, _, _ = system
     return System(Q, M, P, a, a_star, Delta, stretch, functions.pair, functions.one_drifts)
 
@@ -171,7 +179,7 @@ def sde_network(work):  # type: ignore[no-untyped-def]
 
 @kernel
 def draw_sample(u, settings, functions, work):  # type: ignore[no-untyped-def]
-    """Fill the fields of a fresh sample from normals u (k + p + 2, lanes): u*, w, one for the label, and ξ."""
+    """Fill `work.fields` for a fresh sample u (k + p + 2, lanes): u*, w, one normal for the label, and ξ."""
     p, k = settings.p, settings.k
     constants, numbers = work.constants, work.constants.numbers
     _, lam, lam_star, value, c, E, eta, total, square, label, per_dimension = work.fields
@@ -208,7 +216,10 @@ def draw_sample(u, settings, functions, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def add_pairs(u, c, pairs):  # type: ignore[no-untyped-def]
-    """Add the pairs of a sample u (k + p or more, lanes) and the earlier ones: c_s c_s'ᵀ u_s·u_s' and its transpose."""
+    """Add the pairs of a sample u (k + p or more, lanes) with the earlier ones: c_s c_s'ᵀ u_s·u_s' and its transpose.
+
+    c (p, lanes) : of the sample. pairs : the `Pairs`, whose gradient then has the sample too.
+    """
     gradient, products, along = pairs
     p, width, lanes = gradient.shape
     along[:] = 0.0
@@ -225,7 +236,10 @@ def add_pairs(u, c, pairs):  # type: ignore[no-untyped-def]
 
 @kernel
 def add_products_of_means(settings, T, pairs, drifts):  # type: ignore[no-untyped-def]
-    """Add T (1 − 1/n_b) E[c uᵀ] E[c uᵀ]ᵀ, estimated without bias from the pairs, to the drift of Q."""
+    """Add T (1 − 1/n_b) E[c uᵀ] E[c uᵀ]ᵀ to the drift of Q, estimated without bias from pairs of samples.
+
+    T (lanes,) : the ODE time of an SGD step.
+    """
     p, _, lanes = pairs.gradient.shape
     share = (1.0 - 1.0 / settings.batch_size) / (settings.samples * (settings.samples - 1))
     for i in range(p):
@@ -292,7 +306,7 @@ def note_overflow(Q, a, broken):  # type: ignore[no-untyped-def]
 
 @kernel
 def sde_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """Take a step: (Q, M) += Ψ Δt + T Σ_s η_s (X_s − Ψ), a += ε times the same; project.
+    """Take a step: (Q, M) += Ψ Δt + T Σ_s η_s (X_s − Ψ), a += ε (Ψ^a Δt + T Σ_s η_s (X_s − Ψ^a)); project.
 
     Then the factor of Ω is computed anew, for the next step.
     """

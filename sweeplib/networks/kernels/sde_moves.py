@@ -22,7 +22,7 @@ class Step(NamedTuple):
 
 @kernel
 def add_drifts(time, factor, drifts, step):  # type: ignore[no-untyped-def]
-    """Add `factor` · time · drifts to a step, with a time (lanes,) of each lane."""
+    """Add factor · time · drifts to a step; time (lanes,) is of each lane, `factor` a number."""
     p, k, lanes = drifts.M.shape
     for i in range(p):
         for lane in range(lanes):
@@ -51,10 +51,11 @@ def move(Q, M, step):  # type: ignore[no-untyped-def]
 
 @kernel
 def project_drifts(system, T, drifts, step, inverse):  # type: ignore[no-untyped-def]
-    """Replace the drifts of (Q, M), Q_ii = 1, by those of a projected mean SGD step; divide the noise by its norms.
+    """Replace the drifts of (Q, M), Q_ii = 1, by drifts of a projected mean SGD step; divide the noise by its norms.
 
     With n_i = √(1 + T Φ_ii), Ψ_ir becomes ((M_ir + T Ψ_ir)/n_i − M_ir)/T, and Φ_ij becomes
-    ((Q_ij + T Φ_ij)/(n_i n_j) − Q_ij)/T, so Φ_ii vanishes. `inverse` (p, lanes) is filled with 1/n_i.
+    ((Q_ij + T Φ_ij)/(n_i n_j) − Q_ij)/T, so Φ_ii vanishes. T (lanes,) : the ODE time of an SGD step. inverse (p, lanes)
+    : filled with 1/n_i.
     """
     Q, M, drift_Q, drift_M, step_Q, step_M = system.Q, system.M, drifts.GF, drifts.M, step.Q, step.M
     p, k, lanes = M.shape
@@ -79,7 +80,10 @@ def project_drifts(system, T, drifts, step, inverse):  # type: ignore[no-untyped
 
 @kernel
 def project(Q, M, inverse):  # type: ignore[no-untyped-def]
-    """Divide rows of M, and rows and columns of Q, by the norms √Q_ii, with Q_ii at least LEAST_SQUARE."""
+    """Divide rows of M, and rows and columns of Q, by the norms √Q_ii, with Q_ii at least LEAST_SQUARE.
+
+    inverse (lanes,) : a work array.
+    """
     p, k, lanes = M.shape
     for i in range(p):
         for lane in range(lanes):

@@ -1,7 +1,8 @@
 """Matrices h(GGᵀ) of spectral steps, from a lower triangular factor R of GGᵀ, which is never squared.
 
-Rotations of pairs of rows of R, Jacobi's from one side, make the rows orthogonal: J R with the singular values s as
-norms. Then h(GGᵀ) = Jᵀ h(s²) J, whose singular values have relative errors of 1e-16 times the largest over the own.
+G (p, d) is the gradient of the weights; a spectral step is along h(GGᵀ) G. Rotations of pairs of rows of R, Jacobi's
+from one side, make the rows orthogonal: J R with the singular values s as norms. Then h(GGᵀ) = Jᵀ h(s²) J, whose
+singular values have relative errors of 1e-16 times the largest over the own. `work` is the `Spectrum`.
 """
 
 import math
@@ -15,9 +16,9 @@ from sweeplib.networks.kernels.lanes import allocating, loops
 ORTHOGONAL = 1e-14
 """The cosine of two rows that count as orthogonal."""
 NEGLIGIBLE = 1e-28
-"""The squared norm of a row over that of another that need not be orthogonal to it: it is a rounding error."""
+"""The squared norm of a row that is a rounding error, over the other row's: it need not be orthogonal."""
 MOST_SWEEPS = 40
-"""Of all pairs; a few are needed."""
+"""The most rounds of rotations of all pairs of rows; a few are needed."""
 
 
 class Spectrum(NamedTuple):
@@ -52,7 +53,7 @@ def fill_rotation(x, y, work):  # type: ignore[no-untyped-def]
     """
     # the norms of rows have the arrays of the largest eigenvalue and the sum, which come later
     cosine, sine, xx, yy = work.cosine, work.sine, work.largest, work.total
-    some, lanes = False, cosine.shape[0]
+    turns_any, lanes = False, cosine.shape[0]
     xx[:], yy[:], sine[:] = 0.0, 0.0, 0.0
     for j in range(x.shape[0]):
         for lane in range(lanes):
@@ -68,8 +69,8 @@ def fill_rotation(x, y, work):  # type: ignore[no-untyped-def]
         cosine[lane] = 1.0 / math.sqrt(1.0 + tangent * tangent)
         sine[lane] = tangent * cosine[lane]
     for lane in range(lanes):
-        some |= sine[lane] != 0.0
-    return some
+        turns_any |= sine[lane] != 0.0
+    return turns_any
 
 
 @loops
@@ -84,7 +85,10 @@ def rotate_rows(x, y, cosine, sine):  # type: ignore[no-untyped-def]
 
 @loops
 def fill_spectral_matrix(rule, scale, work):  # type: ignore[no-untyped-def]
-    """Replace R by h(S) for S = scale · R Rᵀ, with scale (lanes,) and h the factors by rule.spectrum of eigenvalues."""
+    """Replace work.R (p, p, lanes) by h(S), S = scale · R Rᵀ, with scale (lanes,).
+
+    h multiplies the eigenvectors of S by factors that `rule.spectrum` makes of the eigenvalues.
+    """
     R, J, values, cosine, sine, largest, total = work
     p, _, lanes = R.shape
     J[:] = 0.0
@@ -101,6 +105,7 @@ def fill_spectral_matrix(rule, scale, work):  # type: ignore[no-untyped-def]
                     rotate_rows(R[i], R[j], cosine, sine)
                     rotate_rows(J[i], J[j], cosine, sine)
                     turns = True
+    # rows are orthogonal now: their squared norms are the eigenvalues
     values[:], largest[:], total[:] = 0.0, 0.0, 0.0
     for i in range(p):
         for j in range(p):

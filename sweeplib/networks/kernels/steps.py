@@ -1,4 +1,9 @@
-"""What a step makes of the gradient of the weights: its factor by address, and the rule for kernels."""
+"""What a step makes of the gradient of the weights: its factor by address, and the rule for kernels.
+
+Updates are registered by name (`UPDATES`): some multiply the gradient by a factor h, which may depend on T, the squared
+norm of the gradient and a memory; some multiply each singular value, by its square, an eigenvalue of GGᵀ.
+`numbers` (m,) are the values of an update's parameters.
+"""
 
 from functools import cache
 from typing import Any, NamedTuple
@@ -12,6 +17,7 @@ from sweeplib.networks.numerics.compiled import in_loops, pointer
 from sweeplib.networks.problem import UPDATES, Rule
 
 _LINE = types.Array(types.float64, 1, "C")
+"""The type of arrays (n,) of numbers."""
 
 
 class StepRule(NamedTuple):
@@ -25,7 +31,8 @@ class StepRule(NamedTuple):
         n matrices by their factors.
     numbers : the values of the rule's parameters.
     momentum : β; zero without velocities.
-    has_velocities, is_tangent, takes_signs : as those of the `Update`.
+    has_velocities : whether steps add β times the step before. is_tangent : whether rows move along their spheres.
+    takes_signs : whether each entry of the gradient becomes its sign.
     """
 
     rescales: bool
@@ -57,20 +64,20 @@ def step_rule(rule: Rule) -> StepRule:
 
 @cache
 def factor_address(step: str) -> Any:
-    """The address of the function that fills the factors of a registered step."""
+    """The address of the function that replaces squared norms by the factors of the update `step`."""
     return pointer(_fill_factors, types.void(_LINE, _LINE, _LINE, _LINE), factor=in_loops(factor_of(step)))
 
 
 @cache
 def spectrum_address(step: str) -> Any:
-    """The address of the function that fills the factors of eigenvalues of a registered step."""
+    """The address of the function that replaces eigenvalues by the factors of the update `step`."""
     return pointer(_fill_spectrum, types.void(_LINE, _LINE, _LINE, _LINE), spectrum=in_loops(UPDATES[step].spectrum))
 
 
 def factor_of(step: str) -> Any:
-    """The factor of gradients by a registered step, (numbers, T, square, memory) → (factor, memory).
+    """The factor of gradients by the update `step`, a function (numbers, T, square, memory) → (factor, memory).
 
-    Steps that have a spectrum have the factor of a gradient of rank one.
+    Updates that have a spectrum have the factor of a gradient of rank one.
     """
     spectrum = UPDATES[step].spectrum
     return UPDATES[step].factor if spectrum is None else bound(_of_rank_one, spectrum=in_loops(spectrum))
@@ -95,6 +102,6 @@ def _fill_factors(numbers, T, square, memory):  # type: ignore[no-untyped-def]
 
 
 def _fill_spectrum(numbers, values, largest, total):  # type: ignore[no-untyped-def]
-    """Replace eigenvalues (n,) by their factors; `largest` and `total` (n,) are those of their matrices."""
+    """Replace eigenvalues (n,) of n matrices by factors; `largest`, `total` (n,) are the largest and the traces."""
     for n in range(values.shape[0]):
         values[n] = spectrum(numbers, values[n], largest[n], total[n])

@@ -6,7 +6,7 @@ force g, which is E for the square loss, and means over the n samples of the tra
     ẇ_i = d mean(c_i x) − λ w_i,   ȧ_i = ε (mean(g σ_i) − λ_a a_i),   ḃ_i = β mean(c_i),
 
 in the time t = νγ/(pd) of steps of the length γ/(pd) → 0; with a schedule all three have the factor ξ(t). Spherical
-rows move along their spheres.
+rows move along their spheres. `flow` has the constants of a replica, `room` its work arrays.
 """
 
 import math
@@ -51,6 +51,9 @@ class Fields(NamedTuple):
 class Flow(NamedTuple):
     """The constants of a replica.
 
+    functions, samples, a_star (k,), numbers : addresses of its functions, training set, teacher's second layer,
+        `Numbers`.
+    spherical : whether rows stay on their spheres.
     scheduled, rates, end : whether the learning rate has a schedule, the address of ξ, and the last time of the run.
     """
 
@@ -74,7 +77,10 @@ class Room(NamedTuple):
 
 
 def new_chunk(student, n):  # type: ignore[no-untyped-def]
-    """Return work arrays for the samples of a chunk of a training set of n samples."""
+    """Return work arrays for the samples of a chunk of a training set of n samples, for a `Student`.
+
+    Compiled by its caller.
+    """
     return chunk_of(student, n)
 
 
@@ -93,12 +99,14 @@ def unpack(state: Array, student: Student) -> None:
 
 @without_references
 def add_gradient(flow: Flow, room: Room, slope: Array) -> None:
-    """Add the descent of the mean loss over the training set to the slopes (size,) of W, a and b, without ε and β."""
+    """Add the mean over the training set of what each loss pulls W, a and b by, without ε and β, to slope (size,)."""
     student, samples, chunk = room.student, flow.samples, room.chunk
     p, d = student.W.shape
     n, most, layer = len(samples.y), len(chunk.E), p * d
+    # inputs are stored times √d: the moves are sums of d c_i x/n
     moves, scale = slope[:layer].reshape((p, d)), math.sqrt(d) / n
     for first in range(0, n, most):
+        # a chunk of the training set, whose samples stay in the cache
         rows = samples.every[first : min(first + most, n)]
         # a network that diverged has slopes that are not finite, by which the integration fails
         fill_chunk(rows, student, flow.functions, samples, chunk)
@@ -111,7 +119,7 @@ def add_gradient(flow: Flow, room: Room, slope: Array) -> None:
 
 
 def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> None:
-    """Fill `slope` (size,), the time derivative of a state (size,)."""
+    """Fill slope (size,), the time derivative of state (size,); i is not used, as there is one system."""
     student, numbers = room.student, flow.numbers
     unpack(state, student)
     p, d = student.W.shape
@@ -139,7 +147,7 @@ def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> No
 
 
 def state_level(i: int, state: Array, flow: Flow, room: Room) -> float:
-    """Return the population risk of a state (size,), or what exits are on in its place."""
+    """Return the population risk of a state (size,), or the number that makes exits in its place; i is not used."""
     student, fields = room.student, room.fields
     unpack(state, student)
     fill_overlaps(student, fields)

@@ -1,7 +1,9 @@
 """The steps of SGD on the weights of one replica with batches from a finite training set, and means over the set.
 
 Samples are taken four at a time, and rows of weights two at a time, in chunks that stay in the second cache between the
-products with the weights and the gradient: the training set is read once a step.
+products with the weights and the gradient: the training set is read once a step. `replica` is the run
+(`weights.Replica`), `data` its `TrainingSet`, `chunk` a `Chunk` of work arrays; `functions` are called by address; x0,
+x1, x2, x3 are four samples (d,), and W (p, d) the weights.
 """
 
 import math
@@ -13,21 +15,21 @@ from numpy.typing import NDArray
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.averages import average_weights
-from sweeplib.networks.kernels.batches import apply_rule, kept_of_row, mixing_of
+from sweeplib.networks.kernels.batches import apply_rule, mixing_of, row_factor
 from sweeplib.networks.kernels.disturbances import add_noise_of_weights
 from sweeplib.networks.kernels.lanes import OVERFLOW
 from sweeplib.networks.kernels.noisy_labels import stretched
 from sweeplib.networks.kernels.row_products import inner_product, loop, products
-from sweeplib.networks.kernels.sample_blocks import MULTIPLE, called_once
+from sweeplib.networks.kernels.sample_blocks import MULTIPLE, allocating_apart, called_once
 from sweeplib.networks.kernels.schedules import step_time
 from sweeplib.networks.kernels.weights import (
     DIVERGED,
     GOING,
     STOPPED,
+    decay_factor,
     fill_overlaps,
     is_waiting,
-    kept_part,
-    move_others,
+    move_layer_and_offsets,
     note_exits,
 )
 from sweeplib.networks.numerics.inner_functions import FOR_KERNELS
@@ -41,7 +43,7 @@ CHUNK_NUMBERS, LONGEST_CHUNK = 2**15, 256
 """A chunk has about this number of numbers, and at most so many samples."""
 
 _kernel = numba.njit(error_model="numpy", fastmath={"contract"}, _nrt=False, **FOR_KERNELS)
-_allocating = numba.njit(error_model="numpy", fastmath={"contract"}, **FOR_KERNELS)
+"""For functions that neither allocate nor return arrays: without reference counts."""
 
 
 class TrainingSet(NamedTuple):
@@ -134,7 +136,7 @@ def add_to_one(f, x0, x1, x2, x3, w):  # type: ignore[no-untyped-def]
 
 @loop
 def add_sample(f, x, w):  # type: ignore[no-untyped-def]
-    """Add a sample times its factor to a row."""
+    """Add a sample x (d,) times its factor f, a number, to a row w (d,)."""
     for j in range(w.shape[0]):
         w[j] += f * x[j]
 
@@ -143,8 +145,8 @@ def add_sample(f, x, w):  # type: ignore[no-untyped-def]
 def fill_fields(rows, x, W, lam):  # type: ignore[no-untyped-def]
     """Fill lam (samples p,) with λ, one sample after another, for the samples with numbers `rows` of x (n, d)."""
     p, d = W.shape
-    root, whole = 1.0 / math.sqrt(d), len(rows) // FOUR * FOUR
-    for s in range(0, whole, FOUR):
+    root, in_fours = 1.0 / math.sqrt(d), len(rows) // FOUR * FOUR
+    for s in range(0, in_fours, FOUR):
         x0, x1, x2, x3 = x[rows[s]], x[rows[s + 1]], x[rows[s + 2]], x[rows[s + 3]]
         at0, at1, at2, at3 = s * p, s * p + p, s * p + 2 * p, s * p + 3 * p
         for i in range(0, p - 1, 2):
@@ -156,7 +158,7 @@ def fill_fields(rows, x, W, lam):  # type: ignore[no-untyped-def]
             i = p - 1
             t0, t1, t2, t3 = products(W[i], x0, x1, x2, x3)
             lam[at0 + i], lam[at1 + i], lam[at2 + i], lam[at3 + i] = root * t0, root * t1, root * t2, root * t3
-    for s in range(whole, len(rows)):
+    for s in range(in_fours, len(rows)):
         for i in range(p):
             lam[s * p + i] = root * inner_product(W[i], x[rows[s]])
 
@@ -164,24 +166,27 @@ def fill_fields(rows, x, W, lam):  # type: ignore[no-untyped-def]
 @_kernel
 def add_samples(rows, x, factors, out):  # type: ignore[no-untyped-def]
     """Add the samples with numbers `rows` of x (n, d), times `factors` (samples p,), to the rows of `out` (p, d)."""
-    p, whole = len(out), len(rows) // FOUR * FOUR
-    for s in range(0, whole, FOUR):
+    p, in_fours = len(out), len(rows) // FOUR * FOUR
+    for s in range(0, in_fours, FOUR):
         x0, x1, x2, x3 = x[rows[s]], x[rows[s + 1]], x[rows[s + 2]], x[rows[s + 3]]
         f0, f1 = factors[s * p : s * p + p], factors[s * p + p : s * p + 2 * p]
         f2, f3 = factors[s * p + 2 * p : s * p + 3 * p], factors[s * p + 3 * p : s * p + 4 * p]
         for i in range(0, p - 1, 2):
-            mine, next_ = (f0[i], f1[i], f2[i], f3[i]), (f0[i + 1], f1[i + 1], f2[i + 1], f3[i + 1])
-            add_to_two(mine, next_, x0, x1, x2, x3, out[i], out[i + 1])
+            of_i, of_next = (f0[i], f1[i], f2[i], f3[i]), (f0[i + 1], f1[i + 1], f2[i + 1], f3[i + 1])
+            add_to_two(of_i, of_next, x0, x1, x2, x3, out[i], out[i + 1])
         if p % 2:
             add_to_one((f0[p - 1], f1[p - 1], f2[p - 1], f3[p - 1]), x0, x1, x2, x3, out[p - 1])
-    for s in range(whole, len(rows)):
+    for s in range(in_fours, len(rows)):
         for i in range(p):
             add_sample(factors[s * p + i], x[rows[s]], out[i])
 
 
 @called_once
 def fill_chunk(rows, replica, functions, data, chunk):  # type: ignore[no-untyped-def]
-    """Fill λ + b, σ(λ + b), E, the force g, c_i = a_i σ'(λ_i + b_i) g as factors; return whether all E are finite."""
+    """Fill a chunk for the samples with numbers `rows`; return whether all their E are finite.
+
+    It gets λ + b, σ(λ + b), E, the force g, and as factors c_i = a_i σ'(λ_i + b_i) g.
+    """
     p, filled = len(replica.a), len(rows)
     lam, value, factors = chunk.lam[: filled * p], chunk.value[: filled * p], chunk.factors[: filled * p]
     fill_fields(rows, data.x, replica.W, lam)
@@ -210,7 +215,7 @@ def fill_chunk(rows, replica, functions, data, chunk):  # type: ignore[no-untype
 
 @_kernel
 def shuffle(count, step, seed, data):  # type: ignore[no-untyped-def]
-    """Put `count` samples, uniformly at random, to the first places of data.order, by one swap for each."""
+    """Put `count` samples to the first places of data.order, by random swaps named by step, seed and data.key."""
     n = len(data.order)
     for s in range(count):
         high, low, _, _ = random_words(np.uint64(s), np.uint64(step), seed, data.key)
@@ -223,7 +228,7 @@ def shuffle(count, step, seed, data):  # type: ignore[no-untyped-def]
 def choose(step, batch_size, seed, data, batch):  # type: ignore[no-untyped-def]
     """Fill batch (batch_size,) with the numbers of the samples of a step; return how many they are.
 
-    They are a function of the number of the step. The last batch of a pass may be smaller.
+    They are a function of the number of the step, by the stream `seed`. The last batch of a pass may be smaller.
     """
     n, order = len(data.order), data.order
     if batch_size == n:
@@ -262,9 +267,9 @@ def project(W):  # type: ignore[no-untyped-def]
             W[i, j] *= shrink
 
 
-@_allocating
+@allocating_apart
 def chunk_of(replica, n):  # type: ignore[no-untyped-def]
-    """Work arrays of the samples of a chunk; their number is a multiple of four unless it is n."""
+    """The `Chunk` for training sets of n samples; it has a multiple of four samples unless it has all n."""
     p, d = replica.W.shape
     most = max(FOUR, min(LONGEST_CHUNK, CHUNK_NUMBERS // d // FOUR * FOUR))
     size = min(n, most)
@@ -274,26 +279,27 @@ def chunk_of(replica, n):  # type: ignore[no-untyped-def]
 
 @called_once
 def move(batch, number, T, replica, functions, data, chunk, moves, layer_moves, mixing):  # type: ignore[no-untyped-def]
-    """Take a step at the rate of T with these samples; return whether all their E are finite, else nothing moves.
+    """Take a step of the time T with the samples `batch`; return whether all their E are finite, else nothing moves.
 
     A few samples are added to W itself; more are first added up in `moves` (p, d), so that a step rounds a weight once.
-    number : of the round, and of the use of its batch.
-    `layer_moves` (3, p) is a work array, of a, of b and of Σ c_i λ_i, and so are those of `mixing`.
+    number : (round, use of its batch), which names the noise of the weights.
+    layer_moves (3, p) : a work array, of a, of b and of Σ c_i λ_i; so are those of `mixing`.
     """
-    W, numbers, size, most = replica.W, replica.numbers, len(batch), len(chunk.E)
+    W, numbers, size, chunk_size = replica.W, replica.numbers, len(batch), len(chunk.E)
     p, d = W.shape
+    # inputs are stored times √d: this adds c_i d x
     scale, layer_scale = math.sqrt(d) * T / size, numbers.second_layer_rate * T / size
     offset_scale = numbers.offset_rate * T / size
-    rule, shrinkage = functions.rule, kept_part(numbers, T)
+    rule, shrinkage = functions.rule, decay_factor(numbers, T)
     # all in one chunk: another one would meet weights that have moved already
-    others = rule.rescales or rule.has_velocities or rule.is_tangent or numbers.temperature > 0.0
+    together = rule.rescales or rule.has_velocities or rule.is_tangent or numbers.temperature > 0.0
     # then no sum is needed: samples are added to W as they come
-    few = size <= min(FOUR, most) and not others
+    at_once = size <= min(FOUR, chunk_size) and not together
     layer_moves[:] = 0.0
-    if not few:
+    if not at_once:
         moves[:] = 0.0
-    for first in range(0, size, most):
-        rows = batch[first : min(first + most, size)]
+    for first in range(0, size, chunk_size):
+        rows = batch[first : min(first + chunk_size, size)]
         if not fill_chunk(rows, replica, functions, data, chunk):
             return False
         for s in range(len(rows)):
@@ -302,7 +308,7 @@ def move(batch, number, T, replica, functions, data, chunk, moves, layer_moves, 
                 layer_moves[1, i] += offset_scale * chunk.factors[s * p + i]
                 layer_moves[2, i] += T / size * chunk.factors[s * p + i] * chunk.lam[s * p + i]
                 chunk.factors[s * p + i] *= scale
-        if few:
+        if at_once:
             if shrinkage != 1.0:
                 for i in range(p):
                     for j in range(d):
@@ -310,21 +316,21 @@ def move(batch, number, T, replica, functions, data, chunk, moves, layer_moves, 
             add_samples(rows, data.x, chunk.factors, W)
         else:
             add_samples(rows, data.x, chunk.factors, moves)
-    move_others(replica, T, layer_moves)
-    if not few:
+    move_layer_and_offsets(replica, T, layer_moves)
+    if not at_once:
         if rule.rescales or rule.has_velocities:
             apply_rule(replica, rule, T, moves, mixing, chunk.sample)
         if numbers.temperature > 0.0:
             add_noise_of_weights(replica, number, T, mixing.xi, moves)
         for i in range(p):
-            shrinkage = kept_of_row(replica, rule, T, layer_moves[2, i])
+            shrinkage = row_factor(replica, rule, T, layer_moves[2, i])
             for j in range(d):
                 W[i, j] = shrinkage * W[i, j] + moves[i, j]
     return True
 
 
 def training_steps(count, step, batch_size, uses, replica, rates, functions, exits, data):  # type: ignore[no-untyped-def]
-    """Take up to `count` rounds from number `step` on; return their number and the fate of the run.
+    """Take up to `count` rounds from number `step` on; return how many were taken, and the fate of the run.
 
     A round is a step for each of the `uses` of one batch, (first, end). W, a, the exits and the order of the training
     set change in place.
@@ -367,6 +373,7 @@ def training_means(replica, functions, data, with_gradient, out):  # type: ignor
                 x = data.x[rows[s]]
                 square += inner_product(factors, factors) * inner_product(x, x) / (n * d)
                 for i in range(p):
+                    # the sum over samples becomes a mean
                     factors[i] /= n
         if with_gradient:
             add_samples(rows, data.x, chunk.factors, out.gradient)

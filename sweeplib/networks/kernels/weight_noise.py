@@ -6,6 +6,8 @@ latter are those of Bartlett's lower triangular S (`chain_batches`). So A += s N
 [B + s N_B, s S], in each block of inputs too. Rows of velocities have no noise.
 
 The step within does not know of the noise and does not project rows on their sphere: that is done after the noise.
+`noisy` binds the functions of the step to `inner_*`, and those of the noise to `add_noise` and `project_rows`. The
+arguments are those of steps: `settings`, `functions` by address, `stream` of random numbers, `work`, and `broken`.
 """
 
 import math
@@ -23,8 +25,11 @@ from sweeplib.networks.numerics.compiled import inlined, without_references
 
 
 class Noise(NamedTuple):
-    """Work arrays: the stream of the noise, s (lanes,), normals, a length, the next B, and one of its columns.
+    """Work arrays of the noise.
 
+    stream, scale (lanes,) : names of its random numbers, and s.
+    z (draws, lanes), length : N(0, 1) numbers, and the length of a row of S.
+    factor (rows, rows, lanes), column (rows, lanes) : the next B, and one of its columns.
     cosine, sine (lanes,) : of rotations.
     """
 
@@ -39,7 +44,7 @@ class Noise(NamedTuple):
 
 
 class Noisy(NamedTuple):
-    """The data of a group: those of the step without noise, with its network, and what the noise needs."""
+    """The data of a group: `inner` of the step without noise, its network, and what the noise needs."""
 
     inner: Any
     network: Any
@@ -56,20 +61,21 @@ ROWS_OF_UNITS = 1
 
 
 def noisy_work(settings, state, constants):  # type: ignore[no-untyped-def]
-    """The data of a group, from its flat blocks of state and constants."""
+    """The `Noisy` of a group, from its flat blocks of state and constants."""
     inner = inner_work(settings, state, constants)
+    # with velocities B has 2p rows; the noise is that of the last p of them
     return Noisy(inner, inner.network, empty_noise(settings.p, settings.k, ROWS_OF_UNITS * settings.p, inner.network.a))
 
 
 @allocating
 def empty_noise(p, k, rows, a):  # type: ignore[no-untyped-def]
-    """Room for the noise of p rows, the last ones, of the second layer a (p, lanes)."""
-    lanes, few = a.shape[1], np.empty((7, a.shape[1]))
+    """Work arrays for the noise of the last p of `rows` rows; a (p, lanes) says how many lanes there are."""
+    lanes, lines = a.shape[1], np.empty((7, a.shape[1]))
     # a block of inputs without a B has up to p + k coordinates
     z = np.empty((4 * ((p * (p + k + 2 * rows) + 3) // 4), lanes))
-    length = Length(few[0], few[1], few[2], few[3], np.empty(lanes, np.bool_), np.empty((4, 1)))
+    length = Length(lines[0], lines[1], lines[2], lines[3], np.empty(lanes, np.bool_), np.empty((4, 1)))
     factor, column = np.empty((rows, rows, lanes)), np.empty((rows, lanes))
-    return Noise(empty_stream(lanes), few[4], z, length, factor, column, few[5], few[6])
+    return Noise(empty_stream(lanes), lines[4], z, length, factor, column, lines[5], lines[6])
 
 
 def noisy_prepare(settings, functions, work, broken):  # type: ignore[no-untyped-def]
@@ -78,7 +84,7 @@ def noisy_prepare(settings, functions, work, broken):  # type: ignore[no-untyped
 
 
 def noisy_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """A step without noise, and the noise, of which no bound of the change of f is known."""
+    """Take a step without noise, and add the noise; no bound of its change of f is known, so that the slack is zero."""
     inner_step(settings, functions, stream, work.inner, broken)
     add_noise(settings, functions, stream, work, broken)
     work.network.slack[:] = 0.0
@@ -91,7 +97,10 @@ def noisy_network(work):  # type: ignore[no-untyped-def]
 
 @kernel
 def begin_noise(settings, stream, numbers, noise):  # type: ignore[no-untyped-def]
-    """Go to the first of the p draws of a step in the stream of the noise, and fill s."""
+    """Go to the first of the p draws of a step in the stream of the noise, and fill s, `noise.scale`.
+
+    stream : of the steps. numbers : the `Numbers` of the group.
+    """
     for lane in range(noise.scale.shape[0]):
         noise.stream.key[lane], noise.stream.seed[lane] = stream.key[lane] + OF_WEIGHTS, stream.seed[lane]
         noise.stream.step[lane] = stream.step[lane] * np.uint64(settings.p)
@@ -100,11 +109,11 @@ def begin_noise(settings, stream, numbers, noise):  # type: ignore[no-untyped-de
 
 @kernel
 def leave_rows(*rows):  # type: ignore[no-untyped-def]
-    """Do nothing: there is no sphere."""
+    """Do nothing, in place of a projection: there is no sphere."""
 
 
 class NoiseKind(NamedTuple):
-    """What is done before steps, the network, the noise, and the projection of rows, of one kind of step."""
+    """What noise needs of a kind of step: its preparation, its network, the noise, and the projection of rows."""
 
     prepare: Any
     network: Any
@@ -114,7 +123,11 @@ class NoiseKind(NamedTuple):
 
 @cache
 def noisy(kind: NoiseKind, work: Any, step: Any, *, spherical: bool, rows_of_units: int = 1) -> Steps:
-    """Steps, and the noise after each; `spherical` are rows that the step within does not project."""
+    """The functions of steps with noise after each.
+
+    work, step : of the steps without noise. spherical : whether rows are to be projected after the noise.
+    rows_of_units : rows of B for each unit, two with velocities.
+    """
     added = without_references(bound(kind.add, project_rows=kind.project if spherical else leave_rows))
     return Steps(
         inlined(bound(noisy_work, inner_work=work, ROWS_OF_UNITS=rows_of_units)),

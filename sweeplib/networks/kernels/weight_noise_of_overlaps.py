@@ -1,4 +1,8 @@
-"""Noise of the weights in the overlaps of the SDE (`weight_noise`)."""
+"""Noise of the weights in the overlaps of the SDE (`weight_noise`).
+
+Arguments: `settings` of the run, `stream` naming each lane's random numbers, `work`, the `Noisy` of the group, and
+`broken` (lanes,), which marks lanes whose overlaps count no more.
+"""
 
 import math
 
@@ -9,13 +13,17 @@ from sweeplib.networks.kernels.weight_noise import NoiseKind, begin_noise
 
 
 def add_to_overlaps(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """Add s N L*ᵀ to M and s (N Lᵀ + L Nᵀ) to Q, L = [A, B]; the mean of the square of s N is in the drift."""
+    """Add s N L*ᵀ to M and s (N Lᵀ + L Nᵀ) to Q, with L = [A, B] and N of N(0, 1) numbers; project; factor Ω anew.
+
+    work : the `Noisy` of the SDE. The mean of the square of s N is in the drift of Q.
+    """
     diffusion, noise = work.inner, work.noise
     A, B, Q, M, L_star = diffusion.A, diffusion.B, diffusion.system.Q, diffusion.system.M, diffusion.constants.L_star
     (p, k, lanes), scale, z = A.shape, noise.scale, noise.z
     begin_noise(settings, stream, diffusion.constants.numbers, noise)
     draw_normals(noise.stream.step, noise.stream.seed, noise.stream.key, z)
     for lane in range(lanes):
+        # a step of the SDE is as long as `length` steps of SGD
         scale[lane] *= math.sqrt(settings.length)
     for i in range(p):
         first = i * (k + p)
@@ -35,3 +43,4 @@ def add_to_overlaps(settings, functions, stream, work, broken):  # type: ignore[
 
 
 OF_OVERLAPS = NoiseKind(sde_prepare, sde_network, add_to_overlaps)
+"""What noise needs of steps of the SDE."""

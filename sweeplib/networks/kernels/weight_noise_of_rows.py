@@ -1,4 +1,9 @@
-"""Noise of the weights in the factor [A, B] of the chain, and in those of blocks of inputs (`weight_noise`)."""
+"""Noise of the weights in the factor [A, B] of the chain, and in the factors of blocks of inputs (`weight_noise`).
+
+The noise s ξ_i of a row has N(0, 1) numbers along the frame of A and B, and Bartlett's S out of it. Arguments:
+`settings` of the run, `stream` naming each lane's random numbers, and `work`, the `Noisy` of the group; `functions` and
+`broken` are not read.
+"""
 
 from typing import Any
 
@@ -22,7 +27,11 @@ project_rows = _unbound
 
 @loops
 def add_to_rows(A, B, p, degrees, noise):  # type: ignore[no-untyped-def]
-    """Add noise to the last p rows of A, and of B with its lengths out of the span, unless it has no rows."""
+    """Add noise to the last p rows of A (count, r, lanes) and of B (rows, rows, lanes), which stays lower triangular.
+
+    degrees (lanes,) : dimensions out of the frame. noise : the `Noise`, at the first draw of the step. B without rows,
+    of a block of inputs that has no factor, has no noise.
+    """
     (count, r, lanes), rows, scale, factor, column = A.shape, B.shape[0], noise.scale, noise.factor, noise.column
     stream, length, at = noise.stream, noise.length, p * r
     z = noise.z[: 4 * ((at + (p * (p + 1) // 2 + p * rows if rows > 0 else 0) + 3) // 4)]
@@ -33,6 +42,7 @@ def add_to_rows(A, B, p, degrees, noise):  # type: ignore[no-untyped-def]
                 A[count - p + i, s, lane] += scale[lane] * z[i * r + s, lane]
     if rows == 0:
         return
+    # the factor of [B + s N_B, s S]: first s S, then the columns of B + s N_B
     factor[:] = 0.0
     for j in range(p):
         for lane in range(lanes):
@@ -63,7 +73,7 @@ def add_to_rows(A, B, p, degrees, noise):  # type: ignore[no-untyped-def]
 
 
 def add_to_chain(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """Add noise to A and B, and project the rows."""
+    """Add noise to A and B of the chain in `work`, a `Noisy`, and project rows on their spheres if they have any."""
     chain, noise = work.inner.chain, work.noise
     begin_noise(settings, stream, chain.constants.numbers, noise)
     add_to_rows(chain.A, chain.B, settings.p, chain.length.degrees, noise)
@@ -71,7 +81,7 @@ def add_to_chain(settings, functions, stream, work, broken):  # type: ignore[no-
 
 
 def add_to_blocks(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """Add noise to A_b and B_b of all blocks of inputs, and project the rows."""
+    """Add noise to A_b and B_b of all blocks of inputs in `work`, a `Noisy`, and project rows if they are spherical."""
     chain, noise = work.inner, work.noise
     for b in range(settings.factored.size):
         begin_noise(settings, stream, chain.constants.numbers, noise)

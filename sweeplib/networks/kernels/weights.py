@@ -1,4 +1,9 @@
-"""The steps of SGD on the weights of one replica: one fresh sample per step, in blocks of steps."""
+"""The steps of SGD on the weights of one replica: one fresh sample per step, in blocks of steps.
+
+`replica` is the run, `room` its work arrays (`sample_blocks.Room`), `exits` its `Exits`, and `functions` are called by
+address. T is the ODE time of a step, γ ξ/(pd). With λ_i = w_i·x, the offsets b and the displacement E, or the force of
+another loss in its place, a step adds c_i d x to w_i, c_i = T a_i σ'(λ_i + b_i) E.
+"""
 
 import math
 from typing import Any, NamedTuple
@@ -11,27 +16,27 @@ from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.disturbances import fill_masks
 from sweeplib.networks.kernels.lanes import OVERFLOW
 from sweeplib.networks.kernels.row_products import inner_product
-from sweeplib.networks.kernels.sample_blocks import BLOCK, MULTIPLE, called_once, draw_block
+from sweeplib.networks.kernels.sample_blocks import BLOCK, called_once, draw_block, room_of
 from sweeplib.networks.kernels.schedules import label_deviation, step_time
 from sweeplib.networks.numerics.inner_functions import FOR_KERNELS, OPTIMISED_APART
 
 SMALL = 1e-30
 """The deferred factor of a row at which steps end: its inverse, which is in the stored row, would overflow."""
 MOST_GROWTH = 32.0
-"""The factor by which that of a projected row may grow before steps end: errors of its norm grow with the square."""
+"""How much the deferred factor of a projected row may grow until steps end: errors grow with its square."""
 
 GOING, DIVERGED, STOPPED = 0, 1, 2
 """The fate of a run: it continues, has diverged, or stopped at its last exit."""
 
 _kernel = numba.njit(error_model="numpy", fastmath={"contract"}, _nrt=False, **FOR_KERNELS)
-_allocating = numba.njit(error_model="numpy", fastmath={"contract"}, **FOR_KERNELS)
+"""For functions that neither allocate nor return arrays: without reference counts."""
 
 
 class Replica(NamedTuple):
     """One run: its state and constants.
 
-    W (p, d), a (p,), b (p,) : the state.
-    W* (k, d), a* (k,), `Numbers`, geometry : the constants.
+    W (p, d), a (p,), b (p,) : the state: weights, second layer and offsets.
+    W_star (k, d), a_star (k,), numbers, spherical : the teacher, `Numbers`, and whether rows stay on their sphere.
     velocities (p, d), memory (1,) : of the rule of the steps; no velocities (0, 0) without momentum.
     averages (p, d) : averages of W; (0, 0) without any.
     key, seed : the name of the stream of its samples.
@@ -60,7 +65,7 @@ class Exits(NamedTuple):
 
     targets, exits (thresholds,) : targets of the risk, and steps of the exits, negative before.
     stop : whether the run ends at its last exit.
-    Q (p, p, 1), M (p, k, 1), P (k, k, 1) : the current overlaps.
+    Q (p, p, 1), M (p, k, 1), P (k, k, 1) : the current overlaps; rules for risks take systems along a last axis.
     """
 
     targets: Array
@@ -71,86 +76,12 @@ class Exits(NamedTuple):
     P: Array
 
 
-class Room(NamedTuple):
-    """Work arrays of a block of steps.
-
-    normals (2, BLOCK, padded) : the samples of the block and of the one before.
-    factors, along (BLOCK, p), along_star (k, BLOCK) : of each sample, factors of its update, products with W and W*.
-    a_star (k, BLOCK), label, shift, deviation (BLOCK,) : of the labels; shift is the part that comes with inputs.
-    gram (BLOCK, BLOCK) : products of samples with each other.
-    xi (padded,), clean_star (k, BLOCK) : with noise of inputs, ξ and the products of W* with samples without it.
-    sample (2, 1), risk (1,) : E or the force, and the label, of one sample; the risk.
-    lam, field, value, c (p,) : λ, λ + b, σ and c of one step.
-    masks, layer (p,) : with dropout b_i/π and b_i a_i/π.
-    shrink, norm, least_norm (p,) : factors by which projection shrinks rows, in this step, in total, the least total.
-    squared_norm (p,) : |w_i|²/d.
-    """
-
-    normals: Array
-    factors: Array
-    along: Array
-    along_star: Array
-    a_star: Array
-    label: Array
-    shift: Array
-    gram: Array
-    deviation: Array
-    xi: Array
-    clean_star: Array
-    sample: Array
-    lam: Array
-    field: Array
-    value: Array
-    c: Array
-    masks: Array
-    layer: Array
-    shrink: Array
-    norm: Array
-    least_norm: Array
-    squared_norm: Array
-    risk: Array
-
-
-@_allocating
-def room_of(replica):  # type: ignore[no-untyped-def]
-    """Work arrays for blocks of steps of a replica."""
-    p, d = replica.W.shape
-    k = replica.W_star.shape[0]
-    a_star, padded = np.empty((k, BLOCK)), MULTIPLE * (d // MULTIPLE + 1)
-    for r in range(k):
-        a_star[r, :] = replica.a_star[r]
-    return Room(
-        # zeros, not empty: the first pass adds zero times the samples of a block before, where NaN would stay
-        np.zeros((2, BLOCK, padded)),
-        np.zeros((BLOCK, p)),
-        np.empty((BLOCK, p)),
-        np.empty((k, BLOCK)),
-        a_star,
-        np.empty(BLOCK),
-        np.empty(BLOCK),
-        np.empty((BLOCK, BLOCK)),
-        np.full(BLOCK, replica.numbers.deviation),
-        np.empty(padded if replica.numbers.input_noise > 0.0 else 0),
-        np.zeros((k, BLOCK)),
-        np.empty((2, 1)),
-        lam=np.empty(p),
-        field=np.empty(p),
-        value=np.empty(p),
-        c=np.empty(p),
-        masks=np.empty(p),
-        layer=np.empty(p),
-        # ones, as off the sphere nothing writes these
-        shrink=np.ones(p),
-        norm=np.ones(p),
-        least_norm=np.ones(p),
-        squared_norm=np.ones(p),
-        risk=np.empty(1),
-    )
-
-
 @_kernel
 def drop_units(replica, number, room):  # type: ignore[no-untyped-def]
-    """Fill room.masks with b_i/π and room.layer with b_i a_i/π, of sample `number`."""
+    """Fill room.masks with b_i/π and room.layer with b_i a_i/π, for the sample `number`.
+
+    b_i is 1 with the probability π, otherwise 0.
+    """
     fill_masks(replica.numbers.keep_probability, np.uint64(number), replica.seed, replica.key, room.masks)
     for i in range(len(replica.a)):
         room.layer[i] = room.masks[i] * replica.a[i]
@@ -158,7 +89,10 @@ def drop_units(replica, number, room):  # type: ignore[no-untyped-def]
 
 @_kernel
 def displacement(replica, layer, label, functions, room):  # type: ignore[no-untyped-def]
-    """Fill λ + b and σ(λ + b), and return E = label − (1/p) Σ a_i σ(λ_i + b_i) for the second layer a `layer` (p,)."""
+    """Fill room.field with λ + b and room.value with σ(λ + b); return E = label − (1/p) Σ a_i σ(λ_i + b_i).
+
+    layer (p,) : the second layer a, or that with dropout. room.lam has λ.
+    """
     for i in range(len(replica.b)):
         room.field[i] = room.lam[i] + replica.b[i]
     functions.value(room.field, room.value)
@@ -167,18 +101,25 @@ def displacement(replica, layer, label, functions, room):  # type: ignore[no-unt
 
 @numba.njit(_nrt=False, error_model="numpy", **OPTIMISED_APART)
 def force(function, numbers, E, label, sample):  # type: ignore[no-untyped-def]
-    """The force −∂L/∂f of a sample with the displacement E; `function` is its address, `sample` (2, 1) a work array."""
+    """The force −∂L/∂f of a sample with the displacement E and this label.
+
+    function : the address of that of the loss, with its `numbers`. sample (2, 1) : a work array.
+    """
+    # functions by address have arrays as arguments
     sample[0, 0], sample[1, 0] = E, label
     function(numbers, sample[0], sample[1])
     return sample[0, 0]
 
 
 @_kernel
-def fill_moves(replica, layer, E, step_time, functions, room):  # type: ignore[no-untyped-def]
-    """Fill c_i = T a_i σ'(λ_i + b_i) E for a second layer a `layer` (p,); with dropout multiply σ by b_i/π."""
+def fill_moves(replica, layer, E, T, functions, room):  # type: ignore[no-untyped-def]
+    """Fill room.c with c_i = T a_i σ'(λ_i + b_i) E; with dropout multiply room.value, which trains a, by b_i/π.
+
+    layer (p,) : the second layer a, or that with dropout. E : the displacement or the force.
+    """
     functions.slope(room.field, room.c)
     for i in range(len(room.c)):
-        room.c[i] *= step_time * E * layer[i]
+        room.c[i] *= T * E * layer[i]
     if replica.numbers.keep_probability < 1.0:
         for i in range(len(room.c)):
             room.value[i] *= room.masks[i]
@@ -186,7 +127,10 @@ def fill_moves(replica, layer, E, step_time, functions, room):  # type: ignore[n
 
 @_kernel
 def rescale(replica, rule, square, T, room):  # type: ignore[no-untyped-def]
-    """Multiply c by the factor of a gradient with ‖g‖² = ‖x‖² Σ c_i²/T²; `square` is d ‖x‖² of the sample x."""
+    """Multiply c by the rule's factor of a gradient with ‖g‖² = ‖x‖² Σ c_i²/T².
+
+    square : d ‖x‖² of the sample x.
+    """
     square *= inner_product(room.c, room.c) / (replica.W.shape[1] * T * T) if T > 0.0 else 0.0
     factor = factor_of(rule, square, T, replica.memory, room.sample)
     for i in range(len(room.c)):
@@ -195,15 +139,21 @@ def rescale(replica, rule, square, T, room):  # type: ignore[no-untyped-def]
 
 @numba.njit(_nrt=False, error_model="numpy", **OPTIMISED_APART)
 def factor_of(rule, square, T, memory, sample):  # type: ignore[no-untyped-def]
-    """The factor that the rule gives to a gradient with the squared norm `square`; `sample` (2, 1) is a work array."""
+    """The factor that a rule gives to a gradient with the squared norm `square`, in a step of the time T.
+
+    memory (1,) : of the rule, which may change. sample (2, 1) : a work array.
+    """
     sample[0, 0], sample[1, 0] = square, T
     rule.factor(rule.numbers, sample[1], sample[0], memory)
     return sample[0, 0]
 
 
 @_kernel
-def train_others(replica, E, step_time, room):  # type: ignore[no-untyped-def]
-    """Add ε T [σ(λ_i + b_i) E − λ_a a_i] to a_i and β c_i to b_i, after a step of the weights."""
+def train_layer_and_offsets(replica, E, T, room):  # type: ignore[no-untyped-def]
+    """Add ε T [σ(λ_i + b_i) E − λ_a a_i] to a_i and β c_i to b_i, after a step of the weights.
+
+    ε, λ_a, β : rate and decay of the second layer, and rate of the offsets.
+    """
     numbers = replica.numbers
     if numbers.offset_rate > 0.0:
         for i in range(len(replica.b)):
@@ -211,18 +161,18 @@ def train_others(replica, E, step_time, room):  # type: ignore[no-untyped-def]
     if numbers.second_layer_rate > 0.0:
         for i in range(len(replica.a)):
             force = E * room.value[i] - numbers.second_layer_decay * replica.a[i]
-            replica.a[i] += numbers.second_layer_rate * step_time * force
+            replica.a[i] += numbers.second_layer_rate * T * force
 
 
 @_kernel
-def kept_part(numbers, T):  # type: ignore[no-untyped-def]
-    """The factor 1 − λT by which weights decay in a step."""
+def decay_factor(numbers, T):  # type: ignore[no-untyped-def]
+    """The factor 1 − λT by which weights decay in a step, λ the weight decay."""
     return 1.0 - numbers.weight_decay * T
 
 
 @_kernel
-def move_others(replica, T, moves):  # type: ignore[no-untyped-def]
-    """Let a decay, and add the moves of a and of b, the first two rows of `moves` (2 or more, p)."""
+def move_layer_and_offsets(replica, T, moves):  # type: ignore[no-untyped-def]
+    """Let a decay in a step of the time T, and add to a and b their moves, the first two rows of moves (2 or 3, p)."""
     rate = replica.numbers.second_layer_rate
     for i in range(len(replica.a)):
         replica.a[i] *= 1.0 - rate * T * replica.numbers.second_layer_decay
@@ -241,8 +191,12 @@ def is_waiting(exits):  # type: ignore[no-untyped-def]
 
 @_kernel
 def note_exits(replica, exits, functions, step, room):  # type: ignore[no-untyped-def]
-    """Record `step` as exit of the thresholds that the risk has reached; return whether the run stops."""
+    """Record `step` as exit of the thresholds that the risk has reached; return whether the run stops.
+
+    room : work arrays with a `risk` (1,). The overlaps in `exits` are those of now.
+    """
     p, k = len(replica.a), len(replica.a_star)
+    # rules for risks take systems along a last axis
     second_layers = replica.a.reshape((p, 1)), replica.a_star.reshape((k, 1))
     functions.risk(functions.pair, exits.Q, exits.M, exits.P, second_layers[0], second_layers[1], room.risk)
     for t in range(exits.targets.shape[0]):
@@ -266,7 +220,10 @@ def fill_overlaps(replica, exits):  # type: ignore[no-untyped-def]
 
 @_kernel
 def update_overlaps(exits, lam_star, square, shrinkage, room):  # type: ignore[no-untyped-def]
-    """Update Q and M by w_i ← s_i (`shrinkage` w_i + c_i d x), with s_i `shrink`, λ* (k,), and d ‖x‖² `square`."""
+    """Update exits.Q and exits.M after a step w_i ← s_i (`shrinkage` w_i + c_i d x), s_i = room.shrink.
+
+    lam_star (k,) : λ* of the sample. square : d ‖x‖². shrinkage : what decay leaves of a row.
+    """
     Q, M, lam, c, shrink = exits.Q, exits.M, room.lam, room.c, room.shrink
     for i in range(len(c)):
         for j in range(len(c)):
@@ -278,7 +235,10 @@ def update_overlaps(exits, lam_star, square, shrinkage, room):  # type: ignore[n
 
 @_kernel
 def shrink_rows(square, shrinkage, room):  # type: ignore[no-untyped-def]
-    """Fill `shrink` and update `norm` for rows after a step that kept the part `shrinkage`; `square` is d ‖x‖²."""
+    """Fill room.shrink, and update room.norm, for a step after which rows are divided by their norms.
+
+    square : d ‖x‖² of the sample. shrinkage : what decay leaves of a row.
+    """
     lam, c = room.lam, room.c
     for i in range(len(c)):
         before = shrinkage * shrinkage * room.squared_norm[i]
@@ -290,16 +250,20 @@ def shrink_rows(square, shrinkage, room):  # type: ignore[no-untyped-def]
 
 @called_once
 def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ignore[no-untyped-def]
-    """Take step s of a block, number `step` of the run, at the rate of T; return the fate of the run."""
+    """Take step s of a block, number `step` of the run, of the time T; return the fate of the run.
+
+    samples : which half of room.normals has the samples of the block.
+    """
     x, lam, factors, norm = room.normals[samples][s], room.lam, room.factors, room.norm
     p, d = replica.W.shape
-    root, shrinkage = 1.0 / math.sqrt(d), kept_part(replica.numbers, T)
+    root, shrinkage = 1.0 / math.sqrt(d), decay_factor(replica.numbers, T)
     for t in range(s):
         for i in range(p):
             # what earlier steps of the block will have added to W
             room.along[s, i] += factors[t, i] * room.gram[t, s]
     for i in range(p):
         lam[i] = norm[i] * root * room.along[s, i]
+    # the second layer, with the masks of the step if units are dropped
     layer = replica.a
     if replica.numbers.keep_probability < 1.0:
         drop_units(replica, step, room)
@@ -319,7 +283,7 @@ def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ig
         norm[i] *= shrinkage
         # the stored row is multiplied by `norm` at the end, and what is added to it now too
         factors[s, i] = room.c[i] / (norm[i] * root)
-    train_others(replica, E, T, room)
+    train_layer_and_offsets(replica, E, T, room)
     if replica.spherical:
         shrink_rows(square, shrinkage, room)
     if waiting:
@@ -366,13 +330,14 @@ def project_rows(W, square):  # type: ignore[no-untyped-def]
 
 
 def sgd_steps(count, step, replica, rates, functions, exits):  # type: ignore[no-untyped-def]
-    """Take up to `count` steps from number `step` on; return their number and the fate of the run.
+    """Take up to `count` steps from number `step` on; return how many were taken, and the fate of the run.
 
-    W, a, Q, M and the exits change in place. Steps are taken in blocks. W and W* are multiplied with the samples of all
-    steps of a block; the products of these samples with each other account for the updates of the weights within the
-    block. The updates, `factors` times the samples of a block, are applied in the pass of the next block, so that W is
-    read and written once per block. Projection and decay are deferred too: `norm` holds a row's factor, which is
-    applied at the end. The steps end early where this `must_finish`; rows then are on the sphere, Q and M are not.
+    rates : the schedules. W, a, Q, M and the exits change in place. Steps are taken in blocks. W and W* are multiplied
+    with the samples of all steps of a block; the products of these samples with each other account for the updates of
+    the weights within the block. The updates, `factors` times the samples of a block, are applied in the pass of the
+    next block, so that W is read and written once per block. Projection and decay are deferred too: `norm` holds a
+    row's factor, which is applied at the end. The steps end early where this `must_finish`; rows then are on the
+    sphere, Q and M are not.
     """
     room, clock = room_of(replica), np.empty((2, 1))
     if replica.spherical:

@@ -16,7 +16,8 @@ lies outside of the span enters through ρ = ‖x‖² with means ρ₁ = E[ρ |
 d, and the label noise is averaged over in closed form: costs do not depend on d, and n_b is only a number.
 
 Means over u are sums over nodes: of Gauss and Hermite for polynomials, equally spaced in up to four dimensions, else
-Sobol' points. The error is three standard errors by leaving out parts of the nodes in turn.
+Sobol' points. The error is three standard errors by leaving out parts of the nodes in turn. `network` is the `Network`,
+u (n, m) are nodes and weight (m,) their weights, n_b is `batch_size`.
 """
 
 import math
@@ -44,7 +45,7 @@ MOST_PRODUCTS = 2**17
 MOST_TERMS = 2**17
 """About the most numbers of a matrix of values at nodes, which fits into a cache."""
 STEP = 2.0**-10
-"""Of the differences of σ' that are σ'': their error is ∝ its fourth power, 10⁻¹³."""
+"""The distance of the differences of σ' that are σ'': their error is ∝ its fourth power, 10⁻¹³."""
 
 Part = tuple[Array, Array]
 """Nodes u (n, m), and their weights (m,), whose sum is one."""
@@ -89,7 +90,8 @@ class Curvatures(NamedTuple):
     """What is known of the curvature at one network, or at n with a first axis.
 
     bulk (p,) : the eigenvalues of the Hessian of R in each direction outside of the span, ascending.
-    outliers (p (p + k),), joint (p (p + k + 1),) : those inside, by the first layer and by both; 0 without the latter.
+    outliers (p (p + k),), joint (p (p + k + 1),) : the eigenvalues inside, by the first layer and by both layers, these
+        0 where the second layer is not trained.
     extremes (2,) : the smallest and the largest of all, by what is trained. batch () : the batch sharpness.
     """
 
@@ -101,49 +103,50 @@ class Curvatures(NamedTuple):
 
 
 def unknown(p: int, n: int) -> Curvatures:
-    """Return NaN in place of the curvatures of a network that diverged."""
+    """Return NaN in place of the curvatures of a network that diverged, with p units and n fields."""
     return Curvatures(*(np.full(shape, np.nan) for shape in ((p,), (p * n,), (p * (n + 1),), (2,), ())))
 
 
 def curvatures(network: Network, batch_size: int) -> tuple[Curvatures, Curvatures]:
-    """Return the curvatures of a network with steps of so many fresh samples, and their errors."""
+    """Return the curvatures of a network with steps of `batch_size` fresh samples, and their errors."""
     parts = [moments(network, *rule) for rule in nodes(network)]
-    whole = _of_moments(network, _mean(parts), batch_size)
+    curvatures_of_all = _of_moments(network, _mean(parts), batch_size)
     if len(parts) == 1:
-        return whole, Curvatures(*map(np.zeros_like, whole))
-    fewer = (_mean([*parts[:at], *parts[at + 1 :]]) for at in range(len(parts)))
-    others = zip(*(_of_moments(network, now, batch_size) for now in fewer), strict=True)
+        return curvatures_of_all, Curvatures(*map(np.zeros_like, curvatures_of_all))
+    without_one = (_mean([*parts[:place], *parts[place + 1 :]]) for place in range(len(parts)))
+    of_fewer = zip(*(_of_moments(network, means, batch_size) for means in without_one), strict=True)
     factor = 3.0 * math.sqrt(len(parts) - 1.0)
-    return whole, Curvatures(*(factor * np.std(values, axis=0) for values in others))
+    return curvatures_of_all, Curvatures(*(factor * np.std(values, axis=0) for values in of_fewer))
 
 
-def _of_moments(network: Network, now: Moments, batch_size: int) -> Curvatures:
-    """The curvatures of a network with these moments, and steps of so many samples."""
+def _of_moments(network: Network, means: Moments, batch_size: int) -> Curvatures:
+    """The curvatures of a network with these moments, and steps of `batch_size` samples."""
     p, n, d, trained = len(network.a), len(network.factor), network.d, network.epsilon > 0.0
-    matrices = now.bulk, now.K[: p * n, : p * n], now.K if trained else np.zeros_like(now.K)
+    matrices = means.bulk, means.K[: p * n, : p * n], means.K if trained else np.zeros_like(means.K)
     bulk, outliers, joint = (np.asarray(np.linalg.eigvalsh(matrix) / d, float) for matrix in matrices)
     # without a direction outside of the span there are no eigenvalues there
-    every = np.concatenate([joint if trained else outliers, bulk if n < d else bulk[:0]])
-    extremes = np.array([every.min(), every.max()])
-    return Curvatures(bulk, outliers, joint, extremes, batch_sharpness(network, now, batch_size))
+    eigenvalues = np.concatenate([joint if trained else outliers, bulk if n < d else bulk[:0]])
+    extremes = np.array([eigenvalues.min(), eigenvalues.max()])
+    return Curvatures(bulk, outliers, joint, extremes, batch_sharpness(network, means, batch_size))
 
 
-def batch_sharpness(network: Network, now: Moments, batch_size: int) -> Array:
+def batch_sharpness(network: Network, means: Moments, batch_size: int) -> Array:
     """Return E[gᵀHg]/E‖g‖² of the gradients and Hessians of batches of n_b fresh samples.
 
     In Σ g_sᵀ H_t g_v over the samples s, t, v of a batch, all are one, two are one in three ways, or none.
     """
     d, p, share = network.d, len(network.a), 1.0 / batch_size
-    outside = (d - len(network.factor)) * (now.bulk * now.noise).sum() / p**2 if d < math.inf else 0.0
-    of_two = ((now.K * now.C).sum() + outside) / d**2 + 2.0 * now.cross @ now.gradient
-    of_three = now.gradient @ now.K @ now.gradient / d**2
-    curvature = share**2 * (now.single + (batch_size - 1) * (of_two + (batch_size - 2) * of_three))
-    return np.asarray(curvature / (share * now.square + (1.0 - share) * now.gradient @ now.gradient / d))
+    outside = (d - len(network.factor)) * (means.bulk * means.noise).sum() / p**2 if d < math.inf else 0.0
+    of_two = ((means.K * means.C).sum() + outside) / d**2 + 2.0 * means.cross @ means.gradient
+    of_three = means.gradient @ means.K @ means.gradient / d**2
+    curvature = share**2 * (means.single + (batch_size - 1) * (of_two + (batch_size - 2) * of_three))
+    return np.asarray(curvature / (share * means.square + (1.0 - share) * means.gradient @ means.gradient / d))
 
 
 def moments(network: Network, u: Array, weight: Array) -> Moments:
-    """Return the moments of a network by nodes u (n, m) and their weights (m,), a few at a time."""
+    """Return the moments of a network by nodes u (n, m) and their weights (m,), a few nodes at a time."""
     width = len(network.a) * (len(network.factor) + 1)
+    # so many nodes that a matrix of their terms fits into a cache
     step = max(64, MOST_TERMS // width)
     chunks = (slice(start, start + step) for start in range(0, len(weight), step))
     terms = [_terms(network, u[:, chunk], weight[chunk]) for chunk in chunks]
@@ -151,14 +154,16 @@ def moments(network: Network, u: Array, weight: Array) -> Moments:
 
 
 def _terms(network: Network, u: Array, weight: Array) -> Moments:
-    """Return the terms of the moments at some nodes u (n, m), with weights (m,)."""
+    """Return the terms of the moments at some nodes u (n, m), with weights (m,): sums over these nodes."""
     (n, m), p, d, epsilon = u.shape, len(network.a), network.d, network.epsilon
     fields, root = network.factor @ u, math.sqrt(epsilon)
     value, slope, bend = values_of(network.student, fields[n - p :])
-    s, t = network.a[:, None] * slope, network.a[:, None] * bend
-    r = network.labels(fields[: n - p]) - network.a @ value / p
-    square, cube = r**2 + network.Delta, r**3 + 3.0 * r * network.Delta
+    s, bends = network.a[:, None] * slope, network.a[:, None] * bend
+    residual = network.labels(fields[: n - p]) - network.a @ value / p
+    # E[E²] and E[E³] over the label's noise
+    square, cube = residual**2 + network.Delta, residual**3 + 3.0 * residual * network.Delta
     v = np.concatenate([(s[:, None, :] * u).reshape(p * n, m), root * value])
+    # ρ₁ and ρ₂
     rho = 1.0 + ((u**2).sum(axis=0) - n) / d
     rho_square = rho**2 + (2.0 * (d - n) / d**2 if d < math.inf else 0.0)
 
@@ -166,28 +171,32 @@ def _terms(network: Network, u: Array, weight: Array) -> Moments:
     S, S_a = (s**2).sum(axis=0), epsilon / d * (value**2).sum(axis=0)
     norm = (S * rho + S_a) / p**2
     fourth = (S**2 * rho_square + 2.0 * S * S_a * rho + S_a**2) / p**4
-    along = ((s**2 * t).sum(axis=0) * rho_square + 2.0 * epsilon / d * (s * slope * value).sum(axis=0) * rho) / p**3
-    of_rows = ((s * t * rho + epsilon / d * value * slope)[:, None, :] * u).reshape(p * n, m)
-    bent = np.concatenate([of_rows, root * s * slope * rho]) / p
+    along = ((s**2 * bends).sum(axis=0) * rho_square + 2.0 * epsilon / d * (s * slope * value).sum(axis=0) * rho) / p**3
+    # ∇²f ∇f, averaged likewise, in the coordinates of v: of the rows, then of the second layer
+    of_rows = ((s * bends * rho + epsilon / d * value * slope)[:, None, :] * u).reshape(p * n, m)
+    of_bends = np.concatenate([of_rows, root * s * slope * rho]) / p
     return Moments(
-        (s * weight) @ s.T / p**2 - np.diag(t @ (weight * r)) / p,
-        (v * weight) @ v.T / p**2 - _bends(t, root * slope, u, weight * r) / p,
-        (s * weight * square) @ s.T,
-        (v * weight * square) @ v.T / p**2,
-        v @ (weight * r) / p,
-        (v @ (weight * r * norm) - bent @ (weight * square)) / (p * d),
-        np.asarray(weight @ (square * norm)),
-        np.asarray(weight @ (square * fourth - cube * along)),
+        bulk=(s * weight) @ s.T / p**2 - np.diag(bends @ (weight * residual)) / p,
+        K=(v * weight) @ v.T / p**2 - _bends(bends, root * slope, u, weight * residual) / p,
+        noise=(s * weight * square) @ s.T,
+        C=(v * weight * square) @ v.T / p**2,
+        gradient=v @ (weight * residual) / p,
+        cross=(v @ (weight * residual * norm) - of_bends @ (weight * square)) / (p * d),
+        square=np.asarray(weight @ (square * norm)),
+        single=np.asarray(weight @ (square * fourth - cube * along)),
     )
 
 
-def _bends(t: Array, of_layer: Array, u: Array, weight: Array) -> Array:
-    """Return the sum over nodes of weight · B (p (n + 1), p (n + 1)), by t = a_i σ'' (p, m) and √ε σ' (p, m)."""
-    (p, _), n = t.shape, len(u)
+def _bends(bends: Array, of_layer: Array, u: Array, weight: Array) -> Array:
+    """Return the sum over nodes of weight · B, a matrix (p (n + 1), p (n + 1)).
+
+    bends, of_layer (p, m) : a_i σ'' and √ε σ' at the nodes u (n, m).
+    """
+    (p, _), n = bends.shape, len(u)
     out = np.zeros((p * (n + 1), p * (n + 1)))
     for i in range(p):
         rows = slice(i * n, (i + 1) * n)
-        out[rows, rows] = (u * (t[i] * weight)) @ u.T
+        out[rows, rows] = (u * (bends[i] * weight)) @ u.T
         out[rows, p * n + i] = out[p * n + i, rows] = u @ (of_layer[i] * weight)
     return out
 
@@ -203,7 +212,7 @@ def values_of(student: Activation, fields: Array) -> tuple[Array, Array, Array]:
 
 
 def nodes(network: Network) -> list[Part]:
-    """Return the parts of the nodes for a network, each a rule by itself."""
+    """Return the parts of the nodes for a network, each of which is a rule by itself."""
     n, degrees = len(network.factor), (network.student.hermite, network.teacher_degree)
     if degrees[0] is not None and degrees[1] is not None:
         degree = len(degrees[0]) - 1
@@ -217,16 +226,17 @@ def nodes(network: Network) -> list[Part]:
 
 @cache
 def products(n: int, count: int) -> Part:
-    """Return the product of n rules of Gauss and Hermite of so many nodes."""
+    """Return the product of n rules of Gauss and Hermite of `count` nodes each."""
     x, weight = map(np.array, gauss.normal(count))
     return np.array(list(product(x, repeat=n))).T, np.prod(list(product(weight, repeat=n)), axis=1)
 
 
 @cache
 def spaced(n: int) -> list[Part]:
-    """Return equally spaced nodes inside a sphere, by the parity of their places: none is at zero."""
+    """Return equally spaced nodes inside a sphere in n dimensions, in two parts by the parity of their places."""
     step, reach = SPACING[n]
     places = np.indices((2 * round(reach / step) + 1,) * n).reshape(n, -1)
+    # no node at zero, where functions may have kinks
     u = np.asarray(step * (places - round(reach / step) + 0.37), float)
     inside, odd = (u**2).sum(axis=0) <= reach**2, places.sum(axis=0) % 2 == 1
     return [_with_density(u[:, inside & chosen]) for chosen in (odd, ~odd)]
@@ -240,7 +250,7 @@ def _with_density(u: Array) -> Part:
 
 @cache
 def sobol(n: int) -> list[Part]:
-    """Return parts of randomised Sobol' points, which are independent of each other."""
+    """Return parts of randomised Sobol' points in n dimensions, which are independent of each other."""
     return [(low_discrepancy_normals(0, 0, at, n, PART), np.full(PART, 1.0 / PART)) for at in range(PARTS)]
 
 

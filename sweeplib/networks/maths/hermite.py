@@ -11,7 +11,9 @@ from sweeplib.errors import InputError
 from sweeplib.networks.maths.activations import Activation
 
 _REACH = 14
+"""Where panels end, in standard deviations of z."""
 _NODES_PER_PANEL = 32
+"""Nodes of Gauss and Legendre between two ends; half of them tell the error."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class HermiteSeries:
 
 
 def hermite_polynomials(z: Array, degree: int) -> Array:
-    """h_n(z) = He_n(z)/√n! for n = 0..degree, shape (degree + 1, *z.shape): orthonormal under N(0, 1)."""
+    """The values h_n(z) = He_n(z)/√n! for n = 0..degree, (degree + 1, *z.shape): orthonormal under N(0, 1)."""
     z = np.asarray(z, dtype=float)
     values = np.empty((degree + 1, *z.shape))
     values[0] = 1.0
@@ -37,7 +39,7 @@ def hermite_polynomials(z: Array, degree: int) -> Array:
 def hermite_series(
     function: Callable[[float], float], degree: int = 20, knots: tuple[float, ...] = ()
 ) -> HermiteSeries:
-    """The coefficients c_n = E[σ(z) h_n(z)], z ~ N(0, 1), for n = 0..degree.
+    """The coefficients c_n = E[σ(z) h_n(z)] of a function σ, z ~ N(0, 1), for n = 0..degree.
 
     Gauss-Legendre quadrature on the panels between the integers of [−14, 14] and the `knots`: exact to rounding for
     smooth functions and for those with kinks at these, where Gauss-Hermite quadrature converges only as one over the
@@ -58,7 +60,7 @@ def hermite_orders(activation: Activation, variances: tuple[float, ...] = (1.0,)
     knots = [] if activation.hinges is None else [knot for knot, _ in activation.hinges[1]]
 
     def orders(root: float) -> list[int]:
-        """Return the orders that the activation has at fields of this standard deviation, beyond rounding errors."""
+        """Return the orders that the activation has at fields of the standard deviation `root`, beyond errors."""
         series = hermite_series(lambda z: activation.value(root * z), degree, tuple(knot / root for knot in knots))
         return [int(n) for n in np.flatnonzero(np.abs(series.coefficients) > 10 * series.errors)]
 

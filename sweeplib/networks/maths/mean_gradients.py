@@ -1,4 +1,10 @@
-"""Products of the mean gradients of the student's units, from the drifts alone."""
+"""Products of the mean gradients of the student's units, from the drifts alone.
+
+A step moves unit i by c_i x, c_i = a_i σ'(λ_i) E. With the mean slopes D_im = E[∂c_i/∂λ_m], D_s to students (p, p) and
+D_t to teachers (p, k), E[c_i x] is Σ_m D_im w_m/d. D_s is found in the eigenbasis of Q⊥ = Q − M P⁻¹ Mᵀ, the covariance
+of the students' fields given the teacher's. Of n systems, drift_M (n, p, k) is Ψ^M, drift_GF (n, p, p) is Ψ^GF, and
+resolution (n,) is the relative error of both.
+"""
 
 from typing import Any
 
@@ -8,11 +14,14 @@ from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.maths.expectations import Expectations
 
 RESOLUTION = 1e-10
-"""Of drifts in closed form."""
+"""The relative error of drifts in closed form."""
 
 
 def resolution_of(expectations: Expectations, *state: Array) -> Array:
-    """The relative error (n,) of the drifts of n systems Q, M, P, a, a*, Δ, at least `RESOLUTION`."""
+    """The relative error (n,) of the drifts of n systems by their rule, at least `RESOLUTION`.
+
+    state : Q, M, P, a, a* and Δ of the systems.
+    """
     if expectations.finer is None:
         return np.full(len(state[0]), RESOLUTION)
     return np.fmax(RESOLUTION, expectations.drift_errors(*state))
@@ -41,9 +50,9 @@ def mean_gradient_products(drift_M: Array, drift_GF: Array, Q: Array, M: Array, 
 def mean_slopes(
     drift_M: Array, drift_GF: Array, Q: Array, M: Array, P: Array, resolution: Array
 ) -> tuple[Array, Array]:
-    """The two blocks D_s (n, p, p) and D_t (n, p, k) of D; of the least norm where Ω is singular.
+    """The two blocks D_s (n, p, p) and D_t (n, p, k) of D, the mean slopes, of least norm where Ω is singular.
 
-    Arguments are as those of `mean_gradient_products`.
+    The arguments and D are those of `mean_gradient_products`.
     """
     inverse, slopes, _, axes, finite = _solved(drift_M, drift_GF, Q, M, P, resolution)
     D = np.where(finite, axes @ slopes @ axes.transpose(0, 2, 1), np.nan)
@@ -53,7 +62,10 @@ def mean_slopes(
 def _solved(
     drift_M: Array, drift_GF: Array, Q: Array, M: Array, P: Array, resolution: Array
 ) -> tuple[Array, Array, Array, Array, Any]:
-    """P⁺, D_s in the eigenbasis of Q⊥, its eigenvalues and vectors, and where overlaps are finite (n, 1, 1)."""
+    """The parts of the solution D_s: P⁺, D_s in the eigenbasis of Q⊥, the eigenvalues and vectors of Q⊥, and `finite`.
+
+    finite (n, 1, 1) : where overlaps are finite numbers. The arguments are those of `mean_gradient_products`.
+    """
     inverse: Any = np.linalg.pinv(P, hermitian=True)
     inside, along = (_products(matrix @ inverse, M) for matrix in (M, drift_M))
     outside = Q - inside
@@ -68,4 +80,5 @@ def _solved(
 
 
 def _products(first: Array, second: Array) -> Array:
+    """The products x_i·y_j (n, p, q) of the rows of first (n, p, m) and second (n, q, m)."""
     return first @ second.transpose(0, 2, 1)

@@ -3,13 +3,15 @@
 R = ½ E[y²] − (1/p) Σ_i a_i E[σ_i y] + (1/2p²) Σ_ij a_i a_j E[σ_i σ_j], y the label without noise.
 
 With σ(b + s g) = Σ_l c_l h_l(g), g ~ N(0, 1) and h_l the normalised Hermite polynomials, E[σ_m σ_n] = Σ_l ρ_mn^l c_ml
-c_nl (Mehler). Those of (x − c)⁺ are s φ(h) − (c − b) Φ(−h), s Φ(−h) and s φ(h) h_(l−2)(h)/√(l(l−1)) with h = (c − b)/s.
-They fall slowly, so products of two such terms are those of `hinges`, with the knots c − b. The rest of σ, which is
-smooth, has its coefficients by equally spaced nodes. Products are exact for polynomials; their error is below 10⁻¹⁴ for
-erf and tanh at s = 1, 10⁻⁸ and 10⁻⁵ at s = 3. Where the slope jumps at an unknown place, errors are larger.
+c_nl (Mehler), ρ_mn the correlation of the fields. Those of (x − c)⁺ are s φ(h) − (c − b) Φ(−h), s Φ(−h) and
+s φ(h) h_(l−2)(h)/√(l(l−1)) with h = (c − b)/s. They fall slowly, so products of two such terms are those of `hinges`,
+with the knots c − b. The rest of σ, which is smooth, has its coefficients by equally spaced nodes. Products are exact
+for polynomials; their error is below 10⁻¹⁴ for erf and tanh at s = 1, 10⁻⁸ and 10⁻⁵ at s = 3. Where the slope jumps at
+an unknown place, errors are larger.
 
 E[σ_i f*] of a committee is a sum of such moments. For another f* the coefficients of f* along λ_i are means over
-equally spaced nodes of λ*, at steps that resolve f*.
+equally spaced nodes of λ*, at steps that resolve f*. `finer` is how many times as many nodes and polynomials there are
+as usual, for errors. Of n students Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k).
 """
 
 import math
@@ -32,9 +34,10 @@ from sweeplib.networks.maths.particles.smoothing import without_knots
 from sweeplib.networks.numerics.compiled import OneSignature, function_values
 
 Labels = Callable[[Array, Array], Array]
+"""A target f*: (λ* (k, m), a* (k,)) → f* (m,)."""
 
-ORDERS, NODES, UPDATE = 128, 193, 0.1
-"""The number of Hermite polynomials, and the nodes of the coefficients."""
+ORDERS, NODES, DISTANCE = 128, 193, 0.1
+"""The number of Hermite polynomials, and the number and distance of the nodes by which coefficients are found."""
 FARTHEST = 38.0
 """Standard deviations beyond which the density of a Gaussian number is zero."""
 MOST_FIELDS, MOST_NODES, LEAST_WEIGHT = 6, 16384, 1e-17
@@ -45,7 +48,7 @@ MOST_FIELDS, MOST_NODES, LEAST_WEIGHT = 6, 16384, 1e-17
 class OffsetRisks:
     """The expectations of n students of one activation with offsets b (n, p).
 
-    teacher : the activation of a committee; None for another target, or without a teacher.
+    student, teacher : the activations, the teacher's of a committee; None for another target, or without a teacher.
     labels : function (λ* (k, m), a* (k,)) that returns f* (m,) of another target; None without one.
     classes : of each replica the classes of the law of the inputs: odds, √d times the standard deviation of the inputs,
         and what it adds to f*.
@@ -75,45 +78,48 @@ class OffsetRisks:
         return self.of_label.risk_errors(of_label, *silent) + 2.0 * np.abs(fine - risks)
 
     def _of_network(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
-        """The risk (n,) without the part of the label alone: ½ E f² − E[f y]; what is left out is ½ E y²."""
+        """The risk (n,) but for the part of the label alone: ½ E f² − E[f y], without ½ E y²."""
         squares, products = self.moments(Q, M, P, a_star)
         layer = a / a.shape[1]
         square = np.einsum("ni,nij,nj->n", layer, squares, layer)
         return np.asarray(0.5 * square - np.einsum("ni,ni->n", layer, products))
 
     def moments(self, Q: Array, M: Array, P: Array, a_star: Array) -> tuple[Array, Array]:
-        """E[σ_i σ_j] (n, p, p) and E[σ_i y] (n, p) of n students; NaN for overlaps that are not finite."""
+        """The moments E[σ_i σ_j] (n, p, p) and E[σ_i y] (n, p) of n students; NaN for overlaps that are not finite."""
         squares, products = np.full(Q.shape, np.nan), np.full(Q.shape[:2], np.nan)
         # one sum in place of three tests: it is finite only if all terms are
         finite = np.isfinite(Q.sum(axis=(1, 2)) + M.sum(axis=(1, 2)) + self.b.sum(axis=1))
         for i in np.flatnonzero(finite):
             squares[i], products[i] = 0.0, 0.0
             for odds, deviation, shift in self.classes[i]:
-                students, ours, theirs = (deviation**2 * array[i] for array in (Q, M, P))
-                square, product, mean = self._moments(students, ours, theirs, a_star[i], self.b[i])
+                Q_class, M_class, P_class = (deviation**2 * array[i] for array in (Q, M, P))
+                square, product, mean = self._moments(Q_class, M_class, P_class, a_star[i], self.b[i])
                 squares[i] += odds * square
                 products[i] += odds * (product + shift * mean)
         return squares, products
 
     def _moments(self, Q: Array, M: Array, P: Array, a_star: Array, b: Array) -> tuple[Array, Array, Array]:
-        """E[σσᵀ] (p, p), E[σ f*] (p,) and E[σ] (p,) of one student over Gaussian inputs."""
+        """The moments E[σσᵀ] (p, p), E[σ f*] (p,) and E[σ] (p,) of one student over Gaussian inputs of one class.
+
+        Q (p, p), M (p, k), P (k, k), a_star (k,), b (p,) : of this student.
+        """
         p, k = M.shape
         fields = Fields.of(activation(self.student), b, np.sqrt(np.maximum(np.diag(Q), 0.0)), self.finer)
         if self.teacher is None:
-            product = np.zeros(p) if self.labels is None else _along(fields, self.labels, M, P, a_star, self.finer)
+            product = np.zeros(p) if self.labels is None else _label_mean(fields, self.labels, M, P, a_star, self.finer)
             return products_of(fields, Q), product, fields.series[:, 0]
-        theirs = Fields.of(activation(self.teacher), np.zeros(k), np.sqrt(np.diag(P)), self.finer)
-        both = products_of(fields.beside(theirs), np.block([[Q, M], [M.T, P]]))
+        of_teacher = Fields.of(activation(self.teacher), np.zeros(k), np.sqrt(np.diag(P)), self.finer)
+        both = products_of(fields.beside(of_teacher), np.block([[Q, M], [M.T, P]]))
         return both[:p, :p], both[:p, p:] @ a_star / k, fields.series[:, 0]
 
 
 @dataclass(frozen=True, eq=False)
 class Fields:
-    """Functions of n Gaussian numbers s g.
+    """The functions σ_m(b + s g) of n Gaussian numbers, by their Hermite coefficients.
 
     scale (n,) : s.
     knots (n, 1 + 2J) : a constant, then each place and jump of the slope in turn, of the part with jumps.
-    bent, series (n, ORDERS) : the coefficients of this part, and of the whole function.
+    bent, series (n, orders) : the coefficients of this part, and of the whole function.
     """
 
     scale: Array
@@ -123,7 +129,7 @@ class Fields:
 
     @classmethod
     def of(cls, form: Activation, b: Array, s: Array, finer: int) -> "Fields":
-        """The fields σ(b + s g) of one activation, by `finer` times as many nodes and polynomials; b and s (n,)."""
+        """The fields σ(b + s g) of the activation `form`, with b and s (n,); `finer` as in the module."""
         constant, terms, smooth = _parts(form)
         knots = np.zeros((len(b), 1 + 2 * len(terms)))
         knots[:, 0] = constant
@@ -139,7 +145,7 @@ class Fields:
         return cls(s, knots, bent, series)
 
     def beside(self, others: "Fields") -> "Fields":
-        """The fields of both, those of `self` first."""
+        """The fields of both, `self` first, with rows of `knots` of one length."""
         width = max(self.knots.shape[1], others.knots.shape[1])
         rows = (np.pad(fields.knots, ((0, 0), (0, width - fields.knots.shape[1]))) for fields in (self, others))
         pairs = ((getattr(self, name), getattr(others, name)) for name in ("scale", "bent", "series"))
@@ -148,18 +154,21 @@ class Fields:
 
 
 def products_of(fields: Fields, omega: Array) -> Array:
-    """The means E[σ_m σ_n] (n, n) of fields with the covariance omega (n, n)."""
+    """The means E[σ_m σ_n] (n, n) of fields with the covariance omega (n, n).
+
+    Parts with jumps have closed forms; the rest is Mehler's sum.
+    """
     products = np.zeros(omega.shape)
     if fields.knots.shape[1] > 1:
         _compiled()(np.ascontiguousarray(fields.knots), np.ascontiguousarray(omega), products)
     smooth = np.abs(fields.series - fields.bent).max(axis=0, initial=0.0)
-    # orders beyond the last one that matters are not summed
-    places = np.flatnonzero(smooth > 1e-18 * smooth.max(initial=0.0))
-    if places.size:
+    # the sum ends at the last order whose coefficients are above rounding
+    orders = np.flatnonzero(smooth > 1e-18 * smooth.max(initial=0.0))
+    if orders.size:
         bounds = np.outer(fields.scale, fields.scale)
         rho = np.clip(np.divide(omega, bounds, out=np.zeros(omega.shape), where=bounds > 0.0), -1.0, 1.0)
         series = np.zeros(omega.shape)
-        for order in range(places[-1], -1, -1):
+        for order in range(orders[-1], -1, -1):
             whole, bent = fields.series[:, order], fields.bent[:, order]
             series = series * rho + np.outer(whole, whole) - np.outer(bent, bent)
         products += series
@@ -167,13 +176,16 @@ def products_of(fields: Fields, omega: Array) -> Array:
 
 
 def _silent(M: Array, P: Array, a_star: Array) -> tuple[Array, ...]:
-    """The overlaps Q, M, P and second layers of students without a second layer."""
+    """The arguments Q, M, P, a, a* of students of one unit without a second layer, whose risk is ½ E[y²]."""
     n, _, k = M.shape
     return np.zeros((n, 1, 1)), np.zeros((n, 1, k)), P, np.zeros((n, 1)), a_star
 
 
 def _nodes(labels: Labels, L: Array, a_star: Array, finer: int) -> tuple[Array, Array]:
-    """Nodes z (k, n) and weights (n,) for f*(L z): equally spaced ones that resolve it, Gauss's for many fields."""
+    """Nodes z (k, n) and weights (n,) for f*(L z): equally spaced ones that resolve it, Gauss's for many fields.
+
+    L (k, k) : a factor of P. a_star (k,).
+    """
     k = len(L)
     if k > MOST_AXES:
         count = finer * max(4, round(MOST_NODES ** (1.0 / k)))
@@ -190,8 +202,8 @@ def _nodes(labels: Labels, L: Array, a_star: Array, finer: int) -> tuple[Array, 
     return z[:, mask], weight[mask]
 
 
-def _along(fields: Fields, labels: Labels, M: Array, P: Array, a_star: Array, finer: int) -> Array:
-    """The means E[σ_i f*] (p,) of a target that is no committee.
+def _label_mean(fields: Fields, labels: Labels, M: Array, P: Array, a_star: Array, finer: int) -> Array:
+    """The means E[σ_i f*] (p,) of a target that is no committee; M (p, k), P (k, k), a_star (k,).
 
     With λ* = L z and λ_i = u_i·z + rest, it is Σ_l c_il (|u_i|/s_i)^l E[f* h_l(z·u_i/|u_i|)].
     """
@@ -206,14 +218,16 @@ def _along(fields: Fields, labels: Labels, M: Array, P: Array, a_star: Array, fi
     total, power, before, now = np.zeros(len(size)), np.ones(len(size)), np.zeros(at.shape), np.ones(at.shape)
     for order in range(fields.series.shape[1]):
         total += fields.series[:, order] * power * (now @ weighted)
+        # the recurrence of the normalised Hermite polynomials
         following = (at * now - math.sqrt(order) * before) / math.sqrt(order + 1.0)
         before, now, power = now, following, power * ratio
     return total
 
 
 def _ramp_series(place: Array, s: Array, orders: int) -> Array:
-    """The coefficients (n, orders) of (s g − place)⁺; place and s (n,)."""
+    """The Hermite coefficients (n, orders) of (s g − place)⁺; place and s (n,)."""
     series = np.zeros((len(place), orders))
+    # a field without variance is a constant
     moving = s > 0.0
     series[~moving, 0] = np.maximum(-place[~moving], 0.0)
     place, s = place[moving], s[moving]
@@ -221,6 +235,7 @@ def _ramp_series(place: Array, s: Array, orders: int) -> Array:
         h = np.clip(place / s, -FARTHEST, FARTHEST)
     density, above = np.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi), scipy.special.ndtr(-h)
     series[moving, 0], series[moving, 1] = s * density - place * above, s * above
+    # s φ(h) times h_(l−2) of the order, by the recursion of the normalised polynomials
     before, now = np.zeros(len(s)), s * density
     for order in range(2, orders):
         series[moving, order] = now / math.sqrt(order * (order - 1.0))
@@ -231,7 +246,7 @@ def _ramp_series(place: Array, s: Array, orders: int) -> Array:
 @cache
 def _table(finer: int) -> tuple[Array, Array]:
     """Nodes x (n,), and their weights times h_l(x) (n, orders), both `finer` times as many as usual."""
-    x, weights = map(np.array, gauss.trapezoidal(finer * (NODES - 1) + 1, UPDATE / finer))
+    x, weights = map(np.array, gauss.trapezoidal(finer * (NODES - 1) + 1, DISTANCE / finer))
     table = np.empty((len(x), finer * ORDERS))
     before, now = np.zeros(len(x)), weights
     for order in range(finer * ORDERS):
@@ -242,7 +257,7 @@ def _table(finer: int) -> tuple[Array, Array]:
 
 @cache
 def _parts(form: Activation) -> tuple[float, tuple[tuple[float, float], ...], Any]:
-    """A constant and the knots with their jumps, and the smooth rest; None if there is none."""
+    """The parts of an activation: a constant, its knots (place, jump), and the smooth rest, None without one."""
     constant, terms = hinges_of(form)
     smooth = without_knots(form, np.array(terms).reshape(-1, 2).T.copy(), constant)
     return constant, terms, None if smooth is None else smooth[0]
@@ -250,4 +265,5 @@ def _parts(form: Activation) -> tuple[float, tuple[tuple[float, float], ...], An
 
 @cache
 def _compiled() -> OneSignature:
+    """The compiled `hinges.products`."""
     return OneSignature(hinges.products)

@@ -9,6 +9,7 @@ from sweeplib.engine.base.arrays import Array
 from sweeplib.errors import InputError
 
 _TOLERANCE = 1e-9
+"""By how much Ω may be asymmetric or indefinite, relative to its largest entry: rounding errors of what users state."""
 
 DEPENDENT = 1e-14
 """Teacher rows depend on each other if P has an eigenvalue of less than this part of the largest: rounding errors."""
@@ -82,9 +83,9 @@ class Overlaps:
 
 
 def block_overlaps(W: Array, W_star: Array, multiplicities: Array) -> tuple[Array, Array, Array]:
-    """Q (L, p, p), M (L, p, k), P (L, k, k) of consecutive blocks of columns of W (p, d) and W* (k, d), over d.
+    """The overlaps Q (L, p, p), M (L, p, k), P (L, k, k) of L blocks of columns of W (p, d) and W* (k, d), over d.
 
-    multiplicities (L,) : the numbers of columns.
+    multiplicities (L,) : the numbers of columns, one block after the other.
     """
     ends = np.cumsum(multiplicities)[:-1].astype(int)
     parts = list(zip(np.split(W, ends, axis=1), np.split(W_star, ends, axis=1), strict=True))
@@ -94,7 +95,7 @@ def block_overlaps(W: Array, W_star: Array, multiplicities: Array) -> tuple[Arra
 
 
 def lower_factors(Q: Array, M: Array, P: Array) -> Array:
-    """Lower triangular L (..., k+p, k+p) with L Lᵀ = [[P, Mᵀ], [M, Q]], teacher rows first, diagonal not negative.
+    """The lower triangular L (..., k+p, k+p), L Lᵀ = [[P, Mᵀ], [M, Q]], teacher rows first, diagonal not negative.
 
     Computed by the spectral square root and a QR decomposition, which unlike Cholesky's allow singular overlaps.
     Leading axes are independent systems.
@@ -111,11 +112,12 @@ def lower_factors(Q: Array, M: Array, P: Array) -> Array:
 
 
 def teacher_factors(P: Array) -> Array:
-    """Lower triangular L* (n, k, k) with L* L*ᵀ = P (n, k, k); a row that depends on earlier ones has no new direction.
+    """The lower triangular L* (n, k, k) with L* L*ᵀ = P (n, k, k); dependent rows have no new direction.
 
-    Its diagonal entry and the column below are exactly zero, so M = A L*ᵀ can be solved for A. In `lower_factors` the
-    entry is √ of a rounding error, by which M would be divided. Rows depend on others if P, scaled to a unit diagonal,
-    has an eigenvalue of less than DEPENDENT of the largest. Orthogonalised twice: rounding errors do not grow.
+    The diagonal entry of a row that depends on earlier ones and the column below are exactly zero, so M = A L*ᵀ can be
+    solved for A. In `lower_factors` the entry is √ of a rounding error, by which M would be divided. Rows depend on
+    others if P, scaled to a unit diagonal, has an eigenvalue of less than DEPENDENT of the largest. Orthogonalised
+    twice: rounding errors do not grow.
     """
     norm, values, vectors = _of_unit_diagonal(P)
     root = vectors * np.sqrt(np.where(values > DEPENDENT * values[:, -1:], values, 0.0))[:, None, :]
@@ -134,7 +136,7 @@ def teacher_factors(P: Array) -> Array:
 
 
 def split_factors(Q: Array, M: Array, P: Array) -> tuple[Array, Array, Array]:
-    """L* of `teacher_factors`, A (n, p, k) with M = A L*ᵀ, and the lower B (n, p, p) with Q = A Aᵀ + B Bᵀ.
+    """The factors L* of `teacher_factors`, A (n, p, k) with M = A L*ᵀ, and the lower B (n, p, p), Q = A Aᵀ + B Bᵀ.
 
     For orthonormal teacher rows A is exactly M.
     """
@@ -152,20 +154,23 @@ def are_dependent(P: Array) -> NDArray[np.bool_]:
 
 
 def _of_unit_diagonal(P: Array) -> tuple[Array, Array, Array]:
-    """The norms √P_rr (n, k), and the eigenvalues and eigenvectors of P scaled to a unit diagonal."""
+    """The norms √P_rr (n, k), and the eigenvalues and eigenvectors of P (n, k, k) scaled to a unit diagonal."""
     norm = np.sqrt(np.einsum("nrr->nr", P))
     unit = np.where(norm > 0.0, norm, 1.0)
     return norm, *np.linalg.eigh(P / (unit[:, :, None] * unit[:, None, :]))
 
 
 def on_sphere(Q: Array, M: Array) -> tuple[Array, Array]:
-    """Q (n, p, p) and M (n, p, k) of n systems, each student row divided by its norm."""
+    """The overlaps Q (n, p, p) and M (n, p, k) of n systems, each student row divided by its norm."""
     norm = np.sqrt(np.einsum("nii->ni", Q))
     return Q / (norm[:, :, None] * norm[:, None, :]), M / norm[:, :, None]
 
 
 def blocks_on_sphere(Q: Array, M: Array) -> tuple[Array, Array]:
-    """Q_b (n, L, p, p) and M_b (n, L, p, k), each student row, of all blocks together, divided by its norm."""
+    """The overlaps Q_b (n, L, p, p), M_b (n, L, p, k) of L blocks.
+
+    Student rows are divided by norms over all blocks.
+    """
     norm = np.sqrt(np.einsum("nbii->ni", Q))[:, None, :, None]
     return Q / (norm * norm.swapaxes(2, 3)), M / norm
 

@@ -17,36 +17,35 @@ class MomentsOfRisk(Protocol):
     """Expectations whose risk is made of moments."""
 
     def moments(self, Q: Array, M: Array, P: Array, a_star: Array) -> tuple[Array, Array]:
-        """E[σ(λ_i) σ(λ_j)] (n, p, p) and E[σ(λ_i) f*] (n, p)."""
+        """Return E[σ(λ_i) σ(λ_j)] (n, p, p) and E[σ(λ_i) f*] (n, p) of n systems; a_star (n, k)."""
         ...
 
 
 def population_moments(expectations: Risks, Q: Array, M: Array, P: Array, a_star: Array) -> tuple[Array, Array]:
-    """E[σ(λ_i) σ(λ_j)] (n, p, p) and E[σ(λ_i) f*] (n, p) of n systems, for any activation and target.
+    """The moments E[σ(λ_i) σ(λ_j)] (n, p, p) and E[σ(λ_i) f*] (n, p) of n systems, for any activation and target.
 
     R = ½ E[(f* − f)²] is quadratic in a, so they are differences of the risks of students of one unit at a = 0, ±1, and
-    of two units at (±1, ±1), unless the risk is made of them. Q (n, p, p), M (n, p, k), P (n, k, k), a*
-    (n, k).
+    of two units at (±1, ±1), unless the expectations know them. Q (n, p, p), M (n, p, k), P (n, k, k), a_star (n, k).
     """
     if isinstance(expectations, MomentsOfRisk):
         return expectations.moments(Q, M, P, a_star)
     p = M.shape[1]
 
     def risks(units: NDArray[np.intp], *layer: float) -> Array:
-        """The risks (n, m) of m students with some of the units (m, width) and this second layer."""
+        """The risks (n, m) of m students that have only the units numbered `units` (m, width), with this layer."""
         n, m = len(M), len(units)
         students = Q[:, units[:, :, None], units[:, None, :]], M[:, units]
         teachers = (np.repeat(array[:, None], m, axis=1) for array in (P, a_star))
-        own_Q, own_M, own_P, own_a_star = (array.reshape(n * m, *array.shape[2:]) for array in (*students, *teachers))
-        return expectations.risks(own_Q, own_M, own_P, np.tile(layer, (n * m, 1)), own_a_star).reshape(n, m)
+        all_Q, all_M, all_P, all_a_star = (array.reshape(n * m, *array.shape[2:]) for array in (*students, *teachers))
+        return expectations.risks(all_Q, all_M, all_P, np.tile(layer, (n * m, 1)), all_a_star).reshape(n, m)
 
     units, (rows, columns) = np.arange(p), np.triu_indices(p, 1)
-    first, second = units[:, None], np.stack([rows, columns], axis=1)
-    zero, plus, minus = (risks(first, a) for a in (0.0, 1.0, -1.0))
+    single, pairs = units[:, None], np.stack([rows, columns], axis=1)
+    zero, plus, minus = (risks(single, a) for a in (0.0, 1.0, -1.0))
     squares = np.empty((len(M), p, p))
     squares[:, units, units] = plus + minus - 2.0 * zero
     # in sums over ±a the terms with f* cancel, and in their difference all but E[σ_i σ_j]
-    equal, opposite = (risks(second, 1.0, sign) + risks(second, -1.0, -sign) for sign in (1.0, -1.0))
+    equal, opposite = (risks(pairs, 1.0, sign) + risks(pairs, -1.0, -sign) for sign in (1.0, -1.0))
     squares[:, rows, columns] = squares[:, columns, rows] = equal - opposite
     return squares, 0.5 * (minus - plus)
 

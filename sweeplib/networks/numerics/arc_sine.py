@@ -1,4 +1,7 @@
-"""The arc sine without branches, so that loops over it compile to vector instructions."""
+"""The arc sine without branches, so that loops over it compile to vector instructions.
+
+It is a large part of the closed forms of error functions (`maths/expectations/error_functions`).
+"""
 
 import math
 
@@ -35,7 +38,10 @@ def arc_sine(x):  # type: ignore[no-untyped-def]
 
 @numba.njit(error_model="numpy", fastmath={"contract"})
 def add_arc_sines(factor, first, second, x, out):  # type: ignore[no-untyped-def]
-    """Add factor first second asin(x), all arrays (n,), to out; no bit of one element depends on the others."""
+    """Add factor · first · second · asin(x) to out; all but the number `factor` are (n,).
+
+    No bit of one element depends on the others.
+    """
     near = True
     for n in range(out.shape[0]):
         # all arguments, without a `break`: then the loop is one of vector instructions
@@ -51,7 +57,7 @@ def add_arc_sines(factor, first, second, x, out):  # type: ignore[no-untyped-def
 # a single sum: taken in any order it has a partial sum in each lane of a vector
 @numba.njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def arc_sines_sum(cosines, weights):  # type: ignore[no-untyped-def]
-    """Σ_t weights_t asin(cosines_t) over the length of `weights`."""
+    """The sum Σ_t weights_t asin(cosines_t) over weights (n,); `cosines` may be longer."""
     total = 0.0
     for t in range(weights.shape[0]):
         total += weights[t] * arc_sine(cosines[t])

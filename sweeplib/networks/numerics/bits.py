@@ -1,4 +1,4 @@
-"""The bits of floating-point numbers, for compiled code."""
+"""The bits of floating-point numbers, for compiled code: intrinsics, for which numba is given the code."""
 
 import llvmlite.ir as llvm
 from numba.core import types

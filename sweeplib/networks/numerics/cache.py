@@ -22,11 +22,11 @@ from numba.core.dispatcher import Dispatcher
 from sweeplib.engine.files.owners import is_private, private_folder
 
 _messages: list[str] = []
-"""The line that says why code is kept in memory."""
+"""The line that says why code is kept in memory, once it is written."""
 
 
 def cached(decorator: Callable[..., Any], function: Callable[..., Any]) -> Any:
-    """The function, compiled by a `decorator` of numba that takes the option `cache`."""
+    """The function, compiled by a numba `decorator` that takes the option `cache`: in files where that is safe."""
     folder = _folder_of_code(Path(inspect.getfile(function)).parent)
     if folder is None:
         return _said_when_compiled(decorator(cache=False)(function))
@@ -42,7 +42,7 @@ def cached(decorator: Callable[..., Any], function: Callable[..., Any]) -> Any:
 
 
 def _folder_of_code(beside: Path) -> str | None:
-    """Return the folder in which numba is to cache the code of functions of a folder.
+    """Return the folder in which numba is to cache the code of functions whose source files are in the folder `beside`.
 
     It is "" for the folder beside them, and None if there is no folder into which only this user can write.
     """
@@ -78,7 +78,10 @@ def _caching_in(folder: str) -> Iterator[None]:
 
 
 def _said_when_compiled(compiled: Any) -> Any:
-    """The compiled function; a line says, once it is compiled, that its machine code is kept in memory."""
+    """The compiled function; a line says, once it is compiled, that its machine code is kept in memory.
+
+    It is not said before: many functions are never compiled in a process.
+    """
     reason = "there is no folder for it into which you can write and no other user can"
     if not isinstance(compiled, Dispatcher) or compiled.signatures:
         _say_once(reason)
@@ -95,7 +98,9 @@ def _said_when_compiled(compiled: Any) -> Any:
 
 
 def _safely_cached(dispatcher: Any) -> Any:
-    """The dispatcher, with a lock such that one process at a time compiles it; those that waited load its machine code.
+    """The dispatcher, numba's compiled function, such that one process at a time compiles it for a signature.
+
+    Others wait, and load its machine code.
 
     numba numbers the code of different signatures when it saves them. If two processes saved at the same time, one
     could later load the other's machine code. The compiler lock is taken first, as numba does, to exclude that two
@@ -108,8 +113,10 @@ def _safely_cached(dispatcher: Any) -> Any:
 
     def compiled_once(signature: Any) -> Any:
         """Compile for a signature, or load what another process has compiled; one process at a time compiles it."""
+        # the order of both locks is explained above
         with global_compiler_lock:
             try:
+                # the machine code is in the cache: to load it needs no lock
                 if cache._index_key(signature, dispatcher.targetctx.codegen()) in file._load_index():
                     return compile_one(signature)
                 with FileLock(f"{file._index_path}.lock"):  # not before: one made before a fork cannot be used in it
@@ -124,7 +131,7 @@ def _safely_cached(dispatcher: Any) -> Any:
 
 
 def _say_once(reason: str) -> None:
-    """Write a line, once, and not in each worker."""
+    """Write the line that says for what reason code is kept in memory, once, and not in each worker."""
     if not _messages:
         _messages.append(f"sweeplib: compiled code is kept in memory, for this process alone: {reason}")
         if multiprocessing.parent_process() is None and sys.stderr is not None:

@@ -4,7 +4,7 @@ A kernel is written once, as plain Python that calls, say, `take_step`. `special
 is bound to a given function, so that the compiler inlines it. `pointer` returns a function with an address, which a
 kernel takes as an argument: the kernel is compiled once for all such functions. The name of a compiled function
 contains a digest of the source files of all functions that it calls; cached machine code is used only while these are
-unchanged.
+unchanged. A dispatcher is numba's object for a compiled function; bindings are pairs (global name, value).
 """
 
 import functools
@@ -34,10 +34,12 @@ from sweeplib.networks.numerics.elementary import vectorised
 from sweeplib.networks.numerics.inner_functions import FOR_KERNELS, OPTIMISED_APART
 
 _MODULES_DEEP = 3
+"""How many modules within modules are searched for constants of a function, as in `np.random.default_rng`."""
 TOLD_AFTER = 1.0
 """Seconds of compilation after which a line is printed."""
 
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
+"""Options of numba for all kernels: zero division as in numpy, fused products and sums, no global interpreter lock."""
 
 
 def specialised(template: Callable[..., Any], **bindings: Any) -> Any:
@@ -49,20 +51,20 @@ def specialised(template: Callable[..., Any], **bindings: Any) -> Any:
 
 
 class _Compilations(event.Listener):
-    """Prints a line, once, when compilation has taken a second."""
+    """A listener to numba's compilations that prints a line, once, when they have taken a second since the first."""
 
     def __init__(self, subject: str) -> None:
         self._subject, self._since, self._is_said = subject, math.inf, False
 
-    def on_start(self, event: Any) -> None:
-        """Note the first compilation; say so at a later one."""
+    def on_start(self, compilation: Any) -> None:
+        """Note the time of the first compilation; print the line at a later one that begins a second after it."""
         self._since = min(self._since, time.monotonic())
         if not self._is_said and time.monotonic() - self._since > TOLD_AFTER and sys.stderr is not None:
             self._is_said = True
             sys.stderr.write(f"sweeplib: compiling {self._subject}; this takes some seconds, once on this machine\n")
 
-    def on_end(self, event: Any) -> None:
-        """Do nothing."""
+    def on_end(self, compilation: Any) -> None:
+        """Do nothing: the end of a compilation is not printed."""
 
 
 def compilation_message(subject: str) -> AbstractContextManager[None]:
@@ -100,7 +102,7 @@ def _specialised(template: Callable[..., Any], bindings: tuple[tuple[str, Any], 
 
 @contextmanager
 def _collection_paused() -> Iterator[None]:
-    """No garbage is collected meanwhile: the compiler makes many objects, and would take a seventh longer."""
+    """A context without garbage collection: the compiler makes many objects, and would take a seventh longer."""
     with global_compiler_lock:
         collects = gc.isenabled()
         gc.disable()
@@ -112,7 +114,7 @@ def _collection_paused() -> Iterator[None]:
 
 
 def _for_any_constants(dispatcher: Any) -> Any:
-    """The dispatcher, compiled once for all constants that callers give as arguments.
+    """The dispatcher, such that it is compiled once for all constants that callers give as arguments.
 
     numba compiles a function again for each constant. That brings nothing, as constants reach an inlined function. A
     function that needs a constant when it is compiled, to index a tuple of several types, takes it from its globals.
@@ -131,7 +133,10 @@ def _for_any_constants(dispatcher: Any) -> Any:
 
 
 def prepare() -> None:
-    """Fill the tables of the compiler, which the first kernel of a process otherwise does, in .7 s."""
+    """Fill the tables of numba's compiler, which takes .7 s, ahead of the first kernel of a process.
+
+    It is called by name, from the lists of what a process imports that is started ahead of its work.
+    """
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
 
@@ -153,25 +158,27 @@ def _pointer(template: Callable[..., Any], signature: Any, bindings: tuple[tuple
 
 
 def call_by_address(function: Any, *arguments: Any) -> None:
-    """Call a function with an address from compiled code; a direct call from Python would run it uncompiled."""
+    """Call a function with an address with these arguments, from compiled code: Python would run it uncompiled."""
     specialised(_call)(function, *arguments)
 
 
 def _call(function, *arguments):  # type: ignore[no-untyped-def]
+    """Call a function with these arguments, in compiled code."""
     function(*arguments)
 
 
 def _bound_and_named(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) -> types.FunctionType:
     """The bound template, under a name that is unique to its sources and bindings."""
-    things = {name: specialised(thing) if isinstance(thing, types.FunctionType) else thing for name, thing in bindings}
-    return _unique_name(bound(template, **things))
+    values = {name: specialised(value) if isinstance(value, types.FunctionType) else value for name, value in bindings}
+    return _unique_name(bound(template, **values))
 
 
 def _unique_name(function: Any) -> types.FunctionType:
-    """Return a copy of the function with a unique name. It shares the globals, so it can call functions defined later.
+    """Return a copy of the function with a unique name, its own and a digest of its sources.
 
-    numba identifies machine code by the name of its function and by a number that starts again in each process. If two
-    processes cached kernels with two functions of one name, a third process would load one function for both.
+    It shares the globals, so it can call functions defined later. numba identifies machine code by the name of its
+    function and by a number that starts again in each process. If two processes cached kernels with two functions of
+    one name, a third process would load one function for both.
     """
     copy = types.FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
@@ -182,7 +189,7 @@ def _unique_name(function: Any) -> types.FunctionType:
 
 
 def compiled(thing: Any, **options: Any) -> Any:
-    """A plain function, compiled for kernels and for Python to call; other arguments are returned.
+    """A plain function, compiled for kernels and for Python to call; any other `thing` is returned as it is.
 
     `options` are numba's.
     """
@@ -192,17 +199,17 @@ def compiled(thing: Any, **options: Any) -> Any:
 
 
 def inlined(thing: Any, **options: Any) -> Any:
-    """`compiled`, for kernels alone to call, which takes less time."""
+    """A plain function, compiled for kernels alone to call, which takes less time than `compiled`."""
     return compiled(thing, **FOR_KERNELS, **options)
 
 
 def without_references(function: Callable[..., Any], **options: Any) -> Any:
-    """`inlined` for a function that neither allocates nor returns arrays; references are not counted."""
+    """A function that neither allocates nor returns arrays, for kernels: references to arrays are not counted."""
     return inlined(function, _nrt=False, **options)
 
 
 def in_any_order(function: Callable[..., Any]) -> Any:
-    """`without_references` for a sum whose terms the compiler may take in any order, several at once."""
+    """A sum, compiled for kernels like `without_references`, whose terms may be taken in any order, several at once."""
     return without_references(function, fastmath={"contract", "reassoc", "nsz"})
 
 
@@ -212,7 +219,7 @@ def in_place(function: Callable[..., Any]) -> Any:
 
 
 def loops(function: Callable[..., Any]) -> Any:
-    """`without_references` for a function with loops that a kernel calls in several places, and has once."""
+    """A function with long loops, without allocations, which a kernel calls in several places and has once."""
     return compiled(function, _nrt=False, **OPTIMISED_APART)
 
 
@@ -224,13 +231,13 @@ def in_loops(function: Callable[[float], float]) -> Any:
 
 @functools.cache
 def over_arrays(function: Callable[[float], float]) -> Any:
-    """A function with an address, (x, out), that fills out with `function` of x, arrays (n,)."""
+    """A function with an address, (x, out), that fills out with a `function` of numbers at x, arrays (n,)."""
     array = numba.types.Array(numba.types.float64, 1, "C")
     return pointer(_fill, numba.types.void(array, array), function=in_loops(function))
 
 
 def function_values(function: Callable[[float], float], x: np.ndarray) -> np.ndarray:
-    """`function` of each number of an array."""
+    """The values of a compiled `function` of numbers at each number of an array, in an array of its shape."""
     out = np.empty(x.shape)
     call_by_address(over_arrays(function), np.ascontiguousarray(x).reshape(-1), out.reshape(-1))
     return out
@@ -250,7 +257,7 @@ def _fill(x, out):  # type: ignore[no-untyped-def]
 
 
 def _digest(function: types.FunctionType) -> str:
-    """A hash of what the machine code is made of and how.
+    """A hash of what the machine code of a function is made of and how.
 
     That is the function's source file, its constants (globals, also of modules, defaults, what a closure holds) and, in
     turn, the functions that it reaches; and the files that say how it is compiled.
@@ -260,10 +267,14 @@ def _digest(function: types.FunctionType) -> str:
 
 
 def _description(function: types.FunctionType, descriptions: dict[tuple[types.CodeType, tuple[int, ...]], str]) -> str:
-    """Return a digest of a function with all that is compiled into it; `descriptions` has those already described."""
+    """Return a digest of a function with all that is compiled into it.
+
+    descriptions : digests of the functions already described, by code and constants; functions may call each other.
+    """
     spaces = (function.__globals__, function.__defaults__, function.__kwdefaults__, *(function.__closure__ or ()))
     key = function.__code__, tuple(map(id, spaces))
     if key not in descriptions:
+        # for functions that reach themselves
         descriptions[key] = "itself"
         parts = [f"{function.__qualname__} {_file_digest(inspect.getfile(function))}"]
         for name, thing in sorted(_compiled_constants(function).items()):
@@ -276,6 +287,7 @@ def _description(function: types.FunctionType, descriptions: dict[tuple[types.Co
                 parts.append(f"{name} {getattr(reached, '_fields', ())}")
             elif isinstance(reached, int | float | complex | str | bytes | tuple | np.generic):
                 parts.append(f"{name} {reached!r}")
+            # what says itself on what machine code depends (`packed_arguments`)
             elif isinstance(digest := getattr(reached, "digest", None), str):
                 parts.append(f"{name} {digest}")
         descriptions[key] = hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
@@ -292,7 +304,10 @@ def _compiled_constants(function: types.FunctionType) -> dict[str, Any]:
 
 
 def _named_in(space: dict[str, Any], names: frozenset[str], place: str) -> dict[str, Any]:
-    """The things of a name space, and of the modules in it, that have one of some names."""
+    """The things of a name space, and of the modules in it, that have one of some names, by where they are.
+
+    place : of the name space, "" or the module's name with a point.
+    """
     things = {f"{place}{name}": space[name] for name in names if name in space}
     modules = {name: thing for name, thing in things.items() if isinstance(thing, types.ModuleType)}
     for name, module in modules.items():
@@ -309,4 +324,5 @@ def _names(code: types.CodeType) -> frozenset[str]:
 
 @functools.cache
 def _file_digest(path: str) -> str:
+    """A digest of a source file."""
     return hashlib.blake2b(Path(path).read_bytes(), digest_size=8).hexdigest()

@@ -16,15 +16,17 @@ from sweeplib.networks.numerics.binding import bound
 from sweeplib.networks.numerics.bits import bits_of_float, float_of_bits
 
 _compiled = numba.njit(error_model="numpy", fastmath={"contract"}, forceinline=True)
+"""For functions of one number: compiled into the loops that call them."""
 
 _TO_INTEGER = 6755399441055744.0
 """3·2^51: a number added to it is rounded to an integer, which the low bits of the sum hold."""
 _52, _ONE = np.uint64(52), np.uint64(1023 << 52)
+"""Where the exponent of a float64 begins, and the exponent of 1 there."""
 
 
 @_compiled
 def _power_and_rest(x):  # type: ignore[no-untyped-def]
-    """The pair 2^n and e^f − 1, with x = n log 2 + f, |f| ≤ ½ log 2."""
+    """The pair 2^n and e^f − 1, of which e^x = 2^n e^f is made: x = n log 2 + f, |f| ≤ ½ log 2."""
     shifted = x * 1.4426950408889634 + _TO_INTEGER
     n = shifted - _TO_INTEGER
     # log 2 in two parts (Cody and Waite): the first has so few bits that n times it is exact
@@ -41,7 +43,7 @@ def _power_and_rest(x):  # type: ignore[no-untyped-def]
 
 @_compiled
 def exponential(x):  # type: ignore[no-untyped-def]
-    """The exponential e^x; beyond ±708 that of ±708."""
+    """The exponential e^x; beyond ±708, where it is no normal number, its value at ±708."""
     # beyond, 2^n is no normal number; NaN passes, as all comparisons with it are false
     x = -708.0 if x < -708.0 else x
     power, remainder = _power_and_rest(708.0 if x > 708.0 else x)
@@ -92,14 +94,14 @@ _math.__dict__.update({name: thing for name, thing in vars(math).items() if name
 
 
 def vectorised(function: Callable[[float], float]) -> Callable[[float], float]:
-    """A copy of a plain function, not yet compiled, with the functions above in place of those of the module math."""
+    """A copy of a plain function, not yet compiled, with the functions above for functions of the module math."""
     ours: dict[str, Any] = {}
     for name in function.__code__.co_names:
-        thing = function.__globals__.get(name)
-        if thing is math:
+        value = function.__globals__.get(name)
+        if value is math:
             ours[name] = _math
         # `from math import erf` has put the function itself among the globals
-        for math_name, form in _OURS.items():
-            if thing is getattr(math, math_name):
-                ours[name] = form
+        for math_name, replacement in _OURS.items():
+            if value is getattr(math, math_name):
+                ours[name] = replacement
     return bound(function, **ours)

@@ -18,9 +18,12 @@ from sweeplib.networks.numerics.compiled import specialised
 from sweeplib.networks.numerics.random import random_words
 
 Integers = NDArray[np.uint32]
+"""Coordinates of points, (dimensions, count), as multiples of 2^−32."""
 
 BITS = 32
+"""The bits of a coordinate."""
 _SOBOL_BITS = 30
+"""The bits of a coordinate before it is randomised, as many as scipy has by default."""
 WIDER = 1.5
 """The factor of the wider normal numbers of a mixture: 10⁵ samples reach seven standard deviations."""
 
@@ -29,7 +32,7 @@ WIDER = 1.5
 def sobol_points(dimensions: int, count: int) -> Integers:
     """The first `count` points, not yet randomised, as integers (dimensions, count) of 32 bits.
 
-    More dimensions leave the coordinates of the first ones as they are.
+    Points in more dimensions have the same first coordinates.
     """
     engine = scipy.stats.qmc.Sobol(dimensions, scramble=False, bits=_SOBOL_BITS)
     # scipy warns of a number of points that is no power of two
@@ -38,9 +41,9 @@ def sobol_points(dimensions: int, count: int) -> Integers:
 
 
 def low_discrepancy_normals(key: int, seed: int, batch: int, dimensions: int, count: int) -> Array:
-    """`count` points of N(0, 1) numbers (dimensions, count): batch number `batch` of replica `seed` in stream `key`.
+    """N(0, 1) numbers (dimensions, count) of `count` randomised points: batch number `batch` of a replica.
 
-    Batches, replicas and streams are independent of each other.
+    key, seed : the stream, and the number of the replica. Batches, replicas and streams are independent of each other.
     """
     points = sobol_points(dimensions, count)
     words = np.empty_like(points)
@@ -64,7 +67,10 @@ def with_wider_half(z: Array) -> Array:
 
 
 def _fill_randomised(points, key, seed, batch, out):  # type: ignore[no-untyped-def]
-    """Fill out (dimensions, count) with the randomised points. Column j of the matrix has bits from the j-th on."""
+    """Fill out with the points, both (dimensions, count), randomised by the stream `key`, `seed`, `batch`.
+
+    Column j of a coordinate's matrix has random bits behind the j-th, which is one.
+    """
     # nine draws of four words: 32 columns of the matrix, the shift, and three that are not used
     columns = np.empty(36, np.uint32)
     for i in range(points.shape[0]):
@@ -73,6 +79,7 @@ def _fill_randomised(points, key, seed, batch, out):  # type: ignore[no-untyped-
             words = random_words(np.uint64(draw), step, seed, key)
             for place in range(4):
                 columns[4 * draw + place] = np.uint32(words[place])
+        # out begins with the shift; a column is added where the point has its bit
         for n in range(points.shape[1]):
             out[i, n] = columns[32]
         for j in range(32):

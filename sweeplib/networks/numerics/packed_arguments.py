@@ -2,6 +2,9 @@
 
 A kernel that passes a NamedTuple on to a function by its address is compiled once for each class of it, with all its
 arrays written out at each call. Given an array of numbers instead, it is compiled once, in a third of the time.
+
+An intrinsic is a function for which numba is given the code: its outer function returns the signature for these types
+of arguments and a function that builds the code (context, builder: numba's and LLVM's). `kind` is a type of numba.
 """
 
 import hashlib
@@ -22,6 +25,7 @@ from sweeplib.engine.files.regular_files import file_text
 from sweeplib.networks.numerics.compiled import OneSignature
 
 Words = NDArray[np.int64]
+"""The bytes of a value in memory, as whole numbers of 8 bytes."""
 PACKED = numba.types.Array(numba.types.int64, 1, "C")
 """The type of what `packed` returns."""
 
@@ -41,7 +45,7 @@ def packed(value: Any, kind: numba.types.Type) -> Words:
 
 @cache
 def unpacker(kind: numba.types.Type) -> Any:
-    """A function for compiled code that returns the value of this numba type from an array of `packed`."""
+    """A function for compiled code that returns the value, of the numba type `kind`, from an array of `packed`."""
 
     def opened(context, where):  # type: ignore[no-untyped-def]
         """Return the signature and the code of the intrinsic, as numba asks for it."""
@@ -67,7 +71,7 @@ def _packer(kind: numba.types.Type) -> OneSignature:
 def _store_intrinsic(kind: numba.types.Type) -> Any:
     """An intrinsic that stores a value of this numba type at the data of an array."""
 
-    def store(context, value, where):  # type: ignore[no-untyped-def]
+    def stored_at(context, value, where):  # type: ignore[no-untyped-def]
         """Return the signature and the code of the intrinsic, as numba asks for it."""
 
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -78,11 +82,11 @@ def _store_intrinsic(kind: numba.types.Type) -> Any:
 
         return numba.types.none(kind, where), generate
 
-    return _with_digest(intrinsic(store), kind)
+    return _with_digest(intrinsic(stored_at), kind)
 
 
 def store(value, where):  # type: ignore[no-untyped-def]
-    """Stand for the intrinsic of the type, which `_packer` puts in its place."""
+    """Stand for the intrinsic that stores a value in an array; `_packer` binds the one of its type to this name."""
     raise NotImplementedError("bound by `packed`")
 
 
@@ -93,19 +97,22 @@ def _pack(value, out):  # type: ignore[no-untyped-def]
 
 @cache
 def _data_size(kind: numba.types.Type) -> int:
-    """The bytes of a value of this numba type in memory."""
+    """The bytes in memory of a value of the numba type `kind`."""
     context = cpu_target.target_context
     return context.get_abi_sizeof(context.get_data_type(kind))
 
 
 def _address(context, builder, kind, array_type, array):  # type: ignore[no-untyped-def]
-    """The data of an array, as the address of a value."""
+    """The code of the address of an array's data, as the address of a value of the type `kind`."""
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(data, context.get_data_type(kind).as_pointer())
 
 
 def _without_references(context, builder, kind, value):  # type: ignore[no-untyped-def]
-    """The value with arrays that nobody counts references to, so that counting them costs nothing."""
+    """The code of the value with its arrays marked as those that nobody counts references to: counting costs time.
+
+    The arrays live as long as those that were packed.
+    """
     if isinstance(kind, numba.types.Array):
         array = context.make_array(kind)(context, builder, value)
         array.meminfo = cgutils.get_null_value(array.meminfo.type)
@@ -118,13 +125,13 @@ def _without_references(context, builder, kind, value):  # type: ignore[no-untyp
 
 
 def _with_digest(function: Any, kind: numba.types.Type) -> Any:
-    """The function with a digest of the type and of the files of its classes, on which cached machine code depends."""
+    """The function with a `digest` of the type and of its classes' files, on which cached machine code depends."""
     words = [str(kind), *sorted(file_text(inspect.getfile(kind_of_tuple)) for kind_of_tuple in _classes(kind))]
     function.digest = hashlib.blake2b("\n".join(words).encode(), digest_size=8).hexdigest()
     return function
 
 
 def _classes(kind: Any) -> set[Callable[..., Any]]:
-    """The classes of the NamedTuples in a type."""
+    """The classes of the NamedTuples in a type of numba, also of those within tuples."""
     classes = {kind.instance_class} if isinstance(kind, numba.types.BaseNamedTuple) else set()
     return classes.union(*map(_classes, kind.types)) if isinstance(kind, numba.types.BaseTuple) else classes

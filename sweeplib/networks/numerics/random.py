@@ -22,6 +22,7 @@ from sweeplib.networks.numerics.bits import bits_of_float, float_of_bits
 from sweeplib.networks.numerics.cache import cached
 
 _compiled = numba.njit(error_model="numpy", fastmath={"contract"}, inline="always")
+"""For functions of one draw: compiled into the loops over draws or replicas that call them."""
 
 # Philox's multipliers; below them the steps of its keys, 2^32 times the golden ratio and √3, less whole numbers
 _M0, _M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
@@ -36,7 +37,7 @@ _PROPOSALS = np.uint64(1 << 30)
 
 
 def stream_key(root_seed: int, *identity: Any) -> int:
-    """The 64-bit key of the stream of random numbers called `identity` (anything that JSON can write)."""
+    """The 64-bit key of the stream of random numbers called `identity`, values that JSON can write."""
     text = json.dumps([root_seed, *identity], sort_keys=True)
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
@@ -59,8 +60,9 @@ def _exact_float(integer):  # type: ignore[no-untyped-def]
 
 @numba.njit(error_model="numpy", inline="always")
 def two_philox(c0, d0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
-    """Four random 32-bit words, as uint64, of the counter (c0, c1, c2, c3) under the key (k0, k1), then of (d0, ...).
+    """The words of two counters under one key: four random 32-bit words each, as uint64.
 
+    c0, c1, c2, c3 : the first counter; the second has d0 in place of c0. k0, k1 : the two halves of the key.
     Their rounds alternate: in a single one, most instructions wait for the previous one.
     """
     d1, d2, d3 = c1, c2, c3
@@ -76,7 +78,7 @@ def two_philox(c0, d0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
 
 @numba.njit(error_model="numpy", inline="always")
 def two_draws(index, other, step, seed, key):  # type: ignore[no-untyped-def]
-    """The `random_words` of the draw `index`, then those of the draw `other`."""
+    """The `random_words` of the draws `index` and `other`, in less time than one after the other."""
     return two_philox(index, other, step & _LOW, step >> _32, seed, key & _LOW, key >> _32)
 
 
@@ -100,7 +102,7 @@ def _logarithm(w):  # type: ignore[no-untyped-def]
 
 @_compiled
 def _product(first, second):  # type: ignore[no-untyped-def]
-    """The number 2^66 u u' of two words, u = (first + ½)/2^32 and u' = (second + ½)/2^32."""
+    """The number 2^66 u u' of two words, u = (first + ½)/2^32 and u' = (second + ½)/2^32, both in (0, 1)."""
     # u u' is at least 2^−66: the exponent of the product is never negative, and is read off without a sign
     return (float_of_bits(first | _TO_54) - (18014398509481984.0 - 2.0)) * (
         float_of_bits(second | _TO_52) - (4503599627370496.0 - 0.5)
@@ -109,17 +111,19 @@ def _product(first, second):  # type: ignore[no-untyped-def]
 
 @_compiled
 def _squared_length(product):  # type: ignore[no-untyped-def]
-    """The half −log u u' of R², from the `_product` of two words."""
+    """The half −log u u' of R² = −2 log u u', from the `_product` of two words."""
+    # the product is 2^n m with m in [√½, √2), and u u' = 2^(n − 66) m
     pattern = bits_of_float(product)
     exponent = (pattern - _LEAST_MANTISSA) & _EXPONENT
+    # 194 is 2^7 + 66
     doublings = float_of_bits((exponent >> _7) | _TO_7) - 194.0
     w = float_of_bits(pattern - exponent) - 1.0
     return -(doublings * 0.6931471805599453 + _logarithm(w))
 
 
 @_compiled
-def _scale(first, second):  # type: ignore[no-untyped-def]
-    """The part v of R², made of the upper 12 bits of two words."""
+def _share_of_plane(first, second):  # type: ignore[no-untyped-def]
+    """The part v of R², in (0, 1), that the first two coordinates have, made of the upper 12 bits of two words."""
     bits = ((first << _20) & _FIRST_12) | ((second << _8) & _SECOND_12)
     # the middle of one of 2^24 cells: neither v nor 1 − v is ever zero
     return float_of_bits(bits | _ONE) - (1.0 - 0.5**25)
@@ -148,6 +152,7 @@ def _direction(bits):  # type: ignore[no-untyped-def]
     18 bits are φ in steps of the lattice, symmetric about zero, and two are the signs: all of a lattice of 2^20 angles.
     Chebyshev interpolants in φ², to 4e-12.
     """
+    # 131071.5 is the middle of 0, ..., 2^18 − 1
     phi = _exact_float(bits & _LOW_18) - 131071.5
     z = phi * phi
     sine = phi * (_S0 + z * (_S1 + z * (_S2 + z * (_S3 + z * _S4))))
@@ -158,18 +163,19 @@ def _direction(bits):  # type: ignore[no-untyped-def]
 
 @numba.njit(error_model="numpy", fastmath={"contract"})
 def make_fours(f0, f1, f2, f3):  # type: ignore[no-untyped-def]
-    """Replace the four words, as the bits of floats, in each column of four rows by four N(0, 1) numbers.
+    """Replace the four words, as the bits of floats, in each column of four rows (n,) by four N(0, 1) numbers.
 
     A loop for each part of the work: the constants of each find room in the processor's registers, and its chain of
     results that wait for each other is so short that several columns are on their way at a time.
     """
     count = f0.shape[0]
+    # f0 and f2 make R²/2; f1 and f3 have the part v of it in their upper bits, and an angle each in the low ones
     for j in range(count):
         f0[j] = _product(bits_of_float(f0[j]), bits_of_float(f2[j]))
     for j in range(count):
         f0[j] = _squared_length(f0[j])
     for j in range(count):
-        square, scale = f0[j], _scale(bits_of_float(f1[j]), bits_of_float(f3[j]))
+        square, scale = f0[j], _share_of_plane(bits_of_float(f1[j]), bits_of_float(f3[j]))
         f0[j], f2[j] = square * scale, square * (1.0 - scale)
     for j in range(count):
         length = math.sqrt(f0[j])
@@ -189,7 +195,7 @@ def uniform(word):  # type: ignore[no-untyped-def]
 
 @_compiled
 def whole_number(end, high, low):  # type: ignore[no-untyped-def]
-    """A whole number uniform on [0, end), end < 2^53, from two 32-bit words: to 2^-53 of its range."""
+    """A whole number uniform on [0, end), end < 2^53, from two 32-bit words `high` and `low`, to 2^-53 of its range."""
     fraction = np.float64(((high & _LOW) << _21) | (low >> _11)) * 0.5**53
     # the product may be rounded up to `end`
     return min(np.int64(fraction * end), end - 1)
@@ -197,9 +203,10 @@ def whole_number(end, high, low):  # type: ignore[no-untyped-def]
 
 @partial(cached, partial(numba.njit, error_model="numpy", fastmath={"contract"}, nogil=True))
 def fill_normals(key, seed, step, out):  # type: ignore[no-untyped-def]
-    """Fill `out` with the N(0, 1) numbers of one step of one replica, each draw of which makes four.
+    """Fill out (n,), n a multiple of 4, with the N(0, 1) numbers of one step of replica `seed` in the stream `key`.
 
-    The length is a multiple of 4: each quarter holds one number of each draw.
+    A draw makes four numbers: each quarter of `out` holds one number of each draw. Draws are taken in pairs
+    (`two_draws`).
     """
     quarter = out.shape[0] // 4
     half, last = quarter // 2, quarter - 1
@@ -224,14 +231,18 @@ def normals(key: int, seed: int, step: int, count: int) -> np.ndarray:
 
 @_compiled
 def gamma_constants(degrees):  # type: ignore[no-untyped-def]
-    """The (scale, width) of the sampler of Marsaglia and Tsang (2000): α − ⅓ and 1/√(9(α − ⅓)), α = degrees/2 ≥ 1."""
+    """The (scale, width) of the sampler of Marsaglia and Tsang (2000): α − ⅓ and 1/√(9(α − ⅓)), α = degrees/2 ≥ 1.
+
+    It draws χ² numbers with these degrees of freedom, twice gamma numbers of shape α: 2 scale (1 + width x)³, x ~ N(0,
+    1), is accepted with a certain probability. Degrees below 2 count as 2 here.
+    """
     scale = 0.5 * max(degrees, 2.0) - 1.0 / 3.0
     return scale, 1.0 / math.sqrt(9.0 * scale)
 
 
 @_compiled
 def chi_square_proposal(scale, width, normal, word):  # type: ignore[no-untyped-def]
-    """The proposed χ² number, and whether it is accepted for sure; else ask `chi_square`.
+    """The proposed χ² number, and whether it is accepted for sure; otherwise `chi_square` decides.
 
     scale, width : `gamma_constants`. normal, word : a N(0, 1) number and a random word.
     With y = width·x the logarithm of the acceptance probability is −(width²x⁴/12)(1 − 4y/5 + 4y²/6 − ...), which for
@@ -246,10 +257,11 @@ def chi_square_proposal(scale, width, normal, word):  # type: ignore[no-untyped-
 
 @numba.njit(error_model="numpy", fastmath={"contract"})
 def chi_square(degrees, normal, step, seed, key, four):  # type: ignore[no-untyped-def]
-    """A χ² number of `degrees` ≥ 0, exact in law; `normal` is the first proposal, others are drawn into `four` (4, 1).
+    """A χ² number of `degrees` ≥ 0, whole numbers below two, exact in law; `normal` is the first proposal.
 
-    Below two degrees, the draw is one of two degrees more times a power of a uniform: the gamma law of shape α is that
-    of α+1 times U^(1/α) (Marsaglia and Tsang 2000, section 6).
+    step, seed, key : names of the random numbers of further proposals, which are drawn into the work array `four` (4,
+    1). Below two degrees, the draw is one of two degrees more times a power of a uniform: the gamma law of shape α is
+    that of α+1 times U^(1/α) (Marsaglia and Tsang 2000, section 6).
     """
     if degrees < 1.0:
         return 0.0

@@ -18,10 +18,11 @@ from numba.core.caching import IndexDataCacheFile
 from sweeplib.engine.files.regular_files import file_bytes
 
 MARK = b"sweeplib"
+"""The last bytes of a file with a checksum."""
 _OF_KERNEL = re.compile(r"__[0-9a-f]{16}-\d+\.")
-"""What the name of a kernel's file has, of which `compiled` makes it unique."""
+"""What the name of a kernel's file has: the digest by which `compiled` makes it unique."""
 _messages: list[str] = []
-"""The line that this process has written."""
+"""The line that this process has written, if it has written one."""
 
 
 class DamageError(Exception):
@@ -29,14 +30,20 @@ class DamageError(Exception):
 
 
 def keep_checksums() -> None:
-    """Let the files of numba's cache that have kernels get checksums, which are compared when they are read."""
+    """Let the files of numba's cache that have kernels get checksums, which are compared when they are read.
+
+    It replaces three methods of numba's class for the files of a function, `_numbas`, once in a process.
+    """
     if IndexDataCacheFile._load_index is not _load_index:
         for method in (_load_index, _load_data, _dump):
             setattr(IndexDataCacheFile, method.__name__, method)
 
 
 def _load_index(file: Any) -> dict[Any, str]:
-    """Return the names of the data files by signature; {} if the index is absent, damaged or of other sources."""
+    """Return the names of the data files by signature; {} if the index is absent, damaged or of other sources.
+
+    file : numba's object for the cached files of a function.
+    """
     path = Path(file._index_path)
     try:
         return dict(_numbas["_load_index"](file)) if _is_whole(path, file) else {}
@@ -48,7 +55,7 @@ def _load_index(file: Any) -> dict[Any, str]:
 
 
 def _load_data(file: Any, name: str) -> Any:
-    """Return what a data file has; FileNotFoundError, upon which numba compiles, if it is damaged."""
+    """Return what a data file has, by its name; FileNotFoundError, upon which numba compiles, if it is damaged."""
     path = Path(file._cache_path, name)
     try:
         if _is_whole(path, file):
@@ -61,13 +68,13 @@ def _load_data(file: Any, name: str) -> Any:
 
 
 def _dump(file: Any, content: Any) -> bytes:
-    """Return what a file of the cache gets, with a checksum if it is a kernel's."""
+    """Return the bytes that numba writes for some content, with a checksum if the file is a kernel's."""
     pickled: bytes = _numbas["_dump"](file, content)
     return pickled + _checksum(pickled) if _OF_KERNEL.search(file._index_name) else pickled
 
 
 _numbas = {name: vars(IndexDataCacheFile)[name] for name in ("_load_index", "_load_data", "_dump")}
-"""numba's own methods."""
+"""The methods of numba that are replaced, and called within."""
 
 
 def _is_whole(path: Path, file: Any) -> bool:
@@ -90,7 +97,10 @@ def _checksum(content: bytes) -> bytes:
 
 
 def _forgotten(path: Path) -> dict[Any, str]:
-    """Remove a damaged file, with a line on standard error for the first one; return an empty index."""
+    """Remove a damaged file, with a line on standard error for the first one; return an empty index.
+
+    OSError, which says that the file is damaged, if it cannot be removed.
+    """
     try:
         path.unlink(missing_ok=True)
     except OSError as error:

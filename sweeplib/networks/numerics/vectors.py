@@ -3,6 +3,9 @@
 The rule computes with entries of arrays, `Q[i, j]`, which are numbers or, in arrays of `vectors`, those of `WIDTH`
 lanes. What is done to a vector is done in each lane alone; a number beside vectors is the same in all lanes. The rule
 takes its `room` here, and chooses by what is so `everywhere`.
+
+For each of these functions numba is told the type of its result (`type_callable`) and its code (`lower_builtin`). Code
+is built by `builder`, LLVM's, with the help of numba's `context`; `sig` has the types, `values` the arguments.
 """
 
 import operator
@@ -23,14 +26,14 @@ WIDTH = 16
 
 
 class _Vector(types.Type):
-    """The type of a vector of numbers, or of flags."""
+    """The type of a vector of numbers, or of flags; `code` is the type in LLVM, a vector of WIDTH entries."""
 
     def __init__(self, name: str, entry: Any) -> None:
         super().__init__(name)
         self.code = ir.VectorType(entry, WIDTH)
 
     def can_convert_from(self, context: Any, other: types.Type) -> Any:
-        """A number is a vector of equal numbers."""
+        """Return that numbers may be given for vectors of numbers: they become vectors of equal numbers."""
         return Conversion.safe if self is _NUMBERS and isinstance(other, types.Float | types.Integer) else None
 
 
@@ -55,7 +58,10 @@ def _equal(context: Any, builder: Any, kind: Any, _: Any, value: Any) -> Any:
 
 
 def _define(function: Any, build: Callable[..., Any], arguments: int = 2, result: Any = _NUMBERS) -> None:
-    """Let a function of numbers take vectors; `build` (builder, *vectors) returns the code of the result."""
+    """Let a function of `arguments` numbers take vectors.
+
+    `build` (builder, *vectors) returns the code of the result.
+    """
 
     class Template(AbstractTemplate):
         """The types that the function takes, of which one at least is a vector."""
@@ -85,25 +91,26 @@ _define(operator.eq, _instruction("fcmp_ordered", "=="), result=_FLAGS)
 
 
 def vectors(array: Any, lane: int) -> Any:
-    """In compiled code the array (..., lanes) of the vectors from a lane on, without its last axis; of (lanes,) one.
+    """In compiled code the array (...) of the vectors in lanes `lane`, `lane` + 1, ... of an array (..., lanes).
 
-    It refers to the array, which must outlive it.
+    Of an array (lanes,) it is one vector. It refers to the array, which must outlive it.
     """
     raise NotImplementedError("vectors are for compiled code")
 
 
 def room(shape: tuple[int, ...], number: Any) -> Any:
-    """An empty array for numbers, or vectors, as the one given."""
+    """An empty array of this shape, for numbers or, in compiled code, for vectors if `number` is one."""
     return np.empty(shape)
 
 
 def everywhere(flag: Any) -> Any:
-    """Whether a flag is set, or the flags of all lanes."""
+    """Whether a flag is set or, in compiled code, the flags of all lanes of a vector."""
     return flag
 
 
 @type_callable(vectors)
 def _type_of_vectors(_: Any) -> Any:
+    """Return how the type of `vectors` follows from the array's type."""
     return lambda array, lane: _entries(array.ndim - 1, "A") if array.ndim > 1 else _NUMBERS
 
 
@@ -121,7 +128,7 @@ def _vectors(context: Any, builder: Any, sig: Any, values: Any) -> Any:
 
 @type_callable(room)
 def _type_of_room(_: Any) -> Any:
-    """Return how the type of a room follows from that of its shape and of its numbers."""
+    """Return how the type of a room follows from the types of its shape and of its numbers."""
     return lambda shape, number: (
         _entries(len(shape), "C") if number is _NUMBERS else types.Array(number, len(shape), "C")
     )
@@ -140,16 +147,20 @@ def _room(context: Any, builder: Any, sig: Any, values: Any) -> Any:
 
 @lower_builtin(room, types.UniTuple, types.Float)  # type: ignore[attr-defined]
 def _room_for_numbers(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+    """The code of `room` for numbers: an array like numpy's."""
     return context.compile_internal(builder, lambda shape, number: np.empty(shape), sig, values)
 
 
 def _entries(dimensions: int, layout: Literal["A", "C"]) -> Any:
-    """The type of an array of vectors."""
+    """The type of an array of vectors with these dimensions; it is not aligned, as lanes may begin anywhere."""
     return types.Array(cast("types.Type", _NUMBERS), dimensions, layout, aligned=False)
 
 
 def _array(context: Any, builder: Any, kind: Any, data: Any, shape: Any, strides: Any, meminfo: Any) -> Any:
-    """The code of an array of vectors at some data, with these lengths and strides."""
+    """The code of an array of vectors at the address `data`, with these lengths and strides.
+
+    `meminfo` owns the memory.
+    """
     from numba.np.arrayobj import populate_array  # .03 s, which a command without kernels need not spend
 
     array = context.make_array(kind)(context, builder)
@@ -159,6 +170,7 @@ def _array(context: Any, builder: Any, kind: Any, data: Any, shape: Any, strides
 
 @type_callable(everywhere)
 def _type_of_everywhere(_: Any) -> Any:
+    """Return that `everywhere` is a flag."""
     return lambda flag: types.boolean
 
 
@@ -171,4 +183,5 @@ def _everywhere(context: Any, builder: Any, sig: Any, values: Any) -> Any:
 
 @lower_builtin(everywhere, types.Boolean)
 def _itself(context: Any, builder: Any, sig: Any, values: Any) -> Any:
+    """The code of `everywhere` for one flag: the flag."""
     return values[0]

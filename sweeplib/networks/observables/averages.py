@@ -17,10 +17,11 @@ LIMITS = (
     Limit("data", "no risk of averages", beside=SPECTRUM),
     Limit("offset_scale offset_rate", "no risk of averages", beside=OFFSETS),
 )
+"""The limits of all observables of averages."""
 
 
 def risk_of_average(now: OverlapView) -> Estimate:
-    """The population risk (n,) with the averages as weights."""
+    """The population risk (n,) with the averages as weights, and its error."""
     state = *now.average(), now.P, now.a, now.a_star
     risk = now.expectations.risks(*state)
     return Estimate(risk, now.expectations.risk_errors(risk, *state))

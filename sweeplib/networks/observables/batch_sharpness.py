@@ -17,7 +17,7 @@ FRESH = Limit("samples", "no batches of fresh samples", "null, as batch sharpnes
 
 
 def times_rate(now: OverlapView) -> Estimate:
-    """The batch sharpness times γ (n,)."""
+    """The batch sharpness times γ (n,), and its error."""
     return Estimate(*(now.gamma * curvatures.batch for curvatures in now.curvatures))
 
 

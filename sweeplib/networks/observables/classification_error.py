@@ -3,7 +3,8 @@
 An output of zero, as one of relu units may be, is half an error; so is a label of zero without noise.
 
 Where the output has the sign of one Gaussian field and f* that of another, it increases with their angle: exits can be
-on it.
+on it. Angles are in units of π: at the angle u in [0, 1] the fields have the correlation cos πu. The labels' field is
+that of f*.
 """
 
 import math
@@ -22,18 +23,22 @@ from sweeplib.networks.problem.combinations import GAUSSIAN_NOISE
 from sweeplib.networks.views import Estimate, ExitLevel, OverlapView
 
 NODES = np.linspace(-8.0, 8.0, 4001)
-"""The field of labels with noise, in standard deviations: sums are exact but for a kink at 0, of 10⁻⁶."""
+"""Nodes z of the labels' field, in standard deviations: sums are exact but for a kink at 0, of 10⁻⁶."""
 UNKNOWN = "no closed form of the classification_error to exit on"
 DENSITY = np.exp(-0.5 * NODES**2) / np.exp(-0.5 * NODES**2).sum()
+"""The weights of `NODES` in means over N(0, 1)."""
 
 
 def classification_error(now: OverlapView) -> Estimate:
-    """P(y f < 0) + ½ P(y f = 0) (n,)."""
+    """P(y f < 0) + ½ P(y f = 0) (n,), and its error."""
     return now.of_labels.classification_error(now.fields)
 
 
 def angles(pair, Q, M, P, a, a_star, out):  # type: ignore[no-untyped-def]
-    """Fill out (n,) with arccos(aᵀMa*/√(aᵀQa a*ᵀPa*))/π of n networks, ½ for an output of zero."""
+    """Fill out (n,) with the angles arccos(aᵀMa*/√(aᵀQa a*ᵀPa*))/π of n networks, ½ for an output of zero.
+
+    It is a rule of exits (`ExitLevel`): Q (p, p, n), M (p, k, n), P (k, k, n), a (p, n), a_star (k, n); no use of pair.
+    """
     p, k, n = M.shape
     for lane in range(n):
         square = across = square_star = 0.0
@@ -51,36 +56,41 @@ def angles(pair, Q, M, P, a, a_star, out):  # type: ignore[no-untyped-def]
 
 @lru_cache(maxsize=64)
 def _plus(Delta: float, teacher: str, amplitude: float, scale: float) -> Array:
-    """The probability P(y > 0) at `NODES` z of the labels' field, f* = amplitude σ*(scale z)."""
+    """The probabilities P(y > 0) at the `NODES` z, f* = amplitude σ*(scale z), of labels with noise of variance Δ.
+
+    teacher : the name of σ*.
+    """
     value = activation(teacher).value
     f_star = amplitude * np.array([value(scale * z) for z in NODES.tolist()])
     return np.asarray(scipy.special.ndtr(f_star / math.sqrt(Delta)))
 
 
 def _error(angle: float, plus: Array) -> float:
-    """The probability P(y f < 0) at an angle over π, with the probabilities of positive labels at `NODES`."""
-    negative = (
-        # the tangent of the angle 0 is zero: then f has the sign of the labels' field
-        scipy.special.ndtr(-NODES / math.tan(math.pi * angle)) if angle > 0.0 else np.where(NODES > 0.0, 0.0, 1.0)
-    )
+    """The probability P(y f < 0) at an `angle`, with the probabilities `plus` of positive labels at `NODES`."""
+    # the probabilities of f < 0; the tangent of the angle 0 is zero: then f has the sign of the labels' field
+    negative = np.where(NODES > 0.0, 0.0, 1.0)
+    if angle > 0.0:
+        negative = scipy.special.ndtr(-NODES / math.tan(math.pi * angle))
     return float(DENSITY @ (plus * negative + (1.0 - plus) * (1.0 - negative)))
 
 
 def _with_noise(Delta: float, teacher: str, value: float, share: float, P: Array, a_star: Array) -> float:
-    """The angle over π at which the error is `share` of that at the angle `value`; −∞ if it is larger at all angles."""
+    """The angle at which the error is `share` of the error at the angle `value`; −∞ if it is larger at all angles.
+
+    Delta, teacher : the variance of the noise, and σ* by name. P (k, k), a_star (k,) : the teacher. It is the `target`
+    of an `ExitLevel`, with the first two bound.
+    """
     k = len(a_star)
     spread = math.sqrt(a_star @ P @ a_star) / k  # units of several are linear
     plus = _plus(Delta, teacher, *((abs(a_star[0]), math.sqrt(P[0, 0])) if k == 1 else (1.0, spread)))
     goal = share * _error(value, plus)
-    return (
-        float(scipy.optimize.brentq(lambda u: _error(u, plus) - goal, 0.0, value))
-        if _error(0.0, plus) < goal
-        else -math.inf
-    )
+    if not _error(0.0, plus) < goal:
+        return -math.inf
+    return float(scipy.optimize.brentq(lambda u: _error(u, plus) - goal, 0.0, value))
 
 
 def level(problem: Problem) -> ExitLevel:
-    """The angle; InputError unless the sign of f is that of Σ a_i λ_i, and that of f* likewise."""
+    """The level of exits, by the angle; InputError unless f and f* have the signs of Σ a_i λ_i and Σ a*_r λ*_r."""
     for key, name, width in (
         ("activation", problem.activation, problem.p),
         ("teacher_activation", problem.teacher, problem.k),
@@ -97,7 +107,10 @@ def level(problem: Problem) -> ExitLevel:
 
 
 def _keeps_signs(name: str, width: int) -> bool:
-    """Whether a committee of so many units is known to have the sign of the sum of its fields."""
+    """Whether a committee of `width` units, of the activation `name`, is known to have the sign of Σ a_i λ_i.
+
+    Linear units have it, and a single unit of an odd function that increases.
+    """
     form = activation(name)
     if form.hermite is not None and len(form.hermite) == 2:
         return form.hermite[0] == 0.0 and form.hermite[1] > 0.0

@@ -11,7 +11,7 @@ from sweeplib.networks.views import OverlapView
 
 
 def of_units(now: OverlapView) -> Array:
-    """The cosines (n, L, p, k)."""
+    """The cosines (n, L, p, k) of student and teacher rows in each of L blocks."""
     q, P = (np.einsum("nbii->nbi", overlaps) for overlaps in (now.blocks.Q, now.blocks.P))
     norms = np.sqrt(q[:, :, :, None] * P[:, :, None, :])
     return np.divide(now.blocks.M, norms, out=np.full(norms.shape, np.nan), where=norms > 0.0)

@@ -1,6 +1,9 @@
 """Norm of the gradient of the population risk by the first layer, ‖∇R‖ = √(tr DΩDᵀ/(p² d)), in R^{pd} also on spheres.
 
 It is a function of the drifts of the overlaps (`mean_gradients`), in closed form where these are.
+
+A rule is a set of `Expectations`, by which means over fields are found; some have a finer one. Some take forms, sums of
+error functions, for σ, which are off by a misfit. `now` is a view of n networks, g the gradient of a sample's loss.
 """
 
 from collections.abc import Callable
@@ -27,10 +30,11 @@ def estimate_by_rules(
     by_rule: Callable[[OverlapView, Expectations], Array],
     of_forms: Callable[[OverlapView, Expectations], Array],
 ) -> Estimate:
-    """Return a number (n,) by the rule of a view, with its error.
+    """Return numbers (n,) of a view by its rule, with their errors.
 
-    by_rule : the number by a rule. of_forms : its error where the rule has forms of σ only.
-    The error is the distance to the finer rule if there is one, `of_forms`, or zero for exact rules.
+    by_rule : function that returns the numbers by a rule. of_forms : function that returns their errors where the rule
+        is inexact by its forms of σ alone.
+    Errors are the distances to the finer rule if there is one, `of_forms`, or zero for exact rules.
     """
     rule = now.expectations
     assert isinstance(rule, Expectations)  # there is a teacher
@@ -46,7 +50,7 @@ def _by_rule(now: OverlapView, rule: Expectations) -> Array:
 
 
 def squared_mean_gradients(now: OverlapView, rule: Expectations, drifts: Drifts) -> Array:
-    """Return d ‖∇R‖² (n,) by the drifts of a rule."""
+    """Return d ‖∇R‖² (n,) at the overlaps of a view, by their `drifts`, which are those of the `rule`."""
     state = now.Q, now.M, now.P
     resolution = resolution_of(rule, *state, now.a, now.a_star, now.Delta)
     products = mean_gradient_products(drifts.M, drifts.GF, *state, resolution)
@@ -54,14 +58,20 @@ def squared_mean_gradients(now: OverlapView, rule: Expectations, drifts: Drifts)
 
 
 def drifts_of(now: OverlapView, rule: Expectations, stretch: float) -> Drifts:
-    """Return the drifts of all systems, Ψ^Var at Ω times `stretch`, or any for 0."""
+    """Return the drifts of the n networks of a view by a rule, with n as first axis; Ψ^Var is that at Ω `stretch`.
+
+    With a `stretch` of 0 Ψ^Var is not computed, and has any values.
+    """
     stretches = np.full(len(now.a), stretch)
     systems = map(System, now.Q, now.M, now.P, now.a, now.a_star, now.Delta, stretches)
     return Drifts(*map(np.array, zip(*(rule.drifts_of(system) for system in systems), strict=True)))
 
 
 def gradients_of_forms(now: OverlapView, rule: Expectations) -> tuple[Array, Array]:
-    """Return bounds (n,) of √E‖g‖² and of its error where σ and σ' are off by their misfits, with |σ'| at its bound."""
+    """Return bounds (n,) of √E‖g‖² and of its error, where forms are off σ and σ' by their misfits.
+
+    They take |σ'| at its largest, `lipschitz`, and E at its root mean square.
+    """
     displacement = np.sqrt(2.0 * np.abs(rule.risks(now.Q, now.M, now.P, now.a, now.a_star)) + now.Delta)
     of_units = np.linalg.norm(now.a, axis=1) / now.a.shape[1]
     gradient = of_units * rule.lipschitz * displacement

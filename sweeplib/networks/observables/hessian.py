@@ -46,35 +46,38 @@ BOTH_LAYERS = Limit(
 
 
 def bulk(now: OverlapView) -> Estimate:
-    """The eigenvalues (n, p) in each direction outside of the span, ascending, with their errors."""
+    """The eigenvalues (n, p) in each direction outside of the span of all rows, ascending, with their errors."""
     return Estimate(*(curvatures.bulk for curvatures in now.curvatures))
 
 
 def outliers(now: OverlapView) -> Estimate:
-    """The eigenvalues (n, p (p + k)) inside the span, ascending."""
+    """The eigenvalues (n, p (p + k)) inside the span of all rows, ascending, with their errors."""
     return Estimate(*(curvatures.outliers for curvatures in now.curvatures))
 
 
 def joint_outliers(now: OverlapView) -> Estimate:
-    """The eigenvalues (n, p (p + k + 1)) of both layers inside the span, ascending."""
+    """The eigenvalues (n, p (p + k + 1)) of both layers inside the span of all rows, ascending, with their errors."""
     return Estimate(*(curvatures.joint for curvatures in now.curvatures))
 
 
 def sharpness(now: OverlapView) -> Estimate:
-    """The largest eigenvalue times γ (n,)."""
+    """The largest eigenvalue times γ (n,), and its error."""
     return Estimate(*(now.gamma * curvatures.extremes[:, 1] for curvatures in now.curvatures))
 
 
 def least_curvature(now: OverlapView) -> Estimate:
-    """The smallest eigenvalue times γ (n,)."""
+    """The smallest eigenvalue times γ (n,), and its error."""
     return Estimate(*(now.gamma * curvatures.extremes[:, 0] for curvatures in now.curvatures))
 
 
 SHARED: dict[str, Any] = {"uses_drifts": True, "needs_teacher": True, "estimated": lambda problem: True}
 """What all observables of second derivatives have."""
 LIMITS = SMOOTH, DIRECTIONS, WIDTH
+"""The limits of all observables of second derivatives."""
 OF_W = READS | {"d"}
+"""The parameters on which a Hessian by the first layer depends."""
 OF_STEPS = OF_W | {"gamma", "second_layer_rate"}
+"""The parameters on which a Hessian times the learning rate depends, of both layers where both are trained."""
 
 for observable in (
     Observable(

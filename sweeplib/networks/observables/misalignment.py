@@ -23,7 +23,10 @@ def of_units(now: OverlapView) -> Array:
 
 
 def rule(pair, Q, M, P, a, a_star, out):  # type: ignore[no-untyped-def]
-    """Fill the misalignment of n networks."""
+    """Fill out (n,) with the misalignments of n networks: a rule of exits (`ExitLevel`), for kernels.
+
+    Q (p, p, n), M (p, k, n), P (k, k, n); the other arguments of such a rule are not used.
+    """
     p, k, n = M.shape
     for lane in range(n):
         least = math.inf
@@ -37,7 +40,10 @@ def rule(pair, Q, M, P, a, a_star, out):  # type: ignore[no-untyped-def]
 
 
 def level(problem: Problem) -> ExitLevel:
-    """The misalignment; InputError for inputs with a spectrum, whose fields have another covariance than overlaps."""
+    """The level of exits on the misalignment; InputError for inputs with a spectrum.
+
+    Rules are given covariances of fields, which then are not the overlaps.
+    """
     if problem.has_spectrum:
         expected = f"{DEFAULTS['data']} where runs exit on misalignment; or exits on risk"
         raise InputError("no misalignment to exit on", key="data", value=problem.data, expected=expected)

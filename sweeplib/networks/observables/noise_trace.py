@@ -33,8 +33,8 @@ from sweeplib.networks.observables.observable import OBSERVABLES, Observable, is
 from sweeplib.networks.observables.risk import READS
 from sweeplib.networks.views import Estimate, OverlapView, TrainingView, TwoTimeView
 
-UPDATE = 0.01
-"""Half the difference of s from which V' is taken."""
+STEP = 0.01
+"""The step of s in the differences from which V' is taken."""
 
 
 @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
@@ -44,21 +44,21 @@ def of_fresh_samples(now: OverlapView) -> Estimate:
 
 
 def _form_errors(now: OverlapView, rule: Expectations) -> Array:
-    """Bounds of the errors (n,) of the trace, where sums of error functions stand for σ and σ': that of E‖g‖²/n_b."""
+    """Bounds (n,) of the errors of the trace where forms, sums of error functions, stand for σ: those of E‖g‖²/n_b."""
     gradient, off = gradients_of_forms(now, rule)
     return np.asarray((2.0 * gradient * off + off**2) / now.batch_size)
 
 
 def _by_rule(now: OverlapView, expectations: Expectations) -> Array:
-    """Return the trace (n,) of the noise by the drifts of a rule: E‖g‖² less the square of the mean gradient."""
+    """Return the trace (n,) of the noise of batches by the drifts of a rule: E‖g‖² − ‖∇R‖² over n_b."""
     d = np.asarray(now.d, dtype=float)
     drifts = drifts_of(now, expectations, 1.0)
     near, far = (
         drifts_of(now, expectations, 1.0 + step).Var - drifts_of(now, expectations, 1.0 - step).Var
-        for step in (UPDATE, 2.0 * UPDATE)
+        for step in (STEP, 2.0 * STEP)
     )
     # V + (2/d) V', with V' = (8 near − far)/(12 h)
-    variances = drifts.Var + (8.0 * near - far) / (6.0 * UPDATE * d)[:, None, None]
+    variances = drifts.Var + (8.0 * near - far) / (6.0 * STEP * d)[:, None, None]
     second_moment = np.einsum("nii->n", variances) / now.a.shape[1] ** 2
     return np.maximum(second_moment - squared_mean_gradients(now, expectations, drifts) / d, 0.0) / now.batch_size
 

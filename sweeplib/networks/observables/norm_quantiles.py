@@ -22,7 +22,7 @@ def of_particles(now: ParticleView) -> Array:
 
 
 def _quantiles(q: Array, weight: Array) -> Array:
-    """The quantiles (n, levels) of √q (n, m) with weights (n, m): the smallest √q below which the level's weight is."""
+    """The quantiles (n, levels) of √q (n, m) with weights (n, m): the least √q up to which there is that weight."""
     order = np.argsort(q, axis=1)
     norms = np.sqrt(np.maximum(np.take_along_axis(q, order, axis=1), 0.0))
     summed = np.cumsum(np.take_along_axis(weight, order, axis=1), axis=1)

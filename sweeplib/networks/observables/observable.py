@@ -21,7 +21,9 @@ from sweeplib.networks.problem import (
 from sweeplib.networks.views import Estimate, ExitLevel, OverlapView, View
 
 Function = Callable[..., Array | Estimate]
+"""A function (view, **parameters) that returns the values (n, *dims) of an observable, or these with their errors."""
 Dims = tuple[str, ...]
+"""Names of dimensions, without that of replicas."""
 
 
 def is_inexact(problem: Problem) -> bool:
@@ -69,7 +71,7 @@ class Observable(Part):
 
     @property
     def acts_on(self) -> frozenset[str]:
-        """The names of all parameters that it depends on."""
+        """The names of all parameters that it depends on, with those of the parts that it reads."""
         return names_with_parts(self.reads.union(self.parameter_names))
 
     @property
@@ -95,13 +97,15 @@ class Observable(Part):
         return frozenset().union(*(self.dims.values() if isinstance(self.dims, Mapping) else [self.dims]))
 
     def mean(self, states: Sequence[tuple[Array, View]], parameters: Mapping[str, Any]) -> tuple[Array, Array | None]:
-        """The weighted mean (n, *dims) over some states, pairs of weights (n,) and views, and its error, if it has one.
+        """The weighted mean (n, *dims) over `states`, pairs of weights (n,) and views; and its error, None if unknown.
 
-        That is the mean of those of the values and, where a state is a mean over batches, the standard error of these,
-        or the difference of an `Estimate` to that of the companion of a state.
+        The error is the weighted mean of the errors of an `Estimate`. To it are added the standard error by the batches
+        of the first state, if it is a mean over batches; or else, for an `Estimate`, its difference to the companion's.
+        parameters : values (n,) of the observable's own parameters, by name.
         """
 
         def of(now: View) -> Array | Estimate:
+            """Return the values of the observable at a view, perhaps with their errors."""
             return self.function_of(type(now))(now, **parameters)
 
         def value_of(now: View) -> Array:
@@ -110,6 +114,7 @@ class Observable(Part):
             return value.value if isinstance(value, Estimate) else value
 
         def weighted(values: Sequence[Any], weights: Sequence[Array]) -> Array:
+            """Return the sum of values (n, ...) of the states times their weights (n,)."""
             return np.asarray(sum((value.T * weight).T for value, weight in zip(values, weights, strict=True)))
 
         weights, values, scatter = [weight for weight, _ in states], [of(now) for _, now in states], None

@@ -17,6 +17,7 @@ def of_units(now: OverlapView) -> Array:
     """The largest |Q⊥_ij| (n,) over pairs of different students i, j."""
     inverse: Any = np.linalg.pinv(now.P, hermitian=True)
     outside = np.abs(now.Q - now.M @ inverse @ now.M.swapaxes(1, 2))
+    # the diagonal, of which `einsum` returns a view
     np.einsum("nii->ni", outside)[:] = 0.0
     return np.asarray(outside.max(axis=(1, 2)))
 

@@ -8,7 +8,7 @@ from sweeplib.networks.views import OverlapView, ParticleView
 
 
 def of_particles(now: ParticleView) -> Array:
-    """The offsets (n, N)."""
+    """The offsets (n, N) of N particles, zero without offsets."""
     return np.zeros(now.a.shape) if now.b is None else now.b
 
 

@@ -34,7 +34,10 @@ class RidgeParameters(Parameters):
 
 @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
 def refitted_risk(now: OverlapView, second_layer_samples: NDArray[np.int64], ridge: Array) -> Estimate:
-    """The population risk (n,) at the second layer that is fitted."""
+    """The population risk (n,) with the fitted second layer, and its error.
+
+    second_layer_samples (n,) : numbers m of samples, 0 for infinitely many. ridge (n,) : λ.
+    """
     now = now.fields
     state = now.Q, now.M, now.P, now.refitted(second_layer_samples, ridge), now.a_star
     risk = now.expectations.risks(*state)

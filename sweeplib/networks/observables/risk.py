@@ -6,7 +6,10 @@ from sweeplib.networks.views import ExitLevel, NetworkView, OverlapView
 
 
 def risk(now: OverlapView | NetworkView) -> Array:
-    """The population risk (n,), which an error may make negative, as may fluctuations in a member of an ensemble."""
+    """The population risk (n,).
+
+    Its error may make it negative, as may fluctuations in a member of an ensemble (the ODE at finite d).
+    """
     if isinstance(now, NetworkView):
         return now.risk
     now = now.fields
@@ -14,6 +17,7 @@ def risk(now: OverlapView | NetworkView) -> Array:
 
 
 READS = frozenset({"activation", "teacher_activation", "a_star", "target", "data"})
+"""The parameters on which a risk at given overlaps and second layer depends."""
 
 OBSERVABLES.add(
     Observable(

@@ -11,6 +11,7 @@ from sweeplib.networks.observables.risk import READS
 from sweeplib.networks.problem import Limit
 from sweeplib.networks.views import OverlapView
 
+# the reason and what is expected, as a `Limit` takes them
 _NO_SUM = (
     "no `risk_of_block`: this risk is no sum over the blocks",
     "`linear` with a linear committee; or `cosine_of_block`, for all students",

@@ -17,7 +17,7 @@ SMALLEST = 1e-300
 
 
 def of_units(now: OverlapView) -> Array:
-    """The cosines (n, k); NaN for overlaps that are not finite."""
+    """The cosines (n, k) of teacher rows with the span of the students; NaN for overlaps that are not finite."""
     finite = np.isfinite(now.Q.sum(axis=(1, 2)) + now.M.sum(axis=(1, 2)))[:, None, None]
     values, vectors = np.linalg.eigh(np.where(finite, now.Q, 0.0))
     floor = np.maximum(ROUNDING * values[:, -1:], SMALLEST)

@@ -7,7 +7,7 @@ from sweeplib.networks.views import ExitLevel, NetworkView, OverlapView
 
 
 def test_error(now: OverlapView | NetworkView) -> Array:
-    """The expected loss on a fresh noisy sample (n,)."""
+    """The expected square loss on a fresh noisy sample (n,)."""
     return risk(now) + now.Delta / 2.0
 
 

@@ -7,15 +7,19 @@ from sweeplib.networks.problem import TAILS, Problem
 from sweeplib.networks.views import Estimate, ExitLevel, OverlapView
 
 READS_OF_LABELS = READS | {"Delta"}
+"""The parameters on which means over noisy labels depend."""
 
 
 def test_loss(now: OverlapView) -> Estimate:
-    """The mean loss (n,)."""
+    """The mean loss (n,), and its error."""
     return now.of_labels.test_loss(now.fields)
 
 
 def level(problem: Problem) -> ExitLevel:
-    """R + Δ/2, the mean of the square loss of real labels; InputError for another one, which takes sums over nodes."""
+    """The level of exits on R + Δ/2, the mean of the square loss of real labels; InputError for another loss.
+
+    Kernels have no rule for the mean of another loss, which is a sum over nodes.
+    """
     if not problem.criterion.is_plain:
         expected = "risk; or the test_loss of square and real labels"
         refusal = f"no closed form of the test_loss to exit on: {problem.loss} of {problem.labels} labels"

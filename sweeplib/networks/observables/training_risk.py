@@ -4,6 +4,7 @@ from sweeplib.networks.observables.observable import OBSERVABLES, Observable
 from sweeplib.networks.views import TrainingView, TwoTimeView
 
 NEEDS = frozenset({"samples"})
+"""The parameters that a problem must set for observables of a training set."""
 
 OBSERVABLES.add(
     Observable(

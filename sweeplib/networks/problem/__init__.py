@@ -1,4 +1,4 @@
-"""Problem, one point of a sweep; data laws, targets, starts, losses and steps, one per file."""
+"""Problem, one point of a sweep; data laws, targets, starts, losses, updates and courses of tasks, one per file."""
 
 from sweeplib.networks.problem.base_parameters import AVERAGES, CORE, TAILS
 from sweeplib.networks.problem.data import DATA, DataLaw

@@ -70,7 +70,8 @@ class Core:
     """what a step of the weights makes of their gradient g, by name; that of the second layer is plain. `normalised` is
     −γ g/‖g‖, `clipped` has a gradient of at most the norm `clip_norm`, `adagrad_norm` is −γ g/√B with the sum B of all
     squared norms and `adagrad_start`, `heavy_ball` keeps the part `momentum` of a velocity, `tangent` is along the
-    sphere, and `sign` has the signs of all entries of the gradient, over √d."""
+    sphere, `sign` has the signs of all entries of the gradient, over √d, and `spectral`, `spectral_momentum`, `muon`
+    and `newton_schulz` change its singular values."""
     labels: Literal["real", "sign"] = parameter("real", "labels", "", "sign")
     """`sign`: the label is the sign of y = f* + √Δ z, not y itself. Risks, also with a refitted second layer, are those
     of real labels."""

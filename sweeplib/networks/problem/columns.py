@@ -1,4 +1,8 @@
-"""Problems: a table whose rows are problems."""
+"""Problems: a table whose rows are problems, as one column for each field that some problem has.
+
+A column has its different values once, and `codes`: for each of n rows the index of its value. A `Reading` reads the
+columns at one row; functions of a problem are evaluated once for each different row of what they read.
+"""
 
 import json
 import operator
@@ -18,7 +22,7 @@ FOLLOWING = (
     *("teacher", "rates", "noise_factor", "student_start", "has_offsets", "trains_second_layer", "learned"),
     *("criterion", "rule", "is_disturbed", "has_weight_noise", "has_averages"),
 )
-"""Properties of a problem that are columns too, evaluated once for each different row of what they read."""
+"""Properties that follow from the fields of a problem and are columns too: cases read them often."""
 
 
 class ProblemRow(Problem):
@@ -29,7 +33,7 @@ class ProblemRow(Problem):
 
     @property  # type: ignore[misc]
     def __class__(self) -> type[Problem]:  # type: ignore[override]
-        """The class that `dataclasses.replace` makes."""
+        """The class that `dataclasses.replace` makes of a row: a problem with fields of its own."""
         return Problem
 
     @property
@@ -39,7 +43,7 @@ class ProblemRow(Problem):
         return changed_parameters({name: read(name) for name in read.table.fields if name not in CORE})
 
     def __getattr__(self, name: str) -> Any:
-        """A parameter of a part."""
+        """A parameter of a part, from its column."""
         return self.__dict__["read"](name) if name in PARAMETERS else super().__getattr__(name)
 
 
@@ -50,6 +54,7 @@ def column_property(name: str) -> Any:
 
 for _name in (*CORE, *FOLLOWING, "differing_names"):
     setattr(ProblemRow, _name, column_property(_name))
+# an attribute of rows, so no parameter may have the name
 RESERVED.add("read")
 
 
@@ -69,7 +74,7 @@ class Problems(Table):
         return in_order(self.columns.keys() - self.others)
 
     def column(self, name: str) -> Column:
-        """Return the column of a field, or of what follows from fields."""
+        """Return the column of a field, or of a property in `FOLLOWING`, which is evaluated when it is first read."""
         if name in self.columns:
             return self.columns[name]
         if name not in self._following:
@@ -77,15 +82,15 @@ class Problems(Table):
         return self._following[name]
 
     def _column(self, name: str) -> Column:
-        """The column of what follows from fields, or of a default."""
+        """The column of a property in `FOLLOWING`, of the `differing_names`, or of a default."""
         if name in FOLLOWING:
             values, codes = self.column_of(getattr(Problem, name).fget, ProblemRow)
-            different = Column.of(values)
+            different = Column.of(values)  # rows that differ in what they read may have one value
             return different._replace(codes=different.codes[codes])
         return self._differing() if name == "differing_names" else self.constant(DEFAULTS[name])
 
     def _differing(self) -> Column:
-        """Return the names of the fields that differ from their defaults."""
+        """Return the column of `differing_names`, the names of the fields that differ from their defaults in a row."""
         columns = {name: _differs_from_default(name, self._resolved(name)) for name in self.fields}
         return Table(columns, self._rows).over(
             self.fields,
@@ -93,11 +98,11 @@ class Problems(Table):
         )
 
     def _resolved(self, name: str) -> Column:
-        """Return the column of a field as the text of a problem has it."""
+        """Return the column of a field as the text of a problem has it: `Problem.resolved`."""
         return self.column_of(lambda row: row.resolved(name), ProblemRow) if name in RESOLVED else self.columns[name]
 
     def row(self, read: Reading) -> Any:
-        """Return a problem that reads the columns."""
+        """Return a problem that reads its fields from the columns."""
         return ProblemRow(read)
 
     def problem(self, at: int) -> Problem:
@@ -128,7 +133,7 @@ class Problems(Table):
         return Column(self.at(first).each_text(but), codes)
 
     def each_text(self, but: frozenset[str] = frozenset()) -> list[str]:
-        """Return the text of each problem, without the fields in `but`."""
+        """Return the text of each problem, as `Problem.text`, without the fields in `but`; for all rows at once."""
         parts = (self._part_of_text(name) for name in self.fields if name not in but)
         texts: str | NDArray[np.object_] = reduce(operator.add, parts, "")  # each part begins with ", "
         if isinstance(texts, str):
@@ -147,7 +152,7 @@ class Problems(Table):
 
 
 def columns_of(problems: Sequence[Mapping[str, Any]], place: NDArray[np.int32]) -> dict[str, Column]:
-    """Return the columns of rows that have the problems at some places of others, given by their `differing` fields."""
+    """Return the columns of rows, of which row i has `problems[place[i]]`, given by its `differing` fields."""
     names = set[str]().union(*problems)
     lists = {name: [problem.get(name, DEFAULTS.get(name)) for problem in problems] for name in names}
     columns = {name: Column.of(values) for name, values in lists.items()}
@@ -155,8 +160,8 @@ def columns_of(problems: Sequence[Mapping[str, Any]], place: NDArray[np.int32]) 
 
 
 def _differs_from_default(name: str, column: Column) -> Column:
-    """Return whether the values of a field differ from its default."""
-    if name not in DEFAULTS:
+    """Return the column of whether the values of a field differ from its default; one without a default always does."""
+    if name not in DEFAULTS:  # one value in all rows, whose codes take no memory
         return Column((True,), np.broadcast_to(np.int32(0), len(column.codes)))
     values, default = column.values, DEFAULTS[name]
     differing = values != default if isinstance(values, np.ndarray) else [value != default for value in values]

@@ -59,6 +59,7 @@ DISTURBED = Feature("dropout or noise of inputs", lambda problem: problem.is_dis
 UNRESOLVED = Feature("kinks off zero", lambda problem: not _has_drifts(problem))
 
 
+# pairs of the reason and of what is expected, as `Limit` takes them; and the parameters not known with dropout or noise
 _OF_UPDATES = "no update {problem.update} with this {key}", "{default}, its default; or `update: plain`"
 _OF_DISTURBED = "loss labels update tasks data samples repeats offset_scale offset_rate"
 _UNDISTURBED = "not known with {beside}", "{default}, its default, with {beside}"
@@ -66,18 +67,22 @@ _OF_TASKS = "no tasks in turn", "{default} with {beside}"
 
 
 def _has_drifts(problem: "Problem") -> bool:
+    """Whether the kinks of activations and target are where the rules for drifts allow for them."""
     return target(problem.learned).expectations(problem.activation, problem.teacher).resolved
 
 
 def _laws_without_teacher(_: "Problem") -> str:
+    """What is expected of k where the data have a teacher, in words for an error."""
     return "1 or more; or `data` without a teacher: " + ", ".join(law for law in DATA if not DATA[law].teacher)
 
 
 def _target_width(problem: "Problem") -> str:
+    """The teacher width that the target needs, in words for an error."""
     return f"{target(problem.target).k}, for the target {problem.target}"
 
 
 def _has_other_width(problem: "Problem") -> bool:
+    """Whether the target needs a teacher width, and the problem has another one."""
     return target(problem.target).k not in (None, problem.k)
 
 

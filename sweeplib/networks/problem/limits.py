@@ -27,7 +27,8 @@ Text = str | Callable[["Problem"], str]
 class Feature(NamedTuple):
     """Something that problems may have.
 
-    words : what it is, in messages, a format as `Text` is one. name : the same in tables, if that is another.
+    words : what it is, in messages, a format as `Text` is one. is_of : whether a problem has it.
+    name : what it is, in tables of the documentation; the `words` unless given.
     """
 
     words: str
@@ -66,7 +67,7 @@ class Limit:
                 raise InputError(reason, key=key, value=value, expected=expected, choices=self.choices())
 
     def _filled(self, text: Text, problem: "Problem", key: str) -> str:
-        """The text with the words for the problem, for the feature beside it, and for the default of a field."""
+        """A reason or expectation, with its placeholders filled for a problem and the field `key`."""
         if callable(text):
             return text(problem)
         beside = self.beside.words.format(problem=problem) if self.beside else ""
@@ -74,5 +75,5 @@ class Limit:
 
 
 def shown_default(key: str) -> str:
-    """Return the default of a field as a config has it."""
+    """Return the default of a field as a config has it: JSON, and text without quotes."""
     return json.dumps(DEFAULTS.get(key)).strip('"')

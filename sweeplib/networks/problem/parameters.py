@@ -1,4 +1,7 @@
-"""Parameters: what a problem can set, each declared once, by the problem itself or by the part that reads it."""
+"""Parameters: what a problem can set, each declared once, by the problem itself or by the part that reads it.
+
+A part is of a kind, such as "data" or "loss", which is the owner of its parameters. All are in `PARAMETERS` by name.
+"""
 
 import unicodedata
 from collections.abc import Callable, Mapping
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
     from sweeplib.networks.problem.problem import Problem
 
 PROBLEM = "problem"
-"""The kind of the owner of the parameters that are no part's own."""
+"""The owner of the parameters of a problem itself, which belong to no part."""
 
 
 class Parameters(pydantic.BaseModel):
@@ -32,6 +35,7 @@ def parameter(default: Any, label: str, symbol: str, example: Any, **bounds: Any
     """Declare a parameter; `...` is the default of one that a problem with the part needs.
 
     label, symbol : what it is, on axes, and its symbol, LaTeX without dollars or empty.
+    example : a valid value other than the default, for the documentation and tests.
     bounds : those of pydantic's `Field`, such as `gt=0`.
     """
     extra: dict[str, Any] = {"label": label, "symbol": symbol}
@@ -59,7 +63,7 @@ class Parameter:
 
     @classmethod
     def of(cls, name: str, field: FieldInfo, owner: str) -> "Parameter":
-        """Return the parameter that a field of a model declares."""
+        """Return the parameter that a field of pydantic's declares; SweeplibError if it was not made by `parameter`."""
         extra, needed = field.json_schema_extra, field.is_required()
         if not isinstance(extra, dict) or not field.description or not field.examples:
             expected = (
@@ -91,7 +95,10 @@ DEFAULTS: dict[str, Any] = {}
 
 
 def declare(owner: str, fields: Mapping[str, FieldInfo], name: str = PROBLEM) -> None:
-    """Add the parameters of a part; SweeplibError for a name that a problem, or parts of another kind, have already."""
+    """Add the parameters of the part `name`, of the kind `owner`; SweeplibError for one that another kind has already.
+
+    fields : pydantic's fields of its `Parameters`.
+    """
     parameters = {key: Parameter.of(key, field, owner) for key, field in fields.items()}
     for key, entry in parameters.items():
         if (declared := PARAMETERS.get(key, entry)) != entry or key in RESERVED:
@@ -106,7 +113,7 @@ def declare(owner: str, fields: Mapping[str, FieldInfo], name: str = PROBLEM) ->
 
 
 def declare_parameters_of(owner: str) -> Callable[[str, Any], None]:
-    """Return a check for a registry of parts: it adds the parameters of a part that is registered."""
+    """Return the check of a registry of parts of a kind: a function that declares the parameters of a new part."""
     return lambda name, part: declare(owner, part.parameters.model_fields, name)
 
 
@@ -117,7 +124,10 @@ _GREEK = {unicodedata.name(letter, ""): letter for letter in map(chr, range(0x39
 
 
 def synonyms() -> dict[str, str]:
-    """Return the parameters that are meant by other words: labels, their initials, symbols, letters of other papers."""
+    """Return parameters by the words that users may write for them: labels, their initials, symbols, other letters.
+
+    Messages about unknown parameters suggest them.
+    """
     meant = dict(_LETTERS)
     for name, parameter in PARAMETERS.items():
         words = parameter.label.lower().replace("-", " ")
@@ -141,7 +151,7 @@ def parameters_of(owner: str) -> list[str]:
 
 
 def names_with_parts(reads: frozenset[str]) -> frozenset[str]:
-    """Return some names of parameters, with those of all parts of the kinds among them, such as "start"."""
+    """Return names of parameters; with the name of a kind, such as "start", also the parameters of all its parts."""
     return reads.union(name for name, parameter in PARAMETERS.items() if parameter.owner in reads)
 
 
@@ -172,12 +182,12 @@ class Part:
 
     @cached_property
     def needed(self) -> tuple[str, ...]:
-        """The names of those that a problem must give."""
+        """The names of its own parameters that a problem must give."""
         return tuple(name for name, field in self.parameters.model_fields.items() if field.is_required())
 
     @cached_property
     def acts_on(self) -> frozenset[str]:
-        """The names of all parameters that it acts on."""
+        """The names of all parameters that it acts on, its own and others."""
         return self.reads.union(self.parameter_names)
 
     def refuse(self, problem: "Problem") -> None:

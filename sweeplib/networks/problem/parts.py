@@ -1,4 +1,8 @@
-"""The parts of a problem, and the rule for what they read: what no part of a run reads is not accepted."""
+"""The parts of a problem, and the rule for what they read: what no part of a run reads is not accepted.
+
+A kind of parts, such as "data", is also the parameter that names the part. What a part acts on are the parameters on
+which it depends, its own and others.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +28,7 @@ Reads = Mapping[str, frozenset[str]]
 
 
 def read_by(registry: Mapping[str, Part]) -> Callable[["Problem"], Reads]:
-    """Return what all parts of a kind act on, as a function of the problem, on which it does not depend."""
+    """Return the function for `READERS` of a registry of parts: what each acts on, whatever the problem is."""
     return lambda problem: {name: part.acts_on for name, part in registry.items()}
 
 
@@ -43,16 +47,16 @@ OFFERS = {
     "target": "a target that acts on it: {}",
     "tasks": "tasks that act on it: {}",
 }
-"""By kind, what a message offers in place of the parts of a run."""
+"""By kind, the words of a message that offers other parts, whose names are filled in."""
 
 _DECIDED: dict[str, tuple[str, ...]] = {
     name: ("data", "target") if name in TARGET_FIELDS else ("data",) for name in sorted(TEACHER_FIELDS)
 }
-"""The parameters of a problem itself that parts of these kinds decide about."""
+"""The parameters of a teacher, each with the kinds of parts that must all act on it: data laws, or also targets."""
 
 
 def parts_of(problem: "Problem") -> dict[str, Part]:
-    """Return the parts that a problem names, by kind; a law without a teacher has no target."""
+    """Return the parts that a problem names, by kind; with a data law without a teacher there is no target."""
     law = DATA[problem.data]
     taught: dict[str, Part] = {"target": target(problem.target)} if law.teacher else {}
     problem_parts = {kind: registry[getattr(problem, kind)] for kind, registry in OF_PROBLEM.items()}
@@ -62,7 +66,7 @@ def parts_of(problem: "Problem") -> dict[str, Part]:
 def meaningful(parts: Sequence[Part]) -> list[str]:
     """Return the parameters that have a meaning with some parts: a problem's own, and those of the parts.
 
-    Without a data law that has a teacher, those of a teacher have none.
+    The parameters of a teacher have none unless a data law among the parts has a teacher.
     """
     taught = any(isinstance(part, DataLaw) and part.teacher for part in parts)
     meaningless = frozenset() if taught else TEACHER_FIELDS
@@ -84,11 +88,11 @@ def refuse_of_parts(problem: "Problem", parts: Mapping[str, Part]) -> None:
 def refuse_unread(
     problem: "Problem", names: Iterable[str], kind: str, acting: Reads, reasons: Mapping[str, str] | None = None
 ) -> None:
-    """Raise InputError for the first of some parameters that has a value and that none of the acting parts reads.
+    """Raise InputError for the first of the parameters `names` that has a value and that no acting part reads.
 
-    kind : what the parts are. acting : what each of them reads, by name.
+    kind : the kind of the parts. acting : what each acting part reads, by its name.
+    reasons : by parameter, why it means nothing to the acting parts.
     The message names the parts of this kind that read the parameter, and its default, which is accepted.
-    reasons : why parameters mean nothing to the acting parts, by their names.
     """
     differing = problem.differing_names
     for name in names:

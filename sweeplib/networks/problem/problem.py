@@ -1,4 +1,8 @@
-"""Problem: one point of a sweep, with all parameters of a learning problem that determine its result."""
+"""Problem: one point of a sweep, with all parameters of a learning problem that determine its result.
+
+A field is a parameter of the problem itself (`Core`) or of one of its parts. Its value may mean the same as another:
+then it is resolved to one of them, so that equivalent problems have one text and one identity.
+"""
 
 import importlib
 import json
@@ -29,15 +33,15 @@ if TYPE_CHECKING:
     from sweeplib.networks.maths.expectations import Expectations
 
 CONSTANT_RATE = "1"
-"""The schedule that is none."""
+"""The formula of a schedule that is constant: none."""
 
 
 class Problem(Core):
     """A student f = (1/p) Σ a_i σ(w_i·x) that learns y = f* + √Δ z by SGD; f* is a function of the fields w*_r·x.
 
     Other laws of the data have inputs of another law, or other labels. Its parameters are those in `PARAMETERS`: its
-    own (`Core`), and those of its data law, start and target, and of observables, by their names. Those that are not
-    given have their defaults. Raises InputError, which names the parameter, for invalid values.
+    own (`Core`), and those of its parts and of observables, by their names. Those that are not given have their
+    defaults. Raises InputError, which names the parameter, for invalid values.
     """
 
     def __init__(self, of_parts: tuple[tuple[str, Any], ...] = (), **values: Any) -> None:
@@ -71,7 +75,7 @@ class Problem(Core):
         return problem
 
     def __getattr__(self, name: str) -> Any:
-        """The default of a parameter of a part that is not given."""
+        """The default of a parameter of a part that is not given; Python asks for missing attributes alone."""
         if name not in PARAMETERS or name in CORE_DEFAULTS:
             raise AttributeError(f"a problem has no {name!r}")
         return DEFAULTS[name]
@@ -95,7 +99,7 @@ class Problem(Core):
 
     @property
     def rates(self) -> str | None:
-        """The schedule, None for a constant rate."""
+        """The schedule of the learning rate, a formula or `optimal(...)`; None for a constant rate."""
         return None if self.schedule == CONSTANT_RATE else self.schedule
 
     @property
@@ -105,7 +109,7 @@ class Problem(Core):
 
     @property
     def optimal(self) -> OptimalSchedule | None:
-        """What the schedule is to be, where it is not given as a formula."""
+        """The `optimal(...)` that the schedule is, with its number of knots and starts; None for a formula."""
         return None if self.rates is None else OptimalSchedule.of(self.rates)
 
     @property
@@ -125,12 +129,12 @@ class Problem(Core):
 
     @property
     def student_start(self) -> str:
-        """The law of the student's initial weights, with the default resolved."""
+        """The name of the law of the student's initial weights, given or by default."""
         return self.start or self._default_start
 
     @property
     def _default_start(self) -> str:
-        """The law of the student's initial weights where none is given."""
+        """The name of the law of the student's initial weights where none is given."""
         return "sphere" if self.spherical or self.m0 is not None else "gaussian"
 
     @property
@@ -167,7 +171,7 @@ class Problem(Core):
 
     @property
     def has_closed_drifts(self) -> bool:
-        """Whether the loss and the step leave drifts as closed as those of the square loss and plain steps."""
+        """Whether drifts have a closed form if those of the square loss and plain steps have one."""
         return self.criterion.is_closed and UPDATES[self.update].loss is None
 
     @property
@@ -182,7 +186,7 @@ class Problem(Core):
 
     @cached_property
     def blocks(self) -> Blocks:
-        """The eigenvalues and multiplicities of the inputs; one for all inputs of a law without any."""
+        """The eigenvalues of the inputs and their multiplicities, as two tuples; 1 and d for a law without any."""
         blocks = DATA[self.data].blocks
         return ((1.0,), (self.d,)) if blocks is None else blocks(self)
 
@@ -196,7 +200,7 @@ class Problem(Core):
         return self.second_layer_rate > 0.0
 
     def canonical(self) -> dict[str, Any]:
-        """The fields that differ from their defaults, resolved: equal for equivalent problems."""
+        """The fields that differ from their defaults, resolved, by name: equal for equivalent problems."""
         return dict(self._canonical)
 
     @property
@@ -206,17 +210,17 @@ class Problem(Core):
 
     @cached_property
     def _canonical(self) -> dict[str, Any]:
-        """The fields that differ from their defaults, by name, resolved."""
+        """What `canonical` returns a copy of."""
         return {name: value for name in self.differing() if differs(name, value := self.resolved(name))}
 
     def differing(self) -> dict[str, Any]:
-        """The fields that differ from their defaults, as they are given."""
+        """The fields that differ from their defaults, by name, as they are given."""
         others = dict(self.of_parts)
         names = in_order([*CORE, *others]) if others else IN_ORDER
         return {name: value for name in names if differs(name, value := getattr(self, name))}
 
     def resolved(self, name: str) -> Any:
-        """The value of a field; its default in place of another one that means the same."""
+        """The value of a field, or the one value that stands for all that mean the same: often the default."""
         value = getattr(self, name)
         if name == "a_star" and isinstance(value, str):
             value = teacher_layer(value, self.k)
@@ -231,6 +235,7 @@ class Problem(Core):
         return json.dumps(self.canonical())
 
 
+# parameters of parts become attributes of problems, so they cannot have the name of another attribute
 RESERVED.update(dir(Problem), ("of_parts",))
 RESERVED.difference_update(CORE)
 
@@ -245,8 +250,8 @@ def _registered_name(registry: Registry[Any]) -> Callable[[str], str]:
     """A function that returns a registered name, and raises an InputError for others."""
 
     def name_of(name: str) -> str:
-        """Return a name; UnknownNameError unless it is registered."""
-        registry[name]
+        """Return a name as it is; UnknownNameError unless it is registered."""
+        registry[name]  # raises for an unknown name
         return name
 
     return name_of
@@ -265,16 +270,16 @@ NAMED_FIELDS: dict[str, Callable[[Any], Any]] = {
     "noise_schedule": lambda text: schedule(text).text,
     "a_star": canonical_layer,
 }
-"""The fields whose values are names, and functions that return the canonical spelling or raise InputError."""
+"""The fields whose values are names or formulas; functions that return the canonical spelling, or raise InputError."""
 FORMULA_FIELDS = ("activation", "teacher_activation", "target", "schedule", "noise_schedule", "a_star")
-"""The named fields whose values may have numbers in them."""
+"""The fields of `NAMED_FIELDS` whose values may have numbers in them: a config may write names for these."""
 
 CHECKS: tuple[Callable[[Problem], None], ...] = (
     *(limit.refuse for limit in WIDTHS),
     Problem._check_parts,
     *(limit.refuse for limit in COMBINATIONS),
 )
-"""What is checked of a problem; each reads few fields."""
+"""The checks of a problem, in their order. Each reads few fields: a table checks once for many problems."""
 EQUIVALENT: dict[str, Callable[[Problem, Any], bool]] = {
     "teacher_activation": lambda problem, name: name == problem.activation,
     "start": lambda problem, law: law == problem._default_start,
@@ -293,15 +298,16 @@ def differs(name: str, value: Any) -> bool:
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """The names of fields in the order of a problem's text: Δ is first."""
+    """The names of fields in the order of a problem's text: Δ first, then alphabetically."""
     return sorted(names, key=lambda name: (name != "Delta", name))
 
 
 IN_ORDER = in_order(CORE)
+"""The fields of a problem itself in the order of its text."""
 
 
 def _checked(name: str, value: Any) -> Any:
-    """The value of a parameter of a part, checked; None for one that is not given."""
+    """The value of a parameter of a part as its type has it, InputError if it has not; None for one not given."""
     try:
         return None if value is None is DEFAULTS[name] else PARAMETERS[name].adapter.validate_python(value)
     except pydantic.ValidationError as error:
@@ -314,7 +320,7 @@ def changed_parameters(of_parts: Mapping[str, Any]) -> tuple[tuple[str, Any], ..
 
 
 def _problem_error(error: pydantic.ValidationError, name: str | None = None) -> InputError:
-    """The InputError of values that pydantic refuses; `name` is that of the parameter, if they are of one."""
+    """The InputError of values that pydantic refuses; `name` is the parameter, if pydantic does not know it."""
     missing = "a problem needs this field"
     return refusal(error, wrong="not a valid problem", missing=missing, named=lambda place: name or str(place[0]))
 

@@ -14,11 +14,12 @@ from sweeplib.errors import InputError
 from sweeplib.networks.maths.activations.named import spelled
 
 LAW = re.compile(r"power\((.*)\)")
+"""A power law as it is written, with its exponent β."""
 EXPECTED = "a number, a list with one number a row, or the power law power(beta), as power(1.5)"
 
 
 def canonical_layer(value: Any) -> Any:
-    """Return a second layer with one spelling of a power law; InputError for another text."""
+    """Return a second layer as it is, but with one spelling of a power law; InputError for another text."""
     if not isinstance(value, str):
         return value
     match = LAW.fullmatch(value.replace(" ", ""))
@@ -28,7 +29,7 @@ def canonical_layer(value: Any) -> Any:
         beta = math.nan
     if not math.isfinite(beta):
         raise InputError("no second layer of a teacher", value=value, expected=EXPECTED)
-    return spelled("power", (beta + 0.0,))
+    return spelled("power", (beta + 0.0,))  # + 0.0: −0 is 0
 
 
 def teacher_layer(value: float | tuple[float, ...] | str, k: int) -> tuple[float, ...]:

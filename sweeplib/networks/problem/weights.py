@@ -1,6 +1,7 @@
 """Initial weights of students and teachers, drawn from counter-based random streams.
 
-Every dynamics can thus start from the same weights.
+Every dynamics can thus start from the same weights. A replica is named by the sweep's `root_seed` and its own `seed`;
+W (p, d) are the weights of the student, W* (k, d) those of the teacher.
 """
 
 import numpy as np
@@ -41,23 +42,26 @@ def teacher_weights(problem: Problem, *, root_seed: int, seed: int) -> Array:
 
 
 def teacher_overlaps(problem: Problem) -> Array | None:
-    """Return P (k, k) of the teacher's rows where its tasks state it; None where they do not."""
+    """Return P (k, k) of the teacher's rows if the tasks of the problem prescribe it; None if the law does."""
     return TASKS[problem.tasks].overlaps(problem)
 
 
 def _of_law(law: str, rows: Array) -> Array:
-    """Return rows of a law of the teacher, made from Gaussian ones (n, d)."""
+    """Return rows (n, d) of a `teacher_start`, made of Gaussian rows (n, d)."""
     if len(rows) == 0 or law == "gaussian":
         return rows
     return rows_on_sphere(rows) if law == "sphere" else _orthogonal(rows)
 
 
 def _rows_in_blocks(problem: Problem, root_seed: int, seed: int) -> Array:
-    """Return the teacher's rows W* (k, d) of replica `seed`, each zero outside its block of the inputs."""
-    chosen, ends = problem.teacher_block, np.cumsum((0, *problem.blocks[1]))
-    of_row, W_star = np.broadcast_to(chosen, problem.k) - 1, np.zeros((problem.k, problem.d))
-    for block in np.unique(of_row):
-        rows, columns = np.flatnonzero(of_row == block), slice(ends[block], ends[block + 1])
+    """Return the teacher's rows W* (k, d) of replica `seed`, each zero outside its block of the inputs.
+
+    Within it they have the law `teacher_start` of rows of this length, times √(d/d_b): norms are those of whole rows.
+    """
+    ends, W_star = np.cumsum((0, *problem.blocks[1])), np.zeros((problem.k, problem.d))
+    block_of_row = np.broadcast_to(problem.teacher_block, problem.k) - 1  # blocks are counted from 1
+    for block in np.unique(block_of_row):
+        rows, columns = np.flatnonzero(block_of_row == block), slice(ends[block], ends[block + 1])
         size, role = int(problem.blocks[1][block]), f"teacher in block {block + 1}"
         rows_of_block = _normals(role, problem.teacher_start, len(rows), size, root_seed, seed)
         W_star[rows, columns] = np.sqrt(problem.d / size) * _of_law(problem.teacher_start, rows_of_block)
@@ -65,7 +69,10 @@ def _rows_in_blocks(problem: Problem, root_seed: int, seed: int) -> Array:
 
 
 def drawn_overlaps(problem: Problem, W: Array, W_star: Array) -> Overlaps:
-    """Return the overlaps of drawn weights W (p, d), W* (k, d); those that start or teacher state are exact."""
+    """Return the overlaps of drawn weights W (p, d), W* (k, d), exactly those that the laws of the start prescribe.
+
+    Products of the weights have them to rounding only.
+    """
     Q = W @ W.T / problem.d
     if STARTS[problem.student_start].on_sphere:
         np.fill_diagonal(Q, 1.0)
@@ -80,13 +87,16 @@ def drawn_q(problem: Problem, W: Array) -> Array:
 
 
 def drawn_M(problem: Problem, W: Array, W_star: Array) -> Array:
-    """Return M (p, k) of drawn weights; an overlap that the start states is that one."""
+    """Return M (p, k) of drawn weights W (p, d), W* (k, d), with the exact overlaps that the start prescribes."""
     stated = STARTS[problem.student_start].stated(problem)
     return np.where(np.isnan(stated), W @ W_star.T / problem.d, stated)
 
 
 def drawn_P(problem: Problem, W_star: Array) -> Array:
-    """Return P (k, k) of drawn weights; exactly the identity for orthogonal rows, diagonal 1 on the sphere."""
+    """Return P (k, k) of drawn rows W* (k, d): as the tasks prescribe it, or the products of the rows.
+
+    Of orthogonal rows it is exactly the identity, and on the sphere its diagonal is exactly 1.
+    """
     if (stated := teacher_overlaps(problem)) is not None:
         return stated
     if problem.teacher_start == "orthogonal":
@@ -100,7 +110,7 @@ def drawn_P(problem: Problem, W_star: Array) -> Array:
 def drawn_offsets(problem: Problem, count: int, *, root_seed: int, seed: int) -> Array:
     """Offsets b (count,) of the units of replica `seed` at the start: N(0, s_b²) numbers, zero without offsets.
 
-    Those of another number of units are other numbers.
+    For another count all numbers are others.
     """
     if problem.offset_scale == 0.0:
         return np.zeros(count)
@@ -135,14 +145,18 @@ def weights_of_overlaps(overlaps: Overlaps, d: int, *, root_seed: int, seed: int
 
 
 def _normals(role: str, law: str, rows: int, columns: int, root_seed: int, seed: int) -> Array:
-    """Return N(0, 1) numbers (rows, columns) of a replica for a role and a law."""
+    """Return N(0, 1) numbers (rows, columns) of a replica for a role, such as "student", and the name of a law.
+
+    Numbers for another role, law or shape are independent.
+    """
     key = stream_key(root_seed, "weights", role, law, rows, columns)
     return np.array([normals(key, seed, row, columns) for row in range(rows)]).reshape(rows, columns)
 
 
 def _orthogonal(rows: Array) -> Array:
-    """Return uniformly random orthogonal rows of norm √d, made from Gaussian ones (n, d)."""
+    """Return uniformly random orthogonal rows (n, d) of norm √d, made of Gaussian rows (n, d)."""
     if len(rows) == 1:
         return rows_on_sphere(rows)
+    # with a positive diagonal of the triangle the factorisation is unique, and its frame uniform
     frame, upper = np.linalg.qr(rows.T)
     return np.ascontiguousarray((frame * np.sign(np.diag(upper))).T) * np.sqrt(rows.shape[1])

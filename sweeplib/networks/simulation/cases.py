@@ -1,4 +1,8 @@
-"""Case: one run, and its identity, which is equal for equal runs."""
+"""Case: one run, and its identity, which is equal for equal runs.
+
+The dynamics of a case is the class that `DYNAMICS` has under the name of its run; `kind` below. Features are properties
+of problems with words for errors (`combinations`). All refusals of a case before any work are made here.
+"""
 
 import hashlib
 import json
@@ -59,7 +63,8 @@ WITHOUT_EXITS: tuple[tuple[Feature, str, Callable[[type[Dynamics]], bool]], ...]
     ),
     (SPECTRUM, "with inputs of {problem.data}", lambda kind: kind.takes_spectra),
 )
-"""Features of problems without exits, words for them, and which dynamics finds them nevertheless."""
+"""Features of problems without exits, words for an error, and functions that say which dynamics find them nevertheless.
+"""
 WITHOUT_DRIFTS = (
     (OFFSETS, "units with offsets have no drifts of overlaps"),
     (SPECTRUM, "no drifts of overlaps alone with inputs of {problem.data}"),
@@ -80,8 +85,9 @@ WITHOUT_RATES = Limit(
 class Case(engine.Case):
     """One run of one problem by one dynamics with one seed; a row of the run store.
 
-    clock : factor of the recording times.
-    options : numerical options of the dynamics, as pairs.
+    dynamics : the name of the run, such as `ode` or `ode-corrected`.
+    clock : ODE time of a unit of the recording times.
+    options : numerical options of the dynamics, as pairs of name and value.
     root_seed, pair_by : random numbers depend on the root seed, the seed and the problem, or only on its fields in
         `pair_by`, if given: cases that agree in these share their samples. Cases with equal root seed, seed, p, k, d
         and laws of start always share their initial conditions.
@@ -104,7 +110,7 @@ class Case(engine.Case):
 
     @property
     def simulator(self) -> Simulator:
-        """What the engine knows of all cases of networks."""
+        """What the engine asks about cases of networks: the one `Simulator` of all of them."""
         return networks()
 
     def check(self) -> None:
@@ -131,6 +137,7 @@ class Case(engine.Case):
             observable_of(name, self.dynamics).refuse(self.problem)
 
     def _check_dynamics(self) -> None:
+        """Raise InputError if the problem is beyond a limit of the dynamics with these options."""
         DYNAMICS[self.dynamics].check(self.problem, self.numerical_options())
 
     def _check_reads(self) -> None:
@@ -138,6 +145,7 @@ class Case(engine.Case):
         problem, observed = self.problem, parameters_of("observables")
         recorded = {name: OBSERVABLES[name].acts_on for name in self.recording.measured}
         refuse_unread(problem, observed, "observables", recorded)
+        # the order in which they are refused: the data law, what a problem itself has, what its parts have
         others = sorted(DEFAULTS.keys() - observed, key=lambda name: (name != "data", name not in CORE, name))
         kind = DYNAMICS[self.dynamics]
         reads = kind.reads_of(problem, self.numerical_options())
@@ -176,7 +184,7 @@ class Case(engine.Case):
                 raise InputError(text, key="thresholds", value=thresholds, expected=expected)
 
     def _check_drifts(self) -> None:
-        """Raise InputError for a recorded observable by drifts beside a feature of the problem that has none."""
+        """Raise InputError for an observable that uses drifts, if a feature of the problem leaves it without them."""
         names = [name for name in self.recording.observables if OBSERVABLES[name].uses_drifts]
         for feature, why in WITHOUT_DRIFTS if names else ():
             if feature.is_of(self.problem):
@@ -184,7 +192,7 @@ class Case(engine.Case):
                 raise InputError(why.format(problem=self.problem), key="observables", value=names[0], expected=expected)
 
     def _check_level(self) -> None:
-        """Raise InputError for exits on another observable than the risk, if the dynamics or the problem has none."""
+        """Raise InputError for exits on another observable than the risk, unless dynamics and problem allow them."""
         name = self.recording.exit_on
         if name == "risk":
             return
@@ -192,7 +200,7 @@ class Case(engine.Case):
             others = ", ".join(other for other, kind in DYNAMICS.items() if kind.finds_levels(kind.Options()))
             text, expected = f"{self.dynamics} finds exits of the risk alone", f"risk; or with other options: {others}"
             raise InputError(text, key="exit_on", value=name, expected=expected)
-        level_of(self)
+        level_of(self)  # raises for the problem
 
     def _check_steps(self, length: float) -> None:
         """Raise InputError if there are no steps, of `length` SGD steps each, or too many for an integer or a float."""
@@ -215,9 +223,9 @@ class Case(engine.Case):
             raise InputError("too many steps", key="times", value=round(steps), expected=expected)
 
     def _check_schedule(self, key: str, text: str, length: float) -> None:
-        """Raise InputError if a schedule is negative or not finite at a time of the run.
+        """Raise InputError if the formula `text` of a schedule is negative or not finite at a time of the run.
 
-        Dynamics that take steps, of `length` SGD steps each, do not need it at time zero.
+        key : its parameter. Dynamics that take steps, of `length` SGD steps, read it in the middle of each.
         """
         in_steps = issubclass(DYNAMICS[self.dynamics], StepDynamics)
         first = 0.5 * length * self.problem.step_time() if in_steps else 0.0
@@ -234,14 +242,14 @@ class Case(engine.Case):
 
     def of_ode(self) -> "Case":
         """The case whose risk at the end an optimal schedule minimises: of the ODE at a constant rate."""
-        # what steps do not depend on
-        others = {*parameters_of("observables"), *AVERAGES, "schedule"}
-        values = {name: value for name, value in self.problem.differing().items() if name not in others}
+        # the optimum does not depend on averages and observables, on which steps do not depend
+        left_out = {*parameters_of("observables"), *AVERAGES, "schedule"}
+        values = {name: value for name, value in self.problem.differing().items() if name not in left_out}
         last = self.clock * self.recording.times[-1]
         return Case(Problem.unchecked(values), "ode", 0, Recording((last,)), root_seed=self.root_seed)
 
     def _check_ode(self) -> None:
-        """Raise InputError if there is no ODE, or no time, for an optimal schedule."""
+        """Raise InputError if there is no ODE, whose risk an optimal schedule minimises, or no time passes."""
         case = self.of_ode()
         try:
             case.check()
@@ -253,18 +261,18 @@ class Case(engine.Case):
             raise
 
     def numerical_options(self) -> NumericalOptions:
-        """The dynamics' options, the given ones checked, the others at their defaults."""
+        """The options of the dynamics as an object of its `Options`; InputError for unknown or invalid ones."""
         return numerical_options(self.dynamics, self.options)
 
     @property
     def shape(self) -> Hashable:
-        """Equal for cases that can be run in one batch."""
+        """What cases must have in common to be run together: all that `Replicas` has once, and lengths of arrays."""
         problem, spectrum = self.problem, self.problem.has_spectrum
         functions = problem.activation, problem.teacher, problem.learned, problem.criterion, problem.data, problem.rates
         sample = (problem.batch_size, problem.repeats, problem.samples is not None, problem.rule, problem.noise_factor)
         kind = (problem.p, problem.k, problem.spherical, problem.trains_second_layer, problem.has_offsets)
         sizes = DYNAMICS[self.dynamics].sizes(problem, self.numerical_options())
-        # of a block, beyond p + k coordinates, the number does not matter
+        # the chain factors larger blocks, whose arrays then have one size
         blocks = tuple(min(size, problem.p + problem.k + 1) for size in problem.blocks[1]) if spectrum else ()
         course = problem.course
         tasks = (*course.order, course.own_heads, course.replay > 0.0) if problem.in_turn else ()
@@ -288,16 +296,17 @@ CHECKS = (
     Case._check_level,
     Case._check_dynamics,
 )
-"""What is checked of a case, but for its steps and its schedule; each reads few fields."""
+"""The checks of a case but for its steps and schedules. Each reads few fields: tables check once for many cases."""
 
 
 def shared_digest(case: Case) -> tuple[bytes, frozenset[str]]:
-    """The digest of what a case shares with others whose problems have its names, and the fields that are not read.
+    """A digest (32 bytes) of what identities contain beside the numbers of a problem; and the fields that are unread.
 
     An identity contains the values that the driver takes from a case: the fields of its problem that the dynamics and
     the observables read, with defaults for omitted ones, times, options, recorded variables, seeds. It also contains a
-    digest of the code that computes the results. It does not contain threads, blocks, paths or other cases. Fields
-    without a default may be unread; others have their default if they are not read.
+    digest of the code that computes the results. It does not contain threads, blocks, paths or other cases. Cases whose
+    problems have the same names (of activations, parts and the like) share the digest. Fields without a default may be
+    unread; others have their default if they are not read.
     """
     problem = case.problem
     names = *names_of(problem), str(problem.optimal)
@@ -328,9 +337,9 @@ def shared_values(
     root_seed: int,
     pair_by: tuple[str, ...] | None,
 ) -> tuple[dict[str, Any], dict[tuple[str, ...], tuple[bytes, frozenset[str]]]]:
-    """What the digests of cases with these in common contain, and the digests that are known, by names of problems.
+    """What the digests of cases contain that agree in the arguments; and the memory of `shared_digest`, empty at first.
 
-    The second is filled by `shared_digest`: its memory.
+    The memory has digests and unread fields by the names of problems.
     """
     stochastic = DYNAMICS[dynamics].stochastic
     values = {
@@ -344,20 +353,20 @@ def shared_values(
 
 
 def level_of(case: Case) -> ExitLevel:
-    """What the exits of a case are of; InputError for an observable that this problem has no level of."""
+    """The `ExitLevel` of the observable that the case exits on; InputError if the problem has none of it."""
     level = OBSERVABLES[case.recording.exit_on].level
     assert level is not None  # by `Recording`
     return level(case.problem)
 
 
 def needs_teacher(observable: Observable, view: type[View]) -> bool:
-    """Whether an observable needs a teacher, by itself or for a dimension."""
+    """Whether an observable of a view needs a teacher, by itself or for a dimension that counts teacher units."""
     return observable.needs_teacher or not {"teacher", "teacher_2"}.isdisjoint(observable.dims_of(view))
 
 
 @lru_cache(maxsize=4096)
 def _refused_time(text: str, first: float, last: float) -> float | None:
-    """The first time at which a schedule is negative or not finite, of those that are looked at."""
+    """The first ODE time from `first` to `last`, of those tried, at which a schedule is refused; None without one."""
     return schedule(text).first_refused(first, last)
 
 
@@ -366,7 +375,7 @@ def option_pairs(dynamics: str, options: Mapping[str, Any]) -> tuple[tuple[str, 
     pairs = tuple(sorted(options.items()))
     try:
         hash(pairs)
-    except TypeError:
+    except TypeError:  # a list or a dict, of which the uncached function raises InputError
         numerical_options.__wrapped__(dynamics, pairs)
         raise
     return pairs

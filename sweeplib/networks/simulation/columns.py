@@ -1,4 +1,8 @@
-"""Cases: a table whose rows are cases."""
+"""Cases: a table whose rows are cases, as columns of the fields of their problems and of their own.
+
+A `Reading` reads the columns of a table at one row; functions of a case, called with a `CaseRow`, are thus evaluated
+once for each different row of the columns that they read (`Table.column_of`).
+"""
 
 import dataclasses
 import hashlib
@@ -19,6 +23,7 @@ from sweeplib.networks.views import ExitLevel
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Case) if field.name != "problem")
 """The fields of a case that are columns beside those of its problem."""
+# no parameter of a problem may have the name of another column
 RESERVED.update(FIELDS)
 
 
@@ -40,7 +45,7 @@ class Cases(Problems, engine.Cases):
 
     @classmethod
     def of(cls, cases: Sequence[Case]) -> "Cases":
-        """Return some cases as columns."""
+        """Return some cases as columns; cases often share one problem, whose fields are read once."""
         if isinstance(cases, Cases):
             return cases
         problems = list({id(case.problem): case.problem for case in cases}.values())
@@ -51,10 +56,10 @@ class Cases(Problems, engine.Cases):
 
     @classmethod
     def with_seeds(cls, case: Case, seeds: Sequence[int]) -> "Cases":
-        """Return a table of copies of a case, one for each of these seeds."""
+        """Return a table of copies of a case, one for each of the `seeds`."""
         fields = {name: getattr(case, name) for name in FIELDS}
-        whole = cls.of_one_value(case.problem.differing() | fields, len(seeds))
-        return whole.replaced(seed=Column(list(seeds), np.arange(len(seeds))))
+        copies = cls.of_one_value(case.problem.differing() | fields, len(seeds))
+        return copies.replaced(seed=Column(list(seeds), np.arange(len(seeds))))
 
     @overload
     def __getitem__(self, at: int) -> Case: ...
@@ -63,8 +68,8 @@ class Cases(Problems, engine.Cases):
     def __getitem__(self, at: int | slice) -> "Case | Cases":
         if isinstance(at, slice):
             return self.at(at)
-        place = range(self._rows)[at]
-        case: Case = object.__new__(Case)
+        place = range(self._rows)[at]  # IndexError beyond the end, which ends an iteration
+        case: Case = object.__new__(Case)  # its fields were checked before
         same, differing = self._fields
         values = {name: column.value(place) for name, column in differing.items()}
         case.__dict__.update(same, **values, problem=self.problem(place))
@@ -72,15 +77,15 @@ class Cases(Problems, engine.Cases):
 
     @cached_property
     def _fields(self) -> tuple[dict[str, Any], dict[str, Column]]:
-        """The fields that are the same in all cases, and the columns of the others, without those of problems."""
+        """The own fields of cases that are the same in all, and the columns of those that differ."""
         return self.parts(FIELDS)
 
     def row(self, read: Reading) -> Any:
-        """Return a case that reads the columns."""
+        """Return a case that reads its fields from the columns."""
         return CaseRow(read)
 
     def levels(self) -> list[ExitLevel]:
-        """Return what the exits of each case are on; the cases have one shape."""
+        """Return the `ExitLevel` of each case; cases of one shape must have one rule, which kernels call for all."""
         levels = self.column_of(level_of)
         if len({level.rule for level in levels.values}) > 1:
             on = self[0].recording.exit_on
@@ -93,13 +98,13 @@ class Cases(Problems, engine.Cases):
         # texts of problems without what is not read, once for each such set of fields
         unread_by_any = {unread for _, unread in shared.values}
         texts = {unread: (np.array(self.each_text(unread), object) + ends).tolist() for unread in unread_by_any}
-        pairs, blake2b = shared.items(), hashlib.blake2b
+        digests_and_unread, blake2b = shared.items(), hashlib.blake2b
         if len(texts) == 1:
             [lines] = texts.values()
         else:
-            lines = [texts[unread][at] for at, (_, unread) in enumerate(pairs)]
-        lined = zip(pairs, lines, strict=True)
-        return [blake2b(digest + line.encode(), digest_size=32).digest() for (digest, _), line in lined]
+            lines = [texts[unread][at] for at, (_, unread) in enumerate(digests_and_unread)]
+        pairs = zip(digests_and_unread, lines, strict=True)
+        return [blake2b(digest + line.encode(), digest_size=32).digest() for (digest, _), line in pairs]
 
     def check(self) -> None:
         """Raise InputError if a case is not valid, as `Case.check` does."""
@@ -110,15 +115,15 @@ class Cases(Problems, engine.Cases):
         with np.errstate(all="ignore"):
             # only suspects are checked one by one: the others pass, as these comparisons show
             suspect = ~((last / step < largest) & (step > 0) & ((last > step) | (last == 0.0)))
-        for name in ("rates", "noise_factor"):
+        for name in ("rates", "noise_factor"):  # formulas of schedules, None for constant ones, which an array has as 0
             suspect |= self.column(name).array(object) != 0
-        some = self.at(np.flatnonzero(suspect))
-        for at in some.distinct(some.columns.keys() - {"seed"})[0].tolist():
-            some[at].check()
+        suspects = self.at(np.flatnonzero(suspect))
+        for at in suspects.distinct(suspects.columns.keys() - {"seed"})[0].tolist():
+            suspects[at].check()
 
 
 def _column(items: Sequence[Any]) -> Column:
-    """Return objects, many of which may be the same one, as a column."""
+    """Return items as a column; many may be the same object, which is compared with others once."""
     objects = {id(item): item for item in items}
     places = {key: place for place, key in enumerate(objects)}
     values, codes = Column.of(objects.values())
@@ -126,16 +131,16 @@ def _column(items: Sequence[Any]) -> Column:
 
 
 def _ends(columns: Mapping[str, Sequence[Any]], _: int) -> list[str]:
-    """Return what stands after the text of a problem in what identities are made from."""
+    """Return what stands after the text of each problem in what identities are made of: law of start, and clock."""
     return [f" {start} {clock!r}" for start, clock in zip(columns["student_start"], columns["clock"], strict=True)]
 
 
 def _step(case: Case) -> float:
-    """Return the ODE time of a step of the dynamics."""
+    """Return the ODE time of a step of the dynamics of a case."""
     length = DYNAMICS[case.dynamics].step_length(case.problem, case.numerical_options())
     return length * case.problem.step_time()
 
 
 def _most_steps(case: Case) -> float:
-    """Return a number of steps that is not too large; cases with more are checked one by one."""
+    """Return a number of steps that is surely not too large; cases with more are checked one by one."""
     return min(DYNAMICS[case.dynamics].most_steps(case.problem, case.numerical_options()), 2.0**61)

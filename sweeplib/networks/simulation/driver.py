@@ -1,4 +1,9 @@
-"""The driver: starts replicas, advances them between recording times, records the observables."""
+"""The driver: starts replicas, advances them between recording times, records the observables.
+
+Cases of one shape are run together, n at a time, as the replicas of one `Dynamics`. Arrays of results have n as their
+first axis; a place is the number of a recording time, or of a case in a table. `begun` are earlier runs of the same
+cases to earlier last times, from whose ends they go on.
+"""
 
 import hashlib
 import json
@@ -32,13 +37,16 @@ from sweeplib.networks.simulation.variables import error_of, stored_variables
 from sweeplib.networks.views import View
 
 States = Sequence[tuple[Array, View]]
-Own = Mapping[str, NDArray[Any]]
+"""Pairs of weights (n,) and a view, as `Dynamics.look` returns them: a recorded value is the weighted sum over them."""
+OwnParameters = Mapping[str, NDArray[Any]]
+"""The values (n,) of an observable's own parameters, by name."""
 
 _DIGEST = "digest"
+"""What stands for the digest of the problem in the text of which a key is made."""
 EXITS = "exit_steps", "exit_time", *EXIT_ERRORS
 """The variables of exits; those after the last accurate record of a run are not known."""
 BYTES_AT_ONCE = 2**26
-"""Of the large arrays of cases that are run together."""
+"""The largest memory of the large arrays of cases that are run together."""
 
 
 def run_cases(
@@ -57,29 +65,29 @@ def run_cases(
 
 
 def _completed(cases: Cases, timeout: float | None, begun: Begun) -> Records:
-    """The records of cases whose runs have begun; those that have stopped are complete."""
+    """The records of cases whose runs have begun: those that stopped at their last exit as they are, others run on."""
     names, places = stored_variables(cases[0]), unfinished(begun, cases[0].recording)
     records = Records({name: begun.data[name].copy() for name in names}, np.full(len(cases), Status.ok, np.uint8))
     if not places.size:
         return records
-    more = run_checked(cases.at(places), timeout, None, begun.at(places))
-    for name, values in more.data.items():
+    longer = run_checked(cases.at(places), timeout, None, begun.at(places))
+    for name, values in longer.data.items():
         records.data[name][places] = values
-    records.status[places] = more.status
-    return replace(records, excess={int(places[at]): reason for at, reason in more.excess.items()})
+    records.status[places] = longer.status
+    return replace(records, excess={int(places[at]): reason for at, reason in longer.excess.items()})
 
 
 def unfinished(begun: Begun, recording: Recording) -> NDArray[np.intp]:
-    """The places of the runs that have not stopped at their last exit."""
+    """The places of the runs that go on beyond their end: all but those that stopped at their last exit."""
     if recording.stop != "exit":
         return np.arange(len(begun.data["end_steps"]))
     return np.flatnonzero(np.isnan(begun.data["exit_steps"]).any(axis=1))
 
 
 def run_checked(cases: Cases, timeout: float | None, initial: Initial, begun: Begun | None = None) -> Records:
-    """The records of cases that are valid and have one shape, as `run_cases` returns them."""
+    """The records of cases that are valid and have one shape, as `run_cases` returns them; run in batches."""
     size = _cases_at_once(cases)
-    batches = [some[at : at + size] for some in _of_one_clock(cases) for at in range(0, len(some), size)]
+    batches = [group[at : at + size] for group in _groups(cases) for at in range(0, len(group), size)]
     ends = np.cumsum([len(batch) for batch in batches]).tolist()
     earlier = [begun and begun.at(slice(end - len(batch), end)) for batch, end in zip(batches, ends, strict=True)]
     records = [_run(batch, timeout, initial, before) for batch, before in zip(batches, earlier, strict=True)]
@@ -99,18 +107,22 @@ def case_steps(case: Case) -> float:
 
 
 def case_memory(case: Case) -> int:
-    """The bytes of the large arrays that a case has in memory while it runs."""
+    """The bytes of the large arrays, such as a training set, that a case has in memory while it runs."""
     return DYNAMICS[case.dynamics].memory(case.problem, case.numerical_options())
 
 
 def _cases_at_once(cases: Cases) -> int:
-    """The number of cases to run together: what the dynamics asks for, or fewer if these take too much memory."""
+    """The number of cases to run together: `replicas_at_once` of the dynamics, or fewer if they take much memory."""
     most = max(cases.column_of(case_memory)[0])
     return max(1, min(DYNAMICS[cases[0].dynamics].replicas_at_once, BYTES_AT_ONCE // max(1, most)))
 
 
-def _of_one_clock(cases: Cases) -> list[Cases]:
-    """The cases in parts: of one problem, where schedules are optimal; of the same times, where tasks are in turn."""
+def _groups(cases: Cases) -> list[Cases]:
+    """The cases in groups that can be advanced together, in their order; all in one, in general.
+
+    Where schedules are optimal a group has one problem, whose schedule all follow; where tasks are in turn, one clock
+    and the same times at which tasks change.
+    """
     codes: NDArray[Any]
     if cases[0].problem.optimal is not None:
         _, codes = cases.distinct(cases.columns.keys() - {"seed"})
@@ -123,7 +135,10 @@ def _of_one_clock(cases: Cases) -> list[Cases]:
 
 
 def _run(cases: Cases, timeout: float | None, initial: Initial, begun: Begun | None) -> Records:
-    """Return the records of cases of one shape and clock, computed together from the start or on from `begun`."""
+    """Return the records of cases of one of `_groups`, computed together from the start or on from `begun`.
+
+    timeout : seconds a case, on average. A run that is inaccurate at a recording time has no records from there on.
+    """
     first = cases[0]
     replicas, optimal = replicas_of(cases, initial), schedule_of(first, initial)
     if optimal is not None:
@@ -132,14 +147,16 @@ def _run(cases: Cases, timeout: float | None, initial: Initial, begun: Begun | N
     deadline = np.inf if timeout is None else run.clock() + timeout * len(cases)
     variables = stored_variables(first)
     data = {name: np.full((len(cases), *variable.shape), np.nan) for name, variable in variables.items()}
-    observed: dict[str, Own] = {
+    observed: dict[str, OwnParameters] = {
         name: {key: cases.field(key, None) for key in OBSERVABLES[name].parameter_names}
         for name in first.recording.observables
     }
+    # the steps and the ODE times up to which runs went, without what is inaccurate
     ends, excess = np.zeros((2, len(cases))), dict[int, Excess]()
     if begun is not None:
         data = {name: begun.data[name].copy() for name in variables}
         run.go_on(begun.data)
+    # the first instants are those that runs which have begun reached
     for at, instant in list(enumerate(_instants(first)))[begun.times if begun else 0 :]:
         run.advance(at, deadline)
         if instant.phase is not None:
@@ -147,12 +164,13 @@ def _run(cases: Cases, timeout: float | None, initial: Initial, begun: Begun | N
             continue
         reached, states, place = run.reached(at), run.look(), instant.place
         diagnosed = run.diagnosed()
-        _keep(data, variables, place, reached, diagnosed)
+        # first: bounds are those of the errors that were read last
+        _record_diagnostics(data, variables, place, reached, diagnosed)
         beyond = _beyond(run, at, reached, excess)
         run.inaccurate |= beyond
         run.running &= ~beyond
         ends = np.where(run.inaccurate, ends, (run.end_steps, run.end_time))
-        _take(data, observed, place, reached & ~beyond, states, diagnosed)
+        _record_observables(data, observed, place, reached & ~beyond, states, diagnosed)
         if not run.running.any():
             break
     if END_STATE in variables:
@@ -173,16 +191,17 @@ def _run(cases: Cases, timeout: float | None, initial: Initial, begun: Begun | N
 
 
 def _leave_out_unknown(data: dict[str, Array], inaccurate: NDArray[np.bool_], ends: Array) -> None:
-    """Replace exits by NaN in inaccurate runs where they come after the last accurate record, at `ends` (n,)."""
-    if EXITS[1] in data:
-        unknown = inaccurate[:, None] & (data[EXITS[1]] > ends[:, None])
+    """Replace exits in `data` by NaN in `inaccurate` (n,) runs if they are after the last accurate time `ends` (n,)."""
+    if "exit_time" in data:
+        unknown = inaccurate[:, None] & (data["exit_time"] > ends[:, None])
         data |= {name: np.where(unknown, np.nan, data[name]) for name in EXITS if name in data}
 
 
 def _beyond(run: Dynamics, place: int, reached: NDArray[np.bool_], excess: dict[int, Excess]) -> NDArray[np.bool_]:
-    """Which replicas (n,) are beyond a bound, at a recording time that they `reached` (n,) or at an exit before it.
+    """Return which replicas (n,) are beyond a bound of the dynamics `run`.
 
-    place : number of the recording time. excess : the first excess of each replica, to which new ones are added.
+    place : number of the instant; bounds of states count for those that `reached` (n,) it, those of exits for all.
+    excess : the first excess of each replica, to which new ones are added.
     """
     beyond = np.zeros(len(reached), dtype=bool)
     times = np.minimum(run.replicas.times[:, place], run.end_time)
@@ -196,14 +215,15 @@ def _beyond(run: Dynamics, place: int, reached: NDArray[np.bool_], excess: dict[
     return beyond
 
 
-def _take(
-    data: dict[str, Array], observed: Mapping[str, Own], place: int, reached: NDArray[np.bool_],
+def _record_observables(
+    data: dict[str, Array], observed: Mapping[str, OwnParameters], place: int, reached: NDArray[np.bool_],
     states: States, diagnosed: Collection[str],
 ) -> None:  # fmt: skip
     """Write the observables, averaged over the states, for the replicas that `reached` (n,) a recording time.
 
-    observed : the observables with their parameters. place : number of the recording time.
-    Their errors are written too, but for those that the dynamics itself has `diagnosed`.
+    data : by variable, the arrays (n, times, ...), or (n, ...) of what is constant, that are filled.
+    observed : the names of the observables, with their parameters. place : number of the recording time.
+    diagnosed : names of errors that the dynamics itself records; all other errors are written here.
     """
     for name, parameters in observed.items():
         observable = OBSERVABLES[name]
@@ -215,20 +235,23 @@ def _take(
                     _check_shape(recorded, values, data[recorded][:, place].shape)
                     data[recorded][reached, place] = values[reached]
         elif not observable.over_time and place == 0:
-            view = states[0][1]
+            view = states[0][1]  # all states have the same constants
             constant = observable.function_of(type(view))(view, **parameters)
             _check_shape(name, constant, data[name].shape)
             data[name][:] = constant
 
 
-def _keep(
+def _record_diagnostics(
     data: dict[str, Array],
     variables: Mapping[str, Variable],
     place: int,
     reached: NDArray[np.bool_],
     diagnosed: Mapping[str, Array],
 ) -> None:
-    """Write the recorded diagnostics for the replicas that `reached` (n,) the recording time number `place`."""
+    """Write what the dynamics has `diagnosed`, if it is recorded, for replicas that `reached` (n,) time number `place`.
+
+    data, variables : by name, the arrays (n, ...) that are filled, and what they are. Without times the last stays.
+    """
     for name in variables.keys() & diagnosed.keys():
         diagnostic, values = diagnosed[name], data[name]
         instants = values[:, place] if variables[name].dims[:1] == ("time",) else values
@@ -237,7 +260,7 @@ def _keep(
 
 
 def _check_shape(name: str, values: Any, shape: tuple[int, ...]) -> None:
-    """Raise SweeplibError unless values of a variable are real numbers of the shape (n, ...)."""
+    """Raise SweeplibError unless values of a variable are real numbers of the shape (n, ...): plugins may err."""
     array = np.asarray(values)
     if array.shape != shape or array.dtype.kind not in "biuf":
         was = f"{array.dtype} of shape {array.shape}"
@@ -245,7 +268,7 @@ def _check_shape(name: str, values: Any, shape: tuple[int, ...]) -> None:
 
 
 def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
-    """The replicas of cases of one shape."""
+    """The replicas of cases of one shape, at their start."""
     cases = Cases.of(cases)
     problem, recording, instants = cases[0].problem, cases[0].recording, _instants(cases[0])
     plain = np.multiply.outer(cases.field("clock"), recording.times)
@@ -290,7 +313,10 @@ def _second_layer(case: Case) -> Array:
 
 
 class _Instant(NamedTuple):
-    """An ODE time to which replicas are advanced, for the record of some place, or to begin a phase of their tasks."""
+    """An ODE time to which replicas are advanced: for a record, or to begin a phase of their tasks.
+
+    phase : the number of the phase, None for a record. place : the number of the recording time, −1 for a phase.
+    """
 
     time: float
     phase: int | None = None
@@ -298,7 +324,7 @@ class _Instant(NamedTuple):
 
 
 def _instants(case: Case) -> list[_Instant]:
-    """The recording times, and the times at which a phase ends and the next begins, after records at the same time."""
+    """The recording times, and the times at which phases of tasks begin, in order; a record comes before a phase."""
     records = [_Instant(case.clock * time, place=place) for place, time in enumerate(case.recording.times)]
     switches = enumerate(case.problem.course.switches, 1)
     phases = [_Instant(time, phase) for phase, time in switches if time < records[-1].time]
@@ -306,12 +332,12 @@ def _instants(case: Case) -> list[_Instant]:
 
 
 def _first_a_star(case: Case) -> Sequence[float]:
-    """The second layer (k,) of the teacher at the start."""
+    """The second layer (k,) of the teacher at the start: that of the first task."""
     return case.problem.course.a_star[case.problem.course.order[0]]
 
 
 def _lessons(cases: Cases) -> Lessons | None:
-    """The tasks of cases of one shape, None for a single one."""
+    """The tasks of cases of one shape; None if there is one task."""
     problem = cases[0].problem
     if not problem.in_turn:
         return None
@@ -328,16 +354,21 @@ def samples_key(case: Case) -> int:
 
 
 def _samples_keys(cases: Cases) -> NDArray[np.uint64]:
-    """The keys (n,) of the random numbers of the samples of cases that share their `pair_by`."""
+    """The keys (n,) of the random numbers of the samples of cases, which have one `pair_by`.
+
+    Without it keys are made of all parameters of the problem but those of observables, as `stream_key` would make them;
+    the texts of many problems are written at once.
+    """
     if cases[0].pair_by is not None:
         return cases.numbers(_shared_key, np.uint64)
+    # columns of the texts of problems, and of the two texts between which `stream_key` has a problem's digest
     texts, streams = cases.texts(frozenset(parameters_of("observables"))), cases.column_of(_samples_stream)
     pairs = Table({"stream": streams, "text": texts}, len(cases))
     return pairs.over(("stream", "text"), _keys_of).array(np.uint64)
 
 
 def _keys_of(columns: Mapping[str, Sequence[Any]], _: int) -> list[int]:
-    """The key of each pair of a `stream`, what is before and after the problem in it, and a `text` (`stream_key`)."""
+    """The keys of rows with a `stream`, the text before and after the problem's digest, and the `text` of a problem."""
     keys = []
     for (before, after), text in zip(columns["stream"], columns["text"], strict=True):
         problem = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
@@ -347,13 +378,13 @@ def _keys_of(columns: Mapping[str, Sequence[Any]], _: int) -> list[int]:
 
 
 def _samples_stream(case: Case) -> tuple[str, str]:
-    """The text of which the key is made (`stream_key`), before and after the digest of the problem."""
+    """The text of which a key is made, before and after the digest of the problem that stands in it."""
     before, after = json.dumps([case.root_seed, "samples", _stream_of(case), _DIGEST]).split(_DIGEST)
     return before, after
 
 
 def _stream_of(case: Case) -> str:
-    """The name of the dynamics whose samples a case has."""
+    """The name of the dynamics whose samples a case has: its own, unless the dynamics takes those of another."""
     return DYNAMICS[case.dynamics].samples_of or case.dynamics
 
 

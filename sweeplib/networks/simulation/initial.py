@@ -1,4 +1,8 @@
-"""The initial states of cases, computed on request as weights, overlaps or particles."""
+"""The initial states of cases, computed on request as weights, overlaps or particles.
+
+i is the number of a case among those of a batch. What is drawn is a function of the law of the start, the widths, the
+root seed and the seed, so that all dynamics have the same starts.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +29,9 @@ from sweeplib.networks.problem.weights import (
 from sweeplib.networks.simulation.cases import Case
 
 Weights = tuple[Sequence[Sequence[float]] | Array, Sequence[Sequence[float]] | Array]
+"""W (p, d) of the student and W* (k, d) of the teacher."""
 Initial = Overlaps | Weights | None
+"""A start that replaces the random ones of problems; None for these."""
 
 REMEMBERED_WIDTH = 128
 """The largest student width for which initial overlaps are cached; many cases share their start."""
@@ -63,7 +69,7 @@ class CaseStarts:
         return W.copy(), W_star.copy()
 
     def overlaps(self, i: int) -> Overlaps:
-        """The overlaps of the weights."""
+        """The initial overlaps Q, M, P of case i; exact where the law of the start states them."""
         if isinstance(self._initial, Overlaps):
             return self._initial
         draw = self._draw_of(i)
@@ -72,12 +78,12 @@ class CaseStarts:
         return _random_overlaps(draw) if draw.problem.p <= REMEMBERED_WIDTH else _overlaps(draw)
 
     def block_overlaps(self, i: int, multiplicities: Array) -> tuple[Array, Array, Array]:
-        """Return the overlaps of the weights of case i by blocks of so many columns each."""
+        """Return Q (L, p, p), M (L, p, k), P (L, k, k) of case i by blocks of `multiplicities` (L,) columns."""
         W, W_star = self.weights(i)
         return block_overlaps(W, W_star, multiplicities)
 
     def teacher_overlaps(self, i: int) -> Array:
-        """Return the overlaps P (k, k) of the teacher of case i."""
+        """Return the overlaps P (k, k) of the teacher of case i, without a p x p array for wide students."""
         draw = self._draw_of(i)
         if isinstance(self._initial, Overlaps) or draw.problem.p <= REMEMBERED_WIDTH:
             return self.overlaps(i).P
@@ -87,12 +93,15 @@ class CaseStarts:
         return W_star @ W_star.T / W_star.shape[1]
 
     def particles(self, i: int, count: int | None) -> tuple[Array, Array]:
-        """The overlaps m (count, k) with the teacher and squared norms q (count,); drawn anew if count is not p."""
+        """The overlaps m (count, k) with the teacher and squared norms q (count,) of units of case i, over d.
+
+        count : how many; None for the p of the problem, of which other counts are independent draws.
+        """
         draw = self._draw_of(i)
         problem = draw.problem
         count = problem.p if count is None else count
-        other = count != problem.p
-        if other and self._initial is not None:
+        is_other = count != problem.p
+        if is_other and self._initial is not None:
             expected = f"{problem.p} units, as the problem has; the dynamics asks for {count}"
             raise InputError("the start does not fit the dynamics", key="initial", expected=expected)
         if isinstance(self._initial, Overlaps):
@@ -100,20 +109,21 @@ class CaseStarts:
         if self._initial is not None:
             W, W_star = self._initial
             return W @ W_star.T / problem.d, np.einsum("ij,ij->i", W, W) / problem.d
-        if other:
+        if is_other:
+            # a second layer of p numbers would not fit
             problem = replace(problem, p=count, a=1.0)
         W, W_star = drawn_weights(problem, root_seed=draw.root_seed, seed=draw.seed)
         return drawn_M(problem, W, W_star), drawn_q(problem, W)
 
     def offsets(self, i: int, count: int) -> Array:
-        """The offsets b (count,), which are those of the problem beside any `initial`."""
+        """The offsets b (count,) of units of case i: drawn by the problem's law, whatever `initial` is."""
         draw = self._draw_of(i)
         return drawn_offsets(self._cases[i].problem, count, root_seed=draw.root_seed, seed=draw.seed)
 
 
 @dataclass(frozen=True)
 class _Draw:
-    """A random start, a function of `key` alone; two with the same key are equal."""
+    """A random start: its overlaps are a function of `key`, so that two with the same key are equal and cached once."""
 
     key: tuple[Any, ...]
     problem: Problem = field(compare=False)
@@ -134,11 +144,12 @@ def _draw(case: Case) -> _Draw:
 
 
 def _overlaps(draw: _Draw) -> Overlaps:
-    """The overlaps of the weights of a random start."""
+    """The overlaps Q, M, P of the weights of a random start."""
     return drawn_overlaps(draw.problem, *drawn_weights(draw.problem, root_seed=draw.root_seed, seed=draw.seed))
 
 
 _random_overlaps = lru_cache(maxsize=8192)(_overlaps)
+"""`_overlaps`, remembered by the key of a draw."""
 
 
 def _arrays(weights: Weights) -> tuple[Array, Array]:

@@ -93,13 +93,13 @@ def simulate(
 
 @dataclass(frozen=True, eq=False)
 class _Runs:
-    """Runs that differ in their seed only: a valid case of theirs, and the attributes of their datasets."""
+    """Runs that differ in their seed only: a valid `case` of one of them, and the attributes of their datasets."""
 
     case: Case
 
     @cached_property
     def attributes(self) -> dict[str, Any]:
-        """The fields of the problem, and what else the numbers depend on."""
+        """The attributes of a dataset: the fields of the problem, and what else the numbers depend on, by name."""
         case, problem = self.case, self.case.problem
         recorded = [OBSERVABLES[name] for name in case.recording.measured]
         named = meaningful([*parts_of(problem).values(), *recorded])
@@ -107,14 +107,16 @@ class _Runs:
         version = numerics_version(problem, case.dynamics, case.recording.measured)
         others = {"dynamics": case.dynamics, "root_seed": case.root_seed, "numerics_version": version}
         others |= case.recording.of_runs
+        # netCDF knows no truth values
         return {name: int(value) if isinstance(value, bool) else value for name, value in (fields | others).items()}
 
 
 @lru_cache(maxsize=64)
 def _runs(case: Case, text: str, dynamics: type[Dynamics]) -> _Runs:
-    """The runs of a case; InputError if the case is not valid.
+    """The runs of a case, whose check is remembered; InputError if the case is not valid.
 
-    Problems are told apart by their `text` too: a noise of 0.0 and one of -0.0 are equal numbers.
+    text, dynamics : only tell cases apart: the text of the problem, as a noise of 0.0 and one of -0.0 are equal
+        numbers, and the class, as a dynamics may be registered anew under its name.
     """
     case.check()
     return _Runs(case)
@@ -122,9 +124,9 @@ def _runs(case: Case, text: str, dynamics: type[Dynamics]) -> _Runs:
 
 @lru_cache(maxsize=64)
 def _frame(runs: _Runs, seeds: tuple[int, ...]) -> xr.Dataset:
-    """A dataset with the variables and coordinates of such runs, whose data are to be replaced.
+    """A dataset with the variables and coordinates of runs with some `seeds`, whose data are to be replaced.
 
-    To build one takes as long as a short run. Its coordinates are shared by all datasets made from it.
+    It is remembered, as building one takes as long as a short run. All datasets made of it share its coordinates.
     """
     recording = runs.case.recording
     variables: dict[str, Any] = {
@@ -133,13 +135,13 @@ def _frame(runs: _Runs, seeds: tuple[int, ...]) -> xr.Dataset:
     }
     variables["status"] = xr.Variable("seed", np.empty(len(seeds), np.uint8), STATUS_LABELS)
     steps = np.rint(np.array(recording.times) / runs.case.problem.step_time())
-    steps.flags.writeable = False
+    steps.flags.writeable = False  # shared by all datasets
     axes = {"seed": np.array(seeds), "time": np.array(recording.times)}
     if recording.thresholds:
         axes["threshold"] = np.array(recording.thresholds)
-    further = {"instant": axes["time"], "quantile": QUANTILES}
+    of_observables = {"instant": axes["time"], "quantile": QUANTILES}
     recorded = {dim for variable in variables.values() for dim in variable.dims}
-    axes |= {name: values for name, values in further.items() if name in recorded}
+    axes |= {name: values for name, values in of_observables.items() if name in recorded}
     coords: dict[str, Any] = {name: xr.IndexVariable(name, values, label(name)) for name, values in axes.items()}
     coords["steps"] = xr.Variable("time", steps, label("steps"))
     frame = xr.Dataset(variables, coords)

@@ -1,6 +1,6 @@
-"""Long names, units and symbols of the coordinates of a dataset, of one run or of a sweep.
+"""Long names, units and symbols (LaTeX without dollars) of the coordinates of a dataset, of one run or of a sweep.
 
-Those of parameters of a problem stand where these are declared.
+The labels of parameters of a problem stand where the parameters are declared.
 """
 
 import re
@@ -41,7 +41,10 @@ def known_label(name: str) -> tuple[str, str] | None:
 
 
 def label(name: str) -> dict[str, Any]:
-    """Return the `long_name`, `units` and `symbol` (LaTeX without dollars) of a coordinate; its name if unknown."""
+    """Return the `long_name`, `units` and `symbol` of a coordinate; made of its name if that is not known.
+
+    An option of a run is named `RUN.OPTION`, such as `sde.step`.
+    """
     run, _, option = name.rpartition(".")
     latex = rf"\mathrm{{{name}}}".replace("_", r"\_")
     unknown = (f"{option} of {run}", "") if run else (name, latex)
@@ -50,7 +53,11 @@ def label(name: str) -> dict[str, Any]:
 
 
 def time_attributes(count: str | None, scale: str | None) -> dict[str, Any]:
-    """Return the attributes of times in ODE time, or in a `count` of steps or samples, in units of a scale if given."""
+    """Return the attributes of recording times, which a config may give in other units.
+
+    count : what is counted in place of ODE time, such as "steps" or "samples"; None for ODE time.
+    scale : formula of the unit, such as "p/gamma"; None for 1.
+    """
     attributes = label("time")
     if count is not None:
         attributes |= {"long_name": count, "symbol": "", "clock": count}
@@ -61,7 +68,10 @@ def time_attributes(count: str | None, scale: str | None) -> dict[str, Any]:
 
 
 def time_text(value: float, attributes: Mapping[str, Any]) -> str:
-    """Return a time in words, with its unit: '50 d samples', '12 steps', '1 in units of p/gamma', '12'."""
+    """Return a time in words, with its unit: '50 d samples', '12 steps', '1 in units of p/gamma', '12'.
+
+    attributes : those of `time_attributes`.
+    """
     count, scale, number = attributes.get("clock"), attributes.get("scale"), f"{value:.6g}"
     if count is None:
         return number if scale is None else f"{number} in units of {scale}"
@@ -71,7 +81,7 @@ def time_text(value: float, attributes: Mapping[str, Any]) -> str:
 
 
 def exit_words(exit_on: str) -> str:
-    """What stands behind the names of exits that are not on the risk: ' (misalignment)'."""
+    """Return what stands behind the long names of exits: ' (misalignment)', and nothing if they are on the risk."""
     from sweeplib.networks.observables import OBSERVABLES
 
     if exit_on == "risk":

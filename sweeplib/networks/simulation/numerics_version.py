@@ -1,4 +1,4 @@
-"""The digest of the code that computes the results of a case."""
+"""The digest of the code that computes the results of a case: part of its identity, so that new code computes anew."""
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
@@ -13,7 +13,7 @@ from sweeplib.networks.problem import DATA, LOSSES, STARTS, TARGETS, TASKS, UPDA
 from sweeplib.networks.problem import target as target_of
 
 OPTIMISER = "sweeplib.networks.simulation.optima", "sweeplib.networks.dynamics.optimal_schedule"
-"""The modules that make optimal schedules."""
+"""The modules that find optimal schedules: code of a case that has one."""
 
 
 def numerics_version(problem: Problem, dynamics: str, observables: Iterable[str]) -> str:
@@ -33,7 +33,10 @@ def names_of(problem: Problem) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _numerics_version(dynamics: str, observables: tuple[str, ...], optimiser: tuple[str, ...], *of_problem: str) -> str:
-    """Return the digest of the modules with all functions that make the numbers of such cases."""
+    """Return the digest of the modules that define or register a function that makes numbers, and of what they import.
+
+    of_problem : the names of `names_of`, in its order: activations, target, start, data, loss, update, tasks.
+    """
     student, teacher, target, *parts = of_problem
     kind, target_, law, samples = DYNAMICS[dynamics], target_of(target), STARTS[parts[0]], DATA[parts[1]]
     pair, forms = target_.expectations(student, teacher), (activation(student), activation(teacher))
@@ -55,6 +58,6 @@ def _numerics_version(dynamics: str, observables: tuple[str, ...], optimiser: tu
 
 
 def unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of a partial or cached one."""
+    """The plain function in a partial or cached one, which has the module."""
     function = getattr(function, "__wrapped__", function)
     return function.func if isinstance(function, partial) else function

@@ -1,4 +1,7 @@
-"""The optimal schedules of cases: what each is, and what is recorded of it."""
+"""The optimal schedules of cases: what each is, and what is recorded of it.
+
+A schedule is optimal for the ODE (`Case.of_ode`), on the mean over some starts of its problem.
+"""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -40,12 +43,18 @@ def schedule_of(case: Case, initial: Initial) -> ScheduleOfCase | None:
 
 @lru_cache(maxsize=1024)
 def _known_optimum(case: Case, text: str, knots: int, starts: int) -> Optimum:
-    """The optimum of a case, which is found once; problems are told apart by their `text` too."""
+    """The optimum of a case on the mean over random starts, which is remembered.
+
+    text : the problem's, by which cases are told apart too: 0.0 and -0.0 are equal numbers.
+    """
     return _optimum(case, knots, starts, None)
 
 
 def _optimum(case: Case, knots: int, starts: int, initial: Initial) -> Optimum:
-    """The optimum of the mean over so many starts, or for one start if all are the same but for rounding."""
+    """The schedule of `knots` factors that is best on the mean over `starts` starts of a case's problem.
+
+    If all starts are the same but for rounding, one serves.
+    """
     from sweeplib.networks.dynamics.optimal_schedule import optimal_schedule
     from sweeplib.networks.simulation.driver import replicas_of  # which imports this module
 

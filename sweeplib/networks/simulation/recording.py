@@ -1,4 +1,7 @@
-"""Recording: what a run records."""
+"""Recording: what a run records, and whether one run has what another would record.
+
+Below, `wanted` is the recording of another run of the same problem, and `kind` the name of the dynamics of both.
+"""
 
 import hashlib
 import math
@@ -19,7 +22,7 @@ from sweeplib.networks.observables import OBSERVABLES
 EXIT_ERRORS = "exit_steps_error", "exit_time_error"
 """The variables of the errors of exits, of dynamics that state them."""
 ALIKE = ("end_steps", "end_time", "exit_steps", "exit_time", *EXIT_ERRORS, END_STATE)
-"""Variables without recording times that do not depend on the times before the last."""
+"""Variables without the dimension `time` that do not depend on the recording times before the last."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,18 +70,18 @@ class Recording(cases.Recording):
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """The observables, and the one of the exits if that is not the risk."""
+        """The observables that a run computes: the recorded ones, and the one of the exits if that is not the risk."""
         return self.observables if self.exit_on in ("risk", *self.observables) else (*self.observables, self.exit_on)
 
     @property
     def of_results(self) -> dict[str, Any]:
         """The fields on which results depend; without the default of `exit_on`, which older identities do not have."""
-        others = ("keep_ends", "exit_on") if self.exit_on == "risk" else ("keep_ends",)
-        return {name: value for name, value in asdict(self).items() if name not in others}
+        left_out = ("keep_ends", "exit_on") if self.exit_on == "risk" else ("keep_ends",)
+        return {name: value for name, value in asdict(self).items() if name not in left_out}
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """All fields, without the default of `exit_on`."""
+        """All fields, by which the engine tells recordings apart; without the default of `exit_on`, for old stores."""
         exit_on = () if self.exit_on == "risk" else (self.exit_on,)
         return (self.times, self.thresholds, self.observables, self.stop, self.keep_ends, *exit_on)
 
@@ -93,33 +96,34 @@ class Recording(cases.Recording):
         return self.times[-1]
 
     def covers(self, wanted: "Recording", kind: str) -> bool:
-        """Whether a run of a dynamics with this recording has the numbers of a run with the `wanted` one."""
+        """Whether a run with this recording has all numbers that a run with the `wanted` one would record."""
         times = set(wanted.times) <= set(self.times) and wanted.end == self.end
         return times and self.keep_ends >= wanted.keep_ends and self._records_all(wanted, kind)
 
     def begins(self, wanted: "Recording", kind: str) -> bool:
-        """Whether a run with this recording kept its end, and begins a longer one with the `wanted` one."""
+        """Whether a run with this recording begins a longer one with the `wanted` one, and kept its end."""
         times = set(wanted.times[: self.reached(wanted)]) <= set(self.times) and wanted.end > self.end
         return times and self.keep_ends and self._records_all(wanted, kind)
 
     def reached(self, wanted: "Recording") -> int:
-        """How many of the `wanted` times are those of this recording, or earlier."""
+        """How many of the `wanted` times are not after the last time of this recording."""
         return sum(time <= self.end for time in wanted.times)
 
     def _records_all(self, wanted: "Recording", kind: str) -> bool:
-        """Whether a run with this recording has all else of a run with the `wanted` one, up to its last time."""
+        """Whether a run with this recording has all of the `wanted` one but for its times, up to its own last time."""
         changed = {name for name in ("times", "thresholds") if getattr(self, name) != getattr(wanted, name)}
         if not changed <= DYNAMICS[kind].unaffected_by:
             return False
         exits = set(wanted.thresholds)
+        # with other thresholds the last exit, at which a run stops, would be another
         enough = exits == set(self.thresholds) if wanted.stop == "exit" else exits <= set(self.thresholds)
         same = self.stop == wanted.stop and self.exit_on == wanted.exit_on
         return enough and same and set(wanted.observables) <= set(self.observables)
 
     def gives(self, name: str, dims: Sequence[str], wanted: "Recording") -> bool:
-        """Whether a variable of a run with this recording has the values of a run with the `wanted` one.
+        """Whether the variable `name`, with dimensions `dims`, has the values of a run with the `wanted` recording.
 
-        One without recording times has them if it does not depend on earlier times, or these are the same.
+        One without the dimension `time` has them if it does not depend on earlier times, or these are the same.
         """
         same = wanted.times[: len(self.times)] == self.times
         return "time" in dims or name in ALIKE or same
@@ -129,10 +133,11 @@ class Recording(cases.Recording):
         if self == wanted:
             return values
         for axis, dim in enumerate(dims, 1):
-            has, asks = (self.thresholds, wanted.thresholds) if dim == "threshold" else (self.times, wanted.times)
-            if dim in ("time", "instant", "threshold") and has != asks:
-                later = len(asks) - self.reached(wanted) if dim != "threshold" else 0
-                values = values.take([has.index(value) for value in asks[: len(asks) - later]], axis)
+            # coordinates along the axis, here and in the result; those later than the last one here become NaN
+            old, new = (self.thresholds, wanted.thresholds) if dim == "threshold" else (self.times, wanted.times)
+            if dim in ("time", "instant", "threshold") and old != new:
+                later = len(new) - self.reached(wanted) if dim != "threshold" else 0
+                values = values.take([old.index(value) for value in new[: len(new) - later]], axis)
                 padding = [(0, later * (of == axis)) for of in range(values.ndim)]
                 values = np.pad(values, padding, constant_values=np.nan)
         return values

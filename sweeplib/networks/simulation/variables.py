@@ -1,4 +1,7 @@
-"""The variables that a case records: names, dimensions, labels."""
+"""The variables that a case records: names, dimensions, labels.
+
+The error of a variable NAME is the variable NAME_error, with the attribute `error_of`.
+"""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
     from sweeplib.networks.simulation.cases import Case
 
 STEPS = label("steps") | {"units": "steps"}
+"""The labels of a number of SGD steps."""
 SCHEDULE_LABELS = {
     "schedule_rate": {
         "long_name": "factor of the learning rate at a knot of the optimal schedule",
@@ -36,6 +40,7 @@ SCHEDULE_LABELS = {
 
 
 EXIT_ERROR = {"comment": "error of the level there, over the rate at which it falls"}
+"""The label of errors of exits: how they are found."""
 
 
 def recorded_variables(case: "Case") -> dict[str, Variable]:
@@ -82,7 +87,7 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
 
 
 def stored_variables(case: "Case") -> dict[str, Variable]:
-    """What is stored of a case: the variables that it records and, if it keeps it, the state of its end."""
+    """The variables that are stored of a case: those that it records and, if it keeps it, the state of its end."""
     size = DYNAMICS[case.dynamics].state_size(case.problem, case.numerical_options())
     if not (case.recording.keep_ends and size and case.problem.optimal is None):
         return recorded_variables(case)
@@ -91,16 +96,16 @@ def stored_variables(case: "Case") -> dict[str, Variable]:
 
 
 def error_of(name: str) -> str:
-    """The name of the error of an observable."""
+    """The name of the variable of the error of a variable."""
     return f"{name}_error"
 
 
 def observable_of(name: str, dynamics: str) -> Observable:
-    """The observable of a name; InputError if it does not support the view of a dynamics."""
+    """The observable `name`; InputError if it does not support the view of the `dynamics`."""
     observable, view = OBSERVABLES[name], DYNAMICS[dynamics].view
     if not observable.is_of(view):
-        from_it = ", ".join(other for other in OBSERVABLES if OBSERVABLES[other].is_of(view)) or "none"
-        giving = ", ".join(other for other in DYNAMICS if observable.is_of(DYNAMICS[other].view)) or "none"
-        expected = f"for {name} one of these dynamics: {giving}; or of {dynamics}: {from_it}"
+        of_dynamics = ", ".join(other for other in OBSERVABLES if OBSERVABLES[other].is_of(view)) or "none"
+        suited = ", ".join(other for other in DYNAMICS if observable.is_of(DYNAMICS[other].view)) or "none"
+        expected = f"for {name} one of these dynamics: {suited}; or of {dynamics}: {of_dynamics}"
         raise InputError(f"{dynamics} has no such observable", key="observables", value=name, expected=expected)
     return observable

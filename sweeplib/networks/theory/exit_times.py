@@ -9,6 +9,8 @@ Around the origin SGD is the diffusion dm_j = ω_M m_j dt + √(γV/(pd)) dB_j, 
 r² = d Σ_j m_j² a radial Ornstein-Uhlenbeck process in p dimensions. Its mean time from r² = μ0 to r² = μ solves
 (σ²/2)(f'' + (p−1)f'/r) + ω r f' = −1: with σ² = γV/p, t = G(μ) − G(μ0), G(μ) = (μ/σ²) h(ω_M μ/σ²),
 h(s) = (1/p) ∫₀¹ 1F1(1; 1 + p/2; −s v) dv.
+
+Arguments: γ, the width p, the dimension d, the variance Δ of the label noise, the threshold T in (0, 1).
 """
 
 import functools
@@ -21,6 +23,7 @@ from sweeplib.networks.theory.labelled import Real, labelled
 from sweeplib.networks.theory.learning_rates import escape_rate, maximal_learning_rate
 
 _NODES = 64
+"""Nodes of Gauss rules."""
 _LEAST_WEIGHT = 1e-14
 """Nodes of less weight are left out of means."""
 
@@ -113,7 +116,7 @@ def mean_log_growth(p: Real, d: Real, T: Real) -> Real:
 
 @functools.lru_cache(maxsize=4096)
 def _exact_optimum(d: float, Delta: float, T: float) -> float:
-    """The optimal learning rate at p = 1.
+    """The `exact_optimal_learning_rate` of numbers.
 
     E log m0² = ψ(½) − ψ(d/2) is the singular part of the mean exit time; the rest is smooth in m0².
     """
@@ -137,7 +140,7 @@ def _exact_optimum(d: float, Delta: float, T: float) -> float:
 
 
 def _sphere_rule(d: float) -> tuple[Array, Array]:
-    """Gauss nodes and weights for a coordinate of a uniform unit vector in d > 2 dimensions."""
+    """Gauss nodes and weights, (128,) each, for a coordinate of a uniform unit vector in d > 2 dimensions."""
     n, order = np.arange(1.0, 2 * _NODES), 0.5 * d - 1.0
     off_diagonal = np.sqrt(n * (n + 2.0 * order - 1.0) / (4.0 * (n + order) * (n + order - 1.0)))
     nodes, vectors = scipy.linalg.eigh_tridiagonal(np.zeros(2 * _NODES), off_diagonal)
@@ -145,22 +148,25 @@ def _sphere_rule(d: float) -> tuple[Array, Array]:
 
 
 def _time(growth: Real, rate: Real) -> Real:
-    """The exit time log(growth)/(2 rate) from the log of the growth; inf where nothing grows."""
+    """The exit time growth/(2 rate), `growth` the logarithm of that of μ to the exit; inf where nothing grows."""
     return np.where(rate > 0.0, growth / (2.0 * rate), np.inf)
 
 
 @functools.cache
 def _mean_log_growth(p: float, d: float, T: float) -> float:
-    """The mean log growth, by Gauss quadrature over (μ0, τ0); the singular E log μ0 is ψ(p/2) + log 2."""
+    """The `mean_log_growth` of numbers, by Gauss quadrature over (μ0, τ0); the singular E log μ0 is ψ(p/2) + log 2."""
     _, exit_mu, weights = starts_and_exits(p, d, T)
     return float(np.sum(weights * np.log(exit_mu)) - scipy.special.digamma(p / 2.0) - np.log(2.0))
 
 
 def _optimal_fraction(growth: float, strength: float) -> float:
-    """The fraction x of 2 γ_opt at which the noise-corrected number of steps has its first minimum."""
+    """The fraction x of 2 γ_opt at which the noise-corrected number of steps has its first minimum; nan without one.
+
+    growth : L. strength : c (`noise_corrected_optimal_learning_rate`).
+    """
 
     def slope(x: Real) -> Real:
-        """Return the derivative whose zero is the optimal fraction, at a fraction x."""
+        """Return the derivative of the steps at a fraction x, but for a positive factor."""
         remaining = growth - np.log1p(strength * x / (1.0 - x))
         return remaining * (2.0 * x - 1.0) - strength * x / (1.0 - x + strength * x)
 
@@ -187,7 +193,7 @@ def starts_and_exits(p: float, d: float, T: float) -> tuple[Array, Array, Array]
 
 @functools.lru_cache(maxsize=64)
 def chi_squared_rule(freedom: float) -> tuple[Array, Array]:
-    """Gauss nodes and weights for the law χ² of so many degrees of freedom (Golub and Welsch 1969)."""
+    """Gauss nodes and weights for the law χ² of `freedom` degrees of freedom (Golub and Welsch 1969); one for 0."""
     if freedom == 0.0:
         return np.zeros(1), np.ones(1)
     shape, order = freedom / 2.0, np.arange(_NODES, dtype=float)
@@ -217,12 +223,15 @@ def noise_corrected_survival(t: Real, gamma: Real, p: Real, d: Real, Delta: Real
 
 
 def _survival(growth: Real, p: Real, d: Real, T: Real) -> Real:
-    """The `_mean_survival` of arrays."""
+    """The probability not to have exited, of arrays: `_mean_survival`, which says what `growth` is."""
     return np.vectorize(_mean_survival, otypes=[float])(growth, p, d, T)
 
 
 def _mean_survival(growth: float, p: float, d: float, T: float) -> float:
-    """The probability E_τ0 P(μ0 growth < level) not to have exited; 1 before the start has grown at all."""
+    """The probability E_τ0 P(μ0 growth < level) not to have exited; 1 before the start has grown at all.
+
+    growth : e^{2ω_M t} − 1 + T, or the like with the noise of SGD; level : [T p (p+1) d − (1−T) τ0]/(2p).
+    """
     half_tau, weights = chi_squared_rule(p * (p - 1.0) / 2.0)
     # below zero no start is small enough: the probability is zero
     level = np.maximum(0.5 * T * (p + 1.0) * d - (1.0 - T) * half_tau / p, 0.0)
@@ -242,14 +251,17 @@ def first_passage_exit_time(gamma: Real, p: Real, d: Real, Delta: Real, T: Real)
 
 @functools.lru_cache(maxsize=4096)
 def _mean_first_passage(rate: float, diffusion: float, p: float, d: float, T: float) -> float:
-    """The mean first-passage time of the diffusion with an escape rate ω and σ² `diffusion`, from random starts."""
+    """The `first_passage_exit_time` of numbers, by the escape rate ω_M and σ², the `diffusion`."""
     start, end, weights = starts_and_exits(p, d, T)
     times = end * _scaled_passage(rate * end / diffusion, p) - start * _scaled_passage(rate * start / diffusion, p)
     return float(np.sum(weights * times) / diffusion)
 
 
 def _scaled_passage(s: Array, p: float) -> Array:
-    """h(s) above; for s > 0 in the variable log(1 + s v), in which the integrand is smooth up to s → ∞."""
+    """The function h(s) of the module's docstring, of an array.
+
+    For s > 0 it is integrated in the variable log(1 + s v), in which the integrand is smooth up to s → ∞.
+    """
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     v, half = 0.5 * (nodes + 1.0), 0.5 * weights / p
     stretch = np.log1p(np.maximum(s, 0.0))[..., None]

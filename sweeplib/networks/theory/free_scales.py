@@ -7,6 +7,8 @@ they come to rest at q₁, and the overlaps grow at the rate 6 − 2s q₁.
 
 *On the sphere, the second layer trained*, at any rate ε > 0: ȧ = ε (1 − s a). At rest, a = 1/s, overlaps grow at the
 rate (4/s)[1 − (g/(2s))(1 + Δ + r/s)]. With both fixed q = a = 1 for ever (`learning_rates`).
+
+Arguments: γ, the width p, and the variance Δ of the label noise.
 """
 
 import numpy as np

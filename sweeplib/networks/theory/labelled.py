@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Real = float | NDArray[np.float64]
+"""What a formula takes and returns: within it, arrays of floats that broadcast."""
 
 
 def labelled(symbol: str, long_name: str, units: str = "1") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -21,16 +22,17 @@ def labelled(symbol: str, long_name: str, units: str = "1") -> Callable[[Callabl
     """
 
     def decorate(formula: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the formula for numbers, arrays and labelled arrays."""
+        """Return the function that evaluates a formula of arrays for numbers, arrays and labelled arrays."""
         signature = inspect.signature(formula)
 
         @functools.wraps(formula)
         def evaluated(*args: Any, **kwargs: Any) -> Any:
+            """Return the values of the formula, of the kind of its arguments."""
             arguments = signature.bind(*args, **kwargs)
             arguments.apply_defaults()
             with np.errstate(all="ignore"):
                 if not any(_is_labelled(value) for value in arguments.args):
-                    return _float_formula(formula)(*arguments.args)[()]
+                    return _float_formula(formula)(*arguments.args)[()]  # a number, if it has no axis
                 result = sys.modules["xarray"].apply_ufunc(_float_formula(formula), *arguments.args)
             attributes = {"long_name": long_name, "symbol": symbol, "units": units}
             return result.rename(formula.__name__).assign_attrs(attributes)
@@ -41,7 +43,7 @@ def labelled(symbol: str, long_name: str, units: str = "1") -> Callable[[Callabl
 
 
 def _float_formula(formula: Callable[..., Any]) -> Callable[..., Any]:
-    """The formula of arrays of floats, for arguments of any numbers."""
+    """The formula with arguments turned into arrays of floats, and its result into an array."""
     return lambda *values: np.asarray(formula(*(np.asarray(value, dtype=float) for value in values)))
 
 

@@ -1,6 +1,7 @@
 """Learning rates of phase retrieval: σ(λ) = λ², one teacher unit, spherical students, a = a* = 1.
 
-Sources: arXiv 2305.18502, section 3 (p = 1) and section 4 (any p).
+Sources: arXiv 2305.18502, section 3 (p = 1) and section 4 (any p). Arguments: γ, the width p, and the variance Δ of the
+label noise.
 """
 
 import numpy as np

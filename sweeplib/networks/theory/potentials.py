@@ -7,6 +7,8 @@ V(θ) = −E[y σ*(x; θ)] and U(θ, θ') = E[σ*(x; θ) σ*(x; θ')]. R_N is 2R
 Both follow from risks of networks of one and two units, R(a) = ½ E[(f* − f)²], because these are polynomials in the
 second layer: V(θ) = a [R(1) − R(−1)]/2 and U(θ, θ') = a a' [R(1, 1) + R(−1, −1) − R(1, −1) − R(−1, 1)]. They are
 therefore right for every activation, target and law of the data that has risks.
+
+Units have weights W (N, d) and second layers a, one number or (N,); others W' (N', d) and b. The teacher has W* (k, d).
 """
 
 from typing import TYPE_CHECKING
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def external_potential(problem: "Problem", W: Array, W_star: Array, a: Array | float = 1.0) -> Array:
-    """Return V(θ) = −E[y a σ(w·x)] (N,) of units with weights W (N, d) and second layer a, W* (k, d) the teacher's."""
+    """Return V(θ) = −E[y a σ(w·x)] (N,) of units with weights W (N, d) and second layer a, for a teacher W* (k, d)."""
     n, d = W.shape
     M = (W @ W_star.T / d)[:, None]
     Q = np.einsum("ij,ij->i", W, W)[:, None, None] / d
@@ -35,7 +37,10 @@ def external_potential(problem: "Problem", W: Array, W_star: Array, a: Array | f
 def pair_potential(
     problem: "Problem", W: Array, others: Array, a: Array | float = 1.0, b: Array | float = 1.0
 ) -> Array:
-    """Return U(θ, θ') = E[a σ(w·x) b σ(w'·x)] (N, N') of units (W, a) and others (W', b)."""
+    """Return U(θ, θ') = E[a σ(w·x) b σ(w'·x)] (N, N') of units (W, a) and `others` (W', b).
+
+    It does not depend on the teacher: one of zero weights stands for it.
+    """
     rows, columns = np.indices((len(W), len(others))).reshape(2, -1)
     pairs = np.stack([W[rows], others[columns]], axis=1)
     Q, W_star = pairs @ pairs.transpose(0, 2, 1) / W.shape[1], np.zeros((problem.k, W.shape[1]))
@@ -53,12 +58,12 @@ def pair_potential(
 def first_variation(
     problem: "Problem", W: Array, W_star: Array, others: Array, a: Array | float = 1.0, b: Array | float = 1.0
 ) -> Array:
-    """Return Ψ(θ; ρ) = δR_N/δρ(θ) = 2 V(θ) + 2 ∫ U(θ, θ') dρ(θ') (N,), ρ the mean over the units (W', b)."""
+    """Return Ψ(θ; ρ) = δR_N/δρ(θ) = 2 V(θ) + 2 ∫ U(θ, θ') dρ(θ') (N,), ρ the mean over the units `others` (W', b)."""
     return 2.0 * (external_potential(problem, W, W_star, a) + pair_potential(problem, W, others, a, b).mean(axis=1))
 
 
 def _risks(problem: "Problem", Q: Array, M: Array, W_star: Array, a: Array) -> Array:
-    """Return the risks (n,) of networks of overlaps Q (n, p, p) and M (n, p, k) with the second layers a (n, p)."""
+    """Return the risks (n,) of networks of overlaps Q (n, p, p), M (n, p, k), second layers a (n, p), for W* (k, d)."""
     n, law = len(Q), DATA[problem.data]
     values = {name: np.full(n, getattr(problem, name)) for name in law.numbers}
     rule: Risks = law.expectations(problem.activation, problem_expectations(problem), **values)

@@ -4,6 +4,8 @@ a = a* = 1. In units of γ/d a step changes M by 2λλ*E and Q by 4λ²E + 4γλ
 first less m/2 times the second. Their covariances are polynomials in m (arXiv 2305.18502, appendix).
 ṁ = m [4(1−6γ)(1−m²) − 2γΔ] (eq. 12). Wider students have no such closed form: their differences are marginal around
 the solution, decay algebraically, and at large γ the fixed points are not symmetric in the units.
+
+Arguments: the overlap m in [−1, 1] with the teacher, γ, and the variance Δ of the label noise.
 """
 
 import numpy as np

@@ -16,10 +16,11 @@ from sweeplib.engine.base.late_modules import scipy
 from sweeplib.networks.theory.labelled import Real, labelled
 
 CLASSES = (-1.0, 1.0)
+"""The labels of the classes."""
 LENGTHS, COSINES = 100, 64
 """Nodes of ρ, and of ω where the activation has no closed form."""
 LEAST, MOST, NORMS, FINER = 1e-2, 1e6, 800, 20
-"""Norms √q above zero: ends and length of the grid, and the parts of its intervals beside the optimum's norms."""
+"""Norms √q above zero: ends and length of the grid, and into how many parts intervals beside optimal norms are cut."""
 LARGEST = 1e4
 """Norms with a larger mean of σ are left out: sums of powers lose their digits."""
 TAIL, STEPS = 1e-40, 4000
@@ -62,10 +63,12 @@ def least_network_risk(activation: str, contrast: Any, d: Any) -> Any:
     """
 
     def of_one(contrast: float, d: float) -> float:
+        """Return the least risk at one contrast and dimension."""
         return optimal_measure(activation, float(contrast), float(d)).risk
 
     @labelled(r"\mathcal{R}_{\min}", "least risk at infinite width")
     def least_network_risk(contrast: Real, d: Real) -> Real:
+        """Return the least risks of arrays."""
         return np.vectorize(of_one, otypes=[float])(contrast, d)
 
     return least_network_risk(contrast, d)
@@ -73,7 +76,10 @@ def least_network_risk(activation: str, contrast: Any, d: Any) -> Any:
 
 @functools.lru_cache(1024)
 def optimal_measure(activation: str, contrast: float, d: float) -> Measure:
-    """The measure of least R on the grid, refined once around its points; R is NaN outside the range of c and d."""
+    """The measure of least R of an activation, by name, on the grid of norms, refined once around its points.
+
+    Its R is NaN for a contrast outside [0, 1) and for d < 1.
+    """
     if not (0.0 <= contrast < 1.0 and d >= 1.0):
         return Measure(np.empty(0), np.empty(0), math.nan)
     norms = np.concatenate([[0.0], np.geomspace(LEAST, MOST, NORMS)])
@@ -87,14 +93,17 @@ def optimal_measure(activation: str, contrast: float, d: float) -> Measure:
 
 
 def _finer_norms(norms: Array, chosen: NDArray[np.bool_]) -> Array:
-    """The norms (n,), and FINER times as many in the intervals beside those that are `chosen` (n,)."""
+    """The norms (n,), with those that cut the intervals beside `chosen` ones (n,) into FINER parts."""
     beside = np.flatnonzero(chosen[1:] | chosen[:-1])
-    more = [np.linspace(norms[i], norms[i + 1], FINER, endpoint=False) for i in beside]
-    return np.unique(np.concatenate([norms, *more]))
+    finer = [np.linspace(norms[i], norms[i + 1], FINER, endpoint=False) for i in beside]
+    return np.unique(np.concatenate([norms, *finer]))
 
 
 def residuals(activation: str, contrast: float, d: float, norms: Array) -> Array:
-    """The matrix B (inputs, norms) with R = ½ |B ρ|²: √(weight) (E_ω σ − y) at nodes of ‖x‖ in both classes."""
+    """The matrix B (inputs, norms) with R = ½ |B ρ|², ρ (norms,) the weights of a measure on the `norms`.
+
+    Its entries are √(weight) (E_ω σ(√q (1 + y c) ρ ω) − y) at nodes of the length ρ of the input, in both classes y.
+    """
     from sweeplib.networks.maths.particles.rules import lengths
 
     if math.isinf(d):
@@ -120,7 +129,10 @@ def _nearest(columns: Array) -> Array:
 
 
 def _mean_over_cosines(activation: str, d: float, scales: Array) -> Array:
-    """E σ(s ω) for each s, ω a coordinate of a random direction in d dimensions, or N(0, 1) for d = ∞."""
+    """E σ(s ω) for each s of the array `scales`, ω a coordinate of a random direction in R^d, or N(0, 1) for d = ∞.
+
+    activation : σ, by name; closed forms for piecewise linear ones, else sums over nodes.
+    """
     from sweeplib.networks.maths.activations import activation as activation_of
     from sweeplib.networks.maths.particles.rules import coordinates
     from sweeplib.networks.numerics.compiled import function_values
@@ -138,7 +150,7 @@ def _mean_over_cosines(activation: str, d: float, scales: Array) -> Array:
 
 
 def _mean_above(knot: float, d: float, scales: Array) -> Array:
-    """The mean E max(s ω − x, 0) = s E[ω 1(ω > h)] − x P(ω > h), h = x/s, of a knot x, for each scale s."""
+    """The mean E max(s ω − x, 0) = s E[ω 1(ω > h)] − x P(ω > h), h = x/s, of the `knot` x, for each scale s."""
     with np.errstate(divide="ignore", invalid="ignore"):
         h = np.where(scales > 0.0, knot / scales, math.copysign(math.inf, knot) if knot else 0.0)
     first, above = _beyond(h, d)
@@ -146,7 +158,7 @@ def _mean_above(knot: float, d: float, scales: Array) -> Array:
 
 
 def _beyond(h: Array, d: float) -> tuple[Array, Array]:
-    """The moments E[ω 1(ω > h)] and P(ω > h); 1 − ω² has the law Beta((d − 1)/2, ½)."""
+    """The means E[ω 1(ω > h)] and P(ω > h) for an array h; 1 − ω² has the law Beta((d − 1)/2, ½)."""
     if math.isinf(d):
         return np.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi), scipy.special.ndtr(-h)
     if d == 1.0:

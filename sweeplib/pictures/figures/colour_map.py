@@ -50,14 +50,17 @@ def colour_map(
         levels=(Level((Layer("cells", variable, x=over[0], up=over[1]),), log=False),),
         log_x=lambda _: False,
         size=(2.3, 3.4, 2.6),
-        **{**wanted.settings(analyses, variable), "theory": None},
+        **{**wanted.chart_arguments(analyses, variable), "theory": None},
     )
 
 
 def _arranged(
     outline: Outline, x: str | None, y: str | None, where: Mapping[str, Any] | None, panel: str | None
 ) -> tuple[tuple[str, str], Facets]:
-    """Return the horizontal and the vertical axis, and the facets."""
+    """Return the horizontal and the vertical axis, and the facets, with panels and without colours.
+
+    The arguments are options of `colour_map`.
+    """
     if x is not None and x == y:
         raise InputError("drawn twice", key="y", value=y, expected="another axis than x")
     choices = {"where": where, "panel": panel}

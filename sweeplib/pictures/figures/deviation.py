@@ -1,4 +1,7 @@
-"""The largest deviation from the ODE against γ/(pd), the ODE time of a step, with the fitted power law."""
+"""The largest deviation from the ODE against γ/(pd), the ODE time of a step, with the fitted power law.
+
+A subset is the part of the data of one colour in a panel; `step` of the data is γ/(pd), `mean` the mean deviation.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,12 @@ CAPTION = (
     "points, with its exponent and 95 % interval. Dashed: slope 1/2 of the theoretical bound, shifted down."
 )
 SHIFT = 0.5
+"""The factor by which the line of slope 1/2 is below the fitted power, in the middle of the steps."""
 DASHES = (0, (5, 2))
 MEASURED = "_sup_deviation"
+"""The end of the names of measured deviations, behind the name of the observable."""
 FIT = ("exponent", "exponent_low", "exponent_high", "prefactor")
+"""The numbers of a fit, behind the name of the observable in the names of variables."""
 
 Deviating = Annotated[
     str,
@@ -64,6 +70,7 @@ def deviation(
     split = arranged(along, {"dynamics", *over} - {hue, panel}, where, panel, hue)
 
     def more(_: xr.Dataset, analyses: Mapping[str, xr.Dataset], data: xr.Dataset) -> xr.Dataset:
+        """Return the data with the fits, and the exponents as texts, of the dynamics that are drawn."""
         result = analyses["deviation_scaling"]
         fits = {end: result[f"{observable}_{end}"].sel(variable="coupling", drop=True) for end in FIT}
         ends = (fits[name] for name in FIT[:3])
@@ -87,17 +94,20 @@ def deviation(
 
 
 def _fit(subset: xr.Dataset, name: str) -> xr.Dataset:
+    """Return the numbers FIT of the fit of a dynamics, which is the same at all points of a subset."""
     fits = subset[list(FIT)].sel(dynamics=name)
     return fits.isel(dict.fromkeys(fits.dims, 0))
 
 
 def _power(subset: xr.Dataset, step: np.ndarray, name: str) -> np.ndarray:
+    """Return the fitted power of a dynamics at steps γ/(pd) (n,), NaN beyond those that were measured."""
     fit, (low, high) = _fit(subset, name), _range(subset, name)
     power = fit["prefactor"].item() * step ** fit["exponent"].item()
     return np.where((step >= low) & (step <= high), power, np.nan)
 
 
 def _guide(subset: xr.Dataset, step: np.ndarray, name: str) -> np.ndarray:
+    """Return a line of slope 1/2 at steps γ/(pd) (n,), SHIFT times the fitted power in their middle."""
     low, high = _range(subset, name)
     middle = np.sqrt(low * high)
     line = SHIFT * _power(subset, np.array(middle), name) * np.sqrt(step / middle)
@@ -117,7 +127,10 @@ def _interval(exponent: float, low: float, high: float) -> str:
 
 
 def step_deviations(result: xr.Dataset, observable: str) -> xr.Dataset:
-    """Return the mean largest deviations of an observable over the ODE time of a step."""
+    """Return the mean largest deviations of an observable, as `mean`, with the ODE time of a step as coordinate `step`.
+
+    result : of the analysis `deviation`.
+    """
     name = f"{observable}{MEASURED}"
     step = step_time(result)
     step.attrs = {"long_name": "ODE time of a step", "units": "1", "symbol": r"\gamma/(pd)"}

@@ -28,6 +28,7 @@ CAPTION = (
     "of the runs have no value are left out."
 )
 LABEL = "fraction of runs\nwith at most this value"
+"""The label of the vertical axis."""
 MOST_RUNS = 12_000
 """The number of runs of the interactive plot above which it has only the points of the figure."""
 
@@ -52,6 +53,7 @@ def distribution(
     split = arranged(measured, {"dynamics", "seed"}, at_last_time(measured, where, panel, hue), panel, hue)
 
     def data(whole: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Return the curves of the interactive plot: of all points, or of those of the figure if runs are many."""
         sample = _sample(whole, name)
         if "time" in sample.dims and "time" in split.at:
             sample = sample.isel(time=split.at["time"])
@@ -86,12 +88,20 @@ def _sample(ds: xr.Dataset, name: str) -> xr.Dataset:
 
 
 def _curves(sample: xr.Dataset, confidence: float, attrs: Mapping[str, Any]) -> xr.Dataset:
-    """Return the curve of each sample over `seed` along the axis `rank`: its values and the fractions up to them."""
+    """Return the curve of each sample over `seed` along the axis `rank`: its values and the fractions up to them.
+
+    sample : as of `_sample`. attrs : those of the quantity.
+    """
 
     def curve(values: np.ndarray, ends: np.ndarray, used: np.ndarray) -> np.ndarray:
+        """Return value, fraction, and the ends of its band (4, seeds + 1) of one cell, NaN behind the last step.
+
+        values, ends, used (seeds,) : the variables of the sample in the cell.
+        """
         result = np.full((4, values.size + 1), np.nan)
         reached = used & np.isfinite(values)
         if used.any() and not reached.any():
+            # no run exited: the fraction is 0 up to the last end; its first place is set below
             result[0, 1], result[1, :2] = ends.max(initial=0.0, where=used & np.isfinite(ends)), 0.0
         if reached.any():
             places, survival, low, high = survival_curve(values[reached], ends[used & ~reached], confidence)
@@ -110,7 +120,7 @@ def _curves(sample: xr.Dataset, confidence: float, attrs: Mapping[str, Any]) -> 
     )
     value, fraction, low, high = (result.isel(part=row, drop=True) for row in range(4))
     begin = float(value.min()) if wide(value.values) else 0.0
-    value = value.where(fraction.isnull() | value.notnull(), begin)  # without an exit: none up to the last end
+    value = value.where(fraction.isnull() | value.notnull(), begin)
     at_most, more = (f"fraction of runs with {words} this value" for words in ("at most", "more than"))
     curves = with_bounds("fraction", (fraction, low, high), at_most)
     curves |= with_bounds("fraction_left", (1.0 - fraction, 1.0 - high, 1.0 - low), more)

@@ -35,6 +35,7 @@ LAWS: tuple[tuple[str, Any, Any], ...] = (
     ("quenched", theory.quenched_survival, (0, (4, 1.6))),
     ("noise-corrected", theory.noise_corrected_survival, (0, (1, 0.9))),
 )
+"""Name, survival function and dashes of each law."""
 LONG_DASHES: tuple[Any, ...] = ("solid", (0, (6, 1.5, 1, 1.5)), (0, (10, 2)), (0, (6, 1.5, 1, 1.5, 1, 1.5)))
 """The dashes of several dynamics beside laws, which have shorter ones."""
 CENSORED: dict[str, Any] = {"linestyle": "none", "marker": "|", "markersize": 7, "markeredgewidth": 1.0, "zorder": 2}
@@ -50,7 +51,9 @@ LAYERS = (
     Layer("begin", 0.0),
 )
 ARGUMENTS = ("gamma", "p", "d", "Delta", "threshold")
+"""The fields of a problem that formulas of exit times take, in their order."""
 SMOOTH = 200
+"""The number of places at which laws are drawn."""
 
 
 def exit_time_distributions(
@@ -86,11 +89,13 @@ def exit_time_distributions(
 def survival_curves(ds: xr.Dataset, _: ByName, split: Facets, confidence: float) -> xr.Dataset:
     """Return Kaplan-Meier curves at their steps, the ends of runs that did not exit, and theory where it holds.
 
+    Along `rank`: times `passed`, `survival` and its band, ends `ended` and the heights `left` of the curve there.
     The law at the steps is noise-corrected for stochastic dynamics and quenched for the ODE.
     """
     sample, applies = passages(ds, "time"), exit_theory_holds(ds)
     exits, ends = sample.exit.where(sample.used), sample.end.where(sample.used)
     together = [dim for dim in ("dynamics", "seed", split.hue) if dim in exits.dims]
+    # the curves of a panel end at one time, if runs never exit
     last = exits.fillna(ends).where(np.isfinite(exits.fillna(ends))).max(together)
     result = xr.apply_ufunc(
         partial(_steps, confidence=confidence),
@@ -115,39 +120,42 @@ def survival_curves(ds: xr.Dataset, _: ByName, split: Facets, confidence: float)
     gamma, *others = (field(ds, name).astype(float) for name in ARGUMENTS)
 
     def at_steps(law: Callable[..., xr.DataArray], gamma: xr.DataArray) -> xr.DataArray:
+        """Return a survival function of theory at the times of the curves, for learning rates gamma."""
         core = [["rank"], *([] for _ in ARGUMENTS)]
         arguments = (passed.fillna(0.0), gamma, *others)
         return xr.apply_ufunc(law, *arguments, input_core_dims=core, output_core_dims=[["rank"]], vectorize=True)
 
+    # gradient flow is the limit γ → 0
     kinds = (theory.noise_corrected_survival, gamma), (theory.quenched_survival, gamma)
     law = by_dynamics(ds, *(at_steps(*kind) for kind in (*kinds, (theory.quenched_survival, 0.0 * gamma))))
     return data.assign(survival_theory=labelled(law.where(applies & passed.notnull()), "law of theory"))
 
 
 def _steps(exits: np.ndarray, ends: np.ndarray, latest: float, confidence: float) -> np.ndarray:
-    """Return the places, heights and band of a curve, and ends of runs with its heights there.
+    """Return six rows (6, seeds + 3): times, heights and band of a curve, then ends of runs and its heights there.
 
-    The curve of diverged runs, which never exit, goes on to the `latest` time.
+    exits, ends (seeds,) : of the runs of one cell, NaN where there is none; an infinite end is that of a run that
+    diverged, which never exits: its curve goes on to the `latest` time. Rows are filled up with NaN.
     """
     result = np.full((6, exits.size + 3), np.nan)
     reached = np.isfinite(exits)
-    watched = ends[~reached & ~np.isnan(ends)]
-    if not reached.any() and not watched.size:
+    ends_without_exit = ends[~reached & ~np.isnan(ends)]
+    if not reached.any() and not ends_without_exit.size:
         return result
-    curve = np.array(survival_steps(exits[reached], watched, confidence))
-    if np.isinf(watched).any():
+    curve = np.array(survival_steps(exits[reached], ends_without_exit, confidence))
+    if np.isinf(ends_without_exit).any():
         curve = np.append(curve, curve[:, -1:], axis=1)
         curve[0, -1] = max(curve[0, -1], latest)
     result[:4, : curve.shape[1]] = curve
-    ended = np.unique(watched[np.isfinite(watched)])
+    ended = np.unique(ends_without_exit[np.isfinite(ends_without_exit)])
     result[4:, : ended.size] = ended, curve[1, np.searchsorted(curve[0], ended, side="right") - 1]
     return result
 
 
 def survival_steps(exits: np.ndarray, ends: np.ndarray, confidence: float) -> tuple[np.ndarray, ...]:
-    """Return the places, the heights and the band of a Kaplan-Meier curve from (0, 1) on.
+    """Return the places, the heights and the two ends of the band of a Kaplan-Meier curve from (0, 1) on.
 
-    Without exits all runs are left until the last of the ends.
+    exits (m,) : of the runs that exited. ends (n,) : of the others. Without exits the curve is 1 to the last end.
     """
     if exits.size:
         places, *curves = survival_curve(exits, ends, confidence)

@@ -1,4 +1,9 @@
-"""Figure: a named function from a dataset and its analyses to a matplotlib Figure."""
+"""Figure: a named function from a dataset and its analyses to a matplotlib Figure.
+
+An outline is the structure of a dataset without its numbers, which is known before anything runs: a figure that cannot
+be drawn is refused by it. A chart is the declaration of a figure in layers, of which its picture and its interactive
+plot are made (`kit.chart`).
+"""
 
 from __future__ import annotations
 
@@ -61,7 +66,7 @@ class Figure:
             return fitted(self.function(*_prepared(ds, needed, options), **options))
 
     def declared(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], **options: Any) -> Chart:
-        """Return the interactive plot of a figure that has one, with these options."""
+        """Return the interactive plot of a figure that has one (`interactive`), with these options."""
         assert self.interactive is not None
         plot = self.interactive(*_prepared(ds, analyses, options), **self.check(options))
         return replace(plot, columns=asked_columns(ds, options))
@@ -84,6 +89,7 @@ class Figure:
         return self._needed(self.check(options))
 
     def _needed(self, complete: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the names of the analyses that the figure draws, from options that are complete and checked."""
         return self.needs(**complete) if callable(self.needs) else self.needs
 
     def check_fit(self, ds: Outline, analyses: Mapping[str, Outline | None], options: Mapping[str, Any]) -> None:
@@ -93,6 +99,7 @@ class Figure:
         """
         complete = self.check(options)
         if self.arrange is not None and all(analyses.get(name) is not None for name in self._needed(complete)):
+            # columns of a table of points become axes here, as they do for datasets (`_prepared`)
             columns = asked_columns(ds, complete)
             outlines = {name: by_columns(analyses[name], columns) for name in self._needed(complete)}
             others = {name: outline for name, outline in analyses.items() if outline is not None}
@@ -112,10 +119,12 @@ def chart_figure(
 
     @wraps(declare)
     def declared(ds: Any, analyses: Mapping[str, Any], **options: Any) -> Chart:
+        """Return the chart, with its published values checked."""
         return declare(ds, analyses, **options).check(ds, analyses)
 
     @wraps(declare)
     def picture(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], **options: Any) -> mpl.figure.Figure:
+        """Return the picture of the chart."""
         return declared(ds, analyses, **options).picture(ds, analyses)
 
     return Figure(name, picture, caption, needs, arrange=declared, interactive=declared)

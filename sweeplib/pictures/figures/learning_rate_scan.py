@@ -34,6 +34,7 @@ NEAR = 0.15
 WIDE = 10.0
 """The factor in learning rate above which its axis is logarithmic."""
 SCALES = {"d": "/d", "d log d": r"/(d\,\log d)", "1": ""}
+"""What the symbol of the steps is divided by, by the unit of the exit steps."""
 MARK: dict[str, Any] = {"marker": "|", "linestyle": "none", "markersize": 9}
 OPTIMUM: dict[str, Any] = MARK | {"markeredgewidth": 0.8, "color": FAINT, "gid": "optimum"}
 CORRECTED: dict[str, Any] = MARK | {"markersize": 13, "markeredgewidth": 2.4, "alpha": 0.4, "gid": "corrected"}
@@ -46,6 +47,7 @@ OPTIMA = Chart(
     hover=("exit_steps_min", "at_edge"),
     theory="gamma_opt_expected",
 )
+"""The plot of the optima on the page, below that of the steps."""
 
 Scale = Annotated[Literal["d", "d log d", "1"], Field(description="the unit of the exit steps.")]
 
@@ -81,12 +83,14 @@ def learning_rate_scan(
             apart = _apart(split.selected(exits))
 
     def more(_: xr.Dataset, analyses: Mapping[str, xr.Dataset], data: xr.Dataset) -> xr.Dataset:
+        """Return the data with the optima, the units of both axes, and the optimum of noise-corrected theory."""
         merged = data.merge(analyses["optimal_learning_rate"], compat="override", combine_attrs="override")
         d, theory_optimum = field(merged, "d"), merged["gamma_opt_theory"]
         unit = theory_optimum if has_theory else theory_optimum.copy(data=np.ones(theory_optimum.shape))
         if apart is not None:
             merged = merged.assign(exit_steps_mean=merged["exit_steps_mean"].where(stochastic(merged)))
         steps_unit = {"d log d": d * np.log(d), "d": d, "1": 0.0 * d + 1.0}[scale]
+        # the bar of the theory of SGD stands where SGD was run
         used = (merged["seeds_used"].where(stochastic(merged)) > 0).any({"dynamics", along})
         corrected = merged["gamma_opt_noise_corrected"].where(used)
         return merged.assign(corrected=corrected, gamma_unit=unit, step_unit=steps_unit)
@@ -143,18 +147,19 @@ def _apart(exits: xr.Dataset) -> float | None:
 
 
 def _steps(kind: str, apart: float | None) -> Layer:
-    """Return the exit steps p d/γ times the exit time of a theory over their unit, as a law.
+    """Return the law of the exit steps, p d/γ times the exit time of the theory `kind`, over their unit.
 
-    `apart` : how far dynamics without noise are from quenched theory, if that stands for them.
-
+    apart : how far dynamics without noise are from quenched theory, if that stands for them.
     NaN at learning rates at which the units of a student align: the exit times do not hold there.
     """
     time = theory_along(getattr(theory, kind.replace("-", "_") + "_exit_time"), "gamma", "gamma_unit")
 
     def heights(series: xr.Dataset, gamma: np.ndarray) -> np.ndarray:
+        """Return the steps over their unit at learning rates gamma (n,), for the data of one colour."""
         p, d = (float(field(series, name)) for name in ("p", "d"))
-        noisy = bool(np.isfinite(series["corrected"]))
-        holds = noisy or kind != "noise-corrected"  # there it does not hold for the ODE, nor where noise alone exits
+        has_noise = bool(np.isfinite(series["corrected"]))
+        # noise-corrected theory does not hold for the ODE, nor where noise alone exits
+        holds = has_noise or kind != "noise-corrected"
         holds &= (p == 1) | (theory.student_alignment_rate(gamma, p) > 0.0)
         return np.where(holds, time(series, gamma) * p * d / gamma / series["step_unit"].item(), np.nan)
 

@@ -32,6 +32,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "mean_field_hd": {"color": "#8c5fb0", "marker": "h", "markersize": 4.8},
     "mean_field": {"color": "#c8452b", "marker": "D", "markersize": 4.2},
 }
+"""The looks of limits, by the names of their dynamics."""
 OTHERS: tuple[dict[str, Any], ...] = (
     {"color": "#7fb8e6", "marker": "v", "markersize": 4.8},
     {"color": "#5a5a5a", "marker": "P", "markersize": 4.8},
@@ -47,10 +48,12 @@ UNDECIDED_BY: tuple[tuple[dict[str, Any], str], ...] = (
 )
 """The marks of points without a limit, by the reason, and their texts."""
 POWERS = ((-1.0, r"$\gamma/p=1/d$", "solid"), (0.5, r"$\gamma/p=\sqrt{d}$", (0, (5, 2))))
+"""The power of d that γ/p is along a line of theory, its text and its dashes."""
 LINES = [
     Layer("power", power, text, column=column, look={"linestyle": dashes, "gid": text})
     for column, (power, text, dashes) in enumerate(POWERS)
 ]
+"""The layers of the lines of theory."""
 
 
 def limits_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
@@ -83,7 +86,8 @@ def _picture(result: xr.Dataset) -> xr.Dataset:
     """Return the class of each point, whether it was run, and whether the config or a round has asked for it."""
     limit, run = result["limit"], _was_run(result)
     lost = result["bias"].isnull().any("candidate") & (result["seeds_lost"] > 0).any("candidate")
-    undecided = xr.where(result["decidable"] == 0.0, -2, xr.where(lost, -1, 0))  # of those without a limit, the reason
+    # minus the place of the reason in UNDECIDED_BY
+    undecided = xr.where(result["decidable"] == 0.0, -2, xr.where(lost, -1, 0))
     code = limit.where(limit != 0, undecided).assign_attrs(limit.attrs)
     wanted, added = (limit.copy(data=which(result, limit)) for which in (is_asked, is_added))
     ratio = labelled(field(result, "gamma") / field(result, "p"), "", r"\gamma/p")

@@ -35,6 +35,7 @@ CAPTION = (
 )
 
 GUIDE: dict[str, Any] = {"color": DIM, "linestyle": (0, (6, 2, 1, 2)), "linewidth": 0.9, "gid": "guide"}
+"""The look of a line of a slope to compare with."""
 
 Guide = Annotated[
     Annotated[float, Field(allow_inf_nan=False)] | None,
@@ -76,10 +77,11 @@ def quantity_chart(
     guide: tuple[float, ...] = (),
     **settings: Any,
 ) -> Chart:
-    """Return the declaration of the quantity `y` against `x`, of an outline without what describes the quantity.
+    """Return the declaration of the quantity `y` against `x`; of outlines it lacks what only results say of it.
 
-    `choice` are the options where, panel, hue and dash. Other axes that are not selected or drawn are fixed at their
-    middle value, the time at the last one. InputError for an unknown quantity, and for axes that cannot be drawn.
+    `choice` are the options where, panel, hue and dash; `guide` the slopes of lines; `settings` other arguments of the
+    chart. Other axes that are not selected or drawn are fixed at their middle value, the time at the last one.
+    InputError for an unknown quantity, and for axes that cannot be drawn.
     """
     wanted = quantity(y)
     outline, variable = wanted.outline(ds, analyses)
@@ -105,7 +107,7 @@ def quantity_chart(
         split=split,
         dash=dash,
         log_axes=log_axes,
-        **wanted.settings(analyses, variable, log_axes),
+        **wanted.chart_arguments(analyses, variable, log_axes),
         **{"levels": (Level((Layer("joined", variable), *slopes)),), **settings},
     )
 

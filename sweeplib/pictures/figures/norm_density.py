@@ -22,8 +22,11 @@ CAPTION = (
     "deterministic dynamics from the same starts."
 )
 QUANTITY = "norm_quantiles"
+"""The observable: quantiles of the norms of the students of a run."""
 BINS = 60
+"""The number of bins of a density."""
 FILL, DASHES = "#9fb6d0", ("solid", (0, (4, 1.5)), (0, (1, 1)))
+"""The colour of dynamics with noise, and the dashes of the others."""
 
 
 def norm_density(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
@@ -52,6 +55,7 @@ def _densities(ds: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
     edges = np.linspace(0.0, 1.02 * float(norms.max()), BINS + 1)
 
     def density(values: np.ndarray) -> np.ndarray:
+        """Return the density (BINS,) of some norms; NaN without any."""
         values = values[np.isfinite(values)]
         return np.histogram(values, edges, density=True)[0] if values.size else np.full(BINS, np.nan)
 
@@ -64,9 +68,12 @@ def _densities(ds: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
 
 
 def _look(name: str, names: list[str], _: dict[str, Any]) -> dict[str, Any]:
-    """Return a fill for dynamics with noise, lines for the others."""
+    """Return the look of a dynamics, for `Looks`: a fill with noise, lines told apart by dashes without.
+
+    names : all dynamics that are drawn. The look of the colour is not used: the figure has no hue.
+    """
     if is_stochastic(name):
-        return {"color": FILL, "linewidth": 6.0}
+        return {"color": FILL, "linewidth": 6.0}  # in the legend a broad line stands for the fill
     place = [other for other in names if not is_stochastic(other)].index(name)
     colour = (INK, COLOURS[1], COLOURS[3])[place % 3]
     return {"color": colour, "linewidth": 1.2, "linestyle": DASHES[place % 3]}

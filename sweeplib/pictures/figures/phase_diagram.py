@@ -34,19 +34,25 @@ LOOKS: dict[str, dict[str, Any]] = {
     "bad_learning": {"color": "#c8452b", "marker": "v", "markersize": 7.0},
     "no_ode": {"color": "#14365f", "marker": "X", "markersize": 7.2},
 }
+"""The looks of regimes by name."""
 OPEN = {"color": "#6a6a6a", "markerfacecolor": "white", "markeredgewidth": 1.0, "gid": "undecided"}
+"""What makes the look of a regime that of an undecided point."""
 TITLES = {name: name.replace("_", " ").replace("ode", "ODE") for name in LOOKS}
+"""What a legend calls the regimes, by name."""
 CLASSES: dict[int, Entry] = {
     REGIMES.index(name): (look | {"linestyle": "none", "gid": name}, TITLES[name]) for name, look in LOOKS.items()
 }
 CLASSES |= {-code: (look | OPEN, "undecided" * (code == 1)) for code, (look, _) in CLASSES.items()}
 """Looks by regime and, of points where it is undecided, by the negative of the likeliest one, with their texts."""
 TINTS = {"no_ode": "#dfe5ee", "bad_learning": "#fbe9e5", "perfect_learning": "#e3f2f1"}
+"""The colours of regions of theory, from the least κ + δ on."""
 DASHES: dict[float, Any] = {BOUNDARIES[0]: "solid", BOUNDARIES[1]: (0, (5, 2))}
+"""The dashes of the boundaries of theory, by their κ + δ."""
 PLANE = ("delta", "kappa")
 MARGIN = 0.3
 """The room above and below the exponents of theory for points; intervals may extend beyond."""
 EDGES = (-np.inf, *sorted(BOUNDARIES), np.inf)
+"""The κ + δ between which regions of theory lie."""
 REGIONS = [
     Layer("region", low, TITLES[name], up="kappa", look=LOOKS[name] | {"until": high, "tint": tint})
     for (name, tint), (low, high) in zip(TINTS.items(), pairwise(EDGES), strict=True)
@@ -57,7 +63,9 @@ LINES = [
 ]
 POINTS = Layer("kinds", "code", up="kappa", look={"classes": CLASSES})
 UPRIGHT = [Layer("upright", at, look={"linestyle": dash, "linewidth": 0.7}) for at, dash in DASHES.items()]
+"""The layers of the regions and their boundaries over (δ, κ), of the points, and of the boundaries over κ + δ."""
 THEORY = {"color": INK, "linewidth": 1.0, "zorder": 2}
+"""The look of exponents of theory."""
 
 
 def phase_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
@@ -107,7 +115,7 @@ def _picture(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
 
 
 def _exponents(result: xr.Dataset, name: str) -> Level:
-    """Return the axes of a measured exponent, beside that of theory."""
+    """Return the level of the exponent of the measure `name`, beside that of theory; shaded where it counts as zero."""
     values, theory = result[f"{name}_exponent"], result[f"{name}_exponent_theory"].values
     symbol, finite = values.attrs["symbol"], theory[np.isfinite(theory)]
     top = max((array.max() for array in (finite, values.values[np.isfinite(values.values)]) if array.size), default=0.0)

@@ -67,9 +67,14 @@ def ratio(
         raise InputError("the axis that is drawn", key="to", value=chart.x, expected="a point of another axis")
 
     def data(whole: xr.Dataset, results: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Return the analysis with the ratio and its error."""
         return results[analysis].assign(ratios(whole, results[analysis], analysis, variable, point))
 
     def more(whole: xr.Dataset, results: Mapping[str, xr.Dataset], dataset: xr.Dataset) -> xr.Dataset:
+        """Return the data with the ratio where it is drawn: not at the point itself, which is 1.
+
+        ratio_requested : where both were run. alone : panels in which there is only what the others are compared with.
+        """
         run = with_requests(results[analysis], variable, whole)
         compared = run["requested"] & run["requested"].isel(point, drop=True) & _elsewhere(dataset, point)
         ratio = dataset["ratio"].where(_elsewhere(dataset, point)).assign_attrs(dataset["ratio"].attrs)
@@ -82,7 +87,10 @@ def ratio(
 
 
 def _point(outline: Outline, to: Mapping[str, Any] | None) -> dict[str, int]:
-    """Return the selection (for isel) of the point `to`; InputError for an unknown axis or value."""
+    """Return the index by axis of the point `to`, by default the first dynamics without noise.
+
+    InputError for an unknown axis or value.
+    """
     if to is None:
         quiet = [name for name in outline.axes["dynamics"] if not is_stochastic(name)]
         if not quiet or len(outline.axes["dynamics"]) < 2:
@@ -118,17 +126,20 @@ def ratios(
     relative = _relative_variance(ds, result, analysis, variable, point)
     error = value.where(False) if relative is None else abs(value) * relative**0.5
     reference = ", ".join(value_label(result[axis].isel({axis: place}), result[axis]) for axis, place in point.items())
-    made_ratio = {
+    variables = {
         "ratio": labelled(value, f"ratio to {reference}"),
         "ratio_error": labelled(error, f"standard error of the ratio to {reference}"),
     }
-    return {name: array.transpose(*above.dims) for name, array in made_ratio.items()}
+    return {name: array.transpose(*above.dims) for name, array in variables.items()}
 
 
 def _relative_variance(
     ds: xr.Dataset, result: xr.Dataset, analysis: str, variable: str, point: Mapping[str, int]
 ) -> xr.DataArray | None:
-    """Return the variance of log a/b; None without any uncertainty."""
+    """Return the variance of log a/b of a variable a and its value b at the `point`; None without any uncertainty.
+
+    By the values of the runs, with their correlation, if the variable is a mean of such; else as if independent.
+    """
     runs = _runs(ds, result, analysis, variable)
     if runs is None:
         ends = [f"{variable}_{end}" for end in ("low", "high")] if f"{variable}_error" in result else []
@@ -136,8 +147,8 @@ def _relative_variance(
         if bars is None:
             return None
         squared = (result[variable].copy(data=0.5 * (bars[0] + bars[1])) / result[variable]) ** 2
-        other = squared + squared.isel(point, drop=True)
-        return other.where(_elsewhere(result, point), 0.0)
+        total = squared + squared.isel(point, drop=True)
+        return total.where(_elsewhere(result, point), 0.0)
     relative = runs / runs.mean("seed")
     difference = relative - relative.isel(point, drop=True)
     both = difference.count("seed")
@@ -145,6 +156,7 @@ def _relative_variance(
 
 
 def _elsewhere(result: xr.Dataset, point: Mapping[str, int]) -> xr.DataArray:
+    """Return a mask along the axes of a point (indices by axis): true but at this point."""
     here = xr.DataArray(True)
     for axis, place in point.items():
         here = here & (xr.DataArray(np.arange(result.sizes[axis]), dims=axis) == place)

@@ -30,9 +30,13 @@ CAPTION = (
     "level, for two Gaussians: the least risk of students of any width."
 )
 BAND = (0.1, 0.5, 0.9)
+"""The levels of the quantiles: the ends of the band, and the median."""
 DARKER, LIGHTER = 0.6, 0.55
+"""The parts of a colour that are left in thin dark lines, and in the broad light line."""
 LEAST: dict[str, Any] = {"linestyle": (0, (6, 2, 1, 2)), "linewidth": 0.9, "zorder": 1, "gid": "least"}
+"""The look of the level of the least risk."""
 LAYERS = Layer("marked", "risk"), Layer("band", "risk"), Layer("level", "least", "least at infinite width", look=LEAST)
+"""The layers of the picture: medians, bands and the least risk."""
 
 
 def risk_curves(
@@ -70,12 +74,16 @@ def risk_quantiles(ds: xr.Dataset, levels: Sequence[float]) -> xr.DataArray:
     The remaining runs are then not a random sample (`analysis.lost_runs`).
     """
     sample = sample_of(values_of(ds, "risk"), ds, of_means=False)
-    some = sample.notnull().any("seed")
-    return sample.where(some, 0.0).quantile(list(levels), "seed").where(some)
+    has_value = sample.notnull().any("seed")
+    # quantiles of nothing but NaN would warn
+    return sample.where(has_value, 0.0).quantile(list(levels), "seed").where(has_value)
 
 
 def _look(name: str, names: list[str], look: dict[str, Any]) -> dict[str, Any]:
-    """Return a broad light line for the first stochastic dynamics, thin dark lines on top for those without noise."""
+    """Return the look of a dynamics, for `Looks`, from the look of its colour; `names` are all that are drawn.
+
+    The first stochastic dynamics is a broad light line; those without noise are thin dark lines on top.
+    """
     place, channels = names.index(name), mpl.colors.to_rgb(look["color"])
     line = {"linestyle": DASHES[place % len(DASHES)], "gid": f"{look.get('gid', '')} dynamics-{name}".strip()}
     if not is_stochastic(name):
@@ -90,12 +98,15 @@ LOOKS = Looks(_look, hue={"linestyle": "solid"})
 
 
 def _risks(ds: xr.Dataset, log_axes: Sequence[str] | None) -> xr.DataArray:
-    """Return the risks of the runs that have a place on the axis."""
+    """Return the risks of the runs, NaN where they have no place on the vertical axis if that is logarithmic."""
     return above_error(ds["risk"], ds, DECADE, log_axes)
 
 
 def risk_bands(ds: xr.Dataset, _: Mapping[str, xr.Dataset], log_axes: Sequence[str] | None = None) -> xr.Dataset:
-    """Return quantiles of the risk over the seeds until too many runs stopped, and the number of stopped runs."""
+    """Return quantiles BAND of the risk over the seeds until too many runs stopped, and the number of stopped runs.
+
+    `risk` is the median, `risk_low` and `risk_high` are the ends of the band.
+    """
     lost = without_value(values_of(ds, "risk"), has_run(ds)).sum("seed")
     quantiles = risk_quantiles(ds.assign(risk=_risks(ds, log_axes)), BAND)
     names = {"risk_low": "10 % quantile of the", "risk": "median", "risk_high": "90 % quantile of the"}

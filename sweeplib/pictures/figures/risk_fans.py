@@ -25,15 +25,18 @@ CAPTION = (
     "dynamics, for comparison. Dashed: the median of the dynamics without noise."
 )
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""The levels of the quantiles of a fan."""
 MEDIAN: dict[str, Any] = {"color": COLOURS[0], "gid": "median"}
 DOTTED = {"color": INK, "linestyle": (0, (1, 1)), "linewidth": 0.9, "alpha": 1.0, "zorder": 4, "gid": "compared"}
 DASHES: Any = ((0, (5, 2)), (0, (5, 1, 1, 1)), (0, (8, 1, 1, 1, 1, 1)))
+"""The dashes of dynamics without noise, in their order."""
 FAN = (
     Layer("line", "risk", "median", column=1, look={"linewidth": 1.6, "zorder": 3} | MEDIAN),
     Layer("band", "outer", "5 % to 95 %", look={"alpha": 0.18} | MEDIAN),
     Layer("band", "inner", "25 % to 75 %", look={"alpha": 0.32} | MEDIAN, entry={"alpha": 0.45}),
     Layer("lines", "runs", "single runs", column=1, look={"alpha": 0.8}),
 )
+"""The layers of runs of a stochastic dynamics."""
 
 
 def risk_fans(
@@ -66,11 +69,12 @@ def risk_fans(
 
 
 def _compared(first: str) -> Layer:
+    """Return the layer of the quantiles of the first dynamics, which the panels of the others have for comparison."""
     return Layer("lines", "first", f"quantiles of {dynamics_label(first)}", column=2, look=DOTTED)
 
 
 def _paths(quiet: list[str]) -> list[Layer]:
-    """Return the medians of dynamics without noise."""
+    """Return the layers of the medians of dynamics without noise, `quiet`."""
     looks = [{"color": INK, "linestyle": dashes, "zorder": 5} for dashes in DASHES]
     return [
         Layer("line", f"path_{name}", dynamics_label(name), column=2, look=looks[place % len(looks)] | {"gid": name})
@@ -79,7 +83,11 @@ def _paths(quiet: list[str]) -> list[Layer]:
 
 
 def _fans(ds: xr.Dataset, _: Mapping[str, xr.Dataset], *, runs: int) -> xr.Dataset:
-    """Return the quantiles of dynamics with noise, some of their runs, and the medians of the others."""
+    """Return the quantiles of dynamics with noise, some of their runs, and the medians of the others.
+
+    Names are those that the layers draw: `outer` and `inner` bands around the median `risk`, `runs`, `first` (the
+    quantiles of the first dynamics, in panels of others), `path_NAME`.
+    """
     bands = risk_quantiles(ds, LEVELS).assign_attrs(ds["risk"].attrs)
     names = dynamics_where(ds["risk"].notnull())
     noisy = [name for name in names if is_stochastic(name)]

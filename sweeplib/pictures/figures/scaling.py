@@ -1,4 +1,8 @@
-"""Figures of a statistic of exits, optima or risks against a parameter, beside its theory; each is a few settings."""
+"""Figures of a statistic of exits, optima or risks against a parameter, beside its theory; each is a few settings.
+
+Functions (dataset, analyses, result) add to the result of an analysis what the picture alone needs. A series is the
+part of the data of one colour in a panel.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +32,11 @@ from sweeplib.statistics.labelled import labelled
 from sweeplib.statistics.lost_runs import STOPPED, with_status
 
 EXIT_TIMES, OPTIMA = ("exit_times",), ("optimal_learning_rate",)
+"""The analyses that figures need."""
 TICK: dict[str, Any] = {"color": INK, "markersize": 8, "markeredgewidth": 1.8, "linestyle": "none", "gid": "end"}
+"""The look of the tick of a limit on an edge of the axes."""
 UNIT = r"$\gamma$/$\gamma_{\mathrm{opt}}$"
+"""The label of learning rates in units of the optimal one."""
 
 RISK_FLOOR = (
     "Mean population risk over the last part of the runs against the learning rate, with standard errors over the "
@@ -43,6 +50,7 @@ FLOOR = Layer(
     once="risk_floor_theory",
 )
 WITHOUT = Layer("note", "without_floor", "no floor in theory")
+"""The layers of the floor of theory, and of the note where it has none."""
 
 
 FIGURES.add(
@@ -75,11 +83,15 @@ OPTIMAL_LEARNING_RATE = (
     "colours are shifted sideways."
 )
 INFINITE, CORRECTED, DASHED = r"theory, $d\to\infty$", "noise-corrected theory", THEORY_DASHES["quenched"]
+"""The names of theory in legends, for d → ∞ and with the noise of SGD, and the dashes of the first."""
 OPTIMUM = theory_along(theory.optimal_learning_rate, "p", "gamma_opt_theory")
 SHIFTED = theory_along(theory.noise_corrected_optimal_learning_rate, "p", "gamma_opt_theory")
+"""The optimal learning rates of both theories at widths p."""
 SHIFT = Layer("law", lambda data, p: SHIFTED(data, p) / OPTIMUM(data, p), CORRECTED, "corrected")
 OPTIMA_OF_THEORY = Layer("law", OPTIMUM, INFINITE, "limit", DASHED), Layer("law", SHIFTED, CORRECTED, "corrected")
+"""The layers of their ratio, and of both."""
 RATIO = "over theory, $d\\to\\infty$\n$\\hat\\gamma_{\\mathrm{opt}}$/$\\gamma_{\\mathrm{opt}}$"
+"""The label of a measured optimum over that of theory."""
 
 FIGURES.add(
     figure_against(
@@ -114,10 +126,11 @@ OVERPARAMETRISATION_GAIN = (
 )
 GAIN = theory_along(theory.overparametrisation_gain, "p", "gain_limit")
 SHIFTED_GAIN = theory_along(partial(gain_of, "noise_corrected"), "p", "gain_limit")
+"""The gains of both theories at widths p."""
 
 
 def _gains(_: xr.Dataset, __: Mapping[str, xr.Dataset], result: xr.Dataset) -> xr.Dataset:
-    """Return the gains of stochastic dynamics, of all if none of these has any, and their limit in theory, p → ∞."""
+    """Return the gains of stochastic dynamics, of all if none of these has any, with their limit p → ∞ as `widest`."""
     names = dynamics_where(result["gain"].notnull())
     widest = theory.overparametrisation_gain(np.inf, field(result, "Delta")).where(
         result["gain_limit"].notnull().all("p")
@@ -188,7 +201,7 @@ def exit_time_scaling(
 
 
 def _unrestricted(_: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Return exit times without restricted means."""
+    """Return the analysis `exit_times` in which restricted means, which are bounds, are NaN."""
     exits = analyses["exit_times"]
     mean = exits["exit_time_mean"]
     return exits.assign(exit_time_mean=mean.where(~exits["restricted"]).assign_attrs(mean.attrs))
@@ -206,13 +219,17 @@ EXITED_FRACTION = (
 
 
 def _fractions(ds: xr.Dataset, _: Mapping[str, xr.Dataset], result: xr.Dataset) -> xr.Dataset:
-    """Return fractions with the intervals inside (0, 1), the bounds for want of time, and the ends of linear theory."""
+    """Return fractions with what the figure needs: intervals inside (0, 1), bounds, the unit and the end of theory.
+
+    cut_short : fractions that are lower bounds, as all runs without an exit were ended by their time limit. unit : the
+    optimal learning rate of theory. end : the largest learning rate at which theory learns, in that unit.
+    """
     fraction, p, Delta = result["exited_fraction"], field(ds, "p"), field(ds, "Delta")
     ends = ("exited_fraction_low", "exited_fraction_high")
     bars = {end: result[end].where((fraction > 0.0) & (fraction < 1.0)) for end in ends}
     censored = passages(ds, "steps").censored()
-    late = censored & with_status(ds, *STOPPED)
-    cut_short = late.any("seed") & ~(censored & ~late).any("seed") & (fraction < 1.0)
+    stopped = censored & with_status(ds, *STOPPED)
+    cut_short = stopped.any("seed") & ~(censored & ~stopped).any("seed") & (fraction < 1.0)
     bound = labelled(cut_short, "bound").assign_attrs(reason="lower bound: runs were out of time")
     unit = theory.optimal_learning_rate(p, Delta).where(escape_theory_holds(ds))
     theories = {"unit": unit, "end": theory.learnable_range(p, Delta) / unit}
@@ -253,8 +270,10 @@ SAMPLE_COMPLEXITY = (
 )
 DASHES: dict[int, Any] = {1: (0, (1, 1.2)), 2: (0, (5, 2)), 3: "solid"}
 HIGHER: Any = (0, (6, 1.5, 1, 1.5))
+"""The dashes of laws by their information exponents, and of those with higher ones."""
 STEPS = r"\langle\nu_{\mathrm{ext}}\rangle/d"
 FORMULAS = {1: "a", 2: r"a+b\,\log d", 3: r"a+b\,d"}
+"""The symbol of n/d, and its laws by their information exponents."""
 
 
 def sample_complexity(
@@ -277,7 +296,10 @@ def sample_complexity(
 
 
 def _law(exponent: int) -> Layer:
+    """Return the layer of the fitted law of an information exponent."""
+
     def heights(series: xr.Dataset, d: np.ndarray) -> np.ndarray:
+        """Return n/d at dimensions d (n,) by the fit of the first dynamics with one; NaN if theory has another law."""
         if series["expected_law"].item() != exponent:
             return np.full(d.shape, np.nan)
         fits = series.sel(law=exponent, dynamics=dynamics_order(series["dynamics"].values))
@@ -302,24 +324,26 @@ NARROW = 0.05
 
 
 def _fitted(series: xr.Dataset) -> xr.Dataset | None:
-    """Return the part of the first dynamics with steps, if a power of it has an interval: two points fit any."""
+    """Return the data of the first dynamics with steps; None if its fitted power has no interval, as of two points."""
     names = dynamics_where(series["steps"].notnull())
     first = series.sel(dynamics=names[0]) if names else None
     return first if first is not None and np.isfinite(first["exponent_low"].item()) else None
 
 
 def _power(series: xr.Dataset, sizes: np.ndarray, name: str) -> np.ndarray:
+    """Return the fitted power at batch sizes (n,), of `steps` or of `samples`; NaN beyond the sizes of the fit."""
     first = _fitted(series)
     if first is None:
         return np.full(sizes.shape, np.nan)
     used = first["batch_size"].where(first["steps"].notnull() & (first["batch_size"] <= series.attrs["largest_batch"]))
     steps = first["prefactor"].item() * sizes ** first["exponent"].item()
-    repeats = float(series["repeats"]) if "repeats" in series.coords else 1.0
+    repeats = float(series["repeats"]) if "repeats" in series.coords else 1.0  # steps for which a batch is used
     heights = steps if name == "steps" else steps * sizes / repeats
     return np.where((sizes >= float(used.min())) & (sizes <= float(used.max())), heights, np.nan)
 
 
 def _slope(series: xr.Dataset) -> str:
+    """Return in words the exponent of the fitted power with its interval; "" without a fit."""
     first = _fitted(series)
     if first is None:
         return ""

@@ -70,7 +70,7 @@ def trajectories(
 
 
 def _picture(ds: xr.Dataset, name: str, runs: int, log_axes: Sequence[str] | None) -> xr.Dataset:
-    """Return the values of the first runs, of all runs, and the median, as the picture shows them."""
+    """Return the data of the picture: the observable in the first `runs` runs, in `every` run, and its `median`."""
     values = numbered(above_error(values_of(ds, name), ds, DECADE, log_axes)).assign_attrs(ds[name].attrs)
     median = sample_of(values, ds, of_means=False).median("seed")
     first = values.where(_among_first(values, runs)).assign_attrs(ds[name].attrs)
@@ -84,7 +84,10 @@ def _among_first(values: xr.DataArray, most: int) -> xr.DataArray:
 
 
 def _look(name: str, names: list[str], look: dict[str, Any]) -> dict[str, Any]:
-    """Return the median of a dynamics, of which single runs have colour and dashes."""
+    """Return the look of the median of a dynamics, for `Looks`; single runs have its colour and dashes.
+
+    names : all dynamics that are drawn. look : that of the colour.
+    """
     place, gid = names.index(name), f"{look.get('gid', '')} dynamics-{name}".strip()
     line = {"linestyle": DASHES[place % len(DASHES)], "linewidth": 1.8 if is_stochastic(name) else 1.2}
     return line | {"color": look["color"], "zorder": 3 + place, "gid": gid}
@@ -94,10 +97,15 @@ LOOKS = Looks(_look, lambda _: {"linewidth": 1.8}, {"marker": "none", "linewidth
 
 
 def _seeds(ds: xr.Dataset, name: str, split: Facets, runs: int, log_axes: Sequence[str] | None) -> xr.Dataset:
-    """Return the first seeds with a value; at the points of the picture, if there are too many for a page."""
+    """Return the data of the interactive plot: of each observable like `name` some single runs and the median of all.
+
+    They are of the first `runs` seeds with a value, and of the points of the picture alone if runs are too many.
+    NAME_seeds are the runs, NAME_of_all is the median.
+    """
     dataset = ds if ds["status"].size // ds.sizes["seed"] * runs <= MOST_RUNS else split.selected(ds)
     seeds = {}
-    for observable in (observable for observable in over_time(ds) if set(ds[observable].dims) == set(ds[name].dims)):
+    alike = [observable for observable in over_time(ds) if set(ds[observable].dims) == set(ds[name].dims)]
+    for observable in alike:
         values = numbered(above_error(values_of(dataset, observable), dataset, log_axes=log_axes))
         median = sample_of(values, dataset, of_means=False).median("seed")
         long_name, symbol = dataset[observable].attrs["long_name"], dataset[observable].attrs.get("symbol", "")
@@ -109,6 +117,7 @@ def _seeds(ds: xr.Dataset, name: str, split: Facets, runs: int, log_axes: Sequen
 
 
 def _sentence(array: xr.DataArray) -> str:
+    """Return the long name of a variable with a capital letter."""
     name = str(array.attrs.get("long_name", array.name))
     return name[:1].upper() + name[1:]
 

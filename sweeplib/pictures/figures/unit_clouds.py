@@ -19,10 +19,12 @@ CAPTION = (
     "under SGD, at most 1000 by default; open markers: some of the same units under deterministic dynamics."
 )
 MEASURE = "unit_measure"
+"""The analysis that is drawn."""
 MARKED = 30
 """The number of units of which deterministic dynamics have a marker."""
 DOTS, MARKS = ("#6f93bd", "#c98f4e", "#9a9a9a"), ("o", "x", "s", "+")
 MARK_COLOURS = (INK, COLOURS[1], COLOURS[3], COLOURS[4])
+"""The colours of stochastic dynamics, the markers of deterministic ones, and the colours of these, in their order."""
 
 
 def unit_clouds(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
@@ -57,23 +59,27 @@ def unit_clouds(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
 
 
 def _units(ds: xr.Dataset, result: xr.Dataset, point: Mapping[str, int]) -> xr.Dataset:
-    """Return the units at a point, of the dynamics that have any."""
-    at = {dim: [place] if dim in ds["status"].dims else place for dim, place in point.items()}  # kept: runs are counted
+    """Return the units at a point, its index by axis, of the dynamics that have any."""
+    # axes of the sweep stay, as the page counts the runs at points along them
+    at = {dim: [place] if dim in ds["status"].dims else place for dim, place in point.items()}
     units = result[["unit_overlap", "unit_norm"]].isel(at, missing_dims="ignore")
     return units.dropna("dynamics", how="all", subset=["unit_norm"])
 
 
 def _marked(data: xr.Dataset) -> xr.Dataset:
-    """Return the units that are drawn: all of stochastic dynamics, some of the others."""
-    there = (data["unit_norm"] + data["unit_overlap"]).notnull()
-    some = (there.cumsum("unit") <= MARKED) | stochastic(data)
+    """Return the units that are drawn: all of stochastic dynamics, the first MARKED of the others."""
+    has_unit = (data["unit_norm"] + data["unit_overlap"]).notnull()
+    is_drawn = has_unit & ((has_unit.cumsum("unit") <= MARKED) | stochastic(data))
     return data[["unit_overlap"]].assign(
-        unit_norm=data["unit_norm"].where(there & some).assign_attrs(data["unit_norm"].attrs)
+        unit_norm=data["unit_norm"].where(is_drawn).assign_attrs(data["unit_norm"].attrs)
     )
 
 
 def _look(name: str, names: list[str], _: dict[str, Any]) -> dict[str, Any]:
-    """Return small filled dots for stochastic dynamics, open dark markers for the others."""
+    """Return the look of a dynamics, for `Looks`: small filled dots if it is stochastic, open dark markers otherwise.
+
+    names : all dynamics that are drawn. The look of the colour is not used: the figure has no hue.
+    """
     place = [other for other in names if is_stochastic(other) == is_stochastic(name)].index(name)
     look = {"linestyle": "none", "gid": f"dynamics-{name}"}
     if is_stochastic(name):

@@ -1,4 +1,7 @@
-"""The figure stage of a sweep."""
+"""The figure stage of a sweep: figures are drawn from its dataset and its analyses, written, and recorded.
+
+`directory` is always the folder of the results of one sweep; `name` is an entry of `figures` of its config.
+"""
 
 import textwrap
 from collections.abc import Iterable
@@ -21,7 +24,9 @@ from sweeplib.pictures.figures.write import drawn
 
 save(drawn(load("config.yaml"), {name!r}, "."), Path({name!r}))  # as PDF and as PNG
 """
+"""The script that is stored beside a failure, which repeats it."""
 MOST_LINES = 8
+"""The most lines of the reason in the picture of a figure that could not be drawn."""
 
 
 def write_figure(sweep: Design, name: str, directory: str | Path) -> Attempt:
@@ -56,6 +61,7 @@ def write_figure(sweep: Design, name: str, directory: str | Path) -> Attempt:
 
 
 def _refuse_without_analyses(name: str, needs: Iterable[str], directory: Path) -> None:
+    """Raise InputError if an analysis that the figure `needs` was not attempted: it neither exists nor failed."""
     for need in needs:
         path = directory / "analysis" / f"{need}.zarr"
         if not path.exists() and analysis_failure(directory, need) is None:

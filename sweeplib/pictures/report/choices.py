@@ -1,6 +1,9 @@
 """What a reader may choose in an interactive plot: the quantities of both axes and their scales, the colours, seeds.
 
 Below: colours, markers and dashes, as those of the figures, and of the classes of maps.
+
+`declared` is the chart of the plot, `data` are its data; dims are the axes of its points. Objects for the page's script
+are dicts of plain values.
 """
 
 from __future__ import annotations
@@ -21,17 +24,21 @@ from sweeplib.engine.design.axis import POINT
 from sweeplib.pictures.figures.kit.chart import Chart, along
 from sweeplib.pictures.figures.kit.labels import dynamics_order, number
 from sweeplib.pictures.figures.kit.quantities import bound_side
-from sweeplib.pictures.figures.kit.scales import edges_of, few, logarithmic_cells, logarithmic_time
+from sweeplib.pictures.figures.kit.scales import edges_of, few_short_values, logarithmic_cells, logarithmic_time
 from sweeplib.pictures.figures.kit.style import COLOURS, INK
 from sweeplib.pictures.report.mathematics import plain_label
 from sweeplib.pictures.report.tables import heading, rounded
 from sweeplib.statistics.lost_runs import values_of
 
 FEW_TICKS = 5
+"""The most values of an axis that have a tick each."""
 
 MARKERS = ("circle", "square", "diamond", "inverted_triangle", "plus", "hexagon")
+"""The markers of the values of a hue, in their order, by Bokeh's names."""
 SHADES = ("#1b1f5e", "#1d5c8f", "#248f8a", "#6fb35c", "#e3b72f")
+"""The colours of a sequence of values, from dark to light."""
 DASHES = ("solid", "dashed", "dotted", "dotdash")
+"""The dashes of dynamics in plots of curves, in their order."""
 OUTLINES = {
     "circle": "M-5,0a5,5 0 1,0 10,0a5,5 0 1,0 -10,0z",
     "square": "M-4.5,-4.5h9v9h-9z",
@@ -46,17 +53,20 @@ OUTLINES = {
     "line": "M-9,0H9",
     "cell": "M-6,-6h12v12h-12z",
 }
+"""The SVG paths of markers in legends, around (0, 0)."""
 FILLS = (1.0, 0.0, 0.5, 0.25, 0.75)
 """How far the markers of stochastic dynamics are filled, in their order."""
 CROSSES = ("x", "cross", "asterisk", "y")
 """The markers of deterministic dynamics, in their order."""
 DASH_ARRAYS = {"solid": "", "dashed": "5 3", "dotted": "2 2", "dotdash": "2 2 5 2"}
+"""The SVG dashes of lines in legends, by Bokeh's names."""
 
 
 def cells(data: xr.Dataset, declared: Chart) -> dict[str, list[float]]:
     """Return the edges of a map's cells along each axis, as those of the static map."""
 
     def edges(name: str) -> list[float]:
+        """Return the edges along one axis."""
         places = np.unique(data[name].values[np.isfinite(data[name].values)].astype(float))
         return edges_of(places, is_logarithmic(data, name, "map", declared)).tolist()
 
@@ -65,12 +75,12 @@ def cells(data: xr.Dataset, declared: Chart) -> dict[str, list[float]]:
 
 def ticks_of_cells(places: xr.DataArray) -> dict[str, Any] | None:
     """Return the places and texts of the ticks of cells, if there are few values; else None."""
-    values = few(places.values)
+    values = few_short_values(places.values)
     return None if values is None else {"places": values, "texts": [plain_label(number(place)) for place in values]}
 
 
 def few_ticks(values: xr.DataArray) -> list[float] | None:
-    """Return the values as ticks if there are few of them; otherwise None."""
+    """Return the different values of an axis as places of its ticks, if there are few; else None."""
     distinct = np.unique(values.values[np.isfinite(values.values)])
     return distinct.tolist() if len(distinct) <= FEW_TICKS else None
 
@@ -88,7 +98,10 @@ def positive(values: xr.DataArray) -> bool:
 
 
 def is_logarithmic(data: xr.Dataset, name: str, kind: str, declared: Chart) -> bool:
-    """Return whether the axis of a variable is logarithmic: as that of the picture is, if there is no zero."""
+    """Return whether the axis of the variable `name` is logarithmic: as that of the picture is, if there is no zero.
+
+    kind : that of the plot: points, curves, cloud or map.
+    """
     values = data[name]
     if kind == "cloud" or not (kind == "map" or positive(values)):
         return False
@@ -113,8 +126,11 @@ def logarithmic_places(values: xr.DataArray) -> bool:
 MOST_RUNS = 150_000
 """The largest number of values of single runs in one plot of the page."""
 DESCRIBING = ("_error", "_low", "_high")
+"""The ends of names of variables that describe another one."""
 STATISTICS = ("_mean", "_median")
+"""The ends of names of statistics of recorded variables."""
 RUN_DIGITS = 5
+"""The digits of values of single runs in the page."""
 
 
 def horizontal(data: xr.Dataset, declared: Chart, dims: Sequence[str]) -> list[str]:
@@ -159,10 +175,10 @@ def columns_of(data: xr.Dataset, name: str) -> list[str]:
 
 
 def horizontal_choice(data: xr.Dataset, name: str, declared: Chart) -> dict[str, Any]:
-    """Return what the page's script knows of a coordinate for the horizontal axis."""
+    """Return the object for the page's script of a coordinate `name` for the horizontal axis."""
     axis = along(data, name)
-    same = axis == along(data, declared.x)
-    kind = declared.kind if same else "curves" if axis == "time" else "points"
+    is_declared = axis == along(data, declared.x)
+    kind = declared.kind if is_declared else "curves" if axis == "time" else "points"
     return _choice(data, name, kind, declared) | {
         "along": axis,
         "kind": kind,
@@ -177,16 +193,16 @@ def _choice(data: xr.Dataset, name: str, kind: str, declared: Chart) -> dict[str
     return {"name": name, "label": label, "log": log, "positive": positive(data[name])}
 
 
-def vertical_choice(data: xr.Dataset, name: str, held: set[str], declared: Chart) -> dict[str, Any]:
-    """Return what the page's script knows of a quantity for the vertical axis."""
+def vertical_choice(data: xr.Dataset, name: str, names: set[str], declared: Chart) -> dict[str, Any]:
+    """Return the object for the page's script of a quantity `name` for the vertical axis; `names` are all columns."""
     attrs, ends = data[name].attrs, [f"{name}_low", f"{name}_high"]
     theory = declared.theory if name == declared.y and declared.theory else attrs.get("theory", attrs.get("fit"))
     return _choice(data, name, declared.kind, declared) | {
         "ticks": None,
-        "error": f"{name}_error" if f"{name}_error" in held else None,
-        "interval": ends if set(ends) <= held else None,
-        "theory": theory if theory in held else None,
-        "bound": bound if (bound := attrs.get("bound")) in held else None,
+        "error": f"{name}_error" if f"{name}_error" in names else None,
+        "interval": ends if set(ends) <= names else None,
+        "theory": theory if theory in names else None,
+        "bound": bound if (bound := attrs.get("bound")) in names else None,
         "side": bound_side(data[name]),
     }
 
@@ -194,10 +210,11 @@ def vertical_choice(data: xr.Dataset, name: str, held: set[str], declared: Chart
 def samples(
     dataset: xr.Dataset, data: xr.Dataset, names: Sequence[str], dims: Sequence[str], mask: np.ndarray
 ) -> tuple[dict[str, str], dict[str, list[list[float | None]]], list[str]]:
-    """Return the values of the single runs behind the quantities `names` at the `kept` points, if the page has room.
+    """Return the values of the single runs behind the quantities `names` at the points of a mask, if there is room.
 
     First the recorded variable of each quantity that has one, then for each such variable a list over the seeds for
     each point, None where a run has no value, then notes about what was left out. Deterministic dynamics have none.
+    dataset : the runs. data : those of the plot. mask : of the points along `dims`, flat, that the plot has.
     """
     behind = {name: recorded for name in names if (recorded := _recorded_name(dataset, name, dims)) is not None}
     values: dict[str, list[list[float | None]]] = {}
@@ -231,7 +248,10 @@ def _recorded_name(dataset: xr.Dataset, name: str, dims: Sequence[str]) -> str |
 def _runs(
     dataset: xr.Dataset, data: xr.Dataset, name: str, dims: Sequence[str], mask: np.ndarray, noisy: np.ndarray
 ) -> list[list[float | None]]:
-    """Return the values (points, seeds) of the single runs behind a quantity; none at points that have no noise."""
+    """Return the recorded variable `name` of single runs (points, seeds), an empty list at points without noise.
+
+    mask : of the points along `dims`, flat, that the plot has; noisy : which of these are of a stochastic dynamics.
+    """
     recorded = numbered(values_of(dataset, name))
     values = at_labels(recorded, {dim: data[dim].values for dim in dims if dim in recorded.dims and dim in data.coords})
     if "time" in values.dims and "time" not in dims:
@@ -244,7 +264,7 @@ def _runs(
 
 @dataclass(frozen=True)
 class Look:
-    """The look of one level, each part None if the level does not set it; `filled` is the fraction of the fill."""
+    """The look of one value of an axis, each part None if the axis does not set it; `filled` is a fraction."""
 
     color: str | None = None
     marker: str | None = None
@@ -271,7 +291,10 @@ class Look:
 
 
 def hue_looks(names: Sequence[str], kind: str, colors: Mapping[str, str]) -> list[Look]:
-    """Return the looks of the values of a hue: from `colors`, else the figures' looks, else a sequence."""
+    """Return the looks of the values of a hue: from `colors` by name, else the figures' looks, else a sequence.
+
+    kind : that of the plot: points, curves, cloud or map.
+    """
     number = len(names)
     if set(names) <= set(colors):
         return [Look(colors[name], _marker(kind, "circle")) for name in names]
@@ -289,6 +312,7 @@ def sequence(number: int) -> list[str]:
 
 
 def _marker(kind: str, marker: str) -> str:
+    """Return the marker of a hue in a legend: a cell for maps, a line for curves, else `marker`."""
     return {"map": "cell", "curves": "line"}.get(kind, marker)
 
 

@@ -1,4 +1,7 @@
-"""The comparison of several finished sweeps: the report of their datasets along an axis `sweep`."""
+"""The comparison of several finished sweeps: the report of their datasets along an axis `sweep`.
+
+`names` are the labels of the sweeps, in their order, as everywhere in the page.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,9 @@ from sweeplib.pictures.report.write import case_counts, contents_of, page, setti
 from sweeplib.statistics.lost_runs import has_run
 
 Sweeps = Sequence[tuple[Design, Path]]
+"""Sweeps, each with the folder of its results."""
 ABSENT, LONGEST = "–", 90
+"""The text of a key that a config lacks, and the length to which values are shortened."""
 OPENING = """\
 import sweeplib
 
@@ -38,6 +43,7 @@ both = sweeplib.combine(
 {datasets}    sweep={names},
 )
 """
+"""The script by which a reader opens the datasets."""
 
 
 def write_comparison(sweeps: Sweeps, path: Path) -> list[str]:
@@ -129,6 +135,7 @@ def compared_figures(
     for of_sweep, label in zip(figures, names, strict=True):
         for name, entry in of_sweep.items():
             figure, options = requested(name, entry)
+            # the first that fits: with values that all sweeps have fixed, else as it is; if none does, one per sweep
             common, *alone = _at_single_values(ds, figure, options)
             choice = next((choice for choice in (common, options) if _fits(figure, ds, analyses, choice)), None)
             views = {f"{name}_{_word(sweep)}": view for sweep, view in zip(names, alone, strict=True)}
@@ -145,6 +152,7 @@ def compared_figures(
 
 
 def _fits(figure: Figure, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], options: Mapping[str, Any]) -> bool:
+    """Return whether a figure can be drawn with these options."""
     try:
         figure.check_fit(outline_of(ds), {name: outline_of(analysis) for name, analysis in analyses.items()}, options)
     except InputError:
@@ -153,20 +161,21 @@ def _fits(figure: Figure, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], op
 
 
 def _at_single_values(ds: xr.Dataset, figure: Figure, options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the options of a figure at the values that some sweep alone has, if all have them; then for each sweep.
+    """Return options of a figure: for all sweeps, then for each sweep alone.
 
-    Those for one sweep select it, at the single values of its axes.
+    Those for one sweep fix the axes along which it has a single value. Those for all fix them too, where all sweeps
+    have that value.
     """
     if "where" not in figure.check(options):
         return [options] * (1 + ds.sizes[SWEEP])
     used = {*map(str, options.values()), *(options.get("where") or {})}
     run, common, alone = has_run(ds), dict[str, Any](), [{SWEEP: str(name)} for name in ds[SWEEP].values]
     for dim in (dim for dim in run.dims if dim in ds.indexes and dim not in ("dynamics", "seed", SWEEP, *used)):
-        there = run.any([other for other in run.dims if other not in (SWEEP, dim)]).transpose(SWEEP, dim).values
-        for mask, where in zip(there, alone, strict=True):
+        has_runs = run.any([other for other in run.dims if other not in (SWEEP, dim)]).transpose(SWEEP, dim).values
+        for mask, where in zip(has_runs, alone, strict=True):
             if mask.sum() == 1 < mask.size:
                 where[str(dim)] = ds[dim].values[mask.argmax()].item()
-                common |= {str(dim): where[str(dim)]} if there[:, mask.argmax()].all() else {}
+                common |= {str(dim): where[str(dim)]} if has_runs[:, mask.argmax()].all() else {}
     return [{**options, "where": {**where, **(options.get("where") or {})}} for where in (common, *alone)]
 
 
@@ -175,9 +184,9 @@ def _word(label: str) -> str:
 
 
 def differences(sources: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the table of the keys whose values differ between complete configs, with how many others there are.
+    """Return a table, by its caption, of the keys whose values differ between the `sources` of complete configs.
 
-    The name of a sweep is no such key.
+    The caption says how many others there are. The name of a sweep is no such key.
     """
     configs = [dict(_flat(parsed(source))) for source in sources]
     keys = [key for key in dict.fromkeys(key for config in configs for key in config) if key != "name"]
@@ -203,11 +212,12 @@ def _short(text: str) -> str:
 
 
 def _common(datasets: Sequence[xr.Dataset]) -> set[str]:
+    """Return the names of variables that all datasets have."""
     return set.intersection(*({str(name) for name in ds.data_vars} for ds in datasets))
 
 
 def _links(sweeps: Sweeps, names: Sequence[str], folder: Path) -> list[tuple[str, str]]:
-    """Return the names and the addresses of the reports of the sweeps."""
+    """Return the names and the relative addresses, from a folder, of the reports of the sweeps that have one."""
     pages = [directory / "report" / "index.html" for _, directory in sweeps]
     return [
         (name, os.path.relpath(report.resolve(), folder.resolve()))
@@ -228,7 +238,7 @@ def _counts(sweeps: Sweeps, names: Sequence[str]) -> list[tuple[str, dict[str, i
 
 
 def _provenance(sweeps: Sweeps, names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the provenance of the sweeps: what they share once, what differs for each of them."""
+    """Return the provenance of the sweeps as (name, text): what they share once, what differs for each of them."""
     lists = [
         dict(provenance(open_dataset(directory), computations(directory, sweep.runs), settings(sweep), directory))
         for sweep, directory in sweeps

@@ -1,4 +1,8 @@
-"""The interactive plot of a dataset of any size: a page of Bokeh, whose numbers are aggregated here before it draws."""
+"""The interactive plot of a dataset of any size: a page of Bokeh, whose numbers are aggregated here before it draws.
+
+A reader chooses a quantity (`y`), what it is drawn over (`x`), an axis with a curve for each value (`hue`), and a value
+of every other axis. Menus have these as texts.
+"""
 
 from __future__ import annotations
 
@@ -36,13 +40,16 @@ if TYPE_CHECKING:
 
 THIS_MACHINE = "127.0.0.1"
 PORT = 5006
+"""The usual port of Bokeh."""
 CONFIDENCE = 0.95
 MOST_CURVES = 12
 MOST_POINTS = 400
 """The largest numbers of curves and of points of one; of longer axes every nth value is drawn, and the page says so."""
 LOST_EXITS = "fewer than half of the runs exited, or too many were lost"
 LOST_MEANS = "a run had stopped or diverged, or too many were lost"
+"""Why points have no median of exits, and no mean."""
 NONE = "none"
+"""The choice of the menu of curves that draws a single one."""
 STYLE = """
 :host { font-size: 15px; line-height: 1.45; max-width: 100%; } .bk-clearfix { width: 100%; }
 h1 { font-size: 22px; margin: 0; } h2 { font-size: 17px; margin: 8px 0 2px; } p { margin: 2px 0; }
@@ -127,6 +134,7 @@ def quantities(ds: xr.Dataset) -> list[str]:
     ]
 
     def place(name: str) -> tuple[bool, ...]:
+        """Return the key of the order: observables, the risk first, errors, exits, ends."""
         return name.startswith("end_"), name.startswith("exit_"), name.endswith("_error"), name != "risk"
 
     return sorted(fits, key=place)
@@ -150,7 +158,7 @@ def coloured(array: xr.DataArray, x: str) -> list[str]:
 
 
 def curves(ds: xr.Dataset, name: str, x: str, hue: str | None, at: dict[str, int]) -> tuple[ResultCurves, str]:
-    """Return the curves of a quantity over an axis, one for each value of another, and what is said of them.
+    """Return the curves of the quantity `name` over `x`, one for each value of `hue`, and what is said below them.
 
     `at` are the places on all other axes. Exits have the Kaplan-Meier median, other quantities the mean over the seeds
     with Student's interval, both by the rules of the analyses for runs that were lost.
@@ -163,36 +171,38 @@ def curves(ds: xr.Dataset, name: str, x: str, hue: str | None, at: dict[str, int
     data = data.isel({dim: place for dim, place in places.items() if dim in data.dims}).load()
     exits = name.startswith("exit_")
     *statistics, count, statistic = _exits(data, name) if exits else _means(data, name)
+    # axes but those of x and the hue have one place each
     order = [dim for dim in (hue, axis) if dim]
     over = data[x].broadcast_like(statistics[0])
     single = [dim for dim in statistics[0].dims if dim not in order]
     rows = [array.squeeze(single).transpose(*order).values for array in (over, *statistics, count)]
     names = [_level(data[hue], place) for place in range(data.sizes[hue])] if hue else [""]
     columns = zip(*(row.reshape(len(names), -1).tolist() for row in rows), strict=True)
-    of = {label: ResultCurve(*column) for label, column in zip(names, columns, strict=True)}
+    by_label = {label: ResultCurve(*column) for label, column in zip(names, columns, strict=True)}
     fixed = ", ".join(f"{dim} = {_level(ds[dim], place)}" for dim, place in at.items() if ds.sizes[dim] > 1)
     thinned = f" One of {step} values of {x} is drawn." if step > 1 else ""
     label = f"{statistic} {plain_label(heading(ds[name]))[:1].lower()}{plain_label(heading(ds[name]))[1:]}"
     decade = DECADE if "time" in data[x].dims else WIDE
     return ResultCurves(
-        plain_label(heading(ds[x])), label, fixed, hue or "", of, logarithmic_places(ds[x]), decade
+        plain_label(heading(ds[x])), label, fixed, hue or "", by_label, logarithmic_places(ds[x]), decade
     ), f"{_lost(statistics[0], has_run(data), LOST_EXITS if exits else LOST_MEANS)}{thinned}"
 
 
 def _exits(data: xr.Dataset, name: str) -> tuple[Any, ...]:
+    """Return the median exit over the seeds, the ends of its interval, the number of runs, and "Median"."""
     sample = passages(data, name.removeprefix("exit_"))
     return *sample.median(CONFIDENCE), sample.used.sum("seed"), "Median"
 
 
 def _means(data: xr.Dataset, name: str) -> tuple[Any, ...]:
-    """Return the mean over the seeds, the ends of its interval, and the number of runs, at all points of a part."""
+    """Return the mean over the seeds, the ends of its interval, the number of runs, and "Mean"."""
     sample = sample_of(values_of(data, name), data)
     with np.errstate(over="ignore", invalid="ignore"):  # of values that grow without bound
         return *Mean()(sample, CONFIDENCE), sample.count("seed"), "Mean"
 
 
 def _lost(value: xr.DataArray, run: xr.DataArray, why: str) -> str:
-    """Return how many points of a plot have no value although there was a `run`, and why."""
+    """Return in words how many points of a plot have no `value` although there was a `run`; `why` is the reason."""
     missing = int((value.isnull() & run.any("seed")).sum())
     return f"{missing:,} of {value.size:,} points have no value: {why}." * (missing > 0)
 
@@ -206,13 +216,17 @@ def _level(coordinate: xr.DataArray, place: int) -> str:
 
 
 def _fill(doc: Document, ds: xr.Dataset, name: str) -> None:
+    """Put the page of one reader into the document that Bokeh has made for it."""
     doc.title = f"{name}: explore"
     doc.template = TEMPLATE
     doc.add_root(_Page(ds, name).root)
 
 
 class _Page:
-    """The page of one reader: menus for both axes and the colours, and one for the value of every other axis."""
+    """The page of one reader: menus for both axes and the colours, and one for the value of every other axis.
+
+    While menus are `busy`, being changed by the page itself, a change does not draw.
+    """
 
     def __init__(self, ds: xr.Dataset, name: str) -> None:
         from bokeh.layouts import column, row
@@ -255,6 +269,7 @@ class _Page:
         self._draw()
 
     def _draw(self) -> None:
+        """Draw the curves of what is chosen."""
         if self._busy:
             return
         at = {dim: int(menu.value) for dim, menu in self._others.items()}
@@ -270,7 +285,10 @@ def _choose(menu: Any, options: list[str]) -> None:
 
 
 def _menu(coordinate: xr.DataArray, changed: Any) -> Any:
-    """Return a menu of the values of an axis, the middle one chosen; its values are places."""
+    """Return a menu of the values of an axis, the middle one chosen, or the first of names; `changed` is called then.
+
+    Its values are places on the axis, as text.
+    """
     from bokeh.models import Select
 
     options = [(str(place), _level(coordinate, place)) for place in range(coordinate.size)]

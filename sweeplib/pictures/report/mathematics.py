@@ -16,8 +16,10 @@ COMMANDS |= {"times": "×", "perp": "⊥", "sqrt": "√", "cdot": "·", "propto"
 COMMANDS |= {"geq": "≥", "neq": "≠", "neg": "¬", "wedge": "∧", "vee": "∨", "lfloor": "⌊", "rfloor": "⌋", "lceil": "⌈"}
 COMMANDS |= {"rceil": "⌉", "exp": "exp", "cos": "cos", "partial": "∂", "nabla": "∇", "sum": "∑", "ell": "ℓ", "to": "→"}
 COMMANDS |= {"sim": "~", "top": "\u22a4", "pm": "±", "varnothing": "∅", "varrho": "ϱ", "lvert": "|", "rvert": "|"}
+"""The signs of LaTeX commands, without their backslash."""
 RAISED = str.maketrans("0123456789+-*()abcdefghijklmnoprstuvwxyz", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻*⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ")
 LOWERED = str.maketrans("0123456789+-()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ")
+"""The characters that have a raised or a lowered form."""
 CAPITAL_GREEK = re.compile("<mi>(&#x003(?:9[1-9A-F]|A[0-9]);)</mi>")
 """Capital Greek letters in MathML, which LaTeX has upright."""
 UNDERSCORE = "\ue000"
@@ -27,6 +29,7 @@ MORE_THAN_A_FORMULA = re.compile(r"\b(href|src|style|class|id|on\w+)=|\\")
 ACCENTS = {"hat": "\u0302", "bar": "\u0304"}
 """Marks above a letter, by their commands."""
 SPACES = {",": "\u2009", " ": " ", "!": ""}
+"""The spaces of LaTeX, by the character behind the backslash."""
 
 
 def plain(latex: str) -> str:
@@ -43,15 +46,18 @@ def plain(latex: str) -> str:
 
 
 def _root(match: re.Match[str]) -> str:
+    """Return a root without braces: of a word, or of what is in parentheses."""
     return rf"\sqrt {match[1]}" if re.fullmatch(r"\\?\w+", match[1]) else rf"\sqrt({match[1]})"
 
 
 def _command(match: re.Match[str]) -> str:
+    """Return the sign of a command; the name of an unknown one."""
     name = match[1] or match[2]
     return SPACES[name] if name in SPACES else COMMANDS.get(name, name)
 
 
 def _script(match: re.Match[str]) -> str:
+    """Return an index or an exponent as lowered or raised characters, or behind its mark if one has no such form."""
     mark, text = match[1], match[2] or match[3]
     moved = text.translate(RAISED if mark == "^" else LOWERED)
     if not re.search(r"[A-Za-z0-9α-ωϑ,/^]", moved):

@@ -1,4 +1,7 @@
-"""Overview and provenance of a sweep as text; how its runs were computed and ended, and what failed."""
+"""Overview and provenance of a sweep as text; how its runs were computed and ended, and what failed.
+
+Counts of cases are numbers by status. A card is the description of a failed analysis, figure or part of the report.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,7 @@ from sweeplib.pictures.figures.kit.labels import NAMED, axis_label
 from sweeplib.pictures.report.mathematics import value_text
 
 MOST_VALUES = 12
+"""The most values of an axis that are listed whole."""
 MOST = 100
 """The largest number of cases that the page lists."""
 MEANINGS = {
@@ -67,7 +71,10 @@ class Computation:
 
 @dataclass(frozen=True)
 class Overview:
-    """A sentence, the main numbers, the processor time by dynamics (None if it is not known), the fixed fields."""
+    """The overview: a sentence, main numbers (name, text), the processor time of each dynamics, the fixed fields.
+
+    costs : None if the times are not known.
+    """
 
     lead: str
     facts: list[tuple[str, str]]
@@ -78,9 +85,10 @@ class Overview:
 def overview(
     dataset: xr.Dataset, counts: list[tuple[str, dict[str, int]]], computed: Iterable[Computation], about: str = ""
 ) -> Overview:
-    """Return the overview of a sweep, from its dataset, its `case_counts` and how its cases were computed.
+    """Return the overview of a sweep; its sentences have their mathematics between dollars.
 
-    Its sentences have their mathematics between dollars.
+    counts : `case_counts` of the page, by dynamics. computed : how its cases were computed, by dynamics in the same
+    order. about : what is swept, in words.
     """
     axes = [str(dim) for dim in dataset["status"].dims if dim not in ("dynamics", "seed")]
     several = [dim for dim in axes if dataset.sizes[dim] > 1]
@@ -103,6 +111,7 @@ def overview(
 
 
 def _listed(parts: list[str]) -> str:
+    """Return texts with commas between them, and "and" before the last."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
@@ -135,7 +144,11 @@ def axes(dataset: xr.Dataset) -> list[dict[str, str]]:
 def provenance(
     dataset: xr.Dataset, computed: Iterable[Computation], settings: Mapping[str, Any], directory: Path
 ) -> list[tuple[str, str]]:
-    """Return the provenance of a dataset as (name, text) pairs; `settings` are settings such as the root seed."""
+    """Return the provenance of a dataset as (name, text) pairs.
+
+    computed : how its cases were computed, by dynamics. settings : what it does not record itself, such as the root
+    seed, as text by name. directory : the folder of the sweep.
+    """
     attrs = dataset.attrs
     computed = list(computed)
     pairs = [
@@ -154,17 +167,21 @@ def provenance(
 
 
 def _workers(computed: list[Computation]) -> str:
+    """Return in words how many processes on how many machines computed the cases; "" if that is not known."""
+    # the name of a worker is HOST:NUMBER
     workers = {worker for some in computed for worker in some.workers}
     hosts = {worker.partition(":")[0] for worker in workers}
     return f"{counted(len(workers), 'process')} on {counted(len(hosts), 'machine')}" if workers else ""
 
 
 def _copies(computed: list[Computation]) -> str:
+    """Return in words how many cases were taken from which sweeps; "" for none."""
     copies = sum((Counter(some.copies) for some in computed), Counter[str]())
     return ", ".join(f"{count:,} of {name}" for name, count in sorted(copies.items()))
 
 
 def _written(path: Path) -> str:
+    """Return when a file was written, in UTC; "" if there is none."""
     if not path.exists():
         return ""
     return datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%d %H:%M UTC")
@@ -174,7 +191,7 @@ def run_counts(dataset: xr.Dataset, data: xr.Dataset) -> xr.DataArray:
     """Return the outcomes at each point of `data`, derived from `dataset`, as text: '120 ok, 8 diverged', 'none'.
 
     Counts are summed over axes that `data` no longer has; runs that were not requested are not counted. A direction
-    that the teacher does not have has none.
+    that the teacher does not have has none. Each text is made once, for all points with the same numbers.
     """
     counts = runs_by_status(dataset, data)
     axes = next(iter(counts.values())).dims
@@ -188,6 +205,7 @@ def run_counts(dataset: xr.Dataset, data: xr.Dataset) -> xr.DataArray:
 
 
 def _text(numbers: list[int], meanings: list[str]) -> str:
+    """Return the numbers of runs in words, with the names of their statuses; "none" for no runs."""
     return (
         ", ".join(f"{number} {meaning}" for number, meaning in zip(numbers, meanings, strict=True) if number) or "none"
     )
@@ -199,6 +217,7 @@ def computations(directory: Path, dynamics: Iterable[str]) -> list[Computation]:
 
 
 def _computation(directory: Path, dynamics: str) -> Computation:
+    """Return how the stored cases of one dynamics were computed, without segments that were taken from other sweeps."""
     from sweeplib.engine.storage.store.origins import taken_cases, taken_from
     from sweeplib.engine.storage.store.run_store import RunStore
 
@@ -210,7 +229,10 @@ def _computation(directory: Path, dynamics: str) -> Computation:
 
 
 def outcomes(directory: Path, counts: Mapping[str, Mapping[str, int]]) -> Outcomes:
-    """Return how cases ended otherwise than ok, from the tables of a sweep and the numbers of its cases by dynamics."""
+    """Return how cases ended otherwise than ok, from the tables of a sweep.
+
+    counts : by dynamics, the numbers of its cases by status.
+    """
     sums = sum((Counter(count) for count in counts.values()), Counter[str]())
     others = {status.name: sums[status.name] for status in OUTCOMES if sums[status.name]}
     rows = [_row(name, line) for name in counts for line in first_outcomes(directory, name, MOST)][:MOST]
@@ -234,7 +256,7 @@ def report_cards(directory: Path) -> list[dict[str, Any]]:
 
 
 def _row(dynamics: str, line: Mapping[str, str]) -> dict[str, str]:
-    """Return a row of the table of outcomes by its line in the CSV file."""
+    """Return a row of the table of outcomes by a line of the CSV file; its third column to `seed` say which case."""
     names = list(line)
     coordinates = ", ".join(f"{name} = {line[name]}" for name in names[2 : names.index("seed") + 1])
     return {

@@ -1,4 +1,9 @@
-"""Interactive plots: conversion of a declaration and labelled data to the data of the page."""
+"""Interactive plots: conversion of a declaration (chart) and labelled data to the data of the page.
+
+`dims` are the axes of the points of a plot; those along which the points of one series lie, a curve say, are last
+(`series_axes`). `xs` and `ys` are the quantities that a reader may choose for the axes. A control is what a reader may
+choose: colours are boxes to tick, which also serve as legend, other axes are menus of one value.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +25,7 @@ from sweeplib.pictures.figures.kit.facets import PANELS_FIRST, by_columns, dynam
 from sweeplib.pictures.figures.kit.labels import axis_label
 from sweeplib.pictures.figures.kit.quantities import ROUND, bound_side, with_rounds
 from sweeplib.pictures.report.choices import (
+    DESCRIBING,
     Look,
     cells,
     columns_of,
@@ -42,13 +48,17 @@ from sweeplib.pictures.report.overview import run_counts
 from sweeplib.pictures.report.tables import MOST_CELLS, PageColumn, PageTable, columns, heading, name_of, runs_column
 
 MOST_CHIPS = 40
+"""The most values of an axis of colours, each of which has a box."""
 EVERY = -1
 """The choice of a menu that selects all levels."""
 
 
 @dataclass(frozen=True)
 class Control:
-    """A filter of a column with the `labels` of its levels: chips, which also serve as legend, a menu, or a slider."""
+    """A filter of a column with the `labels` of its levels: boxes, with `looks`, a menu, or a slider.
+
+    chosen : the level that a menu or slider begins at, or EVERY. html : the label with mathematics.
+    """
 
     column: str
     label: str
@@ -64,7 +74,7 @@ class Plot:
     """An interactive plot: its data as a table, its controls, and the specification for the page's script.
 
     `others` are the controls that other choices of axes and colours need. Plots with the same `picture` show the same.
-    `figure` is the entry of `figures` below which it stands.
+    `figure` is the entry of `figures` below which it stands. `notes` are sentences below it.
     """
 
     name: str
@@ -90,7 +100,10 @@ def interactive_plot(
     analyses: Mapping[str, xr.Dataset],
     options: Mapping[str, Any],
 ) -> Plot:
-    """Return the plot of a declaration; `options` of its figure choose the colours and the initial filters."""
+    """Return the plot of a declaration, with an empty table if the page has no room for its points.
+
+    options : of its figure, which choose the colours and the initial filters.
+    """
     dataset = by_columns(dataset, declared.columns)
     analyses = {entry: by_columns(analysis, declared.columns) for entry, analysis in analyses.items()}
     declared, data, dataset = declared.page(dataset, analyses)
@@ -111,11 +124,12 @@ def interactive_plot(
     names, mask, empty = _fitted(data, declared, dims, xs, ys)
     if not mask.any() or mask.sum() * (len(dims) + len(names)) > MOST_CELLS:
         return Plot(name, title, PageTable(name, title, int(mask.sum())))
-    held = [*columns(data, dims, names[:-1], mask), runs_column(data, data[RUNS], numbers[RUNS], dims, mask)]
-    table = PageTable(name, title, int(mask.sum()), held, _constants(dataset, names, dims))
-    points = _Points(declared, data, held, dims, series_axes, options)
+    page_columns = [*columns(data, dims, names[:-1], mask), runs_column(data, data[RUNS], numbers[RUNS], dims, mask)]
+    table = PageTable(name, title, int(mask.sum()), page_columns, _constants(dataset, names, dims))
+    points = _Points(declared, data, page_columns, dims, series_axes, options)
     controls = points.controls()
-    if empty and (series_axes[-1] in dataset.dims or declared.z):  # an axis of ranks has no points that were run
+    # along an axis of ranks, which is none of the sweep, places without a value are no points
+    if empty and (series_axes[-1] in dataset.dims or declared.z):
         notes.append(f"{empty:,} {'point has' if empty == 1 else 'points have'} runs but no value, and are not drawn.")
     notes += points.key()
     spec = points.spec(controls)
@@ -131,10 +145,9 @@ def interactive_plot(
 def _fitted(
     data: xr.Dataset, declared: Chart, dims: list[str], xs: list[str], ys: list[str]
 ) -> tuple[list[str], np.ndarray, int]:
-    """Return the variables of a plot, its points, and how many have runs but no value.
+    """Return the variables of a plot, a mask of its points (flat, along dims), and how many have runs but no value.
 
-    The last of the quantities `ys` and of the coordinates `xs` that are choices are taken off these lists until the
-    page has room for the others.
+    Choices are taken off the ends of `ys`, then of `xs`, until the page has room for the others.
     """
     value = declared.z or declared.y
     while True:
@@ -148,6 +161,7 @@ def _fitted(
 
 
 def _lower(label: str) -> str:
+    """Return a label with a small letter, but for one in capitals such as ODE."""
     return label if label[1:2].isupper() else label[:1].lower() + label[1:]
 
 
@@ -179,15 +193,15 @@ def _thinned(data: xr.Dataset, dims: list[str], x: str) -> tuple[xr.Dataset, lis
 
 
 def _names(data: xr.Dataset, declared: Chart, dims: list[str], xs: list[str], ys: list[str]) -> list[str]:
-    """Return the variables of a plot that the data have without further axes."""
+    """Return the variables of a plot that the data have along no other axes than `dims`, `runs` last."""
     wanted = [*xs, declared.y, *columns_of(data, declared.z)] if declared.z else list(xs)
     wanted += [column for name in ys for column in columns_of(data, name)]
     for name in (*declared.hover, *filter(None, [declared.theory])):
         wanted += columns_of(data, name) if name in data.variables else []
     wanted += sorted(str(name) for name in data.data_vars if str(name).startswith("seeds_"))
     wanted += [*parameters_along(data, dims), *(str(name) for name in data.data_vars if str(name).startswith("runs_"))]
-    held = [name for name in wanted if name in data.variables and set(data[name].dims) <= set(dims)]
-    return [*dict.fromkeys(name for name in held if name not in (*dims, RUNS)), RUNS]
+    names = [name for name in wanted if name in data.variables and set(data[name].dims) <= set(dims)]
+    return [*dict.fromkeys(name for name in names if name not in (*dims, RUNS)), RUNS]
 
 
 def _constants(dataset: xr.Dataset, names: list[str], dims: list[str]) -> dict[str, Any]:
@@ -196,7 +210,7 @@ def _constants(dataset: xr.Dataset, names: list[str], dims: list[str]) -> dict[s
 
 
 def _mask(data: xr.Dataset, value: str) -> tuple[np.ndarray, int]:
-    """Return which points have a value, and the number of points that have runs but no value.
+    """Return which points (flat) have a value of the variable `value`, and the number of those with runs but without.
 
     A flag, such as 'undecided', is no value without runs.
     """
@@ -227,13 +241,13 @@ class _Points:
         return "map" if self.chart.z else self.chart.kind
 
     @cached_property
-    def held(self) -> set[str]:
+    def names(self) -> set[str]:
         """The names of the columns."""
         return {column.name for column in self.columns}
 
     @cached_property
     def hue(self) -> str | None:
-        """The column of the colours: the quantity of a map, the requested axis, or the figures' first axis."""
+        """The column of the colours: the quantity of a map, the requested axis, or the first, those of panels last."""
         if self.chart.z:
             return self.chart.z
         others = ("dynamics", self.chart.frames, *self.series_axes)
@@ -248,15 +262,15 @@ class _Points:
         """Return the meaning of bars, bands and dashed curves."""
         data, y, theory, is_map, notes = self.data, self.chart.y, self.chart.theory, self.kind == "map", []
         marks = "Band" if self.kind == "curves" else "Bars"
-        if not is_map and {f"{y}_low", f"{y}_high"} <= self.held:
+        if not is_map and {f"{y}_low", f"{y}_high"} <= self.names:
             notes.append(f"{marks}: {interval_of(data)}.")
-        elif not is_map and f"{y}_error" in self.held:
+        elif not is_map and f"{y}_error" in self.names:
             notes.append(f"{marks}: one standard error to each side.")
-        if theory in self.held:
+        if theory in self.names:
             apart = f"{heading(data[theory])}: solid with noise, dashed without."
             notes.append(apart if self._theories_differ() else f"Dashed: {axis_label(data[theory])}.")
         bound = None if is_map else data[y].attrs.get("bound")
-        if bound in self.held and bool((data[bound] & data[y].notnull()).any()):
+        if bound in self.names and bool((data[bound] & data[y].notnull()).any()):
             notes.append(f"Arrows: {data[bound].attrs['reason']}.")
         lines = ", ".join(name for _, _, name in self.chart.lines)
         return notes + [f"Dashed lines: {lines}."] * bool(lines)
@@ -289,7 +303,10 @@ class _Points:
         return places | {dim: _chosen(self.data[dim].values.tolist(), value) for dim, value in where.items()}
 
     def others(self, controls: list[Control]) -> list[Control]:
-        """Return the controls for other choices of axes and colours: menus for boxes, boxes for menus, both for x."""
+        """Return the controls after other choices of axes or colours, beside `controls`, which the plot begins with.
+
+        An axis with boxes gets a menu, one with a menu gets boxes, an axis of x, which begins with none, gets both.
+        """
         others, has_boxes = [], {control.column: bool(control.looks) for control in controls}
         for column in self.columns:
             count = len(column.names)
@@ -306,13 +323,13 @@ class _Points:
         """Return the choices of axes and colours for the page's script, of all controls."""
         boxes = {control.column: control for control in controls if control.looks}
         of_hues = {name: _styles(box.looks or []) for name, box in boxes.items()}
-        plain: list[Look] = []
+        plain: list[Look] = []  # the looks of dynamics beside another hue
         names = next((column.names for column in self.columns if column.name == "dynamics"), [])
         if len(names) > 1:
             plain, hues = dynamics_looks(names, self.kind), hue_looks(names, self.kind, {})
             of_hues["dynamics"] = _styles([look.over(hue) for look, hue in zip(plain, hues, strict=True)])
-        x = [horizontal_choice(self.data, name, self.chart) for name in xs if name in self.held]
-        y = [vertical_choice(self.data, name, self.held, self.chart) for name in ys if name in self.held]
+        x = [horizontal_choice(self.data, name, self.chart) for name in xs if name in self.names]
+        y = [vertical_choice(self.data, name, self.names, self.chart) for name in ys if name in self.names]
         return {
             "choice": {"x": x, "y": y, "hue": self.hue, "dims": self.dims},
             "hues": [{"name": name, "label": boxes[name].label} for name in of_hues if name in boxes],
@@ -323,29 +340,27 @@ class _Points:
 
     def spec(self, controls: list[Control]) -> dict[str, Any]:
         """Return what the page's script knows of a plot: names of columns, looks, ranges, ticks and labels."""
-        data, chart, held, kind = self.data, self.chart, self.held, self.kind
+        data, chart, names, kind = self.data, self.chart, self.names, self.kind
         value, axes = chart.z or chart.y, {"x": chart.x, "y": chart.y}
-        ends = [value + end for end in ("_low", "_high") if value + end in held]
+        ends = [value + end for end in ("_low", "_high") if value + end in names]
         looks = {control.column: [look.json() for look in control.looks or []] for control in _layered(controls)}
         colours = range_of(data[value]) if chart.z and chart.z not in looks else None
-        names = [*self.dims, *(name for name in (*axes.values(), *chart.hover) if name not in (*self.dims, value))]
+        hover = [*self.dims, *(name for name in (*axes.values(), *chart.hover) if name not in (*self.dims, value))]
         return {
             "kind": kind,
             "joined": self.series_axes[-1] != POINT,
             **axes,
             "value": value,
-            "error": f"{value}_error" if f"{value}_error" in held else None,
+            "error": f"{value}_error" if f"{value}_error" in names else None,
             "interval": ends if len(ends) == 2 else None,
             "interval_label": interval_of(data),
-            "theory": chart.theory if chart.theory in held else None,
+            "theory": chart.theory if chart.theory in names else None,
             "solid": self._theories_differ(),
-            "bound": bound if (bound := data[value].attrs.get("bound")) in held and kind != "map" else None,
+            "bound": bound if (bound := data[value].attrs.get("bound")) in names and kind != "map" else None,
             "side": bound_side(data[value]),
             "series": [dim for dim in self.dims if dim not in self.series_axes],
-            "shown": [
-                name for name in dict.fromkeys(names) if name in held and not name.endswith(("_error", "_low", "_high"))
-            ],
-            "seeds": sorted(name for name in held if name.startswith("seeds_")),
+            "shown": [name for name in dict.fromkeys(hover) if name in names and not name.endswith(DESCRIBING)],
+            "seeds": sorted(name for name in names if name.startswith("seeds_")),
             "looks": looks,
             "cells": cells(data, chart) if chart.z else None,
             "range": colours,
@@ -372,6 +387,7 @@ def _styles(looks: list[Look]) -> list[dict[str, Any]]:
 
 
 def _chosen(levels: list[Any], wanted: Any) -> int:
+    """Return the place of a value among the levels of an axis: of a number the nearest one, of an unknown name 0."""
     if isinstance(wanted, int | float) and all(isinstance(level, int | float) for level in levels):
         return int(np.argmin(np.abs(np.array(levels, float) - wanted)))
     return levels.index(wanted) if wanted in levels else 0

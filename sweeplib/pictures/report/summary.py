@@ -1,4 +1,8 @@
-"""The summary of a sweep: the last lines of a command."""
+"""The summary of a sweep: the last lines of a command.
+
+Counts are numbers of cases by status. `directory` is the folder of the results of a sweep. A failure is the description
+of a failed analysis, figure or part of the report, by `kind`, `name` and `exception`.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,7 +23,9 @@ from sweeplib.engine.storage.store.run_store import RunStore, recorded_counts
 from sweeplib.pictures.report.overview import cards
 
 MOST_SHOWN = 10
+"""The most failures that a summary lists."""
 RESULTS = {"dataset": "dataset.zarr", "report": "report/index.html"}
+"""The paths of the results that a summary names, in the folder of a sweep."""
 
 
 @dataclass(frozen=True)
@@ -40,23 +46,25 @@ class Summary:
 def summary(sweep: Design, directory: str | Path) -> Summary:
     """Return the summary from the files in a sweep's directory: cases by status, headlines, paths, failures."""
     directory = Path(directory)
-    unmade, counts = cards(sweep, directory), _counts(sweep, directory)
+    failures, counts = cards(sweep, directory), _counts(sweep, directory)
     lines = [_cases(sweep.name, directory, counts), *exit_lines(directory), *answers(sweep, directory)]
     lines += headline_lines(sweep, directory)
     lines += [f"figure {name}: {line}" for name in sweep.figures for line in distance_lines(sweep, name, directory)]
     lines += _paths(directory)
     if old := outdated_names(directory, sweep.analyses, sweep.figures):
         lines.append(f"of an earlier dataset, until `sweeplib sweep` makes them again: {', '.join(old)}, the report")
-    return Summary("\n".join([*lines, *_failures(unmade)]), bool(unmade or failed(counts)), directory)
+    return Summary("\n".join([*lines, *_failure_lines(failures)]), bool(failures or failed(counts)), directory)
 
 
 def summary_by_records(directory: Path) -> Summary:
-    """Return the summary of the sweep in a folder by its records alone: nothing of the sweep is executed."""
+    """Return the summary of the sweep in a folder by its records alone: nothing of the sweep is executed.
+
+    Headlines and answers are left out, as they need the sweep's code.
+    """
     counts = sum((Counter(cases) for cases in recorded_counts(directory).values()), Counter[str]())
-    counts = Counter({status: count for status, count in counts.items() if count})
-    unmade = [card for kind in ("analysis", "figure", *IN_REPORT) for card in failed_attempts(directory, kind)]
+    failures = [failure for kind in ("analysis", "figure", *IN_REPORT) for failure in failed_attempts(directory, kind)]
     lines = [_cases(directory.resolve().name, directory, counts), *undecided_lines(directory), *_paths(directory)]
-    return Summary("\n".join([*lines, *_failures(unmade)]), bool(unmade or failed(counts)), directory)
+    return Summary("\n".join([*lines, *_failure_lines(failures)]), bool(failures or failed(counts)), directory)
 
 
 def _paths(directory: Path) -> "Iterator[str]":
@@ -75,17 +83,19 @@ def answers(sweep: Design, directory: Path) -> list[str]:
 
 
 def _counts(sweep: Design, directory: Path) -> Counter[str]:
+    """Return the number of cases of a sweep with each status that occurs, by records or else by the stores."""
     counts: Counter[str] = Counter()
     now = cases_made_from(sweep)
     for name in sweep.runs:
         done = stage_record(directory, f"simulate.{name}")
-        # else a run that goes on, or of another config
+        # without such a record the run goes on, or the record is of another config
         cases = done.counts if done.is_of(now) else inventory(sweep, name, RunStore(directory, name)).counts()
         counts.update({status: count for status, count in cases.items() if count})
     return counts
 
 
 def _cases(name: str, directory: Path, counts: Counter[str]) -> str:
+    """Return the line that says how the cases of the sweep `name` ended, and where others than ok are listed."""
     others = {status: count for status, count in sorted(counts.items()) if status != "ok"}
     if not others:
         return f"{name}: {'the one case' if counts['ok'] == 1 else 'all ' + counted(counts['ok'])} ended ok"
@@ -139,7 +149,10 @@ def headlines(
     directory: Path,
     words: "Callable[[xr.DataArray, xr.DataArray], str] | None" = None,
 ) -> "Iterator[Headline]":
-    """Yield the headlines of the analyses that have some and did not fail, with at most a few points in words."""
+    """Yield the headlines of the analyses that have some and did not fail, with at most a few points in words.
+
+    words : puts a coordinate of a point into words (`kit.headlines.headline`).
+    """
     from sweeplib.analysis import ANALYSES
     from sweeplib.analysis.kit.headlines import headline
     from sweeplib.engine.storage.dataset.folder import open_dataset
@@ -152,9 +165,10 @@ def headlines(
             yield headline(open_dataset(path), variable, words=words, dataset=ds)
 
 
-def _failures(failed: list[dict[str, Any]]) -> list[str]:
-    if not failed:
+def _failure_lines(failures: list[dict[str, Any]]) -> list[str]:
+    """Return the lines that list failures; none without any."""
+    if not failures:
         return []
-    lines = [f"  {card['kind']} {card['name']}: {card['exception']}" for card in failed[:MOST_SHOWN]]
-    more = [f"  and {len(failed) - MOST_SHOWN} more"] * (len(failed) > MOST_SHOWN)
+    lines = [f"  {failure['kind']} {failure['name']}: {failure['exception']}" for failure in failures[:MOST_SHOWN]]
+    more = [f"  and {len(failures) - MOST_SHOWN} more"] * (len(failures) > MOST_SHOWN)
     return ["failed, each with a card in the report; the same command tries again:", *lines, *more]

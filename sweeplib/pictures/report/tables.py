@@ -1,4 +1,8 @@
-"""Labelled datasets as tables of the page, a column per axis or variable, a row per point; the table of optima."""
+"""Labelled datasets as tables of the page, a column per axis or variable, a row per point; the table of optima.
+
+The points of axes `dims` are flat, the last axis fastest; a `mask` of them says which have a row. A level is one of the
+different values of a column of names.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,7 @@ from sweeplib.pictures.figures.kit.labels import axis_label, number
 from sweeplib.pictures.report.mathematics import html_label, plain_label, value_text
 
 DIGITS = 9
+"""The digits of numbers in the page."""
 MOST_CELLS = 150_000
 """The largest number of cells in one table of the page: about a megabyte."""
 
@@ -63,7 +68,7 @@ class PageTable:
     constants: Mapping[str, Any] = field(default_factory=dict)
 
     def json(self) -> dict[str, Any]:
-        """Return the object for the page's script."""
+        """Return the object for the page's script; NaN and infinite constants are texts, as JSON has none."""
         constants = {name: value if _is_finite(value) else str(value) for name, value in self.constants.items()}
         columns = [column.json() for column in self.columns]
         return {"name": self.name, "rows": self.rows, "columns": columns, "constants": constants}
@@ -79,11 +84,12 @@ def analysis_tables(name: str, analysis: xr.Dataset, dataset: xr.Dataset) -> lis
 
 
 def _table(rows: Rows, title: str) -> PageTable:
+    """Return rows as a table, without columns if it has more than MOST_CELLS."""
     names = [*rows.parameters, *rows.variables, *rows.runs]
     if rows.mask.size * (len(rows.dims) + len(names)) > MOST_CELLS:
         return PageTable(rows.name, title, int(rows.mask.sum()))
-    held = columns(rows.data, rows.dims, names, rows.mask)
-    return PageTable(rows.name, title, int(rows.mask.sum()), held, rows.constants)
+    page_columns = columns(rows.data, rows.dims, names, rows.mask)
+    return PageTable(rows.name, title, int(rows.mask.sum()), page_columns, rows.constants)
 
 
 def columns(ds: xr.Dataset, dims: Sequence[str], names: Iterable[str], mask: np.ndarray) -> list[PageColumn]:
@@ -92,6 +98,7 @@ def columns(ds: xr.Dataset, dims: Sequence[str], names: Iterable[str], mask: np.
 
 
 def _axis(ds: xr.Dataset, dim: str, dims: Sequence[str], mask: np.ndarray) -> PageColumn:
+    """Return an axis as a column of places, with its values as levels."""
     places = xr.DataArray(np.arange(ds.sizes[dim]), dims=dim)
     codes = spread(places, ds, dims)[mask]
     label = heading(ds[dim])
@@ -115,7 +122,10 @@ def _variable(ds: xr.Dataset, name: str, dims: Sequence[str], mask: np.ndarray) 
 def runs_column(
     ds: xr.Dataset, words: xr.DataArray, numbers: xr.DataArray, dims: Sequence[str], mask: np.ndarray
 ) -> PageColumn:
-    """Return the numbers of runs at the points as a column whose text is their outcomes in `words`."""
+    """Return the numbers of runs at the points as the levels of a column, whose labels are their outcomes in `words`.
+
+    words, numbers : along `dims` or some of them. Each different outcome is a level.
+    """
     texts, counts = (spread(array, ds, dims)[mask] for array in (words, numbers))
     labels, first, codes = np.unique(texts, return_index=True, return_inverse=True)
     return PageColumn("runs", "Runs", codes.tolist(), counts[first].tolist(), labels.tolist())
@@ -142,7 +152,7 @@ def capital(text: str) -> str:
 
 
 def _levels(array: xr.DataArray, levels: list[Any]) -> tuple[list[Any], list[str]]:
-    """Return the levels of a column, as data and as labels."""
+    """Return the levels of a column of `array`, as data and as labels; flags (CF conventions) by their names."""
     attrs = array.attrs
     if "flag_meanings" in attrs:
         meanings = dict(zip(attrs["flag_values"], attrs["flag_meanings"].split(), strict=True))
@@ -153,11 +163,12 @@ def _levels(array: xr.DataArray, levels: list[Any]) -> tuple[list[Any], list[str
 
 
 def rounded(values: np.ndarray, digits: int = DIGITS) -> list[float | None]:
-    """Return the numbers with so many digits; None for infinite numbers and NaN, which JSON does not have."""
+    """Return the numbers rounded to `digits` digits; None for infinite numbers and NaN, which JSON does not have."""
     return [float(f"{number:.{digits}g}") if np.isfinite(number) else None for number in values.tolist()]
 
 
 THEORY = {"gamma_opt_theory": "Annealed and quenched theory", "gamma_opt_noise_corrected": "Noise-corrected theory"}
+"""The headings of the optima of theories, by their variables."""
 
 SCANNED = ("gammas_used", "gammas_censored", "gammas_lost", "gammas_few")
 """The numbers of learning rates of a scan, used or left out."""
@@ -181,10 +192,10 @@ class OptimaTable:
 
 def optima_table(optima: xr.Dataset) -> OptimaTable:
     """Return a table with a row per point and a column per dynamics ('value [low, high]', † at the scan's edge)."""
-    every = [str(dim) for dim in optima["gamma_opt"].dims if dim != "dynamics"]
-    dims = [dim for dim in every if optima.sizes[dim] > 1]
-    fixed = [f"{axis_label(optima[dim])} = {number(optima[dim].values[0].item())}" for dim in every if dim not in dims]
-    optima = optima.isel({dim: 0 for dim in every if dim not in dims})
+    axes = [str(dim) for dim in optima["gamma_opt"].dims if dim != "dynamics"]
+    dims = [dim for dim in axes if optima.sizes[dim] > 1]
+    fixed = [f"{axis_label(optima[dim])} = {number(optima[dim].values[0].item())}" for dim in axes if dim not in dims]
+    optima = optima.isel({dim: 0 for dim in axes if dim not in dims})
     scanned = optima[list(SCANNED)].to_dataarray().sum("variable") > 0
     names = dynamics_where(scanned)
     unknown = bool((scanned & optima["gamma_opt"].isnull()).any())
@@ -202,6 +213,7 @@ def optima_table(optima: xr.Dataset) -> OptimaTable:
 
 
 def _measured(optimum: xr.Dataset) -> str:
+    """Return the text of one optimum: its value with its interval, † at the edge of the scan, "–" if there is none."""
     if np.isnan(optimum["gamma_opt"]):
         return "–"
     return number_with_interval(optimum, "gamma_opt") + (" †" if optimum["at_edge"] else "")

@@ -1,4 +1,7 @@
-"""The report stage of a sweep: what the page has, of the dataset and the analyses, and the page."""
+"""The report stage of a sweep: what the page has, of the dataset and the analyses, and the page.
+
+`directory` is always the folder of the results of one sweep. A card describes a failed analysis, figure, plot or table.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 OPTIMA = "optimal_learning_rate"
+"""The analysis that has a table of its own."""
 PART_AGAIN = """\
 # in the folder of the sweep
 from sweeplib.config import load
@@ -48,6 +52,7 @@ from sweeplib.pictures.report.write import Contents
 
 Contents(load("config.yaml"), ".").{kind}({name!r})
 """
+"""The script that is stored beside a failed part of the report, which repeats it."""
 
 
 class Contents:
@@ -83,6 +88,7 @@ class Contents:
         declared = figure.declared(self.dataset, self.analyses, **options)
         charts = {name: declared, **declared.also}.items()
         plots = [interactive_plot(key, chart, self.dataset, self.analyses, options) for key, chart in charts]
+        # a plot that is no JSON is a failure of this plot, not of the page
         json.dumps([plot.json for plot in plots], allow_nan=False)
         return [replace(plot, figure=name) for plot in plots]
 
@@ -106,6 +112,7 @@ class Contents:
         ]
 
     def _attempt(self, kind: str, name: str, make: Callable[[str], T]) -> T | None:
+        """Return what `make` makes of a name; None if it raises, which is recorded with a script that repeats it."""
         with attempt_of(self.directory, kind, name, PART_AGAIN.format(kind=kind, name=name)):
             return make(name)
         return None  # type: ignore[unreachable]
@@ -135,7 +142,7 @@ def write_report(sweep: Design, directory: str | Path) -> Path:
 
 
 def contents_of(sweep: Design, directory: Path) -> dict[str, Any]:
-    """Return what the page of a sweep has, from all that is in its directory."""
+    """Return the contents of the page of a sweep, the arguments of `page`, from all that is in its directory."""
     contents = Contents(sweep, directory)
     content, dataset = contents.content(), contents.dataset
     counts, computed = case_counts(sweep, directory), computations(directory, sweep.runs)
@@ -179,7 +186,10 @@ def _answers(sweep: Design, directory: Path) -> dict[str, dict[str, Any]]:
 
 
 def prepare() -> None:
-    """Read the templates, which the first page of a process does otherwise."""
+    """Read the templates, which the first page of a process does otherwise.
+
+    `commands/sweep.py` calls it by name, in a process from which others are forked before a page is made.
+    """
     for name in environment().list_templates(["j2"]):
         environment().get_template(name)
 
@@ -244,11 +254,11 @@ def settings(sweep: Design) -> dict[str, Any]:
 
 
 def _figure(sweep: Design, name: str, directory: Path, failed: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a figure for the page: its picture, or the reason why there is none."""
+    """Return a figure for the page: its picture, or the reason why there is none; `failed` are all cards."""
     figure, _ = requested(name, sweep.figures[name])
     distances = distance_lines(sweep, name, directory)
-    whose = exit_words(sweep.recording.of_runs.get("exit_on", "risk"))
-    exits = f" Exits are on another observable than the risk{whose}." if whose else ""
+    of_what = exit_words(sweep.recording.of_runs.get("exit_on", "risk"))
+    exits = f" Exits are on another observable than the risk{of_what}." if of_what else ""
     view = {
         "name": name,
         "title": name.replace("_", " ").capitalize(),
@@ -272,7 +282,8 @@ def _sentences(distances: list[str]) -> list[str]:
 
 
 def _caption(sweep: Design, caption: str, exits: str) -> str:
-    """Return a caption with what runs exit on, and the unit of recording times, where it speaks of these."""
+    """Return a caption with what runs exit on (`exits`), and the unit of recording times, where it speaks of these."""
+    # "xit": Exits, exits and exit
     return caption + (exits if "xit" in caption else "") + _unit(sweep, caption)
 
 

@@ -1,4 +1,9 @@
-"""What proposers of values along one axis share: the rows of each point go in, requests and an answer come out."""
+"""What proposers of values along one axis share: the rows of each point go in, requests and an answer come out.
+
+A scan is the rows at one point of the other axes, one for each value x of the axis; γ is the learning rate of a row.
+What is sought is a place on the axis: an optimum, or the crossing of a level. The `place` of a point in a dataset is
+its index by dimension.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,7 @@ from numpy.typing import NDArray
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.answers.answer import Answer, State
 from sweeplib.analysis.answers.table import named, points, seeds_asked, value
+from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.analysis.kit.seed_values import Curves, axis_along, curves_along
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import xarray as xr
@@ -51,9 +57,13 @@ class ScanColumn:
 
     @classmethod
     def of(cls, runs: Curves, seeds: xr.DataArray, place: dict[str, int], dim: str) -> ScanColumn:
-        """Return the rows at one point that have runs."""
+        """Return the rows at one point that have runs.
+
+        seeds : the number of runs of each row of the dataset. place : the point. dim : the axis of the scan.
+        """
 
         def here(array: xr.DataArray) -> xr.DataArray:
+            """Return the values at the point, along the dimensions that are not of it."""
             return array.isel({name: index for name, index in place.items() if name in array.dims})
 
         counts, gamma = here(seeds).values, here(runs.x).values
@@ -67,18 +77,24 @@ class ScanColumn:
         return cls(x.astype(float), gamma[order], steps, counts[order], cut_off, restricted, is_whole)
 
     def gamma_of(self, x: float) -> float:
-        """Return the learning rate at a value of the axis: exact where it is a power of it, or exponential."""
+        """Return the learning rate at a value x of the axis, linear in `_scaled` x between rows, and beyond them.
+
+        That is exact where γ is a power of positive x.
+        """
         order = np.argsort(self.x)
         return math.exp(_on_lines(self._u[order], np.log(self.gamma)[order], float(self._scaled(np.array(x)))))
 
     def x_of(self, gamma: float) -> float:
-        """Return the value of the axis at a learning rate, rounded."""
+        """Return the value of the axis at a learning rate, rounded to DIGITS digits or to a whole number."""
         u = _on_lines(np.log(self.gamma), self._u, math.log(gamma))
         x = math.exp(u) if self._is_positive else u
         return float(round(x)) if self.is_whole else float(f"{x:.{DIGITS}g}")
 
     def least_log(self, row: int, errors: float) -> float:
-        """Return a lower bound of the logarithm of the mean steps of a row: of the restricted ones, less its errors."""
+        """Return a lower bound of the logarithm of the mean steps of a row, by its mean steps up to the horizon.
+
+        errors : the number of standard errors of that mean which are subtracted. −∞ for too few seeds.
+        """
         steps = self.restricted_steps(row)
         if len(steps) < FEWEST_SEEDS:
             return -math.inf
@@ -96,14 +112,19 @@ class ScanColumn:
 
     @property
     def _u(self) -> Array:
+        """The values of the axis as `_scaled`."""
         return self._scaled(self.x)
 
     def _scaled(self, x: Array) -> Array:
+        """Return log x on an axis of positive values, else x."""
         return np.asarray(np.log(x) if self._is_positive else x)
 
 
 def _on_lines(u: Array, v: Array, at: float) -> float:
-    """Return v at a point, on lines between, and beyond, points of ascending u; of slope 1 through a single one."""
+    """Return v at u = `at`, on lines through neighbours of ascending u (n,), v (n,), which go on beyond the last ones.
+
+    Through a single point the line has the slope 1.
+    """
     if len(u) == 1:
         return float(v[0] + at - u[0])
     near = int(np.clip(np.searchsorted(u, at), 1, len(u) - 1))
@@ -113,19 +134,22 @@ def _on_lines(u: Array, v: Array, at: float) -> float:
 def neyman_goals(spreads: Array, prices: Array, seeds: Array, growth: float) -> Array:
     """Return the seeds of rows that make the variance of a number `growth` times smaller for the least price (Neyman).
 
-    The variance is Σ spreads²/seeds, the price Σ prices·seeds, over the rows.
+    The variance is Σ spreads²/seeds, the price Σ prices·seeds, over the rows. All arrays are (rows,).
     """
     costs = spreads / np.sqrt(prices)
     parts = np.maximum(costs / costs.sum(), LEAST_PART)
     parts /= parts.sum()
     goals = growth * parts * np.sum(spreads**2 / parts) / np.sum(spreads**2 / seeds)
+    # rows keep the seeds they have: if no goal is above them, all rows grow, so that the next round adds some
     return np.asarray(growth * seeds if (goals <= seeds).all() else goals)
 
 
 @dataclass(frozen=True)
 class ScanFinding:
-    """What a look at the rows says: the place and its interval, the state and why, and the seeds of rows by their x.
+    """What a look at the rows of a scan says.
 
+    at, low, high : the place on the axis, or the value there, and its interval. state, why : those of the answer.
+    seeds : the requests, as the number of seeds that the row at each x is to have.
     needed : an estimate of the runs that are missing for the answer.
     """
 
@@ -141,8 +165,8 @@ class ScanFinding:
 class AlongAxis(ABC):
     """Asks for values of an axis, and seeds, until the interval of a place on it, or of its value, is narrow enough.
 
-    variables : the analyses, and their variables, of which it takes questions. place : what these look for. values :
-    those of the variables that are the value there, in other units than the axis.
+    variables : pairs of an analysis and its variable, the subjects of questions that it takes. place : what they look
+    for, as messages call it. values : those of `variables` that are no places but values there, in units of their own.
     """
 
     example: ClassVar[Mapping[str, Any]]
@@ -160,7 +184,7 @@ class AlongAxis(ABC):
 
     @classmethod
     def takes(cls, question: Question) -> bool:
-        """Return whether values of one axis may be added for such a place."""
+        """Return whether a question is about one of `variables`, and may add values of one axis."""
         return len(question.bounds) == 1 and (question.of, question.variable) in cls.variables
 
     @abstractmethod
@@ -173,6 +197,7 @@ class AlongAxis(ABC):
 
     def runs(self, ds: xr.Dataset, options: Mapping[str, Any]) -> Curves:
         """Return the values of single runs along the axis."""
+        # `status` has all dimensions of the grid: each point gets values x of its own
         curves = curves_along(ds, *(options[name] for name in ("of", "along", "time", "max_lost")))
         return curves._replace(x=curves.x.broadcast_like(ds["status"].isel(seed=0, drop=True)))
 
@@ -185,8 +210,6 @@ class AlongAxis(ABC):
 
     def tell(self, ds: xr.Dataset, options: Mapping[str, Any]) -> list[Answer]:
         """Return the places at all points, each with the rows that it needs."""
-        from sweeplib.analysis.kit.problem_fields import with_constants
-
         complete = ANALYSES[self.question.of].check(options)
         runs = self.runs(with_constants(ds), complete)
         seeds, variable = seeds_asked(ds), runs.values.isel({"seed": 0, self.dim: 0}, drop=True)
@@ -195,11 +218,12 @@ class AlongAxis(ABC):
             column = ScanColumn.of(runs, seeds, place, self.dim)
             if len(column.x):
                 row = {name: value(ds, name, index) for name, index in place.items() if name in ds["status"].dims}
-                row.pop("dynamics")
+                row.pop("dynamics")  # a row is run under all of them
                 answers.append(self._answer(named(variable, place), row, column, self.finding(column, complete)))
         return answers
 
     def _answer(self, at: dict[str, Any], row: dict[str, Any], column: ScanColumn, finding: ScanFinding) -> Answer:
+        """Return the finding at a point as an answer; `row` has the values of all other axes of the requests."""
         requests = tuple(self._rows(finding, row, column.is_whole))
         return Answer(
             self.name, at, finding.at, finding.low, finding.high, self.question.half_width(finding.at), finding.state,
@@ -207,5 +231,6 @@ class AlongAxis(ABC):
         )  # fmt: skip
 
     def _rows(self, finding: ScanFinding, row: dict[str, Any], whole: bool) -> Iterator[Row]:
+        """Yield the requests of a finding; `whole` says that values of the axis are whole numbers."""
         for x, count in sorted(finding.seeds.items()):
             yield Row({**row, self.dim: round(x) if whole else x}, count, f"{self.name}: {finding.why}")

@@ -3,6 +3,9 @@
 Along each axis with a resolution, through each point of the config's grid, boundaries are enclosed by decided points
 (`line`). Points of that grid that are not decided, and do not lie within the resolution of a boundary, get larger
 values of the axes that have bounds, such as d, and then GROWTH times the seeds, until they are decided or have MOST.
+
+A label may need all values of an axis, as that of a limit d → ∞ does: such an axis is hidden, as the labels do not have
+its dimension, and a point of the labels has several rows.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ FEWEST_LIMIT = 6
 DIGITS = 3
 """The digits of values that are added to an axis with bounds."""
 Place = tuple[int, ...]
+"""The index of a point, over the dimensions of the labels."""
 
 
 class Boundaries:
@@ -86,7 +90,11 @@ class Boundaries:
 
 @dataclass(frozen=True)
 class Labelled:
-    """The labels of points, with the rows that take part in each, and whether more seeds may decide them."""
+    """The labels of points, with the rows that take part in each, and whether more seeds may decide them.
+
+    name, question : the question. ds : the rows. labels : codes, whose meanings are flags; 0 is undecided.
+    decidable : of each point, the probability that more seeds decide its label.
+    """
 
     name: str
     question: Question
@@ -122,18 +130,19 @@ class Labelled:
     @cached_property
     def _rounds(self) -> NDArray[np.int64]:
         """The round that asked for each row first, over the axes of the labels and the hidden ones; -1 for none."""
-        there = self.ds["round"] if "round" in self.ds else xr.zeros_like(self.ds["status"][..., 0], np.int64)
-        rows = there.max("dynamics") if "dynamics" in there.dims else there
+        rounds = self.ds["round"] if "round" in self.ds else xr.zeros_like(self.ds["status"][..., 0], np.int64)
+        rows = rounds.max("dynamics") if "dynamics" in rounds.dims else rounds
         return values_at(rows.broadcast_like(self.labels), [*self.dims, *self.hidden])
 
     @cached_property
     def _seeds(self) -> NDArray[np.int64]:
-        """The number of seeds of each row."""
+        """The number of seeds of each row, over the axes of the labels and the hidden ones."""
         counts = seeds_asked(self.ds).max("dynamics")
         return values_at(counts.broadcast_like(self.labels), [*self.dims, *self.hidden])
 
     @cached_property
     def _fewest(self) -> int:
+        """The least number of seeds of any row, which new rows get."""
         return int(self._seeds[self._seeds > 0].min())
 
     def _bases(self) -> Iterator[Place]:
@@ -151,38 +160,46 @@ class Labelled:
         yield from dict.fromkeys((*place[:at], 0, *place[at + 1 :]) for place in self._bases())
 
     def _along(self, axis: str, place: Place, within: NDArray[np.bool_]) -> Iterator[Answer]:
-        """Yield the boundaries along a line; mark the points that lie between their ends."""
+        """Yield the boundaries along an axis, on the line through a point.
+
+        within (all points) : set to true at the points that lie between the ends of a boundary.
+        """
         at = self.dims.index(axis)
-        every = [(*place[:at], index, *place[at + 1 :]) for index in range(self.codes.shape[at])]
-        there = [index for index in every if self._seeds[index].any() or (self._rounds[index] > 0).any()]
-        values = [value(self.labels, axis, index[at]) for index in there]
+        on_line = [(*place[:at], index, *place[at + 1 :]) for index in range(self.codes.shape[at])]
+        on_line = [index for index in on_line if self._seeds[index].any() or (self._rounds[index] > 0).any()]
+        values = [value(self.labels, axis, index[at]) for index in on_line]
         whole = all(isinstance(number, int) for number in values)
-        codes, ended = (np.array([row(index) for index in there]) for row in (self.codes.__getitem__, self._has_ended))
+        codes, ended = (np.array([of(index) for index in on_line]) for of in (self.codes.__getitem__, self._has_ended))
         line = Line(values, codes, ended, Ruler(self.question.resolution[axis], whole))
         for low, high in line.boundaries():
-            for index in there[low : high + 1]:
+            for index in on_line[low : high + 1]:
                 within[index] = True
-            yield self._boundary(axis, line, there, low, high)
+            yield self._boundary(axis, line, on_line, low, high)
 
-    def _boundary(self, axis: str, line: Line, there: list[Place], low: int, high: int) -> Answer:
+    def _boundary(self, axis: str, line: Line, on_line: list[Place], low: int, high: int) -> Answer:
+        """Return the answer of one boundary: its place between two decided points, and what locates it next.
+
+        on_line : the points of the line. low, high : the numbers on it of the decided points on both sides.
+        """
         ends = line.x[low], line.x[high]
         between = " and ".join(self._meaning(int(line.codes[place])) for place in (low, high))
-        at = {"along": axis, **self._named(there[low], but=axis), "between": between}
+        at = {"along": axis, **self._named(on_line[low], but=axis), "between": between}
         centre = line.ruler.centre(*ends)
         answer = Answer(self.name, at, centre, float(ends[0]), float(ends[1]), line.ruler.half_width(centre))
         if line.is_located(low, high):
             return replace(answer, state=State.given, cases=0.0)
         need = line.need(low, high)
         if need == Need():
-            why = self._not_decided(there[low : high + 1])
+            why = self._not_decided(on_line[low : high + 1])
             return replace(answer, state=State.none, why=why)
-        new = [self._row(there[low], hidden, {axis: x}) for x in need.values for hidden in self._hidden(there[low])]
-        rows = new + [row for place in need.places for row in self._grown(there[place])]
-        cases = float(line.halvings(low, high) * len(self._hidden(there[low])) * self._fewest)
+        new = [self._row(on_line[low], hidden, {axis: x}) for x in need.values for hidden in self._hidden(on_line[low])]
+        rows = new + [row for place in need.places for row in self._grown(on_line[place])]
+        cases = float(line.halvings(low, high) * len(self._hidden(on_line[low])) * self._fewest)
         why = "the points beside it are to be decided" if line.is_near(low, high) else "its points are too far apart"
         return replace(answer, why=why, cases=cases, requests=self._because(rows, f"boundary of {between}"))
 
     def _undecided(self, place: Place) -> Answer:
+        """Return the answer of a point that is not decided, with the runs that may decide it, or why none do."""
         answer = Answer(self.name, self._named(place) | {"between": "not decided"})
         if self._is_lost(place):
             return replace(answer, state=State.none, why="its runs have ended without a result")
@@ -192,20 +209,24 @@ class Labelled:
         return replace(answer, why="not decided", requests=rows)
 
     def _uniform(self) -> Answer:
+        """Return the one answer where all points are decided and no line has a boundary."""
         kinds = sorted({self._meaning(self.codes[place]) for place in self._bases()})
         return Answer(
             self.name, {}, state=State.given, why=f"no boundary: all points are {' or '.join(kinds)}", cases=0.0
         )
 
     def _meaning(self, code: int) -> str:
+        """Return the name of the label that a code stands for."""
         meanings = dict(zip(self.labels.attrs["flag_values"], self.labels.attrs["flag_meanings"].split(), strict=True))
         return str(meanings[code])
 
     def _named(self, place: Place, but: str | None = None) -> dict[str, Any]:
+        """Return the coordinates of a point on axes of several values, without the axis `but`."""
         dims = zip(self.dims, place, strict=True)
         return {dim: value(self.labels, dim, at) for dim, at in dims if dim != but and self.labels.sizes[dim] > 1}
 
     def _most(self, places: list[Place]) -> int:
+        """Return the greatest number of seeds that any row of some points has."""
         return max(int(self._seeds[place].max()) for place in places)
 
     def _is_lost(self, place: Place) -> bool:
@@ -216,7 +237,7 @@ class Labelled:
         return not bool(with_status(here.to_dataset(), "ok").any())
 
     def _not_decided(self, places: list[Place]) -> str:
-        """Return why some points, of which some are not decided, get no more runs."""
+        """Return why points, some of which are not decided, get no more runs."""
         if any(self._takes_no_seeds(place) for place in places):
             values = f" with these values of {', '.join(self.hidden)}" if self.hidden else ""
             return f"no number of seeds decides points there{values}"
@@ -242,7 +263,10 @@ class Labelled:
         return [int(count) for count in self._seeds[place][self._rounds[place] >= 0]]
 
     def _limit_values(self, place: Place) -> dict[str, int | float]:
-        """Return the next value of an axis with bounds for a point: in its widest gap, or beyond; none at the bound."""
+        """Return the next value of an axis with bounds for a point (`next_value`), by the name of the axis.
+
+        Empty if all such axes are at their bounds, or there are none.
+        """
         for axis, (low, high) in self.question.bounds.items():
             column = sorted({hidden[axis] for hidden in self._hidden(place)})
             following = next_value(column, low, high)
@@ -251,20 +275,21 @@ class Labelled:
         return {}
 
     def _grown(self, place: Place) -> list[Row]:
-        """Return the rows that are more for a point: a value of an axis with bounds, otherwise seeds."""
-        hidden, more = self._hidden(place), self._limit_values(place)
-        if more:
-            return list(
-                {row.at[next(iter(more))]: row for row in (self._row(place, at, more) for at in hidden)}.values()
-            )
+        """Return rows that may decide a point: one with a new value of an axis with bounds, otherwise more seeds."""
+        hidden, changed = self._hidden(place), self._limit_values(place)
+        if changed:
+            # rows that differ in this axis alone become one
+            rows = [self._row(place, at, changed) for at in hidden]
+            return list({row.at[next(iter(changed))]: row for row in rows}.values())
         runs = [at for at, count in zip(hidden, self._counts(place), strict=True) if count]
         rows = [self._row(place, at) for at in runs]
         return [replace(row, seeds=GROWTH * row.seeds) for row in rows]
 
     def _row(self, place: Place, hidden: Mapping[str, Any], changed: Mapping[str, Any] | None = None) -> Row:
-        """Return the row to ask for at a point, by its values of the axes that the point does not show.
+        """Return the row to ask for at a point, with these values of the `hidden` axes.
 
-        With `changed` values it is a new one, with the fewest seeds of any row; else it has the most of its rows.
+        changed : values, by axis, that make it a new row, which gets the fewest seeds of any row. Otherwise it gets as
+        many as the row with the most seeds at the point.
         """
         at = {dim: value(self.labels, dim, index) for dim, index in zip(self.dims, place, strict=True)}
         at = {dim: at[dim] for dim in row_dims(self.ds) if dim in at} | dict(hidden)
@@ -294,7 +319,7 @@ def next_value(column: list[Any], low: float, high: float) -> Any:
 
 
 def rounded(number: float, whole: bool) -> int | float:
-    """Return a number to DIGITS digits, as a whole one if it is to be."""
+    """Return a number to DIGITS digits, as an int if the axis has whole numbers."""
     short = float(f"{number:.{DIGITS}g}")
     return round(short) if whole else short
 

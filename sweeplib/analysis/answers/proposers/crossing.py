@@ -8,6 +8,9 @@
 5. The gap in which it lies is narrowed to the interval, as long as it is wider than GAP times the wanted half width,
    as rows far from the crossing tell little of it, or the form of the curve makes more of the error than the seeds.
    Otherwise the rows beside the crossing get seeds.
+
+Each step is a method of `CrossingLook` that returns its finding, or None if the step has nothing to ask for.
+A row is on a side of the level clearly if its mean is farther from it than CLEAR standard errors.
 """
 
 from __future__ import annotations
@@ -60,7 +63,11 @@ class CrossingAlong(AlongAxis):
 
 
 class CrossingLook:
-    """One look at rows along an axis: where their means pass a level, and what is needed next."""
+    """One look at rows along an axis: where their means pass a level, and what is needed next.
+
+    column : all rows. bounds : the least and the greatest value that may be added. Of the rows with a mean, in the
+    order of the axis: `x`, `seeds`, the `distance` of the mean from the level, and whether it `is_clear` (rows,).
+    """
 
     def __init__(
         self, column: ScanColumn, question: Question, bounds: tuple[float, float], level: float,
@@ -75,7 +82,7 @@ class CrossingLook:
         self.distance, self.is_clear = np.abs(apart), np.abs(apart) > CLEAR * self.curve.errors
 
     def finding(self) -> ScanFinding:
-        """Return what the first of the steps above finds that is not done."""
+        """Return the finding of the first step of the module's docstring that has something to ask for."""
         return self._unseen() or self._beyond() or self._several() or self._placed()
 
     @cached_property
@@ -85,13 +92,13 @@ class CrossingLook:
 
     def _unseen(self) -> ScanFinding | None:
         """Rows without a mean get seeds; too few rows get others between them or, without a gap, beyond them."""
-        few = ~self.has_mean & (self.column.seeds < FIRST)
-        if few.any():
-            return ScanFinding("its values need seeds", {float(x): FIRST for x in self.column.x[few]})
+        need_seeds = ~self.has_mean & (self.column.seeds < FIRST)
+        if need_seeds.any():
+            return ScanFinding("its values need seeds", {float(x): FIRST for x in self.column.x[need_seeds]})
         if len(self.x) >= FEWEST:
             return None
-        every = np.array(sorted({*self.column.x, *self.bounds}))
-        new = self._between(every, FEWEST - len(self.x))
+        edges = np.array(sorted({*self.column.x, *self.bounds}))
+        new = self._between(edges, FEWEST - len(self.x))
         if len(self.column.x) >= MOST_ROWS or not new:
             return ScanFinding(
                 f"a crossing needs {FEWEST} values with means, of which there are {len(self.x)}", state=State.none
@@ -99,18 +106,22 @@ class CrossingLook:
         return ScanFinding("too few values have a mean", dict.fromkeys(new, FIRST))
 
     def _between(self, places: Array, count: int) -> list[float]:
-        """Return values in the widest gaps between places, so many at most."""
+        """Return the middles of the widest gaps between ascending values of the axis, `count` at most."""
         widest = np.argsort(places[:-1] - places[1:], kind="stable")[:count]
         return self._new(0.5 * (places[widest] + places[widest + 1]), float(np.diff(places).max()))
 
     def _new(self, values: Array, gap: float) -> list[float]:
-        """Return values of the axis, rounded to a part of a gap, that are within the bounds and no rows yet."""
+        """Return those of some values, rounded to about gap/DIGIT, that are within the bounds and no rows yet."""
         digits = -math.floor(math.log10(gap / DIGIT))
         rounded = {float(round(x)) if self.column.is_whole else round(float(x), digits) for x in values}
         return sorted(x for x in rounded if self.bounds[0] <= x <= self.bounds[1] and x not in self.column.x)
 
     def _beyond(self) -> ScanFinding | None:
-        """Return a row beyond an end near which the level may be passed, as no or an open crossing or its mean says."""
+        """Return a row beyond an end of the scan near which the level may be passed.
+
+        That is so if there is no crossing, the interval of one reaches beyond the end, or the mean at the end is not
+        clearly on a side.
+        """
         first, last = self.x[0], self.x[-1]
         is_open = [
             any(cross.low < first for cross in self.crossings),
@@ -134,7 +145,7 @@ class CrossingLook:
         return self._untold("the level is not passed between the bounds", np.ones(len(self.x), bool))
 
     def _several(self) -> ScanFinding | None:
-        """Rows between several crossings, which may be none, get seeds."""
+        """Rows between several crossings get seeds: some of the crossings may be noise."""
         if len(self.crossings) == 1:
             return None
         places = [cross.at for cross in self.crossings]
@@ -144,13 +155,17 @@ class CrossingLook:
         return self._untold(f"the level is passed more than once, near {near}", (rows >= low - 1) & (rows <= high))
 
     def _untold(self, why: str, rows: NDArray[np.bool_]) -> ScanFinding:
-        """Return seeds for those of the rows that are not clearly on a side of the level; no answer without one."""
+        """Return seeds for those of the `rows` (a mask) that are not clearly on a side of the level.
+
+        If none may get more, there is no answer, for the reason `why`.
+        """
         more = rows & ~self.is_clear & (self.seeds < MOST_SEEDS)
         if more.any():
             return ScanFinding(f"it is to be told whether {why}", self._grown(more))
         return ScanFinding(why, state=State.none)
 
     def _grown(self, rows: NDArray[np.bool_]) -> dict[float, int]:
+        """Return GROWTH times the seeds of the `rows` (a mask), FIRST at least, by x."""
         counts = np.maximum(FIRST, GROWTH * self.seeds[rows])
         return {float(x): int(count) for x, count in zip(self.x[rows], counts, strict=True)}
 
@@ -159,9 +174,9 @@ class CrossingLook:
         [(at, low, high, _)] = self.crossings
         right = int(np.clip(np.searchsorted(self.x, at), 1, len(self.x) - 1))
         beside = np.abs(np.arange(len(self.x)) - (right - 0.5)) < 2.0  # two rows on each side
-        few = beside & (self.seeds < FIRST)
-        if few.any():
-            return ScanFinding("its values need seeds", {float(x): FIRST for x in self.x[few]})
+        need_seeds = beside & (self.seeds < FIRST)
+        if need_seeds.any():
+            return ScanFinding("its values need seeds", {float(x): FIRST for x in self.x[need_seeds]})
         wanted = self.question.half_width(at)
         ratio = max(at - low, high - at) / wanted if wanted > 0.0 else math.inf
         if ratio <= 1.0:
@@ -183,7 +198,10 @@ class CrossingLook:
         return ScanFinding(WIDE, more, State.open, at, low, high, needed)
 
     def _narrower(self, right: int, crossing: Crossing, wanted: float) -> list[float]:
-        """Return values that narrow the gap below a row, at the ends of the interval; none if seeds are better."""
+        """Return new values in the gap between rows `right` − 1 and `right`, at the ends of the crossing's interval.
+
+        None if the gap is narrow for the half width `wanted` and seeds make most of the error.
+        """
         gap, curve = self.x[right] - self.x[right - 1], self.curve.at_levels
         by_seeds = curve.noise_at(crossing.at) >= curve.tangent(crossing.at).value_form
         if (gap <= GAP * wanted and by_seeds) or len(self.x) >= MOST_ROWS:

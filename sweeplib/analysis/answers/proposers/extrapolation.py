@@ -33,9 +33,11 @@ from sweeplib.errors import InputError
 from sweeplib.statistics.extrapolation import FEW, MISFIT
 
 FORM, Z = 0.7, 1.96
+"""The part of a width that may be the error by the choice of corrections; half an interval over its standard error."""
 MOST_FOR_FORM = 4096
 """Seeds beyond which the choice of corrections is not expected to become surer by seeds."""
-Known = list[tuple[dict[str, Any], int]]
+SeededRows = list[tuple[dict[str, Any], int]]
+"""The rows at a point, as values by axis, each with the number of seeds that it has been asked for."""
 
 
 class LimitAlongAxis:
@@ -74,7 +76,11 @@ class LimitAlongAxis:
                 answers.append(self._answer(named(result["limit"], place), here, rows, steps.isel(places)))
         return answers
 
-    def _answer(self, at: dict[str, Any], limit: xr.Dataset, rows: Known, steps: xr.DataArray) -> Answer:
+    def _answer(self, at: dict[str, Any], limit: xr.Dataset, rows: SeededRows, steps: xr.DataArray) -> Answer:
+        """Return the answer for the point with coordinates `at`, and what to ask for next, by the module's steps.
+
+        limit : the result of `extrapolation` there. steps : the mean steps of a run, along the axis and others.
+        """
         value, low, high = (float(limit[f"limit{end}"]) for end in ("", "_low", "_high"))
         answer = Answer(self.name, at, value, low, high, self.question.half_width(value))
         x = sorted({row[self.axis] for row, _ in rows})
@@ -91,11 +97,19 @@ class LimitAlongAxis:
             return replace(answer, state=State.given, cases=0.0)
         errors = limit["limit_error_of_value"].sel({self.axis: x}).values
         costs = steps.mean([dim for dim in steps.dims if dim != self.axis]).sel({self.axis: x}).values
+        # a value of which no run has counted yet is as dear as the dearest
         costs = np.where(costs > 0.0, costs, np.nanmax(costs))
+        # a value that the limit leaves out has the error NaN: it adds none
         return self._wide(answer, rows, x, fewest.astype(float), np.nan_to_num(errors), costs)
 
-    def _wide(self, answer: Answer, rows: Known, x: list[Any], seeds: Array, errors: Array, costs: Array) -> Answer:
-        """Return an answer whose interval is too wide with what makes it narrower: a value, or seeds."""
+    def _wide(
+        self, answer: Answer, rows: SeededRows, x: list[Any], seeds: Array, errors: Array, costs: Array
+    ) -> Answer:
+        """Return an answer whose interval is too wide, with requests that make it narrower: a value, or seeds.
+
+        x : the values of the axis. seeds, errors, costs (values,) : the fewest seeds of a row there, the error of the
+        limit by that of the value, and the mean steps of a run.
+        """
         by_seeds = float(np.sum(errors**2))
         form = max(0.0, (answer.half_width / Z) ** 2 - by_seeds)
         room = (answer.wanted / Z) ** 2
@@ -110,8 +124,8 @@ class LimitAlongAxis:
         request = self._asking(answer, WIDE, rows, dict(zip(x, next_totals(seeds, goals), strict=True)))
         return replace(request, cases=float(np.maximum(goals - seeds, 0.0).sum()))
 
-    def _unsure(self, answer: Answer, rows: Known, x: list[Any], seeds: Array, costs: Array) -> Answer:
-        """Return an answer whose corrections are not sure with another value or, while it costs more, with seeds."""
+    def _unsure(self, answer: Answer, rows: SeededRows, x: list[Any], seeds: Array, costs: Array) -> Answer:
+        """Return an answer whose corrections are unsure with a request for a value or, while that costs more, seeds."""
         why, following = "the form of its corrections is not sure", next_value(x, self.low, self.high)
         price = 0.0 if following is None else FIRST * costs[-1] * max(1.0, following / x[-1])
         if following is not None and (price <= seeds @ costs or seeds.min() >= MOST_FOR_FORM):
@@ -122,8 +136,8 @@ class LimitAlongAxis:
         why = f"{why} with {seeds.min():.0f} seeds of values up to {x[-1]:g}"
         return replace(answer, state=State.none, why=why)
 
-    def _another(self, answer: Answer, why: str, rows: Known, x: list[Any]) -> Answer:
-        """Return an answer that asks for the next value of the axis, with FIRST seeds; none if there is none."""
+    def _another(self, answer: Answer, why: str, rows: SeededRows, x: list[Any]) -> Answer:
+        """Return an answer that asks for the next value of the axis with FIRST seeds; state `none` at the bound."""
         following = next_value(x, self.low, self.high)
         if following is None:
             state_why = f"{why}, and {self.axis} has no more values between its bounds"
@@ -132,8 +146,11 @@ class LimitAlongAxis:
         reason = f"{self.name}: {why}"
         return replace(answer, why=why, requests=tuple(Row(place, FIRST, reason) for place in places))
 
-    def _asking(self, answer: Answer, why: str, rows: Known, totals: Mapping[Any, int]) -> Answer:
-        """Return an answer that asks for the seeds of rows by the value of their axis."""
+    def _asking(self, answer: Answer, why: str, rows: SeededRows, totals: Mapping[Any, int]) -> Answer:
+        """Return an answer with requests: each row gets the seeds of `totals` at its value of the axis.
+
+        Rows that have as many are left out.
+        """
         wanted = [(row, count, totals[row[self.axis]]) for row, count in rows]
         reason = f"{self.name}: {why}"
         requests = tuple(Row(row, total, reason) for row, count, total in wanted if total > count)
@@ -141,7 +158,7 @@ class LimitAlongAxis:
 
 
 def steps_of_runs(ds: xr.Dataset) -> xr.DataArray:
-    """Return the mean number of steps of the runs of each row: to their ends, where these are recorded."""
+    """Return the mean number of steps of the runs of each row: to their ends if recorded, else to the last time."""
     if "end_steps" in ds:
         return ds["end_steps"].mean("seed")
     return steps_at_times(ds).isel(time=-1, drop=True)

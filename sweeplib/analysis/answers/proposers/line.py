@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sweeplib.engine.design.questions import Precision
 
 ROUNDING = 1e-9
+"""The slack of comparisons of distances, in units of the resolution."""
 CLOSEST = 0.03125
 """The distance, over the resolution, to which undecided points are enclosed: nearer points would tell nothing new."""
 DIGITS = 12
@@ -29,7 +30,10 @@ DIGITS = 12
 
 @dataclass(frozen=True)
 class Ruler:
-    """Distances along an axis in units of the resolution: of values, of their logarithms, or of whole numbers."""
+    """Distances along an axis in units of its resolution, which is one of values or, if relative, of logarithms.
+
+    is_whole : whether the axis has whole numbers only.
+    """
 
     resolution: Precision
     is_whole: bool = False
@@ -60,7 +64,7 @@ class Ruler:
         return round(other) if self.is_whole else float(f"{other:.{DIGITS}g}")
 
     def half_width(self, centre: float) -> float:
-        """Return the half width that a boundary's interval with this middle may have."""
+        """Return the half width that the interval of a boundary may have, in units of the axis: half a resolution."""
         return centre * math.expm1(0.5 * self.unit) if self.resolution.relative else 0.5 * self.unit
 
 
@@ -75,7 +79,8 @@ class Need(NamedTuple):
 class Line:
     """The points along an axis, in its order, with the codes of their labels; 0 is undecided.
 
-    ended : the points that get no more runs.
+    x : values of the axis. ended : whether a point gets no more runs. ruler : the distances along the axis.
+    In all methods a point is its place on the line; `low` and `high` are decided points on both sides of a boundary.
     """
 
     x: list[Any]
@@ -102,12 +107,13 @@ class Line:
         return self.is_near(low, high) and self.need(low, high) == Need() and not doubted
 
     def need(self, low: int, high: int) -> Need:
-        """Return what is to be run next for a boundary; nothing if nothing more can be done, or needs to be."""
+        """Return what is to be run next for a boundary; an empty Need if nothing can be done, or needs to be."""
         if self.is_near(low, high):
             below, above = self._support(low, -1, high), self._support(high, 1, low)
             return Need(below.values + above.values, below.places + above.places)
         if high == low + 1:
             return Need(self._middles((low, high)))
+        # undecided points lie in between: their zone must be narrow enough for both ends to fit around it
         first, last = low + 1, high - 1
         zone = self.ruler.distance(self.x[first], self.x[last])
         more = Need((), self._going_on(*range(first, high)))
@@ -119,7 +125,10 @@ class Line:
         return beside if beside.values else more
 
     def _support(self, place: int, step: int, other: int) -> Need:
-        """Return what shows that a decided point near a boundary is right: another one, on its side of it."""
+        """Return what is to be run to support the label of a decided point beside a boundary: that of the next point.
+
+        step : the direction away from the boundary, −1 or 1. other : the decided point on the other side.
+        """
         beside = self._beside(place, step, other)
         if beside is None:
             mirrored = self.ruler.mirrored(self.x[other], self.x[place])
@@ -127,7 +136,7 @@ class Line:
         return Need((), () if self.codes[beside] == self.codes[place] else self._going_on(place, beside))
 
     def _beside(self, place: int, step: int, other: int) -> int | None:
-        """Return the next point in one direction if it is near: not farther than the resolution or another point."""
+        """Return the next point in the direction `step`; None if it is farther than the resolution and than `other`."""
         beside = place + step
         if not 0 <= beside < len(self.x):
             return None
@@ -135,10 +144,11 @@ class Line:
         return beside if apart <= max(1.0, across) + ROUNDING else None
 
     def _going_on(self, *places: int) -> tuple[int, ...]:
-        """Return those of some points that may get more runs."""
+        """Return those of the points `places` that may get more runs."""
         return tuple(place for place in places if not self.ended[place])
 
     def _middles(self, *gaps: tuple[int, int]) -> tuple[float, ...]:
+        """Return the values in the middle of gaps between two points, where the axis has one."""
         middles = (self.ruler.middle(self.x[low], self.x[high]) for low, high in gaps)
         return tuple(middle for middle in middles if middle is not None)
 

@@ -6,6 +6,10 @@
 4. The answer is the optimum of the analysis, or its value, with the interval, of all rows (`MeanCurve`).
 5. Where the form of the curve makes more of the error than the seeds, rates near the optimum are added; otherwise
    seeds, where they make the optimum precise for the least number of simulated steps (Neyman).
+
+A scan has one row a learning rate, in their order; its steps are mean exit steps, or another quantity. Each step above
+is a method of `ScanLook` that returns its finding, or None if the step has nothing to ask for. A row is cut off if so
+many of its runs do not exit that it has no mean.
 """
 
 from __future__ import annotations
@@ -46,7 +50,7 @@ END_RISE, SOME_RISE = 1.5, 1.1
 """The factors above the least mean steps to which a scan goes at its ends, and one that is cut off by rates at which
 runs do not exit, where these are surely slower than that."""
 BINS = 7
-"""Rows in the range."""
+"""The parts of the range, in each of which a row is wanted."""
 WIDEST_STEP, LEAST_STEP, AT_BOUND = 0.7, 0.2, 1e-6
 """The distances in ln γ between the end of a scan and the next rate beyond it; below which a rate is at a bound."""
 MOSTLY, HOPELESS, MOST_RATES = 4.0, 256.0, 24
@@ -97,7 +101,7 @@ class OptimumAlong(AlongAxis):
 
 
 class _End(NamedTuple):
-    """An end of a scan: its row, the next row, the bound beyond it, and the direction there in the logarithm of γ."""
+    """An end of a scan: its row, the next row inside, the bound of the axis beyond it, the sign of ln γ to go there."""
 
     place: int
     inner: int
@@ -106,7 +110,12 @@ class _End(NamedTuple):
 
 
 class ScanLook:
-    """One look at a scan: what is known of its optimum, and what is needed next."""
+    """One look at a scan: what is known of its optimum, and what is needed next.
+
+    column : its rows. bounds : the ends of the axis, in the order of γ. finite (rows,) : which have a mean.
+    logs (rows,) : logarithms of the means, negative ones if the `greatest` is sought, ∞ without a mean. errors (rows,)
+    : their standard errors.
+    """
 
     def __init__(
         self, column: ScanColumn, question: Question, bounds: tuple[float, float], confidence: float = 0.95, *,
@@ -120,7 +129,7 @@ class ScanLook:
         self.errors = np.where(self.finite, np.sqrt(np.diag(points_.covariance)), 0.0)
 
     def finding(self) -> ScanFinding:
-        """Return what the first of the steps above finds that is not done."""
+        """Return the finding of the first step of the module's docstring that has something to ask for."""
         return self._unseen() or self._cut_off() or self._beyond() or self._second() or self._gaps() or self._fitted()
 
     @cached_property
@@ -129,11 +138,14 @@ class ScanLook:
         return int(self.logs.argmin())
 
     def _unseen(self) -> ScanFinding | None:
-        """Rows that are not `cut_off` get FIRST seeds, unless their steps are clearly far above the least."""
+        """Rows that are not `cut_off` get FIRST seeds, unless their steps are clearly far above the least.
+
+        If no row has a mean, rates beyond the ends are tried.
+        """
         far = self.logs - CLEAR * self.errors > self.logs.min() + math.log(NEAR) if self.finite.any() else ~self.finite
-        few = (self.column.seeds < FIRST) & ~self.column.cut_off & ~far
-        if few.any():
-            return ScanFinding("its values need seeds", {float(x): FIRST for x in self.column.x[few]})
+        need_seeds = (self.column.seeds < FIRST) & ~self.column.cut_off & ~far
+        if need_seeds.any():
+            return ScanFinding("its values need seeds", {float(x): FIRST for x in self.column.x[need_seeds]})
         if self.finite.any():
             return None
         beyond = [value for end in self._ends if (value := self._next(*end))]
@@ -146,9 +158,10 @@ class ScanLook:
         return ScanFinding(why, state=State.none)
 
     def _cut_off(self) -> ScanFinding | None:
-        """Rows that are cut off, whose means are not known, may be beyond the range only, where the steps have risen.
+        """No answer if a row that is cut off, whose mean is not known, may be that of the optimum.
 
-        The mean of such a row is larger than that of its runs up to the horizon: it may be the row where they have.
+        It is not if the steps have risen by END_RISE between the best row and it. Its mean is larger than that of its
+        runs up to the horizon: so the steps may be known to have risen at the row itself.
         """
         goal = self.logs.min() + math.log(END_RISE)
         risen = self.finite & (self.logs > goal)
@@ -181,7 +194,7 @@ class ScanLook:
         return abs(math.log(self.column.gamma[row] / toward)) > LEAST_STEP
 
     def _beyond(self) -> ScanFinding | None:
-        """While the steps have not risen to an end of the scan, a rate beyond it; at a bound, more seeds."""
+        """A rate beyond an end of the scan where the steps have not risen by END_RISE; at a bound, more seeds."""
         for end in self._ends:
             if self.logs[end.place] > self.logs.min() + math.log(END_RISE):
                 continue
@@ -193,11 +206,12 @@ class ScanLook:
 
     @property
     def _ends(self) -> tuple[_End, _End]:
+        """The ends of the scan, that of the least γ first."""
         last = len(self.finite) - 1
         return _End(0, min(1, last), self.bounds[0], -1), _End(last, max(0, last - 1), self.bounds[1], 1)
 
     def _next(self, place: int, inner: int, bound: float, sign: int) -> tuple[float, int] | None:
-        """Return a value of the axis beyond an end, and FIRST seeds; None at the bound."""
+        """Return a value of the axis beyond an end (the fields of `_End`), and FIRST seeds; None at the bound."""
         gamma, limit = self.column.gamma[place], self.column.gamma_of(bound)
         if sign * math.log(gamma / limit) >= -AT_BOUND:
             return None
@@ -220,10 +234,11 @@ class ScanLook:
         return ScanFinding(why, state=State.none)
 
     def _more(self, places: list[int]) -> dict[float, int]:
+        """Return GROWTH times the seeds of some rows, by x."""
         return {float(self.column.x[at]): int(GROWTH * self.column.seeds[at]) for at in places}
 
     def _second(self) -> ScanFinding | None:
-        """A minimum elsewhere that is not clearly higher, behind a barrier that is."""
+        """The best row and a second minimum, not clearly higher but behind a barrier that is, get seeds."""
         others = [other for other in self._minima() if self._is_near(other) and self._is_behind_a_barrier(other)]
         if not others:
             return None
@@ -245,12 +260,16 @@ class ScanLook:
         return bool((barrier > self.logs[other] + CLEAR * self.errors[other]).any())
 
     def _minima(self) -> list[int]:
+        """Return the rows, but the best, whose neighbours have more steps."""
         padded = np.concatenate([[np.inf], self.logs, [np.inf]])
         inside = (padded[1:-1] < padded[:-2]) & (padded[1:-1] < padded[2:])
         return [int(at) for at in np.flatnonzero(inside) if at != self.best]
 
     def _dip(self, at: int) -> float:
-        """Return by how much the minimum between rows may be lower than a row: a part of the way to its neighbours."""
+        """Return by how much a minimum between rows may be lower, in logarithms, than the row `at` beside it.
+
+        It is a quarter of the rise to the lower of its neighbours.
+        """
         beside = self.logs[[place for place in (at - 1, at + 1) if 0 <= place < len(self.logs)]]
         beside = beside[np.isfinite(beside)]
         return 0.25 * float(beside.min() - self.logs[at]) if len(beside) else 0.0
@@ -270,25 +289,28 @@ class ScanLook:
         return ends[0], ends[1]
 
     def _rises(self, at: int, beyond: int) -> bool:
-        """Return whether the steps are known at a row beyond another, and do not clearly decrease to it."""
+        """Return whether the steps are known at the row `beyond` the row `at`, and do not clearly decrease to it."""
         error = CLEAR * math.hypot(self.errors[at], self.errors[beyond])
         return bool(self.finite[beyond] and self.logs[beyond] > self.logs[at] - error)
 
     def _gaps(self) -> ScanFinding | None:
-        """Each of BINS parts of the whole range has a row."""
+        """Parts of the range, of BINS equal ones in ln γ, that have no row get one.
+
+        The range is where the steps are at most NEAR times the least.
+        """
         low, high = self._range(NEAR)
         if not low < high:
             low, high = low * math.exp(-LEAST_STEP), high * math.exp(LEAST_STEP)
         # rows at the ends are inside in spite of rounding
         edges = np.geomspace(low * (1 - 1e-9), high * (1 + 1e-9), BINS + 1)
-        there = np.histogram(self.column.gamma[self.finite], edges)[0]
-        middles = [*np.sqrt(edges[1:] * edges[:-1])[there == 0], *self._beside_cut_off()]
+        counts = np.histogram(self.column.gamma[self.finite], edges)[0]
+        middles = [*np.sqrt(edges[1:] * edges[:-1])[counts == 0], *self._beside_cut_off()]
         inside = [x for x in map(self.column.x_of, middles) if min(self.bounds) <= x <= max(self.bounds)]
         new = {x: FIRST for x in inside if x not in self.column.x}
         return ScanFinding("its range has gaps", new) if new else None
 
     def _beside_cut_off(self) -> list[float]:
-        """Return rates towards rows that are cut off and follow on rows where the steps have not risen yet."""
+        """Return rates between rows where the steps have not risen yet and neighbours of them that are cut off."""
         rows = [int(at) for at in np.flatnonzero(self.finite)]
         pairs = [(at, at + step) for step in (-1, 1) for at in rows if 0 <= at + step < len(self.finite)]
         goal = self.logs.min() + math.log(END_RISE)
@@ -342,6 +364,7 @@ class ScanLook:
 
     @property
     def _untold(self) -> str:
+        """The reason why there is no answer where rates leave the curve open and none can be added."""
         return f"its {self.finite.sum()} rates do not tell the form of the curve as precisely as that"
 
     def _rates_near(self, gamma: float) -> dict[float, int]:

@@ -34,14 +34,16 @@ from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.questions import Question, Row
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
-from sweeplib.statistics.estimators import TAIL, unseen
+from sweeplib.statistics.estimators import PART_OF_TAIL, unseen
 from sweeplib.statistics.lost_runs import has_run
 from sweeplib.statistics.seed_means import FEWEST_SEEDS
 
 FIRST = 64
 """Seeds before an interval is looked at: with fewer, rounds that stop at a width cover less."""
 GROWTH = 4.0
+"""The most by which a round multiplies the seeds, before the last round."""
 SAFE = 0.6
+"""The part of the seeds that are needed, as estimated, to which a round before the last one goes."""
 MARGIN = 1.01
 """What the last round asks for beyond the estimate, so that there is seldom another one."""
 STEP = 1.2
@@ -58,6 +60,7 @@ NOTHING = "a relative precision of the value 0"
 ABOUT_ZERO = "its interval contains 0, so that a relative precision is out of reach; ask in its units, as `to: 0.01`"
 EQUAL = "equal in all runs of a deterministic dynamics"
 UNMOVED = "more seeds leave its interval as it is, as not all dynamics get them (`where`)"
+"""The reasons for an answer's state, as its `why`."""
 
 
 def next_totals(seeds: NDArray[np.float64], goals: NDArray[np.float64]) -> list[int]:
@@ -70,9 +73,10 @@ def next_totals(seeds: NDArray[np.float64], goals: NDArray[np.float64]) -> list[
 
 
 class Seen(NamedTuple):
-    """What is known of the values at a point: whether the dynamics is stochastic, or may be; whether they vary.
+    """What is known of the values at a point.
 
-    varies : 1 or 0; NaN as long as too few seeds are known.
+    noisy : whether the dynamics is stochastic, or may be. varies : 1 if the values differ between seeds, 0 if they are
+    equal; NaN as long as too few seeds are known.
     """
 
     noisy: bool = True
@@ -103,7 +107,7 @@ class MoreSeeds:
         return not (question.bounds or question.decided)
 
     def check(self, outline: Outline, options: Mapping[str, Any]) -> None:
-        """Raise InputError for values at the last time of runs that stop at their exits."""
+        """Raise InputError for a question about values at the last time, if runs stop at their exits before it."""
         analysis = ANALYSES[self.question.of]
         stops = outline.attrs.get("stop") == "exit" and analysis.treatment("exit") is Treated.left_out
         if not stops or "time" in self.question.at:
@@ -116,8 +120,9 @@ class MoreSeeds:
 
     def tell(self, ds: xr.Dataset, options: Mapping[str, Any]) -> list[Answer]:
         """Return the answers from the variable and its interval, each with the rows that take part in it."""
-        result, every = ANALYSES[self.question.of](ds, **options), _with_seeds_of_all(ds)
-        least = FIRST if every is None else seeds_asked(every).where(has_run(every).any("seed")).min().item()
+        # an answer that compares dynamics has the seeds of all: if these alone give its interval, others do not move it
+        result, common = ANALYSES[self.question.of](ds, **options), _with_seeds_of_all(ds)
+        least = FIRST if common is None else seeds_asked(common).where(has_run(common).any("seed")).min().item()
         freedom = min(FIRST, least) - 1.0
         variable, low, high = self._interval(result, freedom)
         rows, named, dims = AskedRows(ds), names_of(variable), [str(dim) for dim in variable.dims]
@@ -126,8 +131,8 @@ class MoreSeeds:
         is_open, is_lasting = (values_at(array.broadcast_like(variable), dims) for array in (flag, lasting))
         columns = [values_at(array, dims) for array in (variable, low, high)]
         unmoved, sight_at = np.zeros(variable.shape, bool), self._sights(result, variable, high - low)
-        if every is not None:
-            of_all = self._interval(ANALYSES[self.question.of](every, **options), freedom)
+        if common is not None:
+            of_all = self._interval(ANALYSES[self.question.of](common, **options), freedom)
             unmoved = np.logical_and.reduce([values_at(a, dims) == b for a, b in zip(of_all, columns, strict=True)])
         answers, unexited = [], UnexitedRuns(ds)
         for place in points(variable, self._at(variable)):
@@ -152,13 +157,13 @@ class MoreSeeds:
     def _interval(self, result: xr.Dataset, freedom: float) -> tuple[xr.DataArray, ...]:
         """Return the variable and the ends of its interval: its own, or by its standard error and Student's t.
 
-        t is that of FIRST seeds, the fewest of an answer that is given, or of fewer that all dynamics have; with more
-        the interval is a little too wide.
+        freedom : the degrees of freedom of t, by the fewest seeds that an answer may have; with more seeds the interval
+        is a little too wide. InputError if the analysis has no interval of the variable.
         """
         name = self.question.variable
         if f"{name}_error" in result and f"{name}_low" not in result:
             # the part of .05 beyond each end that `ends_of_mean` leaves there
-            half = result[f"{name}_error"] * float(scipy.special.stdtrit(freedom, 1.0 - 0.025 * TAIL))
+            half = result[f"{name}_error"] * float(scipy.special.stdtrit(freedom, 1.0 - 0.025 * PART_OF_TAIL))
             return result[name], result[name] - half, result[name] + half
         names = [name, f"{name}_low", f"{name}_high"]
         if all(variable in result for variable in names):
@@ -170,9 +175,10 @@ class MoreSeeds:
     def _sights(
         self, result: xr.Dataset, variable: xr.DataArray, width: xr.DataArray
     ) -> Callable[[Mapping[str, int]], Seen]:
-        """Return a function that says what is known of the values at a point.
+        """Return a function that says what is known of the values at a point, by its index by dimension.
 
-        The width of an interval tells whether they vary for deterministic dynamics only: a median may have none.
+        Whether values vary is told by the standard error or, for deterministic dynamics, by the `width` of the
+        interval: that of a median may be 0 although values vary.
         """
         names = variable["dynamics"].values.tolist() if "dynamics" in variable.dims else []
         noisy, error = [*map(is_stochastic, names)], result.get(f"{self.question.variable}_error")
@@ -180,6 +186,7 @@ class MoreSeeds:
         varies = values_at((abs(spread) > ROUNDING * abs(variable)).where(spread.notnull()), dims)
 
         def sight_at(place: Mapping[str, int]) -> Seen:
+            """Return what is known of the values at an index by dimension."""
             is_noisy = noisy[place["dynamics"]] if noisy else True
             return Seen(
                 is_noisy, 1.0 if error is None and is_noisy else float(varies[tuple(place[dim] for dim in dims)])
@@ -198,14 +205,15 @@ class MoreSeeds:
         is_open: bool = False,
         needs: str = "",
     ) -> Answer | None:
-        """Return the answer at one point from the rows that take part in it; None without any.
+        """Return the answer at one point from the rows that take part in it, with their seeds; None without rows.
 
-        is_open : its interval has an end that is not known yet. needs : what the analysis needs for a value.
+        at : coordinates. numbers : the value and the ends of its interval. why : a reason why more seeds do not help,
+        or "". is_open : its interval has an end that is not known yet. needs : what the analysis needs for a value.
         """
         if not rows:
             return None
-        worth, low, high = numbers
-        answer = Answer(self.name, at, worth, low, high, self.question.half_width(worth))
+        best, low, high = numbers
+        answer = Answer(self.name, at, best, low, high, self.question.half_width(best))
         fewest = min(seeds for _, seeds in rows)
         if sight.equal and fewest >= sight.first and why in ("", UNMOVED):
             return _of_equal_values(answer, fewest, sight.noisy)
@@ -222,7 +230,10 @@ class MoreSeeds:
         return replace(self._asking(answer, rows, sight.first, growth), why=why, cases=math.nan)
 
     def _hopeless(self, answer: Answer, seeds: int, needs: str) -> str:
-        """Return why more seeds do not make an answer precise, or hardly any number of them; "" if they may."""
+        """Return why no number of seeds, or hardly any, makes an answer precise; "" if more seeds may.
+
+        seeds : the number that its rows have now. needs : what the analysis needs for a value.
+        """
         if math.isnan(answer.half_width):
             return f"{seeds} seeds have no such value or no interval of it" + (f": it needs {needs}" if needs else "")
         if answer.wanted == 0.0:
@@ -232,13 +243,17 @@ class MoreSeeds:
         return ABOUT_ZERO if is_far and answer.low <= 0.0 <= answer.high else ""
 
     def _growth(self, answer: Answer) -> float:
-        """Return the growth that is needed; if the value may be 0, that of the end of its interval farther from 0."""
+        """Return `growth_needed`; if the interval contains 0, for the precision wanted of its end farther from 0."""
         if not answer.low <= 0.0 <= answer.high:
             return growth_needed(answer)
         wanted = self.question.half_width(max(abs(answer.low), abs(answer.high)))
         return growth_needed(replace(answer, wanted=wanted))
 
     def _asking(self, answer: Answer, rows: list[tuple[dict[str, Any], int]], first: int, growth: float) -> Answer:
+        """Return the answer with requests that multiply the seeds of its rows by `growth`, to `first` at least.
+
+        rows : the values of all axes at each row of the answer, and the number of its seeds so far.
+        """
         seeds = np.array([count for _, count in rows], dtype=float)
         goals = np.maximum(first, np.floor(seeds * growth) + 1.0)
         cases = float((goals - seeds).sum())
@@ -266,12 +281,15 @@ def _not_known(answer: Answer) -> str:
 
 
 def _with_seeds_of_all(ds: xr.Dataset) -> xr.Dataset | None:
-    """Return the dataset without seeds that only some of the dynamics of a row have; None if there are none."""
+    """Return the dataset in which runs with seeds that only some dynamics of a row have are missing; None if none are.
+
+    Dynamics that have no run in a row do not count.
+    """
     run = has_run(ds)
-    everyone = (run | ~run.any("seed")).all("dynamics")
-    if not bool((run & ~everyone).any()):
+    shared = (run | ~run.any("seed")).all("dynamics")
+    if not bool((run & ~shared).any()):
         return None
-    return ds.assign(status=ds["status"].where(everyone, 0).astype(ds["status"].dtype).assign_attrs(ds["status"].attrs))
+    return ds.assign(status=ds["status"].where(shared, 0).astype(ds["status"].dtype).assign_attrs(ds["status"].attrs))
 
 
 def growth_needed(answer: Answer) -> float:
@@ -291,7 +309,10 @@ def growth_needed(answer: Answer) -> float:
 
 
 def _flagged(flag: xr.DataArray, unexited: UnexitedRuns, place: Mapping[str, int]) -> str:
-    """Return why a flag of the analysis says that a value is none that more seeds make precise."""
+    """Return the reason of a flag of the analysis, which marks values that more seeds do not make precise.
+
+    For means that are restricted to the horizon it adds what the unexited runs at the place say of a longer one.
+    """
     reason = str(flag.attrs.get("reason", flag.name))
     return f"{reason}, {unexited.why(place)}" if flag.name == "restricted" else reason
 

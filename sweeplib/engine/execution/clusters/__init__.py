@@ -17,7 +17,10 @@ def cluster_of(sweep: Design) -> ClusterSettings:
 
 
 def refuse_large_cases(sweep: Design, dynamics: str, workers: int | None = None) -> None:
-    """Raise InputError if a worker has too little memory, or less than a case at a probed point; where it is known."""
+    """Raise InputError if a worker, whose memory is known, has too little to start, or less than a case needs.
+
+    Only cases at the probed points are looked at. workers : their number, None for what the config says.
+    """
     limit = cluster_of(sweep).known_memory(workers)
     if limit is None:
         return

@@ -12,7 +12,10 @@ VALID = timedelta(days=3650)
 
 
 def own_certificates() -> "Security":
-    """Return a new key and certificate as settings of Dask, like `Security.temporary`, which starts at this moment."""
+    """Return a new key and certificate as settings of Dask, for scheduler, workers and client.
+
+    Dask's own `Security.temporary` is valid from this moment on only: a clock that is set back would refuse it.
+    """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec

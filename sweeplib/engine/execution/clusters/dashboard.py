@@ -30,9 +30,13 @@ DEFAULT_ADDRESS = f"{THIS_MACHINE}:8787"
 
 
 def free_address(address: str) -> str:
-    """Return the address, with this machine as default host, and with a free port if its own is 0 or taken."""
+    """Return an address HOST:PORT for a dashboard: this machine is the default host, and a taken port is replaced.
+
+    address : HOST:PORT, :PORT or PORT; port 0 asks for a free one.
+    """
     host, _, port = address.rpartition(":")
     host = host or THIS_MACHINE
+    # bound to port 0, a socket gets a free one
     for wanted in (int(port), 0):
         with socket.socket() as probe, suppress(OSError):
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -42,9 +46,9 @@ def free_address(address: str) -> str:
 
 
 def dashboard_link(client: "Client") -> str:
-    """Return the link to a client's dashboard as Dask's settings write it; "" if there is no dashboard.
+    """Return the link to a client's dashboard as Dask's setting of links says; "" if there is no dashboard.
 
-    If they are those of another place, such as a hub whose variables are not set here, it is the dashboard's address.
+    If the setting cannot be filled in, as one for a hub whose variables are not set, it is the dashboard's address.
     """
     import dask
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 THIS_MACHINE = ("127.0.0.1", "localhost")
 EVERYWHERE = ("", "0.0.0.0", "::", "[::]")
+"""The hosts with which a server listens under all addresses of its machine."""
 USUAL_PORT = 80
 """The port of a name without one."""
 OF_HUBS = ("JUPYTERHUB_PUBLIC_URL", "JUPYTERHUB_PUBLIC_HUB_URL", "JUPYTERHUB_HOST")
@@ -34,23 +35,28 @@ def own_names(host: str, port: int) -> list[str]:
     hosts = {*THIS_MACHINE, host.lower()}
     if host in EVERYWHERE:
         named = {socket.gethostname(), socket.getfqdn()}
-        interfaces = (address.address for of_one in psutil.net_if_addrs().values() for address in of_one)
-        hosts |= {name.lower() for name in named} | {address for address in interfaces if address.count(".") == 3}
+        addresses = (address.address for interface in psutil.net_if_addrs().values() for address in interface)
+        # IPv4 alone: a colon in a name could not be told from that of its port
+        hosts |= {name.lower() for name in named} | {address for address in addresses if address.count(".") == 3}
     return sorted(f"{name}:{port}" for name in hosts - {*EVERYWHERE} if ":" not in name)
 
 
 def names(host: str, port: int, others: Iterable[str] = ()) -> list[str]:
-    """Return the names, HOST:PORT, under which a dashboard answers: its own, `others`, and that of a hub around it."""
+    """Return the names, HOST:PORT, under which a dashboard at a host and a port answers.
+
+    They are its own, `others` from the config, and that of a hub around it.
+    """
     return sorted({*own_names(host, port), *map(_with_port, (*others, *_hubs()))})
 
 
 def _hubs() -> Iterator[str]:
-    """Yield the hosts of the addresses that JupyterHub, or Dask's link to the dashboard, say of this place."""
+    """Yield the hosts under which JupyterHub, or Dask's setting of links, says that browsers find this place."""
     import dask
 
     for address in (*map(os.environ.get, OF_HUBS), dask.config.get("distributed.dashboard.link", "")):
         with suppress(ValueError):
             host = urlsplit(address or "").netloc.lower()
+            # a template such as {host} is no host
             if host and not {"{", "}", "@"} & set(host):
                 yield host
 
@@ -61,7 +67,7 @@ def _with_port(name: str) -> str:
 
 
 def websocket_origins(address: str, others: Iterable[str]) -> AbstractContextManager[Any]:
-    """Return a context in which a dashboard that starts at HOST:PORT lets pages of its names alone open web sockets."""
+    """A context in which a dashboard that starts at HOST:PORT lets only pages of its names open web sockets."""
     import dask
 
     host, _, port = address.rpartition(":")
@@ -69,7 +75,10 @@ def websocket_origins(address: str, others: Iterable[str]) -> AbstractContextMan
 
 
 def close_to_others(scheduler: "Scheduler", others: Iterable[str]) -> None:
-    """Let the web server of a scheduler in this process refuse each request under another name, or of another page."""
+    """Let the web server of a scheduler in this process refuse requests under other names, or of pages of other sites.
+
+    others : names, HOST:PORT, under which it answers beside its own.
+    """
     from tornado.web import RequestHandler
 
     application, server = scheduler.http_application, scheduler.http_server
@@ -79,7 +88,7 @@ def close_to_others(scheduler: "Scheduler", others: Iterable[str]) -> None:
         """The answer to a request under another name."""
 
         def prepare(self) -> None:
-            """Answer."""
+            """Answer with the refusal, whatever is asked for: Tornado calls this first."""
             self.set_status(403)
             self.set_header("Content-Type", "text/plain; charset=utf-8")
             self.finish(refusal(self.request.host, answered))
@@ -90,11 +99,15 @@ def close_to_others(scheduler: "Scheduler", others: Iterable[str]) -> None:
             return find(request, **options)
         return application.get_handler_delegate(request, Refusal)
 
+    # tornado asks the application for what answers each request, a web socket's too
     application.find_handler = checked
 
 
 def is_answered(host: str | None, origin: str | None, answered: frozenset[str]) -> bool:
-    """Return whether a request under the name `host`, of a page of `origin`, is answered by a server of some names."""
+    """Return whether a request is answered by a server of the names `answered`, HOST:PORT.
+
+    host, origin : the headers of the request: the name under which it asks, and the address of the page that asks.
+    """
     try:
         pages = [urlsplit(origin).netloc] if origin is not None else []
     except ValueError:
@@ -103,7 +116,7 @@ def is_answered(host: str | None, origin: str | None, answered: frozenset[str]) 
 
 
 def refusal(host: str, answered: Iterable[str]) -> str:
-    """Return the answer to a request that is refused."""
+    """Return the text for a refused request under the name `host`: the names that are `answered`, and a remedy."""
     names = ", ".join(sorted(answered))
     return (
         f"This dashboard answers under {names}. It was asked under {host[:300]}, or by a page of another site.\n"

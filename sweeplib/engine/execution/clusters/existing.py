@@ -1,4 +1,7 @@
-"""Clusters that exist: a running Dask scheduler, given by its address or by the file in which it wrote this."""
+"""Clusters that exist: a running Dask scheduler, given by its address or by the file in which it wrote this.
+
+A number of `workers` has no effect: the scheduler has those that it has.
+"""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -46,7 +49,10 @@ class Existing(ClusterSettings):
 
     @contextmanager
     def connected(self, where: str, **how: Any) -> Iterator["Client"]:
-        """Yield a client; only the client is closed. SweeplibError that names `where` if no scheduler answers."""
+        """Yield a client; only the client is closed. SweeplibError that names `where` if no scheduler answers.
+
+        how : the argument of Dask's Client that says where the scheduler is.
+        """
         from distributed import Client
 
         try:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from distributed.scheduler import WorkerState
 
 SECONDS_BETWEEN_LOOKS = 10.0
+"""The interval at which the batch system is asked for its jobs."""
 MOST_FAILURES = 5
 """How many jobs in a row may end before a worker of theirs reaches the scheduler."""
 
@@ -26,8 +27,8 @@ def job_of(worker: "WorkerState") -> str:
 def refusable(kind: Any) -> Any:
     """Return a kind of dask-jobqueue's clusters, with jobs that remember why they were not submitted.
 
-    They are closed once they are cancelled: those of dask-jobqueue stay `running`, and a cluster that ends with such
-    a job, unless it is already garbage, raises AssertionError.
+    A job that was cancelled is also marked as closed, which dask-jobqueue leaves out: a cluster that ends with a job
+    marked as running, unless that is already garbage, raises AssertionError.
     """
     from distributed.deploy.spec import ProcessInterface
 
@@ -56,17 +57,20 @@ def refusable(kind: Any) -> Any:
 class JobKeeper:
     """Every few seconds, looks for jobs without workers that the batch system does not list, or did not accept.
 
-    They are given up, and Dask's adaptive scaling submits others. `listing` is the command that lists the jobs, and
-    `folder` has their output.
+    They are given up, and Dask's adaptive scaling submits others.
     """
 
     def __init__(self, cluster: Any, listing: Sequence[str], folder: Path) -> None:
+        """Look at the jobs of dask-jobqueue's cluster every few seconds, in the loop of its scheduler.
+
+        listing : the command that lists the jobs. folder : where their output is.
+        """
         from tornado.ioloop import PeriodicCallback
 
         self._cluster, self._listing, self._folder = cluster, list(listing), folder
-        self._started: set[str] = set()
-        self._failures = 0
-        self._refused: str | None = None
+        self._started: set[str] = set()  # the names of jobs that had a worker
+        self._failures = 0  # jobs in a row that ended without one
+        self._refused: str | None = None  # why the last job that was given up was not accepted, None if it was
         self._looks = PeriodicCallback(self._look, 1000 * SECONDS_BETWEEN_LOOKS)
         cluster.loop.add_callback(self._looks.start)
 
@@ -83,6 +87,7 @@ class JobKeeper:
         """Give up the jobs without workers that are refused, or that the batch system no longer lists."""
         from distributed.core import Status
 
+        # `workers` of the cluster are jobs, of the scheduler the workers that have reached it
         at_work = set(map(job_of, self._cluster.scheduler.workers.values()))
         self._started |= at_work
         silent = {name: job for name, job in self._cluster.workers.items() if name not in at_work}
@@ -90,6 +95,7 @@ class JobKeeper:
         listed = await self._listed(submitted) if submitted else set()
         for name, job in silent.items():
             gone = name not in submitted or (listed is not None and job.job_id not in listed)
+            # Dask may have replaced the job while the batch system answered
             if gone and self._cluster.workers.get(name) is job:
                 self._failures = 0 if name in self._started else self._failures + 1
                 self._refused = job.refused

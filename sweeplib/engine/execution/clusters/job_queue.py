@@ -30,18 +30,21 @@ if TYPE_CHECKING:
     from distributed import Client
 
 NEVER = "100 days"
+"""A time that no sweep reaches, as a setting of Dask."""
 WORK_AHEAD = "1 s"
 """Submitted work for which another worker is asked for: less than that of the tasks per worker that are submitted."""
 MOST_JOBS = 10_000
 LEAST_MEMORY = 2**27
+"""Bytes of a job."""
 LEAST_WALLTIME = 60
+"""Seconds."""
 PART_OF_WALLTIME, MOST_SECONDS = 0.2, 600
 """A worker ends by itself before its walltime, by this part of it, but by no more than these seconds."""
 INSTALLATION = "the package: `.venv/bin/python -m pip install dask-jobqueue -c constraints.txt`"
 
 
 class Bounds(pydantic.BaseModel):
-    """The smallest and the largest number of jobs."""
+    """The smallest and the largest number of jobs of a cluster at a time."""
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
 
@@ -65,7 +68,7 @@ def _bounds(jobs: Any) -> Any:
 
 
 def _memory(memory: Any) -> Any:
-    """Return a size that dask-jobqueue can read; an error for another text."""
+    """Return the memory of a job, a size with a unit that dask-jobqueue can read; an error for anything else."""
     from dask.utils import parse_bytes
 
     with suppress(ValueError, OverflowError):
@@ -90,7 +93,7 @@ def _seconds(walltime: str) -> int:
 
 @contextmanager
 def _handlers_of_signals_kept() -> Iterator[None]:
-    """Return a context in which no handler of a signal is set: dask-jobqueue sets one for Ctrl-C as it is imported."""
+    """A context in which no handler of a signal is set: dask-jobqueue sets one for Ctrl-C as it is imported."""
     setter = signal.signal
     signal.signal = lambda number, handler: signal.getsignal(number)  # type: ignore[assignment]
     try:
@@ -100,14 +103,14 @@ def _handlers_of_signals_kept() -> Iterator[None]:
 
 
 def _one_word(text: str) -> str:
-    """Return a text; an error unless it is one word that a batch system takes as a name."""
+    """Return the text itself; an error unless it is one word that a batch system takes as a name."""
     if not re.fullmatch(r"[\w.:,+@/-]+", text):
         raise PydanticCustomError(REFUSED, "a name")
     return text
 
 
 def _in_one_line(text: str) -> str:
-    """Return a text; an error if it is empty or has more than one line."""
+    """Return the text itself; an error if it is empty or has more than one line."""
     if not text.strip() or not text.isprintable():
         raise PydanticCustomError(REFUSED, "a text in one line")
     return text
@@ -138,7 +141,7 @@ class JobQueue(ClusterSettings):
     """
 
     cluster_class: ClassVar[str]
-    """The name of dask-jobqueue's class."""
+    """The name of dask-jobqueue's class for this batch system."""
     listing: ClassVar[tuple[str, ...]]
     """The command that lists the user's waiting and running jobs, with their number at the beginning of a line."""
 
@@ -190,7 +193,10 @@ class JobQueue(ClusterSettings):
         return int(parse_bytes(self.memory) // self.cores)
 
     def resources(self, cpu_seconds: float) -> str:
-        """Return the core-hours and jobs of a sweep at most, without the time in which workers start or wait."""
+        """Return in words the core-hours and jobs that `cpu_seconds` of work need at most.
+
+        The time in which workers start or wait is not counted.
+        """
         number = math.ceil(cpu_seconds / (self.cores * self.lifetime[0]))
         at_once = f"{self.jobs.max} job{'s' * (self.jobs.max > 1)} of {self.cores} core{'s' * (self.cores > 1)}"
         whole = f"{number:,} job{'s' * (number != 1)} of {self.walltime} in all"
@@ -241,18 +247,18 @@ class JobQueue(ClusterSettings):
             yield client
 
     def abandon(self, client: "Client") -> None:
-        """Cancel all jobs, without waiting for the answer."""
+        """Cancel all jobs, by a shell in the background: a batch system may take long to answer."""
         jobs = [job.job_id for job in client.cluster.workers.values() if job.job_id]
         if jobs:
             command = [self._job_class().cancel_command, *jobs]
             subprocess.run(["sh", "-c", '"$@" >/dev/null 2>&1 &', "sh", *command], check=False)
 
     def problem(self) -> str | None:
-        """Return why jobs end before their workers start, if they do."""
+        """Return why no worker will come: jobs are refused, or end before their workers start. None if one may come."""
         return self._keeper.problem if self._keeper else None
 
     def _bounds(self, workers: int | None) -> Bounds:
-        """Return the smallest and the largest number of jobs: those of the settings, or of so many `workers`."""
+        """Return the smallest and the largest number of jobs, by the config or for a number of workers."""
         if workers is None:
             return self.jobs
         most = -(-workers // self.cores)
@@ -277,7 +283,7 @@ class JobQueue(ClusterSettings):
         return self._kind().job_cls
 
     def _options(self) -> dict[str, Any]:
-        """Return the options of dask-jobqueue for a job of this batch system."""
+        """Return the arguments of dask-jobqueue's class that say what a job asks for, runs and writes."""
         lifetime, stagger = self.lifetime
         return {
             "cores": self.cores,

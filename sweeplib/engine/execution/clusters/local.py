@@ -37,6 +37,12 @@ SETTINGS = {
     # With Dask's 100 ms, the memory of workers is read 40 times a second: a sweep on two processors takes 2 % longer.
     "distributed.worker.memory.monitor-interval": "500ms",
     "distributed.worker.preload": ["sweeplib.engine.execution.worker_imports"],
+    # A person's settings for other clusters: with them this one would end before its run, or not start.
+    "distributed.scheduler.preload": [],
+    "distributed.nanny.preload": [],
+    "distributed.scheduler.idle-timeout": None,
+    "distributed.scheduler.no-workers-timeout": None,
+    "distributed.worker.lifetime.duration": None,
 }
 """Of Dask, for the cluster and its workers."""
 
@@ -55,7 +61,7 @@ def _memory(limit: Any) -> Any:
 
 
 def _number(text: str) -> float:
-    """Return the number that a text is; infinity for a size with a unit."""
+    """Return the number that a text is, a part of the machine's memory; infinity for a size with a unit."""
     try:
         return float(text)
     except ValueError:
@@ -84,7 +90,7 @@ class Local(ClusterSettings):
         return workers or self.workers or places()
 
     def worker_memory(self, workers: int | None = None) -> int:
-        """Return the bytes of a worker: the configured limit, or its share of what is granted to all of them."""
+        """Return the bytes of memory of a worker: the configured limit, or its share of what is granted here."""
         whole = granted_memory()
         if self.memory_limit == "auto":
             limit = whole // max(places(), self.expected_workers(workers))
@@ -153,7 +159,7 @@ def places() -> int:
 
 
 def _runs(nanny: "Nanny") -> bool:
-    """Return whether a worker of the nanny runs or starts."""
+    """Return whether the worker of a nanny, the process of Dask that restarts it, runs or starts."""
     from distributed.core import Status
 
     return nanny.process is not None and nanny.process.status in {Status.starting, Status.running}

@@ -21,7 +21,7 @@ class Lsf(JobQueue):
     project: Word | None = None
 
     def of_this_kind(self) -> dict[str, Any]:
-        """Return the queue, the project, and the walltime without its seconds, which LSF does not know."""
+        """Return the options of LSF alone: queue, project, and the walltime, which has no seconds there."""
         hours, minutes, _ = self.walltime.split(":")
         return {"queue": self.queue, "project": self.project, "walltime": f"{hours}:{minutes}"}
 

@@ -23,7 +23,7 @@ class Pbs(JobQueue):
     resource_spec: OneLine | None = None
 
     def of_this_kind(self) -> dict[str, Any]:
-        """Return the queue, the account and the resources."""
+        """Return the options of PBS alone: queue, account and resources."""
         return {"queue": self.queue, "account": self.account, "resource_spec": self.resource_spec}
 
 

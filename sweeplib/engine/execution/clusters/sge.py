@@ -36,7 +36,7 @@ class Sge(JobQueue):
         return self
 
     def of_this_kind(self) -> dict[str, Any]:
-        """Return the queue, the project and the resources."""
+        """Return the options of SGE alone: queue, project, resources, and the environment that several cores need."""
         options: dict[str, Any] = {"queue": self.queue, "project": self.project, "resource_spec": self.resource_spec}
         if self.parallel_environment is not None:
             options["job_extra_directives"] = [f"-pe {self.parallel_environment} {self.cores}", *self.directives]

@@ -21,7 +21,7 @@ class Slurm(JobQueue):
     account: Word | None = None
 
     def of_this_kind(self) -> dict[str, Any]:
-        """Return SLURM's own settings of a job, the partition and the account; others are in `JobQueue._options`."""
+        """Return the options of SLURM alone: the partition, which dask-jobqueue calls a queue, and the account."""
         return {"queue": self.partition, "account": self.account}
 
 

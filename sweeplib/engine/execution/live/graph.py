@@ -11,10 +11,11 @@ from sweeplib.engine.base.arrays import WIDE, wide
 
 COLOURS = ("#2f6fb0", "#d1720c", "#2a8a5f", "#8a4fa3", "#8c5a3c", "#b03a6b", "#5d6670", "#7d8420")
 MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "hex", "star", "plus")
+"""Of the first, second, … curve; both begin again after the last."""
 HEIGHT, ROW = 400, 24
 """Pixels: of a figure, and what each further row of its legend adds."""
 LINE, SWATCH, MOST_COLUMNS = 40, 4, 4
-"""The letters in a row of the legend that fits a telephone, those that a swatch takes, and the most names in a row."""
+"""The letters in a row of a legend that fits a telephone, those that a marker takes, and the most names in a row."""
 MOST_DECADES = 4
 """An axis over more decades has ticks at powers of ten alone."""
 MOST_BARS = 100
@@ -23,7 +24,10 @@ MOST_BARS = 100
 
 @dataclass(frozen=True)
 class ResultCurve:
-    """A curve over an axis: at each `x` the value `y` of so many `runs`, and its 95 % interval, NaN if it has none."""
+    """A curve over an axis: at each `x` the value `y` of a number of `runs`, and the ends of its 95 % interval.
+
+    All lists have one length; `low` and `high` are NaN without an interval.
+    """
 
     x: list[float]
     y: list[float]
@@ -34,9 +38,11 @@ class ResultCurve:
 
 @dataclass(frozen=True)
 class ResultCurves:
-    """Curves `of` names, which have a `meaning`; `y` is drawn over `x`, `at` some values of the other axes.
+    """Curves by name, and what their axes are.
 
-    log_x : whether the axis x is logarithmic; the axis y is, if its values range over more than `decade`.
+    x, y : the names of the axes of the figure. at : the values of the other axes of the grid, in words.
+    of, meaning : the curves, and what their names are, the heading of the legend.
+    log_x : whether the axis x is logarithmic; the axis y is, if its values range over more than a factor `decade`.
     """
 
     x: str
@@ -49,7 +55,10 @@ class ResultCurves:
 
 
 class Graph:
-    """A figure of Bokeh with the curves; another takes its place where an axis becomes logarithmic."""
+    """A figure of Bokeh with the curves; another takes its place where an axis becomes logarithmic.
+
+    root : the element of the page that holds heading and figure. style : the page's CSS.
+    """
 
     def __init__(self, style: str) -> None:
         from bokeh.layouts import column
@@ -57,8 +66,8 @@ class Graph:
 
         self._title = Div(stylesheets=[style], sizing_mode="stretch_width")
         self.root = column(self._title, visible=False, sizing_mode="stretch_width")
-        self._kind: object = None
-        self._sources: list[Any] = []
+        self._kind: object = None  # what `draw` says of the figure that is there
+        self._sources: list[Any] = []  # the data of its points, lines and bands
 
     def draw(self, curves: ResultCurves | None, note: str = "") -> None:
         """Draw curves, below a heading and a `note` on them; hide the figure if there are none."""
@@ -69,6 +78,7 @@ class Graph:
             return
         logarithmic = _log_ticks(curves)
         many = [len(curve.x) > MOST_BARS for curve in curves.of.values()]
+        # a figure of the same kind only gets new data
         kind = curves.x, curves.y, curves.meaning, tuple(curves.of), str(logarithmic), any(many)
         at = f", at {escape(curves.at)}" * bool(curves.at)
         self._title.text = (
@@ -83,13 +93,16 @@ class Graph:
         self.root.children = [self._title, self._figure(curves, *logarithmic, many=any(many))]
 
     def _figure(self, curves: ResultCurves, log_x: list[float], log_y: list[float], *, many: bool) -> Any:
-        """Return a figure of Bokeh with points, intervals and lines; an axis with ticks is logarithmic."""
+        """Return a figure of Bokeh with points, intervals and lines, from the sources of data.
+
+        log_x, log_y : the ticks of an axis that is logarithmic; none if it is not. many : whether intervals are bands.
+        """
         from bokeh.models import FixedTicker, HoverTool, NoOverlap, PrintfTickFormatter
         from bokeh.plotting import figure
 
-        beside = min(MOST_COLUMNS, max(1, LINE // (max(map(len, curves.of), default=0) + SWATCH)))
+        names_in_row = min(MOST_COLUMNS, max(1, LINE // (max(map(len, curves.of), default=0) + SWATCH)))
         plot = figure(
-            height=HEIGHT + ROW * ((len(curves.of) - 1) // beside),
+            height=HEIGHT + ROW * ((len(curves.of) - 1) // names_in_row),
             sizing_mode="stretch_width",
             x_axis_type="log" if log_x else "linear",
             y_axis_type="log" if log_y else "linear",
@@ -119,14 +132,14 @@ class Graph:
         plot.add_tools(HoverTool(renderers=[markers], tooltips=tips))
         legend = plot.legend[0]
         legend.title, legend.title_standoff, legend.orientation = curves.meaning, 2, "horizontal"
-        legend.ncols = beside
+        legend.ncols = names_in_row
         legend.location, legend.visible = "top_left", bool(curves.meaning)
         plot.add_layout(legend, "above")
         return plot
 
 
 def _points(curves: ResultCurves) -> dict[str, Any]:
-    """Return the columns of all points; numbers are arrays, which are sent as they are in memory."""
+    """Return Bokeh's columns of all points of all curves; numbers are arrays, which are sent as they are in memory."""
     columns: dict[str, Any] = {name: _joined(curves, name) for name in ("x", "y", "low", "high", "runs")}
     for name, looks in (("name", tuple(curves.of)), ("colour", COLOURS), ("marker", MARKERS)):
         columns[name] = [looks[at % len(looks)] for at, curve in enumerate(curves.of.values()) for _ in curve.x]
@@ -134,24 +147,25 @@ def _points(curves: ResultCurves) -> dict[str, Any]:
 
 
 def _joined(curves: ResultCurves, name: str) -> np.ndarray:
-    """Return one column of all curves, one after the other."""
+    """Return one field of all curves, such as "low", joined."""
     return np.array([value for curve in curves.of.values() for value in getattr(curve, name)], float)
 
 
 def _lines(curves: ResultCurves) -> dict[str, list[Any]]:
-    """Return the columns of the lines through the points, one line a curve."""
+    """Return Bokeh's columns of the lines through the points, one line a curve."""
     lines = [(np.array(curve.x, float), np.array(curve.y, float)) for curve in curves.of.values()]
     return {"xs": [x for x, _ in lines], "ys": [y for _, y in lines], "colour": _colours(curves)}
 
 
 def _bands(curves: ResultCurves) -> dict[str, list[Any]]:
-    """Return the outlines of the bands, each over the points that have an interval."""
+    """Return Bokeh's columns of the outlines of the bands, each over the points that have an interval."""
     outlines = []
     for curve in curves.of.values():
         x, low, high = (np.array(column, float) for column in (curve.x, curve.low, curve.high))
         finite = np.isfinite(low) & np.isfinite(high)
-        there, back = np.flatnonzero(finite), np.flatnonzero(finite)[::-1]
-        outlines.append((np.append(x[there], x[back]), np.append(low[there], high[back])))
+        # along the low ends, and back along the high ones
+        onward, back = np.flatnonzero(finite), np.flatnonzero(finite)[::-1]
+        outlines.append((np.append(x[onward], x[back]), np.append(low[onward], high[back])))
     return {"xs": [x for x, _ in outlines], "ys": [y for _, y in outlines], "colour": _colours(curves)}
 
 
@@ -168,7 +182,7 @@ def _log_ticks(curves: ResultCurves) -> tuple[list[float], list[float]]:
 
 
 def _ticks(values: np.ndarray) -> list[float]:
-    """Return the ticks of a logarithmic axis of values; of many decades one each."""
+    """Return the ticks of a logarithmic axis of values: powers of ten, and 2 and 5 times those over few decades."""
     positive = values[np.isfinite(values) & (values > 0)]
     if not positive.size:
         return []

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 SECONDS_TO_READ, SECONDS_AT_THE_END = 0.02, 0.5
 """How long blocks are read for one news, and for the last one."""
 Statistic = Callable[[np.ndarray], tuple[float, float, float, int]]
+"""Returns, of values (n,) of runs, an estimate, the low and the high end of its interval, and n."""
 OUTSIDE = 0.025
 """The probability on each side of an interval."""
 MOST_LOST = 0.02
@@ -39,25 +40,28 @@ class HeadlineCurves:
     """
 
     def __init__(self, work: "Workload", maps: dict[str, CaseMap]) -> None:
+        """Choose the axis of the curves; `maps`, by dynamics, tell where cases are on the axes."""
         axes = work.sweep.grid.axes
         numbers = [axis for axis in axes if len(axis) > 1 and all(_is_number(value) for value in axis.values)]
         self._axis: Axis | None = max(numbers, key=len, default=None)
         self._maps = maps
+        # the place on each other axis
         self._middle = {axis.name: len(axis) // 2 for axis in axes if axis is not self._axis}
         self._at = ", ".join(f"{axis.name} = {in_words(axis.values[self._middle[axis.name]])}"
                              for axis in axes if axis is not self._axis and len(axis) > 1)  # fmt: skip
         self._recording = work.sweep.recording
         self._headline: Headline | None = None
-        self._values: dict[str, dict[int, list[np.ndarray]]] = {}
-        self._waiting: deque[tuple[Block, str]] = deque()
+        self._values: dict[str, dict[int, list[np.ndarray]]] = {}  # by dynamics and place: values (n,) of each block
+        self._waiting: deque[tuple[Block, str]] = deque()  # blocks to read, with the names of their segments
 
     def add(self, block: "Block", report: "BlockReport") -> None:
-        """Take note of a block that is done."""
+        """Take note of a block that is done, whose values `curves` reads later."""
+        # the rows of the segment are the cases of the block only if none was stored before
         if self._axis is not None and not report.stored:
             self._waiting.append((block, report.segment))
 
     def curves(self, *, ended: bool) -> ResultCurves | None:
-        """Read blocks for a while, and return the curves; None without any value."""
+        """Read blocks for a while, and return the curves; None without any value. `ended` : whether the run has."""
         until = time.monotonic() + (SECONDS_AT_THE_END if ended else SECONDS_TO_READ)
         while self._waiting and time.monotonic() < until:
             self._read(*self._waiting.popleft())
@@ -68,7 +72,7 @@ class HeadlineCurves:
         return ResultCurves(self._axis.name, self._headline.title, self._at, of=by_name, log_x=log_x)
 
     def _read(self, block: "Block", name: str) -> None:
-        """Take the values of a block that is done, of those of its cases that are at the middle of the other axes."""
+        """Read the values of a block's cases that are at the middle of the other axes, from its segment of a `name`."""
         assert self._axis is not None
         places, positions = self._maps[block.dynamics].along(block, self._axis.name, self._middle)
         if not len(places):
@@ -86,7 +90,7 @@ class HeadlineCurves:
             results.setdefault(place, []).append(values[ended & (places == place)])
 
     def _values_of(self, segment: Segment) -> np.ndarray | None:
-        """Return the values of the rows of a segment; None if it has none.
+        """Return the values (n,) that stand for the rows of a segment; None if its simulator draws none.
 
         They are infinite for a run that did not exit or diverged, NaN for one that is lost: it failed, or was stopped.
         """
@@ -100,7 +104,10 @@ class HeadlineCurves:
         return np.where(status == Status.diverged, np.inf, last)
 
     def _curve(self, values: dict[int, list[np.ndarray]], axis: "Axis") -> ResultCurve:
-        """Return the curve of a dynamics: a statistic of its `values` at each place along an axis, if finite."""
+        """Return the curve of a dynamics: a statistic of the values at each place along an axis, where it is finite.
+
+        values : by place, those of each block.
+        """
         statistic = _median if self._headline is not None and self._headline.is_passage else _mean
         columns = [(axis.values[place], *_unless_lost(statistic, values[place])) for place in sorted(values)]
         finite = [column for column in columns if math.isfinite(column[1])]
@@ -108,14 +115,14 @@ class HeadlineCurves:
 
 
 def _last(values: np.ndarray) -> np.ndarray:
-    """Return the last value of each run, of values (n,) themselves."""
+    """Return the last value (n,) of each run, from values (n, ...) or (n,)."""
     return values.reshape(len(values), -1)[:, -1]
 
 
 def _unless_lost(statistic: Statistic, parts: list[np.ndarray]) -> tuple[float, float, float, int]:
     """Return a statistic of all values, the ends of its interval and the number of runs; NaN if too many runs are lost.
 
-    parts : the values (n,) of blocks, of runs that are lost NaN.
+    parts : the values (n,) of each block, NaN for runs that are lost.
     """
     values = np.concatenate(parts)
     finished = values[~np.isnan(values)]
@@ -131,8 +138,9 @@ def _median(values: np.ndarray) -> tuple[float, float, float, int]:
     2 P(B <= l), B binomial of n trials of probability 1/2.
     """
     ordered, n = np.sort(values), len(values)
+    # l; -1 of five values or fewer: even the interval of all of them misses the median too often
     rank = math.floor(scipy.special.bdtrik(OUTSIDE, n, 0.5)) if n > 5 else -1
-    rank -= rank >= 0 and scipy.special.bdtr(rank, n, 0.5) > OUTSIDE
+    rank -= rank >= 0 and scipy.special.bdtr(rank, n, 0.5) > OUTSIDE  # a numerical root may be one too large
     ends = (ordered[rank], ordered[n - 1 - rank]) if rank >= 0 else (math.nan, math.nan)
     middle = ordered[(n - 1) // 2 : n // 2 + 1]
     return float(middle.mean()), float(ends[0]), float(ends[1]), n

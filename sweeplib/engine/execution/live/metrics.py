@@ -19,21 +19,21 @@ class _Collected:
         self._lock = threading.Lock()
 
     def add(self, plugin: "SweepNews") -> None:
-        """Add the metrics of a scheduler."""
+        """Show the sweeps of a scheduler to Prometheus; `plugin` is what the scheduler knows of them."""
         with self._lock:
             if not self._plugins:
                 REGISTRY.register(self)
             self._plugins.append(plugin)
 
     def remove(self, plugin: "SweepNews") -> None:
-        """Remove the metrics of a scheduler."""
+        """Show the sweeps of a scheduler no more."""
         with self._lock:
             self._plugins.remove(plugin)
             if not self._plugins:
                 REGISTRY.unregister(self)
 
     def collect(self) -> Iterator[Any]:
-        """Yield the metrics of all sweeps."""
+        """Yield the metrics of all sweeps: Prometheus calls this at each request of the page."""
         cases = GaugeMetricFamily("sweeplib_cases", "Cases of the present run of a sweep", labels=["sweep", "outcome"])
         rate = GaugeMetricFamily("sweeplib_cases_per_second", "Mean rate of the present run", labels=["sweep"])
         remaining = GaugeMetricFamily("sweeplib_seconds_left", "Estimated time left", labels=["sweep"])
@@ -47,3 +47,4 @@ class _Collected:
 
 
 COLLECTED = _Collected()
+"""The metrics of this process."""

@@ -1,4 +1,8 @@
-"""What a driver tells a scheduler of its run, and what the scheduler knows of the runs on it."""
+"""What a driver tells a scheduler of its run, and what the scheduler knows of the runs on it.
+
+The driver is the process that runs the sweep. It counts the cases of each dynamics on a map (`case_map`), an array
+(cells, statuses), and sends by how much the counts change.
+"""
 
 import pickle
 import time
@@ -45,7 +49,8 @@ class Pace:
 class RunBeginning:
     """The first news of a run: what is known before any case is done.
 
-    maps : by dynamics, the number of cases (cells, status) with each status, the cells over the axes in C order.
+    run : a number of its own. client : the identity of Dask's client that tells it. results : the sweep's folder.
+    maps : by dynamics, the number of cases (cells, statuses), the cells over the axes in C order.
     """
 
     run: str
@@ -60,11 +65,14 @@ class RunBeginning:
 class News:
     """News of a run since those before.
 
-    changes : by dynamics, places in the raveled map, and the number of cases that came there.
-    tasks : by the key of a new task, the cells of each dynamics that it computes.
-    totals : numbers of cases of the run by outcome, its rate and the seconds left.
+    changes : by dynamics, flat places in the map, each once, and by how many cases they change: less than zero where
+        cases left.
+    tasks : by the key of a new task, the cells that it computes by dynamics.
+    totals : "cases", the numbers of cases of the run by outcome; "rate", cases a second; "seconds_left".
+    paces : by dynamics.
     failures : kinds of failures, each with its dynamics, status, message, number of cases, and a first case.
-    headline : curves of the results so far, None if there are none; `answers` are those after the last round.
+    headline : curves of the results so far, None if there are none.
+    answers : those after the last round. ended : whether these are the last news.
     """
 
     run: str
@@ -79,17 +87,23 @@ class News:
 
 
 class KnownRun:
-    """A run as the scheduler knows it; `version` grows with each news."""
+    """A run as the scheduler knows it.
+
+    version : grows with each news, so that a page sees whether there are any. heard : when the last came, as time.time.
+    lost : whether its driver has left.
+    """
 
     def __init__(self, begun: RunBeginning) -> None:
+        """Keep the first news of a run, and copies of its maps, which later news change."""
         self.begun, self.maps = begun, {name: counts.copy() for name, counts in begun.maps.items()}
         self.news: News | None = None
         self.tasks: dict[str, dict[str, np.ndarray]] = {}
         self.version, self.heard, self.lost = 0, time.time(), False
 
     def take(self, news: News) -> None:
-        """Take news into account."""
+        """Add the changes of news to the maps, and keep their tasks."""
         for name, (places, counts) in news.changes.items():
+            # `ravel` is a view, as maps are contiguous; no place comes twice (`changed`): += would count it once
             self.maps[name].ravel()[places] += counts
         self.news, self.heard, self.version = news, time.time(), self.version + 1
         self.tasks |= news.tasks
@@ -116,7 +130,7 @@ class SweepNews(SchedulerPlugin):
         self.page = False
 
     async def start(self, scheduler: "Scheduler") -> None:
-        """Let the scheduler take news, and show them."""
+        """Let the scheduler take news, and show them, where the packages for that are installed. Dask calls this."""
         scheduler.handlers[OPERATION] = self.take
         if find_spec("bokeh") is not None:
             from sweeplib.engine.execution.live.page import add_page
@@ -128,15 +142,19 @@ class SweepNews(SchedulerPlugin):
             COLLECTED.add(self)
 
     async def close(self) -> None:
-        """Remove the metrics."""
+        """Remove the metrics. Dask calls this as the scheduler ends."""
         if find_spec("prometheus_client") is not None:
             from sweeplib.engine.execution.live.metrics import COLLECTED
 
             COLLECTED.remove(self)
 
     def take(self, pickled: bytes) -> bool:
-        """Take news of a run; return whether there is a page that shows them."""
-        news = pickle.loads(pickled)  # of a client, whose tasks Dask reads in the same way
+        """Take news of a run, the scheduler's handler of them; return whether there is a page that shows them.
+
+        The first news of a run take the place of earlier runs of the same results, and of the oldest if there are many.
+        """
+        # safe: they are of a client, whose tasks Dask unpickles, too
+        news = pickle.loads(pickled)
         if isinstance(news, RunBeginning):
             same = [key for key, run in self.runs.items() if run.begun.results == news.results]
             for key in [*same, *list(self.runs)[: max(0, len(self.runs) - len(same) + 1 - MOST_RUNS)]]:
@@ -147,16 +165,16 @@ class SweepNews(SchedulerPlugin):
         return self.page
 
     def remove_client(self, scheduler: "Scheduler", client: str) -> None:
-        """Note that the driver of a run has left."""
+        """Note that the driver of a run has left: Dask calls this for each client."""
         for run in self.runs.values():
             if run.begun.client == client:
                 run.lost, run.version = True, run.version + 1
 
 
 def changed(cells: np.ndarray, status: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the places in a raveled map (cells, status) that change, and by how many cases, where cases have ended.
+    """Return the flat places in a map (cells, statuses) that change as n cases end, each once, and by how many cases.
 
-    cells : the cell (n,) of each case, and `status` (n,) how it ended: it is no longer among the missing ones.
+    cells, status (n,) : of each case, which was counted as missing in its cell before.
     """
     # `Status.missing` is 0: the place of the missing cases of a cell is the first of the cell
     places = cells.astype(np.int64) * len(Status)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PATH = "/sweep"
 MILLISECONDS = 1000
-"""How often an open page looks for news."""
+"""The interval at which an open page looks for news."""
 NOTHING = "No sweep has told this scheduler of itself yet. The page shows one as soon as its simulations begin."
 SO_FAR = "These are the results so far; the analyses of the report take account of runs that were stopped, too."
 TEMPLATE = """{% extends "simple.html" %}
@@ -68,7 +68,10 @@ def add_page(scheduler: "Scheduler", news: "SweepNews") -> bool:
 
 
 def document(news: "SweepNews", scheduler: "Scheduler", extra: Mapping[str, Any], doc: "Document") -> None:
-    """Fill the document of one reader."""
+    """Fill the document of one reader: Bokeh calls this when somebody opens the page.
+
+    extra : Dask's variables of the template, such as the bar of its pages.
+    """
     from distributed.dashboard.components.scheduler import BOKEH_THEME, env
 
     page = _ReaderPage(news, scheduler)
@@ -82,14 +85,17 @@ def document(news: "SweepNews", scheduler: "Scheduler", extra: Mapping[str, Any]
 
 
 class _ReaderPage:
-    """The parts of the page of one reader, who may choose a run, a dynamics, and the axes of the map."""
+    """The parts of the page of one reader, who may choose a run, a dynamics, and the axes of the map.
+
+    root : the element that holds all of them.
+    """
 
     def __init__(self, news: "SweepNews", scheduler: "Scheduler") -> None:
         from bokeh.layouts import column, row
         from bokeh.models import Div, Select
 
         self._news, self._scheduler = news, scheduler
-        self._picture_state: object = None
+        self._picture_state: object = None  # what was drawn last
         self._heading, self._paces, self._legend, self._failures, self._answers = (
             Div(stylesheets=[STYLE], sizing_mode="stretch_width") for _ in range(5)
         )
@@ -112,7 +118,7 @@ class _ReaderPage:
         return runs.get(self._run.value) or next(reversed(runs.values()), None)
 
     def update(self) -> None:
-        """Draw what is new."""
+        """Offer the runs that the scheduler knows, and draw the chosen one if it has changed."""
         runs = self._news.runs
         names = Counter(run.begun.sweep for run in runs.values())
         self._run.options = [(key, _named(run, names)) for key, run in reversed(runs.items())]
@@ -132,7 +138,9 @@ class _ReaderPage:
         if run is not None:
             axes = sorted(run.begun.axes, key=lambda axis: -len(axis.labels))
             names = [axis.name for axis in axes if len(axis.labels) > 1] or [axis.name for axis in axes[:1]]
+            # a single axis is not offered twice
             offers = {"Dynamics": list(run.begun.maps), "Across": names, "Up": names[1:] and names}
+            # at first the longest axis is across, and the next one up
             for (name, options), first in zip(offers.items(), (0, 0, 1), strict=True):
                 choice = self._choices[name]
                 choice.options, choice.visible = options, len(options) > 1
@@ -141,7 +149,7 @@ class _ReaderPage:
         self.update()
 
     def _draw(self, run: "KnownRun") -> None:
-        """Draw a run, but for what looks as it was drawn last."""
+        """Draw a run: the heading, which has the time, and the rest if it has changed since it was drawn."""
         running = run.running(self._scheduler)
         dynamics, across, up = (choice.value for choice in self._choices.values())
         cells = running.get(dynamics)
@@ -158,5 +166,8 @@ class _ReaderPage:
 
 
 def _named(run: "KnownRun", names: Counter[str]) -> str:
-    """Return the name of a run's sweep, with the folder of its results if another sweep has that name too."""
+    """Return the name of a run's sweep, with the folder of its results if another sweep has that name too.
+
+    names : how many runs have a sweep of each name.
+    """
     return run.begun.sweep if names[run.begun.sweep] == 1 else f"{run.begun.sweep}: {run.begun.results}"

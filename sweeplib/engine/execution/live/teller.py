@@ -1,4 +1,7 @@
-"""The driver's side of the page: it tells the scheduler of its run, at most once a second."""
+"""The driver's side of the page: it tells the scheduler of its run, at most once a second.
+
+A map counts the cases of a dynamics in the cells of the grid (`case_map`); a block is some cases, the task of a worker.
+"""
 
 import pickle
 import time
@@ -31,6 +34,7 @@ REST = 50
 MOST_READ = 1_000_000
 """Bytes of reasons that are read for one news."""
 LONGEST_MESSAGE = 1000
+"""The letters of a failure's message that are told."""
 MOST_FAILURES = 50
 """Kinds of failures that are told; the table of outcomes has all."""
 
@@ -42,7 +46,7 @@ class Silent(Listener):
 
 
 def teller_of(client: "Client", work: "Workload", progress: RunProgress, say: Callable[[str], None]) -> Silent:
-    """Return what tells a client's scheduler of a run; `say` gets a line if that cannot be told."""
+    """Return the listener that tells a client's scheduler of a run; `say` gets a line if that cannot show it."""
     try:
         client.register_plugin(SweepNews())
         return Teller(client, work, progress, say)
@@ -55,14 +59,15 @@ class Teller(Silent):
     """Tells a scheduler of a run, until it no longer takes news."""
 
     def __init__(self, client: "Client", work: "Workload", progress: RunProgress, say: Callable[[str], None]) -> None:
+        """Send the first news of a run; `say` gets a line when the scheduler takes no more."""
         self._client, self._progress, self._say, self._run = client, progress, say, uuid4().hex
         self._maps, self._reasons = work.maps(), _Reasons(work)
         self._headline = HeadlineCurves(work, self._maps)
         rounds = rounds_of(work.sweep, work.directory) if work.sweep.questions else None
         self._answers = list(rounds.answers) if rounds else []
-        self._submitted: dict[str, Block] = {}
-        self._ended: list[tuple[Block, BlockReport]] = []
-        self._next, self._lost = float("-inf"), False
+        self._submitted: dict[str, Block] = {}  # since the last news, by the key of the task
+        self._ended: list[tuple[Block, BlockReport]] = []  # since the last news
+        self._next, self._lost = float("-inf"), False  # when news are sent again; whether none are any more
         grid = work.sweep.grid
         widths = cell_widths(grid.shape)
         axes = [
@@ -87,6 +92,7 @@ class Teller(Silent):
         self._tell(ended=True)
 
     def _tell(self, *, ended: bool = False) -> None:
+        """Send what is new, unless news were sent just now; of a run that has `ended` in any case."""
         started = time.monotonic()
         if self._lost or (started < self._next and not ended):
             return
@@ -104,7 +110,7 @@ class Teller(Silent):
         return bool(self._client.sync(getattr(self._client.scheduler, OPERATION), pickled=pickle.dumps(news)))
 
     def _news(self, *, ended: bool) -> News:
-        """Return what is new since the last news."""
+        """Return what is new since the last news, and begin to collect the next ones."""
         blocks, self._submitted = self._submitted, {}
         done, self._ended = self._ended, []
         for block, report in done:
@@ -122,7 +128,7 @@ class Teller(Silent):
         )
 
     def _changes(self, name: str, done: "Sequence[tuple[Block, BlockReport]]") -> tuple[np.ndarray, np.ndarray]:
-        """Return what the blocks that are done change in the map of a dynamics."""
+        """Return by how much the blocks that are done change the map of a dynamics: places and counts (`changed`)."""
         changes = [self._maps[name].changes(block, report) for block, report in done if block.dynamics == name]
         empty = np.empty(0, np.int64), np.empty(0, np.uint8)
         cells, status = (np.concatenate(parts) for parts in zip(empty, *changes, strict=True))
@@ -134,13 +140,17 @@ class Teller(Silent):
 
 
 class _Reasons:
-    """Why cases of a run failed or became inaccurate, read from the files of reasons as far as they have grown."""
+    """Why cases of a run failed or became inaccurate, read from the files of reasons as far as they have grown.
+
+    A kind of failures is a dynamics, a status and a message.
+    """
 
     def __init__(self, work: "Workload") -> None:
         self._paths = {name: reasons_path(work.directory, name) for name in work.dynamics}
+        # the byte up to which each file was read: reasons of earlier runs are not told
         self._ends = {name: path.stat().st_size if path.exists() else 0 for name, path in self._paths.items()}
-        self._counts = Counter[tuple[str, str, str]]()
-        self._first: dict[tuple[str, str, str], str] = {}
+        self._counts = Counter[tuple[str, str, str]]()  # of cases by kind
+        self._first: dict[tuple[str, str, str], str] = {}  # the first case of each kind, in words
 
     def rows(self, maps: Mapping[str, CaseMap]) -> list[dict[str, Any]]:
         """Return the kinds of failures, the most frequent ones first, each with its first case."""
@@ -165,7 +175,7 @@ def _pace(forecast: Forecast) -> Pace:
 
 
 def _totals(progress: RunProgress) -> dict[str, Any]:
-    """Return the numbers of cases of the run by outcome, its rate and the seconds left."""
+    """Return the `totals` of News: the numbers of cases of the run by outcome, its rate and the seconds left."""
     counts = {status.name: progress.cases[status.name] for status in OUTCOMES} | {"failed": failed(progress.cases)}
     cases = {"ok": progress.done - sum(counts.values())} | counts | {"left": progress.total - progress.done}
     return {"cases": cases, "rate": progress.rate(), "seconds_left": progress.seconds_left()}

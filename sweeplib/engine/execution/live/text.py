@@ -20,7 +20,7 @@ SILENT_SECONDS = 15.0
 
 
 def heading(run: "KnownRun") -> str:
-    """Return the name of a run, how far it is, and its state."""
+    """Return the name of a run, a bar of how far it is, and its state in words, as HTML."""
     counts = _whole(run)
     share = 100 * (1 - counts["missing"] / max(1, sum(counts.values())))
     bar = f'<div class="bar"><div style="width: {share:.2f}%"></div></div>'
@@ -29,7 +29,7 @@ def heading(run: "KnownRun") -> str:
 
 
 def plain(run: "KnownRun") -> str:
-    """Return what the page shows without web sockets; the template escapes it."""
+    """Return the plain text that the page shows without web sockets; the template escapes it."""
     again = "Loaded anew, this page shows the present numbers. The map needs JavaScript and web sockets."
     return "\n".join([run.begun.sweep, *_lines(run), again])
 
@@ -66,7 +66,7 @@ def _lines(run: "KnownRun") -> list[str]:
 def paces(run: "KnownRun") -> str:
     """Return a table of the dynamics of a run; the time left of the run is shared out by the work that they have left.
 
-    NaN, where costs are guessed, is no time.
+    The time is left empty where it is not known, NaN, because costs are guessed.
     """
     if run.news is None:
         return ""
@@ -84,7 +84,7 @@ def paces(run: "KnownRun") -> str:
 
 
 def legend(counts: np.ndarray, *, running: bool) -> str:
-    """Return the meaning of the colours that occur on a map."""
+    """Return the meaning of the colours that occur on a map, from its counts (cells, statuses), as HTML."""
     numbers, present = _named(counts), kinds(counts.sum(0))
     named = {"ok": ["ok"], "left": ["left"], "failed": [status.name for status in FAILURES if numbers[status.name]]}
     named["other"] = [status.name for status in OUTCOMES if numbers[status.name]]
@@ -95,7 +95,7 @@ def legend(counts: np.ndarray, *, running: bool) -> str:
 
 
 def failures(run: "KnownRun") -> str:
-    """Return a table of the kinds of failures."""
+    """Return a table of the kinds of failures as HTML, "" without any."""
     kinds = run.news.failures if run.news else []
     if not kinds:
         return ""
@@ -105,7 +105,7 @@ def failures(run: "KnownRun") -> str:
 
 
 def answers(run: "KnownRun") -> str:
-    """Return a table of the answers after the last round."""
+    """Return a table of the answers after the last round as HTML, "" without any."""
     if not run.news or not run.news.answers:
         return ""
     headings = ("question", "at", "value", "95 % interval", "asked", "answer")
@@ -128,14 +128,17 @@ def _answer(record: Mapping[str, Any]) -> list[str]:
 
 
 def _number(value: Any, digits: int = 4) -> str:
-    """Return a value of an answer as text: a number to so many digits, and nothing for None."""
+    """Return a value of an answer as text: a number to some digits, and nothing for None."""
     return "" if value is None else f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 def _table(
     headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = (), message: int = -1
 ) -> str:
-    """Return a table in HTML; columns of `numbers` are aligned to the right, that of the `message` is broken."""
+    """Return a table in HTML, with its cells escaped.
+
+    numbers, message : the columns that are aligned to the right, and the one whose lines are broken.
+    """
     classes = [' class="number"' if place in numbers else ' class="message"' if place == message else ""
                for place in range(len(headings))]  # fmt: skip
     head = "".join(f"<th scope='col'{kind}>{name}</th>" for kind, name in zip(classes, headings, strict=True))

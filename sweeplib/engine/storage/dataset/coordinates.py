@@ -1,4 +1,7 @@
-"""What coordinates and constants of a dataset are made from: names of a grid, runs, seeds, rounds."""
+"""What coordinates and constants of a dataset are made from: names of a grid, runs, seeds, rounds.
+
+Simulators call these functions for their `coordinates` and `constants`.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,11 +15,12 @@ from sweeplib.engine.design.design import Design
 from sweeplib.engine.design.questions import RowCounts
 
 Constant = int | float | str
+"""A value that an attribute of a dataset may have."""
 
 
 @dataclass(frozen=True)
 class Coordinate:
-    """A coordinate: its dimensions `dims`, a function `column` that computes its values, and its attributes."""
+    """A coordinate: its dimensions `dims`, a function `column` that returns its values over these, its attributes."""
 
     name: str
     dims: tuple[str, ...]
@@ -29,7 +33,7 @@ class Coordinate:
         return np.asarray(self.column())
 
     def at(self, places: Mapping[str, np.ndarray]) -> "Coordinate":
-        """Return the coordinate at some indices along some dimensions."""
+        """Return the coordinate at some indices (m,) along the dimensions that `places` names."""
         index = np.ix_(
             *(places.get(dim, np.arange(size)) for dim, size in zip(self.dims, self.values.shape, strict=True))
         )
@@ -37,7 +41,7 @@ class Coordinate:
 
 
 def grid_coordinates(sweep: Design) -> list[Coordinate]:
-    """Return all names of the grid, those that are the same everywhere too."""
+    """Return a coordinate for each name of the grid, without dimensions for those that are the same everywhere."""
     grid = sweep.grid
     dims = {name: grid.dims_of(name) for name in grid.names}
     readers = {name: grid.array_of if dims[name] else grid.values_of for name in grid.names}
@@ -45,7 +49,7 @@ def grid_coordinates(sweep: Design) -> list[Coordinate]:
 
 
 def run_coordinates(sweep: Design) -> list[Coordinate]:
-    """Return the runs and the seeds of a sweep."""
+    """Return the coordinates of the runs, as the dataset names them, and of the seeds of a sweep."""
     label = sweep.simulator.label
     return [
         Coordinate("dynamics", ("dynamics",), lambda: list(sweep.laws), label("dynamics")),
@@ -54,7 +58,10 @@ def run_coordinates(sweep: Design) -> list[Coordinate]:
 
 
 def round_coordinates(sweep: Design, counts: RowCounts) -> list[Coordinate]:
-    """Return the round that asked for each point first, and why; -1 where no round did."""
+    """Return the coordinates of the round that asked for each point first, -1 where none did, and of its reason.
+
+    counts : the rows of the sweep's rounds.
+    """
     grid, label = sweep.grid, sweep.simulator.label
     names = sorted(counts.names)
     first = [pair for points in grid.evaluated(names) for pair in points.over(names, counts.first_rounds).items()]
@@ -66,7 +73,7 @@ def round_coordinates(sweep: Design, counts: RowCounts) -> list[Coordinate]:
 
 
 def attribute_value(value: Any) -> Constant:
-    """Return a value as an attribute has it: true and false as 1 and 0, a list as its text."""
+    """Return a value as an attribute of zarr can have it: true and false as 1 and 0, a list as its text."""
     if isinstance(value, bool):
         return int(value)
     return str(list(value)) if isinstance(value, list | tuple) else value
@@ -75,7 +82,7 @@ def attribute_value(value: Any) -> Constant:
 def coordinate_over(
     name: str, dims: tuple[str, ...], values_of: Callable[[str], Sequence[Any] | np.ndarray], sweep: Design
 ) -> Coordinate:
-    """Return a name of the grid as a coordinate over `dims`; `values_of` gives its values in C order."""
+    """Return a name of the grid as a coordinate over `dims`; `values_of(name)` returns its values in C order."""
     label = sweep.simulator.label
     expression = sweep.grid.derived.get(name)
     formula = {"formula": expression.text} if expression else {}
@@ -89,12 +96,16 @@ def coordinate_over(
 def over_points(
     sweep: Design, names: frozenset[str], column: Callable[[Table], Column]
 ) -> tuple[tuple[str, ...], Callable[[], Any]]:
-    """Return the dimensions of a column of numbers by the names on which it depends, and its values over these."""
+    """Return the dimensions of a column of numbers, and a function that returns its values over these.
+
+    names : of the grid, on which the column depends. column : returns it for a table of points.
+    """
     grid = sweep.grid
     dims = tuple(dim for dim in grid.dims if any(dim in grid.dims_of(name) for name in names))
     sizes = [size for dim, size in zip(grid.dims, grid.shape, strict=True) if dim in dims]
 
     def values() -> Any:
+        """Return the values over the dimensions: an array, or a number if there are none."""
         parts = [column(points).array() for points in grid.evaluated(names)]
         return np.concatenate(parts).reshape(sizes) if dims else float(parts[0][0])
 

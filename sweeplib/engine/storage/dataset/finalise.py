@@ -1,4 +1,9 @@
-"""Conversion of the run store, `runs/`, to the labelled dataset `dataset.zarr`, reproducible to the byte."""
+"""Conversion of the run store, `runs/`, to the labelled dataset `dataset.zarr`, reproducible to the byte.
+
+`results` are those of each dynamics, by its name in the dataset; `coordinates` are all that the simulator has. A group
+of cases are those whose arrays have the same lengths, "p4_k1"; its variables are in a group of zarr of this name, and
+the variables with one shape for all cases, the shared ones, at the root.
+"""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -45,7 +50,7 @@ def finalise(sweep: Design, directory: Path) -> Path:
 
 
 def dataset_in_memory(sweep: Design, directory: Path) -> "xr.Dataset":
-    """Return the dataset that `finalise` would write, without the variables whose shape not all cases share."""
+    """Return the dataset that `finalise` would write, with the shared variables alone."""
     case = next(case for run in sweep.runs for _, case in sweep.cases(run))
     results, simulator = results_of_all(sweep, directory), sweep.simulator
     attributes = _constants(sweep, case) | sweep.recording.of_runs
@@ -55,22 +60,24 @@ def dataset_in_memory(sweep: Design, directory: Path) -> "xr.Dataset":
 
 
 def _write(sweep: Design, directory: Path, results: Mapping[str, Results], path: Path) -> None:
-    """Write the dataset at `path`: what all cases share, then each group of cases."""
+    """Write the dataset at `path`: what all cases share, then each group of cases, the smallest first."""
     case = next(case for run in sweep.runs for case in sweep.probed(run))
-    every, fixed_attributes = sweep.simulator.coordinates(sweep, case), _constants(sweep, case)
+    coordinates, fixed_attributes = sweep.simulator.coordinates(sweep, case), _constants(sweep, case)
     with written_dataset(path, keep=True) as root:
-        _write_shared(
-            GroupWriter(root), sweep, results, every, fixed_attributes | _attributes(sweep, directory, results)
-        )
-        names = set[str]().union(*(of_run.groups() for of_run in results.values()))
+        attributes = fixed_attributes | _attributes(sweep, directory, results)
+        _write_shared(GroupWriter(root), sweep, results, coordinates, attributes)
+        names = set[str]().union(*(of_dynamics.groups() for of_dynamics in results.values()))
         for name in sorted(names, key=lambda name: tuple(group_sizes(name).values())):
             sizes = ", ".join(f"{key} = {size}" for key, size in group_sizes(name).items())
             attributes = fixed_attributes | {"title": f"{sweep.name}, {sizes}"}
-            _write_group(GroupWriter(root.create_group(name)), sweep, results, every, attributes, name)
+            _write_group(GroupWriter(root.create_group(name)), sweep, results, coordinates, attributes, name)
 
 
 def _constants(sweep: Design, case: Case) -> dict[str, Any]:
-    """Return what is the same at all points, with its meaning: 'k: teacher width; p: student width'."""
+    """Return attributes for what is the same at all points: each value, and under "fixed" what the names mean.
+
+    Those are in words: 'k: teacher width; p: student width'. case : any of the sweep.
+    """
     simulator = sweep.simulator
     constants = simulator.constants(sweep, case)
     meanings = (f"{name}: {simulator.label(name)['long_name']}" for name in sorted(constants))
@@ -81,16 +88,17 @@ def _write_shared(
     writer: GroupWriter,
     sweep: Design,
     results: Mapping[str, Results],
-    every: Sequence[Coordinate],
+    coordinates: Sequence[Coordinate],
     attributes: Mapping[str, Any],
 ) -> None:
-    """Write the variables whose shape all cases share, over the whole grid."""
+    """Write the shared variables, over the whole grid, with the coordinates that need no group, and the status."""
     region = region_of(sweep)
-    for coordinate in every:
+    for coordinate in coordinates:
+        # along a dimension whose length not all cases share, a coordinate is written in each group
         if not sweep.simulator.shares({*coordinate.dims}.difference(region.dims, ["dynamics"])):
             continue
         writer.coordinate(coordinate.name, coordinate.dims, coordinate.values, coordinate.attributes)
-    status = (region.status(of_run) for of_run in results.values())
+    status = (region.status(of_dynamics) for of_dynamics in results.values())
     outer, sizes = ("dynamics", *region.dims), (len(results), *region.sizes)
     writer.stacked("status", outer, sizes, np.uint8, STATUS_LABELS, status)
     if sweep.takes_the_cheapest:
@@ -102,10 +110,10 @@ def _write_shared(
 def _write_simulators(
     writer: GroupWriter, region: Region, results: Mapping[str, Results], dims: Sequence[str], sizes: Sequence[int]
 ) -> None:
-    """Write which dynamics ran each point."""
-    names = tuple(dict.fromkeys(name for of_run in results.values() for name in of_run.simulators))
+    """Write which dynamics ran each point of a law: the number of its name among all, over `dims` of `sizes`."""
+    names = tuple(dict.fromkeys(name for of_dynamics in results.values() for name in of_dynamics.simulators))
     labels = {"long_name": "dynamics that ran the point", "flag_values": list(range(len(names) + 1))}
-    numbers = (region.simulators(of_run, names) for of_run in results.values())
+    numbers = (region.simulators(of_dynamics, names) for of_dynamics in results.values())
     writer.stacked("simulator", dims, sizes, np.uint8, labels | {"flag_meanings": " ".join(("none", *names))}, numbers)
 
 
@@ -113,43 +121,44 @@ def _write_group(
     writer: GroupWriter,
     sweep: Design,
     results: Mapping[str, Results],
-    every: Sequence[Coordinate],
+    coordinates: Sequence[Coordinate],
     attributes: Mapping[str, Any],
     group: str,
 ) -> None:
-    """Write the variables of one group, over the smallest part of the grid that has all of its cases."""
-    region = region_of(sweep, [of_run.cases_of(group) for of_run in results.values()])
-    there = {name: of_run for name, of_run in results.items() if of_run.variables(group)}
-    dynamics = np.array([number for number, name in enumerate(results) if name in there])
-    inner = {dim for of_run in there.values() for variable in of_run.variables(group).values() for dim in variable.dims}
-    for coordinate in every:
+    """Write the variables of one group of cases, over the smallest part of the grid that has all of its cases."""
+    region = region_of(sweep, [of_dynamics.cases_of(group) for of_dynamics in results.values()])
+    in_group = {name: of_dynamics for name, of_dynamics in results.items() if of_dynamics.variables(group)}
+    dynamics = np.array([number for number, name in enumerate(results) if name in in_group])
+    variables = [variable for of_dynamics in in_group.values() for variable in of_dynamics.variables(group).values()]
+    inner = {dim for variable in variables for dim in variable.dims}
+    for coordinate in coordinates:
         if {"dynamics", *region.dims, *inner}.issuperset(coordinate.dims):
-            of_run = coordinate.at({**region.places, "dynamics": dynamics})
-            writer.coordinate(of_run.name, of_run.dims, of_run.values, of_run.attributes)
-    _write_variables(writer, region, there, group)
+            values = coordinate.at({**region.places, "dynamics": dynamics}).values
+            writer.coordinate(coordinate.name, coordinate.dims, values, coordinate.attributes)
+    _write_variables(writer, region, in_group, group)
     writer.finish(attributes)
 
 
 def _write_variables(writer: GroupWriter, region: Region, results: Mapping[str, Results], group: str | None) -> None:
-    """Write the variables of one group (or the shared ones), padded to the largest length of each dimension."""
-    every = {name: variable for of_run in results.values() for name, variable in of_run.variables(group).items()}
+    """Write the variables of one group, for None the shared ones, padded to the largest length of each dimension."""
+    variables = dict(item for of_dynamics in results.values() for item in of_dynamics.variables(group).items())
     longest: dict[str, int] = {}
-    for dim, size in (size_of_dim for of_run in results.values() for size_of_dim in of_run.inner_sizes(group)):
+    for dim, size in (item for of_dynamics in results.values() for item in of_dynamics.inner_sizes(group)):
         longest[dim] = max(size, longest.get(dim, 0))
-    for name, variable in sorted(every.items()):
+    for name, variable in sorted(variables.items()):
         dims = ("dynamics", *region.dims, *variable.dims)
         inner = tuple(longest[dim] for dim in variable.dims)
         sizes = (len(results), *region.sizes, *inner)
-        parts = (region.values(of_run, name, variable, group, inner) for of_run in results.values())
+        parts = (region.values(of_dynamics, name, variable, group, inner) for of_dynamics in results.values())
         writer.stacked(name, dims, sizes, variable.dtype, variable.attributes, parts)
 
 
 def _attributes(sweep: Design, directory: Path, results: Mapping[str, Results]) -> dict[str, Any]:
     """Return the attributes that say where the dataset comes from; they are the same for repeated runs."""
     digest = hashlib.blake2b(digest_size=16)
-    for of_run in results.values():
-        digest.update(of_run.wanted.ids.tobytes())
-    used = (rows.segment for of_run in results.values() for rows in of_run.used)
+    for of_dynamics in results.values():
+        digest.update(of_dynamics.wanted.ids.tobytes())
+    used = (rows.segment for of_dynamics in results.values() for rows in of_dynamics.used)
     processors = {name for segment in used for name in segment.processors}
     credited = zip(CREDITS, ("; ".join(sweep.authors), sweep.licence), strict=True)
     return {

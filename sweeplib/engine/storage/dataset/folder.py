@@ -1,4 +1,8 @@
-"""Labelled datasets on disk: zarr v3 for plain `xarray.open_zarr`; the same content always gives the same bytes."""
+"""Labelled datasets on disk: zarr v3 for plain `xarray.open_zarr`; the same content always gives the same bytes.
+
+A group of zarr, "p4_k1", has the variables of a group of cases, whose arrays have the same lengths; at the root are
+those that all cases share. The manifest of a version lists its files with their checksums.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +46,7 @@ class GroupWriter:
         self._coordinates: list[str] = []
 
     def coordinate(self, name: str, dims: Sequence[str], values: Any, attributes: Mapping[str, Any]) -> None:
-        """Write a coordinate."""
+        """Write a coordinate: its values over its dimensions, and its attributes."""
         values = zarr_values(np.asarray(values))
         self.variable(name, dims, values.shape, values.dtype, attributes)[...] = values
         if tuple(dims) != (name,):
@@ -79,14 +83,17 @@ class GroupWriter:
         attributes: Mapping[str, Any],
         arrays: Iterable[np.ndarray],
     ) -> None:
-        """Write a new variable from `parts` along its first dimension; of a large variable one part is in memory."""
+        """Write a new variable, of `shape`, from one of the `arrays` for each index along its first dimension.
+
+        The arrays may be made as they are asked for: of a large variable one is in memory at a time.
+        """
         array = self.variable(name, dims, shape, dtype, attributes)
         if array.chunks[0] > 1:
             array[...] = np.stack(list(arrays))
             return
         for place, values in enumerate(arrays):
-            for some in _chunk_groups(values, array.chunks[1:]):
-                array[(place, *some)] = values[some]
+            for selection in _chunk_groups(values, array.chunks[1:]):
+                array[(place, *selection)] = values[selection]
 
     def finish(self, attributes: Mapping[str, Any]) -> None:
         """Write the group's attributes, including the list of coordinates that are not dimensions."""
@@ -95,7 +102,10 @@ class GroupWriter:
 
 
 def _chunk_groups(values: np.ndarray, chunks: Sequence[int]) -> Iterator[tuple[slice, ...]]:
-    """Yield selections of whole chunks that cover an array, of about `CHUNK_BYTES`, or of one index of chunks."""
+    """Yield selections of whole chunks that cover an array, of about `CHUNK_BYTES` each or of one layer of chunks.
+
+    chunks : the lengths of chunks along the dimensions of `values`; selections divide the first that is chunked.
+    """
     split = next((dim for dim, size in enumerate(values.shape) if chunks[dim] < size), None)
     if split is None:
         yield ()
@@ -124,7 +134,10 @@ def written_dataset(path: Path, *, keep: bool = False) -> Iterator[zarr.Group]:
 
 
 def write_dataset(dataset: xr.Dataset, path: Path) -> Path:
-    """Write a dataset as `written_dataset` does; return its path."""
+    """Write a dataset of xarray to a folder of zarr that appears complete; return its path.
+
+    Only for a writer that holds the lock of `path`. DamageError if what is on the disk is not what was written.
+    """
     with written_dataset(path) as root:
         writer = GroupWriter(root)
         for name, variable in sorted(dataset.coords.items(), key=lambda item: str(item[0])):
@@ -140,10 +153,11 @@ def write_dataset(dataset: xr.Dataset, path: Path) -> Path:
 def open_dataset(path: str | Path | Opened, shape: tuple[int, ...] | None = None) -> xr.Dataset:
     """Return the dataset of a sweep or an analysis, lazily, as `xarray.open_zarr` does, with numpy strings.
 
-    `path` is the dataset, or the directory of a finalised sweep, or a `present_version`. `shape`, of networks (p, k),
-    selects the variables of the cases of that shape alone, of networks the overlap matrices. Later reads are from the
-    version that was opened, even if a new version is written meanwhile. InputError if there is no dataset; DamageError
-    if a file is lost or damaged, which may also be raised by later reads from the dataset.
+    path : of the dataset, or of the folder of a finalised sweep; or a `present_version`.
+    shape : the sizes of a group of cases, of networks (p, k): only the variables that need them, the overlap matrices.
+
+    Later reads are from the version that was opened, even if a new version is written meanwhile. InputError if there is
+    no dataset; DamageError if a file is lost or damaged, which may also be raised by later reads from the dataset.
     """
     if isinstance(path, tuple):
         return _dataset_of_version(path, shape)
@@ -152,12 +166,16 @@ def open_dataset(path: str | Path | Opened, shape: tuple[int, ...] | None = None
         try:
             return _dataset_of_version(version, shape)
         except SweeplibError:
+            # a version that was replaced while it was opened is no error: the next one is opened
             if present_version(path)[1:] == version[1:]:
                 raise
 
 
 def present_version(path: str | Path) -> Opened:
-    """Return the present version of a dataset for several calls of `open_dataset`."""
+    """Return the present version of a dataset for several calls of `open_dataset`.
+
+    An error counts only if that version is still the present one: a writer may have replaced it meanwhile.
+    """
     path = Path(path)
     path = path / "dataset.zarr" if os.path.lexists(path / "dataset.zarr") or (path / FOLDER).is_dir() else path
     remedy = f"delete {path} and repeat the command that wrote it"
@@ -176,12 +194,13 @@ def present_version(path: str | Path) -> Opened:
 
 
 def _manifest_bytes(folder: Path) -> bytes | None:
+    """Return the content of a folder's manifest, None if there is none."""
     path = folder / MANIFEST
     return file_bytes(path) if path.is_file() else None
 
 
 def _dataset_of_version(version: Opened, shape: tuple[int, ...] | None) -> xr.Dataset:
-    """Return a version of a dataset, or its group of one shape; InputError if there is none."""
+    """Return a version of a dataset, or its group of cases with the sizes `shape`; InputError if there is none."""
     store, path, _ = version
     groups = _groups(version)
     group = None if shape is None else groups.get(shape)
@@ -201,16 +220,20 @@ def _dataset_of_version(version: Opened, shape: tuple[int, ...] | None) -> xr.Da
 
 
 def _no_dataset(path: Path) -> InputError:
+    """Return the error that a folder has no dataset."""
     return InputError("no dataset here", file=path, expected="`dataset.zarr` in the folder of a finished sweep")
 
 
 def shapes_of(dataset: Opened) -> list[tuple[int, ...]]:
-    """Return the shapes of the groups of cases of a dataset, of networks (p, k), ascending."""
+    """Return the sizes, of networks (p, k), of the groups of cases in a dataset, ascending."""
     return sorted(_groups(dataset))
 
 
 def _groups(dataset: Opened) -> dict[tuple[int, ...], str]:
-    """Return the groups of cases of a dataset, by their sizes; a coordinate such as `p0` has no arrays, and is none."""
+    """Return the names of the groups of cases in a dataset, by their sizes.
+
+    A group has arrays below it, "p4_k1/Q/zarr.json"; a coordinate with the name of one, such as `p0`, has none.
+    """
     store, path, _ = dataset
     if isinstance(store, VersionStore):
         arrays = [entry.split("/") for entry in store.entries]
@@ -222,13 +245,16 @@ def _groups(dataset: Opened) -> dict[tuple[int, ...], str]:
 
 
 def _has(dataset: Opened, name: str) -> bool:
-    """Return whether a dataset has a file."""
+    """Return whether a version of a dataset has a file: by its manifest, since the disk may have a newer version.
+
+    Without a manifest the disk is looked at.
+    """
     store, path, _ = dataset
     return name in store.entries if isinstance(store, VersionStore) else (path / name).exists()
 
 
 def plain(ds: xr.Dataset) -> xr.Dataset:
-    """Return a dataset without Dask arrays, each of which is computed when it is read, and with strings of NumPy's own.
+    """Return a dataset in which Dask arrays are lazy arrays of xarray, and strings those of NumPy's own type.
 
     Every function of xarray, pandas and scipy takes these.
     """
@@ -255,6 +281,8 @@ def _lazy_array(array: xr.Variable) -> Any:
     from xarray.core import indexing
 
     class Computed(BackendArray):
+        """An array of a backend, whose values are computed by Dask."""
+
         shape, dtype = array.shape, array.dtype
 
         def __getitem__(self, key: Any) -> Any:
@@ -266,7 +294,7 @@ def _lazy_array(array: xr.Variable) -> Any:
 
 
 def zarr_values(values: np.ndarray) -> np.ndarray:
-    """Return the values in a type that zarr v3 specifies: strings get variable length."""
+    """Return values in a type that zarr v3 specifies: strings get variable length, all others stay."""
     return values.astype(np.dtypes.StringDType()) if values.dtype.kind in "UO" else values
 
 
@@ -286,6 +314,7 @@ def chunks_of(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     row_items = math.prod(others)
 
     def cost(chunk: Sequence[int]) -> int:
+        """Return the bytes that reading one point is worth, with chunks of these lengths along the other dimensions."""
         return FILE_BYTES * row_items // math.prod(chunk) + math.prod(chunk) * itemsize
 
     return (1 if others else first, *min(itertools.product(*several), key=cost))

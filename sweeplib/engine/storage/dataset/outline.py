@@ -19,9 +19,10 @@ from sweeplib.errors import InputError
 class Outline:
     """The axes of a dataset with their values, the axes of each variable, and the attributes.
 
-    Coordinates are variables too: `coordinates` names those along axes; `errors` names the variables that are errors of
-    others. Axes have the order of a sweep's grid, in whatever order they are given. `columns` are those of a table of
-    points, whose axis a figure may `split` into axes of columns.
+    axes : in the order of a sweep's grid, in whatever order they are given.
+    variables : the dims of each; coordinates are variables too.
+    coordinates, errors : the names of the variables that are coordinates, and of those that are errors of others.
+    columns : the values of a table of points, by name. split : whether the axis of its points became axes of columns.
     """
 
     axes: Mapping[str, Sequence[Any]]
@@ -49,19 +50,21 @@ class Outline:
         raise InputError("the dataset does not say", value=name, choices=[*self.variables, *self.attrs])
 
     def without(self, *axes: str) -> Outline:
-        """Return the outline after these axes are reduced or one value is selected."""
+        """Return the outline after some axes are reduced, or one of their values is selected."""
         axes_kept = {name: values for name, values in self.axes.items() if name not in axes}
         variables = {name: dims for name, dims in self.variables.items() if name not in axes}
         variables = {name: tuple(dim for dim in dims if dim in axes_kept) for name, dims in variables.items()}
         return replace(self, axes=axes_kept, variables=variables)
 
     def only(self, *names: str) -> Outline:
-        """Return the outline of some variables, with the coordinates along their axes."""
-        axes = {dim for name in names for dim in self.dims_of(name)}
-        others = {name: dims for name, dims in self.variables.items() if axes.issuperset(dims)}
-        return replace(
-            self, axes={name: values for name, values in self.axes.items() if name in axes}, variables=others
-        )
+        """Return the outline of some variables, with all others that have no other axes than theirs.
+
+        Those are coordinates, statuses and constants among others.
+        """
+        dims_kept = {dim for name in names for dim in self.dims_of(name)}
+        variables = {name: dims for name, dims in self.variables.items() if dims_kept.issuperset(dims)}
+        axes = {name: values for name, values in self.axes.items() if name in dims_kept}
+        return replace(self, axes=axes, variables=variables)
 
     def along(self, axis: str, values: Sequence[Any]) -> Outline:
         """Return the outline with one more axis, or with other values along an existing one."""
@@ -82,6 +85,7 @@ def outline_of(ds: xr.Dataset | Outline) -> Outline:
         return ds
     axes = {str(dim): ds[dim].values.tolist() if dim in ds.coords else range(size) for dim, size in ds.sizes.items()}
     variables = {str(name): tuple(map(str, variable.dims)) for name, variable in ds.variables.items()}
+    # coordinates without dims are constants, as attributes are
     fixed = {str(name): coordinate.item() for name, coordinate in ds.coords.items() if not coordinate.dims}
     errors = frozenset(str(name) for name, variable in ds.variables.items() if "error_of" in variable.attrs)
     attrs = {str(name): value for name, value in ds.attrs.items()} | fixed
@@ -90,15 +94,19 @@ def outline_of(ds: xr.Dataset | Outline) -> Outline:
 
 
 def planned_outline(sweep: Design, *, groups: bool = False) -> Outline:
-    """Return the outline of the dataset that a sweep will produce; with variables of groups of cases if `groups`."""
+    """Return the outline of the dataset that a sweep will produce.
+
+    groups : whether it has the variables, too, whose shapes not all cases share, such as overlaps.
+    """
     cases = _example_cases(sweep, every_shape=groups)
     simulator, first = sweep.simulator, cases[0]
     outer = ("dynamics", *sweep.grid.dims, "seed")
     recorded = {name: variable for case in cases for name, variable in _recorded(case).items()}
     observed = {name: variable for name, variable in recorded.items() if groups or simulator.shares(variable.dims)}
     inner = _inner_sizes(cases, observed)
-    named_here = (*outer, *inner)
-    held = [c for c in simulator.coordinates(sweep, first) if simulator.shares({*c.dims}.difference(named_here))]
+    # a coordinate is there if its other dimensions have the same size in all groups of cases
+    dims_here = (*outer, *inner)
+    held = [c for c in simulator.coordinates(sweep, first) if simulator.shares({*c.dims}.difference(dims_here))]
     axes: dict[str, Sequence[Any]] = {dim: range(size) for dim, size in inner.items()}
     axes |= {coordinate.name: coordinate.column() for coordinate in held if coordinate.dims == (coordinate.name,)}
     axes |= {axis.name: axis.values for axis in sweep.grid.axes}
@@ -118,12 +126,14 @@ def _recorded(case: Case) -> dict[str, Variable]:
 
 
 def _example_cases(sweep: Design, *, every_shape: bool) -> list[Case]:
-    """Return a case of each run with each shape of the variables that all groups share, among the probed points.
+    """Return a case of each run with each shape of its variables, among the probed points.
 
-    If `every_shape`, also of those of groups.
+    every_shape : whether variables count whose shapes not all cases share; otherwise, cases that differ in these alone
+    have one example.
     """
 
     def lengths(case: Case) -> tuple[Any, ...]:
+        """Return what tells the shapes of a case's variables from those of another."""
         variables = _recorded(case).items()
         return tuple((name, v.dims, v.shape) for name, v in variables if every_shape or case.simulator.shares(v.dims))
 
@@ -139,7 +149,10 @@ def _example_cases(sweep: Design, *, every_shape: bool) -> list[Case]:
 
 
 def _inner_sizes(cases: Sequence[Case], variables: Mapping[str, Variable]) -> dict[str, int]:
-    """Return the largest length of each dimension that some variables of cases have of their own."""
+    """Return the largest length, over some cases, of each dimension that some variables of a case have.
+
+    variables : by name; their own lengths do not count.
+    """
     sizes: dict[str, int] = {}
     for case in cases:
         for name, variable in _recorded(case).items():

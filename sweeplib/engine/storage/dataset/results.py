@@ -1,4 +1,9 @@
-"""The results of a sweep, read from the run store and arranged on its grid."""
+"""The results of a sweep, read from the run store and arranged on its grid.
+
+A group of cases are those whose arrays have the same lengths, "p4_k1" (`engine.groups`); its name is that of a group of
+zarr in the dataset. A variable is shared if all groups have it with one shape; a group of None is all cases. A flat
+index is one over (grid dims, seed).
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -40,7 +45,7 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class Results:
-    """The rows of one dynamics that a sweep needs, all of them done."""
+    """The rows of one dynamics that a sweep needs, all of them done; `used` has them by segment."""
 
     used: list[Rows]
     wanted: Inventory
@@ -48,7 +53,9 @@ class Results:
     def groups(self) -> set[str]:
         """Return the names of the groups of cases that have a variable whose shape not all cases share."""
         return {
-            some.group for some in self._layouts.values() if not all(_is_shared(some, name) for name in _recorded(some))
+            segment.group
+            for segment in self._layouts.values()
+            if not all(_is_shared(segment, name) for name in _recorded(segment))
         }
 
     @cached_property
@@ -62,31 +69,34 @@ class Results:
 
     @cached_property
     def _by_group(self) -> dict[str, list[Rows]]:
+        """The needed rows by the name of their group."""
         by_group: dict[str, list[Rows]] = {}
         for rows in self.used:
             by_group.setdefault(rows.segment.group, []).append(rows)
         return by_group
 
     def variables(self, group: str | None) -> dict[str, StoredVariable]:
-        """Return the recorded variables: those that all shapes share, or the others of one group."""
+        """Return the recorded variables: the shared ones for None, or the others of one group."""
         return self._variables.get(group, {})
 
     @cached_property
     def _variables(self) -> dict[str | None, dict[str, StoredVariable]]:
-        last: dict[str | None, dict[str, Segment]] = {}
+        """The shared variables under None, the others by group; any segment describes a variable."""
+        examples: dict[str | None, dict[str, Segment]] = {}
         for segment in self._layouts.values():
             for name in _recorded(segment):
-                last.setdefault(None if _is_shared(segment, name) else segment.group, {})[name] = segment
+                examples.setdefault(None if _is_shared(segment, name) else segment.group, {})[name] = segment
         return {
-            group: {name: _variable(segment, name) for name, segment in those.items()} for group, those in last.items()
+            group: {name: _variable(segment, name) for name, segment in of_group.items()}
+            for group, of_group in examples.items()
         }
 
     def inner_sizes(self, group: str | None) -> set[tuple[str, int]]:
-        """Return the dimensions of `variables` with every length that occurs; the number of particles may vary."""
+        """Return the dimensions of `variables(group)` with every length that occurs, as that of particles may vary."""
         names = self.variables(group)
-        segments = [some for some in self._layouts.values() if group is None or some.group == group]
-        arrays = [(some, name) for some in segments for name in names if name in some.variables]
-        return {size for some, name in arrays for size in zip(some.dims(name), some.shape(name), strict=True)}
+        segments = [segment for segment in self._layouts.values() if group is None or segment.group == group]
+        arrays = [(segment, name) for segment in segments for name in names if name in segment.variables]
+        return {size for segment, name in arrays for size in zip(segment.dims(name), segment.shape(name), strict=True)}
 
     @property
     def simulators(self) -> list[str]:
@@ -94,13 +104,13 @@ class Results:
         return sorted({str(segment.shared["dynamics"]) for segment in self._layouts.values()})
 
     def cases_of(self, group: str | None) -> np.ndarray:
-        """Return the flat indices over (grid, seed) of the cases of one group, or of all."""
+        """Return the flat indices (n,) of the cases of one group, or of all."""
         return np.concatenate([np.empty(0, np.int64), *(rows.flat for rows in self.of_group(group))])
 
 
 @dataclass(frozen=True)
 class Region:
-    """A part of a sweep's (grid, seed) array of the given `shape`: the indices `places` along each of `dims`."""
+    """A part of a sweep's array over (grid dims, seed) of a `shape`: the indices `places` (m,) along each of `dims`."""
 
     dims: tuple[str, ...]
     shape: tuple[int, ...]
@@ -112,7 +122,7 @@ class Region:
         return tuple(len(self.places[dim]) for dim in self.dims)
 
     def inside(self, flat: np.ndarray) -> np.ndarray:
-        """Return the indices in the region of flat indices over the whole array."""
+        """Return the flat indices (n,) within the region, from those over the whole array, which must be in it."""
         if self.sizes == self.shape:
             return flat
         index = np.unravel_index(flat, self.shape)
@@ -122,10 +132,10 @@ class Region:
     def values(
         self, results: Results, name: str, variable: StoredVariable, group: str | None, sizes: tuple[int, ...]
     ) -> np.ndarray:
-        """Return a variable of one dynamics, for the cases of one group or all, over this region.
+        """Return a variable of one dynamics, for the cases of one group or all, over (region, its own dimensions).
 
-        The array has these `sizes` along the variable's own dimensions. It has the fill value where there is no case,
-        and beyond the length of a case's own dimensions. One segment is in memory at a time.
+        sizes : the lengths of the array along the variable's own dimensions. It has the fill value where there is no
+        case, and beyond the lengths that a case has. One segment is in memory at a time.
         """
         values = np.full((int(np.prod(self.sizes)), *sizes), fill_value(variable.dtype), variable.dtype)
         for segment, rows, flat in results.of_group(group):
@@ -135,23 +145,26 @@ class Region:
         return values.reshape(*self.sizes, *sizes)
 
     def status(self, results: Results) -> np.ndarray:
-        """Return the status of each case of one dynamics over the region; missing where there is no case."""
+        """Return the status of each case of one dynamics over the region, the whole array; missing without a case."""
         status = np.full(self.sizes, Status.missing, np.uint8)
         status.flat[results.wanted.flat] = results.wanted.status
         return status
 
     def simulators(self, results: Results, names: Sequence[str]) -> np.ndarray:
-        """Return the number of the dynamics that ran each point, of `names` from 1; 0 where there is no case."""
+        """Return which dynamics ran each point (*grid dims), counted from 1 among `names`; 0 where there is no case.
+
+        The region must be the whole array.
+        """
         numbers = np.zeros(self.sizes, np.uint8)
         for segment, _, flat in results.used:
             numbers.flat[flat] = 1 + names.index(segment.shared["dynamics"])
-        return numbers.max(axis=-1)
+        return numbers.max(axis=-1)  # the last axis is that of the seeds, which one dynamics runs
 
 
 def results_of(sweep: Design, dynamics: str, directory: Path) -> Results:
-    """Return the results of one dynamics; InputError if a case is missing.
+    """Return the results of one dynamics; InputError if a case is missing, DamageError if a segment is damaged.
 
-    In that case an existing record is removed, so that a workflow runs the dynamics again.
+    Then an existing record is removed, so that a workflow runs the dynamics again.
     """
     try:
         store = RunStore(directory, dynamics)
@@ -177,7 +190,7 @@ def results_of_all(sweep: Design, directory: Path) -> dict[str, Results]:
 
 
 def _joined(law: str, parts: list[Results]) -> Results:
-    """Return the results of several runs, at different points, as those of one."""
+    """Return the results of the runs of one law, as of a dynamics with its name; the runs are at different points."""
     if len(parts) == 1:
         return parts[0]
     wanted = [results.wanted for results in parts]
@@ -190,6 +203,7 @@ def _joined(law: str, parts: list[Results]) -> Results:
 
 
 def _forget_done(directory: Path, dynamics: str) -> None:
+    """Remove the record of a dynamics, unless a driver is at work on it."""
     # in a read-only directory nothing could be run again
     with suppress(OSError), free_writer(directory, dynamics) as is_free:
         if is_free:
@@ -216,6 +230,7 @@ def _is_shared(segment: Segment, name: str) -> bool:
 
 
 def _variable(segment: Segment, name: str) -> StoredVariable:
+    """Return a variable of a segment as its header describes it, with the labels that the user's code has now."""
     described = segment.variables[name]
     # a label that was edited since the cases ran makes no new cases
     labels = segment.simulator.own_labels().get(name, {})

@@ -1,4 +1,8 @@
-"""Zarr stores of datasets: one that writes a new version, and one that reads a version, whatever its writer does."""
+"""Zarr stores of datasets: one that writes a new version, and one that reads a version, whatever its writer does.
+
+Zarr calls their methods: a key is the path of a file in the folder, a value a buffer. The manifest of a version has an
+entry for each of its files: size, digest, and checksum of a chunk.
+"""
 
 import json
 import os
@@ -30,6 +34,7 @@ class RegularStore(LocalStore):
         return super().get_sync(key, **kwargs) if self._is_file(key) else None
 
     def _is_file(self, key: str) -> bool:
+        """Return whether there is a file; IrregularFileError for a pipe, a device or a socket, which might block."""
         try:
             refuse_irregular(self.root / key)
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
@@ -41,22 +46,25 @@ class LinkingStore(LocalStore):
     """A folder in which a chunk with the bytes of one in the folder `before` becomes a hard link to it.
 
     Chunks are found by their length and checksum, wherever they are in the array, and compared byte by byte. Where the
-    file system has no hard links, chunks are written. `meant` has the entry of each file as it was given.
+    file system has no hard links, chunks are written.
+
+    meant : the entry of each file, made from what zarr handed over to be written, for the manifest.
     """
 
     def __init__(self, root: Path, *, read_only: bool = False, before: Path | None = None) -> None:
+        """Open a folder to write in; `before` is that of the version whose chunks may be linked, if there is one."""
         super().__init__(root, read_only=read_only)
         self.before = before
         self.meant: dict[str, Entry] = {}
 
     async def set(self, key: str, value: Any) -> None:
-        """Write the bytes of a file, or link it."""
+        """Write the bytes of a file, or link it to a chunk of the version before that has the same."""
         value = _in_order(key, value)
         if not self._is_linked(key, value):
             await super().set(key, value)
 
     def set_sync(self, key: str, value: Any) -> None:
-        """Write the bytes of a file, or link it."""
+        """Do what `set` does, for parts of zarr that are not asynchronous."""
         value = _in_order(key, value)
         if not self._is_linked(key, value):
             super().set_sync(key, value)
@@ -95,7 +103,9 @@ class LinkingStore(LocalStore):
 def _in_order(key: str, value: Any) -> Any:
     """Return metadata whose consolidated part has the arrays in the order of newer releases of zarr.
 
-    Older ones list them as the answers of the file system come: two writers of one dataset wrote other bytes.
+    Older ones list them as the answers of the file system come, so that two writers of one dataset wrote other bytes.
+
+    key, value : the name of a file and its buffer, as zarr hands them over; other files are returned unchanged.
     """
     if not key.endswith("zarr.json"):
         return value
@@ -116,6 +126,7 @@ class VersionStore(RegularStore):
     """
 
     def __init__(self, root: Path, remedy: str) -> None:
+        """Read the manifest of the version at `root`, and compare the sizes of files; `remedy` is for messages."""
         super().__init__(root, read_only=True)
         self.remedy = remedy
         if (manifest := manifest_of(root)) is None:
@@ -136,7 +147,10 @@ class VersionStore(RegularStore):
         return self._intact_chunk(key, super().get_sync(key, **kwargs))
 
     def _intact_chunk(self, key: str, chunk: Any) -> Any:
-        """Return the bytes of a file of this version, from where it is kept if `chunk` is of another one."""
+        """Return the bytes of a file of this version: `chunk`, as read at its place, or what a kept version has.
+
+        A file that the manifest does not name is returned as read.
+        """
         if key not in self.entries:
             return chunk
         if chunk is not None and is_like(self.entries[key], key, chunk.to_bytes()):
@@ -146,6 +160,7 @@ class VersionStore(RegularStore):
                 content = file_bytes(folder / key)
                 if is_like(self.entries[key], key, content):
                     return default_buffer_prototype().buffer.from_bytes(content)
+        # another version at the place is whole itself: the one that was opened is lost
         if chunk is None or name_of(self.root) != self.version:
             raise lost(self.root / key, self.remedy)
         raise damaged(self.root / key, self.remedy)

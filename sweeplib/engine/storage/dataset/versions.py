@@ -1,8 +1,10 @@
 """Versions of a dataset: `dataset.zarr` is a folder that is replaced in one step by the next version.
 
 A version is known by the digest of its files. The one before the present is kept in `datasets/`, where readers
-that had opened it go on. Files of others in the folder stay in it. Up to version 0.2 `dataset.zarr` was a link into
-`datasets/`, which is read as well.
+that had opened it go on. Files of others in the folder, which no manifest names, move into the next version. Up to
+version 0.2 of sweeplib `dataset.zarr` was a link into `datasets/`, which is read as well.
+
+`path` is the place of the present version, such as `dataset.zarr`.
 """
 
 import os
@@ -26,14 +28,16 @@ from sweeplib.errors import InputError
 
 FOLDER = "datasets"
 _VERSION = re.compile(r"[0-9a-f]{32}\.zarr")
+"""The names of the folders of kept versions."""
 
 
 @contextmanager
 def replacement(path: Path, *, keep: bool = False) -> Iterator[Path]:
     """Yield a folder to write a dataset in; on success it becomes `path`, on failure it is removed.
 
-    The version before is kept in `datasets/` if `keep`, else removed. A version with the content of the present one
-    changes nothing. InputError for a foreign link or a file. Only for a writer that holds the lock of `path`.
+    keep : whether the version before is kept in `datasets/`; else it is removed. A version with the content of the
+    present one changes nothing. InputError if a file, or a link that sweeplib did not make, is at `path`. Only for a
+    writer that holds the lock of `path`.
     """
     _refuse_foreign(path)
     for leftover in path.parent.glob(f".{escape(path.name)}.*.partial"):
@@ -51,8 +55,11 @@ def replacement(path: Path, *, keep: bool = False) -> Iterator[Path]:
 
 
 def _replace(path: Path, new: Path, *, keep: bool) -> None:
-    """Put `new` in place of `path`; what was there is then at `new`, or in `datasets/` if it is to be kept."""
-    name = present_folder(path).name
+    """Put `new` in place of `path`; what was there is then at `new`, or in `datasets/` if it is to be kept.
+
+    If one is to be kept, all older versions are removed.
+    """
+    name = present_folder(path).name  # of the version in `datasets/` that is not removed
     if os.path.lexists(path):
         exchange(new, path)
     else:
@@ -72,7 +79,7 @@ def _replace(path: Path, new: Path, *, keep: bool) -> None:
 
 
 def _dissolve(old: Path, path: Path) -> None:
-    """Remove a version that nobody needs; files of others in it move to their places in the present one."""
+    """Remove a version that nobody needs; files of others in it move to their places in the present one, at `path`."""
     if old.is_symlink():
         old.unlink()
     elif old.exists():
@@ -82,7 +89,10 @@ def _dissolve(old: Path, path: Path) -> None:
 
 
 def _move_others(old: Path, path: Path, is_of_old: Callable[[str], bool]) -> None:
-    """Move the files that are not a version's own to their places in the present one, where nothing is there."""
+    """Move the files of `old` that are not the version's own to their places below `path`, unless something is there.
+
+    is_of_old : returns whether a path below the folder is the version's own.
+    """
     for file in list(files_below(old)):
         name = file.relative_to(old).as_posix()
         if not is_of_old(name) and not os.path.lexists(path / name) and path.is_dir():
@@ -104,7 +114,7 @@ def versions(path: Path) -> list[Path]:
 
 
 def version_folders(path: Path, name: str) -> Iterator[Path]:
-    """Yield the folders in which a version of a dataset may be that is not the present one any more."""
+    """Yield the folders in which a version of a name may be that is no longer at `path`: kept, or being removed."""
     version = path.parent / FOLDER / f"{name}.zarr"
     yield version
     yield from (folder for folder in path.parent.glob(f".{escape(path.name)}.*.partial") if name_of(folder) == name)
@@ -112,7 +122,7 @@ def version_folders(path: Path, name: str) -> Iterator[Path]:
 
 
 def present_folder(path: Path) -> Path:
-    """Return the folder that has a dataset: a link is followed, and a version kept serves while `path` is exchanged."""
+    """Return the folder of the present version; while `path` is being exchanged, that of the last kept one."""
     if path.is_symlink():
         return path.resolve()
     return path if path.exists() else next(iter(versions(path)), path)
@@ -131,6 +141,7 @@ def leftovers(directory: Path) -> Iterator[Path]:
 
 
 def _refuse_foreign(path: Path) -> None:
+    """Raise InputError if something is at `path` that sweeplib did not make: a link, or a file."""
     problem = None
     if path.is_symlink() and linked_version(path) is None:
         problem = f"is a link to {path.readlink()}, which sweeplib did not make"

@@ -3,6 +3,9 @@
 Each stage leaves an output that the workflow tracks: `stages/NAME.done`, the picture of a figure, the page of the
 report. The record of the stage (`stage_records`) says what it was made from: the config, the dataset, options, code. A
 stage runs again where this differs from what its results would be made from now, wherever the workflow is started.
+
+The stages after the plan and the simulation are "finalise" (the dataset), "analyse", "figure" and "report"; `name` is
+that of an analysis or a figure, "" for the others.
 """
 
 import json
@@ -38,14 +41,20 @@ UNREAD = (*EXECUTION_KEYS, "analyses", "authors", "figures", "license", "plugins
 
 @lru_cache(16)  # it is asked for several times in each stage
 def settings_digest(source: str, *others: str, unread: tuple[str, ...] = UNREAD) -> str:
-    """Return a digest of what a config says about the numbers of its dataset, without some of its keys."""
+    """Return a digest of what a config says about the numbers of its dataset.
+
+    source : its text. unread, others : keys that are left out.
+    """
     settings = {key: value for key, value in (parsed(source) or {}).items() if key not in (*unread, *others)}
     return digest(json.dumps(settings, sort_keys=True, default=str).encode())
 
 
 @dataclass(frozen=True)
 class Artefact:
-    """What a stage makes in a sweep's `directory`: a folder of zarr at `path`, or files; a workflow tracks `output`."""
+    """What a stage makes in a sweep's `directory`.
+
+    output : the file that a workflow tracks. path : the folder of zarr that is made; None if it is other files.
+    """
 
     directory: Path
     stage: str
@@ -59,7 +68,7 @@ class Artefact:
         return f"{self.stage}.{self.name}" if self.name else self.stage
 
     def manifest(self) -> Manifest:
-        """Return the entries of the files, none if these are not known."""
+        """Return the list of the artefact's files with their sizes and checksums, an empty one if it is not known."""
         if self.path is not None:
             return manifest_at(self.path)
         files = own_entries(stage_record(self.directory, self.record_name).files)
@@ -67,7 +76,7 @@ class Artefact:
 
 
 def artefacts(sweep: "Design", directory: Path) -> Iterator[Artefact]:
-    """Yield the artefacts of a sweep in its directory."""
+    """Yield the artefacts of a sweep in its directory, in the order in which they are made."""
     yield Artefact(directory, "finalise", "", done_path(directory, "finalise"), directory / DATASET)
     for name in sweep.analyses:
         path = directory / "analysis" / f"{name}.zarr"
@@ -78,19 +87,20 @@ def artefacts(sweep: "Design", directory: Path) -> Iterator[Artefact]:
 
 
 def cases_made_from(sweep: "Design") -> dict[str, Any]:
-    """Return what the plan and the cases of a sweep are made from."""
+    """Return what the plan and the cases of a sweep are made from: digests of settings, code and rows, by name."""
     numerics = {dynamics: sweep.numerics(dynamics) for dynamics in sweep.runs}
     rows = {"rows": digest(sweep.replicas.text.encode())} if isinstance(sweep.replicas, RowCounts) else {}
     return {"settings": settings_digest(sweep.source), "numerics": numerics, **rows}
 
 
 def made_from(sweep: "Design", directory: Path, stage: str, name: str = "") -> dict[str, Any]:
-    """Return what the artefact of a stage, an analysis or a figure by its name, is made from now."""
+    """Return what the artefact of a stage is made from now: digests, options and names that a record holds."""
     if stage == "finalise":
         code = _code(sweep, "simulate", "sweeplib.engine.storage.dataset.finalise", home_of(sweep.simulator))
         names = sweep.simulator.own_labels()
         labels = {"labels": dict(names)} if names else {}
         return cases_made_from(sweep) | labels | {"code": code, "credits": [*sweep.authors, sweep.licence]}
+    # a figure of a config has a name of its own if its options name its kind
     kinds = {entry: options.get("kind", entry) for entry, options in sweep.figures.items()}
     if stage == "analyse":
         options, modules = sweep.analyses[name], ["sweeplib.analysis.write", origin_of("analysis", name)]
@@ -104,7 +114,7 @@ def made_from(sweep: "Design", directory: Path, stage: str, name: str = "") -> d
 
 
 def _code(sweep: "Design", stage: str, *modules: str) -> list[str]:
-    """Return the digests of the code of the library that some modules import, and of the plugins that a stage calls."""
+    """Return the digests of the library's code that modules and their imports are, and of the plugins a stage calls."""
     return [library_digest(*sorted(set(modules))), plugins_digest(sweep.plugins, stage)]
 
 
@@ -115,9 +125,10 @@ def _dataset(directory: Path) -> dict[str, str]:
 
 
 def outdated_names(directory: Path, analyses: Iterable[str], figures: Iterable[str]) -> list[str]:
-    """Return which of the analyses and figures in a sweep's directory were made from another dataset than the present.
+    """Return which analyses and figures in a sweep's directory were made from another dataset than the present one.
 
-    Python and the commands for single stages write a dataset without all that is made from it.
+    A name is "analysis NAME" or "figure NAME". They may be: Python, and commands for single stages, can write a dataset
+    and leave them as they are.
     """
     names = [("analysis", "analyse", name) for name in analyses] + [("figure", "figure", name) for name in figures]
     records = [(f"{kind} {name}", stage_record(directory, f"{stage}.{name}")) for kind, stage, name in names]
@@ -159,8 +170,10 @@ def stale_outputs(directory: Path, sweep: "Design", *, remember: bool, count_fai
     """Return the outputs of stages that exist, but that the next run of the sweep makes again.
 
     Their files are gone or were changed, or they were made from something else than they would be now, or their last
-    attempt failed. Without `count_failed` the output of a failed attempt is left out, whatever else is wrong with it.
-    With `remember` an intact record gets the present time, so that the files of a copy are read once.
+    attempt failed.
+
+    remember : whether an intact record gets the present time, so that the files of a copy are read once.
+    count_failed : if false, the output of a failed attempt is left out, whatever else is wrong with it.
     """
     now, names = cases_made_from(sweep), ("plan", *(f"simulate.{dynamics}" for dynamics in sweep.runs))
     outputs = {name: path for name in names if (path := done_path(directory, name)).exists()}
@@ -174,7 +187,7 @@ def stale_outputs(directory: Path, sweep: "Design", *, remember: bool, count_fai
 
 
 def _is_up_to_date(sweep: "Design", artefact: Artefact, *, remember: bool) -> bool:
-    """Return whether the files of an artefact are those that its stage would make again."""
+    """Return whether the files of an artefact are as its stage wrote them, and would write them now."""
     record, manifest = stage_record(artefact.directory, artefact.record_name), artefact.manifest()
     if not manifest.files or (artefact.path is not None and record.digest != manifest.digest):
         return False

@@ -24,7 +24,10 @@ _STAGES = {"analysis": "analyse.", "figure": "figure."}
 
 @dataclass
 class Attempt:
-    """An attempt: its kind (for example "analysis"), its name, and the `paths` it wrote or its `problem`."""
+    """An attempt to make something: the `paths` it wrote, or its `problem` in a line.
+
+    kind : "analysis", "figure", or one of `IN_REPORT`. name : of what is made.
+    """
 
     kind: str
     name: str
@@ -57,7 +60,7 @@ def attempt_of(directory: Path, kind: str, name: str, reproduce: str) -> Iterato
 
 
 def failed_attempts(directory: Path, kind: str, names: Iterable[str] | None = None) -> list[dict[str, Any]]:
-    """Return the descriptions of the attempts of a kind whose last run failed: all, or those with the names."""
+    """Return the descriptions of attempts of a kind that failed the last time: of all, or of some names."""
     if kind not in _STAGES:
         records = [stage_record(directory, "report")]
     elif names is not None:
@@ -68,7 +71,7 @@ def failed_attempts(directory: Path, kind: str, names: Iterable[str] | None = No
 
 
 def _description(attempt: Attempt, error: BaseException, reproduce: str) -> dict[str, Any]:
-    """Return what is written of a failed attempt."""
+    """Return what the record says of a failed attempt, and the report shows; `reproduce` as in `attempt_of`."""
     return {
         "kind": attempt.kind,
         "name": attempt.name,
@@ -81,5 +84,6 @@ def _description(attempt: Attempt, error: BaseException, reproduce: str) -> dict
 
 
 def _in_a_line(error: BaseException) -> str:
+    """Return what an exception says in one line, with its kind if it is none of sweeplib's own."""
     message = str(error) if isinstance(error, SweeplibError) else Trouble.from_exception(error).exception
     return " ".join(message.split())

@@ -33,10 +33,10 @@ def write_complete_config(sweep: "Design", directory: Path, name: str = "config.
 
 
 def complete_config(sweep: "Design", directory: Path) -> str:
-    """Return the text of a config that loads the same sweep from a file in a directory.
+    """Return the text of a config that loads the same sweep from a file in a directory, with a checksum at its end.
 
-    The paths of plugins and published values are relative to it, so that a project can be moved or copied with its
-    results.
+    The paths of plugins and published values are relative to the directory, so that a project can be moved or copied
+    with its results.
     """
     text = sweep.source
     if sweep.user_names():
@@ -52,12 +52,12 @@ def is_as_written(path: Path) -> bool:
 
 
 def check_origin(config: Path, directory: Path) -> None:
-    """Raise InputError if a sweep's directory holds the results of another config file with the same sweep name."""
+    """Raise InputError if a sweep's directory holds the results of another file than `config` with the sweep's name."""
     if not is_lasting(config):
         refuse_other_origin(directory)
         return
     other = origin_of(directory)
-    if other is None or _is_own(config, directory):
+    if other is None or is_beside_results(config, directory):
         return
     if other.samefile(config) or file_bytes(other) == file_bytes(config):
         return
@@ -87,12 +87,12 @@ def record_origin(config: Path, directory: Path) -> None:
 
     A copy does not take the place of the file that is recorded, as long as that is there and has the sweep's name.
     """
-    if is_lasting(config) and not _is_own(config, directory) and origin_of(directory) is None:
+    if is_lasting(config) and not is_beside_results(config, directory) and origin_of(directory) is None:
         write_json(directory / ORIGIN, {"config": os.path.relpath(config.resolve(), directory.resolve())})
 
 
-def _is_own(config: Path, directory: Path) -> bool:
-    """Return whether the config is a complete config that was written beside the results."""
+def is_beside_results(config: Path, directory: Path) -> bool:
+    """Return whether a config lies in the results' folder: it is a complete config, which the library wrote."""
     return config.resolve().parent == directory.resolve()
 
 

@@ -1,7 +1,7 @@
 """Records of versions up to 0.3, in a file for each purpose: read where there are no others, and converted.
 
-These are `jobs/STAGE.json`, `*.done.json`, manifests beside figures and the report, `failures/KIND.NAME.json`, and
-`journal/complete.json`, which is made anew.
+They were `jobs/STAGE.json`; `*.done.json`, a marker of a finished stage; manifests, with the entries of files, beside
+figures and the report; `failures/KIND.NAME.json`; and `journal/complete.json`, which is made anew.
 """
 
 from contextlib import suppress
@@ -14,12 +14,16 @@ from sweeplib.engine.storage.records.links import refuse_links
 MANIFEST = "manifest.json"
 _DONE = ".done.json"
 _STAGES = {"dataset": "finalise", "plan": "plan"}
+"""The present names of stages by those of their markers; another marker was that of the dynamics of its name."""
 _OF_KINDS = {"analysis": "analyse.", "figure": "figure."}
 """The beginnings of the names of stages whose failed attempts have a kind; others were parts of the report."""
 
 
 def earlier_records(directory: Path) -> dict[str, dict[str, Any]]:
-    """Return what earlier records in a sweep's folder say, as the contents of records by the names of their stages."""
+    """Return what earlier records in a sweep's folder say, as contents of present records by the names of stages.
+
+    Each kind of file has a loop; several may tell of one stage, and what they say is added together.
+    """
     records = {path.stem: intact_json(path) for path in (directory / "jobs").glob("*.json")}
     for path in directory.glob(f"*{_DONE}"):
         name, marker = path.name.removesuffix(_DONE), intact_json(path)
@@ -50,21 +54,24 @@ def earlier_records(directory: Path) -> dict[str, dict[str, Any]]:
 
 
 def _add(records: dict[str, dict[str, Any]], stage: str, content: dict[str, Any]) -> None:
+    """Add content to the record of a stage, in place of what it says under the same keys."""
     records[stage] = records.get(stage, {}) | content
 
 
 def earlier_files(directory: Path) -> list[Path]:
     """Return the earlier records in a sweep's folder, as far as a checksum says that they are sweeplib's own."""
-    patterns = ("jobs/*.json", f"*{_DONE}", f"analysis/*{_DONE}", f"figures/*.{MANIFEST}", f"report/*.{MANIFEST}")
-    others = "failures/*.*.json", "journal/complete.json"
-    files = [path for pattern in (*patterns, *others) for path in sorted(directory.glob(pattern))]
+    patterns = (
+        *("jobs/*.json", f"*{_DONE}", f"analysis/*{_DONE}", f"figures/*.{MANIFEST}", f"report/*.{MANIFEST}"),
+        *("failures/*.*.json", "journal/complete.json"),
+    )
+    files = [path for pattern in patterns for path in sorted(directory.glob(pattern))]
     return [path for path in files if path.is_file() and not path.is_symlink() and intact_json(path)]
 
 
 def convert_records(directory: Path, folder: Path) -> None:
-    """Write the earlier records of a sweep into a folder of its own, unless that is there; then remove them.
+    """Write the earlier records of a sweep into the `folder` of present ones, unless it exists; then remove them.
 
-    Killed at any time, there are all earlier ones, or all in the folder.
+    If the process is killed at any time, all earlier records are there, or all are in the folder.
     """
     if folder.exists() or not (files := earlier_files(directory)):
         return

@@ -13,6 +13,7 @@ from sweeplib.engine.storage.records.files import partial, remove
 from sweeplib.errors import InputError
 
 LOCKS = "file locks"
+"""The need without which two writers could not be told apart."""
 OTHER_FOLDER = "another folder with --results; or a mount that has it, such as NFS with lockd, Lustre with `-o flock`"
 
 
@@ -39,12 +40,13 @@ def examine(directory: Path) -> None:
 
 
 def lack_of(directory: Path, need: str, error: OSError) -> InputError:
-    """Return the error for a folder whose file system lacks what nothing can replace, such as LOCKS."""
+    """Return the error for a folder whose file system lacks a `need` that nothing can replace, such as LOCKS."""
     problem = f"the file system here ({_kind(directory)}) has no {need} ({error.strerror})"
     return InputError(problem, file=directory, expected=OTHER_FOLDER)
 
 
 def _failure(attempt: Callable[[Path], None], trial: Path) -> OSError | None:
+    """Return the error of an attempt in the folder `trial`, None if it succeeds."""
     try:
         attempt(trial)
     except OSError as error:
@@ -58,6 +60,7 @@ def _lock_file(trial: Path) -> None:
 
 
 def _append_twice(trial: Path) -> None:
+    """Append lines to a file, as to a journal."""
     for _ in range(2):
         with (trial / "lines").open("a") as file:
             file.write("line\n")
@@ -73,6 +76,7 @@ def _make_hard_link(trial: Path) -> None:
 
 
 def _fsync_folder(trial: Path) -> None:
+    """Wait until the names in a folder are on the disk."""
     descriptor = os.open(trial, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -85,14 +89,17 @@ _NEEDED: dict[str, Callable[[Path], None]] = {
     "files to append to": _append_twice,
     "renaming of folders": _rename_folder,
 }
-"""What two writers, a journal and a new dataset need."""
+"""What two writers, a journal and a new dataset need, in words, each with a function that tries it in a folder."""
+# in the order of dicts: the link is to the file to which a need before has appended
 _REPLACED: dict[Callable[[Path], None], str] = {
     _make_hard_link: "hard links: equal parts of two versions of a dataset are stored twice",
     _fsync_folder: "fsync of folders: a power cut may damage the last blocks, which `sweeplib verify` finds",
 }
+"""What is done in another way where it fails, each with the line that says what follows."""
 
 
 BETWEEN_HOSTS = "locks between hosts: commands on other hosts are known by their signs of life, after some seconds"
+"""The same for locks, which are not tried: whether they hold between hosts is seen by the type of the file system."""
 _OF_NFS = {"nolock", "local_lock=all", "local_lock=flock"}
 _LOCAL = {
     "nfs": _OF_NFS,
@@ -120,7 +127,7 @@ def _kind(directory: Path) -> str:
 
 
 def _mount(directory: Path) -> Any:
-    """Return what the system says of the file system of a folder, None if it says nothing."""
+    """Return psutil's entry of the mount in which a folder lies, the innermost one; None if the system lists none."""
     folders = {directory.resolve(), *directory.resolve().parents}
     mounts = [mount for mount in psutil.disk_partitions(all=True) if Path(mount.mountpoint) in folders]
     return max(mounts, key=lambda mount: len(mount.mountpoint), default=None)

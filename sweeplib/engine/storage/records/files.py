@@ -35,8 +35,11 @@ LONG_SYNC = 0.001
 """Seconds; threads take about as long to start."""
 _NO_SUCH_OPERATION = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 _LINE_CHECKSUM = f', "{CHECKSUM}": "'.encode()
+"""What stands in a JSON line between the record, without its last brace, and its checksum."""
 _PARTIAL = re.compile(r"\.(.+)\.([0-9a-f]{16})([0-9a-f]{16})\.partial")
+"""The name of a temporary file: the file's name, a random token, and a digest of both (`_partial_digest`)."""
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+"""Constants of Linux for `renameat2`: paths are from the working folder, and the names are exchanged."""
 
 DAMAGED = "damaged, it holds something else than was written"
 LOST = "lost, the file is no longer there"
@@ -48,12 +51,12 @@ class DamageError(SweeplibError):
 
 
 def damaged(path: Path, remedy: str) -> DamageError:
-    """Return the error for a file whose content is not what was written."""
+    """Return the error for a file whose content is not what was written; `remedy` is what to do, in words."""
     return DamageError(f"{path}: {DAMAGED}; {remedy}")
 
 
 def lost(path: Path, remedy: str) -> DamageError:
-    """Return the error for a file that is lost."""
+    """Return the error for a file that is lost, alone or with its folder; `remedy` is what to do, in words."""
     if not path.parent.exists():
         return DamageError(f"{path}: lost, its folder was moved or deleted; bring it back, or {remedy}")
     return DamageError(f"{path}: {LOST}; {remedy}")
@@ -68,13 +71,16 @@ def write_text(path: Path, text: str, *, durable: bool = True) -> Path:
 
 
 def write_bytes(path: Path, content: Any, *, durable: bool = True) -> Path:
-    """Write a file with this content (any buffer) in one rename, as `write_text` does."""
+    """Write a file with this content (any buffer) in one rename; return the path. `durable` : see `write_text`."""
     write_files({path: content}, durable=durable)
     return path
 
 
 def write_files(contents: Mapping[Path, Any], *, durable: bool = True) -> None:
-    """Write files with these contents (any buffers), each in one rename, in order; all wait for the disk at once."""
+    """Write files with these contents (any buffers), each in one rename, in order; all wait for the disk at once.
+
+    None is renamed unless all are written. InputError if a path is a link.
+    """
     for path in contents:
         if path.is_symlink():
             raise linked(path)
@@ -116,7 +122,7 @@ def sync(*paths: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Wait until a file or the names in a folder are on the disk, where the file system knows of such."""
+    """Wait until a file, or the names in a folder, are on the disk, where the file system has such an operation."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -128,7 +134,7 @@ def _sync(path: Path) -> None:
 
 
 def is_intact(chunk: Any) -> bool:
-    """Return whether the last bytes of a chunk are the checksum of the preceding bytes."""
+    """Return whether the last four bytes of a chunk of zarr are the checksum, CRC32C, of the preceding ones."""
     return len(chunk) > 4 and google_crc32c.value(chunk[:-4]) == int.from_bytes(bytes(chunk[-4:]), "little")
 
 
@@ -151,6 +157,7 @@ def is_partial(path: Path) -> bool:
 
 
 def _partial_digest(name: str, token: str) -> str:
+    """Return the digits that only `partial` puts behind a name and a token: no other file is removed for its name."""
     return digest(f"{name}\0{token}".encode())[:16]
 
 
@@ -177,9 +184,9 @@ def files_below(folder: Path) -> Iterator[Path]:
 
 
 def remove_own(folder: Path, is_own: Callable[[str], bool]) -> None:
-    """Remove those files below a folder that are one's own by their paths in there, no links, and empty folders.
+    """Remove the files below a folder that `is_own` knows by their paths from there, and then empty folders.
 
-    Nothing is removed behind a link, the folder itself included.
+    No link is removed, and nothing behind one; if the folder itself is a link, nothing is.
     """
     for path in [] if folder.is_symlink() else list(files_below(folder)):
         if not path.is_symlink() and is_own(path.relative_to(folder).as_posix()):
@@ -206,7 +213,7 @@ def remove_empty(folder: Path) -> None:
 
 
 def is_below(name: object) -> bool:
-    """Return whether a name from a record is a path below a folder: relative, and without `..`."""
+    """Return whether a name from a record, which may be any value, is a path below a folder: relative, without `..`."""
     path = PurePosixPath(name) if isinstance(name, str) else None
     return path is not None and bool(path.parts) and not path.is_absolute() and ".." not in path.parts
 
@@ -227,7 +234,7 @@ def exchange(path: Path, other: Path) -> None:
 
 
 def write_json(path: Path, value: Mapping[str, Any], *, durable: bool = True, indent: int | None = 1) -> Path:
-    """Write an object as JSON with its checksum in one rename; return the path."""
+    """Write an object as JSON with its checksum in one rename; return the path. Other values are written as text."""
     return write_text(path, _with_checksum(json.loads(json.dumps(value, default=str)), indent), durable=durable)
 
 
@@ -239,6 +246,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
         text = content(path).decode("utf-8")
         value = json.loads(text)
         checksum = value.pop(CHECKSUM, None)
+        # written again, it must give the same text: every byte is checked, layout and checksum among them
         intact = checksum is not None and _with_checksum(value, 1 if text.startswith("{\n") else None) == text
     except (ValueError, TypeError, AttributeError, RecursionError):
         checksum, intact = "", False
@@ -297,9 +305,9 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def appended_lines(path: Path, start: int, most: int) -> tuple[list[dict[str, Any]], int]:
-    """Return the records of the lines from the byte `start` on, of some bytes at most, and the byte after the last one.
+    """Return the records of the lines from the byte `start` on, of `most` bytes, and the byte after the last line.
 
-    A line that is not whole yet, damaged lines and a longer line are left out.
+    A line that is not whole yet is left for the next call; damaged lines, and one longer than `most`, are left out.
     """
     if not path.exists():
         return [], start
@@ -307,6 +315,7 @@ def appended_lines(path: Path, start: int, most: int) -> tuple[list[dict[str, An
         file.seek(start)
         read = file.read(most)
     whole, end, _ = read.rpartition(b"\n")
+    # without an end of line: a part of a longer line is skipped, one that is being written is read later
     after = start + (len(whole) + len(end) if end else len(read) if len(read) == most else 0)
     return [json.loads(content + b"}") for content in map(_intact, whole.split(b"\n")) if content is not None], after
 

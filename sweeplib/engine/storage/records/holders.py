@@ -29,13 +29,20 @@ BEAT = 2.0
 SILENCE = 5 * BEAT
 """Seconds without a sign of life after which the process of another kernel counts as dead, if its lock is free."""
 ENDING = ".holder.json"
+"""The ending of the names of records."""
 NEW = rf"[0-9a-f]{{32}}{re.escape(ENDING)}"
-"""What matches the name of a new record."""
+"""What matches the names that `new_record` returns."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """A process that holds a lock, and what it `does`; `alone` if nobody else may hold the lock, else with others."""
+    """A process that holds a lock, as its record describes it.
+
+    lock : the name of the lock. alone : whether nobody else may hold it at the same time.
+    does : what the process does, in the third person, "writes dataset.zarr".
+    kernel, numbers : which kernel keeps its locks, and which processes see its number (`process.place`).
+    command : that was typed, "" if none was. since : the time of its beginning, as time.time.
+    """
 
     lock: str
     does: str
@@ -71,14 +78,17 @@ class Holder:
 
     @property
     def words(self) -> str:
-        """Return whose command does what, since when, on which host."""
+        """Return in words whose command does what, since when, on which host."""
         day = "%H:%M" if time.localtime(self.since)[:3] == time.localtime()[:3] else "%Y-%m-%d %H:%M"
         since = time.strftime(day, time.localtime(self.since))
         return f"{self.name} {self.does} here since {since}" + (f" (`{self.command}`)" if self.command else "")
 
 
 def refusal(directory: Path, holder: Holder | None) -> BusyError:
-    """Return the error, one line, for a command that needs a lock of a sweep's `directory` which another one holds."""
+    """Return the error, one line, for a command that needs a lock of a sweep's `directory` which another one holds.
+
+    holder : of the lock; None if it is not known.
+    """
     problem = "another process is at work here" if holder is None else holder.words
     end = "" if holder is None else f" (`kill {holder.pid}` on {holder.host})"
     expected = f"one command at a time: wait for it (`sweeplib watch {directory}` shows a sweep), or end it{end}"
@@ -87,8 +97,9 @@ def refusal(directory: Path, holder: Holder | None) -> BusyError:
 
 @contextmanager
 def recorded(path: Path, lock: str, does: str, *, alone: bool, beats: bool = False) -> Iterator[Path]:
-    """A context in which a file says that this process holds a lock; if it `beats`, the file is touched regularly.
+    """A context in which a file at `path`, which it yields, says that this process holds a lock.
 
+    lock, does, alone : as in `Holder`. beats : whether the file is touched regularly.
     It is written in one piece, not beside and renamed: a process that is killed meanwhile leaves no other file.
     """
     whose = place.kernel(), place.numbers(), place.user(), place.typed(), time.time()
@@ -103,7 +114,7 @@ def recorded(path: Path, lock: str, does: str, *, alone: bool, beats: bool = Fal
 
 @contextmanager
 def signs_of_life(path: Path) -> Iterator[None]:
-    """A context in which a file is touched every `BEAT` seconds, if it is there."""
+    """A context in which a thread touches a file every `BEAT` seconds, if it is there."""
     _beating.add(path)
     _start_to_beat()
     try:
@@ -118,7 +129,7 @@ def new_record(folder: Path) -> Path:
 
 
 def holder(path: Path) -> Holder | None:
-    """Return the process that a file describes; None if there is none, or it is no such record."""
+    """Return the process that a record describes; None if there is no file, or it is no such record."""
     with suppress(OSError, ValueError, TypeError, KeyError, OverflowError):
         record = json.loads(file_bytes(path)) if path.is_file() else {}
         who = Holder(**{name: _value(kind, record[name]) for name, kind in get_type_hints(Holder).items()})
@@ -128,26 +139,28 @@ def holder(path: Path) -> Holder | None:
 
 
 def _value(kind: type, value: object) -> Any:
-    """Return a value of some kind; a text in one line, with which a terminal can do nothing but show it."""
+    """Return a value of a record as its field's type; a text in one line, without what controls a terminal."""
     return " ".join(harmless(str(value)).split()) if kind is str else kind(value)
 
 
 def records(folder: Path, lock: str) -> dict[Path, Holder]:
-    """Return the records in a folder of those that hold a lock, or held it when they died."""
+    """Return the processes that hold a lock, or held it when they died, by their records in a folder."""
     holders = {path: holder(path) for path in sorted(folder.glob(f"*{ENDING}"))}
     return {path: who for path, who in holders.items() if who is not None and who.lock == lock}
 
 
 def other_holder(folder: Path, lock: str) -> Holder | None:
-    """Return one of the processes that hold a lock, as far as they are known."""
+    """Return a process that holds a lock, by the records in a folder, None if none is known to live."""
     return next((who for who in records(folder, lock).values() if not who.is_dead), None)
 
 
 def living_elsewhere(record: Path, lock: str, *, alone: bool) -> Holder | None:
-    """Return a process of another kernel that lives and has a lock which this process has too; None if there is none.
+    """Return a living process of another kernel that has a lock which this process has too; None if there is none.
 
-    There is one only where locks hold on one host alone. It waits for signs of life of those whose last one is recent,
-    by the clock of the file system; a process that has ended since, or was killed, gives none.
+    record : of this process, whose time is that of the file system's clock. alone : whether this process may share the
+    lock with nobody; else only those are looked at who may not.
+    There is one only where locks hold on one host alone. It waits for signs of life of those whose last one is recent;
+    a process that has ended since, or was killed, gives none.
     """
     now = last_sign(record) or 0.0
     others = {path: who for path, who in records(record.parent, lock).items() if who.kernel != place.kernel()}
@@ -166,7 +179,10 @@ def living_elsewhere(record: Path, lock: str, *, alone: bool) -> Holder | None:
 
 
 def remove_dead(record: Path, is_free: Callable[[str], bool]) -> None:
-    """Remove the records of other processes that had locks which are free now, and what is left of unfinished ones."""
+    """Remove records of other processes whose locks are free now, and those that were not written to their end.
+
+    record : of this process, which stays. is_free : whether the lock of a name is; "" for a record without one.
+    """
     for path in record.parent.glob(f"*{ENDING}"):
         who = holder(path)
         is_ours = who is not None or re.fullmatch(NEW, path.name)
@@ -175,7 +191,10 @@ def remove_dead(record: Path, is_free: Callable[[str], bool]) -> None:
 
 
 def last_sign(path: Path) -> float | None:
-    """Return when a file was touched last; it is opened, for which a network file system asks the server."""
+    """Return when a file was touched last, None if it is gone.
+
+    It is opened, since a network file system then asks the server instead of its own memory.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
@@ -190,6 +209,7 @@ _beating: set[Path] = set()
 """The records that this process touches regularly."""
 _starting = threading.Lock()
 _threads: list[threading.Thread] = []
+"""The thread that touches them, once it has been started."""
 
 
 def _forget_beats() -> None:
@@ -202,6 +222,7 @@ os.register_at_fork(after_in_child=_forget_beats)
 
 
 def _start_to_beat() -> None:
+    """Start the thread of the signs of life, unless it runs; without a further thread there are none."""
     with _starting, suppress(RuntimeError):  # no further thread may run
         if not _threads:
             _threads.append(threading.Thread(target=_beat, daemon=True, name="signs of life"))
@@ -209,6 +230,7 @@ def _start_to_beat() -> None:
 
 
 def _beat() -> None:
+    """Touch the records for ever: the work of the thread."""
     while True:
         time.sleep(BEAT)
         for path in list(_beating):

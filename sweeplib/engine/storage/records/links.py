@@ -41,7 +41,7 @@ def refuse_linked_places(directory: Path) -> None:
 
 
 def foreign(link: Path) -> str:
-    """Return what a link is that sweeplib did not make."""
+    """Return in words what a link is that sweeplib did not make: where it leads."""
     return f"a link to {str(link.readlink())!a}, which sweeplib did not make"
 
 

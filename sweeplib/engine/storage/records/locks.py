@@ -4,6 +4,9 @@ A command that runs all stages has the lock of the sweep, before it writes anyth
 shares it. A process that writes into a sweep's folder is `at_work` there, with others. One that deletes what others may
 need, or reads what must not change meanwhile, is `alone`: it makes its list and deletes under the one lock. Below that,
 each dynamics has one driver, each block and each other part of the results one writer.
+
+`directory` is the folder of a sweep's results. `does` says what this process does, in the third person, for the
+messages of others: "writes dataset.zarr". Whoever meets a held lock gets a BusyError that names its holder.
 """
 
 import fcntl
@@ -34,6 +37,7 @@ PATIENCE = 0.5
 """Seconds after which a lock counts as held."""
 BETWEEN_TRIES = 0.05  # seconds
 FOLDER, SWEEP = "folder", "sweep"
+"""The names of the lock that deleting and writing share, and of that of a run of all stages."""
 LOCKED = "SWEEPLIB_LOCKED"
 """The environment variable with the folder whose sweep a command runs, for what that command starts."""
 
@@ -42,10 +46,11 @@ LOCKED = "SWEEPLIB_LOCKED"
 def sweep_lock(directory: Path, does: str = "runs all stages") -> Iterator[None]:
     """A context in which this process, with those that it starts, is the only one that runs the sweep in `directory`.
 
-    BusyError that names another process which does, or which runs a part of it by itself, on any host.
+    BusyError if another process runs it, or a part of it by itself, on any host.
     """
     with _named_lock(directory, SWEEP, does, alone=True) as record:
         with _file_lock(_lock_path(directory, FOLDER), fcntl.LOCK_EX, 0.0) as nobody_works:
+            # this process has the lock of the sweep alone, so that any other record of it is of a dead process
             remove_dead(record, lambda lock: nobody_works or lock == SWEEP)
         with environment(LOCKED, str(directory.resolve())):
             yield
@@ -53,9 +58,9 @@ def sweep_lock(directory: Path, does: str = "runs all stages") -> Iterator[None]
 
 @contextmanager
 def part_lock(directory: Path, does: str, *, writes: bool = True) -> Iterator[None]:
-    """A context in which no process runs all stages of the sweep in `directory`; BusyError that names one that does.
+    """A context in which no process runs all stages of the sweep in `directory`; BusyError if one does.
 
-    In what such a process has started it does nothing.
+    A process that such a command has started holds no lock: the command has it. writes : as in `alone`.
     """
     if is_locked_above(directory):
         yield
@@ -71,26 +76,27 @@ def is_locked_above(directory: Path) -> bool:
 
 @contextmanager
 def at_work(directory: Path, does: str) -> Iterator[None]:
-    """A context in which no process deletes anything in a sweep's `directory`; BusyError that names one that does."""
+    """A context in which no process deletes anything in `directory`; BusyError if one does so now."""
     with _named_lock(directory, FOLDER, does, alone=False):
         yield
 
 
 @contextmanager
 def alone(directory: Path, does: str, *, writes: bool = True) -> Iterator[None]:
-    """A context in which no other process is at work in a sweep's `directory`; BusyError that names one that is.
+    """A context in which no other process is `at_work` in `directory`; BusyError if one is.
 
-    InputError for a link in the place of a folder into which it `writes`.
+    writes : whether this process writes there; then InputError for a link in the place of a folder.
     """
     of_sweep = part_lock(directory, does, writes=writes)
     with of_sweep, _named_lock(directory, FOLDER, does, alone=True, writes=writes) as record:
+        # nobody else is at work, so that all other records but those of sweeps are of dead processes
         remove_dead(record, lambda lock: lock != SWEEP)
         yield
 
 
 @contextmanager
 def _named_lock(directory: Path, name: str, does: str, *, alone: bool, writes: bool = True) -> Iterator[Path]:
-    """Hold a lock of a folder, alone or with others, and yield the record of that; BusyError that names a process."""
+    """A context with the lock of a name, FOLDER or SWEEP, held alone or with others; yields the record of that."""
     if writes:
         refuse_linked_places(directory)
     refuse_links(directory, directory / "locks")
@@ -103,6 +109,7 @@ def _named_lock(directory: Path, name: str, does: str, *, alone: bool, writes: b
         if not is_held:
             raise refusal(directory, other_holder(lock.parent, name))
         with recorded(new_record(lock.parent), name, does, alone=alone, beats=is_of_sweep) as record:
+            # where the system's locks are of one host alone, those of others are known by their signs of life
             if is_of_sweep and (other := living_elsewhere(record, name, alone=alone)):
                 raise refusal(directory, other)
             yield record
@@ -110,17 +117,17 @@ def _named_lock(directory: Path, name: str, does: str, *, alone: bool, writes: b
 
 @contextmanager
 def writer_lock(directory: Path, name: str) -> Iterator[None]:
-    """A context in which this process alone writes a part of the results, such as `dataset.zarr`; waits for others."""
+    """A context in which this process alone writes the part `name` of the results, "dataset.zarr"; waits for others."""
     with at_work(directory, f"writes {name}"), _file_lock(_lock_path(directory, name), fcntl.LOCK_EX):
         yield
 
 
 @contextmanager
 def driver_lock(directory: Path, dynamics: str) -> Iterator[None]:
-    """A context that holds the driver lock of a dynamics in `directory`; BusyError that names another holder.
+    """A context in which this process alone runs a dynamics in `directory`; BusyError if another process does.
 
-    A holder whose parent (for example Snakemake) was killed is doing the same work: the call prints a line on standard
-    error and waits for it. So it does in what a command started that has the lock of the sweep: nobody else works then.
+    It waits, with a line on standard error, for a holder whose parent, such as Snakemake, was killed: that is doing the
+    same work. It waits, too, in a process started by a command that has the lock of the sweep: any holder is of that.
     InputError for a link in the place of the segments of the dynamics.
     """
     record, does = directory / "locks" / f"{dynamics}.holder.json", f"runs {dynamics}"
@@ -142,12 +149,13 @@ def driver_lock(directory: Path, dynamics: str) -> Iterator[None]:
 
 
 def _say_who_is_awaited(directory: Path, who: Holder) -> None:
+    """Write a line on standard error about the process whose end is awaited."""
     sys.stderr.write(f"{directory}: waiting for {who.name}, which still {who.does} although its command has ended\n")
     sys.stderr.flush()
 
 
 def free_writer(directory: Path, name: str) -> AbstractContextManager[bool]:
-    """Return a context with the lock of a part of the results or of a dynamics, and whether no other process has it."""
+    """A context that tries the lock of a part of the results or of a dynamics; yields whether it was free."""
     return _file_lock(_lock_path(directory, name), fcntl.LOCK_EX, 0.0)
 
 
@@ -173,12 +181,13 @@ class BlockMark:
 
 @contextmanager
 def block_lock(directory: Path, name: str) -> Iterator[BlockMark]:
-    """A context that holds the write lock of block `name`; yields a `BlockMark`.
+    """A context in which this process alone computes the block `name`; yields whether it was begun before.
 
-    Waits for a worker of an earlier driver that computes the same cases, and for one that deletes.
+    Waits for a worker of an earlier driver that computes the same cases, and for a process that deletes.
     """
     lock = _lock_path(directory, name)
     with _file_lock(_lock_path(directory, FOLDER), fcntl.LOCK_SH), _file_lock(lock, fcntl.LOCK_EX):
+        # text in the file of the lock says that the block was handed out
         again = lock.stat().st_size > 0
         if not again:
             lock.write_text("handed out\n")
@@ -197,6 +206,7 @@ def remove_block_locks(directory: Path, dynamics: str) -> None:
 
 
 def _lock_path(directory: Path, name: str) -> Path:
+    """Return the path of the lock of a name, and make its folder."""
     path = directory / "locks" / f"{name}.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
@@ -204,7 +214,10 @@ def _lock_path(directory: Path, name: str) -> Path:
 
 @contextmanager
 def _file_lock(path: Path, kind: int, patience: float | None = None) -> Iterator[bool]:
-    """Hold a lock, and yield True; yield False if another process holds it for longer than the `patience`."""
+    """A context with a lock of a file; yields False, without it, if another process holds it for all the `patience`.
+
+    kind : LOCK_EX, alone, or LOCK_SH, with others. patience : in seconds; None waits for ever.
+    """
     descriptor = _lock_descriptor(path, kind, None if patience is None else time.monotonic() + patience)
     try:
         yield descriptor is not None
@@ -215,11 +228,12 @@ def _file_lock(path: Path, kind: int, patience: float | None = None) -> Iterator
 
 
 def _lock_descriptor(path: Path, kind: int, until: float | None) -> int | None:
-    """Return the descriptor of a locked file, None if it is not free `until` some time; the file may be replaced."""
+    """Return the descriptor of a file locked as `kind`; None if it is not free until a time of `time.monotonic`."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            # the one who held the lock may have removed the file: then this is the lock of a file without a name
             if path.exists() and os.path.samestat(os.fstat(descriptor), path.stat()):
                 return descriptor
         except BlockingIOError:

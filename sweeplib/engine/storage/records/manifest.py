@@ -50,24 +50,26 @@ Entry = list[int | str]
 """The size and the digest of a file, and of a chunk also the checksum in its last bytes."""
 _REPEAT = "it changed while it was written: repeat the command"
 _OF_ZARR = re.compile(r"(.+/)?(zarr\.json|c(/\d+)*)")
+"""The paths of zarr's files below its folder: metadata, and chunks `ARRAY/c/0/1`."""
 _BEGUN_BY_ZARR = re.compile(r"(.+/)?(zarr|c(/\d+)*)\.[0-9a-f]{32}\.partial")
 """Zarr's names for files that it is writing; they remain if the writer is killed."""
 _LINE = re.compile(rb'"([^"]+)": (\[\d+, "[0-9a-f]{32}"(?:, \d+)?\])')
+"""A name with its entry in the text of a manifest."""
 
 
 def entry_of(name: str, content: bytes) -> Entry:
-    """Return what a manifest says of a file with this content."""
+    """Return the entry of a file: its size, the digest of its content, and of a chunk the checksum at its end."""
     entry: Entry = [len(content), digest(content)]
     return [*entry, int.from_bytes(content[-4:], "little")] if is_chunk(name) else entry
 
 
 def digest_of(digests: Mapping[str, str]) -> str:
-    """Return the digest of files that have these digests."""
+    """Return the digest of several files from the digest of each, by name."""
     return digest("".join(f"{name}\0{content}\0" for name, content in sorted(digests.items())).encode())
 
 
 def is_like(entry: Entry, name: str, content: bytes) -> bool:
-    """Return whether a file is the one of an entry: a chunk by its checksum, another file by its digest."""
+    """Return whether a file with this content is as its entry says: a chunk by its checksum, others by their digest."""
     if not is_chunk(name):
         return entry_of(name, content) == entry
     return [len(content), int.from_bytes(content[-4:], "little")] == [entry[0], entry[-1]] and is_intact(content)
@@ -75,7 +77,7 @@ def is_like(entry: Entry, name: str, content: bytes) -> bool:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The entries of files, by their names in a `folder`; the file at a `path` has them."""
+    """The entries of files, by their names in a `folder`; `path` is the file that lists them, written after them."""
 
     folder: Path
     files: Mapping[str, Entry]
@@ -87,7 +89,7 @@ class Manifest:
         return digest_of({name: str(entry[1]) for name, entry in self.files.items()})
 
     def check(self, remedy: str) -> None:
-        """Raise DamageError for the first file that is not as it was meant to be."""
+        """Raise DamageError for the first file that is not as it was meant to be; `remedy` says what to do."""
         for name, problem in self.problems():
             raise (lost if problem == LOST else damaged)(self.folder / name, remedy)
 
@@ -113,9 +115,9 @@ class Manifest:
                 raise damaged(file, remedy)
 
     def is_unchanged(self, *, remember: bool) -> bool:
-        """Return whether all files are as they were written; those are read that are not older than the manifest.
+        """Return whether all files are as they were written; only those are read that are not older than the list.
 
-        With `remember` the manifest gets the present time if they are, so that files of a copy are read once.
+        remember : whether the list gets the present time if they are, so that the files of a copy are read once.
         """
         since, later = self.path.stat().st_mtime_ns, {}
         for name, entry in self.files.items():
@@ -135,7 +137,7 @@ class Manifest:
 
 
 def manifest_of(folder: Path) -> Manifest | None:
-    """Return the manifest of a folder of zarr; None if it has none, DamageError if it is changed, or another record."""
+    """Return the manifest of a folder of zarr, None if it has none; DamageError if it is changed, or another record."""
     content = read_json(path := folder / MANIFEST)
     if content is None:
         return None
@@ -158,9 +160,9 @@ def manifest_at(folder: Path) -> Manifest:
 
 
 def entries_of(contents: Mapping[Path, bytes], folder: Path) -> dict[str, Entry]:
-    """Return the entries of files with these contents, by their paths in a folder.
+    """Return the entries of files that were written with these contents, by their paths in a folder.
 
-    DamageError if a file is not as it was meant to be.
+    DamageError if a file there has another content by now.
     """
     named = {path.relative_to(folder).as_posix(): content for path, content in contents.items()}
     entries = {name: entry_of(name, content) for name, content in named.items()}
@@ -180,10 +182,10 @@ def written_manifest(folder: Path, files: Mapping[str, Entry]) -> Manifest:
 
 
 def examination(folder: Path) -> tuple[int, dict[str, str]]:
-    """Return the number of chunks that were read in a folder of zarr, and the problem of each file that has one.
+    """Return the number of chunks that were read in a folder of zarr, and the problems of damaged files, by name.
 
-    A damaged manifest is one of these. What can be read of it serves for the others; of a file that it does not name
-    any more, only a chunk has a checksum of its own.
+    The manifest may be damaged itself. Entries of it that can still be read serve for their files; of any other file,
+    only a chunk has a checksum of its own.
     """
     problems: dict[str, str] = {}
     try:
@@ -197,6 +199,7 @@ def examination(folder: Path) -> tuple[int, dict[str, str]]:
         for name in _names_of_zarr(folder):
             if name in manifest.files:
                 continue
+            # metadata that no entry can vouch for counts as damaged, unless there are no entries at all
             if not is_intact(file_bytes(folder / name)) if is_chunk(name) else manifest.files:
                 problems[name] = DAMAGED
     problems |= dict(manifest.problems())
@@ -204,7 +207,7 @@ def examination(folder: Path) -> tuple[int, dict[str, str]]:
 
 
 def _readable(path: Path) -> dict[str, Entry]:
-    """Return the entries of files that are there, as far as a damaged manifest can be read."""
+    """Return the entries, of files that exist, that can be read in a damaged manifest at `path`."""
     lines = _LINE.findall(_content(path) or b"")
     entries: dict[str, Entry] = {name.decode("latin-1"): json.loads(entry) for name, entry in lines}
     return {name: entry for name, entry in own_entries(entries).items() if (path.parent / name).is_file()}
@@ -219,14 +222,14 @@ def _names_of_zarr(folder: Path) -> Iterator[str]:
 
 
 def own_entries(entries: Mapping[str, Entry]) -> dict[str, Entry]:
-    """Return the entries of files that are below their folder, whatever a record says."""
+    """Return the entries of a record but for those whose name leads out of their folder, as a changed one may."""
     return {name: entry for name, entry in entries.items() if is_below(name)}
 
 
 def is_own(dataset: Path) -> Callable[[str], bool]:
-    """Return whether a path below a dataset's folder is a file of the dataset: those in its manifest.
+    """Return a function that says whether a path below a dataset's folder is in its manifest, and so a file of it.
 
-    Without one, of a writer that was killed or of another one, those that have the names of zarr.
+    Without a manifest, as a killed writer leaves it, files with names of zarr are the dataset's.
     """
     files = manifest_at(dataset).files
     return {*files, MANIFEST}.__contains__ if files else is_name_of_zarr

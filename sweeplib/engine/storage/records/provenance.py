@@ -3,7 +3,7 @@
 import importlib.metadata
 import platform
 import subprocess
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import cache
 from pathlib import Path
 
@@ -11,9 +11,13 @@ import sweeplib
 from sweeplib.engine.files.regular_files import file_text
 
 PACKAGE = Path(__file__).resolve().parents[3]
+"""The folder of the package sweeplib."""
 CREDITS = "creator_name", "license"
 """The attributes that name authors and licence, if the config does; the names are those of ACDD, a convention."""
+NUMBA = " (numba "
+"""What stands between the type of a processor and the release of numba in the name of a machine."""
 LIBRARIES = ("numpy", "scipy", "numba", "xarray", "zarr", "dask", "distributed")
+"""The packages whose versions a result records."""
 
 
 @cache
@@ -24,6 +28,7 @@ def versions() -> dict[str, str]:
 
 
 def _version(name: str) -> str:
+    """Return the version of an installed package, "unknown" without one."""
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -50,7 +55,10 @@ def git_commit() -> str | None:
 
 @cache
 def _checkout() -> tuple[str | None, bool]:
-    """Return the commit, and whether it is the one of the release, which the tag `v` with the version names."""
+    """Return the commit, as in `git_commit`, and whether it is that of the release: the tag vVERSION names it.
+
+    An installed wheel has both in `commit.txt`: the commit, and the word "release".
+    """
     if _git("ls-files", "--error-unmatch", "__init__.py") is None:
         built = PACKAGE / "commit.txt"
         commit, *words = file_text(built).split() if built.exists() else [None]
@@ -71,6 +79,7 @@ def home_page() -> str:
 
 
 def _git(*arguments: str) -> str | None:
+    """Return what git says in the folder of the package; None if it fails, or there is no git."""
     try:
         command = ["git", "-C", str(PACKAGE), *arguments]
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
@@ -92,13 +101,19 @@ def cpu_model() -> str:
 
 @cache
 def machine() -> str:
-    """Return the processor's type, and the numba that compiles for it; with another the last bits may be others."""
-    return f"{cpu_model()} (numba {_version('numba')})"
+    """Return the processor's type and numba's version, on which the last bits of results depend: "CPU (numba 0.62)"."""
+    return f"{cpu_model()}{NUMBA}{_version('numba')})"
+
+
+def are_one(machines: Iterable[str]) -> bool:
+    """Return whether a case must have the same bits on some machines: their processors are of a type, and their numbas.
+
+    Earlier versions of sweeplib recorded the processor alone, which says nothing of numba.
+    """
+    names = set(machines)
+    return len(names) == 1 and all(NUMBA in name for name in names)
 
 
 def is_like_here(machines: Collection[str]) -> bool:
-    """Return whether results of some machines have the bits that they would have here.
-
-    Earlier versions of sweeplib recorded the processor alone.
-    """
-    return not machines or bool({machine(), cpu_model()}.intersection(machines))
+    """Return whether results of some machines have the bits that they would have here; so if none is known."""
+    return are_one([machine(), *machines])

@@ -29,11 +29,13 @@ if TYPE_CHECKING:
     from sweeplib.engine.design.design import Design
 
 MARKER = "published.json"
+"""Its content: {"sweep": the name, "key", "complete": whether all was sent, "files": digests by name, "digest"}."""
 BUCKETS = frozenset({"abfs", "abfss", "adl", "az", "gcs", "gs", "oci", "r2", "s3", "s3a"})
 """Protocols of stores of objects, without folders."""
 FORGETFUL = "memory"
 """The protocol of a store that ends with the process."""
 ROOT = "zarr.json"
+"""The object without which a reader finds no dataset."""
 REPEAT = "`sweeplib finalise CONFIG` writes the dataset again"
 PATIENCE = 30.0
 """Seconds after which a store that does not answer counts as out of reach."""
@@ -41,7 +43,10 @@ Returned = TypeVar("Returned")
 
 
 class PublishAddress:
-    """The address at which a sweep's dataset is published, and its file system."""
+    """The address at which a sweep's dataset is published, and its file system.
+
+    files, path : fsspec's file system, and the path in it. name, directory : of the sweep, and of its results.
+    """
 
     def __init__(self, address: str, name: str, directory: Path) -> None:
         """Open the file system of an address for the sweep of a name with its results in a directory.
@@ -65,26 +70,27 @@ class PublishAddress:
             raise self._refusal("in the folder of the sweep's own results")
 
     def check(self) -> None:
-        """Raise InputError unless the dataset can be written here: it tries to, and looks at what there is."""
+        """Raise InputError unless the dataset can be written at the address, where a small file is written to try."""
         probe = f"{self.path}/.probe"
 
-        def tried() -> None:
+        def try_to_write() -> None:
+            """Write a small file, and remove it."""
             self._make_folders([])
             self.files.pipe_file(probe, b"sweeplib")
             self.files.rm_file(probe)
 
         try:
             self._refuse_others(_with_time_limit(self._read_marker))
-            _with_time_limit(tried)
+            _with_time_limit(try_to_write)
         except SweeplibError:
             raise
         except Exception as error:
             raise self._refusal(f"cannot be written: {_reason(error)}") from None
 
     def examined(self, version: str | None) -> tuple[int, dict[str, str]]:
-        """Return how many objects were read, and by name the problem of each that is not as it was sent.
+        """Return how many objects were read at the address, and by name the problem of each that is not as it was sent.
 
-        `version` is that of the present dataset, None if it is not known; an older one is a problem.
+        version : of the present dataset, None if it is not known; another one at the address is a problem.
         SweeplibError if the store fails, InputError if it has something else than the dataset of this sweep.
         """
         try:
@@ -116,10 +122,10 @@ class PublishAddress:
             return None
 
     def publish(self, dataset: Path, again: Collection[str] = ()) -> int:
-        """Send the files of a dataset that are not here yet, and remove others; return the number of those sent.
+        """Send the files of a dataset that are not at the address yet, and remove others; return the number sent.
 
-        Those named in `again` are sent in any case. SweeplibError if the store fails, InputError if it has the dataset
-        of another sweep.
+        again : names of files that are sent in any case. SweeplibError if the store fails, InputError if it has the
+        dataset of another sweep.
         """
         try:
             manifest = manifest_of(dataset)
@@ -133,7 +139,7 @@ class PublishAddress:
             raise SweeplibError(f"{problem}; `sweeplib finalise CONFIG` sends the rest") from error
 
     def _send_changed(self, manifest: Manifest, again: Collection[str]) -> int:
-        """Send what differs from what the marker says; return the number of files that were sent.
+        """Send what differs from what the marker says; return the number of files that were sent. `again` : as above.
 
         While files change there is no root, so that nobody opens a dataset of two versions: it is written last.
         """
@@ -175,16 +181,18 @@ class PublishAddress:
                 self.files.makedirs(folder, exist_ok=True)
 
     def _remove(self, names: list[str]) -> None:
+        """Remove the objects of these names that exist."""
         for name in names:
             if self.files.exists(f"{self.path}/{name}"):
                 self.files.rm_file(f"{self.path}/{name}")
 
     def _write_marker(self, files: dict[str, str], *, complete: bool) -> None:
+        """Write `published.json`: the digests of the objects by name, and whether all were sent."""
         content = {"sweep": self.name, "key": self._own_key(), "complete": complete, "files": files}
         self.files.pipe_file(f"{self.path}/{MARKER}", json.dumps(content | {"digest": _digest(content)}).encode())
 
     def _read_marker(self) -> dict[str, Any] | None:
-        """Return what `published.json` says, None if there is none; {} if it is not one of these."""
+        """Return what `published.json` says; None if nothing is at the address, {} if something else is."""
         try:
             content = json.loads(self.files.cat_file(f"{self.path}/{MARKER}"))
         except FileNotFoundError:
@@ -205,13 +213,14 @@ class PublishAddress:
         return key or self._own_key()
 
     def _has_objects(self) -> bool:
+        """Return whether anything is at the address, but for what `check` writes."""
         try:
             return any(not name.endswith("/.probe") for name in self.files.find(self.path))
         except FileNotFoundError:
             return False
 
     def _refuse_others(self, marker: dict[str, Any] | None) -> None:
-        """Raise InputError if there is something else than the dataset of this sweep."""
+        """Raise InputError if, by what `_read_marker` returned, something else than this sweep's dataset is there."""
         if marker is not None and not marker:
             raise self._refusal("has files that no sweep has published, which would be mixed with the dataset")
         if marker and marker["sweep"] != self.name:
@@ -221,6 +230,7 @@ class PublishAddress:
             raise self._refusal(f"{problem}; to replace it, delete what is there")
 
     def _refusal(self, problem: str) -> InputError:
+        """Return the error that an address cannot be used."""
         expected = "an address that can be written and has nothing else, such as s3://bucket/folder/name.zarr"
         return InputError(problem, key="publish", value=self.address, expected=expected)
 
@@ -266,6 +276,7 @@ def _with_time_limit(question: Callable[[], Returned]) -> Returned:
     problems: list[BaseException] = []
 
     def ask() -> None:
+        """Note the answer, or the error: the work of a thread, which cannot be ended if the store hangs."""
         try:
             answers.append(question())
         except BaseException as error:
@@ -282,11 +293,12 @@ def _with_time_limit(question: Callable[[], Returned]) -> Returned:
 
 
 def _version(digests: dict[str, str]) -> str:
-    """Return the version of a dataset whose objects have these digests."""
+    """Return the version of a dataset, as its manifest's digest, from the digests of its objects by name."""
     return digest_of({name: content for name, content in digests.items() if name != MANIFEST})
 
 
 def _digest(content: dict[str, Any]) -> str:
+    """Return the digest of a marker's other entries."""
     return digest(json.dumps(content, sort_keys=True).encode())
 
 

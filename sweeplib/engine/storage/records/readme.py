@@ -35,8 +35,13 @@ ds = xr.open_zarr("dataset.zarr")  # or any other reader of zarr v3; sweeplib is
 
 ## How to go on
 
-`sweeplib plan config.yaml` says what is here. `sweeplib reproduce config.yaml` computes a case again and compares its
-bits. `sweeplib sweep config.yaml` continues, with other values, such as `seeds=64`, from the runs that there are.
+In this folder, which must have the name of the sweep:
+
+```sh
+sweeplib plan config.yaml --results ..              # what is here
+sweeplib reproduce config.yaml CASE --results ..    # computes a case again, and compares its bits
+sweeplib sweep config.yaml --results .. seeds=64    # goes on from the runs that there are, here with more seeds
+```
 """
 
 
@@ -48,6 +53,7 @@ def write_readme(sweep: "Design", directory: Path) -> None:
 
 
 def _is_own(path: Path) -> bool:
+    """Return whether a file begins with the line of those that sweeplib writes."""
     try:
         return not path.is_symlink() and path.is_file() and file_text(path).startswith(OWN)
     except (OSError, ValueError):
@@ -55,7 +61,7 @@ def _is_own(path: Path) -> bool:
 
 
 def readme(sweep: "Design") -> str:
-    """Return the text of README.md of a sweep's folder."""
+    """Return the text of README.md of a sweep's folder: what is in it, by whom, and how to open it."""
     axes = [f"`{axis.name}` ({counted(len(axis.values), 'value')})" for axis in sweep.grid.axes]
     axes.append(f"`seed` ({len(sweep.seeds):,})")
     cases = counted(sum(map(sweep.most_cases_of, sweep.runs)))

@@ -17,10 +17,10 @@ ROUNDS = "answers.json"
 
 @dataclass(frozen=True)
 class Rounds:
-    """The rows of each round, the answers after the last complete one, and whether no more rounds follow.
+    """The rows of each round, the answers after the last complete one, and whether the rounds have ended.
 
-    spent : the number of cases that were added for each question.
-    seconds : what they take by the prices, for the questions whose budget is a time.
+    spent : the number of cases that were added for each question, by its name.
+    seconds : what these take by the prices, for the questions whose budget is a time.
     prices : the seconds of a unit of work of each dynamics, measured before the first decision that needs them.
 
     They are those of a config and of the code that makes the numbers, `made_from`: with another config, rounds begin
@@ -43,20 +43,20 @@ class Rounds:
         spent: Mapping[str, int],
         seconds: Mapping[str, float],
     ) -> "Rounds":
-        """Return the rounds with the decision of one more; without rows it is the last."""
+        """Return the rounds with the decision after one more: its new rows, if none the rounds end, and its answers."""
         new = tuple(rows)
         rounds = (*self.rows, new) if new else self.rows
         return replace(self, rows=rounds, answers=tuple(answers), spent=spent, seconds=seconds, ended=not new)
 
     def write(self, directory: Path) -> "Rounds":
         """Write the rounds into the folder of their sweep; return them."""
-        rows = [[vars(row) for row in some] for some in self.rows]  # `asdict` would copy each value
+        rows = [[vars(row) for row in of_round] for of_round in self.rows]  # `asdict` would copy each value
         write_json(directory / ROUNDS, vars(self) | {"rows": rows}, indent=None)
         return self
 
 
 def rounds_of(sweep: "Design", directory: Path) -> Rounds:
-    """Return the rounds in the folder of a sweep, none if they are of another config.
+    """Return the rounds of a sweep from the file in its folder; without rows if that is of another config or code.
 
     DamageError if the file is damaged.
     """
@@ -64,7 +64,7 @@ def rounds_of(sweep: "Design", directory: Path) -> Rounds:
     record = read_json(directory / ROUNDS) if sweep.questions else None
     if record is None or record["made_from"] != made_from:
         return Rounds(made_from)
-    rows = tuple(tuple(Row(**row) for row in some) for some in record["rows"])
+    rows = tuple(tuple(Row(**row) for row in of_round) for of_round in record["rows"])
     return Rounds(**record | {"made_from": made_from, "rows": rows, "answers": tuple(record["answers"])})
 
 

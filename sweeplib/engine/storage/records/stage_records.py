@@ -8,6 +8,8 @@ the disk before the stage ends. Everything that asks whether a result is up to d
 
 Beside it, `stages/STAGE[.NAME].done` is for the workflow, which deletes what it tracks before a stage starts. It has a
 digest, and so changes exactly when what was made does. Figures and the report are tracked by their own files.
+
+`directory` is the folder of a sweep's results, and `name` of a stage is STAGE[.NAME].
 """
 
 import json
@@ -101,7 +103,8 @@ class StageRecord:
     complete: dict[str, Any] = field(default_factory=dict)
 
     def is_of(self, now: Mapping[str, Any]) -> bool:
-        """Return whether what was made was made from this: no entry of it would differ now."""
+        """Return whether what the stage made was made from what it would be made from `now`: all its entries agree."""
+        # as it would be read from a record
         plain = json.loads(json.dumps(dict(now), default=str))
         return all(self.made_from.get(name) == value for name, value in plain.items())
 
@@ -116,11 +119,12 @@ class StageRecord:
         if self.ended is not None or not self.host:
             return False
         if self.here:
+            # another process may have the number by now
             return abs(_start_time(self.pid) - self.born) < 1.0
         return time.time() - self.last_sign < SILENCE_ELSEWHERE
 
     def seconds(self, now: float) -> float:
-        """Return how long the stage has taken so far."""
+        """Return how long the stage has taken until `now`, or took."""
         return (self.ended or now) - self.started
 
     @property
@@ -130,12 +134,12 @@ class StageRecord:
         return self.problem or (DIED if died else None)
 
     def remaining(self, now: float) -> float | None:
-        """Return the estimate of the remaining seconds, None if there is none."""
+        """Return the estimate of the seconds that remain at the time `now`, None if there is none."""
         return None if self.seconds_left is None else max(0.0, self.seconds_left - (now - self.last_news))
 
 
 def stage_records(directory: Path, since: float = 0.0) -> dict[str, StageRecord]:
-    """Return the records of the stages in a sweep's folder that began at `since` or later, by name, the first first."""
+    """Return the records of the stages that began at `since` or later, by name, in the order of their beginnings."""
     folder = directory / FOLDER
     contents = {path.stem: _content(path) for path in folder.glob("*.json")} or earlier_records(directory)
     named = {name: content for name, content in contents.items() if content.get("name") == name}
@@ -179,15 +183,15 @@ def forget_record(directory: Path, name: str) -> None:
 
 
 def counts_when_done(directory: Path, names: Iterable[str]) -> dict[str, dict[str, int]]:
-    """Return the number of cases of some dynamics with each status that occurs, as of the last run; {} before it."""
+    """Return the number of cases by status after the last run of each of some dynamics; {} of one before its first."""
     return {name: stage_record(directory, f"simulate.{name}").counts for name in names}
 
 
 @contextmanager
 def recorded_stage(directory: Path, name: str) -> Iterator["_Record"]:
-    """A context in which this process runs a stage of the sweep in `directory`; `tell` tells of the innermost.
+    """A context in which this process runs a stage; it yields the record, and `tell` writes into the innermost one's.
 
-    In one that runs the same stage already, it yields that one's record.
+    Within a context of the same stage, it yields the record of that.
     """
     path = record_path(directory, name)
     outer = next((record for record in _records if record.path == path), None)
@@ -201,6 +205,7 @@ def recorded_stage(directory: Path, name: str) -> Iterator["_Record"]:
 
 @contextmanager
 def _new_record(directory: Path, name: str) -> Iterator["_Record"]:
+    """A context in which a stage runs, with its beginning, its end, its problem and what it took in a new record."""
     with at_work(directory, "runs all stages" if name == WHOLE else f"runs the stage {name}"):
         record, before = _Record(directory, name), _cpu_seconds()
         record.tell(force=True)
@@ -217,7 +222,10 @@ def _new_record(directory: Path, name: str) -> Iterator["_Record"]:
 
 
 def tell(*, force: bool = True, **news: Any) -> None:
-    """Record news (fields of `StageRecord`) of this process's stage, if it runs one; else at most twice a second."""
+    """Record news (fields of `StageRecord`) of the stage that this process runs, if any.
+
+    force : if false, they are only written if the last ones are half a second old; they are kept for the next ones.
+    """
     if _records:
         _records[-1].news |= news | ({"doing_since": time.time()} if "doing" in news else {})
         _records[-1].tell(force=force)
@@ -230,12 +238,17 @@ def next_part() -> None:
 
 
 class _Record:
-    """The record of a stage of this process; its news are left out while another living process runs the stage."""
+    """The record of a stage of this process; its news are left out while another living process runs the stage.
+
+    news : the fields that this process has set, those of `MADE` of earlier runs among them.
+    """
 
     def __init__(self, directory: Path, name: str) -> None:
+        """Begin the record of a stage that this process runs from now on; nothing is written yet."""
         now, pid = time.time(), os.getpid()
         self.directory, self.name, self.path = directory, name, record_path(directory, name)
-        self.written, self.writes = 0.0, False
+        self.written, self.writes = 0.0, False  # when it was written last; whether it is this process's by now
+        # the numbers of cases of earlier parts, such as rounds
         self.before: dict[str, Any] = {"done": 0, "total": 0, "cases": {}}
         self.news: dict[str, Any] = {
             "name": name,
@@ -259,7 +272,10 @@ class _Record:
         counts: Mapping[str, int] | None = None,
         files: Mapping[str, Any] | None = None,
     ) -> None:
-        """Record what the stage has made now, on the disk; after it, what the workflow tracks, if that changes."""
+        """Record on the disk what the stage has made now; then write the file that the workflow tracks, if it changes.
+
+        The arguments are the fields of `StageRecord`. A stage with `files` is tracked by these.
+        """
         self.news |= {"made_from": made_from, "digest": digest, "counts": counts or {}, "files": files or {}}
         self.tell(force=True, durable=True)
         path = done_path(self.directory, self.name)
@@ -272,7 +288,10 @@ class _Record:
         self.tell(force=True, durable=True)
 
     def tell(self, *, force: bool, durable: bool = False) -> None:
-        """Write the news, unless the last were written just now or another process runs the stage."""
+        """Write what is new in the record, if `force` is set or half a second has passed since it was written.
+
+        durable : whether that is results: a full disk is an error, and it is written whoever else runs the stage.
+        """
         now = time.monotonic()
         if force or now - self.written > 0.5:
             self.written = now
@@ -281,6 +300,7 @@ class _Record:
                 self._write(durable=durable)
 
     def _write(self, *, durable: bool) -> None:
+        """Write the record; before the first time, take over what another run has made, or leave it to a living one."""
         if not self.writes:
             convert_records(self.directory, self.path.parent)
             other = stage_record(self.directory, self.name)
@@ -293,6 +313,7 @@ class _Record:
         write_json(self.path, content, durable=durable)
 
     def next_part(self) -> None:
+        """Count the cases so far as those of earlier parts."""
         self.before = self._whole()
         self.news = {name: value for name, value in self.news.items() if name not in self.before}
 
@@ -309,6 +330,7 @@ def is_whole_done(path: Path) -> bool:
 
 
 def _done_text(digest_of_result: str, counts: Mapping[str, int]) -> str:
+    """Return the text of the file that the workflow tracks: a digest of the result, and a checksum of that."""
     of_result = digest(json.dumps([digest_of_result, counts], sort_keys=True).encode())
     return f"{of_result} {digest(of_result.encode())}\n"
 
@@ -319,15 +341,18 @@ def _has(path: Path, text: str) -> bool:
 
 
 def _cpu_seconds() -> float:
+    """Return the seconds of processors of this process and of its children that have ended."""
     return sum(os.times()[:4])
 
 
 def _peak_memory() -> int:
+    """Return the most bytes that this process, or one of its children that have ended, has had."""
     unit = 1 if sys.platform == "darwin" else 1024  # Linux counts in kB
     return unit * max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
 def _problem_of(error: BaseException, directory: Path) -> str | None:
+    """Return in a line why a stage ended early, None for a plain exit."""
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
     if isinstance(error, SystemExit):
@@ -352,7 +377,10 @@ def _content(path: Path) -> dict[str, Any]:
 
 
 def _record(content: Mapping[str, Any], path: Path) -> StageRecord:
-    """Return what the content of a record says; nothing if it is another's. Fields of another version are left out."""
+    """Return the record of a file's content; an empty one if that is of another stage.
+
+    Fields that this version does not know are left out.
+    """
     if content.get("name") != path.stem:
         return StageRecord(path.stem)
     names = {field.name for field in fields(StageRecord)} & content.keys() - {"last_sign", "name"}

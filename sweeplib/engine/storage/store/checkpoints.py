@@ -1,5 +1,6 @@
 """Checkpoints: the last states of cases that are not finished, in a file each beside the run store."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +12,15 @@ from sweeplib.engine.storage.records.links import refuse_links
 FOLDER = "checkpoints"
 DIGITS = 32
 """The length of a digest, which stands before the content of a file."""
+NAME = re.compile("[0-9a-f]{32}")
+"""The names of states: identities of cases."""
 
 
 @dataclass(frozen=True)
 class CheckpointFolder:
-    """Where a sweep keeps the last states of its cases.
+    """Where a sweep keeps the last states of its cases: under names that simulators make, one for each.
 
+    directory : of the sweep's results.
     seconds : between two states of a case, at least.
     keep_ends : whether the last state of a case that has finished stays, from which a longer one goes on.
     """
@@ -32,6 +36,10 @@ class CheckpointFolder:
         except OSError:
             return None
         return content[DIGITS:] if digest(content[DIGITS:]).encode() == content[:DIGITS] else None
+
+    def files(self) -> list[Path]:
+        """Return the files with names of states, whatever is in them."""
+        return [path for path in sorted(Path(self.directory, FOLDER).glob("*")) if NAME.fullmatch(path.name)]
 
     def write(self, name: str, content: bytes) -> None:
         """Keep some bytes under a name, in place of those before."""

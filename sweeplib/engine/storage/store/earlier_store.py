@@ -29,16 +29,23 @@ from sweeplib.engine.storage.store.segment import Segment, counts_of, merged, wr
 
 FOLDER = "runs.zarr"
 OWN = ("problem", "seed", "clock")
+"""The columns from which simulators make cases."""
 CONVERTED = ".converted"
+"""What the names of folders of layouts end with once all their rows are in segments."""
 _OWN_FILES = re.compile(r"([\w.-]+/(\w+/)?)?zarr\.json|[\w.-]+/\w+/c(/\d+)*")
 """The files of layouts, by their paths in the folder of a dynamics: metadata and chunks."""
 
 
 class EarlierSegment(Segment):
-    """The rows with a result of a block of an earlier run store."""
+    """The rows with a result of a block of an earlier run store, read as a segment."""
 
     def __init__(self, run: str, layout: "_Layout", number: int, done: np.ndarray, task: dict[str, Any]) -> None:
+        """Read the rows `done` (n,) of the block of a number, with what a header of a segment would say of them.
+
+        run : the name of the dynamics. task : seconds, workers and processors of the block.
+        """
         self.path, self._layout, self._number, self._done = layout.path, layout, number, done
+        # two words of 8 bytes are an identity of 16
         words = np.ascontiguousarray(layout.rows("case_id", number)[done])
         self.ids, self.status = words.view("S16").ravel(), layout.rows("status", number)[done]
         self.layout, self.group, self.work = layout.path.name, layout.path.name.rpartition("_w")[0], layout.work
@@ -66,16 +73,17 @@ class EarlierSegment(Segment):
 
 
 class _Layout:
-    """A layout of an earlier run store."""
+    """A layout of an earlier run store: a group of zarr at `path`, whose arrays are read as they are asked for."""
 
     def __init__(self, path: Path) -> None:
+        """Read what the metadata say of the layout's cases; DamageError if they are damaged."""
         self.path = path
         self._remedy = f"delete the folder {path}, and the next run computes its cases again"
         about = self._metadata(path / "zarr.json")["attributes"]
         self.count, self.block_size, self.shared = (about[name] for name in ("rows", "block_size", "shared"))
         self.work, self._dims = 4.0 ** about["cost_class"], about["variables"]
-        self._arrays: dict[str, Any] = {}
-        self._columns: dict[str, np.ndarray] = {}
+        self._arrays: dict[str, Any] = {}  # of zarr, as they are opened
+        self._columns: dict[str, np.ndarray] = {}  # of the index, read as a whole
 
     @cached_property
     def variables(self) -> dict[str, dict[str, Any]]:
@@ -95,10 +103,11 @@ class _Layout:
                 yield number, np.flatnonzero(done)
 
     def rows(self, name: str, number: int) -> np.ndarray:
-        """Return an array at the rows of a block; DamageError if a chunk of it is lost or damaged."""
+        """Return an array at the rows of a block, by the block's number; DamageError if a chunk is lost or damaged."""
         rows = slice(number * self.block_size, min((number + 1) * self.block_size, self.count))
         if name in self._dims or name == "status":
             return self._read(name, rows, [self._chunk(name, number)])
+        # a column of the index has chunks of its own length, and is read as a whole
         if name not in self._columns:
             length = self._array(name).chunks[0]
             chunks = [self._chunk(name, at) for at in range(-(-self.count // length))]
@@ -106,7 +115,10 @@ class _Layout:
         return self._columns[name][rows]
 
     def _read(self, name: str, rows: slice, chunks: Iterable[Path]) -> np.ndarray:
-        """Return some rows of an array, which are in these chunks."""
+        """Return some rows of an array; DamageError unless all the files that hold them, `chunks`, are there.
+
+        They are looked for first, since zarr reads its fill value in place of a chunk that is lost.
+        """
         for chunk in chunks:
             try:
                 refuse_irregular(chunk)
@@ -118,9 +130,10 @@ class _Layout:
             values = np.asarray(self._array(name)[rows])
         except (ValueError, RuntimeError, OSError):
             raise damaged(self.path / name, self._remedy) from None
-        return values.astype(object) if name == "problem" else values
+        return values.astype(object) if name == "problem" else values  # texts of Python, as segments have them
 
     def _array(self, name: str) -> Any:
+        """Return an array of zarr, opened once."""
         if name not in self._arrays:
             import zarr  # takes longer than all else that commands do which meet no earlier store
 
@@ -129,11 +142,12 @@ class _Layout:
         return self._arrays[name]
 
     def _chunk(self, name: str, number: int) -> Path:
-        more = "/0" * (len(self._array(name).shape) - 1)
-        return Path(f"{self.path}/{name}/c/{number}{more}")
+        """Return the path of a chunk of an array: chunks divide the rows alone."""
+        other_dims = "/0" * (len(self._array(name).shape) - 1)
+        return Path(f"{self.path}/{name}/c/{number}{other_dims}")
 
     def _metadata(self, path: Path) -> dict[str, Any]:
-        """Return what a zarr.json says; DamageError if any bit of it has changed."""
+        """Return the content of a zarr.json; DamageError if it does not have the checksum in its own attributes."""
         try:
             text = file_bytes(path).decode()
             content: dict[str, Any] = json.loads(text)
@@ -165,6 +179,7 @@ def earlier_runs(directory: Path) -> list[str]:
 
 
 def _has_record(directory: Path, dynamics: str) -> bool:
+    """Return whether a dynamics has a journal, or the record of an ended run."""
     return _journal(directory, dynamics).exists() or bool(stage_record(directory, f"simulate.{dynamics}").made_from)
 
 
@@ -201,6 +216,7 @@ def convert(directory: Path, dynamics: str) -> None:
 
 
 def _layout_folders(directory: Path, dynamics: str) -> list[Path]:
+    """Return the folders of the layouts of an earlier run store, by the form of their names."""
     folders = sorted((directory / FOLDER / dynamics).glob("*_w*-????????????"))
     return [folder for folder in folders if any((folder / name).exists() for name in ("zarr.json", "status"))]
 
@@ -210,7 +226,7 @@ def _journal(directory: Path, dynamics: str) -> Path:
 
 
 def _tasks(directory: Path, dynamics: str) -> dict[str, dict[str, Any]]:
-    """Return the seconds, the workers and the processors of each block, by the journal of an earlier version."""
+    """Return the seconds, workers and processors of each block, "LAYOUT/NUMBER", by the journal beside its store."""
     tasks: dict[str, dict[str, Any]] = {}
     for line in read_lines(_journal(directory, dynamics)):
         task = tasks.setdefault(str(line.get("block")), {"seconds": 0.0, "workers": [], "processors": []})

@@ -19,12 +19,14 @@ def damaged_segments(directory: Path, dynamics: str) -> dict[Path, np.ndarray]:
 
 
 def _is_whole(path: Path) -> bool:
+    """Return whether a file is a segment as it was written."""
     with suppress(DamageError, OSError):
         return Segment(path).is_whole()
     return False
 
 
 def _ids(path: Path) -> np.ndarray:
+    """Return the identities (n,) of a segment's cases, none if they cannot be read."""
     with suppress(DamageError, OSError):
         return Segment(path).ids
     return np.empty(0, "S16")

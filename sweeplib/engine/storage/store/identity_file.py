@@ -29,9 +29,11 @@ _UNREADABLE = (OSError, ValueError, KeyError, BadZipFile, EOFError, zlib.error, 
 
 
 class WantedCases(NamedTuple):
-    """The n cases of one dynamics of a sweep: identities, flat indices over (grid, seed), positions, and status (n,).
+    """The n cases of one dynamics of a sweep, as columns (n,) of an `Inventory`.
 
-    names : of the segments in which they were looked up.
+    ids, flat : identities, and flat indices over (grid dims, seed).
+    segment, row : positions in the store, -1 where a case is not there. status : of each case.
+    names : of the segments in which they were looked up, in the order of their numbers.
     """
 
     ids: np.ndarray
@@ -43,7 +45,7 @@ class WantedCases(NamedTuple):
 
 
 def write_identities(sweep: "Design", dynamics: str, directory: Path, cases: WantedCases) -> None:
-    """Write the file for a sweep, if it is large and its folder exists."""
+    """Write the identities and positions of a sweep's cases to their file, if there are many and the folder exists."""
     if len(cases.ids) < FEWEST or not directory.exists():
         return
     path = _path(directory, dynamics)
@@ -58,7 +60,7 @@ def write_identities(sweep: "Design", dynamics: str, directory: Path, cases: Wan
 
 
 def read_identities(sweep: "Design", dynamics: str, directory: Path) -> WantedCases | None:
-    """Return what the file has; None without a file for the present sweep."""
+    """Return the cases in the file of a sweep; None if there is none, or it is of another sweep or damaged."""
     path = _path(directory, dynamics)
     if not path.exists():
         return None
@@ -99,6 +101,7 @@ def _path(directory: Path, dynamics: str) -> Path:
 
 
 def _key(sweep: "Design", dynamics: str) -> str:
+    """Return the digest by which a file is known to be of the sweep as it is now, and of this code."""
     digest = hashlib.blake2b(digest_size=16)
     for text in (package_digest(), sweep.description(dynamics), sweep.numerics(dynamics)):
         digest.update(f"{text}\0".encode())

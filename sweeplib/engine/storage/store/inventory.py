@@ -1,4 +1,9 @@
-"""Inventory: the cases of one dynamics that a sweep needs, and their state in the run store, as columns."""
+"""Inventory: the cases of one dynamics that a sweep needs, and their state in the run store, as columns.
+
+`places` are indices of cases in these columns. Two of a sweep's cases may be the same one, with one identity, as where
+a point does not depend on an axis: `distinct` has the first of each. A layout is all cases of one shape and similar
+work.
+"""
 
 import hashlib
 from collections.abc import Iterator
@@ -21,18 +26,18 @@ if TYPE_CHECKING:
     from sweeplib.engine.design.design import Design, RunPoints
 
 CLASSES = 1024
-"""More than there are classes of cost: works are doubles."""
+"""More than there are classes of cost: the exponents of doubles."""
 AT_ONCE = 4096
 """The number of points whose identities are computed together."""
 
 
 def cost_class(work: float | np.ndarray) -> Any:
-    """Return floor(log4(work)), at least 0, of one or of each of n, from the exponent's bits: all machines agree."""
+    """Return floor(log4(work)), at least 0, of a number or an array, from the exponent's bits: all machines agree."""
     return np.maximum(0, np.frexp(work)[1] - 1) // 2
 
 
 def order_of_work(case: Case) -> float:
-    """Return the order of magnitude of the work of a case."""
+    """Return the largest power of 4 that the work of a case reaches, at least 1."""
     return float(4.0 ** cost_class(case.simulator.work(case)))
 
 
@@ -54,9 +59,9 @@ class Inventory:
 
     ids (n,) : identities, 16 bytes each.
     flat (n,) : flat indices over (grid dims, seed).
-    segment, row (n,) : positions in the store, -1 where a case is not there.
-    status (n,) : their status.
-    points : the points, if they were made for the identities.
+    segment, row (n,) : the number of the segment in the store, and the row in it, -1 where a case is not stored.
+    status (n,) : how each ended, or `missing`.
+    points : the points of the dynamics, if they were made for the identities; made when they are asked for otherwise.
     """
 
     sweep: "Design"
@@ -69,7 +74,7 @@ class Inventory:
     points: "RunPoints | None" = None
 
     def column(self, name: str, places: slice | np.ndarray = slice(None)) -> np.ndarray:
-        """Return the value of a name of the grid, of the seeds, or of the dynamics, of the cases at some places."""
+        """Return the values (m,) of a name of the grid, or of "seed" or "dynamics", of the cases at some places."""
         flat = self.flat[places]
         if name == "dynamics":
             return np.full(len(flat), self.dynamics, object)
@@ -78,6 +83,7 @@ class Inventory:
         column = (
             Column(self.sweep.seeds, seed) if name == "seed" else self.sweep.grid.table(points, (name,)).column(name)
         )
+        # an array of objects keeps lists and numbers as they are
         values = np.empty(len(flat), object)
         values[:] = column.items()
         return values
@@ -120,10 +126,12 @@ class Inventory:
 
     @cached_property
     def _points(self) -> "RunPoints":
+        """The points of the dynamics, made if need be."""
         return self.points or self.sweep.points(self.dynamics)
 
     def _point(self, places: slice | np.ndarray) -> np.ndarray:
-        """Return the points of the cases at some places."""
+        """Return the point (m,) of each case at some places, as its index among `_points`."""
+        # the flat index of a point is that of its first seed: the last one that is not behind the case
         after: np.ndarray = np.searchsorted(self._points.flat, self.flat[places], side="right")
         return after - 1
 
@@ -134,16 +142,14 @@ class Inventory:
 
     @cached_property
     def missing(self) -> dict[str, np.ndarray]:
-        """The places of the different cases that are missing, by their layout: cases of one shape and similar work.
-
-        Of each the costliest are first.
-        """
+        """The places (m,) of the different cases that are missing, by the name of their layout, the costliest first."""
         places = self.distinct[self.status[self.distinct] == Status.missing]
         if not len(places):
             return {}
         point, points = self._point(places), self._points.cases
         work, (shapes, shape) = points.works(), points.shapes()
         numbers = {case_shape: number for number, case_shape in enumerate(dict.fromkeys(shapes))}
+        # one number for shape and class of cost; `shape`, `work` and `kind` are of points, then of the missing cases
         kind = (np.array([numbers[case_shape] for case_shape in shapes])[shape] * CLASSES + cost_class(work))[point]
         order = np.lexsort((-work[point], kind))
         groups = np.split(order, np.flatnonzero(np.diff(kind[order])) + 1)
@@ -153,11 +159,11 @@ class Inventory:
 
 
 def inventory(sweep: "Design", dynamics: str, store: RunStore) -> Inventory:
-    """Return the inventory of a sweep's cases of one dynamics."""
+    """Return the inventory of a sweep's cases of one dynamics, from its file if that is of this sweep and store."""
     cases, points = read_identities(sweep, dynamics, store.directory), None
     if cases is not None and cases.names == store.names:
         store.pin()
-        return Inventory(sweep, dynamics, *cases[:5])
+        return Inventory(sweep, dynamics, *cases[:5])  # all but the names
     ids, flat = cases[:2] if cases is not None else (None, None)
     if ids is None or flat is None:
         ids, flat, points = identities_of_cases(sweep, dynamics)
@@ -165,18 +171,19 @@ def inventory(sweep: "Design", dynamics: str, store: RunStore) -> Inventory:
     return Inventory(sweep, dynamics, ids, flat, segment, row, store.status_at(segment, row), points)
 
 
-def sweep_status(sweep: "Design", directory: Path) -> dict[str, dict[str, int]]:
+def counts_of_cases(sweep: "Design", directory: Path) -> dict[str, dict[str, int]]:
     """Return the number of cases with each status, by dynamics. It may be called while the sweep runs."""
     return {name: inventory(sweep, name, RunStore(directory, name)).counts() for name in sweep.runs}
 
 
 def identities_of_cases(sweep: "Design", dynamics: str) -> tuple[np.ndarray, np.ndarray, "RunPoints"]:
-    """Return the identities and the flat indices (n,) of all cases, and the points."""
+    """Return the identities (n,) and the flat indices (n,) of all cases of a dynamics, and its points."""
+    # a point has the first of the seeds, as many as its count says; `places` are theirs among all seeds of the sweep
     places, seeds = (np.array(column, np.int64) for column in zip(*sweep.seeds_of(dynamics), strict=True))
     points, ids, flat = sweep.points(dynamics), [np.empty(0, "S16")], [np.empty(0, np.int64)]
     for first in range(0, len(points.flat), AT_ONCE):
-        some = slice(first, first + AT_ONCE)
-        needed = (places < points.counts[some, None]).ravel()
-        ids.append(points.cases.at(some).identities_with(seeds)[needed])
-        flat.append(np.add.outer(points.flat[some], places).ravel()[needed])
+        chunk = slice(first, first + AT_ONCE)
+        needed = (places < points.counts[chunk, None]).ravel()
+        ids.append(points.cases.at(chunk).identities_with(seeds)[needed])
+        flat.append(np.add.outer(points.flat[chunk], places).ravel()[needed])
     return np.concatenate(ids), np.concatenate(flat), points

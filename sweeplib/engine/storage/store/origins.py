@@ -15,12 +15,15 @@ from sweeplib.engine.storage.store.segment import segment_path
 
 
 def append_origin(directory: Path, dynamics: str, name: str, folder: str, cases: int) -> None:
-    """Append that a segment was taken, or is about to be, from the sweep in a folder."""
+    """Append that a segment was taken, or is about to be, from the sweep in a folder, for a number of cases.
+
+    name, folder : of the segment, and of the other sweep's results.
+    """
     append_line(_journal(directory, dynamics), {"segment": name, "from": folder, "cases": cases})
 
 
 def taken_from(directory: Path, dynamics: str) -> dict[str, str]:
-    """Return from which sweep each segment was taken, by its name; those that are not there were computed."""
+    """Return the name of the sweep from which each segment was taken, by the segment's; others were computed here."""
     return {str(line["segment"]): str(line["from"]) for line in read_lines(_journal(directory, dynamics))}
 
 

@@ -4,6 +4,9 @@ A case is found by its identity, which contains all that its numbers depend on, 
 than the sweep asks for, or in another order, are found too, in the sweep's own store as well: by the identities that
 its cases would have with the recording of those rows. In the same way rows are found whose runs ended earlier and kept
 their ends: missing cases go on from there. Nothing is locked, other sweeps may run.
+
+A segment is a file of rows of one layout, all cases of one shape and similar cost. Places are indices (m,) of cases in
+the sweep's inventory, rows (m,) theirs in a segment.
 """
 
 import os
@@ -39,9 +42,10 @@ FINAL = (Status.ok, Status.diverged)
 
 @dataclass(frozen=True)
 class Source:
-    """A segment of another run store, or another one of a sweep's own, and the recording of its rows.
+    """A segment from which a sweep may take cases, or go on: of another run store, or its own with another recording.
 
-    needed : the names of the variables that the sweep records, and of the state if runs go on from it.
+    recording : of the segment's rows.
+    needed : the names of the variables that the sweep records, and `END_STATE` if runs go on from it.
     """
 
     store: RunStore
@@ -55,7 +59,7 @@ class Source:
         return self.store.directory.name
 
     def values(self, rows: np.ndarray, wanted: Recording) -> dict[str, np.ndarray]:
-        """Return the needed variables (n, ...) of some rows, as a sweep records them."""
+        """Return the needed variables (n, ...) of some rows (n,), as the `wanted` recording has them, by name."""
         segment, recording = self.segment, self.recording
         return {
             name: recording.values_at(segment.data(name)[rows], segment.dims(name), wanted)
@@ -65,7 +69,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Places:
-    """Where cases are: for each case (n,) of an inventory the number of the source, or -1, and a row there."""
+    """Where cases are: for each case (n,) of an inventory the index of its source, or -1, and the row there."""
 
     sources: list[Source]
     source: np.ndarray
@@ -79,11 +83,12 @@ class Places:
 
 @dataclass(frozen=True)
 class OtherCases:
-    """The cases of a sweep, with the status of those that others have.
+    """What was found of a sweep's missing cases outside of their place in its own store.
 
-    elsewhere : where these are, None if no case was found.
+    wanted : the sweep's inventory, in which cases that others have got the status that they have there.
+    elsewhere : where these cases are, None if none was found.
     unread : for each store that could not be read, a line that says why.
-    begun : where the other missing cases have begun, None if no run has.
+    begun : where earlier runs are from which cases that are still missing go on, None if there are none.
     """
 
     wanted: Inventory
@@ -107,16 +112,18 @@ class OtherCases:
 
 
 def _counts(places: Places, wanted: Inventory, key: Callable[[Source], str]) -> dict[str, int]:
+    """Return the number of different cases at places, by a text that says of a source what is counted together."""
     counts = Counter[str]()
-    for source, _, those in places.by_source():
-        counts[key(source)] += len(first_places(wanted.ids[those]))
+    for source, _, of_source in places.by_source():
+        counts[key(source)] += len(first_places(wanted.ids[of_source]))
     return dict(counts)
 
 
 def other_cases(wanted: Inventory, store: RunStore) -> OtherCases:
-    """Return where the missing cases of an inventory are, other than in their place in its own store.
+    """Return what is found of the missing cases of an inventory outside of their place in its own `store`.
 
-    Those that were made missing, as by `retry`, are to be computed.
+    Looked for are, one after the other, the same cases in stores beside it; runs that record more; runs that ended
+    earlier. Cases that were made missing, as by `retry`, are to be computed, and are not looked for.
     """
     missing = np.flatnonzero(wanted.status == Status.missing)
     if forgotten := forgotten_cases(store.directory, store.dynamics):
@@ -130,10 +137,12 @@ def other_cases(wanted: Inventory, store: RunStore) -> OtherCases:
     recording = wanted.sweep.recording
     for other in others:
         search.look(other, wanted.ids, recording)
+    # runs that record more come before beginnings: nothing is left to compute of them
     for fits, look in ((_covers, search.look), (_begins, search.look_for_beginnings)):
         for earlier in _recordings([store, *others], recording, wanted.dynamics, fits):
             if not len(search.missing):
                 break
+            # those that all cases of the sweep would have with this recording
             ids, _, _ = identities_of_cases(replace(wanted.sweep, recording=earlier), wanted.dynamics)
             for other in (store, *others):
                 look(other, ids, earlier)
@@ -142,28 +151,35 @@ def other_cases(wanted: Inventory, store: RunStore) -> OtherCases:
 
 
 class _Search:
-    """The indices of the cases that are still `missing`, the status of all, and where the others are or have begun."""
+    """A search for the missing cases of an inventory, store after store.
+
+    missing (m,) : the places of those that were not found yet. status (n,) : of all cases, as found.
+    elsewhere, begun : where cases are, and where earlier runs of others are. unread : gets a line for what fails.
+    """
 
     def __init__(self, wanted: Inventory, missing: np.ndarray, unread: list[str]) -> None:
+        """Begin with the `missing` cases (m,) of an inventory, by their places; `unread` gets lines for what fails."""
         self.wanted, self.missing, self.unread = wanted, missing, unread
         self.status = wanted.status.copy()
         self.elsewhere, self.begun = (Places([], *np.full((2, len(wanted.ids)), -1, np.int32)) for _ in range(2))
+        # what `_needed_variables` returns, by store (its `id`) and layout
         self._needed: dict[tuple[int, str], frozenset[str] | None] = {}
 
     def look(self, store: RunStore, ids: np.ndarray, recording: Recording) -> None:
-        """Look for the missing cases in a store, where they have these identities `ids` (n,)."""
+        """Look for missing cases in a store whose rows have a recording, with which all cases have the `ids` (n,)."""
         for source, places, rows in self._stored(store, ids, recording, FINAL):
             self.status[places] = source.segment.status[rows]
             self._add(self.elsewhere, source, places, rows)
 
     def look_for_beginnings(self, store: RunStore, ids: np.ndarray, recording: Recording) -> None:
-        """Look for runs of the missing cases that ended earlier in a store, where they have these identities (n,)."""
+        """Look for earlier runs of missing cases in a store, with a recording that gives all cases the `ids` (n,)."""
         for source, places, rows in self._stored(store, ids, recording, (Status.ok,)):
             # workers read these, and know no earlier stores
             if END_STATE in source.segment.variables and not isinstance(source.segment, EarlierSegment):
                 self._add(self.begun, replace(source, needed=source.needed | {END_STATE}), places, rows)
 
     def _add(self, to: Places, source: Source, places: np.ndarray, rows: np.ndarray) -> None:
+        """Note that the cases at some places are in some rows of a source, and no longer looked for."""
         to.source[places], to.row[places] = len(to.sources), rows
         to.sources.append(source)
         self.missing = np.setdiff1d(self.missing, places, assume_unique=True)
@@ -171,7 +187,10 @@ class _Search:
     def _stored(
         self, store: RunStore, ids: np.ndarray, recording: Recording, ends: tuple[Status, ...]
     ) -> Iterator[tuple[Source, np.ndarray, np.ndarray]]:
-        """Yield segments with places and rows (m,) of missing cases that ended there as one of `ends`."""
+        """Yield segments of a store, with the places and the rows (m,) of missing cases that ended there as in `ends`.
+
+        ids (n,) : the identities of all cases with the `recording` of the segments.
+        """
         missing = self.missing
         for number, rows, at in by_segment(*store.locate(ids[missing])):
             segment = store.segments[number]
@@ -183,13 +202,16 @@ class _Search:
                 line = _unread_line(store.directory, store.dynamics, error)
                 self.unread += [] if line in self.unread else [line]
                 continue
-            here = np.isin(segment.status[rows], ends)
-            if (needed := self._needed[key]) is not None and here.any():
-                yield Source(store, segment, recording, needed), missing[at[here]], rows[here]
+            fits = np.isin(segment.status[rows], ends)
+            if (needed := self._needed[key]) is not None and fits.any():
+                yield Source(store, segment, recording, needed), missing[at[fits]], rows[fits]
 
 
 def _stores_beside(store: RunStore, unread: list[str]) -> Iterator[RunStore]:
-    """Yield the stores of the same dynamics in the folders beside a sweep's; a line is `unread` for one that fails."""
+    """Yield the stores of runs of the same kind in the folders beside a sweep's.
+
+    unread : gets a line for each store, or segment of one, that cannot be read.
+    """
     directory = store.directory.resolve()
     names = (f"[!.]*/{runs}/{kind_of(store.dynamics)}*" for runs in ("runs", EARLIER))
     folders = {(path.parents[1], path.name) for name in names for path in directory.parent.glob(name) if path.is_dir()}
@@ -200,7 +222,7 @@ def _stores_beside(store: RunStore, unread: list[str]) -> Iterator[RunStore]:
             other = RunStore(folder, run, leave_out_damaged=True)
             unread += [_unread_line(folder, run, error) for error in other.damaged.values()]
             for segments in other.alike():
-                _ = segments[0].recording
+                _ = segments[0].recording  # raises, if it is of another version
         except (SweeplibError, OSError) as error:
             unread.append(_unread_line(folder, run, error))
         except (KeyError, TypeError, ValueError):
@@ -217,7 +239,10 @@ def _unread_line(folder: Path, dynamics: str, error: Exception) -> str:
 def _recordings(
     stores: list[RunStore], wanted: Recording, dynamics: str, fits: Callable[[Recording, Recording, str], bool]
 ) -> list[Any]:
-    """Return the different recordings of segments that fit what is wanted, and are not the same, the longest first."""
+    """Return the different recordings in some stores that fit the `wanted` one, and are others, the longest first.
+
+    fits : `_covers` or `_begins`, of a recording, the wanted one and the kind of runs.
+    """
     recordings: dict[Any, None] = {}
     for segments in (segments for store in stores for segments in store.alike()):
         earlier = segments[0].recording
@@ -227,15 +252,20 @@ def _recordings(
 
 
 def _covers(recording: Recording, wanted: Recording, kind: str) -> bool:
+    """Return whether runs with a recording have all the numbers of the wanted one."""
     return recording.covers(wanted, kind)
 
 
 def _begins(recording: Recording, wanted: Recording, kind: str) -> bool:
+    """Return whether runs with a recording are beginnings of runs with the wanted one."""
     return recording.begins(wanted, kind)
 
 
 def _needed_variables(segment: Segment, sweep: "Design", recording: Recording) -> frozenset[str] | None:
-    """Return the variables that a sweep stores of a segment's cases; None if one does not follow from the segment's."""
+    """Return the names of the variables that a sweep stores of a segment's cases; None if the segment lacks one.
+
+    recording : of the segment, which may not give a variable's values at the times that the sweep records.
+    """
     wanted = sweep.recording
     case = replace(segment.cases(slice(1))[0], recording=wanted)
     for name, variable in (variables := segment.simulator.variables(case)).items():

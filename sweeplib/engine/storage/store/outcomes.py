@@ -4,7 +4,7 @@
 a quantity above its bound. Diverged cases and those that were stopped at their time limit need none. A case may have
 several lines, of earlier attempts; the last one with its present status counts. `outcomes/<dynamics>.csv` has a line
 for each case, those with a reason first. It follows from the run store and the reasons, and is written at the end of a
-run.
+run. Places are indices (n,) of cases in the sweep's inventory.
 """
 
 import csv
@@ -27,6 +27,7 @@ from sweeplib.engine.storage.store.inventory import Inventory
 from sweeplib.engine.storage.store.run_store import RunStore, by_segment, whole
 
 Reason = Trouble | Excess
+"""Why a case ended as it did: an exception, or a quantity above its bound."""
 
 EXPLAINED = (*FAILURES, Status.inaccurate)
 """The statuses of cases that have a reason."""
@@ -45,7 +46,7 @@ def outcomes_path(directory: Path, dynamics: str) -> Path:
 
 
 def append_reasons(directory: Path, dynamics: str, endings: Iterable[tuple[bytes, Status, Reason]]) -> None:
-    """Append why cases, by their identities, ended with their status; equal reasons are told once."""
+    """Append why cases ended as they did, by their identities; equal reasons with equal status are one line."""
     cases: dict[tuple[Status, Reason], list[str]] = {}
     for identity, status, reason in endings:
         cases.setdefault((status, reason), []).append(identity.hex())
@@ -77,10 +78,10 @@ def reason_in_words(line: Mapping[str, Any]) -> str:
 
 def cases_without_reason(directory: Path, wanted: Inventory) -> list[bytes]:
     """Return the identities of the cases that should have a reason and have none."""
-    here = np.isin(wanted.status, EXPLAINED)
-    if not here.any():
+    ended = np.isin(wanted.status, EXPLAINED)
+    if not ended.any():
         return []
-    explained, pairs = reasons(directory, wanted.dynamics), zip(wanted.ids[here], wanted.status[here], strict=True)
+    explained, pairs = reasons(directory, wanted.dynamics), zip(wanted.ids[ended], wanted.status[ended], strict=True)
     return sorted(
         {bytes(identity) for identity, status in pairs if (whole(identity), Status(int(status))) not in explained}
     )
@@ -100,6 +101,7 @@ def outcomes_table(store: RunStore, wanted: Inventory) -> str:
     places = np.flatnonzero(wanted.status > Status.ok)
     if not len(places):
         return ""
+    # those with a reason first
     places = places[np.argsort(~np.isin(wanted.status[places], EXPLAINED), kind="stable")]
     names, text = (*wanted.sweep.grid.names, "seed"), io.StringIO()
     columns = [wanted.column(name, places).tolist() for name in names]
@@ -119,7 +121,7 @@ def outcomes_table(store: RunStore, wanted: Inventory) -> str:
 
 
 def first_outcomes(directory: Path, dynamics: str, most: int) -> list[dict[str, str]]:
-    """Return the first lines of the table of a dynamics; none if there are no such cases, or the run goes on.
+    """Return the first `most` lines of the table of a dynamics; none if all cases ended ok, or its first run goes on.
 
     DamageError for another file in its place, and if the last run that ended has left one that is gone.
     """
@@ -145,12 +147,12 @@ def first_outcomes(directory: Path, dynamics: str, most: int) -> list[dict[str, 
 
 
 def _ends(store: RunStore, wanted: Inventory, places: np.ndarray) -> np.ndarray:
-    """Return how far the cases at some places came: the values (ends, n) of the variables that say it."""
+    """Return how far the cases at places (n,) came: the values (ends, n) of the variables `_end_names`, or NaN."""
     names = _end_names(store)
     ends = np.full((len(names), len(places)), np.nan)
-    for number, rows, here in by_segment(wanted.segment[places], wanted.row[places]):
+    for number, rows, indices in by_segment(wanted.segment[places], wanted.row[places]):
         for end, name in zip(ends, names, strict=True):
-            end[here] = store.segments[number].data(name)[rows]
+            end[indices] = store.segments[number].data(name)[rows]
     return ends
 
 
@@ -160,7 +162,7 @@ def _end_names(store: RunStore) -> tuple[str, ...]:
 
 
 def _reason_cells(directory: Path, wanted: Inventory, places: np.ndarray) -> Iterator[list[Any]]:
-    """Yield what the table has of the reason of each case at some places."""
+    """Yield the cells of the columns `SAID` for each case at some places, empty where a case has no reason."""
     explained = np.isin(wanted.status[places], EXPLAINED).any()
     lines = reasons(directory, wanted.dynamics) if explained else {}
     for identity, status in zip(wanted.ids[places].tolist(), wanted.status[places].tolist(), strict=True):

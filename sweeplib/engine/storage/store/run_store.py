@@ -2,6 +2,9 @@
 
 What is stored is the set of the segments. A case is done if one of them has its identity; what is missing is the
 difference. Nothing changes in place: what is forgotten or merged is written again, then the earlier file is removed.
+
+The position of a case is the number of its segment, in the order of names, and its row there, -1 and -1 if it is not
+stored. `directory` is the folder of a sweep's results.
 """
 
 import time
@@ -38,11 +41,12 @@ AT_ONCE = 2**17
 SMALL, MANY = 2**20, 1000
 """Segments of fewer bytes are merged into larger ones once a dynamics has so many segments."""
 DIGITS = 32
+"""Of a digest, which is the name of a segment."""
 LISTING_SECONDS, BETWEEN_LISTINGS = 90.0, 0.5
 """Seconds for which a network file system may show an old listing, and seconds between two looks."""
 BEST_FIRST = (*(Status.ok, Status.diverged, Status.inaccurate, Status.timeout), *FAILURES, Status.missing)
 RANK = np.argsort(BEST_FIRST).astype(np.uint8)
-"""The place of each status among ends of a case, the best first: of failures nothing is known."""
+"""By status, its place in `BEST_FIRST`: of several rows of a case the best counts, and of failures nothing is known."""
 
 
 def is_segment(path: Path) -> bool:
@@ -62,7 +66,10 @@ def stored_dynamics(directory: Path) -> list[str]:
 
 
 def _is_of_run(directory: Path, name: str) -> bool:
-    """Return whether a folder of segments is that of a run of this name: by its end, what it took, or a segment."""
+    """Return whether a folder of segments is that of a run of its name, and no copy.
+
+    The run has ended, or has taken segments of other sweeps, or is named in the first segment that can be read.
+    """
     if stage_record(directory, f"simulate.{name}").made_from or taken_from(directory, name):
         return True
     for path in segment_paths(directory, name):
@@ -72,10 +79,10 @@ def _is_of_run(directory: Path, name: str) -> bool:
 
 
 def recorded_counts(directory: Path) -> dict[str, dict[str, int]]:
-    """Return the number of cases with each status by dynamics, as the records and segments in a folder say it.
+    """Return the number of cases with each status by dynamics, by the records and segments in a folder alone.
 
-    Without a config: cases of earlier grids count too where no run has ended. The number of all cases is the plan's;
-    all those of a plan by an early version are computed again.
+    Where no run has ended, cases of earlier grids count too, since no config is read. The number of all cases is that
+    of the plan; all those of a plan by an early version count as missing, since they are computed again.
     """
     plan = stage_record(directory, "plan")
     is_of_earlier = bool(plan.counts) and not plan.made_from
@@ -98,7 +105,7 @@ def stored_counts(directory: Path, dynamics: str) -> Counter[str]:
 
 
 class _Catalogue(NamedTuple):
-    """Identities (n, 2) as two words, ascending by the first one, with the number of the segment, the row, the status.
+    """All rows (n,) of a store: their identities as two words (n, 2), ascending by the first, positions and status.
 
     Of a case that several segments have, the row that ended best is first.
     """
@@ -110,18 +117,21 @@ class _Catalogue(NamedTuple):
 
 
 class RunStore:
-    """The segments of one dynamics under a sweep's `directory`, opened when they are first asked for."""
+    """The segments of one dynamics under a sweep's `directory`, opened when they are first asked for.
+
+    path : their folder. _paths : the segments as they were listed; listed anew if one is gone, unless they are pinned.
+    """
 
     def __init__(
         self, directory: Path, dynamics: str, *, leave_out_damaged: bool = False, leave_out: Collection[Path] = ()
     ) -> None:
-        """Name the store; damaged segments, or those at some paths, may be left out."""
+        """Open nothing yet; damaged segments, or those at the paths `leave_out`, may be left out."""
         self.directory = directory
         self.dynamics = dynamics
         self.path = store_folder(directory, dynamics)
         self._leaves_out_damaged, self._leave_out = leave_out_damaged, leave_out
-        self._damaged: dict[Path, DamageError] = {}
-        self._is_pinned = False
+        self._damaged: dict[Path, DamageError] = {}  # by the paths of segments that were opened and left out
+        self._is_pinned = False  # whether `_paths` stays as it is (`pin`)
 
     @property
     def leaves_out(self) -> bool:
@@ -130,6 +140,7 @@ class RunStore:
 
     @cached_property
     def _paths(self) -> list[Path]:
+        """The paths of the segments in the order of their names, which is that of their numbers."""
         return [path for path in segment_paths(self.directory, self.dynamics) if path not in self._leave_out]
 
     @property
@@ -138,20 +149,20 @@ class RunStore:
         return [path.stem for path in self._paths]
 
     def pin(self) -> None:
-        """Let the segments be those that were listed: somebody knows positions by their numbers."""
+        """Keep the list of segments, even if one is gone: an inventory has positions by their numbers."""
         self._is_pinned = True
 
     @cached_property
     def segments(self) -> list[Segment]:
-        """The segments; DamageError for a damaged one, unless these are left out."""
+        """The segments, those of an earlier store last; DamageError for a damaged one, unless these are left out."""
         while (opened := self._opened()) is None:
-            del self._paths
+            del self._paths  # so that they are listed again
         return [*opened, *earlier_segments(self.directory, self.dynamics)]
 
     @property
     def damaged(self) -> dict[Path, DamageError]:
         """The damaged segments that are left out."""
-        _ = self.segments
+        _ = self.segments  # opens them, and so finds the damaged ones
         return self._damaged
 
     def _opened(self) -> list[Segment] | None:
@@ -178,29 +189,33 @@ class RunStore:
     @property
     def ids(self) -> np.ndarray:
         """The different identities (n,) of the stored cases."""
-        every = np.concatenate([np.empty(0, "S16"), *(segment.ids for segment in self.segments)])
-        return every[first_places(every)]
+        ids = np.concatenate([np.empty(0, "S16"), *(segment.ids for segment in self.segments)])
+        return ids[first_places(ids)]
 
     @cached_property
     def _catalogue(self) -> _Catalogue:
+        """The rows of all segments, in an order in which identities can be looked up."""
         sizes = [len(segment) for segment in self.segments]
         number = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
         row = np.concatenate([np.empty(0, np.int32), *(np.arange(size, dtype=np.int32) for size in sizes)])
         status = np.concatenate([np.empty(0, np.uint8), *(segment.status for segment in self.segments)])
-        every = words(np.concatenate([np.empty(0, "S16"), *(segment.ids for segment in self.segments)]))
-        order = np.lexsort((RANK[status], every[:, 0]))
-        return _Catalogue(every[order], number[order], row[order], status[order])
+        ids = words(np.concatenate([np.empty(0, "S16"), *(segment.ids for segment in self.segments)]))
+        order = np.lexsort((RANK[status], ids[:, 0]))
+        return _Catalogue(ids[order], number[order], row[order], status[order])
 
     def locate(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the number of the segment and the row (n,) of identities (n,), -1 where a case is not stored."""
         segment, row = np.full(len(ids), -1, np.int32), np.full(len(ids), -1, np.int32)
         for first in range(0, len(ids), AT_ONCE):
-            some = slice(first, first + AT_ONCE)
-            self._locate(words(ids[some]), segment[some], row[some])
+            chunk = slice(first, first + AT_ONCE)
+            self._locate(words(ids[chunk]), segment[chunk], row[chunk])
         return segment, row
 
     def _locate(self, wanted: np.ndarray, segment: np.ndarray, row: np.ndarray) -> None:
-        """Fill in the segment number and the row (n,) of identities (n, 2) where they are known."""
+        """Fill `segment` and `row` (n,) with the positions of `wanted` identities (n, 2) where they are stored.
+
+        `place` (n,) are candidates in the catalogue, `waiting` the identities whose candidate is not compared yet.
+        """
         stored = self._catalogue
         keys = stored.words[:, 0]
         place = np.searchsorted(keys, wanted[:, 0])
@@ -209,22 +224,23 @@ class RunStore:
             waiting = waiting[keys[place[waiting]] == wanted[waiting, 0]]
             at = place[waiting]
             same = stored.words[at, 1] == wanted[waiting, 1]
+            # the first candidate counts: of several rows of a case, the best is first
             segment[waiting[same]], row[waiting[same]] = stored.segment[at[same]], stored.row[at[same]]
             waiting = waiting[~same]
             place[waiting] += 1
             waiting = waiting[place[waiting] < len(keys)]
 
     def status_at(self, segment: np.ndarray, row: np.ndarray) -> np.ndarray:
-        """Return the status (n,) of the cases at some positions; missing where a case has none."""
+        """Return the status (n,) of the cases at positions `segment` and `row` (n,); missing where these are -1."""
         status = np.full(len(row), Status.missing, np.uint8)
         for number, rows, places in by_segment(segment, row):
             status[places] = self.segments[number].status[rows]
         return status
 
     def wait_for(self, names: Iterable[str]) -> None:
-        """Wait until segments that others have written are listed here: a network file system may remember a listing.
+        """Wait until segments of these names, which workers have written, are listed on this machine.
 
-        SweeplibError if they are not after `LISTING_SECONDS`.
+        A network file system may remember an old listing. SweeplibError if it does for `LISTING_SECONDS`.
         """
         self.path.mkdir(parents=True, exist_ok=True)  # it may not be seen here yet, either
         lacking, until = set(names) - self._listed(), time.monotonic() + LISTING_SECONDS
@@ -241,14 +257,18 @@ class RunStore:
             raise SweeplibError(f"{problem}; on a slow network file system, run again: they are not lost")
 
     def _listed(self) -> set[str]:
+        """Return the names of the segments that are in the folder now."""
         return {path.stem for path in segment_paths(self.directory, self.dynamics)}
 
     def refreshed(self) -> "RunStore":
-        """Return the current store on disk."""
+        """Return the store as it is on the disk now, with nothing left out."""
         return RunStore(self.directory, self.dynamics)
 
     def forget(self, ids: np.ndarray) -> None:
-        """Make cases missing: their segments are written again without them. Only under the folder's lock."""
+        """Make the cases of some identities missing: their segments are written again without them.
+
+        Only for a process that is `alone` in the folder (`records.locks`).
+        """
         convert(self.directory, self.dynamics)
         refuse_links(self.directory, self.path)
         forgotten = {whole(identity) for identity in ids.tolist()}
@@ -264,9 +284,9 @@ class RunStore:
                 segment.path.unlink()
 
     def merge(self) -> bool:
-        """Write small segments that were computed here as one if there are many; return whether any were.
+        """Write small segments that were computed here as one, if there are many; return whether any were merged.
 
-        Only for the driver.
+        Only for the driver. Segments of other sweeps stay: they may be links.
         """
         if len(self.names) < MANY:
             return False
@@ -280,7 +300,10 @@ class RunStore:
 
 
 def _small_groups(segments: list[Segment], others: Collection[str]) -> Iterator[list[Segment]]:
-    """Yield groups of small segments, but for those with the names of `others`, which together are no longer small."""
+    """Yield groups of small segments that together are no longer small; those with the names of `others` are left out.
+
+    The last group may be small.
+    """
     group, size = list[Segment](), 0
     for segment in segments:
         if segment.name not in others and (length := segment.path.stat().st_size) < SMALL:
@@ -293,9 +316,12 @@ def _small_groups(segments: list[Segment], others: Collection[str]) -> Iterator[
 
 
 def by_segment(segment: np.ndarray, row: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Yield the number of each segment at positions (n,), with its rows, ascending, and the places of these."""
+    """Yield each segment's number with the rows (m,), ascending, in it, and their places (m,) in `segment` and `row`.
+
+    segment, row (n,) : positions, -1 for cases that have none and are left out.
+    """
     order = np.lexsort((row, segment))
-    order = order[np.searchsorted(segment[order], 0) :]
+    order = order[np.searchsorted(segment[order], 0) :]  # without those at -1
     for places in np.split(order, np.flatnonzero(np.diff(segment[order])) + 1) if len(order) else ():
         yield int(segment[places[0]]), row[places], places
 
@@ -311,10 +337,11 @@ def words(ids: np.ndarray) -> np.ndarray:
 
 
 def first_places(ids: np.ndarray) -> np.ndarray:
-    """Return the indices of the first occurrence of each identity, ascending."""
+    """Return the indices (m,) of the first occurrence of each identity among n, ascending."""
     keys = words(ids)
     order = np.argsort(keys[:, 0], kind="stable")
     firsts = keys[order, 0]
+    # mostly all differ, even in their first words
     if not (firsts[1:] == firsts[:-1]).any():
         return np.arange(len(ids))
     order = np.lexsort((keys[:, 1], keys[:, 0]))

@@ -6,7 +6,8 @@ A segment is there with all its rows or not at all. A killed writer leaves a tem
 whose bytes do not give its name. Two writers of one case leave two segments, with the same numbers if both ended by
 themselves. `numpy.load` reads it: `case_id` (n,), `status` (n,), `seed` (n,), `clock` (n,), every recorded variable
 (n, ...), and `problem` (n,), the places of texts in `problems.json`. `header.json` has what the rows share, and who
-computed them. Every part has a checksum, so that a changed bit is never read as another value.
+computed them. Every part has a checksum, so that a changed bit is never read as another value. All rows are of one
+layout, cases of one shape and similar work, and so of one group in the dataset, with arrays of the same lengths.
 """
 
 import io
@@ -33,15 +34,17 @@ from sweeplib.engine.variable import Variable
 from sweeplib.errors import SweeplibError
 
 RUNS, SUFFIX = "runs", ".npz"
+"""The folder of the segments of all dynamics, and the ending of their names."""
 INDEX = {"case_id", "status", "problem", "seed", "clock"}
 """The columns beside the variables."""
 HEADER, PROBLEMS = "header.json", "problems.json"
+"""The parts of a segment that are no arrays: what its rows share, and the different texts of `problem`."""
 MOVE_AWAY = "a folder is in its place: move it away"
 RETRY = "`sweeplib retry CONFIG damaged` lets the next run compute its cases again"
 EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The time in every segment, so that the same content has the same bytes."""
 FIRST, SAVED = 2**16, 0.9
-"""A large array is compressed if its first bytes become shorter than this part of them."""
+"""The bytes at the beginning of a large array that are tried, and the part below which their length must fall."""
 UNREADABLE = (
     *(IsADirectoryError, IrregularFileError, BadZipFile, zlib.error, LZMAError, struct.error, EOFError),
     *(ValueError, KeyError, IndexError, OverflowError, NotImplementedError, RuntimeError),
@@ -61,6 +64,7 @@ class Segment:
     """
 
     def __init__(self, path: Path) -> None:
+        """Read the header, the identities and the statuses; DamageError if they cannot be read."""
         self.path = path
         with self._parts() as read:
             self.header: dict[str, Any] = json.loads(read(HEADER))
@@ -117,7 +121,7 @@ class Segment:
         with self._parts() as read:
             values = _array(read(f"{variable}.npy"))
             if values.shape != (len(self), *self.shape(variable)):
-                raise ValueError("shape")
+                raise ValueError("shape")  # `_parts` makes a DamageError of it
             return values
 
     def is_whole(self) -> bool:
@@ -126,7 +130,10 @@ class Segment:
 
     @contextmanager
     def _parts(self) -> Iterator[Callable[[str], bytes]]:
-        """Yield a function that reads a part of the file; DamageError if the file is lost or not what was written."""
+        """Yield a function that reads a part of the file by its name; DamageError if the file is lost or was changed.
+
+        Whatever is raised within the context because of the content is such an error, too.
+        """
         try:
             with open_bytes(self.path) as opened, ZipFile(opened) as file:
                 yield file.read
@@ -140,7 +147,10 @@ class Segment:
 
 
 def segment_header(cases: Cases, layout: str, group: str, work: float) -> dict[str, Any]:
-    """Return what a segment says of the cases of a layout."""
+    """Return the part of a segment's header that is about its cases.
+
+    layout, group : the names of their layout, and of their group in the dataset. work : its order of magnitude.
+    """
     first = cases[0]
     return {"layout": layout, "group": group, "work": work, "shared": first.simulator.shared(first)}
 
@@ -152,9 +162,10 @@ def write_segment(
     variables: Mapping[str, Variable],
     columns: Mapping[str, np.ndarray],
 ) -> Path:
-    """Write a segment of a dynamics in a sweep's directory; it survives a power cut after the return.
+    """Write a segment of a dynamics in a sweep's directory; return its path. It survives a power cut after the return.
 
-    `columns` are `case_id`, `status`, those of `Simulator.index`, and the `variables`.
+    header : of `Segment`, without run and variables. columns (n, ...) : `case_id`, `status`, those of
+    `Simulator.index`, and the `variables`.
     """
     if clashing := INDEX & variables.keys():
         raise SweeplibError(f"{', '.join(sorted(clashing))}: a variable has the name of a column of the run store")
@@ -163,7 +174,7 @@ def write_segment(
 
 
 def described_variables(variables: Mapping[str, Variable]) -> dict[str, dict[str, Any]]:
-    """Return what a header says of variables."""
+    """Return what a header says of variables, by name, as plain values of JSON."""
     return {
         name: {
             "dims": list(variable.dims),
@@ -176,7 +187,7 @@ def described_variables(variables: Mapping[str, Variable]) -> dict[str, dict[str
 
 
 def write_content(directory: Path, dynamics: str, content: bytes) -> Path:
-    """Write the bytes of a segment of a dynamics in a sweep's directory."""
+    """Write the bytes of a segment of a dynamics in a sweep's directory; return its path."""
     path = segment_path(directory, dynamics, digest(content))
     refuse_links(directory, path)
     return write_bytes(path, content)
@@ -193,7 +204,10 @@ def segment_path(directory: Path, dynamics: str, name: str) -> Path:
 
 
 def segment_bytes(header: Mapping[str, Any], columns: Mapping[str, np.ndarray]) -> bytes:
-    """Return the bytes of a segment; the same content has the same ones."""
+    """Return the bytes of a segment; the same content has the same ones.
+
+    header, columns : as in `Segment` and `write_segment`; `problem` (n,) are texts here, each of which is written once.
+    """
     texts = columns["problem"].tolist()
     places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
     problems = np.array([places[text] for text in texts], np.int32)
@@ -203,33 +217,38 @@ def segment_bytes(header: Mapping[str, Any], columns: Mapping[str, np.ndarray]) 
     buffer = io.BytesIO()
     with ZipFile(buffer, "w") as file:
         for name, content in parts.items():
+            # 1 is the fastest level of compression
             file.writestr(ZipInfo(name, EARLIEST), content, ZIP_DEFLATED if _shrinks(content) else ZIP_STORED, 1)
     return buffer.getvalue()
 
 
 def empty_values(variable: Variable, count: int) -> np.ndarray:
-    """Return a variable of some cases of which nothing is known: NaN, or zero where there is no NaN."""
+    """Return a variable (count, ...) of cases of which nothing is known: NaN, or zero where the type has no NaN."""
     dtype = np.dtype(variable.dtype)
     return np.full((count, *variable.shape), fill_value(dtype), dtype)
 
 
 def fill_value(dtype: np.dtype[Any]) -> Any:
-    """Return the value that stands for none: NaN, or zero where there is no NaN."""
+    """Return the value that stands for none: NaN, or zero where the type has no NaN."""
     return np.nan if np.issubdtype(dtype, np.floating) else dtype.type(0)
 
 
 def merged(segments: Sequence[Segment], rows: slice | np.ndarray = slice(None)) -> bytes:
-    """Return the bytes of one segment with the rows of several of one layout, or with some rows of one."""
+    """Return the bytes of one segment with some rows of several of one layout, by default all.
+
+    rows : of the segments one after the other. The header sums up what the headers say of tasks.
+    """
     first = segments[0]
-    every = [{"case_id": some.ids, "status": some.status, **some.index} for some in segments]
-    columns = {name: np.concatenate([columns[name] for columns in every])[rows] for name in every[0]}
-    columns |= {name: np.concatenate([some.data(name) for some in segments])[rows] for name in first.variables}
+    indices = [{"case_id": segment.ids, "status": segment.status, **segment.index} for segment in segments]
+    columns = {name: np.concatenate([index[name] for index in indices])[rows] for name in indices[0]}
+    columns |= {name: np.concatenate([segment.data(name) for segment in segments])[rows] for name in first.variables}
     headers = [segment.header for segment in segments]
     part_of_rows = len(columns["status"]) / sum(map(len, segments))
     workers = dict.fromkeys(worker for header in headers for worker in header.get("workers", ()))
     processors = dict.fromkeys(name for segment in segments for name in segment.processors)
     together = {
         "computed": counts_of(columns["status"]),
+        # of tasks of which only some rows stay, a part of the time
         "seconds": part_of_rows * sum(header.get("seconds", 0.0) for header in headers),
         "begun": sum(header.get("begun", 0) for header in headers),
         "workers": list(workers),
@@ -239,7 +258,7 @@ def merged(segments: Sequence[Segment], rows: slice | np.ndarray = slice(None)) 
 
 
 def counts_of(status: np.ndarray) -> dict[str, int]:
-    """Return the number of cases with each status that occurs."""
+    """Return the number of cases with each status that occurs among some (n,), by its name."""
     values, counts = np.unique(status, return_counts=True)
     return {Status(value).name: int(count) for value, count in zip(values, counts, strict=True)}
 
@@ -249,6 +268,7 @@ def _text(value: Any) -> bytes:
 
 
 def _npy(values: np.ndarray) -> bytes:
+    """Return an array as the bytes of a file of NumPy's, without pickles."""
     buffer = io.BytesIO()
     np.save(buffer, np.ascontiguousarray(values), allow_pickle=False)
     return buffer.getvalue()

@@ -1,4 +1,7 @@
-"""Cases that other run stores have, taken into one's own: by links to their segments, or as segments of some rows."""
+"""Cases that other run stores have, taken into one's own: by links to their segments, or as segments of some rows.
+
+Places are indices (m,) of cases in the sweep's inventory, rows (m,) theirs in a segment of a source.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,10 +30,10 @@ from sweeplib.engine.storage.store.segment import (
 
 
 def take(directory: Path, others: OtherCases, say: Callable[[str], None]) -> None:
-    """Take the cases that other stores have into that of a sweep; `say` gets a line for each that cannot be taken.
+    """Take the cases that other stores have into that of a sweep; `say` gets a line for each segment that cannot be.
 
-    Only for the driver that holds the lock. Each segment is there whole or not at all: an interrupted run takes the
-    others the next time.
+    Only for the driver that holds the lock. Each segment is there whole or not at all: after an interrupt the next run
+    takes the others.
     """
     if others.elsewhere is None:
         return
@@ -39,9 +42,10 @@ def take(directory: Path, others: OtherCases, say: Callable[[str], None]) -> Non
     for source, rows, places in others.elsewhere.by_source():
         first = first_places(wanted.ids[places])
         try:
-            # as a whole it would have cases a second time that are here
-            has_more = _are_in(words(source.segment.ids)[:, 0], stored)
-            content = _content(wanted, source, rows[first], places[first], by_itself=has_more)
+            # the whole segment would bring cases that are stored here a second time; the first words of ids tell that
+            brings_others = _are_in(words(source.segment.ids)[:, 0], stored)
+            content = _content(wanted, source, rows[first], places[first], by_itself=brings_others)
+            # noted before the segment is there, which counts as computed here without that
             name = source.segment.name if content is None else digest(content)
             append_origin(directory, dynamics, name, source.folder, len(first))
             if content is None:
@@ -53,7 +57,7 @@ def take(directory: Path, others: OtherCases, say: Callable[[str], None]) -> Non
 
 
 def _are_in(values: np.ndarray, ordered: np.ndarray) -> bool:
-    """Return whether any value is among ascending ones."""
+    """Return whether any of `values` (n,) is among ascending ones, `ordered` (m,)."""
     at = np.searchsorted(ordered, values)
     return bool((ordered[np.minimum(at, len(ordered) - 1)] == values).any()) if len(ordered) else False
 
@@ -61,16 +65,18 @@ def _are_in(values: np.ndarray, ordered: np.ndarray) -> bool:
 def _content(
     wanted: Inventory, source: Source, rows: np.ndarray, places: np.ndarray, *, by_itself: bool
 ) -> bytes | None:
-    """Return the bytes of a segment with the cases at some places, in some rows of a source, or None for all its rows.
+    """Return the bytes of a new segment with some rows of a source; None if a link to the source's segment will do.
 
-    `by_itself` : whether it must have these rows alone.
+    places, rows (m,) : of the cases, in the inventory and in the source's segment.
+    by_itself : whether the segment must have these rows alone.
     """
     segment, sweep = source.segment, wanted.sweep
     if not segment.is_whole():
         raise damaged(segment.path, RETRY)
     if source.recording == sweep.recording:
-        as_it_is = not by_itself and np.isin(segment.status, FINAL).all() and not isinstance(segment, EarlierSegment)
-        return None if as_it_is else merged([segment], rows)
+        will_do = not by_itself and np.isin(segment.status, FINAL).all() and not isinstance(segment, EarlierSegment)
+        return None if will_do else merged([segment], rows)
+    # the rows have more than the sweep records: they are written as the sweep's own would be
     cases = wanted.cases(places)
     case, simulator, status = cases[0], segment.simulator, segment.status[rows]
     work = order_of_work(case)

@@ -1,4 +1,4 @@
-"""Activation functions, one per file, with the properties that the theory needs."""
+"""Activation functions, one per file, with the properties that the theory needs; `activation` finds one by its name."""
 
 from sweeplib.engine.base.registry import import_modules
 from sweeplib.networks.maths.activations.activation import ACTIVATIONS, Activation

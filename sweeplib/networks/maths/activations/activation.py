@@ -13,7 +13,7 @@ from sweeplib.engine.base.registry import Registry
 class Activation:
     """An activation σ with its derivative, its information exponent, and its form, if it has one.
 
-    label : LaTeX without dollars.
+    name : as configs write it. label : LaTeX without dollars.
     value, derivative : functions from float to float, in plain Python that numba compiles for the simulation kernels,
         where `math.exp`, `math.erf` and `math.tanh` become vector instructions.
     information_exponent : order of the first non-zero Hermite coefficient of σ(z), z ~ N(0, 1), beyond the constant.
@@ -36,19 +36,23 @@ class Activation:
 
 
 def lipschitz(activation: Activation) -> float:
-    """A bound of |σ'|, infinite if none is known."""
+    """A bound of |σ'|, by the form of the activation; infinite if none is known."""
     if activation.error_functions is not None:
         _, terms = activation.error_functions
         return math.sqrt(2.0 / math.pi) * sum(abs(weight * slope) for weight, slope in terms)
     if activation.hinges is not None:
         _, hinges = activation.hinges
+        # the slopes between the knots
         return max(map(abs, accumulate(jump for _, jump in hinges)))
     return math.inf
 
 
 @lru_cache
 def misfits(activation: Activation) -> tuple[float, float]:
-    """The largest differences of an activation and of its slope to sums of error functions; 0 for mere rounding."""
+    """The largest differences of an activation and of its slope to their sums of error functions; 0 for mere rounding.
+
+    The sums for tanh and sigmoid are approximations.
+    """
     if activation.error_functions is None:
         return 0.0, 0.0
     (offset, terms), root, worst = activation.error_functions, math.sqrt(0.5), [0.0, 0.0]
@@ -62,14 +66,14 @@ def misfits(activation: Activation) -> tuple[float, float]:
 
 
 def kink(activation: Activation) -> float:
-    """The jump of the slope at zero."""
+    """The jump of an activation's slope at zero, 0 without one."""
     # a smooth slope changes by 2e-9 σ'' in between, far less than what counts as a jump
     jump = activation.derivative(1e-9) - activation.derivative(-1e-9)
     return jump if abs(jump) > 1e-6 else 0.0
 
 
 def hinges_of(activation: Activation) -> tuple[float, tuple[tuple[float, float], ...]]:
-    """A constant, and the places where the slope of an activation is known to jump, with the jumps."""
+    """The part of an activation with jumps of its slope that are known: a constant, and pairs (place, jump)."""
     if activation.hinges is not None:
         return activation.hinges
     jump = kink(activation)
@@ -77,7 +81,7 @@ def hinges_of(activation: Activation) -> tuple[float, tuple[tuple[float, float],
 
 
 def kinks(activation: Activation) -> tuple[float, ...]:
-    """Where the slope is known to jump."""
+    """The places where the slope of an activation is known to jump."""
     return tuple(place for place, _ in hinges_of(activation)[1])
 
 
@@ -87,3 +91,4 @@ def bends_off_zero(activation: Activation) -> bool:
 
 
 ACTIVATIONS: Registry[Activation] = Registry("activation")
+"""The activations of the modules of this folder and of plugins, by name."""

@@ -13,12 +13,14 @@ from sweeplib.networks.maths.activations.named import FORMS, spelled
 from sweeplib.networks.numerics.binding import bound
 
 MAX_DEGREE = 8
+"""The highest degree of a polynomial activation."""
 
 descending: tuple[float, ...] = ()
+"""Bound in `polynomial`: the coefficients, the one of the highest power first."""
 
 
 def polynomial(field: float) -> float:
-    """Σ_j s_j λ^j, its coefficients in `descending` order, bound in."""
+    """The polynomial Σ_j s_j λ^j at a field λ, whose coefficients s_j are bound to `descending`, the highest first."""
     result = 0.0
     for coefficient in descending:
         result = result * field + coefficient
@@ -26,7 +28,7 @@ def polynomial(field: float) -> float:
 
 
 def power_coefficients(coefficients: tuple[float, ...]) -> tuple[float, ...]:
-    """The s_j of Σ_n c_n h_n(λ) = Σ_j s_j λ^j: s_j = Σ_m c_(j+2m) √(j+2m)! (−1/2)^m/(m! j!)."""
+    """The coefficients s_j of powers, Σ_n c_n h_n(λ) = Σ_j s_j λ^j: s_j = Σ_m c_(j+2m) √(j+2m)! (−1/2)^m/(m! j!)."""
     return tuple(
         math.fsum(
             coefficients[n] * math.sqrt(math.factorial(n)) * (-0.5) ** m / (math.factorial(m) * math.factorial(j))
@@ -37,7 +39,10 @@ def power_coefficients(coefficients: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def hermite_series(coefficients: tuple[float, ...]) -> Activation:
-    """The activation Σ c_n He_n/√n!. InputError where it is constant, or of a degree beyond 8."""
+    """The activation Σ c_n He_n/√n! of coefficients c_0, c_1, ...
+
+    InputError where it is constant, or of a degree beyond MAX_DEGREE.
+    """
     degree = max((n for n, c in enumerate(coefficients) if c != 0.0), default=0)
     name = spelled("hermite", coefficients)
     if degree == 0:
@@ -51,7 +56,7 @@ def hermite_series(coefficients: tuple[float, ...]) -> Activation:
 
 
 def _series(coefficients: tuple[float, ...]) -> dict[str, Any]:
-    """What an activation is that is a series with these coefficients."""
+    """The arguments of the `Activation` that is a series with these coefficients."""
     powers = power_coefficients(coefficients)
     slopes = tuple(j * power for j, power in enumerate(powers))[1:]
     return {

@@ -34,20 +34,24 @@ def spelled(form: str, numbers: Iterable[float]) -> str:
 
 
 def _pattern(form: str) -> str:
+    """How the names of the activations of a form are written, for messages."""
     return PATTERNS.get(form, f"{form}(c0, c1, ...)")
 
 
 @cache
 def _of_form(name: str) -> Activation:
-    """The activation of a form by its name, under its one spelling."""
+    """The activation of a form, by its name as `form(numbers)`.
+
+    Names that are spelled otherwise give the same object.
+    """
     form, _, arguments = (text.strip() for text in name.partition("("))
     if form not in FORMS:
         raise UnknownNameError("unknown activation", value=name, choices=(*ACTIVATIONS, *map(_pattern, FORMS)))
     numbers = _numbers(arguments.removesuffix(")")) if arguments.endswith(")") else ()
     if not numbers:
         raise InputError("not an activation", value=name, expected=f"{_pattern(form)} with finite numbers")
-    head = FORMS[form](numbers)
-    return head if head.name == name else _of_form(head.name)
+    sigma = FORMS[form](numbers)
+    return sigma if sigma.name == name else _of_form(sigma.name)
 
 
 def _numbers(text: str) -> tuple[float, ...]:

@@ -17,17 +17,23 @@ from sweeplib.networks.maths.activations.named import FORMS, PATTERNS, spelled
 from sweeplib.networks.numerics.binding import bound
 
 PATTERN = "piecewise(x1, y1, x2, y2, ...)"
+"""How names are written, for messages."""
 MOST_KNOTS = 32
+"""The most knots of an activation."""
 HIGHEST_ORDER = 40
+"""The highest order in which a Hermite coefficient is looked for."""
 
 start = 0.0
+"""Bound in `value`: the value to the left of all knots."""
 pieces: tuple[tuple[float, float, float], ...] = ()
+"""Bound in `value` and `derivative`: left end, right end and slope of each piece."""
 
 
 def value(field: float) -> float:
-    """The value to the left plus the rise along each piece (left end, right end, slope), both bound in."""
+    """The value to the left, `start`, plus the rise along each of the `pieces` up to the field."""
     result = start
     for left, right, slope in pieces:
+        # the field, or the end of the piece beyond which it lies, without branches
         inside = right if field > right else field
         inside = left if inside < left else inside
         result += slope * (inside - left)
@@ -35,7 +41,7 @@ def value(field: float) -> float:
 
 
 def derivative(field: float) -> float:
-    """The slope of the piece that contains the field or begins there, else zero."""
+    """The slope of the one of the `pieces`, which are bound in, that contains the field or begins there; else zero."""
     result = 0.0
     for left, right, slope in pieces:
         result += slope if (field >= left) & (field < right) else 0.0
@@ -43,7 +49,10 @@ def derivative(field: float) -> float:
 
 
 def piecewise(numbers: tuple[float, ...]) -> Activation:
-    """The activation of these knots and values in turn; InputError where they are none, or it is constant."""
+    """The activation of these numbers, knots and values in turn.
+
+    InputError where they are no piecewise linear activation, or a constant one.
+    """
     name, (knots, values) = spelled("piecewise", numbers), (numbers[::2], numbers[1::2])
     if len(numbers) % 2 or not 2 <= len(knots) <= MOST_KNOTS:
         expected = f"2 to {MOST_KNOTS} knots, each with its value: {PATTERN}"
@@ -69,7 +78,7 @@ def _label(knots: tuple[float, ...], values: tuple[float, ...]) -> str:
 
 
 def _exponent(name: str, hinges: tuple[tuple[float, float], ...]) -> int:
-    """The order of the first Hermite coefficient beyond the constant that is not zero to rounding, by (knot, jump)."""
+    """The information exponent, by pairs (knot, jump): the order of the first coefficient that is not rounding."""
     terms = [jump * 0.5 * math.erfc(knot * math.sqrt(0.5)) for knot, jump in hinges]
     before, now = [0.0] * len(hinges), [math.exp(-0.5 * knot * knot) for knot, _ in hinges]
     for order in range(1, HIGHEST_ORDER + 1):

@@ -1,4 +1,4 @@
-"""The logistic sigmoid, σ(λ) = 1/(1 + e^{−λ})."""
+"""The logistic sigmoid, σ(λ) = 1/(1 + e^{−λ}), and the sum of error functions that stands for tanh and sigmoid."""
 
 import math
 
@@ -14,7 +14,7 @@ HALF_TANH: tuple[tuple[float, float], ...] = (
     (0.04918969416361819, 1.064959135504642),
     (0.0030479861249711844, 1.3705283537479946),
 )
-"""(weight, slope) of each term of tanh(x/2)."""
+"""The pairs (weight, slope) of tanh(x/2) ≈ Σ weight · erf(slope · x/√2)."""
 
 
 def value(field: float) -> float:

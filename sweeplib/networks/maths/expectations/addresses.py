@@ -1,6 +1,7 @@
 """Rules for Gaussian expectations as functions with an address.
 
-Kernels that call them are compiled once for all pairs of activations; a rule is compiled once for all its callers.
+Kernels that call them are compiled once for all pairs of activations; a rule is compiled once for all its callers. A
+rule for risks is a function (pair, Q, M, P, a, a_star, out) of many systems, one for drifts (system, out) of one.
 """
 
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from sweeplib.networks.numerics.vectors import WIDTH
 
 
 def _matrices(dimensions: int) -> types.Type:
+    """The type of arrays of so many dimensions."""
     return types.Array(types.float64, dimensions, "C")
 
 
@@ -79,26 +81,31 @@ def lane_drifts_address(rule: Callable[..., None]) -> Any:
 
 
 def ridge_address(functions: tuple[Callable[[float], float], ...]) -> Any:
-    """The address of a function (which, x, out) that fills out (n,) with one of several functions at x (n,)."""
-    *others, chosen = functions
-    filled = _filled(chosen)
+    """The address of a function (which, x, out) that fills out (n,) with one of these functions at x (n,), by number.
+
+    It compares `which` with one number after the other, as compiled code has no list of functions.
+    """
+    *others, last = functions
+    fill = _filled(last)
     for number, function in reversed(list(enumerate(others))):
-        filled = _chosen(number, _filled(function), filled)
-    return pointer(_fill_ridge, types.void(types.int64, _LINE, _LINE), fill=filled)
+        fill = _chosen(number, _filled(function), fill)
+    return pointer(_fill_ridge, types.void(types.int64, _LINE, _LINE), fill=fill)
 
 
 def fields_address(labels: Callable[..., None]) -> Any:
-    """The address of a function (k, x, out) that fills out (n,) with the labels at λ* (k, n), x its flat form."""
+    """The address of a function (k, x, out) that fills out (n,) with labels at x (k n,), the flat form of λ* (k, n)."""
     return pointer(_fill_labels, types.void(types.int64, _LINE, _LINE), labels=labels)
 
 
 @cache
 def _filled(function: Callable[[float], float]) -> Callable[..., None]:
+    """The template `_fill_all` with this function."""
     return bound(_fill_all, function=in_loops(function))
 
 
 @cache
 def _chosen(number: int, first: Callable[..., None], others: Callable[..., None]) -> Callable[..., None]:
+    """The template `_fill_chosen`: `first` for the ridge of this number, `others` for the rest."""
     return bound(_fill_chosen, number=number, first=inlined(first), others=inlined(others))
 
 
@@ -112,6 +119,7 @@ number = 0
 
 
 def _fill_ridge(which, x, out):  # type: ignore[no-untyped-def]
+    """Set out (n,) to the function number `which` at x (n,)."""
     fill(which, x, out)
 
 
@@ -122,13 +130,13 @@ def _fill_labels(k, x, out):  # type: ignore[no-untyped-def]
 
 
 def _fill_all(which, x, out):  # type: ignore[no-untyped-def]
-    """Set out (n,) to the function at x (n,), whichever ridge is asked for."""
+    """Set out (n,) to the function at x (n,); there is one, whatever `which` is."""
     for n in range(x.shape[0]):
         out[n] = function(x[n])
 
 
 def _fill_chosen(which, x, out):  # type: ignore[no-untyped-def]
-    """Set out (n,) to the function of the ridge `which`: the first of those left, or one of the others."""
+    """Set out (n,) at x (n,) to the function `first` if `which` is the bound number, else by `others`."""
     if which == number:
         first(which, x, out)
     else:
@@ -137,15 +145,16 @@ def _fill_chosen(which, x, out):  # type: ignore[no-untyped-def]
 
 @cache
 def no_functions() -> Pair:
-    """The `Pair` of closed forms, which do not read it."""
-    nothing = over_arrays(_same)
+    """The `Pair` of closed forms, which do not read it: of the type of all, with empty arrays."""
+    identity = over_arrays(_same)
     empty, rows = np.empty(0), np.empty((0, 1))
     which = np.zeros(1, np.int64)
     none = np.empty((0, 0))
-    return Pair(nothing, nothing, ridge_address((_same,)), which, rows, empty, empty, none, 0.0, none, 0, 0.0)
+    return Pair(identity, identity, ridge_address((_same,)), which, rows, empty, empty, none, 0.0, none, 0, 0.0)
 
 
 def _same(x: float) -> float:
+    """The identity, in place of functions that are not read."""
     return x
 
 
@@ -166,19 +175,19 @@ def drifts_of(rule: Callable[..., None], system: System) -> Drifts:
 
 
 def owned(system: System) -> System:
-    """A copy of one system of the type that rules take."""
+    """A copy of one system of the type that rules take: arrays of its own, contiguous, and a `Pair`."""
     Q, M, P, a, a_star = map(_owned, system[:5])
     pair = system.pair or no_functions()
     return System(Q, M, P, a, a_star, float(system.Delta), float(system.stretch), pair, None)
 
 
 def lane_drifts_of(rule: Callable[..., None], drifts: Callable[..., None], system: System) -> Drifts:
-    """The drifts of many systems by a rule for them, which may call the rule `drifts` for one system."""
+    """The drifts of many systems (last axis) by a rule for many, which may call the rule `drifts` for one."""
     p, k, lanes = system.M.shape
-    whole = -lanes % WIDTH  # vectors are filled with copies of the last system
-    parts = [_owned(np.concatenate([array, array[..., -1:].repeat(whole, axis=-1)], axis=-1)) for array in system[:7]]
+    copies = -lanes % WIDTH  # vectors are filled with copies of the last system
+    parts = [_owned(np.concatenate([array, array[..., -1:].repeat(copies, axis=-1)], axis=-1)) for array in system[:7]]
     Q, M, P, a, a_star, Delta, stretch = parts
-    out = empty_drifts(p, k, lanes + whole)
+    out = empty_drifts(p, k, lanes + copies)
     lanes_system = System(Q, M, P, a, a_star, Delta, stretch, system.pair or no_functions(), drifts_address(drifts))
     _compiled_caller(_call_drifts_in_lanes)(lane_drifts_address(rule), lanes, lanes_system, out)
     return Drifts(*(drift[..., :lanes] for drift in out))
@@ -200,12 +209,15 @@ def _compiled_caller(template: Callable[..., None]) -> OneSignature:
 
 
 def _call_risk(rule, pair, Q, M, P, a, a_star, out):  # type: ignore[no-untyped-def]
+    """Call a rule for risks by its address."""
     rule(pair, Q, M, P, a, a_star, out)
 
 
 def _call_drifts(rule, system, out):  # type: ignore[no-untyped-def]
+    """Call a rule for the drifts of one system by its address."""
     rule(system, out)
 
 
 def _call_drifts_in_lanes(rule, filled, system, out):  # type: ignore[no-untyped-def]
+    """Call a rule for the drifts of many systems by its address."""
     rule(filled, system, out)

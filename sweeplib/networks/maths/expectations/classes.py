@@ -46,11 +46,11 @@ class ClassExpectations:
         return 0.5 * total
 
     def risk_errors(self, risks: Array, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
-        """The errors (n,) of these `risks`: those of E[f²], as means of one field have none beyond 10⁻⁹."""
+        """The errors (n,) of these `risks`: errors of E[f²], as means of one field have none beyond 10⁻⁹."""
         return 0.5 * self._squares(Q, a, errors=True)
 
     def _squares(self, Q: Array, a: Array, *, errors: bool) -> Array:
-        """The mean of E_c[f²] over the classes (n,), or its error."""
+        """The mean over the classes (n,) of E_c[f²], or its error; Q (n, p, p), a (n, p)."""
         (n, p), pair, total = a.shape, expectations(self.activation), np.zeros(len(a))
         for deviation in self.deviations:
             silent = np.zeros((n, p, 1)), np.ones((n, 1, 1)), a, np.zeros((n, 1))
@@ -61,27 +61,27 @@ class ClassExpectations:
 
 
 def field_means(activation: str, scales: Array) -> Array:
-    """E[σ(s u)], u ~ N(0, 1), for each s of an array."""
-    form = activation_of(activation)
-    if form.hinges is not None:
-        return hinge_means(form, scales)
-    if form.error_functions is not None:  # odd, but for the offset
-        return np.full(scales.shape, form.error_functions[0])
-    result = kink(form) * scales / math.sqrt(2.0 * math.pi)
+    """The means E[σ(s u)], u ~ N(0, 1), for each s of an array, of an activation by name."""
+    sigma = activation_of(activation)
+    if sigma.hinges is not None:
+        return hinge_means(sigma, scales)
+    if sigma.error_functions is not None:  # odd, but for the offset
+        return np.full(scales.shape, sigma.error_functions[0])
+    result = kink(sigma) * scales / math.sqrt(2.0 * math.pi)
     levels = np.ceil(np.log2(np.clip(np.nan_to_num(scales, nan=1.0), 1.0, MOST_SCALE))).astype(int)
     for level in np.unique(levels):
-        chosen = levels == level
+        of_level = levels == level
         nodes, weights = map(np.array, _rule(activation, 2.0**level))
-        fields = np.multiply.outer(scales[chosen], nodes)
-        result[chosen] += rest_values(form, fields.ravel()).reshape(fields.shape) @ weights
+        fields = np.multiply.outer(scales[of_level], nodes)
+        result[of_level] += rest_values(sigma, fields.ravel()).reshape(fields.shape) @ weights
     return result
 
 
 @cache
 def _rule(activation: str, scale: float) -> gauss.Rule:
-    """A rule for E[σ(s u)], s ≤ scale: Gauss's for polynomials, equally spaced nodes for others, less their kink."""
-    form = activation_of(activation)
-    if form.hermite is not None:
-        return gauss.normal(len(form.hermite))
-    step = min(WIDEST, rest_step(form) / scale)
+    """A rule for E[σ(s u)], s ≤ scale: Gauss's for polynomials, equally spaced nodes for others without their kink."""
+    sigma = activation_of(activation)
+    if sigma.hermite is not None:
+        return gauss.normal(len(sigma.hermite))
+    step = min(WIDEST, rest_step(sigma) / scale)
     return gauss.trapezoidal(2 * math.ceil(REACH / step) + 1, step)

@@ -1,11 +1,15 @@
 """E[σ'_i σ'_j (Δ + (Σ_m b_m σ_m)²)], by the second moment of the sum given z_i and z_j.
 
 z_m = first_m u_1 + second_m u_2 + s_m g_m with z_i along u_1, z_j in the plane of u, and g ~ N(0, ρ). Functions are
-sums of a smooth part and of hinges. Parts with s_m = 0 are known in the plane, E[τ_m | u] and E[τ_m² | u] of others are
-tabulated over their mean μ_m, and E[τ_m f_n | u] = E[τ_m(μ_m + s_m x) T_n(μ_n + ρ s_n x)], x ~ N(0, 1), where T_n, the
-mean of f_n over what z_n has beyond, is tabulated too or in closed form, as everything about two hinges.
+sums of a smooth part and of hinges (`parts`): f_m is a part, τ_m a smooth one. Parts with s_m = 0 are known in the
+plane, E[τ_m | u] and E[τ_m² | u] of others are tabulated over their mean μ_m, and
+E[τ_m f_n | u] = E[τ_m(μ_m + s_m x) T_n(μ_n + ρ s_n x)], x ~ N(0, 1), where T_n, the mean of f_n over what z_n has
+beyond, is tabulated too or in closed form, as everything about two hinges.
 
 Nodes of u and x are equally spaced; at kinks, and bends too narrow for that, they are in panels that end there.
+Functions have these arguments: `pair`, what rules know of the activations; `law`, `tables`, `room`; m and q, numbers of
+parts; `at`, the number of a node of u_2; `limit`, where nodes end; `rule`, Gauss's for panels; `axis`, the nodes to
+fill; hinges (1 + 2J,), an offset, then knots and jumps.
 """
 
 import math
@@ -26,6 +30,7 @@ from sweeplib.networks.maths.expectations.tables import INTERPOLATED, Tables, in
 from sweeplib.networks.numerics.compiled import inlined, without_references
 
 Numbers = NDArray[np.int64]
+"""An array of whole numbers."""
 
 NEARER = 1.3
 """How much nearer than usual nodes end: beyond is a part of 10⁻¹²."""
@@ -60,7 +65,7 @@ class Law(NamedTuple):
 
 @inlined
 def givens(parts: Parts, size: int, side: int) -> Law:
-    """A `Law` to be filled, for these parts, so many fields (`size`), and so many nodes on each side of zero."""
+    """A `Law` to be filled, of these parts, `size` fields, and `side` nodes on each side of zero."""
     n = len(parts.field)
     first, second, scale, steps = np.empty(size), np.empty(size), np.empty(n), np.empty(2)
     rho, along, beyond, step = np.empty((n, n)), np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
@@ -69,7 +74,7 @@ def givens(parts: Parts, size: int, side: int) -> Law:
 
 
 class Room(NamedTuple):
-    """Work arrays: the nodes u_1, u_2 and x.
+    """Work arrays: the nodes u_1, u_2 and x, in `first`, `second` and `inner`.
 
     mean (n, nodes) : μ_m of the parts at nodes of u_2.
     work (4, nodes) : arguments, values and weights; last, at nodes of u_2, the sum of the parts that are known there.
@@ -96,7 +101,10 @@ def room_of(pair: Pair, n: int) -> Room:
 
 @without_references
 def fill_given(pair: Pair, parts: Parts, omega: Array, i: int, j: int, law: Law) -> None:
-    """Fill what depends on the fields i and j. A scale is zero if the variance is zero up to rounding."""
+    """Fill the law of all parts given fields i and j; omega (fields, fields) is the covariance.
+
+    A scale is zero if the variance is zero up to rounding.
+    """
     first, second, scale, field, n = (law.first, law.second, law.scale, parts.field, len(parts.field))
     components(omega, i, j, first, second)
     law.steps[0] = law.steps[1] = WIDEST
@@ -104,6 +112,7 @@ def fill_given(pair: Pair, parts: Parts, omega: Array, i: int, j: int, law: Law)
         f = field[m]
         variance = omega[f, f] - first[f] * first[f] - second[f] * second[f]
         scale[m] = 0.0 if variance < 1e-14 * omega[f, f] or f in (i, j) else math.sqrt(variance)
+        # seen from u_1, what a part has along u_2 and beyond is averaged
         law.steps[0] = min(law.steps[0], step_of(pair, parts, m, math.hypot(scale[m], second[f]), first[f]))
         law.steps[1] = min(law.steps[1], step_of(pair, parts, m, scale[m], second[f]))
     for m in range(n):
@@ -127,9 +136,10 @@ def fill_given(pair: Pair, parts: Parts, omega: Array, i: int, j: int, law: Law)
 def fill_tables(pair: Pair, parts: Parts, omega: Array, law: Law) -> Tables:
     """The means and mean squares of the smooth parts, and T_q of pairs m, q, at points that fit the nodes of x.
 
-    Row m n + q is that of the pair; law.density and law.stride are filled too.
+    Row m n + q is that of the pair; law.density and law.stride are filled too. omega (fields, fields) : the covariance.
     """
     n = len(parts.field)
+    # rows with the number −1 have no table
     numbers, spreads, scales, units = np.full(n * n, -1), np.zeros(n * n), np.zeros(n * n), np.zeros(n * n)
     for m in range(n):
         for q in range(n):
@@ -152,7 +162,7 @@ def fill_tables(pair: Pair, parts: Parts, omega: Array, law: Law) -> Tables:
 
 @without_references
 def fill_first(pair: Pair, rule: Array, parts: Parts, law: Law, limit: float, axis: Axis) -> int:
-    """Fill the nodes u_1 within ±limit, in panels where a part has narrow bends; return their number."""
+    """Fill the nodes u_1 within ±limit, in panels of `rule` where a part has narrow bends; return their number."""
     count, longest = 0, longest_of(law.steps[0])
     for m in range(len(parts.field)):
         f = parts.field[m]
@@ -165,7 +175,10 @@ def fill_first(pair: Pair, rule: Array, parts: Parts, law: Law, limit: float, ax
 
 @without_references
 def fill_second(pair: Pair, rule: Array, parts: Parts, law: Law, u: float, limit: float, axis: Axis) -> int:
-    """Fill the nodes u_2 within ±limit at one u_1 = u, in panels where a part has narrow bends; return their number."""
+    """Fill the nodes u_2 within ±limit at u_1 = u, in panels of `rule` where a part has narrow bends.
+
+    Return their number.
+    """
     count, longest = 0, longest_of(law.steps[1])
     for m in range(len(parts.field)):
         f = parts.field[m]
@@ -177,7 +190,10 @@ def fill_second(pair: Pair, rule: Array, parts: Parts, law: Law, u: float, limit
 
 @without_references
 def tabulated_product(tables: Tables, law: Law, m: int, q: int, mean: float, value: Array, share: Array) -> float:
-    """The mean E[τ_m τ_q | u] at the mean μ_q, from the values of τ_m at the nodes x; `share` is a work array."""
+    """The mean E[τ_m τ_q | u] at the mean μ_q `mean`, from the values of τ_m at the nodes x.
+
+    share : a work array, for weights of interpolation.
+    """
     row, half, total = m * len(law.scale) + q, len(value) // 2, 0.0
     for r in range(len(value)):
         place = mean + law.along[m, q] * law.step[m, q] * (r - half)
@@ -189,7 +205,7 @@ def tabulated_product(tables: Tables, law: Law, m: int, q: int, mean: float, val
 def smooth_product(
     pair: Pair, parts: Parts, law: Law, tables: Tables, m: int, q: int, at: int, limit: float, room: Room
 ) -> float:
-    """The mean E[τ_m τ_q | u] of two smooth parts at node `at` of u_2: sums over nodes x of τ_m times the table of τ_q.
+    """The mean E[τ_m τ_q | u] of two smooth parts: the sum over nodes x of τ_m times the table of τ_q.
 
     Where the distance of two nodes is a whole number of points of the table, the stride, all nodes have the same
     weights of interpolation, so that the products are added first and interpolated once. Where it is none, the stride
@@ -221,7 +237,7 @@ def smooth_product(
 def bent_product(
     pair: Pair, rule: Array, parts: Parts, law: Law, m: int, q: int, at: int, limit: float, room: Room
 ) -> float:
-    """The mean E[τ_m f_q | u] of a smooth part m and of hinges q at node `at` of u_2, over nodes x within ±limit."""
+    """The mean E[τ_m f_q | u] of a smooth part m and of hinges q, over nodes x within ±limit, in panels of `rule`."""
     step, across, along, axis = law.step[m, q], law.beyond[m, q], law.along[m, q], room.inner
     longest, hinges = longest_of(step), pair.series[parts.number[q]]
     count = bends(pair, parts, q, room.mean[q, at], along, across, longest, limit, axis, 0)
@@ -255,22 +271,22 @@ def product_given(
     limit: float,
     room: Room,
 ) -> float:
-    """The mean E[f_m f_q | u] of two parts at node `at` of u_2, over nodes x within ±limit."""
+    """The mean E[f_m f_q | u] of two parts, over nodes x within ±limit where it has no closed form."""
     if parts.hinged[m] + parts.hinged[q] == 0:
         return smooth_product(pair, parts, law, tables, m, q, at, limit, room)
     if parts.hinged[m] + parts.hinged[q] == 1:
-        smooth, other = (m, q) if parts.hinged[m] == 0 else (q, m)
-        return bent_product(pair, rule, parts, law, smooth, other, at, limit, room)
-    ours, theirs = room.hinges[0], room.hinges[1]
-    shift(pair.series[parts.number[m]], room.mean[m, at], ours)
-    shift(pair.series[parts.number[q]], room.mean[q, at], theirs)
+        smooth, hinged = (m, q) if parts.hinged[m] == 0 else (q, m)
+        return bent_product(pair, rule, parts, law, smooth, hinged, at, limit, room)
+    hinges_m, hinges_q = room.hinges[0], room.hinges[1]
+    shift(pair.series[parts.number[m]], room.mean[m, at], hinges_m)
+    shift(pair.series[parts.number[q]], room.mean[q, at], hinges_q)
     covariance = law.rho[m, q] * law.scale[m] * law.scale[q]
-    return hinge_product(ours, theirs, law.scale[m], law.scale[q], covariance)
+    return hinge_product(hinges_m, hinges_q, law.scale[m], law.scale[q], covariance)
 
 
 @without_references
 def own_moments(pair: Pair, parts: Parts, law: Law, tables: Tables, m: int, at: int, room: Room) -> tuple[float, float]:
-    """The means E[f_m | u] and E[f_m² | u] of one part at node `at` of u_2."""
+    """The means E[f_m | u] and E[f_m² | u] of one part m."""
     mean, row, share = room.mean[m, at], m * (len(parts.field) + 1), room.work[2]
     if parts.hinged[m] == 1:
         hinges = pair.series[parts.number[m]]
@@ -286,7 +302,7 @@ def own_moments(pair: Pair, parts: Parts, law: Law, tables: Tables, m: int, at: 
 def second_moment(
     pair: Pair, rule: Array, parts: Parts, law: Law, tables: Tables, at: int, limit: float, room: Room
 ) -> float:
-    """The mean E[(Σ_m b_m σ_m)² | u] at node `at` of u_2, over nodes x within ±limit."""
+    """The mean E[(Σ_m b_m σ_m)² | u], over nodes x within ±limit."""
     constant, linear, square, weight = room.work[3, at], 0.0, 0.0, parts.weight
     for m in range(len(weight)):
         if law.scale[m] > 0.0:
@@ -302,7 +318,10 @@ def second_moment(
 
 @without_references
 def fill_plane(pair: Pair, parts: Parts, law: Law, u: float, count: int, room: Room) -> None:
-    """Fill μ_m of all parts at the first `count` nodes of u_2, for u_1 = u, and the sum of the parts known there."""
+    """Fill room.mean with μ_m of all parts at the first `count` nodes of u_2, and the sum of the parts known there.
+
+    u : the node u_1.
+    """
     mean, constant, value = room.mean, room.work[3], room.work[0, :count]
     for q in range(count):
         constant[q] = 0.0
@@ -330,7 +349,10 @@ def slopes_at(pair: Pair, scale: float, slope: float, u: float, x: Array, count:
 
 @inlined
 def variance_mean(pair: Pair, parts: Parts, law: Law, omega: Array, Delta: float, i: int, j: int, room: Room) -> float:
-    """The mean E[σ'_i σ'_j (Δ + (Σ_m b_m σ_m)²)] of fields with the covariance omega, in work arrays."""
+    """The mean E[σ'_i σ'_j (Δ + (Σ_m b_m σ_m)²)] of fields with the covariance omega (fields, fields), Δ `Delta`.
+
+    i, j : numbers of students. law, room : work arrays.
+    """
     rule, limit, total = rules_of(pair.nodes).plane, pair.reach - NEARER, 0.0
     for m in range(len(omega)):
         for q in range(len(omega)):
@@ -340,21 +362,22 @@ def variance_mean(pair: Pair, parts: Parts, law: Law, omega: Array, Delta: float
         return total
     fill_given(pair, parts, omega, i, j, law)
     tables = fill_tables(pair, parts, omega, law)
-    count, others = fill_first(pair, rule, parts, law, limit, room.first), 1
-    slope, other = np.empty(count), np.empty(len(room.second.x))
-    slopes_at(pair, 0.0, law.first[i], 0.0, room.first.x, count, slope)
+    count, count_second = fill_first(pair, rule, parts, law, limit, room.first), 1
+    slope_i, slope_j = np.empty(count), np.empty(len(room.second.x))
+    slopes_at(pair, 0.0, law.first[i], 0.0, room.first.x, count, slope_i)
     room.second.x[0], room.second.weight[0] = 0.0, 1.0
     for r in range(count):
-        u, share = room.first.x[r], room.first.weight[r] * slope[r]
+        u, share = room.first.x[r], room.first.weight[r] * slope_i[r]
         if abs(share) < LEAST:
             continue
+        # nodes (u_1, u_2, x) are inside a ball
         room_left = limit * limit - u * u
         if law.second[j] != 0.0:
-            others = fill_second(pair, rule, parts, law, u, math.sqrt(max(room_left, 0.0)), room.second)
-        slopes_at(pair, law.first[j], law.second[j], u, room.second.x, others, other)
-        fill_plane(pair, parts, law, u, others, room)
-        for q in range(others):
-            factor, v = share * room.second.weight[q] * other[q], room.second.x[q]
+            count_second = fill_second(pair, rule, parts, law, u, math.sqrt(max(room_left, 0.0)), room.second)
+        slopes_at(pair, law.first[j], law.second[j], u, room.second.x, count_second, slope_j)
+        fill_plane(pair, parts, law, u, count_second, room)
+        for q in range(count_second):
+            factor, v = share * room.second.weight[q] * slope_j[q], room.second.x[q]
             if abs(factor) >= LEAST:
                 inner = math.sqrt(max(room_left - v * v, 0.0))
                 moment = second_moment(pair, rule, parts, law, tables, q, inner, room)

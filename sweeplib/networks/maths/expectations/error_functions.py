@@ -11,7 +11,11 @@ what α does to S, of the covariance S − α αᵀ. Hence I3, and
 I4(u, v, m, n) = J2(u, v) · I2(m, n at the tilted covariance), J2(u, v) = (2/π)/√((1+S_uu)(1+S_vv) − S_uv²).
 Every square root is of a number ≥ 1 for S ≥ 0: singular covariances and zero variances need no care. As error
 functions are odd, e0 enters E[E²] as e0², E[σ(λ_i) E] as o e0, and Ψ^M, Ψ^GF not at all. For erf itself nothing is
-approximated; for other mixtures the only error is that of the mixture.
+approximated; for other mixtures the only error is that of the mixture. `student` and `teacher` are the `Mixture`s of σ
+and σ*.
+
+`risk` has Q (p, p, lanes), M (p, k, lanes), P (k, k, lanes), a (p, lanes), a_star (k, lanes) and out (lanes,), systems
+in lanes; `drifts` one `System`.
 """
 
 import math
@@ -37,6 +41,7 @@ FULL = 8
 
 student_offset = teacher_offset = 0.0
 student_weights = student_slopes = teacher_weights = teacher_slopes = (1.0,)
+"""The mixtures of σ and σ*, which `pair_expectations` binds."""
 
 
 class Mixture(NamedTuple):
@@ -48,7 +53,10 @@ class Mixture(NamedTuple):
 
 
 def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
-    """R = ½ e0² + ½ Σ b_m b_n I2(m, n), every lane on its own."""
+    """R = ½ e0² + ½ Σ b_m b_n I2(m, n) of each system, which the last axis of all arrays counts (lanes).
+
+    `pair` is not read: the form is closed. out (lanes,) : the risks.
+    """
     p, k, lanes = M.shape
     for lane in range(lanes):
         out[lane] = 0.0
@@ -62,18 +70,20 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
         for lane in range(lanes):
             out[lane] *= 0.5 * out[lane]
     n_student, n_teacher = len(student_slopes), len(teacher_slopes)
+    # of each term s/√(1 + S_mm): I2 is an arc sine of two of them and an overlap
     student_scale, teacher_scale = np.empty((p, n_student, lanes)), np.empty((k, n_teacher, lanes))
     cosines = np.empty(lanes)
     for i in range(p):
         for t in range(n_student):
             for lane in range(lanes):
-                x = student_slopes[t]
-                student_scale[i, t, lane] = x / math.sqrt(1.0 + x * x * Q[i, i, lane])
+                slope = student_slopes[t]
+                student_scale[i, t, lane] = slope / math.sqrt(1.0 + slope * slope * Q[i, i, lane])
     for r in range(k):
         for t in range(n_teacher):
             for lane in range(lanes):
-                x = teacher_slopes[t]
-                teacher_scale[r, t, lane] = x / math.sqrt(1.0 + x * x * P[r, r, lane])
+                slope = teacher_slopes[t]
+                teacher_scale[r, t, lane] = slope / math.sqrt(1.0 + slope * slope * P[r, r, lane])
+    # terms of the teacher with each other
     for r in range(k):
         for s in range(r + 1):
             for t in range(n_teacher):
@@ -82,6 +92,7 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
                     for lane in range(lanes):
                         cosines[lane] = teacher_scale[r, t, lane] * teacher_scale[s, u, lane] * P[r, s, lane]
                     add_arc_sines(factor, a_star[r], a_star[s], cosines, out)
+    # terms of the student with those of the teacher, and with each other
     for i in range(p):
         for r in range(k):
             for t in range(n_student):
@@ -100,7 +111,7 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
 
 
 class Terms(NamedTuple):
-    """The terms of all units, those of students first.
+    """The terms of all units, students first.
 
     S (terms, terms), norm (terms,) : covariances of their fields, and 1 + S_mm.
     weight (terms,) : b.
@@ -116,7 +127,7 @@ class Terms(NamedTuple):
 
 @inlined
 def terms_of(system: System, student: Mixture, teacher: Mixture) -> Terms:
-    """The terms of a network, with students and teachers of some mixtures of error functions."""
+    """The `Terms` of one network, with students and teachers of these mixtures."""
     Q, M, P, a, a_star = system.Q, system.M, system.P, system.a, system.a_star
     p, k = M.shape
     n_student, n_teacher = len(student.slopes), len(teacher.slopes)
@@ -125,6 +136,7 @@ def terms_of(system: System, student: Mixture, teacher: Mixture) -> Terms:
         np.empty((count, count)), np.empty(count), np.empty(count), np.empty(students), np.empty(students, np.int64)
     )
     S = terms.S
+    # term u is (i, t) of a student, m is (r, t) of a teacher: their overlaps times both slopes
     for i in range(p):
         for t in range(n_student):
             u = i * n_student + t
@@ -241,9 +253,13 @@ def fill_sums(terms: Terms, tilts: Tilts) -> None:
 
 @inlined
 def fill_variance(terms: Terms, constant: float, out: Array) -> None:
-    """Fill Ψ^Var (p, p), with `constant` the part of E[E²] without error functions."""
+    """Fill Ψ^Var, out (p, p), of one network, pairs of student terms in lanes.
+
+    constant : the part of E[E²] without error functions.
+    """
     p, students, count = len(out), len(terms.tilt), len(terms.weight)
     pairs = students * (students + 1) // 2
+    # as many lanes for each group, in vectors of four
     groups = -(-pairs // MOST_LANES)
     lanes = -(-pairs // (4 * groups)) * 4
     first, second = np.zeros(lanes, np.int64), np.zeros(lanes, np.int64)
@@ -261,26 +277,28 @@ def fill_variance(terms: Terms, constant: float, out: Array) -> None:
         fill_tilts(terms, first, second, tilts)
         fill_sums(terms, tilts)
         for lane in range(filled):
-            x, y = first[lane], second[lane]
-            i, j = terms.unit[x], terms.unit[y]
-            twice = 2.0 if i == j and x != y else 1.0
+            term, other = first[lane], second[lane]
+            i, j = terms.unit[term], terms.unit[other]
+            # pairs are of terms u ≥ v: those of one unit stand for both orders
+            twice = 2.0 if i == j and term != other else 1.0
             moment = 4.0 / math.pi * tilts.sums[lane] + constant
             scaled = 0.5 * math.pi * tilts.by_first[lane] * tilts.by_second[lane]
-            out[i, j] += twice * terms.tilt[x] * terms.tilt[y] * scaled * moment
+            out[i, j] += twice * terms.tilt[term] * terms.tilt[other] * scaled * moment
     for i in range(p):
         for j in range(i):
             out[j, i] = out[i, j]
 
 
 def drifts(system: System, out: Drifts) -> None:
-    """Ψ^a from I2, Ψ^M and Ψ^GF from I3, Ψ^Var from I4, in (terms of students)² (all terms)²/4 arc sines.
+    """Fill the drifts: Ψ^a from I2, Ψ^M and Ψ^GF from I3, Ψ^Var from I4 at Ω times `stretch`.
 
-    Ψ^Var is that at Ω times `stretch`.
+    These are (terms of students)² (all terms)²/4 arc sines.
     """
     p, k = system.M.shape
     student = Mixture(student_offset, student_weights, student_slopes)
     teacher = Mixture(teacher_offset, teacher_weights, teacher_slopes)
     terms, flow = terms_of(system, student, teacher), np.empty((p, p + k))
+    # e0
     offset = 0.0
     for i in range(p):
         offset -= student_offset * system.a[i] / p
@@ -303,15 +321,15 @@ def drifts(system: System, out: Drifts) -> None:
 
 
 def pair_expectations(student: Activation, teacher: Activation) -> Expectations | None:
-    """The expectations of two mixtures of error functions."""
+    """The expectations of two mixtures of error functions; None for other pairs."""
     if student.error_functions is None or teacher.error_functions is None:
         return None
-    (ours, student_terms), (theirs, teacher_terms) = student.error_functions, teacher.error_functions
+    (of_student, student_terms), (of_teacher, teacher_terms) = student.error_functions, teacher.error_functions
     constants = {
-        "student_offset": ours,
+        "student_offset": of_student,
         "student_weights": tuple(weight for weight, _ in student_terms),
         "student_slopes": tuple(slope for _, slope in student_terms),
-        "teacher_offset": theirs,
+        "teacher_offset": of_teacher,
         "teacher_weights": tuple(weight for weight, _ in teacher_terms),
         "teacher_slopes": tuple(slope for _, slope in teacher_terms),
     }

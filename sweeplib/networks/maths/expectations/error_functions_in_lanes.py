@@ -1,7 +1,10 @@
 """The drifts of mixtures of error functions for many systems in lanes, by the formulas of `error_functions`.
 
-That module binds the mixtures' constants. Terms are numbered as there: S_mq (terms, terms, lanes) are the covariances
-of their fields, `norm` is 1 + S_mm, `weight` is b. The last axis of all arrays is the lane.
+That module binds the mixtures' constants. Terms are numbered as there, those of students first: S (terms, terms, lanes)
+are the covariances of their fields, norm (terms, lanes) is 1 + S_mm, weight (terms, lanes) is b; u, v are numbers of
+student terms. The last axis of all arrays is the lane; there may be more lanes than systems, which are the first ones.
+A tile is one of several pairs of terms that share the lanes. n_student and n_teacher are numbers of terms of a unit,
+`system` has many systems in lanes, `out` their drifts.
 """
 
 import math
@@ -15,15 +18,19 @@ from sweeplib.networks.numerics.arc_sine import arc_sine, near_arc_sine
 from sweeplib.networks.numerics.compiled import inlined, without_references
 
 WIDTH = 128
-"""Number of lanes in Ψ^Var: those of one pair of terms, or of several pairs if they fit."""
+"""Number of lanes in Ψ^Var: for one pair of terms, or for several pairs if they fit."""
 
 student_offset = teacher_offset = 0.0
 student_weights = student_slopes = teacher_weights = teacher_slopes = (1.0,)
+"""The mixtures of σ and σ*, which `error_functions` binds."""
 
 
 @without_references
 def fill_unit(first: int, weights: Any, slopes: Any, factor: float, layer: Array, slope: Array, weight: Array) -> None:
-    """Fill the slopes and b of a unit's terms, from number `first` on."""
+    """Fill slope (terms,) and weight b of a unit's terms, from term number `first` on.
+
+    weights, slopes : of the mixture. factor : −1/p of a student, 1/k of a teacher. layer (lanes,) : its second layer.
+    """
     for t in range(len(slopes)):
         slope[first + t], scaled = slopes[t], factor * weights[t]
         for lane in range(len(layer)):
@@ -32,7 +39,7 @@ def fill_unit(first: int, weights: Any, slopes: Any, factor: float, layer: Array
 
 @without_references
 def fill_covariances(system: System, n_student: int, n_teacher: int, slope: Array, S: Array) -> None:
-    """Fill S of the first lanes, as many as Q has."""
+    """Fill S in the first lanes, as many as Q has; slope (terms,)."""
     Q, M, P = system.Q, system.M, system.P
     p, _, lanes = M.shape
     students, terms = p * n_student, len(slope)
@@ -53,7 +60,7 @@ def fill_covariances(system: System, n_student: int, n_teacher: int, slope: Arra
 
 @without_references
 def fill_norms(S: Array, lanes: int, norm: Array) -> None:
-    """Fill 1 + S_mm of the first lanes."""
+    """Fill `norm` with 1 + S_mm in the first `lanes`."""
     for m in range(len(norm)):
         for lane in range(lanes):
             norm[m, lane] = 1.0 + S[m, m, lane]
@@ -61,7 +68,10 @@ def fill_norms(S: Array, lanes: int, norm: Array) -> None:
 
 @without_references
 def add_second_layer(u: int, factor: float, S: Array, norm: Array, weight: Array, cosine: Array, out: Array) -> None:
-    """Add factor Σ_m b_m asin S_um/√((1 + S_uu)(1 + S_mm)), I2's, to out (lanes,)."""
+    """Add factor · Σ_m b_m asin S_um/√((1 + S_uu)(1 + S_mm)), of I2, to out (lanes,).
+
+    cosine (lanes,) : a work array.
+    """
     lanes = len(out)
     for m in range(len(norm)):
         for lane in range(lanes):
@@ -72,7 +82,10 @@ def add_second_layer(u: int, factor: float, S: Array, norm: Array, weight: Array
 
 @without_references
 def fill_towards(u: int, S: Array, norm: Array, weight: Array, along: Array, towards: Array) -> None:
-    """Fill Σ_m b_m S_mf/√((1 + S_uu)(1 + S_mm) − S_um²) (terms f, lanes), of I3."""
+    """Fill `towards` (terms f, lanes) with Σ_m b_m S_mf/√((1 + S_uu)(1 + S_mm) − S_um²), of I3.
+
+    along (lanes,) : a work array.
+    """
     terms, lanes = towards.shape
     towards[:] = 0.0
     for m in range(terms):
@@ -87,9 +100,9 @@ def fill_towards(u: int, S: Array, norm: Array, weight: Array, along: Array, tow
 
 @without_references
 def fill_tilts(u: int, v: int, tile: int, S: Array, norm: Array, roots: Array, tilts: Array) -> None:
-    """Fill α_m, β_m and 1/√(1 + S_mm − α_m² − β_m²) (3, terms, tile, lanes) of a pair of terms, in one tile.
+    """Fill `tilts` (3, terms, tiles, lanes) in one tile with α_m, β_m and 1/√(1 + S_mm − α_m² − β_m²) of terms u and v.
 
-    `roots` (3, tile, lanes) gets 1/√(1 + S_uu), α_v and 1/√(1 + S_vv − α_v²).
+    roots (3, tiles, lanes) gets 1/√(1 + S_uu), α_v and 1/√(1 + S_vv − α_v²).
     """
     lanes = roots.shape[2]
     for lane in range(lanes):
@@ -111,7 +124,10 @@ def fill_tilts(u: int, v: int, tile: int, S: Array, norm: Array, roots: Array, t
 
 @without_references
 def add_moment(used: int, S: Array, tilts: Array, weight: Array, cosine: Array, out: Array) -> None:
-    """Add E[(Σ_m b_m erf z_m)²] at the tilted covariances, in the first lanes, to out."""
+    """Add E[(Σ_m b_m erf z_m)²] at the tilted covariances to out (lanes,), in the first `used` lanes.
+
+    tilts (3, terms, lanes), cosine (lanes,) : a work array.
+    """
     for m in range(len(weight)):
         for q in range(m + 1):
             near = True
@@ -131,14 +147,18 @@ def add_moment(used: int, S: Array, tilts: Array, weight: Array, cosine: Array, 
 
 @without_references
 def repeat(lanes: int, rows: Array) -> None:
-    """Fill all lanes with copies of the first ones."""
+    """Fill all lanes of rows (rows, width) with copies of the first ones, again and again."""
     for row in range(rows.shape[0]):
         for lane in range(lanes, rows.shape[1]):
             rows[row, lane] = rows[row, lane - lanes]
 
 
 class Terms(NamedTuple):
-    """The terms of all units: slopes, factors of erf' of student terms (terms,), S, 1 + S_mm, b, and a work row."""
+    """The terms of all units.
+
+    slope (terms,), tilt (student terms,) : s, and the factors of erf'.
+    S (terms, terms, width), norm, weight (terms, width) : as in the module. cosine (width,) : a work array.
+    """
 
     slope: Array
     tilt: Array
@@ -149,7 +169,7 @@ class Terms(NamedTuple):
 
 
 class Tiles(NamedTuple):
-    """Work arrays for pairs of terms in lanes: `roots` (3, tile, lanes), `tilts` (3, terms, tile, lanes) and `sums`."""
+    """Work arrays for pairs of terms in tiles: `roots` (3, tiles, lanes), `tilts` (3, terms, tiles, lanes), `sums`."""
 
     roots: Array
     tilts: Array
@@ -158,15 +178,19 @@ class Tiles(NamedTuple):
 
 @without_references
 def fill_variance(a: Array, n_student: int, terms: Terms, constant: Array, tiles: Tiles, out: Array) -> None:
-    """Fill Ψ^Var (p, p, lanes), with `constant` (lanes,) the part of E[E²] without error functions."""
+    """Fill Ψ^Var, out (p, p, lanes), with as many pairs of student terms at a time as there are tiles.
+
+    constant (lanes,) : the part of E[E²] without error functions.
+    """
     p, lanes = a.shape
-    most, students = len(tiles.sums), p * n_student
+    n_tiles, students = len(tiles.sums), p * n_student
     count, width = terms.weight.shape
     pairs = students * (students + 1) // 2
     out[:] = 0.0
     u = v = 0 * pairs  # functions would be compiled for the literal zero too
-    for start in range(0, pairs, most):
-        x, y, used = u, v, min(most, pairs - start)
+    for start in range(0, pairs, n_tiles):
+        first_u, first_v, used = u, v, min(n_tiles, pairs - start)
+        # pairs (u, v), v ≤ u, row by row
         for tile in range(used):
             fill_tilts(u, v, tile, terms.S, terms.norm, tiles.roots, tiles.tilts)
             v += 1
@@ -175,8 +199,9 @@ def fill_variance(a: Array, n_student: int, terms: Terms, constant: Array, tiles
         tiles.sums[:] = 0.0
         tilts, sums = tiles.tilts.reshape((3, count, width)), tiles.sums.reshape(width)
         add_moment(used * lanes, terms.S, tilts, terms.weight, terms.cosine, sums)
-        u, v = x, y
+        u, v = first_u, first_v
         for tile in range(used):
+            # units of the two terms; within a unit (u, v) stands for (v, u) too
             i, j = u // n_student, v // n_student
             factor = (2.0 if i == j and u != v else 1.0) * terms.tilt[u] * terms.tilt[v] * 0.5 * math.pi
             for lane in range(lanes):
@@ -194,7 +219,7 @@ def fill_variance(a: Array, n_student: int, terms: Terms, constant: Array, tiles
 
 @inlined
 def fill_flow(system: System, n_student: int, n_teacher: int, terms: Terms, out: Drifts) -> None:
-    """Add I2's part to Ψ^a, and fill Ψ^M and Ψ^GF from I3."""
+    """Add the part of I2 to Ψ^a, and fill Ψ^M and Ψ^GF from I3."""
     a = system.a
     p, k, lanes = system.M.shape
     students = p * n_student
@@ -204,6 +229,7 @@ def fill_flow(system: System, n_student: int, n_teacher: int, terms: Terms, out:
         add_second_layer(u, terms.tilt[u] / terms.slope[u], S, norm, terms.weight, terms.cosine, out.a[i])
         fill_towards(u, S, norm, terms.weight, terms.cosine, towards)
         for j in range(p + k):
+            # the first term of unit j, whose field is z_j times its slope
             f = j * n_student if j < p else students + (j - p) * n_teacher
             factor = terms.tilt[u] / terms.slope[f]
             for lane in range(lanes):
@@ -220,16 +246,17 @@ def fill_flow(system: System, n_student: int, n_teacher: int, terms: Terms, out:
 
 
 def drifts_in_lanes(filled: int, system: System, out: Drifts) -> None:
-    """Fill the drifts: Ψ^a from I2, Ψ^M and Ψ^GF from I3, Ψ^Var from I4 at Ω times `stretch`.
+    """Fill the drifts of many systems: Ψ^a from I2, Ψ^M and Ψ^GF from I3, Ψ^Var from I4 at Ω times `stretch`.
 
-    Constants of σ and σ* add an `offset` to y − f: in Ψ^Var its square stands beside the noise Δ.
+    Constants of σ and σ* add an `offset` to y − f: in Ψ^Var its square stands beside the noise Δ. `filled` is not read:
+    all lanes are computed together.
     """
     a, a_star = system.a, system.a_star
     p, k, lanes = system.M.shape
     n_student, n_teacher = len(student_slopes), len(teacher_slopes)
     students, count = p * n_student, p * n_student + k * n_teacher
-    most = max(1, min(students * (students + 1) // 2, WIDTH // lanes))
-    width = most * lanes
+    n_tiles = max(1, min(students * (students + 1) // 2, WIDTH // lanes))
+    width = n_tiles * lanes
     matrices, offset = np.empty((3, count, width)), np.zeros(lanes)
     rows = np.empty(count), np.empty(students), np.empty((count, count, width))
     terms = Terms(*rows, matrices[0], matrices[1], matrices[2, 0])
@@ -251,6 +278,7 @@ def drifts_in_lanes(filled: int, system: System, out: Drifts) -> None:
             out.a[i, lane] = student_offset * offset[lane]
     fill_flow(system, n_student, n_teacher, terms, out)
 
+    # Ψ^Var: Ω times `stretch`, and lanes for all tiles
     for m in range(count):
         for q in range(count):
             for lane in range(lanes):
@@ -260,5 +288,5 @@ def drifts_in_lanes(filled: int, system: System, out: Drifts) -> None:
     fill_norms(terms.S, width, terms.norm)
     for lane in range(lanes):
         offset[lane] = offset[lane] * offset[lane] + system.Delta[lane]
-    tiles = Tiles(np.empty((3, most, lanes)), np.empty((3, count, most, lanes)), np.empty((most, lanes)))
+    tiles = Tiles(np.empty((3, n_tiles, lanes)), np.empty((3, count, n_tiles, lanes)), np.empty((n_tiles, lanes)))
     fill_variance(a, n_student, terms, offset, tiles, out.Var)

@@ -18,6 +18,7 @@ from sweeplib.networks.numerics.compiled import inlined, without_references
 from sweeplib.networks.numerics.vectors import WIDTH, vectors
 
 DriftsOf = Callable[["Expectations", System, int], Drifts]
+"""A function (rule, system, i) that returns other drifts of system number i than the rule has."""
 
 FINER = 1.0, 1.5, 2.0
 """How many times as many nodes in a direction the rules of quadrature have: the usual one, and finer ones."""
@@ -30,7 +31,7 @@ CHANCE = 5.0
 
 
 class Risks(Protocol):
-    """What gives the population risk of overlaps."""
+    """What gives the population risk of overlaps, and its errors."""
 
     def risks(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
         """The population risk of n systems (n,): Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k)."""
@@ -95,7 +96,10 @@ class Expectations:
         return self.functions()
 
     def of_many(self, p: int) -> tuple[Callable[..., None], Callable[..., None]]:
-        """The rule for the drifts of many systems of p students, and the rule for one system that it calls, if any."""
+        """The rule for the drifts of many systems of p students, and the rule for one system that it calls.
+
+        Where the rule for many calls none, the rule for one does nothing.
+        """
         if self.in_lanes is None or p >= self.wide:
             return drifts_in_turn, self.drifts
         return self.in_lanes, addresses.no_drifts
@@ -106,7 +110,7 @@ class Expectations:
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
     def risk_errors(self, risks: Array, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
-        """The errors (n,) of the `risks` of n systems; for closed forms those of the forms.
+        """The errors (n,) of the `risks` of n systems; for closed forms the errors of the forms.
 
         Twice the difference to the finer rule, if this is small. Else the functions have kinks or jumps between nodes,
         and two grids, or three, may agree by chance: several times the spread of the risks by three rules.
@@ -128,7 +132,7 @@ class Expectations:
         return np.asarray(np.sqrt(2.0 * np.abs(risks)) * off + 0.5 * off * off)
 
     def label_misfits(self, a: Array, a_star: Array) -> Array:
-        """The largest errors of f* − f of n systems (n,) because of the `misfits`."""
+        """The largest errors (n,) of f* − f of n systems because of the `misfits`; a (n, p), a_star (n, k)."""
         of_student, of_teacher = (
             misfit * np.abs(layer).mean(axis=1) for misfit, layer in zip(self.misfits, (a, a_star), strict=True)
         )
@@ -149,9 +153,10 @@ class Expectations:
     ) -> Array:  # fmt: skip
         """The error (n,) of the drifts of n systems, relative to the largest drift; 0 for exact closed forms.
 
-        It is the largest difference to the finer rule, and a bound of what the forms of activations are off. Drifts are
-        those of the rules, unless a function `drifts_of(rule, system, i)` makes others of system number i of them;
-        without Ψ^Var if `stretch` is 0.
+        It is the largest difference to the finer rule, and a bound of what the forms of activations are off.
+        Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k), Delta (n,) : the systems.
+        stretch : the factor of Ω in Ψ^Var; 0 if errors of Ψ^Var do not count.
+        drifts_of : makes other drifts of system number i, by a rule, in place of the drifts of the rule.
         """
         errors, drifts = np.empty(len(M)), drifts_of or (lambda rule, system, _: rule.drifts_of(system))
         for i, system in enumerate(map(System, Q, M, P, a, a_star, Delta, np.full(len(M), stretch))):
@@ -163,7 +168,8 @@ class Expectations:
     def _drift_form_error(self, system: System, *, varies: bool) -> float:
         """A bound of the errors of the drifts of a system where σ, σ' and f* − f are off by up to their misfits.
 
-        |E| has the root mean square √(2R + Δ), c_i = a_i σ'_i E the bound |a_i| |σ'| |E|; fields have their variances.
+        varies : whether Ψ^Var counts. |E| has the root mean square √(2R + Δ), c_i = a_i σ'_i E the bound |a_i| |σ'|
+        |E|; fields have their variances.
         """
         if not (any(self.misfits) or self.slope_misfit):
             return 0.0
@@ -185,7 +191,7 @@ def refined(rule: Expectations, pair: Callable[[float], Pair]) -> Expectations:
 
 
 def _flat(drifts: Drifts, with_variance: bool) -> Array:
-    """The entries of drifts (n,), of Ψ^Var only `with_variance`."""
+    """The entries (n,) of drifts, of Ψ^Var only `with_variance`."""
     used = drifts if with_variance else (drifts.M, drifts.GF, drifts.a)
     return np.concatenate([drift.ravel() for drift in used])
 
@@ -204,10 +210,14 @@ class Family:
 
 
 FAMILIES: Registry[Family] = Registry("family of expectations")
+"""The families of the modules of this folder and of plugins, by name."""
 
 
 def expectations(student: str, teacher: str | None = None) -> Expectations:
-    """The expectations of a student's and a teacher's activation; the teacher's is the student's by default."""
+    """The expectations of a student's and a teacher's activation, by name.
+
+    The teacher's is the student's by default.
+    """
     return _expectations(student, teacher or student)
 
 
@@ -242,13 +252,13 @@ drifts = arrays = fill = _unbound
 
 
 def _fill_lanes(filled: int, system: System, out: Drifts) -> None:
-    """Set `out` to the drifts of the `filled` first lanes of a system, with work arrays for these widths."""
+    """Set `out` to the drifts of the first `filled` lanes of a system, with work arrays for these widths."""
     p, k, _ = system.M.shape
     fill(filled, system, out, arrays(p, k, system.pair, vectors(system.Delta, 0)))
 
 
 def _fill_vectors(filled: int, system: System, out: Drifts, work: tuple[Any, ...]) -> None:
-    """Set `out` to the drifts of the `filled` first lanes, `WIDTH` lanes at a time as the entries of vectors."""
+    """Set `out` to the drifts of the first `filled` lanes, `WIDTH` lanes at a time as the entries of vectors."""
     for lane in range(0, filled, WIDTH):
         Q, M, P = vectors(system.Q, lane), vectors(system.M, lane), vectors(system.P, lane)
         a, a_star = vectors(system.a, lane), vectors(system.a_star, lane)
@@ -258,10 +268,9 @@ def _fill_vectors(filled: int, system: System, out: Drifts, work: tuple[Any, ...
 
 
 def drifts_in_turn(filled: int, system: System, out: Drifts) -> None:
-    """Ψ^M, Ψ^GF and Ψ^a of the first `filled` systems, and Ψ^Var of the same at Ω times `stretch`.
+    """Fill the drifts of the first `filled` systems, one after the other, by the rule for one, `system.drifts`.
 
-    For families without a rule in lanes: the rule for one system is called by its address, so that this loop is
-    compiled once for all of them.
+    For families without a rule in lanes: the rule is called by its address, so that this loop is compiled once for all.
     """
     p, k, _ = system.M.shape
     Q, M, P = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))

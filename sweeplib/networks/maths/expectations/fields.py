@@ -1,6 +1,7 @@
 """The fields of students and target under one index: z ~ N(0, Ω), E = Σ_m b_m σ_m(z_m) + √Δ ζ.
 
 With z = (λ, λ*) and b = (−a/p, a*/k) for a committee, z = (λ, Vλ*, λ*) and b = (−a/p, c) for Σ_e c_e τ_e(v_e·λ*).
+omega (fields, fields) is Ω, weight (functions,) is b; `pair` is what rules know of the activations and of the target.
 """
 
 import numpy as np
@@ -13,9 +14,10 @@ from sweeplib.networks.numerics.compiled import inlined, without_references
 
 @inlined
 def counts(weights: Array, p: int, k: int) -> tuple[int, int]:
-    """The numbers of functions and of fields, of p students and of the ridges with these weights.
+    """The numbers of functions and of fields, of p students and of a target of k fields.
 
-    The last k fields are λ*: additional ones if the target is a sum of ridge functions, else those of the committee.
+    weights (ridges,) : c, none for a committee. The last k fields are λ*: additional ones if the target is a sum of
+    ridge functions, else those of the committee.
     """
     ridges = len(weights)
     return (p + ridges, p + ridges + k) if ridges > 0 else (p + k, p + k)
@@ -23,9 +25,9 @@ def counts(weights: Array, p: int, k: int) -> tuple[int, int]:
 
 @inlined
 def function_number(which: NDArray[np.int64], p: int, m: int) -> int:
-    """Zero for a student, else one more than the number of the target's function of field m.
+    """The number of the function of field m: zero for a student, else one more than its number in the target.
 
-    `which` has the number for each ridge, or one for all.
+    which : the target's number for each ridge, or one number for all.
     """
     if m < p:
         return 0
@@ -34,9 +36,9 @@ def function_number(which: NDArray[np.int64], p: int, m: int) -> int:
 
 @without_references
 def fill_fields(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, omega: Array, weight: Array) -> None:
-    """Fill Ω of all fields and b of the functions: students, ridges, λ* (`counts`).
+    """Fill Ω of all fields and b of the functions of one system: students, ridges, λ* (`counts`).
 
-    With v_e, a ridge has Ω_em = Σ_r v_er Ω_m(λ*_r).
+    Q (p, p), M (p, k), P (k, k), a (p,), a_star (k,). With v_e, a ridge has Ω_em = Σ_r v_er Ω_m(λ*_r).
     """
     p, k = M.shape
     n, at = len(weight), len(omega) - k
@@ -51,6 +53,7 @@ def fill_fields(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Arra
             omega[at + r, at + s] = P[r, s]
     for m in range(p, n):
         weight[m] = pair.weights[m - p] if n == at else a_star[m - p] / k
+    # ridges: with λ* first, then with students and earlier ridges
     for m in range(p, at):
         for place in range(k + m + 1):
             q = at + place if place < k else place - k
@@ -74,13 +77,17 @@ def copy_block(block: Array, row: int, column: int, omega: Array) -> None:
 def fill_fields_in_lanes(
     pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, omega: Array, weight: Array
 ) -> None:
-    """Fill Ω (fields, fields, lanes) and b (functions, lanes) of many systems; above the diagonal comes first."""
+    """Fill Ω (fields, fields, lanes) and b (functions, lanes) of many systems: first above the diagonal, then below.
+
+    Q (p, p, lanes), M (p, k, lanes), P (k, k, lanes), a (p, lanes), a_star (k, lanes).
+    """
     p, k, lanes = M.shape
     size = len(omega)
     at = size - k
     copy_block(Q, 0, 0, omega)
     copy_block(M, 0, at, omega)
     copy_block(P, at, at, omega)
+    # ridges: with λ* first, then with students and earlier ridges
     for e in range(len(pair.weights)):
         for place in range(k + p + e + 1):
             m = at + place if place < k else place - k

@@ -5,16 +5,17 @@ import math
 import numpy as np
 
 Rule = tuple[tuple[float, ...], tuple[float, ...]]
+"""The nodes and the weights of a rule."""
 
 
 def legendre(nodes: int) -> Rule:
-    """Nodes and weights of ∫_0^1 f(x) dx."""
+    """The rule of ∫_0^1 f(x) dx of Gauss and Legendre."""
     x, weights = np.polynomial.legendre.leggauss(nodes)
     return tuple((0.5 * (1.0 + x)).tolist()), tuple((0.5 * weights).tolist())
 
 
 def trapezoidal(nodes: int, step: float) -> Rule:
-    """Nodes and weights of E[f(g)], g ~ N(0, 1), equally spaced.
+    """The rule of E[f(g)], g ~ N(0, 1), with equally spaced nodes at this distance, symmetric about zero.
 
     For analytic functions the error is exponentially small in 1/step, and unlike a Gauss rule's it stays so for
     functions that vary on a scale below one.
@@ -25,7 +26,7 @@ def trapezoidal(nodes: int, step: float) -> Rule:
 
 
 def normal(nodes: int) -> Rule:
-    """Nodes and weights of E[f(g)], g ~ N(0, 1), of Gauss and Hermite."""
+    """The rule of E[f(g)], g ~ N(0, 1), of Gauss and Hermite."""
     x, weights = np.polynomial.hermite_e.hermegauss(nodes)
     return tuple(x.tolist()), tuple((weights / weights.sum()).tolist())
 

@@ -12,6 +12,10 @@ by polynomials of degree seven.
 Of an activation with kinks, E'[σ_i] is that of a smooth rest and of hinges, in closed form, with bends of the width
 w = √C_ii/|A_i| along A_i. Where nodes do not resolve them, z is turned so that A_i is along the last axis, whose panels
 end around the bends: the error does not depend on w. Kinks of f* keep z from being turned if k > 1.
+
+Arguments: L (k, k), A (p, k), C (p, p); `rules`, Gauss's rules of the pair; `hinges`, the student's: an offset, then
+knots and jumps in turn, None, a type of its own to the compiler, for a smooth one; `system`, the `System`; `out`, its
+`Drifts`, or the sums for three of them.
 """
 
 import math
@@ -42,7 +46,7 @@ from sweeplib.networks.maths.expectations.lines import (
     next_line,
 )
 from sweeplib.networks.maths.expectations.nodes import MOST_AXES, Rules, nodes_of, rules_of
-from sweeplib.networks.maths.expectations.products import MOST_NODES, ROWS, mean_product, rest_sums, take_lane
+from sweeplib.networks.maths.expectations.products import MOST_NODES, ROWS, copy_lane, mean_product, rest_sums
 from sweeplib.networks.maths.expectations.smooth_pairs import add_smooth_variance
 from sweeplib.networks.maths.expectations.student_pairs import add_kinked_variance
 from sweeplib.networks.maths.expectations.system import Drifts, Pair, System
@@ -50,33 +54,37 @@ from sweeplib.networks.maths.expectations.tables import INTERPOLATED, Tables, in
 from sweeplib.networks.numerics.compiled import call_by_address, inlined, over_arrays, specialised, without_references
 
 without_target = specialised(quadrature.drifts)
+"""The compiled drifts of `quadrature`, for the terms without f*."""
 
 MOST_FIELDS = 6
 """The largest k."""
 LEVELS = 3
 """The number of norms of the teacher, 1, 2, 4, for which steps are sought."""
 MOST_NODES_OF_TEACHER, NODES_OF_A_PANEL = 2.0**15, 5.0
+"""About the most nodes of λ*, and by how much fewer there are for each field with panels."""
 
 
 @inlined
 def student_tables(pair: Pair, A: Array, C: Array, kinds: int) -> Tables:
     """The tables of the first `kinds` of the means E'[σ_i], E'[σ'_i], E'[σ'_i u] of the smooth rests of students.
 
-    A (p, k), C (p, p) : means A z and covariance of the students' fields given λ*. Means reach as far as nodes do.
+    Means reach as far as nodes do.
     """
     (p, k), spreads, scales = A.shape, np.empty(len(A)), np.empty(len(A))
+    # without a smooth rest there is nothing to tabulate
     number = 0 if pair.steps[0, 0] < math.inf else -1
     for i in range(p):
         square = 0.0
         for r in range(k):
             square += A[i, r] * A[i, r]
+        # nodes of few fields are in a ball; of more they are in a cube, whose corners are √k times as far
         spreads[i], scales[i] = math.sqrt(square * (1.0 if k <= MOST_AXES else k)), math.sqrt(C[i, i])
     return tables_of(pair, np.full(p, number), spreads, scales, np.zeros(p), kinds)
 
 
 @without_references
 def add_hinge_means(hinges: Array, mean: float, scale: float, means: Array) -> None:
-    """Add E'[σ], E'[σ'] and E'[σ' u] of the hinges at mean + scale u."""
+    """Add E'[σ], E'[σ'] and E'[σ' u] of the hinges at mean + scale u, u ~ N(0, 1), to means (3,)."""
     means[0] += hinge_mean(hinges, mean, scale)
     for j in range(1, len(hinges), 2):
         above, jump = mean - hinges[j], hinges[j + 1]
@@ -109,7 +117,7 @@ def add_moments(system: System, C: Array, i: int, factor: float, fields: Array, 
 def add_first_moments(
     system: System, hinges: Array | None, rules: Rules, L: Array, A: Array, C: Array, out: Any
 ) -> None:
-    """Add the terms of Ψ^a, Ψ^M and E[σ'_i λ_j f*] to out."""
+    """Add the terms of Ψ^a (p,), Ψ^M (p, k) and E[σ'_i λ_j f*] (p, p) with f* to these three arrays `out`."""
     (p, k), pair = A.shape, system.pair
     lines, tables = lines_of(pair, rules, L, pair.most, np.empty((0, k)), np.empty(0)), student_tables(pair, A, C, 3)
     weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
@@ -117,6 +125,7 @@ def add_first_moments(
     while next_line(pair, rules, L, lines):
         count = fill_line(L, lines, weight, fields)
         pair.ridge_value(k, fields[: k * count], target[:count])
+        # along a line only the last coordinate x of z changes: `centre` is the part of the others
         for j in range(p):
             centre[j] = along_line(A, j, lines)
         for i in range(p):
@@ -144,33 +153,33 @@ def add_first_moments(
 
 @inlined
 def add_narrow_moments(system: System, rules: Rules, L: Array, A: Array, C: Array, i: int, out: Any) -> None:
-    """Add the terms of the hinges of student i in panels around its bends."""
+    """Add the terms of the hinges of student i to `out` (as `add_first_moments`), in panels around its bends."""
     (p, k), pair, scale = A.shape, system.pair, math.sqrt(C[i, i])
-    turned, rows, turns, scales = np.empty((k, k)), np.empty((p, k)), can_turn(pair, k), np.empty(1)
-    fill_turned(A, A[i], turns, rows)
-    fill_turned(L, A[i], turns, turned)
+    L_after, A_after, turns, scales = np.empty((k, k)), np.empty((p, k)), can_turn(pair, k), np.empty(1)
+    fill_turned(A, A[i], turns, A_after)
+    fill_turned(L, A[i], turns, L_after)
     scales[0] = scale
-    lines = lines_of(pair, rules, turned, pair.most, rows[i : i + 1], scales)
+    lines = lines_of(pair, rules, L_after, pair.most, A_after[i : i + 1], scales)
     weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
     centre, means = np.empty(p), np.empty(3)
-    while next_line(pair, rules, turned, lines):
-        count = fill_line(turned, lines, weight, fields)
+    while next_line(pair, rules, L_after, lines):
+        count = fill_line(L_after, lines, weight, fields)
         pair.ridge_value(k, fields[: k * count], target[:count])
         for j in range(p):
-            centre[j] = along_line(rows, j, lines)
+            centre[j] = along_line(A_after, j, lines)
         for n in range(count):
             for kind in range(3):
                 means[kind] = 0.0
             x = lines.x[k - 1, n]
-            add_hinge_means(pair.series[0], centre[i] + rows[i, k - 1] * x, scale, means)
-            law = centre, rows, means
+            add_hinge_means(pair.series[0], centre[i] + A_after[i, k - 1] * x, scale, means)
+            law = centre, A_after, means
             at = fields[n : (k - 1) * count + n + 1 : count]
             add_moments(system, C, i, weight[n] * target[n], at, x, law, out)
 
 
 @inlined
 def begin_drifts(system: System, hinges: Array | None, L: Array, A: Array, C: Array, out: Drifts) -> bool:
-    """Fill all but the terms of Ψ^Var with f*, and L, A and C at Ω times `stretch`; whether to add these terms.
+    """Fill all but the terms of Ψ^Var with f*, and L, A and C at Ω times `stretch`; return whether these terms remain.
 
     The terms without f* are those of `quadrature`.
     """
@@ -179,6 +188,7 @@ def begin_drifts(system: System, hinges: Array | None, L: Array, A: Array, C: Ar
     flow = np.zeros((p, p))
     factorise(system.Q, system.M, system.P, L, A, C)
     if not are_finite(A, C):
+        # one NaN of each is enough for callers
         out.a[0] = out.M[0, 0] = out.GF[0, 0] = out.Var[0, 0] = math.nan
         return False
     add_first_moments(system, hinges, rules_of(system.pair.nodes), L, A, C, (out.a, out.M, flow))
@@ -206,51 +216,55 @@ def add_variance(a: Array, sums: Array, out: Array) -> None:
 
 @inlined
 def narrow_product(pair: Pair, rules: Rules, L: Array, row: Array, scale: float) -> float:
-    """Σ w f* E'[σ_i] of the hinges of a student with A_i = row and √C_ii = scale, in panels around its bends."""
-    k, turned, student, scales = len(L), np.empty((len(L), len(L))), np.empty((1, len(L))), np.empty(1)
-    fill_turned(L, row, can_turn(pair, k), turned)
-    fill_turned(row.reshape((1, k)), row, can_turn(pair, k), student)
+    """The sum Σ w f* E'[σ_i] of the hinges of student i, in panels around its bends.
+
+    row (k,), scale : A_i and √C_ii.
+    """
+    k, L_after, A_after, scales = len(L), np.empty((len(L), len(L))), np.empty((1, len(L))), np.empty(1)
+    fill_turned(L, row, can_turn(pair, k), L_after)
+    fill_turned(row.reshape((1, k)), row, can_turn(pair, k), A_after)
     scales[0] = scale
-    lines = lines_of(pair, rules, turned, pair.most, student, scales)
+    lines = lines_of(pair, rules, L_after, pair.most, A_after, scales)
     weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
     total = 0.0
-    while next_line(pair, rules, turned, lines):
-        count, centre = fill_line(turned, lines, weight, fields), along_line(student, 0, lines)
+    while next_line(pair, rules, L_after, lines):
+        count, centre = fill_line(L_after, lines, weight, fields), along_line(A_after, 0, lines)
         pair.ridge_value(k, fields[: k * count], target[:count])
         for n in range(count):
-            mean = centre + student[0, k - 1] * lines.x[k - 1, n]
+            mean = centre + A_after[0, k - 1] * lines.x[k - 1, n]
             total += weight[n] * target[n] * hinge_mean(pair.series[0], mean, scale)
     return total
 
 
 @inlined
 def fill_risks(pair: Pair, hinges: Array | None, Q: Array, M: Array, P: Array, a: Array, out: Array) -> None:
-    """½ E f² by `products`, and Σ w f* (½ f* − E'[f]), every lane on its own.
+    """Fill out (lanes,) with the risk: ½ E f² by `products`, and Σ w f* (½ f* − E'[f]), one lane after the other.
 
-    hinges : those of the student; None, a type of its own to the compiler, for a smooth one.
+    Q (p, p, lanes), M (p, k, lanes), P (k, k, lanes), a (p, lanes).
     """
     p, k, lanes = M.shape
     room = np.empty((ROWS, 2 * pair.side + 1))
     rules, share = rules_of(pair.nodes), np.empty(INTERPOLATED)
     L, A, C = np.zeros((k, k)), np.zeros((p, k)), np.zeros((p, p))
-    covariance, ours, theirs = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
+    Q_lane, M_lane, P_lane = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
     rests = pair.steps[0, 0] < math.inf
     for lane in range(lanes):
-        take_lane(lane, Q, covariance)
-        take_lane(lane, M, ours)
-        take_lane(lane, P, theirs)
-        factorise(covariance, ours, theirs, L, A, C)
+        copy_lane(lane, Q, Q_lane)
+        copy_lane(lane, M, M_lane)
+        copy_lane(lane, P, P_lane)
+        factorise(Q_lane, M_lane, P_lane, L, A, C)
         out[lane] = 0.0 if are_finite(A, C) else math.nan
         if math.isnan(out[lane]):
             continue
+        # ½ E f²
         for i in range(p):
             for j in range(i + 1):
                 share_ij = (0.5 if i == j else 1.0) * a[i, lane] * a[j, lane] / (p * p)
-                s, t = math.sqrt(covariance[i, i]), math.sqrt(covariance[j, j])
+                s, t = math.sqrt(Q_lane[i, i]), math.sqrt(Q_lane[j, j])
                 if hinges is not None:
-                    out[lane] += share_ij * mean_product(pair, rules.panel, 0, 0, s, t, covariance[i, j], room)
+                    out[lane] += share_ij * mean_product(pair, rules.panel, 0, 0, s, t, Q_lane[i, j], room)
                 else:
-                    out[lane] += share_ij * rest_sums(pair, 0, 0, s, t, covariance[i, j], False, room)[0]
+                    out[lane] += share_ij * rest_sums(pair, 0, 0, s, t, Q_lane[i, j], False, room)[0]
         lines = lines_of(pair, rules, L, pair.most, np.empty((0, k)), np.empty(0))
         tables = student_tables(pair, A, C, 1)
         weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
@@ -260,6 +274,7 @@ def fill_risks(pair: Pair, hinges: Array | None, Q: Array, M: Array, P: Array, a
             for n in range(count):
                 out[lane] += 0.5 * weight[n] * target[n] * target[n]
             for i in range(p):
+                # Σ w f* E'[σ_i] over the nodes of the line; narrow bends follow in panels of their own
                 centre, scale, total = along_line(A, i, lines), math.sqrt(C[i, i]), 0.0
                 for n in range(count):
                     mean = centre + A[i, k - 1] * lines.x[k - 1, n]
@@ -304,25 +319,25 @@ def kinked_drifts(system: System, out: Drifts) -> None:
 
 
 def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
-    """Fill the risk of a smooth student."""
+    """Fill out (lanes,) with the risks of smooth students; a* is not read, as f* is a function of λ* alone."""
     fill_risks(pair, None, Q, M, P, a, out)
 
 
 def kinked_risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
-    """Fill the risk of a student with kinks."""
+    """Fill out (lanes,) with the risks of students with kinks; a* is not read."""
     fill_risks(pair, pair.series[0], Q, M, P, a, out)
 
 
 def of_labels(
     name: str, student: Activation, labels: Callable[..., None], knots: Sequence[Sequence[float]]
 ) -> Expectations:
-    """The expectations of an activation and a function `labels(lam_star, a_star, out)` of fields λ*_r.
+    """The expectations of an activation and a function `labels(lam_star, a_star, out)` of fields λ* (k, n).
 
-    Drifts are not resolved if the activation has kinks off zero.
-
-    knots : the values of each field at which the function has a kink, as far as these are known.
+    knots : the values of each field at which the function has a kink, as far as these are known. Drifts are not
+    resolved if the activation has kinks off zero.
     """
     address, degree, k = fields_address(labels), len(student.hermite or ()), len(knots)
+    # any jump but zero stands for a knot of f*
     hinges = [hinges_row(student), *([0.0, *(number for knot in places for number in (knot, 1.0))] for places in knots)]
 
     def values(lam_star: Array) -> Array:
@@ -333,12 +348,12 @@ def of_labels(
 
     @cache
     def steps() -> Array:
-        """Return the widest steps of nodes (levels, 1 + k) that resolve the student and f*, by the fields' scale."""
+        """Return the widest steps (levels, 1 + k) that resolve the student and f*, by the scale of fields."""
         scales = 2.0 ** np.arange(LEVELS)
         return np.array([[rest_step(student), *target_steps(values, knots, scale)] for scale in scales.tolist()])
 
     def pair(finer: float) -> Pair:
-        """Return the arrays of the rules, with nodes so many times as dense."""
+        """Return the `Pair` of rules with nodes `finer` times as dense."""
         return Pair(
             over_arrays(student.value),
             over_arrays(student.derivative),
@@ -354,7 +369,7 @@ def of_labels(
             most=MOST_NODES_OF_TEACHER * finer**k / NODES_OF_A_PANEL ** sum(map(bool, knots)),
         )
 
-    rules = (risk, drifts)
+    risk_and_drifts = (risk, drifts)
     if kinks(student):
-        rules = (kinked_risk, hinge_drifts if student.hinges is not None else kinked_drifts)
-    return refined(Expectations(name, *rules, resolved=not bends_off_zero(student)), pair)
+        risk_and_drifts = (kinked_risk, hinge_drifts if student.hinges is not None else kinked_drifts)
+    return refined(Expectations(name, *risk_and_drifts, resolved=not bends_off_zero(student)), pair)

@@ -1,7 +1,8 @@
 """Equally spaced nodes for Gaussian means, E[f(g)] ≈ h Σ_n f(hn) φ(hn), and the steps h that resolve a function.
 
 For analytic functions the error falls as exp(−2πy/h), y the distance of their poles from the real axis, and stays so
-for functions that vary on a scale far below one, for which rules of Gauss and Hermite fail.
+for functions that vary on a scale far below one, for which rules of Gauss and Hermite fail. Hinges of a function are a
+row: an offset, then knots and jumps of the slope in turn.
 """
 
 import math
@@ -31,7 +32,7 @@ LONGEST = 3.0
 SPREAD = 3.0
 """The standard deviation at which a function's step is sought, so that what it has far from zero counts."""
 SHIFTS = np.array([[0.0], [0.29], [0.61]])
-"""Of the grids that are compared, as parts of a step."""
+"""Where the grids that are compared begin, in parts of a step."""
 
 
 def reach(degree: int) -> float:
@@ -56,7 +57,7 @@ def resolving_step(values: Callable[[Array], Array], spread: float = SPREAD) -> 
 
 
 def target_steps(values: Callable[[Array], Array], knots: Sequence[Sequence[float]], scale: float) -> list[float]:
-    """The step that resolves a function (k, n) to (n,) in each field of the standard deviation `scale`.
+    """The step that resolves a function, (k, n) to (n,), in each of k fields of the standard deviation `scale`.
 
     It is sought at some places of the others. Fields with knots have the length of panels instead.
     """
@@ -75,9 +76,9 @@ def target_steps(values: Callable[[Array], Array], knots: Sequence[Sequence[floa
     ]
 
 
-def hinges_row(form: Activation) -> list[float]:
-    """The offset, and knots and jumps in turn, of a piecewise linear activation, or of the kink at zero of another."""
-    offset, hinges = hinges_of(form)
+def hinges_row(sigma: Activation) -> list[float]:
+    """The row of an activation's hinges, of the kink at zero alone if it is not piecewise linear."""
+    offset, hinges = hinges_of(sigma)
     return [offset, *(number for hinge in hinges for number in hinge)]
 
 
@@ -86,19 +87,20 @@ def filled_up(rows: Sequence[list[float]]) -> Array:
     return np.array([row + [0.0] * (max(map(len, rows)) - len(row)) for row in rows])
 
 
-def rest_values(form: Activation, x: Array) -> Array:
-    """What an activation that is not piecewise linear has beyond the kink at zero, at x (n,)."""
-    return function_values(form.value, x) - kink(form) * np.maximum(x, 0.0)
+def rest_values(sigma: Activation, x: Array) -> Array:
+    """The values at x (n,) of an activation that is not piecewise linear without its kink at zero."""
+    return function_values(sigma.value, x) - kink(sigma) * np.maximum(x, 0.0)
 
 
-def rest_step(form: Activation) -> float:
+def rest_step(sigma: Activation) -> float:
     """The step that resolves what an activation has beyond its hinges; infinite if that is nothing."""
-    if form.hinges is not None or np.abs(rest_values(form, np.linspace(-3.7, 3.7, 40))).max() <= 1e-12:
+    # places that are no knots: whatever is smooth and not zero is so at one of them
+    if sigma.hinges is not None or np.abs(rest_values(sigma, np.linspace(-3.7, 3.7, 40))).max() <= 1e-12:
         return math.inf
-    return resolving_step(partial(rest_values, form))
+    return resolving_step(partial(rest_values, sigma))
 
 
 @without_references
 def usable_step(reach: float, step: float, most: int) -> float:
-    """The step, or a longer one that needs at most so many nodes above zero, also for NaN."""
+    """The step, or a longer one for which `most` nodes reach from zero to `reach`; also for a step that is NaN."""
     return step if step * most > reach else reach / most

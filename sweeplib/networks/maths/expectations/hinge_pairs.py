@@ -10,9 +10,10 @@ E'[(λ_i − c)⁺ θ_j] = (μ_i − c) Φ_2 + s_i (φ(h_i) Φ((h_j − ρ h_i)/
 and with the probability Φ_3 that three fields are above their knots and D_m = φ(h_m) Φ_2(the others | λ_m = c_m), by
 parts, E'[(λ_i − c)⁺ θ_j θ_l] = (μ_i − c) Φ_3 + s_i (D_i + ρ_ij D_j + ρ_il D_l).
 
-Φ_2 is the integral of its density over the angle of ρ, in the panels of `hinges`; Φ_3 that of its derivative along the
-correlations t ρ_xy, t ρ_xz (Plackett, Biometrika 41, 351 (1954)), in panels towards t = 1. Errors are below 10⁻¹¹.
-Terms of one student, of two and of three whose bends are narrow have nodes of their own.
+Φ_2 is that of `orthant_probabilities`; Φ_3 is the integral of its derivatives there along the correlations t ρ_xy,
+t ρ_xz, in panels towards t = 1. Errors are below 10⁻¹¹.
+Terms of one student, of two and of three whose bends are narrow have nodes of their own. `others` is the offset of σ
+times Σ a_l/p of the students l that a term leaves out; `count` nodes are on a line. L, A, C: see `given_teacher`.
 """
 
 import math
@@ -22,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.maths.expectations import gauss
-from sweeplib.networks.maths.expectations.hinges import NARROWEST, PANELS, RATIO, WEAK, WIDEST
+from sweeplib.networks.maths.expectations.hinges import PANELS, RATIO
 from sweeplib.networks.maths.expectations.lines import (
     Lines,
     along_line,
@@ -35,19 +35,25 @@ from sweeplib.networks.maths.expectations.lines import (
     next_line,
 )
 from sweeplib.networks.maths.expectations.nodes import Rules
+from sweeplib.networks.maths.expectations.orthant_probabilities import (
+    ARC,
+    ARC_WEIGHTS,
+    DENSITY,
+    FAR,
+    FARTHEST,
+    add_arc,
+    add_plackett,
+    fill_given,
+    fill_normal,
+    rho_bar,
+)
 from sweeplib.networks.maths.expectations.system import System
-from sweeplib.networks.numerics.compiled import inlined, loops, without_references
-from sweeplib.networks.numerics.elementary import error_function, exponential
+from sweeplib.networks.numerics.compiled import inlined, without_references
+from sweeplib.networks.numerics.elementary import exponential
 
 Group = tuple[int, int, int]
+"""Numbers of three students i ≥ j ≥ l, or of their knots."""
 
-ARC, ARC_WEIGHTS = gauss.legendre(12)
-CHORD, CHORD_WEIGHTS = gauss.legendre(7)
-FAR = 8.5
-"""Below −h of this, Φ is zero."""
-FARTHEST, LEAST_RHO_BAR = 50.0, 1e-9
-"""Larger h count as this one, and so do smaller ρ̄."""
-ROOT_HALF, DENSITY = math.sqrt(0.5), 1.0 / math.sqrt(2.0 * math.pi)
 KNOT, JUMP, AT, SQUARE, SQUARE_AT, CUBE = range(6)
 """Rows of the bends of σ: c, κ, κ σ(c), the jumps of S², these times σ(c), and the jumps of S³."""
 NOT_NARROW = -1, -1, -1
@@ -57,7 +63,7 @@ NOT_NARROW = -1, -1, -1
 class Units(NamedTuple):
     """Students at the nodes of a line, and the sums.
 
-    a, scale (p,), rho (p, p) : a_i/p, √C_ii, and the correlations given λ*.
+    bends (6, J), a, scale (p,), rho (p, p) : bends of σ, a_i/p, √C_ii, and the correlations given λ*.
     above, h, cdf, density (p, J, nodes) : μ − c, that over s, and Φ and φ of it.
     weight, target, factor (nodes,) : w, f* and their product.
     room (8, nodes) : work arrays; rows 0 to 3 are of functions that add terms, 4 to 7 of those that these call.
@@ -81,9 +87,10 @@ class Units(NamedTuple):
 
 @without_references
 def fill_bends(hinges: Array, bends: Array) -> None:
-    """Fill the bends (6, J), with the rows named above, of J hinges: their offset, then knots and jumps in turn."""
+    """Fill bends (6, J), with the rows named above, of J hinges: a row of an offset, then knots and jumps in turn."""
     slope = 0.0
     for b in range(bends.shape[1]):
+        # σ at the knot is that of the hinges before it; slope and `after` are S on its two sides
         knot, jump, value = hinges[1 + 2 * b], hinges[2 + 2 * b], hinges[0]
         for k in range(1, 1 + 2 * b, 2):
             value += hinges[k + 1] * (knot - hinges[k])
@@ -97,7 +104,7 @@ def fill_bends(hinges: Array, bends: Array) -> None:
 
 @inlined
 def units_of(system: System, C: Array, nodes: int, total: Array) -> Units:
-    """Empty arrays for students with the covariance C (p, p) given λ*, with bends; `total` (p, p) gets the sums."""
+    """Empty `Units` of students with the covariance C (p, p) given λ*, with their bends; total (p, p) gets the sums."""
     hinges, p, count = system.pair.series[0], len(C), 0
     for j in range(1, len(hinges), 2):
         if hinges[j + 1] != 0.0:
@@ -117,7 +124,7 @@ def units_of(system: System, C: Array, nodes: int, total: Array) -> Units:
 
 @without_references
 def fill_units(units: Units, i: int, centre: float, slope: float, x: Array, count: int) -> None:
-    """Fill above, h, cdf and density of student i, of the mean centre + slope x at the first `count` of the nodes x."""
+    """Fill above, h, cdf and density of student i, of the mean centre + slope x, at the first `count` nodes x."""
     scale = units.scale[i]
     for a in range(units.bends.shape[1]):
         above, h = units.above[i, a], units.h[i, a]
@@ -130,64 +137,12 @@ def fill_units(units: Units, i: int, centre: float, slope: float, x: Array, coun
             units.density[i, a, n] = DENSITY * exponential(-0.5 * h[n] * h[n])
 
 
-@loops
-def fill_normal(h: Array, count: int, out: Array) -> None:
-    """Fill out with Φ(h) of the first `count` numbers h."""
-    for n in range(count):
-        out[n] = 0.5 + 0.5 * error_function(ROOT_HALF * h[n])
-
-
-@without_references
-def rho_bar(rho: float) -> float:
-    """The factor ρ̄ = √(1 − ρ²), at least LEAST_RHO_BAR, as it divides."""
-    return max(math.sqrt((1.0 - rho) * (1.0 + rho)), LEAST_RHO_BAR)
-
-
-@loops
-def fill_given(h: Array, g: Array, rho: float, count: int, field: Array, out: Array) -> None:
-    """Fill `field` with (h − ρ g)/ρ̄, what h is where the field of g is at its knot, and `out` with Φ of it."""
-    bar = rho_bar(rho)
-    for n in range(count):
-        field[n] = max(min((h[n] - rho * g[n]) / bar, FARTHEST), -FARTHEST)
-    fill_normal(field, count, out)
-
-
-@loops
-def add_densities(
-    share: float, h: Array, g: Array, sign: float, by: float, plus: float, count: int, out: Array
-) -> None:
-    """Add share exp(−by (h ∓ g)² ∓ h g/plus) to the first `count` of out, with the upper signs for `sign` +1."""
-    plus = sign / plus
-    for n in range(count):
-        gap = h[n] - sign * g[n]
-        out[n] += share * exponential(-gap * gap * by - h[n] * g[n] * plus)
-
-
-@loops
-def add_arc(h: Array, g: Array, rho: float, count: int, out: Array) -> None:
-    """Add Φ_2(h, g; ρ) − Φ(h) Φ(g) to the first `count` of out, by nodes in the angle of ρ, or in a small ρ."""
-    if abs(rho) <= WEAK:
-        for q in range(len(CHORD)):
-            sine = rho * CHORD[q]
-            remainder = (1.0 - sine) * (1.0 + sine)
-            share = rho * CHORD_WEIGHTS[q] / (2.0 * math.pi * math.sqrt(remainder))
-            add_densities(share, h, g, 1.0, 0.5 / remainder, 1.0 + sine, count, out)
-        return
-    least, end, low, sign = math.acos(abs(rho)), 0.5 * math.pi, WIDEST, math.copysign(1.0, rho)
-    for _ in range(PANELS):
-        begin = max(low, least)
-        for q in range(len(ARC)):
-            psi = begin + (end - begin) * ARC[q]
-            share = sign * (end - begin) * ARC_WEIGHTS[q] / (2.0 * math.pi)
-            add_densities(share, h, g, sign, 0.5 / math.sin(psi) ** 2, 1.0 + math.cos(psi), count, out)
-        if begin <= least:
-            break
-        end, low = begin, low / RATIO if low > NARROWEST else 0.0
-
-
 @without_references
 def add_single(units: Units, others: float, i: int, count: int) -> None:
-    """Add the terms of student i alone to Var_ii at the nodes; others : the offset of σ times Σ a_l/p of the others."""
+    """Add the terms of student i alone to Var_ii.
+
+    They are those of σ'² = Σ_a SQUARE_a θ and σ'²σ = Σ_a (SQUARE_AT_a θ + CUBE_a (λ − c_a)⁺), θ = θ(λ − c_a).
+    """
     bends, weight, scale = units.bends, units.a[i], units.scale[i]
     for b in range(bends.shape[1]):
         first, third = bends[SQUARE, b], 2.0 * bends[CUBE, b] * weight
@@ -200,7 +155,7 @@ def add_single(units: Units, others: float, i: int, count: int) -> None:
 
 @without_references
 def add_pair(units: Units, others: float, i: int, j: int, count: int) -> None:
-    """Add the terms of students i and j alone to Var_ij, Var_ii and Var_jj; `others` as for `add_single`."""
+    """Add the terms of students i and j alone to Var_ij, Var_ii and Var_jj."""
     bends, a, rho, s, t = units.bends, units.a, units.rho[i, j], units.scale[i], units.scale[j]
     both, density_one, density_other, total = units.room[0], units.room[1], units.room[2], units.total
     for b in range(bends.shape[1]):
@@ -211,17 +166,20 @@ def add_pair(units: Units, others: float, i: int, j: int, count: int) -> None:
             add_arc(h, g, rho, count, both)
             fill_given(g, h, rho, count, units.room[3], density_one)
             fill_given(h, g, rho, count, units.room[3], density_other)
+            # θ_i θ_j has the factor `jumps` in σ'_i σ'_j, and `steps` in σ'_i σ'_j f; first and second are those of
+            # (λ_i − c)⁺ in a_i σ'_i σ_i and of (λ_j − c)⁺ in a_j σ'_j σ_j
             jumps, first, second = bends[JUMP, b] * bends[JUMP, c], a[i] * bends[SQUARE, b], a[j] * bends[SQUARE, c]
             steps = a[i] * bends[JUMP, c] * bends[AT, b] + a[j] * bends[JUMP, b] * bends[AT, c] + others * jumps
             for n in range(count):
-                at_one, at_other = units.density[i, b, n] * density_one[n], units.density[j, c, n] * density_other[n]
-                mine = units.above[i, b, n] * both[n] + s * (at_one + rho * at_other)
-                theirs = units.above[j, c, n] * both[n] + t * (at_other + rho * at_one)
-                lifted = first * bends[JUMP, c] * mine + second * bends[JUMP, b] * theirs
+                # φ of one field at its knot times Φ of the other one there
+                edge_i, edge_j = units.density[i, b, n] * density_one[n], units.density[j, c, n] * density_other[n]
+                lifted_i = units.above[i, b, n] * both[n] + s * (edge_i + rho * edge_j)
+                lifted_j = units.above[j, c, n] * both[n] + t * (edge_j + rho * edge_i)
+                lifted = first * bends[JUMP, c] * lifted_i + second * bends[JUMP, b] * lifted_j
                 inner = (jumps * units.target[n] - 2.0 * steps) * both[n] - 2.0 * lifted
                 total[i, j] += units.factor[n] * inner
-                total[i, i] -= 2.0 * units.factor[n] * a[j] * bends[SQUARE, b] * bends[JUMP, c] * theirs
-                total[j, j] -= 2.0 * units.factor[n] * a[i] * bends[SQUARE, c] * bends[JUMP, b] * mine
+                total[i, i] -= 2.0 * units.factor[n] * a[j] * bends[SQUARE, b] * bends[JUMP, c] * lifted_j
+                total[j, j] -= 2.0 * units.factor[n] * a[i] * bends[SQUARE, c] * bends[JUMP, b] * lifted_i
 
 
 @without_references
@@ -235,7 +193,9 @@ def fill_octants(units: Units, order: Group, knots: Group, count: int, out: Arra
     add_arc(g, f, yz, count, out)
     for n in range(count):
         out[n] *= units.cdf[x, b, n]
+    # the variance of x given y and z at t = 1: on this scale the derivative changes there, if it is small
     least_share = max(1.0 - xy * xy - xz * xz - yz * yz + 2.0 * xy * xz * yz, 0.0) / rho_bar(yz) ** 2
+    # panels of t from `begin` to 1 − remaining
     begin, remaining = 0.0, 1.0
     for panel in range(PANELS):
         remaining = remaining / RATIO if remaining > 0.5 * least_share and panel < PANELS - 1 else 0.0
@@ -247,24 +207,6 @@ def fill_octants(units: Units, order: Group, knots: Group, count: int, out: Arra
         begin = 1.0 - remaining
         if remaining == 0.0:
             break
-
-
-@loops
-def add_plackett(
-    share: float, fields: Any, rho: tuple[float, float, float], count: int, room: Array, out: Array
-) -> None:
-    """Add share 2π ∂Φ_3/∂ρ_xy to out, at the fields (h, g, f) of x, y, z and the correlations (ρ_xy, ρ_xz, ρ_yz)."""
-    (h, g, f), (xy, xz, yz) = fields, rho
-    remainder = rho_bar(xy) ** 2
-    det = max(remainder - xz * xz - yz * yz + 2.0 * xy * xz * yz, LEAST_RHO_BAR**2)
-    by, first, second = 1.0 / math.sqrt(remainder * det), xz - yz * xy, yz - xz * xy
-    for n in range(count):
-        room[6, n] = (f[n] * remainder - h[n] * first - g[n] * second) * by
-    fill_normal(room[6], count, room[7])
-    share = share / math.sqrt(remainder)
-    for n in range(count):
-        square = h[n] * h[n] + g[n] * g[n] - 2.0 * xy * h[n] * g[n]
-        out[n] += share * room[7, n] * exponential(-0.5 * square / remainder)
 
 
 @without_references
@@ -293,6 +235,7 @@ def add_triple(units: Units, order: Group, count: int) -> None:
         lead = 0
     elif abs(rho[i, l]) >= abs(rho[i, j]):
         lead = 1
+    # with each of the three in f, in closed form, for all knots of the three
     for b in range(len(jumps)):
         for c in range(len(jumps)):
             for e in range(len(jumps)):
@@ -301,12 +244,13 @@ def add_triple(units: Units, order: Group, count: int) -> None:
                     fill_edge(units, orders[m][0], orders[m][1], count, edges[m])
                 fill_octants(units, orders[lead][0], orders[lead][1], count, octant)
                 for m in range(3):
-                    (x, y, z), (width, _, _) = orders[m]
+                    (x, y, z), (knot, _, _) = orders[m]
+                    # D_y and D_z
                     first, second = edges[1 if m == 0 else 0], edges[1 if m == 2 else 2]
                     share = -2.0 * jumps[b] * jumps[c] * jumps[e] * units.a[x]
                     for n in range(count):
                         parts = edges[m, n] + rho[x, y] * first[n] + rho[x, z] * second[n]
-                        lifted = units.above[x, width, n] * octant[n] + units.scale[x] * parts
+                        lifted = units.above[x, knot, n] * octant[n] + units.scale[x] * parts
                         units.total[y, z] += share * units.factor[n] * lifted
 
 
@@ -320,7 +264,7 @@ def is_chosen(narrow: NDArray[np.bool_], group: Group, i: int, j: int, l: int) -
 
 @without_references
 def drop_nodes(units: Units, group: Group, A: Array, lines: Lines) -> None:
-    """Leave out the nodes of the present line at which the slope of one of the group is zero."""
+    """Leave out nodes of the present line at which a slope of the group is zero: terms are products of slopes."""
     last, count = A.shape[1] - 1, 0
     for n in range(lines.sizes[last]):
         active = True
@@ -369,6 +313,7 @@ def add_group(system: System, rules: Rules, factors: Any, narrow: Any, group: Gr
 def add_narrow_group(system: System, rules: Rules, factors: Any, narrow: Any, group: Group, total: Array) -> None:
     """Add the terms of a group in panels around bends of its narrow students, z turned to the first of these."""
     (L, A, C), (p, k), count, first = factors, factors[1].shape, 0, group[0]
+    # backwards: the last one found is the first of the group
     for at in range(2, -1, -1):
         first = group[at] if narrow[group[at]] else first
     turned, rows, students, scales = np.empty((k, k)), np.empty((p, k)), np.empty((3, k)), np.empty(3)
@@ -377,6 +322,7 @@ def add_narrow_group(system: System, rules: Rules, factors: Any, narrow: Any, gr
     fill_turned(A, A[first], turns, rows)
     for at in range(3):
         m = group[at]
+        # students that are the same have one place
         if narrow[m] and (at == 0 or m != group[at - 1]):
             for s in range(k):
                 students[count, s] = rows[m, s]
@@ -386,7 +332,7 @@ def add_narrow_group(system: System, rules: Rules, factors: Any, narrow: Any, gr
 
 @inlined
 def add_hinge_variance(system: System, rules: Rules, L: Array, A: Array, C: Array, total: Array) -> None:
-    """Add the sums for all pairs j ≤ i of students to `total` (p, p): of those that are not narrow, then by groups."""
+    """Add the sums for all pairs j ≤ i to total (p, p): of students that are not narrow, then by narrow groups."""
     (p, k), pair = A.shape, system.pair
     narrow, ends = np.empty(p, np.bool_), (np.empty((0, k)), np.empty(0))
     step = lines_of(pair, rules, L, pair.most, ends[0], ends[1]).step
@@ -396,5 +342,6 @@ def add_hinge_variance(system: System, rules: Rules, L: Array, A: Array, C: Arra
     for i in range(p):
         for j in range(i + 1):
             for l in range(j + 1):  # noqa: E741
+                # (i, i, l) with l < i would be the pair (i, l, l) again
                 if (narrow[i] or narrow[j] or narrow[l]) and (j < i or l == i):
                     add_narrow_group(system, rules, (L, A, C), narrow, (i, j, l), total)

@@ -10,6 +10,8 @@ E[σ] = o + Σ_j κ_j (s φ(h_j) − c_j Φ(−h_j)), E[dσ] = Σ_j κ_j Φ(−h
 the integrand changes on the scale |h_j − h'_l| at small ψ: Gauss-Legendre quadrature in panels whose ends are in
 geometric progression towards ψ = 0; for |sin ϑ_0| < .3, where it is smooth in sin ϑ, seven nodes. Error: below 10⁻¹¹ of
 the largest κ κ' s s'.
+
+`hinges` and `others` are rows (1 + 2J,) of two functions: o, then c_1, κ_1, c_2, κ_2, ...; u and v are N(0, 1).
 """
 
 import math
@@ -39,11 +41,12 @@ arc: tuple[float, ...] = ()
 arc_weights: tuple[float, ...] = ()
 chord: tuple[float, ...] = ()
 chord_weights: tuple[float, ...] = ()
+"""Nodes and weights of panels in ψ, and of those in sin ϑ for weak correlations: bound in `bent`."""
 
 
 @without_references
 def lifted(mean: float, scale: float) -> float:
-    """E[x⁺] at x = mean + scale u."""
+    """The mean E[x⁺] at x = mean + scale u."""
     if scale <= 0.0:
         return max(mean, 0.0)
     h = mean / scale
@@ -52,7 +55,7 @@ def lifted(mean: float, scale: float) -> float:
 
 @compiled
 def hinge_mean(hinges: Array, mean: float, scale: float) -> float:
-    """The mean E[σ(mean + s u)], u ~ N(0, 1), of hinges: their offset, then knots and jumps in turn."""
+    """The mean E[σ(mean + scale u)] of hinges."""
     total = hinges[0]
     for j in range(1, len(hinges), 2):
         if hinges[j + 1] != 0.0:
@@ -62,7 +65,7 @@ def hinge_mean(hinges: Array, mean: float, scale: float) -> float:
 
 @without_references
 def mean_slope(scale: float, hinges: Array) -> float:
-    """The mean E[σ'(s u)], u ~ N(0, 1), of hinges; for s = 0 without a knot at zero."""
+    """The mean E[σ'(scale u)] of hinges; for a scale of zero without a knot at zero."""
     total = 0.0
     for j in range(1, len(hinges), 2):
         if scale != 0.0:
@@ -81,7 +84,7 @@ def scale_of(variance: float) -> float:
 
 @without_references
 def split(s: float, t: float, c: float) -> tuple[float, float]:
-    """The parts of a field of deviation t along and across one of deviation s, of the covariance c."""
+    """The parts of a field of deviation t along and across one of deviation s, if their covariance is c."""
     along = max(min(c / s, t), -t) if s > 0.0 else 0.0
     # not t² − along², which loses its digits where the two are nearly equal
     remainder = (t - along) * (t + along)
@@ -104,9 +107,9 @@ def densities(hinges: Array, others: Array, scale: float, other: float, square: 
 
 
 def bent(hinges: Array, others: Array, scale: float, other: float, covariance: float) -> tuple[float, float]:
-    """The last term of E[σ σ'], that of the arc, and its derivative in the covariance, that of E[dσ dσ'].
+    """The integral in E[σ σ'] with its factor, and its derivative in the covariance, the integral in E[dσ dσ'].
 
-    hinges, others : of both functions. scale, other, covariance : of their fields.
+    scale, other, covariance : of the fields of both functions.
     """
     rho, total, slope = max(min(covariance / scale / other, 1.0), -1.0), 0.0, 0.0
     if abs(rho) <= WEAK:
@@ -145,7 +148,7 @@ def has_part(hinges: Array) -> bool:
 
 @without_references
 def hinge_product(hinges: Array, others: Array, s: float, t: float, c: float) -> float:
-    """E[σ(z) σ'(z')] of fields of standard deviations s and t and covariance c; zero if either function is."""
+    """The mean E[σ(z) σ'(z')] of fields of deviations s and t and covariance c; zero if either function is."""
     if not (has_part(hinges) and has_part(others)):
         return 0.0
     product = hinge_mean(hinges, 0.0, s) * hinge_mean(others, 0.0, t) + c * mean_slope(s, hinges) * mean_slope(
@@ -156,7 +159,7 @@ def hinge_product(hinges: Array, others: Array, s: float, t: float, c: float) ->
 
 @without_references
 def hinge_square(hinges: Array, mean: float, scale: float) -> float:
-    """The mean E[σ(mean + s u)²], u ~ N(0, 1), of hinges.
+    """The mean E[σ(mean + scale u)²] of hinges.
 
     E[(z − c)⁺ (z − c')⁺], c ≤ c', is the square of the second hinge and c' − c times its mean.
     """
@@ -194,7 +197,10 @@ def hinge_slopes(hinges: Array, others: Array, s: float, t: float, c: float) -> 
 
 
 def products(series: Array, omega: Array, out: Array) -> None:
-    """Fill E[σ_m σ_n] (n, n) of fields of the covariance omega (n, n), each with a function of its own (n, 1 + 2J)."""
+    """Fill out (n, n) with E[σ_m σ_n] of fields with the covariance omega (n, n).
+
+    series (n, 1 + 2J) : a row of hinges for each function.
+    """
     for m in range(len(series)):
         for q in range(m + 1):
             s, t = scale_of(omega[m, m]), scale_of(omega[q, q])
@@ -203,9 +209,10 @@ def products(series: Array, omega: Array, out: Array) -> None:
 
 _ARC, _CHORD = gauss.legendre(12), gauss.legendre(7)
 bent_term = inlined(bound(bent, arc=_ARC[0], arc_weights=_ARC[1], chord=_CHORD[0], chord_weights=_CHORD[1]))
+"""The compiled `bent`."""
 
 
 def hinge_means(form: Activation, scales: Array) -> Array:
-    """E[σ(s u)], u ~ N(0, 1), for each s of an array."""
+    """The means E[σ(s u)] of a piecewise linear activation for each s of an array."""
     series = np.array(hinges_row(form))
     return np.array([hinge_mean(series, 0.0, scale) for scale in scales.ravel().tolist()]).reshape(scales.shape)

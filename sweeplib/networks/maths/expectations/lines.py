@@ -4,6 +4,11 @@ Along an axis nodes are equally spaced, at a step that resolves every field on w
 in the field of the axis, which are at (c − Σ_{q<s} L_sq z_q)/L_ss, they are those of Gauss-Legendre panels between the
 knots. Nodes with |z| beyond the reach are left out. For more than three fields, which equal steps cannot fill, nodes
 are those of a rule of Gauss and Hermite.
+
+A line is given by nodes of all axes but the last; `next_line` goes from one to the next, `fill_line` has its nodes.
+Students' fields are N(A z, C) given λ*. Hinges are a row: an offset, then knots c and jumps κ of the slope in turn; the
+student's are pair.series[0], those of the target's field r pair.series[1 + r]. s and q are numbers of axes, `rules`
+Gauss's rules of the pair.
 """
 
 import math
@@ -101,9 +106,8 @@ def are_finite(A: Array, C: Array) -> bool:
 def fill_steps(steps: Array, most: float, L: Array, step: Array) -> float:
     """Fill the step (k,) of each axis: one that resolves the fields, or a longer one where `most` nodes are not enough.
 
-    steps (levels, functions) : as in a `Pair`. L (k, k) : λ* = L z.
+    steps (levels, functions) : as in a `Pair`. L (k, k) : λ* = L z. Return the shortest step.
     None is longer than that of a field of norm one: a single node would lose the axis, in finer rules as well.
-    Return the shortest one.
     """
     norm, nodes, shortest = 1.0, 1.0, math.inf
     for r in range(len(L)):
@@ -128,7 +132,7 @@ def fill_steps(steps: Array, most: float, L: Array, step: Array) -> float:
 
 @without_references
 def acts(L: Array, s: int) -> bool:
-    """Whether any field depends on z_s."""
+    """Whether any field depends on z_s, by L (k, k)."""
     total = 0.0
     for r in range(len(L)):
         total += abs(L[r, s])
@@ -137,9 +141,9 @@ def acts(L: Array, s: int) -> bool:
 
 @inlined
 def lines_of(pair: Pair, rules: Rules, L: Array, most: float, students: Array, scales: Array) -> Lines:
-    """The lines of at most about so many nodes for a teacher, before the first one.
+    """The lines for a teacher L (k, k), of at most about `most` nodes in all, before the first one.
 
-    students, scales : those of `Lines`, z turned with the first along the last axis if L is not lower triangular.
+    students, scales : those of `Lines`; z is turned with the first along the last axis if L is not lower triangular.
     """
     k, step, knots = len(L), np.empty(len(L)), len(pair.series[0]) // 2
     pieces = int(pair.reach / fill_steps(pair.steps, most, L, step))
@@ -149,16 +153,15 @@ def lines_of(pair: Pair, rules: Rules, L: Array, most: float, students: Array, s
     if len(students) > 0:
         ends += (ENDS_OF_A_BEND + 1) * knots * (len(students) + knots * (len(students) - 1))
         size += ends * rules.panel.shape[1]
-    nodes = np.empty((2, k, size)), np.zeros((3, k), np.int64)
-    counts = nodes[1]
-    return Lines(nodes[0][0], nodes[0][1], np.empty(ends), step, counts[0], counts[1], counts[2], students, scales)
+    nodes, counts = np.empty((2, k, size)), np.zeros((3, k), np.int64)
+    return Lines(nodes[0], nodes[1], np.empty(ends), step, counts[0], counts[1], counts[2], students, scales)
 
 
 @without_references
 def add_bends(hinges: Array, lines: Lines, axis: Axis, count: int, longest: float, limit: float) -> int:
     """Add the ends of panels around the bends of the students' means on the line to `axis`; return the number of ends.
 
-    count : the number of ends before. longest, limit : the longest panel, and where nodes end.
+    hinges : the students'. count : the number of ends before. longest, limit : the longest panel, and where nodes end.
     """
     students, last = lines.students, lines.students.shape[1] - 1
     for m in range(len(students)):
@@ -172,17 +175,22 @@ def add_bends(hinges: Array, lines: Lines, axis: Axis, count: int, longest: floa
 
 @without_references
 def add_crossings(hinges: Array, lines: Lines, axis: Axis, count: int, longest: float, limit: float) -> int:
-    """Add the ends of panels where bends cross those of the first student, on the last axis but one.
+    """Add ends of panels, on the last axis but one, where a bend of student m meets one of the first student.
 
-    Return the number of ends, which was `count` before. longest, limit : the longest panel, and where nodes end.
+    Bends are at A_m·z = c. On the last axis panels end at them, so that the integral over it bends where two meet: with
+    the last coordinate eliminated, `tilt` = A_m/A_0 there, at (A_m − tilt A_0)·z = c_m − tilt c_0.
+    Return the number of ends, which was `count` before. hinges : the students'. longest, limit : the longest panel, and
+    where nodes end.
     """
     students, before = lines.students, lines.students.shape[1] - 2
     for m in range(1, len(students)):
         tilt = students[m, before + 1] / students[0, before + 1] if students[0, before + 1] != 0.0 else 0.0
+        # along this axis, and what the axes before it contribute
         slope, centre = students[m, before] - tilt * students[0, before], 0.0
         for q in range(before):
             centre += (students[m, q] - tilt * students[0, q]) * lines.x[q, lines.place[q]]
         width = math.hypot(lines.scales[m], tilt * lines.scales[0]) / abs(slope) if slope != 0.0 else math.inf
+        # never a kink, which would have no panels around it
         width = max(width, 2.0 * NARROWEST)
         for knot in range(1, len(hinges), 2):
             for other in range(1, len(hinges), 2):
@@ -203,22 +211,23 @@ def fill_axis(pair: Pair, rules: Rules, L: Array, s: int, lines: Lines) -> None:
         offset += L[s, q] * z
         square -= z * z
     limit, lines.place[s] = math.sqrt(max(square, 0.0)), 0
-    around = len(lines.students) > len(L) - 1 - s and s >= len(L) - 2
+    # bends of one student need the last axis, those of several the one before too
+    has_students = len(lines.students) > len(L) - 1 - s and s >= len(L) - 2
     if not acts(L, s):
         lines.sizes[s], x[0], weight[0] = 1, 0.0, 1.0
     elif len(L) > MOST_AXES:
         lines.sizes[s] = rules.teacher.shape[1]
         for n in range(lines.sizes[s]):
             x[n], weight[n] = rules.teacher[0, n], rules.teacher[1, n]
-    elif has_part(pair.series[1 + s]) or around:
+    elif has_part(pair.series[1 + s]) or has_students:
         hinges, count = pair.series[1 + s], 0
         longest = step if has_part(hinges) else min(LONGEST, PANEL_STEPS * step)
         for knot in range(1, len(hinges), 2):
             if hinges[knot + 1] != 0.0:
                 axis.ends[count], count = (hinges[knot] - offset) / L[s, s], count + 1
-        if around and s == len(L) - 1:
+        if has_students and s == len(L) - 1:
             count = add_bends(pair.series[0], lines, axis, count, longest, limit)
-        elif around:
+        elif has_students:
             count = add_crossings(pair.series[0], lines, axis, count, longest, limit)
         lines.sizes[s] = fill_between(axis, count, rules.panel, longest, limit)
     else:
@@ -227,9 +236,10 @@ def fill_axis(pair: Pair, rules: Rules, L: Array, s: int, lines: Lines) -> None:
 
 @without_references
 def next_line(pair: Pair, rules: Rules, L: Array, lines: Lines) -> bool:
-    """Go on to the next line; false if there is none."""
+    """Go on to the next line; return false if there is none."""
     k, first = len(L), 0
     if lines.begun[0] != 0:
+        # count up the nodes of all axes but the last, as digits of a number; axes from `first` on have new nodes
         first = k - 1
         while first > 0:
             lines.place[first - 1] += 1
@@ -242,13 +252,14 @@ def next_line(pair: Pair, rules: Rules, L: Array, lines: Lines) -> bool:
     for s in range(first, k):
         fill_axis(pair, rules, L, s, lines)
         if lines.sizes[s] == 0:
+            # an axis without nodes within the reach has one of no weight
             lines.sizes[s], lines.x[s, 0], lines.weight[s, 0] = 1, 0.0, 0.0
     return True
 
 
 @inlined
 def fill_line(L: Array, lines: Lines, weight: Array, fields: Array) -> int:
-    """Fill the weights (n,) and fields (k n,), λ* field by field, of the present line; return n."""
+    """Fill the weights (n,) and fields (k n,) of the present line, λ* field by field; return n."""
     last = len(L) - 1
     count, outer = lines.sizes[last], 1.0
     for q in range(last):
@@ -273,7 +284,10 @@ def along_line(rows: Array, row: int, lines: Lines) -> float:
 
 @without_references
 def is_narrow(pair: Pair, row: Array, scale: float, step: Array) -> bool:
-    """Whether steps (k,) do not resolve the bends of a student, at row·z given λ* with the deviation `scale`."""
+    """Whether steps (k,) do not resolve the bends of a student.
+
+    row (k,), scale : given λ*, its field has the mean row·z and the deviation `scale`.
+    """
     narrow = False
     for s in range(len(row)):
         width = step[s] / PANEL_STEPS if has_part(pair.series[1 + s]) else step[s]
@@ -283,7 +297,7 @@ def is_narrow(pair: Pair, row: Array, scale: float, step: Array) -> bool:
 
 @without_references
 def fill_turned(rows: Array, row: Array, turns: bool, out: Array) -> None:
-    """Fill out with the rows of L or A after the reflection of z that moves A_i = row to the last axis.
+    """Fill out (n, k) with rows (n, k) of L or A after the reflection of z that moves A_i = row (k,) to the last axis.
 
     If not `turns` they are copied.
     """
@@ -303,7 +317,7 @@ def fill_turned(rows: Array, row: Array, turns: bool, out: Array) -> None:
 
 @without_references
 def can_turn(pair: Pair, k: int) -> bool:
-    """Whether z may be turned: f* has one field, or no kinks."""
+    """Whether z may be turned: f* has one field, or no kinks, which panels on fixed axes meet."""
     knots = False
     for r in range(k):
         knots = knots or has_part(pair.series[1 + r])

@@ -36,7 +36,7 @@ class Rules(NamedTuple):
 
 @inlined
 def rule_at(nodes: Array, number: int) -> Array:
-    """Rule number `number` (2, nodes) of those that `packed` has packed."""
+    """The rule number `number` (2, nodes) of those that `packed` has packed in nodes."""
     first = RULES
     for before in range(number):
         first += 2 * int(nodes[before])
@@ -46,19 +46,22 @@ def rule_at(nodes: Array, number: int) -> Array:
 
 @inlined
 def rules_of(nodes: Array) -> Rules:
-    """The rules that `packed` has packed."""
+    """The four rules that `packed` has packed in nodes."""
     return Rules(rule_at(nodes, 0), rule_at(nodes, 1), rule_at(nodes, 2), rule_at(nodes, 3))
 
 
 def packed(rules: tuple[gauss.Rule, ...]) -> Array:
-    """The number of nodes of each rule, then nodes and weights."""
+    """The rules in one array: the number of nodes of each, then nodes and weights of the first, of the second, ..."""
     parts = [array for rule in rules for array in rule]
     return np.concatenate([[len(nodes) for nodes, _ in rules], *parts]).astype(float)
 
 
 @cache
 def nodes_of(finer: float, degree: int, k: int = 0) -> Array:
-    """The rules, of `finer` times as many nodes, and more for polynomials of high degree; those given λ* for k > 0."""
+    """The rules in one array, with `finer` times as many nodes.
+
+    degree : of polynomials, for which there are more. k : fields λ* of a target of any form, 0 without one.
+    """
     rules = (
         gauss.normal(round(_nodes_of_teacher(k) * 0.5 * (1.0 + finer))) if k > MOST_AXES else NO_RULE,
         gauss.normal(round(12 + 12 * finer) + degree) if k else NO_RULE,

@@ -1,4 +1,8 @@
-"""The smooth parts and the hinges of functions, and the nodes that resolve them."""
+"""The smooth parts and the hinges of functions, and the nodes that resolve them.
+
+`pair` is what rules know of the activations. A field is given as along u + across v of N(0, 1) numbers. Hinges are a
+row: an offset, then knots and jumps in turn.
+"""
 
 import math
 from typing import NamedTuple
@@ -15,6 +19,7 @@ from sweeplib.networks.maths.expectations.system import Pair
 from sweeplib.networks.numerics.compiled import inlined, without_references
 
 Numbers = NDArray[np.int64]
+"""An array of whole numbers."""
 
 SHARE, LONGEST = 0.8, 3.7
 """The part of a step that resolves products of four functions; the longest panel."""
@@ -40,13 +45,13 @@ class Parts(NamedTuple):
 
 @inlined
 def parts_of(pair: Pair, number: Numbers, weight: Array, p: int) -> Parts:
-    """The parts of functions of these numbers and weights; those of students, and of others with a weight."""
+    """The parts of functions of these numbers and weights (functions,): of p students, and of others with a weight."""
     n, count = len(weight), 0
     parts = Parts(np.empty(2 * n, np.int64), np.empty(2 * n, np.int64), np.empty(2 * n), np.empty(2 * n, np.int64))
     for m in range(n):
         for hinged in range(2):
-            there = has_part(pair.series[number[m]]) if hinged else pair.steps[0, number[m]] < math.inf
-            if there and (m < p or weight[m] != 0.0):
+            has_it = has_part(pair.series[number[m]]) if hinged else pair.steps[0, number[m]] < math.inf
+            if has_it and (m < p or weight[m] != 0.0):
                 parts.field[count], parts.number[count], parts.hinged[count] = m, number[m], hinged
                 parts.weight[count] = weight[m]
                 count += 1
@@ -55,9 +60,10 @@ def parts_of(pair: Pair, number: Numbers, weight: Array, p: int) -> Parts:
 
 @without_references
 def step_of(pair: Pair, parts: Parts, n: int, across: float, along: float) -> float:
-    """The step that resolves part n of along u + across v, or its mean over v if `across` is not zero."""
+    """The step in u that resolves part n of along u + across v, or its mean over v if `across` is not zero."""
     if parts.hinged[n] == 0:
         return resolved_by(SHARE * pair.steps[0, parts.number[n]], across, along)
+    # hinges alone: the mean over v has a bend, and panels if that is narrow
     step = resolved_by(0.0, across, along)
     return step if step > NARROW else WIDEST
 
@@ -75,7 +81,7 @@ def bends(
     axis: Axis,
     count: int,
 ) -> int:
-    """Add the ends of panels at the narrow bends of part m, of centre + slope u and a rest of the deviation `width`.
+    """Add the ends of panels at the narrow bends of part m, a function of centre + slope u + width v.
 
     Return the number of ends, which was `count` before. longest, limit : the longest panel, and where nodes end.
     """
@@ -90,5 +96,5 @@ def bends(
 
 @without_references
 def longest_of(step: float) -> float:
-    """The longest panel that resolves what a step does."""
+    """The longest panel that resolves what equally spaced nodes at this step do."""
     return max(min(LONGEST, PANEL_STEPS * step), SHORTEST)

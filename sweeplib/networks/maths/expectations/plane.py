@@ -1,4 +1,7 @@
-"""Nodes for functions of two standard Gaussian numbers u: equally spaced, or in panels that end at kinks and bends."""
+"""Nodes for functions of two standard Gaussian numbers u: equally spaced, or in panels that end at kinks and bends.
+
+Along an axis nodes are within ±limit; weights have the density φ in them.
+"""
 
 import math
 from typing import NamedTuple
@@ -15,7 +18,7 @@ ENDS_OF_A_BEND = 40
 
 
 class Axis(NamedTuple):
-    """Nodes x and weights of one coordinate, and the ends of panels."""
+    """The nodes x (most,) and weights (most,) of one coordinate, and the ends of panels."""
 
     x: Array
     weight: Array
@@ -24,7 +27,7 @@ class Axis(NamedTuple):
 
 @inlined
 def axis_of(bends: int, pieces: int, nodes: int) -> Axis:
-    """An axis to be filled with nodes in panels that end at so many bends, or in so many pieces."""
+    """An axis to be filled, with `nodes` nodes in panels that end at so many bends, or in so many pieces."""
     ends = ENDS_OF_A_BEND * bends + 1
     return Axis(np.empty((ends + pieces) * nodes), np.empty((ends + pieces) * nodes), np.empty(ends))
 
@@ -41,7 +44,7 @@ def fill_equal(axis: Axis, step: float, limit: float) -> int:
 
 @without_references
 def add_bend(axis: Axis, count: int, place: float, width: float, longest: float, limit: float) -> int:
-    """Add the ends of panels around a bend of some width at a place, at distances that double; return their number.
+    """Add the ends of panels around a bend of this width at `place`, at distances that double; return their number.
 
     count : the number of ends before. longest, limit : the longest panel, and where nodes end.
     """
@@ -57,7 +60,10 @@ def add_bend(axis: Axis, count: int, place: float, width: float, longest: float,
 
 @without_references
 def fill_between(axis: Axis, count: int, rule: Array, longest: float, limit: float) -> int:
-    """Fill Gauss-Legendre nodes in panels between ±limit and the first `count` ends; return their number."""
+    """Fill Gauss-Legendre nodes in panels between ±limit and the first `count` ends; return the number of nodes.
+
+    rule (2, nodes) : of an interval of length one. longest : the longest panel.
+    """
     sort(axis.ends, count)
     begin, n, place = -limit, 0, 0
     while begin < limit:
@@ -100,14 +106,17 @@ def sort(numbers: Array, count: int) -> None:
 
 @without_references
 def components(omega: Array, i: int, j: int, first: Array, second: Array) -> None:
-    """Fill cov(z_m, u_1) and cov(z_m, u_2) of every field m, u_1 along z_i and u_2 along what z_j has beyond."""
+    """Fill cov(z_m, u_1) and cov(z_m, u_2) of every field m, u_1 along z_i and u_2 along what z_j has beyond.
+
+    omega (fields, fields) : the covariance. first, second (fields,) : to be filled.
+    """
     scale = math.sqrt(omega[i, i])
     for m in range(len(first)):
         first[m] = 0.0 if scale == 0.0 else omega[i, m] / scale
     remainder = omega[j, j] - first[j] * first[j]
     beyond = 0.0 if i == j or remainder < 1e-14 * omega[j, j] else math.sqrt(remainder)
     for m in range(len(first)):
-        room = math.sqrt(max(omega[m, m] - first[m] * first[m], 0.0))
+        most = math.sqrt(max(omega[m, m] - first[m] * first[m], 0.0))
         slope = 0.0 if beyond == 0.0 else (omega[j, m] - first[j] * first[m]) / beyond
         # rounding must not give a field more variance along two axes than it has
-        second[m] = max(min(slope, room), -room)
+        second[m] = max(min(slope, most), -most)

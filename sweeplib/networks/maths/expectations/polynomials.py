@@ -9,6 +9,10 @@ E[σ'_i z_j E] = c_ij Σ_m b_m S_im[2, 0] + Σ_m b_m c_jm S_im[1, 1] (Stein), an
 z_i with z_q, y of z_j with z_m and y' of z_j with z_q,
 E[σ'_i σ'_j σ_m σ_q] = Σ c_im^x c_iq^x' c_jm^y c_jq^y'/(x! x'! y! y'!) S_ij[1+x+x', 1+y+y'] S_mq[x+y, x'+y'].
 Nothing is divided by a variance: singular Ω and zero variances need no care.
+
+Weights of a function are its c_n √n!; means are F, products S, omega is Ω, weight is b.
+`risk` has Q (p, p, lanes), M (p, k, lanes), P (k, k, lanes), a (p, lanes), a_star (k, lanes) and out (lanes,), systems
+in lanes; `drifts` one `System`. `pair` has the series.
 """
 
 import math
@@ -27,12 +31,14 @@ from sweeplib.networks.numerics.compiled import in_any_order, in_place, without_
 from sweeplib.networks.numerics.vectors import everywhere, room
 
 Weights = tuple[float, ...]
+"""Coefficients c_0, c_1, ... of a Hermite series."""
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
+"""An array of flags."""
 
 
 @without_references
 def length_of(weights: Array) -> int:
-    """The number of coefficients up to the last one that is not zero."""
+    """The number of coefficients (orders,) up to the last one that is not zero."""
     length = len(weights)
     while length > 1 and weights[length - 1] == 0.0:
         length -= 1
@@ -41,7 +47,7 @@ def length_of(weights: Array) -> int:
 
 @without_references
 def stride_of(weights: Array) -> int:
-    """Two for an even or odd series, else one."""
+    """Two for an even or odd series, of whose products half are zero, else one."""
     even, odd = False, False
     for n in range(0, len(weights), 2):
         even |= weights[n] != 0.0
@@ -81,7 +87,11 @@ def add_products(
     power: Array,
     out: Array,
 ) -> None:
-    """Add `factor` b_m b_q S_mq[0, 0] to out (lanes,); `power` (lanes,) is a work array."""
+    """Add factor · b_m b_q S_mq[0, 0] to out (lanes,).
+
+    omega (fields, fields, lanes), weight (functions, lanes) : Ω and b. means (functions, orders, lanes) : F.
+    present (functions, orders) : which are not zero. power (lanes,) : a work array.
+    """
     lanes = len(out)
     for lane in range(lanes):
         power[lane] = factor * weight[m, lane] * weight[q, lane]
@@ -94,7 +104,7 @@ def add_products(
 
 
 def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
-    """R = ½ Σ_mn b_m b_n S_mn[0, 0], every lane on its own."""
+    """R = ½ Σ_mn b_m b_n S_mn[0, 0] of each system, which the last axis of all arrays counts (lanes)."""
     p, k, lanes = M.shape
     n, size = counts(pair.weights, p, k)
     orders = pair.series.shape[1]
@@ -133,7 +143,7 @@ def derivative_mean(weights: Array, order: int, variance: float) -> float:
 def fill_means(pair: Pair, p: int, omega: Array, means: Array, present: Flags) -> None:
     """Fill F (order, field) of students and ridges, and whether some are `present` (order,): not zero by their series.
 
-    They are zero beyond the degree.
+    They are zero beyond the degree. p : the number of students.
     """
     orders, n = means.shape
     for u in range(orders):
@@ -152,7 +162,7 @@ def fill_products(omega: Array, means: Array, present: Flags, stride: int, produ
     """Fill S[u, w] (order, order, field, field) for u ≥ w, as S_mq[u, w] = S_qm[w, u].
 
     stride : 2 for those with even u + w alone, 0 for those that Ψ^a, Ψ^M and Ψ^GF need, 1 for all.
-    The last of `products` are c_mq^l/l! (order, field, field).
+    products (orders + 1, order, field, field) : S, and last c_mq^l/l! (order, field, field).
     """
     orders, n = means.shape
     powers = products[orders]
@@ -188,11 +198,11 @@ def fill_powers(i: int, j: int, omega: Array, weight: Array, powers: Array) -> N
 
 @without_references
 def second_moment(i: int, j: int, powers: Array, products: Array, stride: int, row: Array) -> float:
-    """The mean E[σ'_i σ'_j (Σ_m b_m σ_m)²], from the `powers` of (i, j) and all `products`; `row` is a work array.
+    """The mean E[σ'_i σ'_j (Σ_m b_m σ_m)²], from the `powers` of (i, j) and all `products`.
 
     It is the sum over x, y and w = x' + y' ≤ x + y of Σ_mq powers[x, y, m] S_mq[x + y, w] Σ_x' S_ij[1 + x + x',
     1 + y + y'] powers[x', y', q]; what has w < x + y counts twice, for m ↔ q. With `stride` 2, of an even or odd σ, w
-    has the parity of x + y.
+    has the parity of x + y. row (field,) : a work array.
     """
     reach, n = len(powers), powers.shape[2]
     total = 0.0
@@ -219,7 +229,11 @@ def drifts(system: System, out: Drifts) -> None:
 
 @in_place
 def work_arrays(p: int, k: int, pair: Pair, number: Any) -> tuple[Array, Array, Array, Array, Flags]:
-    """Work arrays of `fill_drifts`: Ω, rows of functions, S and then c^l/l!, powers of a pair, orders present."""
+    """Work arrays of `fill_drifts`, for numbers or, as `number` is, for vectors of numbers.
+
+    Ω (fields, fields); rows (orders + 2, functions): b, a work array, F; products (orders + 1, orders, functions,
+    functions): S, and last c^l/l!; the powers of a pair of students; which orders are present.
+    """
     n, size = counts(pair.weights, p, k)
     orders, reach = pair.series.shape[1], max(length_of(pair.series[0]) - 1, 0)
     omega, rows = room((size, size), number), room((orders + 2, n), number)
@@ -231,7 +245,10 @@ def work_arrays(p: int, k: int, pair: Pair, number: Any) -> tuple[Array, Array, 
 def fill_drifts(
     system: System, out: Drifts, omega: Array, rows: Array, products: Array, powers: Array, present: Flags
 ) -> None:
-    """Ψ^a from S[0, 0], Ψ^M and Ψ^GF from S[2, 0] and S[1, 1], Ψ^Var by the sum over pairings at Ω times `stretch`."""
+    """Fill the drifts: Ψ^a from S[0, 0], Ψ^M and Ψ^GF from S[2, 0] and S[1, 1], Ψ^Var by the sum over pairings.
+
+    Ψ^Var is that at Ω times `stretch`. The arguments behind `out` are the `work_arrays`.
+    """
     a, stretch, pair, weight, means = system.a, system.stretch, system.pair, rows[0], rows[2:]
     p, k = system.M.shape
     n, size = len(weight), len(omega)
@@ -241,12 +258,14 @@ def fill_drifts(
     fill_products(omega, means, present, 0, products)
 
     for i in range(p):
+        # E[σ'_i z_j E] = c_ij `curvature` + Σ_m b_m c_jm S_im[1, 1]
         out.a[i], curvature = 0.0, 0.0
         for m in range(n):
             out.a[i] += weight[m] * products[0, 0, i, m]
             if degrees > 2:
                 curvature += weight[m] * products[2, 0, i, m]
         for j in range(p + k):
+            # the last k fields are λ*
             at = j if j < p else size - k + j - p
             flow = curvature * omega[i, at]
             for m in range(n):
@@ -275,7 +294,7 @@ def fill_drifts(
 
 @cache
 def pair_expectations(student: Activation, teacher: Activation) -> Expectations | None:
-    """The expectations of two Hermite series."""
+    """The expectations of two Hermite series; None for other pairs."""
     if student.hermite is None or teacher.hermite is None:
         return None
     return of_series(f"{student.name}|{teacher.name}", student.hermite, (teacher.hermite,))
@@ -287,9 +306,9 @@ def of_series(
     functions: tuple[Weights, ...],
     ridges: Ridges = (),
 ) -> Expectations:
-    """The expectations of Hermite series and Σ_r c_r τ_r(v_r·λ*).
+    """The expectations of a Hermite series and a target Σ_r c_r τ_r(v_r·λ*) of such series.
 
-    Without ridges it is the committee of the one function.
+    functions : the τ. Without ridges the target is the committee of the one function.
     """
     return Expectations(
         name, risk, drifts, in_vectors(fill_drifts, work_arrays), partial(_pair, student, functions, ridges)
@@ -297,7 +316,7 @@ def of_series(
 
 
 def _pair(student: Weights, functions: tuple[Weights, ...], ridges: Ridges) -> Pair:
-    """The `Pair` of Hermite series: the student's, and those of the functions of a committee or of ridges."""
+    """The `Pair` of Hermite series: of the student, and of the functions of a committee or of ridges."""
     orders = max(map(len, (student, *functions)), default=1)
     series = np.zeros((1 + len(functions), max(orders, 2)))
     for row, coefficients in zip(series, (student, *functions), strict=True):

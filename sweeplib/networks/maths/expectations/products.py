@@ -9,6 +9,11 @@ around u = x s/c: Gauss-Legendre panels whose ends are there, ±2w, ±4w, ±8w, 
 
 Errors are below 10⁻⁹ of E[σ_m²] for functions with analytic rests, at variances up to a hundred steps; beyond that
 nodes are too few, and a finer rule tells.
+
+number, other : of the functions σ_m and σ_n, 0 for the student's, then the target's. s, t, c : the deviations of their
+fields, and the covariance. room (ROWS, nodes) : work arrays. rule (2, nodes) : of Gauss, in an interval of length one.
+`pair` is what rules know of the activations and of the target. `risk` has Q (p, p, lanes), M (p, k, lanes),
+P (k, k, lanes), a (p, lanes), a_star (k, lanes) of systems in lanes.
 """
 
 import math
@@ -67,7 +72,7 @@ def fill_rest_slope(pair: Pair, x: Array, out: Array) -> None:
 
 @without_references
 def resolved_by(step: float, across: float, along: float) -> float:
-    """The step in u for the mean over u and v of a function of along u + across v that `step` resolves.
+    """The step in u for the mean over v of a function of along u + across v that `step` resolves.
 
     The squares of frequencies add up, as they do for products of Gaussians.
     """
@@ -78,16 +83,16 @@ def resolved_by(step: float, across: float, along: float) -> float:
 def rest_sums(
     pair: Pair, number: int, other: int, s: float, t: float, c: float, slopes: bool, room: Array
 ) -> tuple[float, float, float]:
-    """The mean E[τ_m(z_m) τ_n(z_n)] of the rests of the functions `number` (m) and `other` (n), and two more or zeros.
+    """The mean E[τ_m(z_m) τ_n(z_n)] of the rests of two functions, and two more or zeros.
 
-    s, t, c : the deviations of their fields, and the covariance. room (ROWS, nodes) : work arrays.
-    With the `slopes` of students, m, the others are E[τ'_m u τ_n] and E[τ'_m v τ_n].
+    With the `slopes` of students, m, these two are E[τ'_m u τ_n] and E[τ'_m v τ_n].
     """
     along, across = split(s, t, c)
     step = min(resolved_by(pair.steps[0, number], 0.0, s), resolved_by(pair.steps[0, other], across, along))
     step = usable_step(pair.reach, step, pair.side)
     inner = usable_step(pair.reach, resolved_by(pair.steps[0, other], 0.0, across), pair.side)
     count, depth = int(pair.reach / step), int(pair.reach / inner) if across > 0.0 else 0
+    # nodes x = s u along z_m, and `share`, the weights of nodes v; of v and −v they are the same
     x, value, share, slope = room[0, : 2 * count + 1], room[1, : 2 * count + 1], room[2], room[5, : 2 * count + 1]
     for n in range(len(x)):
         x[n] = s * step * (n - count)
@@ -99,15 +104,17 @@ def rest_sums(
     total, first, second = 0.0, 0.0, 0.0
     for n in range(len(x)):
         u = step * (n - count)
+        # nodes (u, v) are in a circle of the radius `reach`
         within = min(depth, int(math.sqrt(max(pair.reach * pair.reach - u * u, 0.0)) / inner))
-        z, others = room[3, : 2 * within + 1], room[4, : 2 * within + 1]
+        z, tau_n = room[3, : 2 * within + 1], room[4, : 2 * within + 1]
         for q in range(len(z)):
             z[q] = along * u + across * inner * (q - within)
-        fill_rest(pair, other, z, others)
+        fill_rest(pair, other, z, tau_n)
+        # the means of τ_n and v τ_n over v
         line, tilt = 0.0, 0.0
         for q in range(len(z)):
-            line += share[abs(q - within)] * others[q]
-            tilt += share[abs(q - within)] * others[q] * inner * (q - within)
+            line += share[abs(q - within)] * tau_n[q]
+            tilt += share[abs(q - within)] * tau_n[q] * inner * (q - within)
         density = step * math.exp(-0.5 * u * u) / math.sqrt(2.0 * math.pi)
         total += density * value[n] * line
         if slopes:
@@ -118,9 +125,9 @@ def rest_sums(
 
 @without_references
 def fill_hinge_means(u: Array, slope: float, across: float, knot: float, out: Array) -> None:
-    """Fill (3, n) with E[(z − knot)⁺], P(z > knot) and the derivative of the latter in u, where z = slope u + across v.
+    """Fill out (3, n) with E[(z − knot)⁺], P(z > knot) and ∂P/∂u, all times the density φ(u).
 
-    u (n,) is given and v is standard normal. All three are multiplied by the density φ(u).
+    u (n,) is given; z = slope u + across v, and v is standard normal.
     """
     if across > 0.0:
         for q in range(len(u)):
@@ -146,13 +153,14 @@ def bend_sums(
 ) -> tuple[float, float, float, float, float]:
     """The mean E[τ_m(s u) (z − knot)⁺], z = slope u + across v, of the rest of function `number`, m; and four more.
 
-    Nodes are in panels from the bend on, as far as the hinge is not zero. room (ROWS, nodes) : work arrays.
+    Nodes are in panels from the bend on, as far as the hinge is not zero.
     With `slopes`, the others are E[τ'_m u (z − knot)⁺] and E[τ'_m v (z − knot)⁺] for students, m, and
     E[τ_m z 1(z > knot)] and s E[τ'_m 1(z > knot)], by parts, for any m.
     """
     nodes, steep = rule.shape[1], abs(slope)
     u, x, value, tau = room[0, :nodes], room[1, :nodes], room[2, :nodes], room[3, :nodes]
-    hinge = room[4, : 3 * nodes].reshape((3, nodes))
+    hinge_means_at = room[4, : 3 * nodes].reshape((3, nodes))
+    # panels begin at the bend, or at zero where it is beyond all nodes, with the width of the bend, and double
     centre = knot / slope if abs(knot) < pair.reach * steep else 0.0
     longest = max(min(LONGEST, PANEL_STEPS * pair.steps[0, number] / s), SHORTEST) if s > 0.0 else LONGEST
     start = min(2.0 * across / steep, longest) if across > SHARP * steep and steep > 0.0 else longest
@@ -165,9 +173,9 @@ def bend_sums(
                 u[q] = centre + side * (begin + width * rule[0, q])
                 x[q] = s * u[q]
             fill_rest(pair, number, x, value)
-            fill_hinge_means(u, slope, across, knot, hinge)
+            fill_hinge_means(u, slope, across, knot, hinge_means_at)
             for q in range(nodes):
-                total += width * rule[1, q] * value[q] * hinge[0, q]
+                total += width * rule[1, q] * value[q] * hinge_means_at[0, q]
             if slopes:
                 for q in range(nodes):
                     tau[q] = 0.0
@@ -175,10 +183,11 @@ def bend_sums(
                     fill_rest_slope(pair, x, tau)
                 for q in range(nodes):
                     share = width * rule[1, q]
-                    first += share * tau[q] * u[q] * hinge[0, q]
-                    second += share * tau[q] * across * hinge[1, q]
-                    within += share * value[q] * (hinge[0, q] + knot * hinge[1, q])
-                    odds += share * value[q] * (u[q] * hinge[1, q] - hinge[2, q])
+                    first += share * tau[q] * u[q] * hinge_means_at[0, q]
+                    second += share * tau[q] * across * hinge_means_at[1, q]
+                    # z 1(z > knot) = (z − knot)⁺ + knot 1(z > knot), and s E[τ' P] = E[τ (u P − ∂P/∂u)] by parts
+                    within += share * value[q] * (hinge_means_at[0, q] + knot * hinge_means_at[1, q])
+                    odds += share * value[q] * (u[q] * hinge_means_at[1, q] - hinge_means_at[2, q])
             length = min(2.0 * length, longest) if begin > 0.0 else length
             begin += width
     return total, first, second, within, odds
@@ -188,13 +197,11 @@ def bend_sums(
 def rest_and_hinges(
     pair: Pair, rule: Array, number: int, other: int, s: float, t: float, c: float, room: Array
 ) -> float:
-    """The mean E[τ_m(z_m) σ_n(z_n)] of the rest of the function `number` (m) and the hinges of `other` (n).
-
-    s, t, c : the deviations of their fields, and the covariance. The offset is a hinge without slope.
-    """
+    """The mean E[τ_m(z_m) σ_n(z_n)] of the rest of one function and the hinges of another."""
     hinges, total = pair.series[other], 0.0
     slope, across = split(s, t, c)
     for j in range(-1, len(hinges), 2):
+        # the offset is a hinge without slope
         jump, knot = (hinges[0], -1.0) if j < 0 else (hinges[j + 1], hinges[j])
         if jump != 0.0:
             bends = 0.0 if j < 0 else 1.0
@@ -204,7 +211,7 @@ def rest_and_hinges(
 
 @without_references
 def mean_product(pair: Pair, rule: Array, number: int, other: int, s: float, t: float, c: float, room: Array) -> float:
-    """The mean E[σ_m(z_m) σ_n(z_n)] of two functions, at fields with deviations s, t and covariance c."""
+    """The mean E[σ_m(z_m) σ_n(z_n)] of two functions."""
     total = hinge_product(pair.series[number], pair.series[other], s, t, c)
     for _ in range(2):
         if pair.steps[0, number] < math.inf:
@@ -218,7 +225,7 @@ def mean_product(pair: Pair, rule: Array, number: int, other: int, s: float, t: 
 
 
 @without_references
-def take_lane(lane: int, many: Array, out: Array) -> None:
+def copy_lane(lane: int, many: Array, out: Array) -> None:
     """Copy the matrix of one lane of `many` (rows, columns, lanes) to out (rows, columns)."""
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
@@ -226,22 +233,25 @@ def take_lane(lane: int, many: Array, out: Array) -> None:
 
 
 def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
-    """Fill out (lanes,) with R, every lane on its own; students first, then ridges or teachers, b = (−a/p, c)."""
+    """Fill out (lanes,) with R of each system, which the last axis of all arrays counts.
+
+    Functions are those of students first, then ridges or teachers, b = (−a/p, c).
+    """
     p, k, lanes = M.shape
     functions, size = counts(pair.weights, p, k)
     omega, weight = np.empty((size, size)), np.empty(functions)
-    student_covariances, ours, theirs = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
+    Q_lane, M_lane, P_lane = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
     layer, layer_star = np.empty(p), np.empty(k)
     room, rule = np.empty((ROWS, 2 * pair.side + 1)), rules_of(pair.nodes).panel
     for lane in range(lanes):
-        take_lane(lane, Q, student_covariances)
-        take_lane(lane, M, ours)
-        take_lane(lane, P, theirs)
+        copy_lane(lane, Q, Q_lane)
+        copy_lane(lane, M, M_lane)
+        copy_lane(lane, P, P_lane)
         for i in range(p):
             layer[i] = a[i, lane]
         for r in range(k):
             layer_star[r] = a_star[r, lane]
-        fill_fields(pair, student_covariances, ours, theirs, layer, layer_star, omega, weight)
+        fill_fields(pair, Q_lane, M_lane, P_lane, layer, layer_star, omega, weight)
         out[lane] = 0.0
         for m in range(functions):
             for n in range(m + 1):

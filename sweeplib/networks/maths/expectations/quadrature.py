@@ -32,7 +32,7 @@ from sweeplib.networks.numerics.compiled import over_arrays, without_references
 
 
 def drifts(system: System, out: Drifts) -> None:
-    """Fill Ψ^a, Ψ^M and Ψ^GF by `slope_means`, and Ψ^Var at Ω times `stretch` by `conditional`."""
+    """Fill the drifts: Ψ^a, Ψ^M and Ψ^GF by `slope_means`, and Ψ^Var at Ω times `stretch` by `conditional`."""
     a, pair = system.a, system.pair
     p, k = system.M.shape
     functions, size = counts(pair.weights, p, k)
@@ -49,6 +49,7 @@ def drifts(system: System, out: Drifts) -> None:
                 continue
             components(omega, i, m, first, second)
             s, t = scale_of(omega[i, i]), scale_of(omega[m, m])
+            # E[σ_i σ_m], and E[σ'_i u σ_m] and E[σ'_i v σ_m], of which z_j has the parts `first` and `second`
             both, by_first, by_second = slope_means(pair, rule, number[m], s, t, omega[i, m], room)
             out.a[i] += weight[m] * both
             for j in range(size):
@@ -82,13 +83,13 @@ def pair_expectations(student: Activation, teacher: Activation) -> Expectations:
 def of_ridges(name: str, student: Activation, functions: tuple[Activation, ...], ridges: Ridges = ()) -> Expectations:
     """The expectations of an activation and Σ_r c_r τ_r(v_r·λ*); without ridges a committee of the one function.
 
-    Drifts have the errors that knots elsewhere than at zero cause.
+    functions : the τ. Drifts have the errors that knots elsewhere than at zero cause: callers say whether they count.
     """
     sides = (student, *functions)
     degree = max(len(side.hermite or ()) for side in sides)
 
     def pair(finer: float) -> Pair:
-        """Return the arrays of the rules, with nodes so many times as dense."""
+        """Return the `Pair` of rules with nodes `finer` times as dense."""
         return Pair(
             over_arrays(student.value),
             over_arrays(student.derivative),
@@ -112,22 +113,25 @@ FAMILIES.add(Family("quadrature", 100, pair_expectations))
 def slope_means(
     pair: Pair, rule: Array, other: int, s: float, t: float, c: float, room: Array
 ) -> tuple[float, float, float]:
-    """E[σ(z) σ*(z*)], E[σ'(z) u σ*(z*)] and E[σ'(z) v σ*(z*)], z = s u, of the student and the function `other`.
+    """The means E[σ(z) σ*(z*)], E[σ'(z) u σ*(z*)] and E[σ'(z) v σ*(z*)], z = s u, of the student and a function σ*.
 
-    z* has the deviation t, and the covariance c with z. Functions are hinges and a smooth rest, as in `products`: means
-    of two hinges are in closed form, those of two rests are sums over equally spaced u and v, and those of a rest and a
-    hinge integrals over the field of the rest.
+    other : the number of σ*; its field z* has the deviation t, and the covariance c with z.
+    rule (2, nodes), room (ROWS, nodes) : Gauss's rule for panels, and work arrays.
+    Functions are hinges and a smooth rest, as in `products`: means of two hinges are in closed form, those of two rests
+    are sums over equally spaced u and v, and those of a rest and a hinge integrals over the field of the rest.
     """
     hinges, others = pair.series[0], pair.series[other]
     both = hinge_product(hinges, others, s, t, c)
     first, second = hinge_slopes(hinges, others, s, t, c)
     along, across = split(s, t, c)
     back, behind = split(t, s, c)
+    # the student's rest with the hinges of σ*; j = −1 is their offset, the hinge (z + 1)⁺ at z = 0 for all u
     for j in range(-1, len(others) if pair.steps[0, 0] < math.inf else -1, 2):
         jump, knot, bends = (others[0], -1.0, 0.0) if j < 0 else (others[j + 1], others[j], 1.0)
         if jump != 0.0:
             sums = bend_sums(pair, rule, 0, s, bends * along, bends * across, knot, True, room)
             both, first, second = both + jump * sums[0], first + jump * sums[1], second + jump * sums[2]
+    # the student's hinges with the rest of σ*, by parts
     for j in range(-1, len(hinges) if pair.steps[0, other] < math.inf else -1, 2):
         jump, knot, bends = (hinges[0], -1.0, 0.0) if j < 0 else (hinges[j + 1], hinges[j], 1.0)
         if jump != 0.0:
@@ -138,5 +142,5 @@ def slope_means(
     if max(pair.steps[0, 0], pair.steps[0, other]) < math.inf:
         sums_of_rests = rest_sums(pair, 0, other, s, t, c, True, room)
         both, first, second = both + sums_of_rests[0], first + sums_of_rests[1], second + sums_of_rests[2]
-    nothing = 0.0 * (s + t + c)  # NaN stays NaN
-    return both + nothing, first + nothing, second + nothing
+    nan_or_zero = 0.0 * (s + t + c)  # NaN stays NaN
+    return both + nan_or_zero, first + nan_or_zero, second + nan_or_zero

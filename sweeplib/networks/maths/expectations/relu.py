@@ -12,6 +12,9 @@ dF/dt = Σ_ab ρ_ab E[δ(u_a) θ_a' θ_b u_b'⁺], {a, a'} = {i, j}, {b, b'} = {
 Gauss-Legendre quadrature in (1−t)^¼, in which it is smooth even where ρ is singular at t = 1: an error below 10⁻¹⁵ for
 well-conditioned ρ, up to 10⁻⁹ for singular ones.
 
+`risk` has Q (p, p, lanes), M (p, k, lanes), P (k, k, lanes), a (p, lanes), a_star (k, lanes) and out (lanes,), systems
+in lanes; `drifts` one `System`. Arguments ij, im, jm, ... are the correlations ρ_ij, ρ_im, ρ_jm, ..., and inn is ρ_in.
+
 Fields within rounding of equal or opposite ones count as such. A unit without variance has σ' = 0, as in SGD.
 """
 
@@ -30,15 +33,20 @@ from sweeplib.networks.numerics.binding import bound
 from sweeplib.networks.numerics.compiled import inlined, specialised, without_references
 
 NODES = 24
+"""The usual number of nodes on the path from t = 0 to 1."""
 TWO_PI = 2.0 * math.pi
 
 path: tuple[float, ...] = ()
 path_weights: tuple[float, ...] = ()
+"""The nodes t and weights that `_drifts` binds."""
 
 
 @inlined
 def correlation(covariance: float, scale: float, other: float) -> float:
-    """ρ = c/(s s'), ±1 where it is that up to rounding, 0 for a field without variance."""
+    """The correlation ρ of two fields with this covariance and the deviations `scale` and `other`.
+
+    It is ±1 where it is that up to rounding, 0 for a field without variance.
+    """
     if scale == 0.0 or other == 0.0:
         return 0.0
     # two divisions: the product of two tiny scales would lose its digits, or be zero
@@ -48,7 +56,7 @@ def correlation(covariance: float, scale: float, other: float) -> float:
 
 @inlined
 def angle(rho: float) -> float:
-    """A(ρ) = π/2 + asin ρ, that is 2π E[θ θ']."""
+    """The angle A(ρ) = π/2 + asin ρ, that is 2π E[θ θ']."""
     return 0.5 * math.pi + math.asin(rho)
 
 
@@ -66,7 +74,10 @@ def product(rho: float) -> float:
 
 
 def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
-    """R = ½ Σ_mn β_m β_n E[u_m⁺ u_n⁺], every lane on its own."""
+    """R = ½ Σ_mn β_m β_n E[u_m⁺ u_n⁺] of each of the systems that the last axis of all arrays counts (lanes).
+
+    `pair` is not read: the form is closed. out (lanes,) : the risks; none depends on the other lanes.
+    """
     p, k, lanes = M.shape
     for lane in range(lanes):
         out[lane] = 0.0
@@ -93,7 +104,7 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
 
 @inlined
 def orthant(first: float, second: float, third: float) -> float:
-    """The probability E[θ θ' θ''] of three fields by their correlations."""
+    """The probability E[θ θ' θ''] that three fields are above zero, by their three correlations."""
     return (angle(first) + angle(second) + angle(third) - math.pi) / (2.0 * TWO_PI)
 
 
@@ -119,7 +130,7 @@ def two_steps(ij: float, im: float, jm: float) -> float:
 
 @inlined
 def path_slope(t: float, ij: float, im: float, inn: float, jm: float, jn: float, mn: float) -> float:
-    """The part of dF/dt with δ(u_i) at t, ρ_im E[δ(u_i) θ_j θ_m u_n⁺] + (m ↔ n), by correlations.
+    """The part of dF/dt with δ(u_i) at t, ρ_im E[δ(u_i) θ_j θ_m u_n⁺] + (m ↔ n), by the correlations at t = 1.
 
     With c the covariances at u_i = 0, there E[θ_j θ_m u_n⁺] = (√c_nn A_n + c_mn A_m/√c_mm + c_jn A_j/√c_jj)/(2π)^(3/2),
     where A_n = A(correlation of j and m given n); the three have one determinant.
@@ -159,7 +170,7 @@ def four_fields(ij: float, im: float, inn: float, jm: float, jn: float, mn: floa
 
 @without_references
 def fill_angles(system: System, scale: Array, beta: Array, rho: Array) -> None:
-    """Fill the fields' standard deviations (n,), β (n,) and correlations (n, n)."""
+    """Fill the fields' standard deviations `scale` (n,), β (n,) and correlations `rho` (n, n), students first."""
     Q, M, P = system.Q, system.M, system.P
     p, k = M.shape
     for i in range(p):
@@ -179,7 +190,7 @@ def fill_angles(system: System, scale: Array, beta: Array, rho: Array) -> None:
 
 
 def drifts(system: System, out: Drifts) -> None:
-    """Ψ^a, Ψ^M, Ψ^GF from two fields, Ψ^Var from up to four, in O(p² (p + k)²/4) integrals over the path.
+    """Fill the drifts: Ψ^a, Ψ^M, Ψ^GF from two fields, Ψ^Var from up to four, by O(p² (p + k)²/4) integrals.
 
     Ψ^Var is that at Ω times `stretch`: without label noise it is of degree 1 in Ω.
     """
@@ -193,8 +204,10 @@ def drifts(system: System, out: Drifts) -> None:
         for m in range(n):
             out.a[i] += scale[i] * beta[m] * product(rho[i, m])
             for j in range(n):
+                # E[θ_i u_j u_m⁺]
                 mean = (rho[i, j] * sine(rho[i, m]) + rho[j, m] * angle(rho[i, m])) / TWO_PI
                 flow[i, j] += a[i] * scale[j] * beta[m] * mean
+        # a unit without variance has σ' = 0
         if scale[i] == 0.0:
             flow[i] = 0.0
         for r in range(k):
@@ -217,7 +230,7 @@ def drifts(system: System, out: Drifts) -> None:
 
 
 def _drifts(nodes: int) -> Any:
-    """`drifts` by so many nodes on the path, t = 1 − (1−s)⁴ with Gauss-Legendre in s."""
+    """The rule `drifts` by so many nodes on the path, t = 1 − (1−s)⁴ with Gauss-Legendre in s."""
     x, weights = np.polynomial.legendre.leggauss(nodes)
     s = 0.5 * (1.0 - x)
     rule = {"path": tuple((1.0 - s**4).tolist()), "path_weights": tuple((2.0 * s**3 * weights).tolist())}
@@ -226,7 +239,7 @@ def _drifts(nodes: int) -> Any:
 
 @cache
 def pair_expectations(student: Activation, teacher: Activation) -> Expectations | None:
-    """The expectations of relu with itself."""
+    """The expectations of relu with itself; None for other pairs."""
     if not student.name == teacher.name == "relu":
         return None
     usual, finer = _by_nodes(NODES), _by_nodes(2 * NODES)

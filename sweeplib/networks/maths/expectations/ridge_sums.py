@@ -17,17 +17,17 @@ from sweeplib.networks.maths.formulas.formula import Applied
 
 @cache
 def of_formula(student: str, formula: Formula) -> Expectations | None:
-    """The expectations for a student's activation, for formulas that are sums of ridge functions; else None."""
+    """The expectations of a student's activation, by name, and a formula; None if it is no sum of ridge functions."""
     ridge_functions = ridges(formula)
     if ridge_functions is None:
         return None
-    form = activation(student)
+    sigma = activation(student)
     functions = tuple(dict.fromkeys(ridge.function for ridge in ridge_functions))
-    numbered = [(functions.index(ridge.function), ridge.weight, ridge.direction) for ridge in ridge_functions]
+    numbered_ridges = [(functions.index(ridge.function), ridge.weight, ridge.direction) for ridge in ridge_functions]
     series = tuple(function.hermite for function in functions if function.hermite is not None)
     name = f"{student}|{formula}"
-    if form.hermite is not None and len(series) == len(functions):
-        return polynomials.of_series(name, form.hermite, series, numbered)
-    named = (form, *(node.activation for node in formula.walk() if isinstance(node, Applied)))
-    found_by = quadrature.of_ridges(name, form, functions, numbered)
-    return replace(found_by, resolved=not any(map(bends_off_zero, named)))
+    if sigma.hermite is not None and len(series) == len(functions):
+        return polynomials.of_series(name, sigma.hermite, series, numbered_ridges)
+    activations = (sigma, *(node.activation for node in formula.walk() if isinstance(node, Applied)))
+    rule = quadrature.of_ridges(name, sigma, functions, numbered_ridges)
+    return replace(rule, resolved=not any(map(bends_off_zero, activations)))

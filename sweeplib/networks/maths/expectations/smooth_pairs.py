@@ -1,12 +1,14 @@
 """Σ w (f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f]) of smooth students, by sums over the means of pairs of students.
 
-Means given λ* of two students are smooth functions of μ_i and μ_j. Those at the nodes of λ* are interpolated by
-polynomials of degree seven between equally spaced ones, so that the sum over nodes, D = Σ w f* and Σ w f*² times the
-weights of the interpolation, is taken once for all functions of a pair. At equally spaced means
+Given λ* = L z students' fields are N(A z, C), as in `given_teacher`, E' is the mean given λ*, w are weights of nodes of
+λ*. Means given λ* of two students are smooth functions of μ_i and μ_j. Those at the nodes of λ* are interpolated by
+polynomials of degree seven between equally spaced ones, so that the sum over nodes, the deposit D = Σ w f* and Σ w f*²
+times the weights of the interpolation, is taken once for all functions of a pair. At equally spaced means
 
 E'[g(λ_i) g'(λ_j)] = Σ_u w_u g(μ_i + s u) ĝ'(μ_j + c u),
 
 with λ_j = μ_j + c u + b v, the means ĝ' over v tabulated. Of three students, the first is at nodes u as well.
+`rules` are Gauss's rules of the pair.
 """
 
 import math
@@ -64,7 +66,7 @@ def step_of(pair: Pair, across: float, along: float) -> float:
 
 @inlined
 def all_nodes(pair: Pair, rules: Rules, L: Array, A: Array) -> Nodes:
-    """All nodes of λ*, with f* and the means of the students (p, n) there."""
+    """All nodes of λ*, with f* and the means A z of the students (p, n) there."""
     (p, k), count = A.shape, 0
     lines = lines_of(pair, rules, L, pair.most, np.empty((0, k)), np.empty(0))
     while next_line(pair, rules, L, lines):
@@ -98,7 +100,7 @@ def functions_at(pair: Pair, x: Array) -> Array:
 
 @inlined
 def normal_nodes(pair: Pair, step: float, spread: float) -> tuple[Array, Array]:
-    """Equally spaced nodes u and their weights, of N(0, 1); a single node for no spread."""
+    """Equally spaced nodes u of N(0, 1) at about this step, and their weights; a single node if `spread` is zero."""
     step = usable_step(pair.reach, step, pair.side)
     half = int(pair.reach / step) if spread > 0.0 else 0
     u, weight = np.empty(2 * half + 1), np.empty(2 * half + 1)
@@ -110,7 +112,7 @@ def normal_nodes(pair: Pair, step: float, spread: float) -> tuple[Array, Array]:
 
 @inlined
 def smoothed(pair: Pair, first: float, step: float, size: int, scale: float) -> Array:
-    """The means over v of the five functions of x + scale v (5, size), at `size` places x from `first` on."""
+    """The means over v of the five functions of x + scale v, (5, size), at places x = first, first + step, ..."""
     v, weight = normal_nodes(pair, min(WIDEST, step_of(pair, 0.0, scale)), scale)
     total, x = np.zeros((5, size)), np.empty(size)
     for q in range(len(v)):
@@ -125,7 +127,7 @@ def smoothed(pair: Pair, first: float, step: float, size: int, scale: float) -> 
 
 @without_references
 def place_of(means: Means, mean: float, share: Array) -> int:
-    """Fill `share` with the weights of eight means in the value at `mean`; return the number of the first."""
+    """Fill share (8,) with the weights of eight means in the value at `mean`; return the number of the first."""
     return weights_at((mean - means.first) / means.step, means.size, share)
 
 
@@ -141,7 +143,7 @@ class Factors(NamedTuple):
 
 @inlined
 def factors_of(pair: Pair, first_means: Means, other: Means, variance: float, cross: float, others: float) -> Factors:
-    """The factors of two students with the variances `variance` and `others` and the covariance `cross`.
+    """The `Factors` of two students with the variances `variance` and `others` and the covariance `cross`.
 
     first_means, other : the equally spaced means of both.
     """
@@ -149,6 +151,7 @@ def factors_of(pair: Pair, first_means: Means, other: Means, variance: float, cr
     along = cross / s if s > 0.0 else 0.0
     across = math.sqrt(max(others - along * along, 0.0))
     u, weight = normal_nodes(pair, min(step_of(pair, 0.0, s), step_of(pair, across, along)), s)
+    # of one student the functions at μ + s u, times w_u
     first, x = np.empty((5, first_means.size, len(u))), np.empty(len(u))
     for r in range(first_means.size):
         for q in range(len(u)):
@@ -157,6 +160,7 @@ def factors_of(pair: Pair, first_means: Means, other: Means, variance: float, cr
         for row in range(5):
             for q in range(len(u)):
                 first[row, r, q] = weight[q] * values[row, q]
+    # of the other one the means over v at μ + along u: for each u all means are shifted alike in the table
     beyond = int(abs(along) * pair.reach / other.step) + INTERPOLATED
     size, share = other.size + 2 * beyond, np.empty(INTERPOLATED)
     table = smoothed(pair, other.first - beyond * other.step, other.step, size, across)
@@ -172,9 +176,13 @@ def factors_of(pair: Pair, first_means: Means, other: Means, variance: float, cr
 
 @loops
 def product_sum(factors: Factors, f: int, g: int, deposit: Array, row: Array) -> float:
-    """The sum Σ D E'[f(λ_i) g(λ_j)] of two of the functions, by number, with D (means, means) the `deposit`."""
+    """The sum Σ D E'[f(λ_i) g(λ_j)] of two of the functions, by their numbers f and g.
+
+    deposit (means, means) : D. row (means,) : a work array.
+    """
     total = 0.0
     for r in range(len(deposit)):
+        # most of a deposit is zero
         begin, end = 0, deposit.shape[1]
         while begin < end and deposit[r, begin] == 0.0:
             begin += 1
@@ -192,12 +200,12 @@ def product_sum(factors: Factors, f: int, g: int, deposit: Array, row: Array) ->
 
 
 @loops
-def add_deposit(number: float, ours: Array, theirs: Array, r: int, n: int, deposit: Array) -> None:
-    """Add a number times the weights of two interpolations, `ours` and `theirs`, to a deposit from (r, n) on."""
+def add_deposit(number: float, first_share: Array, second_share: Array, r: int, n: int, deposit: Array) -> None:
+    """Add a number times the weights (8,) of two interpolations to a deposit (means, means) from (r, n) on."""
     for a in range(INTERPOLATED):
-        weighted = number * ours[a]
+        weighted = number * first_share[a]
         for b in range(INTERPOLATED):
-            deposit[r + a, n + b] += weighted * theirs[b]
+            deposit[r + a, n + b] += weighted * second_share[b]
 
 
 @without_references
@@ -235,6 +243,7 @@ def add_pair(pair: Pair, nodes: Nodes, A: Array, C: Array, a: Array, i: int, j: 
         add_deposit(number, share[0], share[1], r, q, deposit[0])
         add_deposit(number * nodes.target[n], share[0], share[1], r, q, deposit[1])
     factors = factors_of(pair, means, other, C[i, i], C[i, j], C[j, j])
+    # f = Σ_l a_l σ_l has the terms l = i and l = j here; those of a third student are in `add_triple`
     total[i, j] += product_sum(factors, SLOPE, SLOPE, deposit[1], row)
     total[i, j] -= 2.0 * a[i] * product_sum(factors, SLOPED, SLOPE, deposit[0], row)
     total[i, j] -= 2.0 * a[j] * product_sum(factors, SLOPE, SLOPED, deposit[0], row)
@@ -244,10 +253,15 @@ def add_pair(pair: Pair, nodes: Nodes, A: Array, C: Array, a: Array, i: int, j: 
 
 @inlined
 def add_triple(pair: Pair, nodes: Nodes, A: Array, C: Array, a: Array, order: Any, total: Array) -> None:
-    """Add the terms with one of the students `order`, i > j > l, in f to the variances of the others; a (p,) is a/p."""
+    """Add the terms with one of the students `order`, i > j > l, in f to the variances of the others in `total`.
+
+    Given the normal number u of student i the others have the means μ + first u and μ + second u, so that there is a
+    deposit with σ'_i and one with σ_i. a (p,) is a/p.
+    """
     i, j, l = order  # noqa: E741
     s = math.sqrt(C[i, i])
     first, second = (C[i, j] / s, C[i, l] / s) if s > 0.0 else (0.0, 0.0)
+    # the covariance of j and l given u
     variance, cross, others = C[j, j] - first * first, C[j, l] - first * second, C[l, l] - second * second
     step = min(step_of(pair, 0.0, s), step_of(pair, math.sqrt(max(variance, 0.0)), first))
     u, density = normal_nodes(pair, min(step, step_of(pair, math.sqrt(max(others, 0.0)), second)), s)
@@ -275,7 +289,7 @@ def add_triple(pair: Pair, nodes: Nodes, A: Array, C: Array, a: Array, order: An
 
 @inlined
 def add_smooth_variance(system: System, rules: Rules, L: Array, A: Array, C: Array, total: Array) -> None:
-    """Add the sums for all pairs j ≤ i of students to `total` (p, p)."""
+    """Add the sums for all pairs j ≤ i of students to total (p, p); L (k, k), A (p, k), C (p, p) as in the module."""
     pair, a = system.pair, np.empty(len(A))
     nodes = all_nodes(pair, rules, L, A)
     for i in range(len(A)):

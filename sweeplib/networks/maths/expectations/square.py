@@ -5,6 +5,9 @@ Then, with τ = tr BΩ,
 E[(zᵀBz)²] = τ² + 2 tr(BΩ)²,  E[z z' zᵀBz] = τΩ + 2ΩBΩ  and
 E[z z' (zᵀBz)²] = (τ² + 2 tr(BΩ)²) Ω + 4τ ΩBΩ + 8 ΩBΩBΩ.
 For a = a* = 1 these are the formulas of arXiv 2305.18502, appendix A.
+
+`risk` has Q (p, p, lanes), M (p, k, lanes), P (k, k, lanes), a (p, lanes), a_star (k, lanes) and out (lanes,), systems
+in lanes; `drifts` one `System`.
 """
 
 from typing import Any
@@ -18,11 +21,15 @@ from sweeplib.networks.numerics.vectors import everywhere
 
 
 def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
-    """R = τ²/2 + tr(BΩ)², every lane on its own."""
+    """R = τ²/2 + tr(BΩ)² of each of the systems that the last axis of all arrays counts (lanes).
+
+    `pair` is not read: the form is closed. out (lanes,) : the risks.
+    """
     p, k, lanes = M.shape
     student, teacher = 1.0 / p, 1.0 / k
     for lane in range(lanes):
         out[lane] = 0.0
+    # τ, and half its square
     for r in range(k):
         for lane in range(lanes):
             out[lane] += teacher * a_star[r, lane] * P[r, r, lane]
@@ -48,7 +55,7 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
 
 @in_any_order
 def weighted_product(weights: Array, x: Array, y: Array) -> Any:
-    """Σ_j w_j x_j y_j."""
+    """The sum Σ_j w_j x_j y_j of arrays (n,), in any order."""
     total = 0.0
     for j in range(len(x)):
         total += weights[j] * x[j] * y[j]
@@ -56,7 +63,7 @@ def weighted_product(weights: Array, x: Array, y: Array) -> Any:
 
 
 def drifts(system: System, out: Drifts) -> None:
-    """Ψ^M, Ψ^GF, Ψ^Var and Ψ^a from ΩBΩ and ΩBΩBΩ, in O(p² (p + k)).
+    """Fill Ψ^M, Ψ^GF, Ψ^Var and Ψ^a of one system, from ΩBΩ and ΩBΩBΩ, in O(p² (p + k)).
 
     Without label noise Ψ^Var is of degree 3 in Ω; `stretch` enters by its powers.
     """
@@ -70,6 +77,7 @@ def drifts(system: System, out: Drifts) -> None:
     for i in range(p):
         trace -= student * a[i] * Q[i, i]
         for r in range(k):
+            # out.M and out.GF are (ΩBΩ) first, which Ψ^Var needs, and the drifts last
             of_teacher = teacher * weighted_product(a_star, M[i], P[r])
             out.M[i, r] = of_teacher - student * weighted_product(a, Q[i], M[:, r])
         for j in range(i + 1):
@@ -94,7 +102,7 @@ def drifts(system: System, out: Drifts) -> None:
 
 
 def pair_expectations(student: Activation, teacher: Activation) -> Expectations | None:
-    """The expectations of the square with itself."""
+    """The expectations of the square with itself; None for other pairs."""
     both = student.name == teacher.name == "square"
     return Expectations("square|square", risk, drifts, in_vectors(drifts)) if both else None
 

@@ -1,6 +1,9 @@
 """Σ w (f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f]) of students with kinks that are no sums of hinges.
 
-Given λ*, λ_i = μ_i + s u_1 and λ_j = μ_j + c u_1 + t u_2. Nodes (u_1, u_2) are in panels that end at the kinks.
+Given λ*, the students' fields have means μ and the covariance C, E' is the mean, w are weights of nodes of λ*:
+λ_i = μ_i + s u_1 and λ_j = μ_j + c u_1 + t u_2. Nodes (u_1, u_2) are in panels that end at the kinks. hinges (1 + 2J,)
+are the student's: an offset, then knots and jumps in turn. `system` is the `System`, `rules` are Gauss's rules of its
+pair, `pairs` the work arrays.
 """
 
 import math
@@ -89,7 +92,7 @@ def fill_pieces(hinges: Array, mean: float, scale: float, rule: Array, axis: Axi
 
 @inlined
 def fill_slopes(system: System, count: int, side: int, m: int, mean: Array, pairs: Pairs) -> None:
-    """Fill row `side` of the slopes with σ' of student m at the first `count` nodes; mean (p,) : given λ*."""
+    """Fill row `side` of pairs.slopes with σ' of student m at the first `count` nodes; mean (p,) : given λ*."""
     for at in range(count):
         pairs.field[at] = mean[m] + pairs.first[m] * pairs.u[at] + pairs.second[m] * pairs.v[at]
     system.pair.student_slope(pairs.field[:count], pairs.slopes[side, :count])
@@ -97,9 +100,9 @@ def fill_slopes(system: System, count: int, side: int, m: int, mean: Array, pair
 
 @inlined
 def fill_network(system: System, hinges: Array, rule: Array, C: Array, count: int, mean: Array, pairs: Pairs) -> None:
-    """Fill E'[f | λ_i, λ_j] at the first `count` nodes: other students are averaged over what is beyond u_1 and u_2.
+    """Fill pairs.network with E'[f | λ_i, λ_j] at the first `count` nodes: an average over what is beyond u_1 and u_2.
 
-    C (p, p), mean (p,) : covariance and mean of the students' fields given λ*.
+    C (p, p), mean (p,) : covariance and mean of the students' fields given λ*. rule (2, nodes) : of N(0, 1).
     """
     for at in range(count):
         pairs.network[at] = 0.0
@@ -127,7 +130,10 @@ def fill_network(system: System, hinges: Array, rule: Array, C: Array, count: in
 def variance_term(
     system: System, hinges: Array, rules: Rules, C: Array, i: int, j: int, mean: Array, target: float, pairs: Pairs
 ) -> float:
-    """The term f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f] at one node of λ*, with f* `target` and means `mean` (p,)."""
+    """The term f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f] of students i and j at one node of λ*.
+
+    mean (p,), target : the students' means and f* there. C (p, p) : the covariance. pairs : work arrays.
+    """
     count = fill_bent_grid(hinges, rules, i, j, mean, i != j and pairs.second[j] != 0.0, pairs)
     fill_slopes(system, count, 0, i, mean, pairs)
     fill_slopes(system, count, 1, j, mean, pairs)
@@ -143,7 +149,7 @@ def variance_term(
 def add_kinked_variance(
     system: System, hinges: Array, rules: Rules, L: Array, A: Array, C: Array, total: Array
 ) -> None:
-    """Add w (f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f]), over nodes of λ*, to `total` (p, p) for all pairs j ≤ i.
+    """Add w (f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f]), over nodes of λ*, to total (p, p) for all pairs j ≤ i.
 
     L, A, C : the root of P, the means of students along its fields, and their covariance (p, p) given λ*.
     Nodes are fewer than those of the first moments.

@@ -54,7 +54,7 @@ Ridges = Sequence[tuple[int, float, tuple[float, ...]]]
 
 
 def ridge_arrays(ridges: Ridges) -> dict[str, Any]:
-    """The fields `which`, `directions` and `weights` of a `Pair`; without ridges those of a committee."""
+    """The fields `which`, `directions` and `weights` of a `Pair` for a sum of ridges or, without any, a committee."""
     return {
         "which": np.array([which for which, _, _ in ridges] or [0], dtype=np.int64),
         "directions": np.array([direction for _, _, direction in ridges]) if ridges else np.empty((0, 1)),
@@ -68,7 +68,7 @@ class System(NamedTuple):
     Q (p, p), M (p, k), P (k, k) : overlaps.
     a (p,), a* (k,) : second layers.
     Delta : label noise Δ.
-    stretch : factor of Ω in Ψ^Var; with 0 that is not asked for, and the values in its array have no meaning.
+    stretch : factor of Ω in Ψ^Var; with 0 no caller reads Ψ^Var, and the values in its array have no meaning.
     pair : the `Pair`, which has no lanes.
     drifts : of many networks, the address of the rule for one; None for one network.
 
@@ -96,7 +96,7 @@ class Drifts(NamedTuple):
 
 
 def empty_drifts(p: int, k: int, *lanes: int) -> Drifts:
-    """Uninitialised drifts of a system, or of many lanes."""
+    """Uninitialised drifts of a system, or of so many systems in lanes."""
     return Drifts(*(np.empty((*shape, *lanes)) for shape in ((p, k), (p, p), (p, p), (p,))))
 
 

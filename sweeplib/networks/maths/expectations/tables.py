@@ -1,4 +1,8 @@
-"""Gaussian means of functions, tabulated at equal distances and interpolated by polynomials of degree seven."""
+"""Gaussian means of functions, tabulated at equal distances and interpolated by polynomials of degree seven.
+
+`pair` is what rules know of the activations. A row of a table is a function's, a point a value of μ; share (8,) are
+the weights of eight points in a value between.
+"""
 
 import math
 from typing import NamedTuple
@@ -18,7 +22,7 @@ INTERPOLATED, POINTS_A_STEP, MOST_POINTS = 8, 8.0, 10
 every node there.
 """
 LAGRANGE = tuple((-1.0) ** (7 - j) / (math.factorial(j) * math.factorial(7 - j)) for j in range(INTERPOLATED))
-"""1/Π_{m≠j} (j − m)."""
+"""The factors 1/Π_{m≠j} (j − m) of Lagrange's polynomials of eight points."""
 
 
 class Tables(NamedTuple):
@@ -38,7 +42,7 @@ class Tables(NamedTuple):
 def tables_of(
     pair: Pair, numbers: NDArray[np.int64], spreads: Array, scales: Array, units: Array, kinds: int
 ) -> Tables:
-    """The means of functions, one a row, at equally spaced μ as far as nodes reach; no points for numbers below 0.
+    """The tables of functions, one a row, at equally spaced μ as far as nodes reach; no points for numbers below 0.
 
     numbers (rows,) : of the functions. spreads, scales (rows,) : the deviations of μ and of what is averaged.
     units (rows,) : lengths that are to be multiples of the steps, unless they are small.
@@ -108,7 +112,7 @@ def interpolation(tables: Tables, row: int, mean: float, share: Array) -> int:
 
 @without_references
 def weights_at(place: float, size: int, share: Array) -> int:
-    """Fill `share` with the weights of eight of the points 0 to size − 1 in the value at a place; return the first."""
+    """Fill `share` with the weights of eight of the points 0 to size − 1 in the value at `place`; return the first."""
     first = min(max(int(place) - INTERPOLATED // 2 + 1, 0), size - INTERPOLATED)
     t, left, right = place - first, 1.0, 1.0
     for j in range(INTERPOLATED):
@@ -122,7 +126,7 @@ def weights_at(place: float, size: int, share: Array) -> int:
 
 @without_references
 def tabulated(tables: Tables, row: int, mean: float, share: Array) -> float:
-    """The first mean of a row at `mean`; `share` is a work array."""
+    """The first of the means of a row at `mean`; share (8,) is a work array."""
     first, total = interpolation(tables, row, mean, share), 0.0
     for j in range(INTERPOLATED):
         total += share[j] * tables.values[row, 0, first + j]

@@ -27,11 +27,13 @@ from sweeplib.networks.maths.formulas.ridges import power_series
 from sweeplib.networks.maths.hermite import hermite_polynomials, hermite_series
 
 Term = tuple[int, ...]
+"""A multi-index α: the order of the Hermite polynomial of each field; also powers of the fields."""
 
 DEGREE = 8
 """The highest degree of a term that is looked for."""
 
 MOST_FIELDS = 4
+"""The most fields whose coefficients are looked for."""
 
 MOST_PRODUCTS = 300
 """A part that is a sum of more products is integrated as a whole."""
@@ -40,11 +42,13 @@ NODES = {2: (20, 15, 12), 3: (5, 4, 3), 4: (2, 1)}
 """Nodes a panel of the rules for so many fields; the error is the largest difference of the first from the others."""
 
 PANELS = np.array([-10.0, -7.0, -5.0, -3.5, -2.0, -1.0, 0.0, 1.0, 2.0, 3.5, 5.0, 7.0, 10.0])
+"""The ends of the panels of each number, in standard deviations."""
 
 SURE = 1e-6
 """A coefficient that is below ten times its error, and its error above this part of the largest one, is unknown."""
 
 EPSILON = float(np.finfo(float).eps)
+"""The distance of doubles, relative to their size."""
 
 
 class Coefficients(NamedTuple):
@@ -62,7 +66,7 @@ class _Monomial(NamedTuple):
 
 
 _Products = dict[_Monomial, tuple[float, float]]
-"""Factors of products, and what they are sums of in absolute value, to which rounding errors are proportional."""
+"""A sum of products: of each monomial the coefficient, and the sum of the absolute values that it was added up from."""
 
 
 class _TooManyProductsError(Exception):
@@ -75,18 +79,18 @@ def information_exponent(formula: Formula) -> int | None:
 
 
 def leap_exponent(formula: Formula) -> int | None:
-    """The largest degree in new fields, in the best order; None for the same reasons."""
+    """The largest degree in new fields, in the best order; None where `information_exponent` is None."""
     return _agreed(formula, _leap)
 
 
 def _agreed(formula: Formula, exponent: Callable[[frozenset[Term]], int]) -> int | None:
-    """Return the exponent of the terms, if it is the same with and without those that may be zero; None otherwise."""
+    """Return the exponent of the formula's terms; None if it depends on those that may be zero."""
     exponents = {exponent(choice) if choice else None for choice in terms(formula)}
     return exponents.pop() if len(exponents) == 1 else None
 
 
 def _leap(open_terms: frozenset[Term]) -> int:
-    """The largest degree in new fields, with the terms learned in the best order: always the one with fewest next."""
+    """The largest degree in new fields of these terms, in the best order: always the one with fewest new ones next."""
     waiting, fields, leap = set(open_terms), frozenset[int](), 0
     while waiting:
         best = min(waiting, key=lambda term: sum(power for r, power in enumerate(term) if r not in fields))
@@ -98,9 +102,9 @@ def _leap(open_terms: frozenset[Term]) -> int:
 
 @cache
 def terms(formula: Formula) -> tuple[frozenset[Term], frozenset[Term]]:
-    """The multi-indices beyond zero, up to degree 8, with a coefficient; and these with the unknown ones.
+    """The multi-indices beyond zero, up to DEGREE, that have a coefficient; and these with those that may have one.
 
-    Both are empty for more than four fields.
+    Both are empty for more than MOST_FIELDS fields.
     """
     if formula.width > MOST_FIELDS:
         return frozenset(), frozenset()
@@ -113,13 +117,14 @@ def terms(formula: Formula) -> tuple[frozenset[Term], frozenset[Term]]:
 
 @np.errstate(over="ignore", invalid="ignore")
 def coefficients(formula: Formula) -> Coefficients:
-    """The coefficients c_α of a formula, of degree 8 or less in all; NaN where they are too large for numbers."""
+    """The coefficients c_α of a formula, of a total degree of 8 or less; NaN where they are too large for numbers."""
     shape = (DEGREE + 1,) * formula.width
     values, errors = np.zeros(shape), np.zeros(shape)
     try:
         for (powers, functions), (factor, size) in _products(formula, formula.width).items():
             products, error = _of_product(powers, functions)
             values += factor * products
+            # rounding is proportional to what was added up, which may have cancelled
             errors += abs(factor) * error + 8.0 * EPSILON * size * np.abs(products)
     except OverflowError:
         return Coefficients(np.full(shape, np.nan), np.full(shape, np.nan))
@@ -135,7 +140,7 @@ def _products(formula: Formula, k: int) -> _Products:
 
 
 def _expanded(formula: Formula, k: int) -> _Products:
-    """The products of a formula: for each monomial its coefficient, and the sum of the absolute values of its parts."""
+    """The formula of k fields as a sum of products; _TooManyProductsError where these are too many."""
     unit = {_Monomial((0,) * k): (1.0, 1.0)}
     match formula:
         case Number(value):
@@ -154,12 +159,12 @@ def _expanded(formula: Formula, k: int) -> _Products:
                 products = _sum([_product([products, inner], unit), {_Monomial((0,) * k): (power, abs(power))}])
             return products
         case _ if formula.width == 0:
-            return _products(Number(float(_called(formula)({}))), k)
+            return _products(Number(float(_as_function(formula)({}))), k)
     return {_Monomial((0,) * k, (formula,)): (1.0, 1.0)}
 
 
 def _sum(sums: Sequence[_Products]) -> _Products:
-    """Return the sum of sums of products, each with its factor and the size of what it was added up from."""
+    """Return the sum of sums of products; _TooManyProductsError where these are too many."""
     total: _Products = {}
     for product, (factor, size) in itertools.chain(*(summand.items() for summand in sums)):
         before = total.get(product, (0.0, 0.0))
@@ -184,7 +189,7 @@ def _both(first: _Monomial, second: _Monomial) -> _Monomial:
 
 
 def _of_product(powers: Term, functions: tuple[Formula, ...]) -> Coefficients:
-    """The coefficients of a product of powers and functions: products of those of its parts without a common field."""
+    """The coefficients of a product of powers and functions, by its parts without a common field."""
     values, most, order = np.ones(()), np.ones(()), list[int]()
     for fields in _parted(functions, len(powers)):
         inner_functions = tuple(function for function in functions if _fields(function) <= {*fields})
@@ -211,13 +216,13 @@ def _fields(formula: Formula) -> frozenset[int]:
 
 @cache
 def _of_part(fields: Term, powers: Term, functions: tuple[Formula, ...]) -> Coefficients:
-    """The coefficients of a product of powers and functions of some fields, with an axis for each."""
+    """The coefficients of a product of powers and functions of these fields, with an axis for each field."""
     if not functions:
         return _of_power(powers[0])
     if len(fields) == 1:
-        return _of_line(fields[0], powers[0], functions)
+        return _of_one_field(fields[0], powers[0], functions)
     form = None if any(powers) or len(functions) > 1 else _linear(functions[0], fields)
-    return _of_many(fields, powers, functions) if form is None else _of_ridge(functions[0], *form)
+    return _of_several_fields(fields, powers, functions) if form is None else _of_ridge(functions[0], *form)
 
 
 def _of_power(power: int) -> Coefficients:
@@ -228,20 +233,23 @@ def _of_power(power: int) -> Coefficients:
     return Coefficients(values, (power + 1) * EPSILON * np.abs(values))
 
 
-def _of_line(field: int, power: int, functions: Sequence[Formula]) -> Coefficients:
-    """The coefficients of λ^power times functions of the same field, by number from zero."""
+def _of_one_field(field: int, power: int, functions: Sequence[Formula]) -> Coefficients:
+    """The coefficients of λ^power times functions of the same field; `field` is its number from zero."""
     places = [place for function in functions for place in knots(function)[field]]
-    called = [_called(function) for function in functions]
+    callables = [_as_function(function) for function in functions]
 
     def value(z: float) -> float:
-        return math.prod((function({f"lam{field + 1}": z}) for function in called), start=z**power)
+        return math.prod((function({f"lam{field + 1}": z}) for function in callables), start=z**power)
 
     series = hermite_series(value, DEGREE, tuple(places))
     return Coefficients(series.coefficients, series.errors)
 
 
 def _of_ridge(function: Formula, direction: Array, shift: float) -> Coefficients:
-    """The coefficients of σ(v·λ + b): those of σ(|v| z + b) times √(n!/Π α_r!) Π (v_r/|v|)^α_r, n = |α|."""
+    """The coefficients of an activation of a linear form, σ(v·λ + b), with v `direction` and b `shift`.
+
+    They are those of σ(|v| z + b) times √(n!/Π α_r!) Π (v_r/|v|)^α_r, n = |α|.
+    """
     assert isinstance(function, Applied)
     length, value = float(np.linalg.norm(direction)), function.activation.value
     places = tuple((knot - shift) / length for knot in kinks(function.activation))
@@ -255,15 +263,15 @@ def _of_ridge(function: Formula, direction: Array, shift: float) -> Coefficients
     return Coefficients(values, errors)
 
 
-def _of_many(fields: Term, powers: Term, functions: Sequence[Formula]) -> Coefficients:
-    """The coefficients of a product of functions of several fields, by rules in all of them."""
+def _of_several_fields(fields: Term, powers: Term, functions: Sequence[Formula]) -> Coefficients:
+    """The coefficients of a product of powers and functions of several fields, by rules in all of them."""
     fine, *others = (_by_rule(nodes, fields, powers, functions) for nodes in NODES[len(fields)])
     error = np.max([np.abs(fine - other) for other in others], axis=0)
     return Coefficients(fine, error + 64.0 * EPSILON * np.abs(fine).max())
 
 
 def _by_rule(nodes: int, fields: Term, powers: Term, functions: Sequence[Formula]) -> Array:
-    """The coefficients by Gauss's rule with so many nodes in each of PANELS, in a grid of all fields."""
+    """The coefficients by Gauss's rule with `nodes` nodes in each of PANELS, in a grid of all fields."""
     offsets, weights = np.polynomial.legendre.leggauss(nodes)
     lengths = np.diff(PANELS)[:, None]
     x = (PANELS[:-1, None] + lengths * (0.5 * (offsets + 1.0))).ravel()
@@ -271,15 +279,15 @@ def _by_rule(nodes: int, fields: Term, powers: Term, functions: Sequence[Formula
     grids = dict(zip((f"lam{r + 1}" for r in fields), np.meshgrid(*[x] * len(fields), indexing="ij"), strict=True))
     values: Any = np.ones(())
     for factor in (*(grid**power for grid, power in zip(grids.values(), powers, strict=True)), *functions):
-        values = values * (_called(factor, many=True)(grids) if isinstance(factor, Formula) else factor)
+        values = values * (_as_function(factor, many=True)(grids) if isinstance(factor, Formula) else factor)
     basis = hermite_polynomials(x, DEGREE) * weights
     for axis in range(len(fields)):
         values = np.moveaxis(np.tensordot(basis, values, axes=(1, axis)), 0, axis)
     return np.asarray(values)
 
 
-def _called(formula: Formula, *, many: bool = False) -> Callable[[dict[str, Any]], Any]:
-    """The formula as a function of the values of its fields by name, numbers or, with `many`, arrays."""
+def _as_function(formula: Formula, *, many: bool = False) -> Callable[[dict[str, Any]], Any]:
+    """The formula as a function of the values of its fields by name: of numbers or, with `many`, of arrays."""
     calls: dict[str, str] = {}
     code = compile(formula.source(calls), "formula", "eval")
     functions: dict[str, Any] = {variable: activation(name).value for name, variable in calls.items()}
@@ -289,15 +297,18 @@ def _called(formula: Formula, *, many: bool = False) -> Callable[[dict[str, Any]
 
 
 def _linear(function: Formula, fields: Term) -> tuple[Array, float] | None:
-    """The vector v of some fields and the shift b of an activation of v·λ + b; None for any other function."""
+    """The vector v (in the order of `fields`) and the shift b of an activation of v·λ + b.
+
+    None for any other function.
+    """
     if not isinstance(function, Applied):
         return None
     products = _products(function.argument, function.width)
     if any(functions or sum(powers) > 1 for powers, functions in products):
         return None
-    of_powers = {powers: factor for (powers, _), (factor, _) in products.items()}
-    direction = [of_powers.get(tuple(int(r == s) for s in range(function.width)), 0.0) for r in fields]
-    return (np.array(direction), of_powers.get((0,) * function.width, 0.0)) if any(direction) else None
+    by_powers = {powers: factor for (powers, _), (factor, _) in products.items()}
+    direction = [by_powers.get(tuple(int(r == s) for s in range(function.width)), 0.0) for r in fields]
+    return (np.array(direction), by_powers.get((0,) * function.width, 0.0)) if any(direction) else None
 
 
 def knots(formula: Formula) -> list[list[float]]:
@@ -307,9 +318,9 @@ def knots(formula: Formula) -> list[list[float]]:
         if isinstance(node, Applied) and len(_fields(node)) == 1 and (bends := kinks(node.activation)):
             [field], inner = _fields(node), _products(node.argument, node.width)
             if not any(functions for _, functions in inner):
-                line = np.polynomial.Polynomial(np.zeros(1 + max(powers[field] for powers, _ in inner)))
+                polynomial = np.polynomial.Polynomial(np.zeros(1 + max(powers[field] for powers, _ in inner)))
                 for (powers, _), (factor, _) in inner.items():
-                    line.coef[powers[field]] += factor
-                roots = np.concatenate([(line - bend).roots() for bend in bends])
+                    polynomial.coef[powers[field]] += factor
+                roots = np.concatenate([(polynomial - bend).roots() for bend in bends])
                 places[field].update(roots.real[np.abs(roots.imag) < 1e-9].tolist())
     return list(map(sorted, places))

@@ -1,7 +1,9 @@
 """Formulas of the fields lam1, lam2, ...: numbers, + - * /, powers, and registered activations of formulas.
 
 A formula is parsed as Python, and every part that is not one of these is refused with its position. No code of the text
-is run.
+is run. A formula is a tree of `Formula` objects: sums of products of powers, simplified as they are made (`added`,
+`multiplied`, `raised`), so that equal formulas have one spelling. `node` is a node of Python's syntax tree, `latex`
+whether the text is for LaTeX.
 """
 
 import ast
@@ -16,8 +18,11 @@ from sweeplib.errors import InputError
 from sweeplib.networks.maths.activations import ACTIVATIONS, Activation, activation
 
 MOST_FIELDS = 16
+"""The highest number of a field."""
 MAX_POWER = 12
+"""The highest power of a formula with fields."""
 ALLOWED = "numbers, the fields lam1, lam2, ..., + - * / **, and activations of these, as in `lam1*lam2 + he3(lam3)`"
+"""What messages say that a formula is made of."""
 
 
 class Formula:
@@ -32,19 +37,22 @@ class Formula:
         return ()
 
     def written(self, *, latex: bool) -> str:
-        """The formula as LaTeX without dollars, or as its text."""
+        """The formula as LaTeX without dollars, or as its text; subclasses define it."""
         raise NotImplementedError
 
     def __str__(self) -> str:
         return self.written(latex=False)
 
     def source(self, functions: dict[str, str]) -> str:
-        """The formula as Python; `functions` collects the Python names of activations."""
+        """The formula as Python, for `eval`.
+
+        `functions` collects, by name, the Python names of the activations in it.
+        """
         raise NotImplementedError
 
     @cached_property
     def width(self) -> int:
-        """The number of the highest field."""
+        """The number of the highest field, counted from one; 0 without fields."""
         return max((node.width for node in self.parts), default=0)
 
     @cached_property
@@ -53,7 +61,7 @@ class Formula:
         return 1 + max((node.levels for node in self.parts), default=0)
 
     def within(self, binding: int, *, latex: bool) -> str:
-        """The text of the formula as a part of one whose `binding` is this: in parentheses if it binds less."""
+        """The text of the formula as an operand: in parentheses if its own `binding` is less than this."""
         text = self.written(latex=latex)
         return text if self.binding >= binding else f"({text})"
 
@@ -72,21 +80,21 @@ class Number(Formula):
 
     @property
     def binding(self) -> int:  # type: ignore[override]
-        """A negative number is like a product."""
+        """How tightly it binds: a negative number like a product."""
         return 3 if self.value >= 0.0 else 1
 
     def written(self, *, latex: bool) -> str:
-        """Return its shortest text, which is that of LaTeX too."""
+        """Return its shortest text, in LaTeX too."""
         return repr(self.value).removesuffix(".0")
 
     def source(self, functions: dict[str, str]) -> str:
-        """The number in parentheses."""
+        """The number in parentheses, which a negative one needs."""
         return f"({self.value!r})"
 
 
 @dataclass(frozen=True)
 class Field(Formula):
-    """The field of this number, counted from zero."""
+    """The field of this index, counted from zero: `Field(0)` is lam1."""
 
     index: int
 
@@ -96,11 +104,11 @@ class Field(Formula):
         return self.index + 1
 
     def written(self, *, latex: bool) -> str:
-        """λ* with its number."""
+        """The field λ* with its number from one, or its name in text."""
         return rf"\lambda^*_{{{self.width}}}" if latex else f"lam{self.width}"
 
     def source(self, functions: dict[str, str]) -> str:
-        """The variable of the field."""
+        """The variable of the field, whose name is its text."""
         return str(self)
 
 
@@ -138,7 +146,7 @@ class Product(Formula):
         return self.factors
 
     def written(self, *, latex: bool) -> str:
-        """The factors, side by side in LaTeX."""
+        """The factors, side by side in LaTeX; −1 is a sign."""
         first, *others = self.factors
         texts = [factor.within(2, latex=latex) for factor in others]
         times = r"\," if latex else "*"
@@ -197,7 +205,7 @@ class Applied(Formula):
         return f"{name if latex else self.name}({self.argument.written(latex=latex)})"
 
     def source(self, functions: dict[str, str]) -> str:
-        """A call of a function."""
+        """A call of the function that stands for the activation."""
         name = functions.setdefault(self.name, f"function_{len(functions)}")
         return f"{name}({self.argument.source(functions)})"
 
@@ -245,13 +253,16 @@ def formula(text: str) -> Formula:
 
 
 class _Reader(Reader):
-    """Turns a syntax tree into a formula."""
+    """Turns Python's syntax tree of a text into a formula; messages name the character of what they refuse."""
 
     kind = "formula"
     allowed = ALLOWED
 
     def read(self, node: ast.expr) -> Formula:
-        """The formula of a tree; InputError for numbers that are not finite, and for too many levels."""
+        """The formula of a tree.
+
+        InputError for numbers that are not finite, for too many levels, and for what is no formula.
+        """
         try:
             result = self._read(node)
         except ArithmeticError:
@@ -283,11 +294,14 @@ class _Reader(Reader):
         raise self.refused(node, "not allowed in a formula")
 
     def check_name(self, node: ast.Name) -> None:
-        """Raise InputError for a field in a function that is no activation."""
+        """Raise InputError: a function that is no activation, such as `sqrt`, takes numbers alone."""
         raise self.refused(node, "not a number", "numbers alone in a function that is not an activation")
 
     def _binary(self, node: ast.expr, left: Formula, operation: ast.operator, right: ast.expr) -> Formula:
-        """The formula of a sum, a difference, a product, a quotient or a power."""
+        """The formula of two operands: a sum, a difference, a product, a quotient or a power.
+
+        `left` is read, `right` is not yet.
+        """
         match operation:
             case ast.Add():
                 return added([left, self.read(right)])
@@ -312,14 +326,14 @@ class _Reader(Reader):
         raise self.refused(node, "unknown name", expected)
 
     def _divisor(self, node: ast.expr) -> float:
-        """The number of a tree; InputError for a formula with fields, and for zero."""
+        """The number of a divisor's tree; InputError for a formula with fields, and for zero."""
         divisor = self.read(node)
         if not isinstance(divisor, Number) or divisor.value == 0.0:
             raise self.refused(node, "not a divisor", "a number other than zero")
         return divisor.value
 
     def _power(self, base: Formula, node: ast.expr) -> Formula:
-        """The base to the number of a tree; InputError unless it is a whole one, or both are numbers."""
+        """The base to the number of the tree `node`; InputError unless it is a whole one, or both are numbers."""
         exponent = self.read(node)
         if not isinstance(exponent, Number):
             raise self.refused(node, "not an exponent", "a number")

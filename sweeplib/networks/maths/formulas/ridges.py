@@ -2,7 +2,8 @@
 
 A monomial Π λ_r^a_r of degree n = Σ a_r is (1/(2^n n!)) Σ_v Π_r (−1)^((a_r−v_r)/2) C(a_r, (a_r−v_r)/2) (v·λ)^n over all
 v_r = −a_r, −a_r + 2, ..., a_r: the central differences of z^n. So every polynomial is a sum of ridge functions, as are
-activations of linear forms and sums of both.
+activations of linear forms and sums of both. Expectations with such a target are those of pairs of functions of one
+field. k is the number of fields.
 """
 
 import itertools
@@ -19,7 +20,7 @@ from sweeplib.networks.maths.formulas.formula import Applied, Field, Formula, Nu
 from sweeplib.networks.numerics.binding import bound
 
 Polynomial = dict[tuple[int, ...], float]
-"""Coefficients by exponents of the fields."""
+"""Coefficients by exponents (k,) of the fields."""
 
 
 MAX_DEGREE = 8
@@ -80,22 +81,22 @@ class _NoRidgesError(Exception):
 
 
 def _split(formula: Formula, k: int) -> tuple[Polynomial, list[Ridge]]:
-    """A polynomial and ridge functions whose sum is the formula."""
+    """A polynomial and ridge functions whose sum is the formula; _NoRidgesError if there are none."""
     if isinstance(formula, Sum):
-        whole: Polynomial = {}
-        others: list[Ridge] = []
+        total: Polynomial = {}
+        ridges_of_terms: list[Ridge] = []
         for term in formula.terms:
-            polynomial, ridge = _split(term, k)
-            whole = _sum(whole, polynomial)
-            others += ridge
-        return whole, others
+            polynomial, ridges_of_term = _split(term, k)
+            total = _sum(total, polynomial)
+            ridges_of_terms += ridges_of_term
+        return total, ridges_of_terms
     polynomial_or_none = _polynomial(formula, k)
     if polynomial_or_none is not None:
         return polynomial_or_none, []
     if isinstance(formula, Product) and isinstance(formula.factors[0], Number):
         factor, factors = formula.factors[0].value, formula.factors[1:]
-        polynomial, ridge = _split(factors[0] if len(factors) == 1 else Product(factors), k)
-        scaled = [Ridge(factor * function.weight, function.function, function.direction) for function in ridge]
+        polynomial, ridges_of_term = _split(factors[0] if len(factors) == 1 else Product(factors), k)
+        scaled = [Ridge(factor * function.weight, function.function, function.direction) for function in ridges_of_term]
         return {powers: factor * c for powers, c in polynomial.items()}, scaled
     if isinstance(formula, Applied):
         return {}, [_of_activation(formula, k)]
@@ -103,7 +104,7 @@ def _split(formula: Formula, k: int) -> tuple[Polynomial, list[Ridge]]:
 
 
 def _of_activation(formula: Applied, k: int) -> Ridge:
-    """An activation of a linear form; a constant in the form shifts the activation."""
+    """The ridge of an activation of a linear form, in which a constant shifts the activation."""
     argument = _polynomial(formula.argument, k)
     if argument is None or any(sum(powers) > 1 for powers in argument):
         raise _NoRidgesError
@@ -112,12 +113,13 @@ def _of_activation(formula: Applied, k: int) -> Ridge:
     length = float(np.linalg.norm(direction))
     if length == 0.0:
         raise _NoRidgesError
-    function = formula.activation if (shift, length) == (0.0, 1.0) else _moved(formula.activation, length, shift)
+    function = formula.activation if (shift, length) == (0.0, 1.0) else _rescaled(formula.activation, length, shift)
     return Ridge(1.0, function, tuple((direction / length).tolist()))
 
 
 function = float
 scale = shift = 0.0
+"""Bound by `_rescaled`: σ or σ', and the numbers by which its argument is scaled and shifted."""
 
 
 def _value_moved(field: float) -> float:
@@ -131,7 +133,7 @@ def _slope_moved(field: float) -> float:
 
 
 @cache
-def _moved(activation: Activation, scale: float, shift: float) -> Activation:
+def _rescaled(activation: Activation, scale: float, shift: float) -> Activation:
     """The activation z → σ(scale z + shift), known by value and slope alone."""
     from sweeplib.networks.numerics.compiled import compiled
 
@@ -140,13 +142,13 @@ def _moved(activation: Activation, scale: float, shift: float) -> Activation:
     name = f"{activation.name}({scale!r} z + {shift!r})"
     hinges = None
     if activation.hinges is not None:  # σ(x) = o + Σ κ (x − c)⁺ at x = scale z + shift, scale > 0
-        moved = tuple(((knot - shift) / scale, jump * scale) for knot, jump in activation.hinges[1])
-        hinges = activation.hinges[0], moved
+        hinge_terms = tuple(((knot - shift) / scale, jump * scale) for knot, jump in activation.hinges[1])
+        hinges = activation.hinges[0], hinge_terms
     return Activation(name, name, value, slope, activation.information_exponent, hinges=hinges)
 
 
 def _polynomial(formula: Formula, k: int) -> Polynomial | None:
-    """The formula as a polynomial, if it is one."""
+    """The formula as a polynomial of k fields; None if it is none."""
     zero = (0,) * k
     match formula:
         case Number(value):
@@ -154,13 +156,13 @@ def _polynomial(formula: Formula, k: int) -> Polynomial | None:
         case Field(index):
             return {tuple(int(r == index) for r in range(k)): 1.0}
         case Sum(terms) | Product(terms):
-            whole: Polynomial = {} if isinstance(formula, Sum) else {zero: 1.0}
+            total: Polynomial = {} if isinstance(formula, Sum) else {zero: 1.0}
             for term in terms:
                 polynomial = _polynomial(term, k)
                 if polynomial is None:
                     return None
-                whole = _sum(whole, polynomial) if isinstance(formula, Sum) else _product(whole, polynomial)
-            return whole
+                total = _sum(total, polynomial) if isinstance(formula, Sum) else _product(total, polynomial)
+            return total
         case Power(base, exponent):
             polynomial = _polynomial(base, k)
             return None if polynomial is None else _composed((0.0,) * exponent + (1.0,), polynomial, zero)
@@ -172,12 +174,12 @@ def _polynomial(formula: Formula, k: int) -> Polynomial | None:
 
 
 def _norms(count: int) -> Array:
-    """√n! for n = 0, 1, ..."""
+    """The norms √n! of He_n for n = 0, ..., count − 1."""
     return np.sqrt([float(math.factorial(n)) for n in range(count)])
 
 
 def power_series(coefficients: tuple[float, ...]) -> tuple[float, ...]:
-    """The s_n of Σ_n c_n He_n(z)/√n! = Σ_n s_n z^n."""
+    """The coefficients s_n of powers, Σ_n c_n He_n(z)/√n! = Σ_n s_n z^n."""
     series = np.polynomial.hermite_e.herme2poly(np.array(coefficients) / _norms(len(coefficients)))
     return tuple(series.tolist())
 
@@ -199,7 +201,10 @@ def _product(first: Polynomial, second: Polynomial) -> Polynomial:
 
 
 def _composed(coefficients: tuple[float, ...], inner: Polynomial, zero: tuple[int, ...]) -> Polynomial:
-    """Σ_n s_n p^n of a polynomial p, by Horner's rule."""
+    """The polynomial Σ_n s_n p^n of the polynomial p `inner`, by Horner's rule.
+
+    `zero` are the exponents of a constant.
+    """
     composed: Polynomial = {}
     for c in reversed(coefficients):
         composed = _sum(_product(composed, inner), {zero: c})
@@ -207,7 +212,7 @@ def _composed(coefficients: tuple[float, ...], inner: Polynomial, zero: tuple[in
 
 
 def _of_polynomial(polynomial: Polynomial, k: int) -> list[Ridge]:
-    """The ridge functions of a polynomial of k fields: a polynomial for each direction, and one for the constant."""
+    """The ridge functions of a polynomial of k fields: one for each direction, and one for the constant."""
     by_direction: dict[tuple[int, ...], list[float]] = {}
     for powers, c in polynomial.items():
         degree = sum(powers)
@@ -217,20 +222,21 @@ def _of_polynomial(polynomial: Polynomial, k: int) -> list[Ridge]:
                 divisor = math.gcd(*v) * (1 if next(x for x in v if x) > 0 else -1)
                 direction = tuple(x // divisor for x in v)
                 by_direction.setdefault(direction, [0.0] * (MAX_DEGREE + 1))[degree] += c * weight * divisor**degree
-    ridges_found = []
+    of_directions = []
     for direction, sums in sorted(by_direction.items(), reverse=True):
         length = math.hypot(*direction)
         terms = [c * length**degree for degree, c in enumerate(sums)]
-        ridges_found.append(_ridge(terms, tuple(x / length for x in direction)))
-    largest = max((abs(ridge.weight) for ridge in ridges_found), default=0.0)
-    ridges_found = [ridge for ridge in ridges_found if abs(ridge.weight) > ROUNDING * largest]
+        of_directions.append(_ridge(terms, tuple(x / length for x in direction)))
+    largest = max((abs(ridge.weight) for ridge in of_directions), default=0.0)
+    of_directions = [ridge for ridge in of_directions if abs(ridge.weight) > ROUNDING * largest]
     constant = polynomial.get((0,) * k, 0.0)
-    return [*ridges_found, Ridge(constant, ONE, (1.0,) + (0.0,) * (k - 1))] if constant != 0.0 else ridges_found
+    return [*of_directions, Ridge(constant, ONE, (1.0,) + (0.0,) * (k - 1))] if constant != 0.0 else of_directions
 
 
 def _central_differences(powers: tuple[int, ...]) -> list[tuple[float, tuple[int, ...]]]:
-    """The weights and vectors v of the sum over (v·λ)^n that is the monomial with these powers."""
+    """The weights, and the vectors v, of the sum of (v·λ)^n that is the monomial with these powers."""
     if sum(power > 0 for power in powers) == 1:
+        # a power of one field is a ridge function already
         return [(1.0, tuple(int(power > 0) for power in powers))]
     degree = sum(powers)
     differences = []
@@ -243,7 +249,10 @@ def _central_differences(powers: tuple[int, ...]) -> list[tuple[float, tuple[int
 
 
 def _ridge(terms: list[float], direction: tuple[float, ...]) -> Ridge:
-    """The ridge Σ_n s_n (v·λ)^n; the largest Hermite coefficient of its function is 1, so that few functions differ."""
+    """The ridge Σ_n s_n (v·λ)^n, with s_n `terms` and v `direction`.
+
+    The largest Hermite coefficient of its function is 1, so that few functions differ.
+    """
     series = np.polynomial.hermite_e.poly2herme(terms)
     coefficients = (series * _norms(len(series))).tolist()
     largest = max(coefficients, key=abs)

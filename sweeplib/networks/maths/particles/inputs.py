@@ -1,8 +1,10 @@
 """Nodes of the law of an input as student units see it: the teacher's fields, the length of the rest, the label.
 
 With an orthonormal basis of the span of the teacher's rows, or of any space that contains it, √d x has N(0, 1)
-coordinates g along it, and a rest of length ρ, ρ² ~ χ²(D), and uniform direction. A mean over inputs is a sum over
-nodes (g, ρ), with the label at each. Where student units and label are all even or all odd in g, half the nodes do.
+coordinates g (κ,) along it, and a rest of D dimensions, of length ρ, ρ² ~ χ²(D), and uniform direction, of which unit i
+has the coordinate ω. A mean over inputs is a sum over nodes (g, ρ), with the label at each. Where student units and
+label are all even or all odd in g, half the nodes do. `fine` is the `Accuracy`, the numbers of nodes; the teacher's
+fields are L* g, L* (k, κ) `L_star`.
 """
 
 import math
@@ -26,11 +28,11 @@ MOST_DIMENSIONS_OF_A_TENSOR = 4
 FEWEST, MOST_IN_LINE = 5, 40
 """The least and the largest number of nodes in each direction, in such combinations."""
 WITH_A_REST = {1: 24, 2: 18, 3: 13}
-"""The number where each node of g has its own nodes of the rest."""
+"""By dimension of g, the number of nodes in each direction where each node of g has its own nodes of the rest."""
 LENGTHS, COSINES = ((8.0, 8), (math.nan, 6)), ((4.0, 14), (10.0, 20), (math.nan, 32))
 """Numbers of nodes for ρ and for ω, each up to a dimension of the rest."""
 ANGLES, RADII = ((3.0, 100), (math.nan, 40)), 4
-"""Numbers of nodes of the angle between g and ρ, likewise, and of the radius."""
+"""Numbers of nodes of the angle between g and ρ, up to a dimension of the rest each, and of the radius."""
 OF_A_UNIT = 26
 """Number of nodes for the means of a unit with itself."""
 GROWTH = 1.25
@@ -38,7 +40,7 @@ GROWTH = 1.25
 LEAST_WEIGHT = 1e-15
 """Combinations of less weight are left out, except from exact rules. Together they have less than 2e-12."""
 POINTS = 2**13
-"""Number of low-discrepancy points of g beyond that, doubled for each level."""
+"""Number of low-discrepancy points of g where combinations are too many, doubled for each level."""
 SMOOTH_DIMENSIONS = 8
 """The least dimension of the rest in which a kink of a unit, averaged over ω, counts as smooth.
 
@@ -51,7 +53,9 @@ CELLS, NARROWEST, LEAST_JUMP = 2048, 1e-11, 1e-4
 
 
 Labels = Callable[[Array], Array]
+"""A function of g (κ, n) that returns f* (n,)."""
 Classes = Sequence[tuple[float, float, float]]
+"""Of each Gaussian of the law of the input its odds, √d times the deviation of its inputs, and what it adds to f*."""
 
 
 class Inputs(NamedTuple):
@@ -77,11 +81,14 @@ class Levels(NamedTuple):
 
 
 COARSEST = Levels()
+"""No number was made finer."""
 
 
 class Accuracy(NamedTuple):
-    """How fine the rules are: nodes in each direction of g, for ρ, for ω and for a unit with itself; the level of g.
+    """How fine the rules are, and what they allow for.
 
+    g, rho, omega, self_nodes : numbers of nodes in each direction of g, for ρ, for ω and for a unit with itself.
+    level : how often the number for g was made finer.
     exact : whether student and label are polynomials, for which the rules are exact.
     even : whether the student is a polynomial, whose means are polynomials in ρ².
     kinked : whether the integrand may have kinks on lines through g = 0, of one or two dimensions.
@@ -126,7 +133,7 @@ def accuracy(
     whole: bool = False,
     levels: Levels = COARSEST,
 ) -> Accuracy:
-    """Return the rules for a student's activation and a label: their numbers of nodes, and what they allow for.
+    """Return the `Accuracy` for a student's activation, by name, and a label: numbers of nodes, and other properties.
 
     dimensions : of g. D : the dimension of the rest of the input, 0 without a rest.
     offsets : whether units have offsets.
@@ -137,43 +144,43 @@ def accuracy(
     They are exact for two polynomials: of degrees n and m the slope has terms of degree n + max(n, m) in g, the noise
     of degree 2(n − 1) + 2 max(n, m).
     """
-    form = activation(student)
-    bent, m = bool(hinges_of(form)[1]), label.degree
-    kinked = dimensions in {1, 2} and (label.kinked or kink(form) != 0.0)
+    sigma = activation(student)
+    bent, m = bool(hinges_of(sigma)[1]), label.degree
+    kinked = dimensions in {1, 2} and (label.kinked or kink(sigma) != 0.0)
     most = max(FEWEST, min(MOST_IN_LINE, math.floor(MOST_TENSOR ** (1.0 / max(dimensions, 1)))))
     base = min(most, WITH_A_REST.get(dimensions, most)) if D else most
     # each table ends with NaN, which no D is above
     rho, omega, angles = (
         next(count for below, count in counts if not below <= D) for counts in (LENGTHS, COSINES, ANGLES)
     )
-    at_zero = kink(form) != 0.0 and not offsets
+    at_zero = kink(sigma) != 0.0 and not offsets
     polar = at_zero and dimensions == 1 and 0.0 < D < SMOOTH_DIMENSIONS
     base, rho = (angles, RADII) if polar else (base, rho)
     g, rho, omega, pairs = (
         round(GROWTH**level * count) for level, count in zip(levels, (base, rho, omega, OF_A_UNIT), strict=True)
     )
     g += (g + levels.g) % 2
-    if form.hermite is not None:
-        n = len(form.hermite) - 1
+    if sigma.hermite is not None:
+        n = len(sigma.hermite) - 1
         rho, omega = (n + 1, 2 * n + 1) if whole else (n // 2 + 1, n + 1)
         pairs = n + 1
         if m is not None:
             g = max(n, m) + (n if whole else 1)
-    exact = form.hermite is not None and m is not None
+    exact = sigma.hermite is not None and m is not None
     # three reasons why errors fall with a power of the number of nodes: a kink that no mean over the rest smooths,
     # one that moves with the offset, kinks of labels that cross in a plane
     unsmoothed = bent and D < SMOOTH_DIMENSIONS and (D > 0 or dimensions > 1)
-    moving = bends_off_zero(form) and dimensions > 0
+    moving = bends_off_zero(sigma) and dimensions > 0
     crossed = dimensions > 1 and label.kinked and (label.elsewhere or dimensions > 2)
     rough = unsmoothed or moving or crossed or dimensions > MOST_DIMENSIONS_OF_A_TENSOR
-    sizes, even = (g if dimensions else 1, rho, omega, pairs, levels.g), form.hermite is not None
+    sizes, even = (g if dimensions else 1, rho, omega, pairs, levels.g), sigma.hermite is not None
     return Accuracy(*sizes, exact, even, kinked and not exact, at_zero, polar, rough and not exact)
 
 
 def level_of_label(labels: Labels, dimensions: int, D: float, fine: Accuracy, most: float) -> int:
-    """The level at which a grid of g resolves a label, or the finest with so many nodes of g, ρ and ω at most.
+    """The level at which a grid of g resolves a label, or the finest with `most` nodes of g, ρ and ω together.
 
-    That of the rules `fine` if they are no grid.
+    Each level has GROWTH times as many nodes along an axis. It is that of `fine` where its rules are no grid.
     """
     if fine.exact or fine.kinked or fine.polar or not 0 < dimensions <= MOST_DIMENSIONS_OF_A_TENSOR:
         return fine.level
@@ -186,12 +193,13 @@ def level_of_label(labels: Labels, dimensions: int, D: float, fine: Accuracy, mo
 def inputs(L_star: Array, D: float, labels: Labels, classes: Classes, parity: int, fine: Accuracy) -> Inputs:
     """The nodes of a law of inputs that is a mixture of isotropic Gaussians.
 
-    L_star (k, κ) : the teacher's fields are L* g; labels of two fields may have kinks where one of them is zero, those
-        of labels of one number are found.
-    D : dimension of the rest of the input; if it is infinite ρ is one, without a rest, for 0, it is zero.
+    L_star (k, κ) : the teacher's fields are L* g. Labels of two fields may have kinks where one of them is zero;
+        kinks of labels of one number are found.
+    D : dimension of the rest of the input; ρ is one if D is infinite, and zero for D = 0, without a rest.
     labels : function of g (κ, n) that returns f* (n,).
     classes : of each Gaussian its odds, √d times the standard deviation of its inputs, and what it adds to f*.
     parity : +1 or -1 for an even or odd activation of the student, 0 for others.
+    fine : the numbers of nodes.
     """
     parts = [_of_class(L_star, D, labels, component, parity, fine) for component in classes]
     g, *others = (np.concatenate(rows, axis=-1) for rows in zip(*parts, strict=True))
@@ -201,7 +209,10 @@ def inputs(L_star: Array, D: float, labels: Labels, classes: Classes, parity: in
 def _of_class(
     L_star: Array, D: float, labels: Labels, component: tuple[float, float, float], parity: int, fine: Accuracy
 ) -> Inputs:
-    """Nodes of one component of the mixture: its odds, √d times the deviation of its inputs, and what it adds to f*."""
+    """The nodes of one Gaussian of the mixture: its odds, √d times the deviation of its inputs, what it adds to f*.
+
+    The other arguments are those of `inputs`.
+    """
     odds, deviation, label_of_class = component
     if fine.polar:
         first, rho, weight = rules.polar(int(D), fine.g, fine.rho)
@@ -215,9 +226,9 @@ def _of_class(
 def _products(
     L_star: Array, D: float, labels: Labels, deviation: float, parity: int, fine: Accuracy
 ) -> tuple[Array, Array, Array, Array]:
-    """Return nodes g (κ, n), of some deviation, and ρ (n,), labels and weights (n,): each g with each ρ.
+    """Return nodes g (κ, n) of this deviation, and ρ (n,), labels and weights (n,): each g with each ρ.
 
-    L_star, D, parity : as of `inputs`; with a parity of the label, g and −g are one node.
+    The other arguments are those of `inputs`; with a parity of the label too, g and −g are one node.
     """
     if L_star.shape[1] == 1 and not fine.exact:
         places = kinks(lambda x: labels(deviation * x[None]))
@@ -265,14 +276,15 @@ def with_constant(nodes: Inputs) -> Inputs:
 
 @cache
 def parity_of(name: str) -> int:
-    """+1 for an even activation, -1 for an odd one, 0 for others."""
-    value, looks = activation(name).value, np.linspace(0.05, 4.0, 37).tolist()
-    forth, back = (np.array([value(sign * x) for x in looks]) for sign in (1.0, -1.0))
-    return next((sign for sign in (1, -1) if np.allclose(forth, sign * back, rtol=1e-12, atol=1e-14)), 0)
+    """The parity of an activation by name: +1 for an even one, −1 for an odd one, 0 for others."""
+    # values on both sides of zero are compared: any activation by name is a smooth function or a few lines
+    value, places = activation(name).value, np.linspace(0.05, 4.0, 37).tolist()
+    to_right, to_left = (np.array([value(sign * x) for x in places]) for sign in (1.0, -1.0))
+    return next((sign for sign in (1, -1) if np.allclose(to_right, sign * to_left, rtol=1e-12, atol=1e-14)), 0)
 
 
 def _line(places: Array, fine: Accuracy) -> tuple[Array, Array]:
-    """Nodes g (1, n) and weights (n,) of one number, for functions with kinks or jumps at some places (m,)."""
+    """Nodes g (1, n) and weights (n,) of one number, for functions with kinks or jumps at the places (m,)."""
     if places.size and (places.any() or fine.level > MOST_HALF_LINE):
         nodes, weights = rules.panels(places, fine.level)
     else:
@@ -310,7 +322,8 @@ def count_of_fields(dimensions: int, fine: Accuracy) -> float:
 
 
 def _half(g: Array, label: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """One node of each pair ±g, with the weight of both; a node g = 0 stays."""
+    """The nodes, labels and weights with one node of each pair ±g, of the weight of both; a node g = 0 stays."""
+    # in lexical order g and −g have mirrored places
     order = np.lexsort(g[::-1])
     middle = len(order) // 2
     half = order[middle:]

@@ -72,7 +72,7 @@ def coordinates(D: float, count: int) -> Array:
 
 
 def moments(D: float, most: int) -> Array:
-    """E[ω^j] for j = 0, ..., most, or those of a N(0, 1) number for D = ∞."""
+    """The moments E[ω^j] for j = 0, ..., most; for D = ∞ ω is a N(0, 1) number."""
     values = np.zeros(most + 1)
     values[0] = 1.0
     for j in range(2, most + 1, 2):
@@ -82,10 +82,10 @@ def moments(D: float, most: int) -> Array:
 
 @_remembered
 def line(count: int, *, kinked: bool = False, polynomial: bool = False, even: bool = False) -> Array:
-    """Nodes and weights (2, n) of a N(0, 1) number.
+    """Nodes and weights (2, n) of a N(0, 1) number, about `count`.
 
-    Gauss rules for polynomials, for few nodes and, of half the line, for a kink at zero; else equally spaced nodes. For
-    `even` functions the nodes are those of one half.
+    Gauss rules for polynomials, for few nodes and, of half the line, for a function `kinked` at zero; else equally
+    spaced nodes. For `even` functions the nodes are those of one half.
     """
     if kinked:
         x, weights = map(np.array, half_range(math.ceil(count / 2), 0))
@@ -109,10 +109,10 @@ def panels(kinks: Array, level: int) -> Array:
     ends = np.concatenate([kinks[:1] - 2.0 * REACH, kinks, kinks[-1:] + 2.0 * REACH])
     smallest, widest = WIDEST_PANEL / 2.0**level, WIDEST_PANEL / 1.5**level
     steps = np.minimum(smallest * 2.0 ** np.arange(level + 1), widest)
-    along = np.concatenate([steps, np.full(math.ceil(2.0 * REACH / widest), widest)]).cumsum()
+    distances = np.concatenate([steps, np.full(math.ceil(2.0 * REACH / widest), widest)]).cumsum()
     cuts = [np.array([-REACH, REACH]), kinks]
     for left, right in itertools.pairwise(ends):
-        half = along[along < 0.5 * (right - left) - 0.25 * smallest]
+        half = distances[distances < 0.5 * (right - left) - 0.25 * smallest]
         cuts += [left + half, right - half, np.array([0.5 * (left + right)])]
     cut, (x, weights) = np.unique(np.concatenate(cuts)), np.array(legendre(IN_A_PANEL))
     cut = cut[np.abs(cut) <= REACH]
@@ -151,6 +151,7 @@ def polar(D: int, angles: int, radii: int) -> Array:
     radius, of_radius = lengths(D + 1, radii, even=False)
     count = max(1, round(0.5 * angles / IN_A_PANEL))
     x, weights = np.array(legendre(math.ceil(0.5 * angles / count)))
+    # panels from 0 to π/2, and their mirror images
     quarter = (0.5 * math.pi / count * (np.arange(count)[:, None] + x)).ravel()
     angle = np.concatenate([quarter, math.pi - quarter])
     of_angle = np.tile(weights, 2 * count) * np.sin(angle) ** (D - 1)

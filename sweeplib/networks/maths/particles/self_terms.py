@@ -1,7 +1,8 @@
 """Means of a unit with itself: E[σ²], E[σσ'], E[σσ'λ]/E[λ²] and E[σ'² ‖x‖²], σ at λ + b, λ Gaussian in each class.
 
-Closed form for piecewise linear activations: on the piece from l to u, σ = α + βλ, with the moments T_n = E[λ^n 1(l <
-λ < u)]; an offset b shifts the pieces. Other activations by nodes, exactly for polynomials.
+Inputs are a mixture of classes, Gaussians with odds and deviations of their own. Closed form for piecewise linear
+activations: on the piece from l to u, σ = α + βλ, with the moments T_n = E[λ^n 1(l < λ < u)]; an offset b shifts the
+pieces. Other activations by nodes, exactly for polynomials. `rule` is the `SelfRule`, `means` the `SelfMeans` to fill.
 """
 
 import itertools
@@ -30,8 +31,8 @@ class SelfRule(NamedTuple):
     line (3, n) : nodes of fields of variance one, their weights, and these times E‖x‖² of the class; none for piecewise
         linear activations.
     value, slope : addresses of σ and σ' (x, out).
-    pieces (n, 4) : l, u, α and β of each piece.
-    classes (n, 2) : odds of each class, and the deviation of its inputs.
+    pieces (m, 4) : l, u, α and β of each piece; none for other activations.
+    classes (c, 2) : odds of each class, and the deviation of its inputs.
     """
 
     line: Array
@@ -42,9 +43,11 @@ class SelfRule(NamedTuple):
 
 
 class SelfMeans(NamedTuple):
-    """Variances E[λ²] (p,) of p units over inputs of deviation one, offsets (p,), means (p,), and work arrays (p n,).
+    """The variances and means of p units, and work arrays (p n,).
 
-    The means are E[σ²], E[σσ'λ]/E[λ²], E[σσ'] as `tilted`, and `steep`: E[σ'² ‖x‖²], with E‖x‖² of each class.
+    norm, offset (p,) : E[λ²] over inputs of deviation one, and b.
+    square, mixed, tilted, steep (p,) : the means E[σ²], E[σσ'λ]/E[λ²], E[σσ'], and E[σ'² ‖x‖²] with E‖x‖² of each
+    class.
     """
 
     norm: Array
@@ -59,7 +62,7 @@ class SelfMeans(NamedTuple):
 
 
 def self_rule(activation: Activation, classes: Classes, count: int, *, offsets: bool) -> SelfRule:
-    """The rule for an activation by so many nodes, with offsets or without, and the classes of a law of inputs."""
+    """The rule for an activation by `count` nodes, with offsets or without, and the classes of a law of inputs."""
     pieces, line = np.empty((0, 4)), np.empty((3, 0))
     if activation.hinges is not None:
         pieces = _pieces(*activation.hinges)
@@ -76,7 +79,7 @@ def self_rule(activation: Activation, classes: Classes, count: int, *, offsets: 
 
 
 def self_means(p: int, rule: SelfRule) -> SelfMeans:
-    """Empty arrays for the means of p units by a rule."""
+    """The `SelfMeans` of p units by a rule, empty but for the offsets, which are zero."""
     norm, square, mixed, tilted, steep = (np.empty(p) for _ in range(5))
     x, value, slope = (np.empty(p * rule.line.shape[1]) for _ in range(3))
     return SelfMeans(norm, np.zeros(p), square, mixed, tilted, steep, x, value, slope)
@@ -113,7 +116,7 @@ def fill_self_means(rule: SelfRule, means: SelfMeans, slopes: bool) -> None:
 
 @without_references
 def add_piece(piece: Array, odds: float, deviation: float, means: SelfMeans) -> None:
-    """Add the means over the piece (l, u, α, β) in a class of inputs of some odds and deviation, by the moments T_n."""
+    """Add the means over one piece (l, u, α, β) in a class of inputs with these odds and this deviation."""
     low_field, high_field, offset, slope = piece[0], piece[1], piece[2], piece[3]
     norm, square, mixed, tilted = means.norm, means.square, means.mixed, means.tilted
     density = math.sqrt(0.5 / math.pi)
@@ -135,7 +138,7 @@ def add_piece(piece: Array, odds: float, deviation: float, means: SelfMeans) -> 
 
 @without_references
 def add_means_by_nodes(rule: SelfRule, means: SelfMeans, slopes: bool) -> None:
-    """Add the sums over the nodes of the rule to E[σ²] and, with `slopes`, to E[σσ'λ], E[σσ'] and E[σ'² ‖x‖²]."""
+    """Add the sums over the rule's nodes to E[σ²] and, with `slopes`, to E[σσ'λ], E[σσ'] and E[σ'² ‖x‖²]."""
     norm, offset, mixed, tilted, steep = means.norm, means.offset, means.mixed, means.tilted, means.steep
     x, value, slope, p = means.x, means.value, means.slope, norm.shape[0]
     for n in range(rule.line.shape[1]):

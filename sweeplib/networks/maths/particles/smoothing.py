@@ -3,7 +3,8 @@
 ω is a coordinate of a direction that is uniform on the sphere of D dimensions, or N(0, 1). Closed forms: polynomials
 for every D, and sums of error functions for N(0, 1), E erf((b + sω) c/√2) = erf(b c'/√2) with c' = c/√(1 + s²c²).
 Other activations are κ_j (x − c_j)⁺ summed over their knots, closed but for two functions of one number that are
-tabulated, and a smooth rest by a Gauss rule.
+tabulated, and a smooth rest by a Gauss rule. Functions take the `rule`, a `Smoothing`, and
+fill `means`, the `Means`.
 """
 
 import math
@@ -24,11 +25,13 @@ from sweeplib.networks.numerics.compiled import over_arrays, without_references
 from sweeplib.networks.numerics.elementary import error_function, exponential
 
 POLYNOMIAL, ERROR_FUNCTIONS, NODES = 0, 1, 2
+"""Kinds of rules."""
 TABLE = 4096
 """Intervals of the tables."""
 REACH = 9.0
 """Standard deviations of ω that they reach."""
 NEGLIGIBLE = 1e-300
+"""In place of a deviation s = 0, by which is divided."""
 
 
 class Smoothing(NamedTuple):
@@ -36,7 +39,8 @@ class Smoothing(NamedTuple):
 
     kind : POLYNOMIAL, ERROR_FUNCTIONS or NODES.
     powers (3, J, n) : of each of the three means Σ_jm powers[., j, m] s^j b^m, for polynomials.
-    offset, errors (terms, 2) : of σ = offset + Σ weight · erf(slope · x/√2); or a constant beside the knots.
+    error_functions (terms, 2) : the weights and slopes of σ = offset + Σ weight · erf(slope · x/√2); none for others.
+    offset : of these; of other activations a constant beside the knots.
     omega (2, nodes) : nodes and weights of ω.
     value, slope : addresses of functions (x, out) for the rest of σ and of σ'.
     knots (2, J) : places c_j and jumps κ_j of the slope.
@@ -48,7 +52,7 @@ class Smoothing(NamedTuple):
     kind: int
     powers: Array
     offset: float
-    errors: Array
+    error_functions: Array
     omega: Array
     value: Any
     slope: Any
@@ -80,18 +84,22 @@ class Means(NamedTuple):
 
 @cache
 def smoothing(activation: Activation, D: float, nodes: int) -> Smoothing:
-    """The rule for an activation in D dimensions, N(0, 1) for D = ∞ and ω = 0 for D = 0; `nodes` of ω if needed."""
+    """The rule for an activation in D dimensions: N(0, 1) for D = ∞, ω = 0 for D = 0.
+
+    `nodes` of ω if they are needed.
+    """
     angular, kind = 0.0 < D < math.inf, NODES
     law = D if angular else math.inf
-    powers, offset, errors = np.zeros((3, 1, 1)), 0.0, np.empty((0, 2))
+    powers, offset, error_functions = np.zeros((3, 1, 1)), 0.0, np.empty((0, 2))
     if activation.hermite is not None:
         kind, powers = POLYNOMIAL, _powers(power_coefficients(activation.hermite), law)
     elif activation.error_functions is not None and math.isinf(D):
         kind, (offset, parts) = ERROR_FUNCTIONS, activation.error_functions
-        errors = np.array(parts, dtype=float).reshape(-1, 2)
+        error_functions = np.array(parts, dtype=float).reshape(-1, 2)
     constant, terms = hinges_of(activation)
     knots = np.array(terms).reshape(-1, 2).T.copy()
     smooth = without_knots(activation, knots, constant)
+    # a sum of ramps alone has nothing to be averaged by nodes
     offset = constant if smooth is None else offset
     value, slope = smooth or (activation.value, activation.derivative)
     omega = np.empty((2, 0))
@@ -101,7 +109,7 @@ def smoothing(activation: Activation, D: float, nodes: int) -> Smoothing:
         kind,
         powers,
         offset,
-        errors,
+        error_functions,
         omega,
         over_arrays(value),
         over_arrays(slope),
@@ -113,25 +121,26 @@ def smoothing(activation: Activation, D: float, nodes: int) -> Smoothing:
 
 
 def means(p: int, rule: Smoothing) -> Means:
-    """Empty arrays for the means of p particles by a rule."""
-    size, smoothed = p * rule.omega.shape[1], np.empty((len(rule.errors), p))
+    """The `Means` of p particles by a rule, to be filled."""
+    size, smoothed = p * rule.omega.shape[1], np.empty((len(rule.error_functions), p))
     b, s, value, slope, along, work = (np.empty(p) for _ in range(6))
     return Means(b, s, smoothed, value, slope, along, work, np.empty(size), np.empty(size))
 
 
 Function = Callable[[float], float]
+"""A function of one field, such as σ."""
 
 
 def without_knots(activation: Activation, knots: Array, constant: float) -> tuple[Function, Function] | None:
-    """The smooth rest of σ and of σ' without the terms of the knots (2, J); None if it is the constant."""
+    """The smooth rests of σ and of σ' without the terms of the knots (2, J); None if the rest is only the constant."""
     if not knots.size:
         return activation.value, activation.derivative
     places, jumps = (tuple(row.tolist()) for row in knots)
     of_sigma = {"function": activation.value, "places": places, "jumps": jumps}
     of_slope = {"function": activation.derivative, "places": places, "jumps": jumps}
     value, slope = bound(_without_ramps, **of_sigma), bound(_without_steps, **of_slope)
-    looks = np.linspace(-3.7, 3.7, 40).tolist()
-    varies = any(abs(value(z) - constant) > 1e-11 or abs(slope(z)) > 1e-11 for z in looks)
+    fields = np.linspace(-3.7, 3.7, 40).tolist()
+    varies = any(abs(value(z) - constant) > 1e-11 or abs(slope(z)) > 1e-11 for z in fields)
     return (value, slope) if varies else None
 
 
@@ -141,11 +150,13 @@ def _unbound(x: float) -> float:
 
 function = _unbound
 places: tuple[float, ...] = (0.0,)
+"""Bound by `without_knots`: the places c_j of jumps of the slope."""
 jumps: tuple[float, ...] = (0.0,)
+"""Bound by `without_knots`: the jumps κ_j."""
 
 
 def _without_ramps(x: float) -> float:
-    """σ(x) − Σ_j κ_j (x − c_j)⁺."""
+    """The rest of a function, σ(x) − Σ_j κ_j (x − c_j)⁺."""
     total = function(x)
     for j in range(len(places)):
         total -= jumps[j] * max(x - places[j], 0.0)
@@ -153,7 +164,7 @@ def _without_ramps(x: float) -> float:
 
 
 def _without_steps(x: float) -> float:
-    """σ'(x) − Σ_j κ_j 1(x > c_j)."""
+    """The rest of a slope, σ'(x) − Σ_j κ_j 1(x > c_j)."""
     total = function(x)
     for j in range(len(places)):
         total -= jumps[j] if x > places[j] else 0.0
@@ -180,7 +191,9 @@ def _table(D: float) -> tuple[Array, float]:
     interval = at[1] - at[0]
     if math.isinf(D):
         density = np.exp(-0.5 * at * at) / math.sqrt(2.0 * math.pi)
+        # P, E[ω 1(ω > −y)] = φ(y), and their slopes times the interval
         return np.array([scipy.special.ndtr(at), density, interval * density, -interval * at * density]), reach
+    # arcsin ω has the density scale · cos^(D−2)
     scale = math.exp(scipy.special.gammaln(0.5 * D) - scipy.special.gammaln(0.5 * (D - 1))) / math.sqrt(math.pi)
     sine, cosine = np.sin(at), np.cos(at)
     # P(ω > −y) = (1 ± I)/2 with I = P(ω² < y²), an incomplete beta function
@@ -191,9 +204,9 @@ def _table(D: float) -> tuple[Array, float]:
 
 @without_references
 def fill_smoothed(rule: Smoothing, means: Means) -> None:
-    """Fill `smoothed` with c' = c/√(1 + s²c²), c the slope of each error function. It depends on s alone, not on b."""
-    for term in range(rule.errors.shape[0]):
-        c = rule.errors[term, 1]
+    """Fill means.smoothed with c' = c/√(1 + s²c²), c the slope of each error function; needed once for each s."""
+    for term in range(rule.error_functions.shape[0]):
+        c = rule.error_functions[term, 1]
         for i in range(means.s.shape[0]):
             means.smoothed[term, i] = c / math.sqrt(1.0 + (c * means.s[i]) ** 2)
 
@@ -213,7 +226,7 @@ def fill_means(rule: Smoothing, means: Means) -> None:
 
 @without_references
 def fill_polynomial(powers: Array, means: Means, out: Array) -> None:
-    """Fill out with Σ_jm powers[j, m] s^j b^m, by Horner's rule in both."""
+    """Fill out (p,) with Σ_jm powers[j, m] s^j b^m, by Horner's rule in both; powers (J, n)."""
     b, s, inner = means.b, means.s, means.work
     for i in range(out.shape[0]):
         out[i] = 0.0
@@ -234,8 +247,8 @@ def fill_error_functions(rule: Smoothing, means: Means) -> None:
     b, s, value, slope, along = means.b, means.s, means.value, means.slope, means.along
     for i in range(b.shape[0]):
         value[i], slope[i], along[i] = rule.offset, 0.0, 0.0
-    for term in range(rule.errors.shape[0]):
-        weight = rule.errors[term, 0]
+    for term in range(rule.error_functions.shape[0]):
+        weight = rule.error_functions[term, 0]
         for i in range(b.shape[0]):
             smaller = means.smoothed[term, i]
             x = smaller * b[i]
@@ -248,7 +261,7 @@ def fill_error_functions(rule: Smoothing, means: Means) -> None:
 
 @without_references
 def fill_by_nodes(rule: Smoothing, means: Means) -> None:
-    """Fill E σ, E σ' and E ωσ' with the sums over nodes of ω for the smooth rest of σ, and add those of its knots."""
+    """Fill E σ, E σ' and E ωσ': sums over nodes of ω for the smooth rest of σ, and means of the ramps at its knots."""
     b, s, value, slope, along, x, out = means.b, means.s, means.value, means.slope, means.along, means.x, means.out
     p, nodes = b.shape[0], rule.omega.shape[1]
     for i in range(p):
@@ -273,7 +286,10 @@ def fill_by_nodes(rule: Smoothing, means: Means) -> None:
 
 @without_references
 def tail(rule: Smoothing, place: float) -> tuple[float, float]:
-    """P(ω > −y) and E[ω 1(ω > −y)], read by cubic interpolation at the place of y in the table."""
+    """The probability P(ω > −y) and E[ω 1(ω > −y)], by cubic interpolation at the place of y in the table.
+
+    place : y, or arcsin y on a sphere.
+    """
     last = rule.table.shape[1] - 1
     at = (min(max(place, -rule.reach), rule.reach) + rule.reach) * (last / (2.0 * rule.reach))
     # the integer of NaN may lie beyond the table; at any cell the result is NaN
@@ -281,18 +297,18 @@ def tail(rule: Smoothing, place: float) -> tuple[float, float]:
     t = at - cell
     remainder = 1.0 - t
     # weights of the values and slopes at both ends of the cell, for the cubic through them
-    weight, following = (1.0 + 2.0 * t) * remainder * remainder, t * t * (3.0 - 2.0 * t)
-    rising, falling = t * remainder * remainder, -t * t * remainder
-    above = weight * rule.table[0, cell] + following * rule.table[0, cell + 1]
-    above += rising * rule.table[2, cell] + falling * rule.table[2, cell + 1]
-    first = weight * rule.table[1, cell] + following * rule.table[1, cell + 1]
-    first += rising * rule.table[3, cell] + falling * rule.table[3, cell + 1]
+    at_left, at_right = (1.0 + 2.0 * t) * remainder * remainder, t * t * (3.0 - 2.0 * t)
+    slope_left, slope_right = t * remainder * remainder, -t * t * remainder
+    above = at_left * rule.table[0, cell] + at_right * rule.table[0, cell + 1]
+    above += slope_left * rule.table[2, cell] + slope_right * rule.table[2, cell + 1]
+    first = at_left * rule.table[1, cell] + at_right * rule.table[1, cell + 1]
+    first += slope_left * rule.table[3, cell] + slope_right * rule.table[3, cell + 1]
     return above, first
 
 
 @without_references
 def tail_moments(rule: Smoothing, y: float) -> tuple[float, float, float]:
-    """P(ω > −y), E[ω 1(ω > −y)] and E[ω² 1(ω > −y)].
+    """The probability P(ω > −y), E[ω 1(ω > −y)] and E[ω² 1(ω > −y)].
 
     By parts the last is (P − (D − 1) y E[ω 1])/D on the sphere, and P − y E[ω 1] for ω ~ N(0, 1).
     """
@@ -305,7 +321,10 @@ def tail_moments(rule: Smoothing, y: float) -> tuple[float, float, float]:
 
 @without_references
 def fill_products_of_pieces(rule: Smoothing, pieces: Array, means: Means, out: Array) -> None:
-    """Fill E[σ'²], E[σσ'²], E[σ²σ'²] and E[σ²] over ω (4, p) of a piecewise linear σ with pieces (l, u, α, β)."""
+    """Fill out (4, p) with E[σ'²], E[σσ'²], E[σ²σ'²] and E[σ²] over ω, of a σ with the pieces (l, u, α, β).
+
+    pieces (m, 4) : σ = α + βλ from l to u.
+    """
     for row in range(4):
         for i in range(out.shape[1]):
             out[row, i] = 0.0
@@ -327,7 +346,7 @@ def fill_products_of_pieces(rule: Smoothing, pieces: Array, means: Means, out: A
 
 @without_references
 def add_knot(rule: Smoothing, place: float, jump: float, means: Means) -> None:
-    """Add to E σ, E σ' and E ωσ' those of the ramp jump · (x − place)⁺, which has a tail of ω above zero."""
+    """Add the means of the ramp jump · (x − place)⁺ to E σ, E σ' and E ωσ': it is not zero for a tail of ω."""
     b, s, value, slope, along, y = means.b, means.s, means.value, means.slope, means.along, means.work
     for i in range(b.shape[0]):
         y[i] = (b[i] - place) / max(s[i], NEGLIGIBLE)

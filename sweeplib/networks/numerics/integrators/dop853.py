@@ -5,6 +5,10 @@ II.5, with the coefficients of scipy.integrate.DOP853, which takes the same step
 few overlaps take less time than one Python statement.
 
 Hairer's test (II, section IV.2) detects stiff solutions, which an implicit method continues.
+
+In the kernels i is the number of a solution, of `size` variables; `equations` are the `Calls`, `solutions` the
+`Solutions`, changed in place, `tableau` and `workspace` the `Tableau` and `Workspace`. A level is a number of a state,
+such as the risk, whose passages of targets are noted.
 """
 
 import math
@@ -22,21 +26,25 @@ from sweeplib.networks.numerics.compiled import inlined, loops, pointer, without
 from sweeplib.networks.numerics.integrators import floors
 from sweeplib.networks.numerics.packed_arguments import PACKED, packed, unpacker
 
-_SAFETY, _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.9, 0.2, 10.0  # of the next step, as scipy has them
+_SAFETY, _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.9, 0.2, 10.0
+"""Of the factor of the next step, as scipy has them: what makes it safer, the least and the largest."""
 _STABLE, _STIFF_STEPS, _CALM_STEPS = 4.0, 5, 6
 """The largest h |λ|, well below the limit of stability at 6.1; stiff are so many steps there, few others in between."""
 _FEWEST_IMPLICIT, _JACOBIANS = 500, 30
 """The least numbers of right-hand sides and Jacobians that an implicit method takes."""
 _ROUNDING = 1e-14
+"""Two states whose relative distance is less differ by rounding alone."""
 
 kernel = without_references
+"""For functions that neither allocate nor return arrays, compiled into their callers."""
 
 
 class Calls(NamedTuple):
     """Many systems of equations for kernels, which are compiled once for all: two addresses and what both are given.
 
-    `slope_of(i, state, given, out)` fills the slope of system i; `level_of(i, state, given)` is a number whose passages
-    of targets are noted.
+    slope_of : (i, state (size,), arguments, out (size,)) fills the slope of system i.
+    level_of : (i, state, arguments) returns the level of a state of system i.
+    arguments : constants and work arrays of the systems, packed (`packed_arguments`).
     """
 
     slope_of: Any
@@ -45,14 +53,15 @@ class Calls(NamedTuple):
 
 
 def no_level(i: int, state: Array, systems: Any, work: Any) -> float:
-    """Zero: there are no targets."""
+    """The level of equations without targets, which is never read."""
     return 0.0
 
 
 class EquationRule:
     """The slope and the level of equations whose systems and work arrays are of one type; without a level no targets.
 
-    `slope(i, state, systems, work, out)` and `level(i, state, systems, work)` are compiled for the types of examples.
+    `slope(i, state, systems, work, out)` and `level(i, state, systems, work)` are compiled for the types of the
+    examples `systems` and `work`; a class of equations makes one rule, in a cached function.
     """
 
     def __init__(
@@ -87,13 +96,18 @@ def _slope(i, state, arguments, out):  # type: ignore[no-untyped-def]
 
 
 def _level(i, state, arguments):  # type: ignore[no-untyped-def]
-    """Return what `filled` does at level i, with the systems and work arrays that are packed in `arguments`."""
+    """Return the level of a state of system i, whose constants and work arrays are packed in `arguments`."""
     systems, work = opened(arguments)
     return filled(i, state, systems, work)
 
 
 class Workspace(NamedTuple):
-    """Work arrays of a step: slopes (16, size), states `new`, `scratch` (size,), terms of an interpolant (7, size)."""
+    """Work arrays of a step of `size` variables.
+
+    slopes (16, size) : at the 12 stages and the end of a step, and at three more stages for the interpolant.
+    new, scratch (size,) : the state at the end, and a state.
+    terms (7, size) : of the interpolant.
+    """
 
     slopes: Array
     new: Array
@@ -123,101 +137,9 @@ def tableau() -> Tableau:
     return Tableau(stages, method.E5.copy(), method.E3.copy(), method.A_EXTRA.copy(), method.D.copy())
 
 
-class Solutions(NamedTuple):
-    """The progress of n solutions of `size` variables, changed in place by `explicit.advance`.
-
-    end (n,) : last time that will be requested.
-    longest (n,) : the longest step.
-    time, step (n,) : end of the last step, length of the next.
-    state, slope (n, size) : at `time`.
-    before, length (n,) : beginning and length of the last step.
-    start, start_slope (n, size) : state and slope at `before`.
-    left, evaluations (n,) : number of steps left, number of right-hand sides so far.
-    stiff_steps, calm_steps (n,) : counts of the test for stiffness.
-    stiff, failed (n,) : why a solution stopped.
-    rtol, atol (n,) : tolerances.
-    relative (n,) : the absolute tolerance of a variable whose size is below atol/relative, relative to this size.
-    hidden (n,) : whether rounding hides how a small variable grows.
-    floor (n, size) : the absolute tolerances now: min(atol, relative · the largest size so far); atol where that is 0.
-    tremor (n, size) : by how much each step moves variables, relative to their size: the rounding of a companion.
-    passages (n, targets) : first time at which each target was reached, inf before.
-    rates (n, targets) : time derivative of the level there; passing (n, targets, size) : state there.
-    """
-
-    rtol: Array
-    atol: Array
-    relative: Array
-    hidden: NDArray[np.bool_]
-    floor: Array
-    tremor: Array
-    targets: Array
-    end: Array
-    longest: Array
-    time: Array
-    step: Array
-    state: Array
-    slope: Array
-    before: Array
-    length: Array
-    start: Array
-    start_slope: Array
-    budget: NDArray[np.int64]
-    evaluations: NDArray[np.int64]
-    stiff_steps: NDArray[np.int64]
-    calm_steps: NDArray[np.int64]
-    stiff: NDArray[np.bool_]
-    failed: NDArray[np.bool_]
-    passages: Array
-    rates: Array
-    passing: Array
-
-
-def solutions(
-    states: Array,
-    end: Array,
-    longest: Array,
-    rtol: Array,
-    atol: Array,
-    relative: Array,
-    tremor: Array,
-    targets: Array,
-    max_steps: int,
-) -> Solutions:
-    """Solutions at time zero with these states (n, size), ends (n,) and longest steps (n,), not begun (step zero)."""
-    n, size = states.shape
-    return Solutions(
-        rtol=rtol,
-        atol=atol,
-        relative=relative,
-        hidden=np.zeros(n, dtype=np.bool_),
-        floor=np.repeat(atol[:, None], size, axis=1),
-        tremor=tremor,
-        targets=targets,
-        end=end,
-        longest=longest,
-        time=np.zeros(n),
-        step=np.zeros(n),
-        state=states.copy(),
-        slope=np.zeros((n, size)),
-        before=np.zeros(n),
-        length=np.zeros(n),
-        start=states.copy(),
-        start_slope=np.zeros((n, size)),
-        budget=np.full(n, max_steps),
-        evaluations=np.zeros(n, dtype=np.int64),
-        stiff_steps=np.zeros(n, dtype=np.int64),
-        calm_steps=np.zeros(n, dtype=np.int64),
-        stiff=np.zeros(n, dtype=np.bool_),
-        failed=np.zeros(n, dtype=np.bool_),
-        passages=np.full(targets.shape, np.inf),
-        rates=np.full(targets.shape, np.nan),
-        passing=np.repeat(states[:, None], targets.shape[1], axis=1),
-    )
-
-
 @kernel
 def copy(values, out):  # type: ignore[no-untyped-def]
-    """Fill out with the values. (An assignment of arrays takes seconds to compile, for its error messages.)"""
+    """Fill out (size,) with the values (size,): an assignment of arrays takes seconds to compile."""
     for v in range(out.shape[0]):
         out[v] = values[v]
 
@@ -238,19 +160,19 @@ def combination(out, start, length, weights, slopes, count):  # type: ignore[no-
 
 @kernel
 def fill_slope(i, equations, state, out):  # type: ignore[no-untyped-def]
-    """Fill out with the time derivative of a state of system i."""
+    """Fill out (size,) with the time derivative of a state (size,) of system i."""
     equations.slope_of(i, state, equations.arguments, out)
 
 
 @kernel
 def level(i, equations, state):  # type: ignore[no-untyped-def]
-    """The level of a state of system i."""
+    """The level of a state (size,) of system i."""
     return equations.level_of(i, state, equations.arguments)
 
 
 @kernel
 def scaled_square(x, state, rtol, atol):  # type: ignore[no-untyped-def]
-    """The mean over v of (x_v/(atol + rtol |state_v|))²."""
+    """The mean over variables v of (x_v/(atol + rtol |state_v|))²; x and state are (size,)."""
     total = 0.0
     for v in range(x.shape[0]):
         ratio = x[v] / (atol + rtol * abs(state[v]))
@@ -260,7 +182,10 @@ def scaled_square(x, state, rtol, atol):  # type: ignore[no-untyped-def]
 
 @kernel
 def error_norm(i, length, new, tableau, solutions, slopes):  # type: ignore[no-untyped-def]
-    """The error of a step of solution i to `new` in units of the tolerance, from the estimates of orders 5 and 3."""
+    """The error of a step of solution i to `new` (size,), in units of the tolerance.
+
+    It is made of the estimates of orders 5 and 3. length : of the step. slopes (16, size) : of its stages.
+    """
     state, rtol, floor, five, three = solutions.state[i], solutions.rtol[i], solutions.floor[i], 0.0, 0.0
     for v in range(state.shape[0]):
         scale = floor[v] + rtol * max(abs(state[v]), abs(new[v]))
@@ -278,28 +203,28 @@ def error_norm(i, length, new, tableau, solutions, slopes):  # type: ignore[no-u
 
 @kernel
 def begin(i, equations, solutions, workspace):  # type: ignore[no-untyped-def]
-    """Take the slope at the start, choose the first step (Hairer et al., II.4), note targets that are reached there."""
+    """Begin solution i: fill its slope, choose the first step (Hairer et al., II.4), note targets reached already."""
     state, slope, rtol, atol = solutions.state[i], solutions.slope[i], solutions.rtol[i], solutions.atol[i]
     new, scratch, targets = workspace.new, workspace.scratch, solutions.targets
     fill_slope(i, equations, state, slope)
     size_of_state = math.sqrt(scaled_square(state, state, rtol, atol))
     size_of_slope = math.sqrt(scaled_square(slope, state, rtol, atol))
-    step = 1e-6 if size_of_state < 1e-5 or size_of_slope < 1e-5 else 0.01 * size_of_state / size_of_slope
+    probe = 1e-6 if size_of_state < 1e-5 or size_of_slope < 1e-5 else 0.01 * size_of_state / size_of_slope
     for v in range(state.shape[0]):
-        new[v] = state[v] + step * slope[v]
+        new[v] = state[v] + probe * slope[v]
     fill_slope(i, equations, new, scratch)
     solutions.evaluations[i] += 2
     for v in range(state.shape[0]):
         scratch[v] -= slope[v]
-    curvature = math.sqrt(scaled_square(scratch, state, rtol, atol)) / step
+    curvature = math.sqrt(scaled_square(scratch, state, rtol, atol)) / probe
     largest = max(size_of_slope, curvature)
-    other = max(1e-6, step * 1e-3) if largest <= 1e-15 else (0.01 / largest) ** 0.125
-    solutions.step[i] = min(100.0 * step, other, solutions.longest[i])
-    if floors.vanishing(i, solutions, new):
+    by_curvature = max(1e-6, probe * 1e-3) if largest <= 1e-15 else (0.01 / largest) ** 0.125
+    solutions.step[i] = min(100.0 * probe, by_curvature, solutions.longest[i])
+    if floors.fill_vanishing(i, solutions, new):
         fill_slope(i, equations, new, scratch)
         solutions.evaluations[i] += 1
         # a variable was put to zero: the slope was that of another start
-        if floors.lower(i, solutions, scratch):
+        if floors.lower_floors(i, solutions, scratch):
             fill_slope(i, equations, state, slope)
     at_start = level(i, equations, state)
     for t in range(targets.shape[1]):
@@ -309,7 +234,10 @@ def begin(i, equations, solutions, workspace):  # type: ignore[no-untyped-def]
 
 @loops
 def fill_stages(i, equations, start, length, tableau, workspace):  # type: ignore[no-untyped-def]
-    """Fill the slopes 1 to 11 of a step from `start`, whose slope is slopes[0]; `scratch` is left at the last stage."""
+    """Fill slopes 1 to 11 of a step of this length from the state `start`, whose slope is workspace.slopes[0].
+
+    `workspace.scratch` is left at the state of the last stage.
+    """
     slopes, scratch = workspace.slopes, workspace.scratch
     for stage in range(1, 12):
         combination(scratch, start, length, tableau.stages[stage], slopes, stage)
@@ -317,8 +245,11 @@ def fill_stages(i, equations, start, length, tableau, workspace):  # type: ignor
 
 
 @kernel
-def stepped(i, equations, tableau, solutions, workspace):  # type: ignore[no-untyped-def]
-    """Take a step of solution i whose error is within the tolerance; return false if none that changes the time is."""
+def take_step(i, equations, tableau, solutions, workspace):  # type: ignore[no-untyped-def]
+    """Take a step of solution i whose error is within the tolerance.
+
+    Return False if the least step has a larger one.
+    """
     state, slope, slopes, new = solutions.state[i], solutions.slope[i], workspace.slopes, workspace.new
     time, length, rejections = solutions.time[i], solutions.step[i], 0
     # scipy's least step: ten units of the last digit of the time
@@ -333,55 +264,56 @@ def stepped(i, equations, tableau, solutions, workspace):  # type: ignore[no-unt
         error = error_norm(i, length, new, tableau, solutions, slopes)
         if error < 1.0:
             factor = min(_LARGEST_FACTOR, _SAFETY * error**-0.125) if error > 0.0 else _LARGEST_FACTOR
-            stable = most_stable_step(workspace)
+            longest_stable = most_stable_step(workspace)
             solutions.before[i], solutions.length[i] = time, length
             solutions.time[i] = time + length
             following = length * (min(1.0, factor) if rejections else factor)
-            solutions.step[i] = min(following, stable, solutions.longest[i])
-            count_stiffness(i, following > stable, solutions)
+            solutions.step[i] = min(following, longest_stable, solutions.longest[i])
+            count_stiffness(i, following > longest_stable, solutions)
             copy(state, solutions.start[i])
             copy(slope, solutions.start_slope[i])
-            floors.take(i, new, solutions)
+            floors.accept(i, new, solutions)
             copy(slopes[12], slope)
             return True
         factor = _SAFETY * error**-0.125
         length *= factor if factor > _SMALLEST_FACTOR else _SMALLEST_FACTOR
         rejections += 1
-        if rejections % floors.REJECTIONS == 0 and floors.are_raised(i, solutions):
+        if rejections % floors.REJECTIONS == 0 and floors.raise_floors(i, solutions):
             length = solutions.step[i]
     return False
 
 
 @kernel
 def most_stable_step(workspace):  # type: ignore[no-untyped-def]
-    """The longest step well within the region of stability, |λ| being told by the two slopes at the end of a step.
+    """The longest step well within the region of stability, by what the last step shows.
 
-    The step was stiff if it was longer. Infinite where the two states differ in nothing but rounding.
+    The largest |λ| of the Jacobian is estimated by the slopes of the step's last two states, over their distance; inf
+    where they are all but equal. A step that is longer is stiff.
     """
     slopes, new, last_stage = workspace.slopes, workspace.new, workspace.scratch
-    rise, run, size = 0.0, 0.0, 0.0
+    rise, run, norm = 0.0, 0.0, 0.0
     for v in range(new.shape[0]):
         rise += (slopes[12, v] - slopes[11, v]) ** 2
         run += (new[v] - last_stage[v]) ** 2
-        size += new[v] ** 2
-    if run <= _ROUNDING**2 * size or rise == 0.0:
+        norm += new[v] ** 2
+    if run <= _ROUNDING**2 * norm or rise == 0.0:
         return np.inf
     return _STABLE * math.sqrt(run / rise)
 
 
 @kernel
 def count_stiffness(i, limited, solutions):  # type: ignore[no-untyped-def]
-    """Count the steps that stability limits; solution i is stiff after some of them with few others in between.
+    """Count a step of solution i that stability `limited`, or did not; mark the solution as stiff by the counts.
 
-    It is not called stiff where explicit steps to its end take fewer right-hand sides than the Jacobians of an implicit
-    method.
+    It is stiff after _STIFF_STEPS limited steps with few others in between, unless explicit steps to its end take fewer
+    right-hand sides than the Jacobians of an implicit method.
     """
     if limited:
         solutions.calm_steps[i] = 0
         solutions.stiff_steps[i] += 1
-        steps = 12.0 * (solutions.end[i] - solutions.time[i]) / solutions.step[i]
-        worth = steps > _FEWEST_IMPLICIT + _JACOBIANS * solutions.state.shape[1]
-        solutions.stiff[i] = worth and solutions.stiff_steps[i] >= _STIFF_STEPS
+        right_hand_sides = 12.0 * (solutions.end[i] - solutions.time[i]) / solutions.step[i]
+        pays = right_hand_sides > _FEWEST_IMPLICIT + _JACOBIANS * solutions.state.shape[1]
+        solutions.stiff[i] = pays and solutions.stiff_steps[i] >= _STIFF_STEPS
     else:
         solutions.calm_steps[i] += 1
         if solutions.calm_steps[i] >= _CALM_STEPS:
@@ -390,7 +322,7 @@ def count_stiffness(i, limited, solutions):  # type: ignore[no-untyped-def]
 
 @kernel
 def fill_partial(i, equations, length, tableau, solutions, workspace, out):  # type: ignore[no-untyped-def]
-    """Fill out (size,) with the end of a step of some length from the beginning of the last step of solution i."""
+    """Fill out (size,) with the end of a step of this length from the beginning of the last step of solution i."""
     copy(solutions.start_slope[i], workspace.slopes[0])
     fill_stages(i, equations, solutions.start[i], length, tableau, workspace)
     combination(out, solutions.start[i], length, tableau.stages[12], workspace.slopes, 12)

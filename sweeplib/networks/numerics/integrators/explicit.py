@@ -3,6 +3,9 @@
 States at recording times and passages are ends of steps of their own, from the beginning of the step that holds them:
 at the limit of stability the interpolant is wrong by many tolerances. Passages are looked for at four points of a step
 on the interpolant of order 7, which only has to tell in which part of the step they are.
+
+Arguments are those of `dop853`: i, the number of a solution; `equations`, the `Calls`; `solutions`, changed in place;
+`tableau` and `workspace`. A target waits until its passage is noted; x in [0, 1] is a fraction of the last step.
 """
 
 import numpy as np
@@ -17,16 +20,18 @@ from sweeplib.networks.numerics.integrators.dop853 import (
     fill_slope,
     kernel,
     level,
-    stepped,
+    take_step,
 )
 
-_LOOKS_A_STEP = 4  # parts of a step in which an interpolant is looked at for a passage
-_REFINEMENTS = 8  # iterations at most; they end where x moves by less than 1e-14
+_LOOKS_A_STEP = 4
+"""Parts of a step, at the ends of which the interpolant is looked at for a passage."""
+_REFINEMENTS = 8
+"""The most iterations of Newton; they end where x moves by less than 1e-14."""
 
 
 @loops
 def interpolant(out, start, terms, x):  # type: ignore[no-untyped-def]
-    """Fill out (size,) with the state at the fraction x of the step from `start`, by the terms (7, size)."""
+    """Fill out (size,) with the state at the fraction x of the step from the state `start`, by the terms (7, size)."""
     for v in range(out.shape[0]):
         out[v] = 0.0
     for i in range(6, -1, -1):
@@ -40,7 +45,7 @@ def interpolant(out, start, terms, x):  # type: ignore[no-untyped-def]
 
 @kernel
 def fill_terms(i, equations, tableau, solutions, workspace):  # type: ignore[no-untyped-def]
-    """Fill the terms (7, size) of the interpolant of the last step of solution i, at the cost of three slopes."""
+    """Fill workspace.terms, of the interpolant of the last step of solution i, at the cost of three slopes."""
     start, state, length = solutions.start[i], solutions.state[i], solutions.length[i]
     slopes, terms, scratch = workspace.slopes, workspace.terms, workspace.scratch
     for stage in range(3):
@@ -59,7 +64,10 @@ def fill_terms(i, equations, tableau, solutions, workspace):  # type: ignore[no-
 
 @kernel
 def may_have_passed(i, equations, solutions, scratch):  # type: ignore[no-untyped-def]
-    """Whether the level came to a target that waits, or is rising at the end of the step and may have been there."""
+    """Whether the level may have been at a target that waits: it is at one, or it rises at the end of the step.
+
+    scratch (size,) : a work array. Where the level rises at the end, it had a minimum within the step.
+    """
     target = -np.inf
     for t in range(solutions.targets.shape[1]):
         if solutions.passages[i, t] == np.inf:
@@ -77,7 +85,7 @@ def may_have_passed(i, equations, solutions, scratch):  # type: ignore[no-untype
 
 @kernel
 def level_within(i, equations, solutions, workspace, x):  # type: ignore[no-untyped-def]
-    """The level at the fraction x of the last step, on its interpolant."""
+    """The level at the fraction x of the last step of solution i, on its interpolant, whose terms are filled."""
     interpolant(workspace.scratch, solutions.start[i], workspace.terms, x)
     return level(i, equations, workspace.scratch)
 
@@ -115,9 +123,10 @@ def crossing(i, equations, solutions, workspace, before, after, target):  # type
 
 @kernel
 def refined(i, equations, tableau, solutions, workspace, x, target):  # type: ignore[no-untyped-def]
-    """The crossing x of the interpolant moved to that of the method itself, by Newton's iteration; `new` is left there.
+    """The fraction x of a crossing: on the interpolant as given, then by the method itself, by Newton's iteration.
 
-    The value is that of a step to x, the slope that of the interpolant; where that is flat, x stays.
+    The value is that of a step to x, the slope that of the interpolant; where that is flat, x stays. workspace.new is
+    left at the state at the crossing.
     """
     for _ in range(_REFINEMENTS):
         fill_partial(i, equations, x * solutions.length[i], tableau, solutions, workspace, workspace.new)
@@ -128,6 +137,7 @@ def refined(i, equations, tableau, solutions, workspace, x, target):  # type: ig
         if rise == 0.0:
             break
         move = -excess * (far - near) / rise
+        # so far the interpolant is not wrong: its slope tells nothing here
         if abs(move) > 0.1:
             break
         x = min(max(x + move, 0.0), 1.0)
@@ -138,7 +148,7 @@ def refined(i, equations, tableau, solutions, workspace, x, target):  # type: ig
 
 @kernel
 def last_passage(solutions, i):  # type: ignore[no-untyped-def]
-    """The time of the last passage, inf while one is missing or where there are none."""
+    """The time of the last passage of solution i, inf while one is missing or where there are none."""
     last = -np.inf
     for t in range(solutions.passages.shape[1]):
         last = max(last, solutions.passages[i, t])
@@ -148,19 +158,21 @@ def last_passage(solutions, i):  # type: ignore[no-untyped-def]
 def advance(equations, order, until, most_steps, stops, tableau, solutions, states, times):  # type: ignore[no-untyped-def]
     """Bring the solutions in `order` to the times `until` (n,), to their last passage if it `stops`, or to failure.
 
-    Each takes at most `most_steps` steps, none once it is stiff. `times` (n,), `states` (n, size) are filled
-    with where they came. The `equations` are called by address, so that this is compiled once for all.
+    equations : the `Calls`, by address, so that this is compiled once for all. solutions : changed in place.
+    most_steps : of each solution in this call, none once it is stiff; `solutions.budget` is for all calls.
+    states (n, size), times (n,) : filled with where the solutions in `order` came.
     """
     size = solutions.state.shape[1]
     workspace = Workspace(np.empty((16, size)), np.empty(size), np.empty(size), np.empty((7, size)))
     for i in order:
+        # it has not begun
         if solutions.step[i] == 0.0:
             begin(i, equations, solutions, workspace)
         steps, end = most_steps, last_passage(solutions, i) if stops else np.inf
         while (
             solutions.time[i] < min(until[i], end) and steps > 0 and solutions.budget[i] > 0 and not solutions.stiff[i]
         ):
-            if not stepped(i, equations, tableau, solutions, workspace):
+            if not take_step(i, equations, tableau, solutions, workspace):
                 solutions.failed[i] = True
                 break
             steps -= 1

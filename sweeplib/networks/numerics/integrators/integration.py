@@ -14,6 +14,7 @@ from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.numerics.compiled import OneSignature
 from sweeplib.networks.numerics.integrators import dop853, explicit, floors
 from sweeplib.networks.numerics.integrators.dop853 import Equations
+from sweeplib.networks.numerics.integrators.solutions import solutions_at_start
 from sweeplib.networks.numerics.integrators.stiff import LinearFlow, StiffSolution, StiffSystem
 
 STEPS_A_ROUND = 200
@@ -32,12 +33,15 @@ def _advance() -> OneSignature:
 
 @cache
 def _levels() -> OneSignature:
-    """The levels of states, compiled once for all equations."""
+    """The compiled `_fill_levels`, once for all equations."""
     return OneSignature(_fill_levels)
 
 
 def _fill_levels(equations, order, states, out):  # type: ignore[no-untyped-def]
-    """Fill out with the levels of the states of the solutions in `order`."""
+    """Fill out (len(order),) with the level of each solution in `order`: a number whose passages are noted.
+
+    equations : the `Calls`. states (n, size) : of all solutions.
+    """
     for place, i in enumerate(order):
         out[place] = equations.level_of(i, states[i], equations.arguments)
 
@@ -45,12 +49,16 @@ def _fill_levels(equations, order, states, out):  # type: ignore[no-untyped-def]
 class Integration:
     """n solutions from time zero on, each with its own tolerance.
 
-    `states` (n, size) and `times` (n,) are where they came; `failed` (n,) says which could take no further step. `ends`
-    (n,) are the last times that will be asked for, `targets` (n, T) the levels whose passages are noted. No step is
-    longer than `longest` (n,), if it is given. After `steps_a_round` steps of each the clock is looked at.
-    A solution that fails at a singular point goes on from what `beyond` returns for its number and state (size,), if
-    that is not None. Solutions `after` others begin at their times, with the steps that they may still take.
-    The tolerances of small variables follow their sizes; a `trembling` solution tells what rounding does (`floors`).
+    `states` (n, size) and `times` (n,) are where they came.
+
+    ends (n,) : the last times that will be needed.
+    targets (n, T) : the values of the level, such as the risk, whose passages are noted.
+    max_steps, longest (n,) : how many steps each solution may take, and the longest ones.
+    steps_a_round : after so many steps of each the clock is looked at.
+    beyond : function (number, state (size,)) : from where a solution goes on that fails at a singular point, or None.
+    after : solutions at whose times and with whose steps left these begin.
+    trembling : whether the solutions tell what rounding does (`floors`).
+    The tolerances of small variables follow their sizes.
     """
 
     def __init__(
@@ -70,23 +78,22 @@ class Integration:
         trembling: bool = False,
     ) -> None:
         longest = np.full(len(states), np.inf) if longest is None else longest
-        self._steps_a_round, self._explicit = steps_a_round or STEPS_A_ROUND, states.shape[1] > MOST_VARIABLES
+        self._steps_a_round, self._explicit_only = steps_a_round or STEPS_A_ROUND, states.shape[1] > MOST_VARIABLES
         self._equations, self._rtol, self._targets = equations, rtol, targets
         self._beyond = beyond
         small = floors.relative_tolerances(rtol, atol), floors.tremor(states) if trembling else np.zeros(states.shape)
-        self._solutions = dop853.solutions(states, ends, longest, rtol, atol, *small, targets, max_steps)
+        self._solutions = solutions_at_start(states, ends, longest, rtol, atol, *small, targets, max_steps)
+        # by number of the solution; a system is what both of its integrators call
         self._stiff: dict[int, StiffSolution] = {}
         self._flows: dict[int, LinearFlow] = {}
-        self._called: dict[int, StiffSystem] = {}
+        self._systems: dict[int, StiffSystem] = {}
+        # of each solution: rounds so far, and the one from which on the linearised flow is tried again
         self._rounds, self._next_trial = np.zeros((2, len(states)), dtype=np.int64)
         self.states, self.times = states.copy(), np.zeros(len(states))
         if after is not None:
-            self._follow_on(after)
-
-    def _follow_on(self, other: "Integration") -> None:
-        """Begin where other solutions came."""
-        self.times[:] = self._solutions.time[:] = self._solutions.before[:] = other.times
-        self._solutions.failed[:], self._solutions.budget[:] = other.failed, other.steps_left
+            # begin where the others came, with the steps that they have left
+            self.times[:] = self._solutions.time[:] = self._solutions.before[:] = after.times
+            self._solutions.failed[:], self._solutions.budget[:] = after.failed, after.steps_left
 
     @property
     def failed(self) -> NDArray[np.bool_]:
@@ -105,7 +112,7 @@ class Integration:
 
     @property
     def passage_rates(self) -> Array:
-        """The time derivatives of the level at the passages (n, T)."""
+        """The time derivatives of the level at the passages (n, T), NaN before."""
         return self._solutions.rates
 
     @property
@@ -114,18 +121,18 @@ class Integration:
         return self._solutions.passing
 
     def levels(self, order: NDArray[np.intp]) -> Array:
-        """The levels of the states of the solutions in `order`."""
+        """The levels (len(order),) of the present states of the solutions in `order`."""
         values = np.empty(len(order))
         _levels()(self._equations.calls, order, self.states, values)
         return values
 
     @property
     def evaluations(self) -> NDArray[np.int64]:
-        """The right-hand sides taken (n,)."""
-        called = np.zeros(len(self.times), dtype=np.int64)
-        for i, system in self._called.items():
-            called[i] = system.evaluations
-        return self._solutions.evaluations + called
+        """How many right-hand sides were taken for each solution (n,)."""
+        of_implicit = np.zeros(len(self.times), dtype=np.int64)
+        for i, system in self._systems.items():
+            of_implicit[i] = system.evaluations
+        return self._solutions.evaluations + of_implicit
 
     @property
     def steps_left(self) -> NDArray[np.int64]:
@@ -140,14 +147,15 @@ class Integration:
     def advance(self, order: NDArray[np.intp], until: Array, *, stops: bool, late: Callable[[], bool]) -> None:
         """Bring the solutions in `order` to the times `until` (n,), or to failure, their last step, or their deadline.
 
-        One that `stops` goes no further than its last passage. `late` says that the time is up; it is asked often.
+        One that `stops` goes no further than its last passage. `late()` says whether the time is up, and is called
+        every round.
         """
         while (order := order[~self._round(order, until, stops=stops)]).size and not late():
-            for i in order.tolist() if not self._explicit else ():
+            for i in order.tolist() if not self._explicit_only else ():
                 self._linearise(i)
 
     def _round(self, order: NDArray[np.intp], until: Array, *, stops: bool) -> NDArray[np.bool_]:
-        """Take some steps of the solutions in `order`; return which of them came as far as they will."""
+        """Take some steps of the solutions in `order`; return of each whether it came as far as it will."""
         solutions = self._solutions
         implicit = np.isin(order, [*self._stiff, *self._flows])
         _advance()(
@@ -161,7 +169,7 @@ class Integration:
             self.states,
             self.times,
         )
-        if self._explicit:
+        if self._explicit_only:
             solutions.stiff[:] = False
         for i in order.tolist():
             if i in self._flows:
@@ -172,7 +180,7 @@ class Integration:
         return (self.times[order] >= ends[order]) | self.failed[order] | self.spent[order]
 
     def _advance_stiff(self, i: int, until: float, *, stops: bool) -> None:
-        """Carry a stiff solution on by its implicit integrator to `until`, or the first exit if it `stops` there."""
+        """Carry stiff solution i on by its implicit integrator to `until`, or to its last passage if it `stops`."""
         solutions = self._solutions
         if i not in self._stiff:
             self._stiff[i] = self._implicit(i, solutions.time[i], solutions.state[i].copy())
@@ -188,7 +196,7 @@ class Integration:
             self._stiff[i] = self._implicit(i, self.times[i], state)
 
     def _implicit(self, i: int, time: float, state: Array) -> StiffSolution:
-        """The implicit continuation of solution i from a state on."""
+        """The implicit continuation of solution i from this time and state on."""
         solutions = self._solutions
         tolerances = self._rtol[i], solutions.floor[i].copy()
         targets = self._targets[i], solutions.passages[i], solutions.rates[i], solutions.passing[i]
@@ -198,12 +206,12 @@ class Integration:
 
     def _system(self, i: int) -> StiffSystem:
         """The system of solution i as implicit methods call it."""
-        if i not in self._called:
-            self._called[i] = StiffSystem(self._equations, i)
-        return self._called[i]
+        if i not in self._systems:
+            self._systems[i] = StiffSystem(self._equations, i)
+        return self._systems[i]
 
     def _follow(self, i: int, until: float) -> None:
-        """Go on with the linearised flow; at its end, with a new one or by steps."""
+        """Carry solution i on by its linearised flow to `until`; where the flow ends before, by implicit steps."""
         flow = self._flows[i]
         self.times[i] = min(until, flow.end)
         self.states[i] = flow.at(self.times[i])
@@ -212,7 +220,7 @@ class Integration:
             self._stiff[i] = self._implicit(i, self.times[i], self.states[i].copy())
 
     def _linearise(self, i: int) -> None:
-        """Let the linearised flow carry on a solution that crawls, if it can for many of its steps.
+        """Let the linearised flow carry on solution i if it crawls, and if the flow spares many of its steps.
 
         A solution is tried when its last step moved all variables by less than their tolerances, and if that was in
         vain again after twice as many rounds.
@@ -234,11 +242,12 @@ class Integration:
             return
         self._next_trial[i] = 2 * self._rounds[i]
         flow = LinearFlow(self._system(i), time, state)
+        # to the end, or to a tenth of the way, a hundredth, ...
         ends = (solutions.end[i] if n == 0 else time + span / 10.0**n for n in range(7) if span > spared * 10**n)
         if any(flow.reaches(end, tolerance) for end in ends) and not self._passes(i, flow):
             self._flows[i], self._next_trial[i] = flow, 0
 
     def _passes(self, i: int, flow: LinearFlow) -> bool:
-        """Whether the level of solution i comes to a target that waits until the end of the flow."""
+        """Whether the level of solution i comes to a target that waits at the end of the flow."""
         waiting = self._targets[i][np.isinf(self._solutions.passages[i])]
         return bool((self._system(i).level(flow.at(flow.end)) <= waiting).any())

@@ -2,14 +2,19 @@
 
 A stiff solution is continued by scipy's LSODA (Petzold 1983, doi 10.1137/0904010), which changes between Adams' methods
 and backward differentiation, on the compiled right-hand side. Each solution keeps its integrator, so that a recording
-time interrupts nothing: the state there is read off its own interpolant, whose error is that of the method.
+time interrupts nothing: the state there is read off its own interpolant, whose error is that of the method. Before
+SciPy 1.17 a process can have one integrator at a time: then a solution starts a new one whenever it goes on.
 
 Where a state all but rests, its slope is small or rounding alone. Then no error tells an integrator that stability
 limits its steps, and it crawls. Such a state is carried on by the linearised flow as far as that is right.
+
+A level is a number of a state, such as the risk, whose first passages of targets are noted; a target waits until then.
 """
 
+import threading
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -22,21 +27,24 @@ from sweeplib.networks.numerics.integrators.dop853 import Equations, fill_slope,
 
 # near the root of the rounding of doubles, where the errors of rounding and of curvature are alike
 INCREMENT = 1e-8
-"""Of the differences in a Jacobian, over the size of the variable or one."""
+"""The length of the differences in a Jacobian, over the size of the variable or one."""
 _SIDES = 1e-3 * np.array([-1.0, 1.0])
 """Where the rate of the level at a passage is read off, in steps from there."""
 
 
 def _fill_jacobian(equations, i, state, slope, out):  # type: ignore[no-untyped-def]
-    """Fill out (size, size) with ∂ slope_u/∂ state_v, by differences to the slope of the state."""
+    """Fill out (size, size) with ∂ slope_u/∂ state_v of system i, by differences.
+
+    equations : the `Calls`. slope (size,) : at the state (size,).
+    """
     size = state.shape[0]
-    moved, other = state.copy(), np.empty(size)
+    shifted, slope_there = state.copy(), np.empty(size)
     for v in range(size):
-        moved[v] = state[v] + INCREMENT * max(abs(state[v]), 1.0)
-        equations.slope_of(i, moved, equations.arguments, other)
+        shifted[v] = state[v] + INCREMENT * max(abs(state[v]), 1.0)
+        equations.slope_of(i, shifted, equations.arguments, slope_there)
         for u in range(size):
-            out[u, v] = (other[u] - slope[u]) / (moved[v] - state[v])
-        moved[v] = state[v]
+            out[u, v] = (slope_there[u] - slope[u]) / (shifted[v] - state[v])
+        shifted[v] = state[v]
 
 
 class _Functions(NamedTuple):
@@ -49,8 +57,19 @@ class _Functions(NamedTuple):
 
 @cache
 def _functions() -> _Functions:
-    """The functions for all equations."""
+    """The compiled functions, once for all equations; they have the types of their first call."""
     return _Functions(OneSignature(fill_slope.py_func), OneSignature(_fill_jacobian), OneSignature(level.py_func))
+
+
+@cache
+def has_one_memory() -> bool:
+    """Whether all integrators of LSODA in a process share the memory of one, as before SciPy 1.17."""
+    major, minor = scipy.__version__.split(".")[:2]
+    return (int(major), int(minor)) < (1, 17)
+
+
+_ALONE = threading.Lock()
+"""Held by the thread whose solution takes steps, where integrators share the memory of one."""
 
 
 class StiffSystem:
@@ -62,7 +81,10 @@ class StiffSystem:
         self.evaluations = 0
 
     def slope(self, _: float, state: Array) -> Array:
-        """The time derivative (size,) of a state (size,); that of the last state asked for is remembered."""
+        """The time derivative (size,) of a state (size,), which does not depend on the time.
+
+        The last one is remembered.
+        """
         # a Jacobian begins with the slope at its state, which the integrator has just asked for
         if not np.array_equal(state, self._last[0]):
             state = np.array(state, dtype=float)
@@ -73,7 +95,7 @@ class StiffSystem:
         return self._last[1].copy()
 
     def jacobian(self, time: float, state: Array) -> Array:
-        """The derivative of the slope (size, size) by the state."""
+        """The derivative of the slope by the state, (size, size), at a state (size,)."""
         out = np.empty((len(state), len(state)))
         state = np.array(state, dtype=float)
         self._compiled.jacobian(self._equations.calls, self._i, state, self.slope(time, state), out)
@@ -81,16 +103,18 @@ class StiffSystem:
         return out
 
     def level(self, state: Array) -> float:
-        """The level of a state."""
+        """The level of a state (size,)."""
         return float(self._compiled.level(self._i, self._equations.calls, np.array(state, dtype=float)))
 
 
 class StiffSolution:
     """A solution from `time` on, to the time `end` at the latest.
 
-    `targets` (T,) are the levels whose passages to note, `passages` (T,) when, inf where it has not been, and `rates`
-    (T,) and `passing` (T, size) the derivative of the level and the state then: filled in. `atol` may be (size,).
-    No step is longer than `longest`. `steps` counts its steps; `failed` says that it can take no further one.
+    targets (T,) : values of the level whose passages to note.
+    passages (T,), rates (T,), passing (T, size) : filled in with when these were, inf before, and with the derivative
+        of the level and the state then.
+    atol : a number, or (size,). longest : the longest step.
+    `steps` counts its steps; `failed` says that it can take no further one.
     """
 
     def __init__(
@@ -128,7 +152,7 @@ class StiffSolution:
 
     @property
     def state(self) -> Array:
-        """The state (size,) there."""
+        """The state (size,) at the end of the last step."""
         return self._solver.y
 
     @property
@@ -137,11 +161,19 @@ class StiffSolution:
         return float(self._solver.step_size or 0.0)
 
     def advance(self, until: float, most_steps: int, *, stops: bool) -> None:
-        """Take at most some steps to the time `until`, to the last passage if it stops, or to failure."""
-        for _ in range(most_steps):
-            if self.failed or self.time >= until or (stops and np.isfinite(self.passages).all()):
-                return
-            self._step()
+        """Take at most `most_steps` steps to the time `until`, to the last passage if it `stops`, or to failure."""
+        with _ALONE if has_one_memory() else nullcontext():
+            for number in range(most_steps):
+                if self.failed or self.time >= until or (stops and np.isfinite(self.passages).all()):
+                    return
+                if number == 0 and self.steps and has_one_memory():
+                    # always, not just after steps of another solution: no result depends on what is solved beside it
+                    self._start_afresh(self.time, self.state)
+                self._step()
+
+    def _start_afresh(self, time: float, state: Array) -> None:
+        """Let a new integrator go on from a time and a state."""
+        self._solver, self._last_start = self._started(time, state), self.steps
 
     def _step(self) -> None:
         """Take a step. LSODA gives up where its order or step has become unfit: then it starts afresh from there."""
@@ -155,7 +187,7 @@ class StiffSolution:
             return
         # it was started afresh at this very state: to do that again would change nothing
         self.failed = self.steps == self._last_start + 1
-        self._solver, self._last_start = self._started(*before), self.steps
+        self._start_afresh(*before)
 
     def at(self, time: float) -> Array:
         """The state (size,) at a time of the last step."""
@@ -164,34 +196,36 @@ class StiffSolution:
         return self._solver.dense_output()(time)
 
     def _note_passages(self) -> None:
-        """Note the first time in the last step at which the risk is at each target that waits.
+        """Note the first time in the last step at which the level is at each target that waits.
 
-        A minimum within a step is seen by the risk's rising at its end.
+        A minimum of the level within a step is seen by its rising at the end.
         """
         waiting = np.isinf(self.passages)
         if not waiting.any():
             return
         before, self._level = self._level, self.system.level(self.state)
+        # the level a little after the step
         rising = self.system.level(self.state + 1e-3 * self._solver.step_size * self.system.slope(0, self.state))
         if self._level > self.targets[waiting].max() and rising <= self._level:
             return
         old, within = self._solver.t_old, self._solver.dense_output()
-        looks = np.linspace(old, self.time, 5)
-        risks = [before, *(self.system.level(within(time)) for time in looks[1:-1]), self._level]
+        times = np.linspace(old, self.time, 5)
+        levels = [before, *(self.system.level(within(time)) for time in times[1:-1]), self._level]
         for place in np.flatnonzero(waiting):
             target = self.targets[place]
-            first = next((look for look in range(1, 5) if risks[look] <= target), None)
+            first = next((look for look in range(1, 5) if levels[look] <= target), None)
             if first is not None:
-                passage = self._crossing(within, looks[first - 1], looks[first], target)
+                passage = self._crossing(within, times[first - 1], times[first], target)
                 near, far = (min(max(passage + side, old), self.time) for side in _SIDES * (self.time - old))
                 rise = self.system.level(within(far)) - self.system.level(within(near))
                 self.passages[place], self.rates[place] = passage, rise / (far - near)
                 self.passing[place] = within(passage)
 
     def _crossing(self, within: Callable[[float], Array], left: float, right: float, target: float) -> float:
-        """When the interpolant's risk, above the target on the left, comes to it."""
+        """The time between `left` and `right` at which the level on the interpolant `within` comes to the target."""
 
         def excess(time: float) -> float:
+            """The level above the target at a time."""
             return self.system.level(within(time)) - target
 
         if excess(right) >= 0.0:
@@ -203,7 +237,7 @@ class LinearFlow:
     """The flow linearised at a state, from `time` to `end`: for a state at rest, or one that drifts slowly.
 
     The displacement after a time t is ∫_0^t e^{J s} ds times the slope: the last column of the exponential of
-    t [[J, slope], [0, 0]].
+    t [[J, slope], [0, 0]]. `end` is `time` until `reaches` has found how far the flow is right.
     """
 
     def __init__(self, system: StiffSystem, time: float, state: Array) -> None:
@@ -211,11 +245,11 @@ class LinearFlow:
         self._slope, self._jacobian = system.slope(time, state), system.jacobian(time, state)
 
     def at(self, time: float) -> Array:
-        """The state (size,) at a time."""
+        """The state (size,) at a time between `time` and `end`."""
         return self._state + self._response(time - self.time, self._slope)
 
     def reaches(self, end: float, tolerance: Array) -> bool:
-        """Whether it is right to a tenth of the `tolerance` (size,) until `end`, which is then its `end`.
+        """Whether the flow is right to a tenth of the `tolerance` (size,) until `end`, which then becomes its own.
 
         What the slope at the end has beyond the linear one is taken for an error of the slope all the time.
         """

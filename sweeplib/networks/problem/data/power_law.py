@@ -32,7 +32,10 @@ class PowerLaw(TeacherBlocks):
 
 @lru_cache(maxsize=1024)
 def binned(exponent: float, bins: int, d: int) -> Blocks:
-    """The means of the eigenvalues λ_j ∝ j^{−(1+a)} in geometric bins of j = 1 ... d, and the numbers in the bins."""
+    """The means of the eigenvalues λ_j ∝ j^{−(1+a)} in geometric bins of j = 1 ... d, and the numbers of j in them.
+
+    A sum over a bin is a difference of two Hurwitz zeta functions; bins that round to none are left out.
+    """
     ends = np.unique(np.rint(np.geomspace(1, d + 1, min(bins, d) + 1))) if bins < d else np.arange(1.0, d + 2.0)
     sizes = np.diff(ends)
     sums = -np.diff(scipy.special.zeta(1.0 + exponent, ends))
@@ -40,7 +43,7 @@ def binned(exponent: float, bins: int, d: int) -> Blocks:
 
 
 def levels(problem: "Problem") -> Blocks:
-    """Return the mean eigenvalues of the bins and the numbers of coordinates in them."""
+    """Return the mean eigenvalues of the bins and the numbers of coordinates in them, for a problem."""
     return binned(problem.exponent, problem.bins, problem.d)
 
 

@@ -42,20 +42,26 @@ class Levels(TeacherBlocks):
 
 
 def inputs(numbers: Array, key: object, seed: object, number: object, x: Array) -> float:
-    """Multiply each number by the root of its eigenvalue; no part of the label comes with the inputs."""
+    """Multiply each of the N(0, 1) numbers x (d,) by the root of its eigenvalue, in `numbers` (d,).
+
+    Return 0: no part of the label comes with the inputs. It needs no further random numbers.
+    """
     for j in range(x.shape[0]):
         x[j] *= numbers[j]
     return 0.0
 
 
 def normalised(eigenvalues: Sequence[float] | Array, sizes: Sequence[int]) -> Blocks:
-    """The eigenvalues, scaled so that their mean over the coordinates is one, and the multiplicities."""
+    """The eigenvalues (L,), scaled so that their mean over all coordinates is one, and the multiplicities `sizes`."""
     values = np.asarray(eigenvalues, dtype=float)
     return tuple((values * (sum(sizes) / (values @ np.asarray(sizes)))).tolist()), tuple(sizes)
 
 
 def multiplicities(fractions: Sequence[float], d: int, key: str, value: object) -> tuple[int, ...]:
-    """Whole numbers of the sum d, near d times the fractions; InputError, with key and value, if one is zero."""
+    """Whole numbers of the sum d, near d times the fractions, which need not add up to one.
+
+    InputError if one is zero, with the parameter `key` and its `value`, of which the fractions are made.
+    """
     ends = np.rint(np.cumsum(fractions) * (d / sum(fractions))).astype(int)
     sizes = tuple(np.diff(ends, prepend=0).tolist())
     if min(sizes) < 1:
@@ -79,13 +85,15 @@ def check_teacher(problem: "Problem") -> None:
 
 
 def law_of(name: str, label: str, parameters: type[Parameters], blocks: "Callable[[Problem], Blocks]") -> DataLaw:
-    """The data law whose eigenvalues and multiplicities are a function of the problem, which may raise InputError."""
-    of_problem = None, True, blocks
-    return DataLaw(name, label, inputs, expectations, *of_problem, parameters=parameters, check=check_teacher)
+    """The data law of Gaussian inputs with a spectrum, from its name, its label (LaTeX) and its own parameters.
+
+    blocks : function of a problem that returns eigenvalues and multiplicities, or raises InputError.
+    """
+    return DataLaw(name, label, inputs, expectations, blocks=blocks, parameters=parameters, check=check_teacher)
 
 
 def levels(problem: "Problem") -> Blocks:
-    """The given eigenvalues, scaled, and the multiplicities by the given fractions."""
+    """The eigenvalues of a problem, scaled, and their multiplicities, by its fractions of the coordinates."""
     if len(problem.eigenvalues) != len(problem.fractions):
         expected = f"{len(problem.eigenvalues)} numbers, one an eigenvalue"
         raise InputError("wrong length", key="fractions", value=list(problem.fractions), expected=expected)

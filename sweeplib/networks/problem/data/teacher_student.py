@@ -11,12 +11,15 @@ if TYPE_CHECKING:
 
 
 def inputs(numbers: Array, key: Any, seed: Any, number: Any, x: Array) -> float:
-    """Leave the inputs as they are; no part of the label comes with them."""
+    """Leave the inputs x (d,) as they are, and return 0: no part of the label comes with them.
+
+    The other arguments are those of every data law (`DataLaw.inputs`).
+    """
     return 0.0
 
 
 def expectations(activation: str, of_target: "Expectations") -> "Expectations":
-    """The expectations of the target."""
+    """The expectations over Gaussian inputs, as they are."""
     return of_target
 
 

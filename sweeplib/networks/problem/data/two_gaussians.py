@@ -27,12 +27,15 @@ class Contrast(Parameters):
 
 
 def random_words(index: Any, number: Any, seed: Any, key: Any) -> tuple[Any, Any, Any, Any]:
-    """Stand for the random numbers, which kernels bind: reading a config needs no compiler."""
+    """Stand for the random numbers, which kernels put in its place: reading a config needs no compiler."""
     raise NotImplementedError("bound by `inputs_address`")
 
 
 def inputs(numbers: Array, key: Any, seed: Any, number: Any, x: Array) -> float:
-    """Multiply the input by 1 + s c, and return s = ±1: the lowest bit of the first word of the sample."""
+    """Multiply the N(0, 1) numbers x (d,) by 1 + s c, and return s = ±1, by a random bit of the sample.
+
+    numbers : (c,). key, seed, number : names of the stream and of the sample, whose first word has the bit.
+    """
     bits, _, _, _ = random_words(np.uint64(0), number, seed, key)
     label = 1.0 if bits & np.uint64(1) else -1.0
     for j in range(x.shape[0]):
@@ -41,7 +44,7 @@ def inputs(numbers: Array, key: Any, seed: Any, number: Any, x: Array) -> float:
 
 
 def expectations(activation: str, of_target: "Expectations", contrast: Array) -> "ClassExpectations":
-    """The expectations over the two classes."""
+    """The expectations over the two classes, of n replicas with a `contrast` (n,); labels are those of the classes."""
     from sweeplib.networks.maths.expectations.classes import ClassExpectations
 
     return ClassExpectations(activation, (-1.0, 1.0), (1.0 - contrast, 1.0 + contrast))

@@ -24,7 +24,7 @@ class TwoLevels(TeacherBlocks):
 
 
 def levels(problem: "Problem") -> Blocks:
-    """The two eigenvalues, scaled, and their multiplicities."""
+    """The two eigenvalues of a problem, scaled, and their multiplicities."""
     fraction = problem.level_fraction
     sizes = multiplicities((fraction, 1.0 - fraction), problem.d, "level_fraction", fraction)
     return normalised((problem.level_ratio, 1.0), sizes)

@@ -1,4 +1,7 @@
-"""The absolute loss |y − f|, whose force is the sign of the displacement."""
+"""The absolute loss |y − f|, whose force is the sign of the displacement.
+
+E = y − f is the displacement; the loss has no parameters, so `numbers` is empty.
+"""
 
 import math
 from typing import Any
@@ -17,7 +20,7 @@ def value(numbers: Any, E: float, y: float) -> float:
 
 
 def means(numbers: Any, r: float, Delta: float) -> tuple[float, float, float]:
-    """The means of the force, its square and the loss, for a normal displacement E of mean r and variance Δ."""
+    """The means of the force, its square and the loss, for a normal displacement E of mean r and variance Δ > 0."""
     deviation = math.sqrt(Delta)
     sign = math.erf(r / (deviation * math.sqrt(2.0)))
     return sign, 1.0, r * sign + 2.0 * deviation * math.exp(-r * r / (2.0 * Delta)) / math.sqrt(2.0 * math.pi)

@@ -1,6 +1,7 @@
 """The correlation loss −y f, whose force is the label: as if the student had no output.
 
 It has no minimum, norms grow. On the sphere half of the works on sample complexity take it (as arXiv 2406.02157).
+E = y − f is the displacement; the loss has no parameters, so `numbers` is empty.
 """
 
 from dataclasses import replace
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from sweeplib.networks.maths.expectations import Expectations
 
 SHARE = 2.0**-120
-"""The part of the second layer at which the drifts of the square loss are taken."""
+"""The factor s of the second layer at which the drifts of the square loss are taken."""
 
 
 def force(numbers: Any, E: float, y: float) -> float:
@@ -24,16 +25,20 @@ def force(numbers: Any, E: float, y: float) -> float:
 
 
 def value(numbers: Any, E: float, y: float) -> float:
-    """Return the loss −y f."""
+    """Return the loss −y f, f = y − E."""
     return y * (E - y)
 
 
 def mean(risks: Any, a: Any, Delta: Any) -> Any:
-    """−E[f* f]: the odd part in a of R = ½ E[(f* − f)²]."""
+    """The mean loss −E[f* f] (n,): the part of the risk ½ E[(f* − f)²] that is odd in a.
+
+    risks : function of second layers a (n, p) that returns the risks (n,).
+    """
     return 0.5 * (risks(a) - risks(-a))
 
 
 def _unbound(*_: Any) -> None:
+    """Stand for what `drifts` puts in the place of `rule` and `System` in the compiled `_drifts`."""
     raise NotImplementedError("bound by `drifts`")
 
 
@@ -56,7 +61,10 @@ def drifts(needed: "Expectations") -> "Expectations":
 
 
 def _drifts(system, out):  # type: ignore[no-untyped-def]
-    """Fill `out` with the drifts by the rule of the square loss at a second layer s a, over s or s²."""
+    """Fill the `Drifts` `out` of a `System` with those of labels in place of displacements.
+
+    They are the drifts of the square loss at the second layer s a, over s, or over s² of Ψ^Var; Ψ^a has no a in front.
+    """
     Q, M, P, a, a_star, Delta, stretch, pair, others = system
     p, k = M.shape
     small = np.empty(p)

@@ -19,18 +19,18 @@ class Width(Parameters):
 
 
 def force(numbers: Any, E: float, y: float) -> float:
-    """The displacement E, clipped at ±h."""
+    """The displacement E, clipped at ±h; numbers : (h,)."""
     return min(max(E, -numbers[0]), numbers[0])
 
 
 def value(numbers: Any, E: float, y: float) -> float:
-    """The loss ½ E², or h (|E| − h/2) beyond h."""
+    """The loss ½ E², or h (|E| − h/2) where |E| is beyond h; numbers : (h,)."""
     h = numbers[0]
     return 0.5 * E * E if abs(E) < h else h * (abs(E) - 0.5 * h)
 
 
 def means(numbers: Any, r: float, Delta: float) -> tuple[float, float, float]:
-    """The means of the force, its square and the loss, for a normal E of mean r and variance Δ.
+    """The means of the force, its square and the loss, for a normal E of mean r and variance Δ > 0; numbers : (h,).
 
     A and B are ∓h in standard deviations of E from its mean.
     """

@@ -1,4 +1,7 @@
-"""The logistic loss log(1 + e^{−y f}), of labels that are signs."""
+"""The logistic loss log(1 + e^{−y f}), of labels that are signs.
+
+E = y − f is the displacement; the loss has no parameters, so `numbers` is empty.
+"""
 
 import math
 from typing import Any

@@ -40,7 +40,7 @@ class Loss(Part):
 class Criterion(NamedTuple):
     """A loss by name, the values of its parameters, whether labels are signs, and the law of the noise of labels.
 
-    tails : τ, e and r of noise that is not Gaussian; none of Gaussian noise.
+    tails : τ, e and r, the parameters `noise_tail`, `outlier_share` and `outlier_scale`; none for Gaussian noise.
     """
 
     loss: str
@@ -55,12 +55,12 @@ class Criterion(NamedTuple):
 
     @property
     def is_closed(self) -> bool:
-        """Whether its drifts are as closed as those of the square loss."""
+        """Whether its drifts have a closed form where those of the square loss have one."""
         return LOSSES[self.loss].drifts is not None and not self.signs
 
 
 def unchanged(needed: "Expectations") -> "Expectations":
-    """Return the same expectations."""
+    """Return the expectations as they are: the `drifts` of a loss whose force is the displacement."""
     return needed
 
 

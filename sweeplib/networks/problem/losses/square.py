@@ -1,4 +1,7 @@
-"""The square loss ½ (y − f)², whose force is the displacement."""
+"""The square loss ½ (y − f)², whose force is the displacement.
+
+E = y − f is the displacement; the loss has no parameters, so `numbers` is empty.
+"""
 
 from typing import Any
 
@@ -22,7 +25,7 @@ def means(numbers: Any, r: float, Delta: float) -> tuple[float, float, float]:
 
 
 def mean(risks: Any, a: Any, Delta: Any) -> Any:
-    """R + Δ/2."""
+    """The mean loss R + Δ/2 (n,); risks : function of second layers a (n, p) that returns the risks R (n,)."""
     return risks(a) + 0.5 * Delta
 
 

@@ -22,7 +22,7 @@ class Scale(Parameters):
 
 
 def weights(problem: "Problem", W_star: Array, normals: Normals) -> Array:
-    """The weights W (p, d)."""
+    """The weights W (p, d) of a problem, from the N(0, 1) numbers of its replica."""
     return problem.start_scale * normals(problem.p, problem.d)
 
 

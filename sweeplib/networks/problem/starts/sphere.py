@@ -23,13 +23,13 @@ class Cosine(Parameters):
 
 
 def weights(problem: "Problem", W_star: Array, normals: Normals) -> Array:
-    """The weights W (p, d), turned to the teacher's row if m0 is given."""
+    """The weights W (p, d), made of N(0, 1) numbers, turned to the teacher's row in W_star (1, d) if m0 is given."""
     W = rows_on_sphere(normals(problem.p, problem.d))
     return W if problem.m0 is None else turned_to(W, W_star[0], problem.m0)
 
 
 def stated(problem: "Problem") -> Array:
-    """The overlaps M (p, 1) that are fixed: m0 where that is given, NaN without it."""
+    """The overlaps M (p, k) that are fixed: m0 if it is given, with k = 1, and NaN without it."""
     return np.full((problem.p, problem.k), np.nan if problem.m0 is None else problem.m0)
 
 

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from sweeplib.networks.problem.problem import Problem
 
 Normals = Callable[[int, int], Array]
+"""A function of numbers of rows and columns that returns N(0, 1) numbers of one replica (rows, columns)."""
 
 
 def no_statement(problem: "Problem") -> Array:
-    """No overlap (p, k) is stated: NaN."""
+    """Return NaN (p, k): the law fixes no overlap."""
     return np.full((problem.p, problem.k), np.nan)
 
 
@@ -49,6 +50,7 @@ def turned_to(W: Array, w_star: Array, m0: float) -> Array:
     """The rows of W (n, d), of norm √d, each rotated in its plane with w* (d,) so that its cosine with w* is m0."""
     axis = w_star / np.linalg.norm(w_star)
     across = W - np.outer(W @ axis, axis)
+    # once more: of rows that were nearly along the axis rounding is left
     across -= np.outer(across @ axis, axis)
     across *= np.sqrt(1.0 - m0**2) / np.linalg.norm(across, axis=1, keepdims=True)
     return np.sqrt(W.shape[1]) * (m0 * axis + across)

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def weights(problem: "Problem", W_star: Array, normals: Normals) -> Array:
-    """The weights W (p, d), row i turned to teacher row i mod k."""
+    """The weights W (p, d), made of N(0, 1) numbers, row i turned to row i mod k of W_star (k, d)."""
     W = rows_on_sphere(normals(problem.p, problem.d))
     assert problem.m0 is not None  # by `check`
-    for r in range(min(problem.k, problem.p)):
+    for r in range(min(problem.k, problem.p)):  # rows r, r + k, r + 2k, ...
         W[r :: problem.k] = turned_to(W[r :: problem.k], W_star[r], problem.m0)
     return W
 

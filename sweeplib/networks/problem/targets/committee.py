@@ -43,7 +43,7 @@ def labels(teacher_activation: str) -> Any:
 
 
 def expectations(activation: str, teacher_activation: str) -> "Expectations":
-    """Return the expectations of the pair of activations."""
+    """Return the expectations of a student and a teacher with these activations."""
     from sweeplib.networks.maths.expectations import expectations as of_pair
 
     return of_pair(activation, teacher_activation)

@@ -1,4 +1,8 @@
-"""Targets by name: a registered one, or a formula of the teacher's fields such as `lam1 + lam1*lam2 + he3(lam3)`."""
+"""Targets by name: a registered one, or a formula of the teacher's fields such as `lam1 + lam1*lam2 + he3(lam3)`.
+
+A registered target with parameters is called with their values, such as `bent(c=0.5)`. The tree of a formula is a
+`Formula`; its `source` is text of Python, with a variable for each activation.
+"""
 
 import ast
 import math
@@ -18,10 +22,10 @@ if TYPE_CHECKING:
     from sweeplib.networks.problem.problem import Problem
 
 POLYNOMIALS = "he1"
-"""An activation from the module of the Hermite series that polynomial ridge functions are."""
+"""An activation that stands for the module of Hermite series, on whose code the polynomials of formulas depend."""
 
 EXAMPLE = "lam1*lam2"
-"""A formula among the choices of an error message."""
+"""A formula, to be shown among the choices of an error message."""
 
 
 def target(name: str) -> Target:
@@ -49,7 +53,10 @@ def with_numbers(name: str, problem: "Problem") -> str:
 
 @cache
 def _target_with_numbers(plain: Target, text: str) -> Target:
-    """The target with the values of its parameters that stand in a text such as `bent(c=0.5)`."""
+    """The target `plain` with the values of its parameters that stand in a text such as `bent(c=0.5)`.
+
+    Its functions get the values; it has no parameters left. Kernels need one object for equal arguments of `labels`.
+    """
     call = ast.parse(text, mode="eval").body
     assert isinstance(call, ast.Call)
     values = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
@@ -67,6 +74,7 @@ def canonical_target(name: str) -> str:
 @cache
 def _target_of(text: str) -> Target:
     """Return the target of a formula; InputError for one that is constant, infinite, or no formula."""
+    # a word that is no field is the name of a target, spelled wrongly
     if text.strip().isidentifier() and not text.strip().removeprefix("lam").isdigit():
         raise UnknownNameError("unknown target", value=text, choices=(*TARGETS, EXAMPLE))
     tree = formula(text)
@@ -112,15 +120,16 @@ def _exponents(tree: Formula) -> tuple[int | None, int | None]:
 
 @cache
 def _labels(tree: Formula, teacher_activation: str) -> Any:
-    """`fill` of the formula, which does not depend on the teacher's activation.
+    """The function `fill` (`Target.labels`) of the formula; the teacher's activation is not used.
 
-    Its source is made of names of fields, numbers and calls of activations alone.
+    Its source is made of names of fields, numbers and calls of activations alone: nothing else is executed.
     """
     from sweeplib.networks.numerics.compiled import in_loops
 
     calls: dict[str, str] = {}
     source = tree.source(calls)
     fields = [f"        lam{index + 1} = lam_star[{index}, n]" for index in range(tree.width)]
+    # the name `text` puts the formula into the digest of the machine code: numbers in a body are not in it
     lines = ["def fill(lam_star, a_star, out):", "    text", "    for n in range(out.shape[0]):", *fields]
     space: dict[str, Any] = {"__name__": __name__, "text": source}
     space |= {variable: in_loops(activation(name).value) for name, variable in calls.items()}
@@ -143,7 +152,7 @@ def _expectations(tree: Formula, student: str, teacher_activation: str) -> "Expe
 
 @cache
 def _given_teacher(student: str, tree: Formula) -> "Expectations":
-    """Return the expectations of a formula for a student by quadrature over the teacher's fields; kept."""
+    """Return the expectations of a formula for a student by quadrature over the teacher's fields; made once."""
     from sweeplib.networks.maths.expectations.given_teacher import of_labels
     from sweeplib.networks.maths.formulas.exponents import knots
 

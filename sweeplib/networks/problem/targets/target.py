@@ -24,7 +24,7 @@ class Target(Part):
     k : the required teacher width; None for any.
     activations : names of the activations that f* is made of, in addition to the teacher's.
     exponents : function (**parameters) that returns the information exponent and the leap exponent, None where unknown.
-    reads : which of the parameters `a_star` and `teacher_activation` f* depends on.
+    reads : those of the parameters `a_star` and `teacher_activation` on which f* depends.
     """
 
     name: str

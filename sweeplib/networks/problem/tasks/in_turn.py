@@ -1,7 +1,7 @@
 """Tasks in turn: T teachers of k/T rows each, learned one after the other (arXiv 2107.04384, 2409.18061).
 
 Task τ is f*_τ = (T/k) Σ a*_r σ*(λ*_r), a sum over its rows. Row j of a task has the cosine v with row j of each other
-task; rows are orthogonal otherwise.
+task; rows are orthogonal otherwise. A phase is a time in which one task is learned; tasks may come again.
 """
 
 from itertools import pairwise
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Time = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Number = Annotated[int, Field(ge=1)]
+"""The number of a task, from 1 on."""
 
 
 class TurnParameters(Parameters):
@@ -57,8 +58,8 @@ def _switches(problem: "Problem") -> tuple[float, ...]:
 def course(problem: "Problem") -> Course:
     """Return the course of the tasks: a* of their own rows times T, as each is a mean over 1/T of the k rows."""
     count, (a_star,) = max(order_of(problem)), course_of_one(problem).a_star
-    of_task = np.arange(problem.k) * count // problem.k
-    layers = (np.where(of_task == task, count * np.array(a_star), 0.0) for task in range(count))
+    task_of_row = np.arange(problem.k) * count // problem.k
+    layers = (np.where(task_of_row == task, count * np.array(a_star), 0.0) for task in range(count))
     tasks, order = tuple(tuple(layer.tolist()) for layer in layers), tuple(task - 1 for task in order_of(problem))
     return Course(tasks, order, _switches(problem), problem.heads == "separate", problem.replay)
 
@@ -73,7 +74,10 @@ def overlaps(problem: "Problem") -> NDArray[np.float64] | None:
 
 
 def check(problem: "Problem") -> None:
-    """InputError unless the tasks share the rows out, in increasing times, with a cosine that their rows can have."""
+    """Raise InputError unless times increase, the tasks share out the rows, and rows can have the cosine.
+
+    The cosine of T vectors with each other is at least −1/(T − 1).
+    """
     times, order, v = _switches(problem), order_of(problem), problem.task_overlap
     if any(later <= earlier for earlier, later in pairwise(times)) or not times:
         raise InputError("no order of tasks", key="switch_time", value=list(times), expected="increasing times")

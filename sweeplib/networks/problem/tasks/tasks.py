@@ -31,7 +31,7 @@ class Course(NamedTuple):
     replay: float = 0.0
 
     def shares(self, phase: int) -> NDArray[np.float64]:
-        """Return the part (T,) that each task has of the steps of a phase; those of earlier phases share `replay`."""
+        """Return the share (T,) of each task in the steps of a phase; tasks of earlier phases divide `replay`."""
         now, shares = self.order[phase], np.zeros(len(self.a_star))
         earlier = sorted(set(self.order[:phase]) - {now})
         shares[earlier] = self.replay / max(len(earlier), 1)
@@ -43,9 +43,9 @@ class Course(NamedTuple):
 class Tasks(Part):
     """A course of tasks.
 
-    course : function (problem) that returns it.
-    overlap : function (problem) that returns the overlaps P (k, k) of the teacher's rows; None for those of the law
-        `teacher_start`.
+    course : function (problem) that returns the `Course`.
+    overlaps : function (problem) that returns the overlaps P (k, k) of the teacher's rows; None if the law
+        `teacher_start` makes them.
     in_turn : whether there are several tasks.
     """
 

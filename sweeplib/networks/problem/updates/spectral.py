@@ -35,7 +35,7 @@ class RidgeAndPersistence(Ridge, Persistence):
 def polar(numbers: Any, value: float, largest: float, total: float) -> float:
     """Return the factor (e + ℓ²)^(−1/2) of an eigenvector of GGᵀ, e its eigenvalue; without a ridge 0 beyond the rank.
 
-    It has no branch: loops over it are vectorised.
+    numbers : ℓ is the last. value : e. largest : the largest eigenvalue. It has no branch: loops are vectorised.
     """
     ridge = numbers[-1]
     counts = (value > RANK * largest) | (ridge > 0.0)
@@ -46,6 +46,7 @@ def polynomials(numbers: Any, value: float, largest: float, total: float) -> flo
     """Return the factor of an eigenvector of GGᵀ after five steps of Newton-Schulz from G/‖G‖, as Muon has them.
 
     It is Π g/√Σe with y = e/Σe, g = 3.4445 − 4.7750 y + 2.0315 y² and y ← y g², five times, e the eigenvalues.
+    value : e. total : Σe.
     """
     y, factor = value / max(total, LEAST), 1.0 / math.sqrt(max(total, LEAST))
     for _ in range(5):

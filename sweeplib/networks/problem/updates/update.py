@@ -8,7 +8,9 @@ from sweeplib.engine.base.registry import Registry
 from sweeplib.networks.problem.parameters import Part, declare_parameters_of
 
 Factor = Callable[[Any, float, float, float], tuple[float, float]]
+"""A function (numbers, T, square, memory) that returns the factor of a gradient, and the next memory."""
 Spectrum = Callable[[Any, float, float, float], float]
+"""A function (numbers, value, largest, total) that returns the factor of an eigenvector of GGᵀ."""
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,14 @@ from sweeplib.pictures.figures.kit.facets import arranged, free_axes
 from sweeplib.pictures.figures.kit.scales import logarithmic_along
 
 OTHER_NAMES = {"T": "threshold"}
-"""The coordinates that formulas of `sweeplib.networks.theory` call otherwise."""
+"""The coordinates, by the names that formulas of `sweeplib.networks.theory` have for them."""
 
 
 def figure_against(name: str, caption: str, needs: tuple[str, ...], **settings: Any) -> Figure:
-    """Return the figure of these settings of `against`, with the options where, panel, hue and reference."""
+    """Return the figure of a variable of an analysis against a parameter, with options where, panel, hue, reference.
+
+    needs : analyses, the first of which has the variable. settings : other arguments of `against`.
+    """
 
     def declare(
         ds: Data,
@@ -36,6 +39,7 @@ def figure_against(name: str, caption: str, needs: tuple[str, ...], **settings: 
         hue: Hue = None,
         reference: Published = (),
     ) -> Chart:
+        """Declare the chart; the signature has the options of the figure."""
         facets = {"where": where, "panel": panel, "hue": hue}
         return against(ds, analyses, needs, facets, published=reference, **settings)
 
@@ -88,6 +92,7 @@ def theory_along(function: Callable[..., Any], x: str, holds: str) -> Heights:
     names = [OTHER_NAMES.get(argument, argument) for argument in inspect.signature(function).parameters]
 
     def heights(series: xr.Dataset, places: np.ndarray) -> np.ndarray:
+        """Return the heights (n,) at places (n,) on the horizontal axis, for the part of the data of one colour."""
         applies = bool((series[holds] > 0.0).all())
         values = [places if argument == x else field(series, argument).values for argument in names]
         return np.where(applies, function(*values), np.nan)

@@ -1,4 +1,9 @@
-"""The marks of maps: cells in colours, and the bar of their scale."""
+"""The marks of maps: cells in colours, and the bar of their scale.
+
+A mark is a function of a piece: the part of one layer in a panel (`kit.points.Part`), with the axes to draw on. Classes
+are codes of labels, each with a look and a text: `look["classes"]` of a layer has them by code. Codes of 0 and below
+are undecided.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +39,10 @@ LIGHT = 0.6
 MOST_VECTORS = 10_000
 """The number of cells above which they are pixels in PDF files."""
 NOT_RUN = "////"
+"""The hatch of cells that were not run."""
 NO_VALUE: dict[str, Any] = UNKNOWN | {"color": INK, "gid": "unknown"}
 LEFT_OUT: dict[str, Any] = {"color": FAINT, "linestyle": "none", "marker": ".", "markersize": 2.0, "gid": "not-run"}
+"""The looks of the marks of points without a value, and of points that were not run."""
 SIZE, TINT = 0.72, 0.35
 """The size of markers in cells relative to that in the legend, and the opacity of cells."""
 NOWHERE = -9
@@ -81,7 +88,8 @@ def cells(piece: Part) -> None:
 
 
 def _norm(piece: Part) -> Any:
-    """Return the scale of the colours of all panels: logarithmic for positive values over more than a decade."""
+    """Return the scale of the colours of all panels: logarithmic if positive values range widely (`wide`)."""
+    # later panels take the scale of the first
     figure = piece.axes.get_figure()
     if figure is not None and (before := figure.axes[0].collections):
         return before[0].norm
@@ -94,7 +102,7 @@ def _norm(piece: Part) -> Any:
 def classes(piece: Part) -> None:
     """Draw a cell and a marker in the look of its class around each point that was run, in rows of the vertical axis.
 
-    Cells reach half way to those that were asked for.
+    Cells reach half way to the next points of the config, `wanted`; points that rounds `added` have smaller markers.
     """
     axes, looks = piece.axes, piece.layer.look["classes"]
     names = (piece.layer.y, piece.x, piece.layer.up, "run", "wanted", "added")
@@ -124,7 +132,7 @@ def classes(piece: Part) -> None:
 
 
 def power(piece: Part) -> None:
-    """Draw the line along which x is a power of the vertical axis."""
+    """Draw the line along which x is the power `number` of the vertical axis."""
     ends = np.array(piece.axes.get_ylim())
     piece.axes.plot(ends**piece.number, ends, color=INK, linewidth=0.9, zorder=1, **piece.layer.look)
 
@@ -140,6 +148,7 @@ def kinds(piece: Part) -> None:
             continue
         look = looks[int(code)][0] | {"linestyle": "none"}
         if interval:
+            # an end may be on the other side of the value by rounding, which matplotlib refuses
             bars = np.clip([[height - interval[0]], [interval[1] - height]], 0.0, None)
             small = {"markersize": 3.4, "markeredgewidth": 0.7}
             axes.errorbar(x, height, bars, elinewidth=0.6, capsize=0, zorder=3, **look | small)
@@ -158,13 +167,13 @@ def _half_a_step_beyond(axis: xr.DataArray) -> tuple[float, float]:
 
 
 def line_of_sum(piece: Part) -> None:
-    """Draw the line along which the sum of both axes is a number."""
+    """Draw the line along which the sum of both axes is `number`."""
     ends = np.array(piece.axes.get_ylim())
     piece.axes.plot(piece.number - ends, ends, color=INK, linewidth=1.3, zorder=2, **piece.layer.look)
 
 
 def region(piece: Part) -> None:
-    """Draw a tint where the sum of both axes is above a number, up to another, `until`, and the label of the region.
+    """Draw a tint where the sum of both axes is between `number` and `look["until"]`, and the label of the region.
 
     The label stands between two rows of the vertical axis, where there is most room; nowhere if there is none.
     """
@@ -173,14 +182,16 @@ def region(piece: Part) -> None:
     left, right = (np.clip(edge - ends, low, high) for edge in (piece.number, look["until"]))
     piece.axes.fill_betweenx(ends, left, right, color=look["tint"], linewidth=0, zorder=0)
     rows = np.unique(piece.panel[piece.layer.up].values.astype(float))
-    room = []
+    # (width, middle, height) of the region between rows, from the middle of the panel outwards
+    gaps = []
     for at in sorted(0.5 * (rows[1:] + rows[:-1]), key=lambda row: abs(row - rows.mean())):
         first, last = max(piece.number - at, low), min(look["until"] - at, high)
-        room.append((last - first, 0.5 * (last + first), at))
-    if room and max(room)[0] > 0.0:
-        _, middle, at = max(room, key=lambda gap: round(gap[0], 9))
+        gaps.append((last - first, 0.5 * (last + first), at))
+    if gaps and max(gaps)[0] > 0.0:
+        # of equally wide gaps, up to rounding, the first
+        _, middle, at = max(gaps, key=lambda gap: round(gap[0], 9))
         text = piece.layer.label
-        narrow = max(room)[0] < CHARACTER * len(text) * (high - low)
+        narrow = max(gaps)[0] < CHARACTER * len(text) * (high - low)
         text = text.replace(" ", "\n") if narrow else text
         piece.axes.text(middle, at, text, color=look["color"], style="italic", zorder=3, ha="center", va="center")
 
@@ -195,7 +206,10 @@ def colour_bar(panels: Panels, quantity: xr.DataArray) -> None:
 
 
 def entries_of_cells(data: xr.Dataset, layer: Layer) -> list[list[Entry]]:
-    """Return the entries of classes or of cells without a value, of bounds, and of what was not run, a column each."""
+    """Return the entries of a legend of cells, a column each.
+
+    They are those of classes and of points not run, or of cells without a value, of bounds, and of cells not run.
+    """
     if "classes" in layer.look:
         ordered = sorted(layer.look["classes"].items(), key=lambda item: (item[0] <= 0, abs(item[0])))
         return [*([entry] for _, entry in ordered if entry[1]), [(LEFT_OUT, "not run")]]

@@ -1,4 +1,7 @@
-"""Chart: the one declaration of a figure, in layers, which its picture, its interactive plot and its CSV read."""
+"""Chart: the one declaration of a figure, in layers, which its picture, its interactive plot and its CSV read.
+
+The picture is the still one, the page has the interactive plot. `analyses` are datasets of analyses by name.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,13 @@ from sweeplib.pictures.figures.kit.style import BY_MARKER, Looks
 from sweeplib.statistics.labelled import labelled
 
 Heights = Callable[..., np.ndarray]
+"""A law: a function (part of the data of one colour in a panel, numbers x (n,)) that returns heights (n,)."""
 Data: TypeAlias = "xr.Dataset | Outline"
+"""A dataset, or its outline before anything runs."""
 ByName: TypeAlias = "Mapping[str, Data]"
-"""A dataset, or its outline before anything runs, and those of analyses."""
+"""Datasets of analyses by their names, or their outlines before anything runs."""
 Line = tuple[float, float, str]
+"""The slope, the intercept and the name of a line over a map."""
 LAW = "law"
 """The name of the variable of laws in the data of an interactive plot without a theory."""
 SCALED = "scaled_"
@@ -99,11 +105,11 @@ class Level:
         return first.y if isinstance(first.y, str) and first.mark != "ticks" else ""
 
     def unit(self, data: xr.Dataset) -> xr.DataArray | float:
-        """Return that by which y is divided: `over` where it is positive."""
+        """Return the variable `over` where it is positive, by which y is divided; 1 without it."""
         return data[self.over].where(data[self.over] > 0.0) if self.over else 1.0
 
     def is_logarithmic(self, values: np.ndarray, log_axes: Sequence[str] | None) -> bool:
-        """Return whether the axis of these values is logarithmic."""
+        """Return whether the vertical axis is logarithmic, by the values on it and by `log_axes` of the chart."""
         finite = values[np.isfinite(values)]
         if self.log is None and log_axes is None:
             guided = any(layer.mark == "guide" for layer in self.layers)
@@ -112,6 +118,7 @@ class Level:
 
 
 CURVES, STEPPED = ("line", "marked", "runs"), ("stairs", "bins")
+"""The marks that are curves, and those that are curves in steps."""
 KINDS = dict.fromkeys((*CURVES, *STEPPED), "curves") | {"dots": "cloud"}
 """The kinds of interactive plots by the marks of their first layers."""
 
@@ -203,7 +210,7 @@ class Chart:
         object.__setattr__(self, "theory", self.theory or (LAW if self._laws() else None))
 
     def _laws(self) -> list[Layer]:
-        """Return the laws that each colour has of its own."""
+        """Return the laws of the level of y that differ between colours."""
         layers = self.levels[self.place].layers
         return [layer for layer in layers if layer.mark == "law" and layer.once is False and callable(layer.y)]
 
@@ -223,7 +230,7 @@ class Chart:
         return {dim: place for dim, place in self.split.at.items() if isinstance(place, int)}
 
     def check(self, ds: Data, analyses: ByName) -> Chart:
-        """Return the chart; InputError for published values that do not fit its axes."""
+        """Return the chart itself; InputError for published values that do not fit its axes."""
         if self.published:
             check_references(self.published, self.x, self.y, analyses[self.needs[0]] if self.needs else ds, self.split)
         return self
@@ -243,14 +250,15 @@ class Chart:
 
     def pictured(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the data of the picture, along x; constants are coordinates already."""
-        ds = ds if self.needs else self.split.selected(ds)  # of runs, those alone that are drawn
+        # without analyses the data are made of runs: only those that are drawn are read
+        ds = ds if self.needs else self.split.selected(ds)
         make = self.pictures or self.data
         data = analyses[self.needs[0]] if make is None else make(ds, analyses)
         data = data if self.more is None else self.more(ds, analyses, data)
         return data if data[self.across].dims else data.expand_dims(self.across)
 
     def chosen(self, data: xr.Dataset) -> xr.Dataset:
-        """Return the part of the data of the picture that it shows; without analyses they have no other."""
+        """Return the part of the data of the picture that it shows; without analyses `pictured` has selected it."""
         return self.split.selected(data) if self.needs else data
 
     def labelled(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
@@ -268,13 +276,14 @@ class Chart:
         return data.assign({self.theory: reduce(xr.DataArray.fillna, heights)}) if heights else data
 
     def page(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> tuple[Chart, xr.Dataset, xr.Dataset]:
-        """Return what the page draws, its data and the dataset: the top level of the picture, in the units of its axes.
+        """Return the chart of the page, its data and the dataset: of the top level of the picture, in its units.
 
-        What is in these units has the name of the plain variable after `scaled_`; runs of the dataset are in them too.
+        A variable in units of the picture's axes (`x_over`, `over`) has the name of the plain one after `scaled_`; the
+        runs of the dataset get such a variable too.
         """
         data, top = self.labelled(ds, analyses), self.levels[0]
         if not (self.x_over or top.over or top.range):
-            return self._with_scales_of_picture(data, data), data, ds
+            return self._with_log_axes_of_picture(data, data), data, ds
         whole = {name: with_constants(analysis) for name, analysis in analyses.items()}
         units = data if self.more is None else self.more(with_constants(ds), whole, data)
         declared = self
@@ -286,9 +295,10 @@ class Chart:
             declared = replace(declared, y=f"{SCALED}{self.y}", theory=self.theory and f"{SCALED}{self.theory}")
             data = data.assign(_scaled(data, self.y, self.theory, top, top.unit(units)))
             if (runs := self.y.removesuffix("_mean")) in ds:
+                # the label of the axis is that of a mean: single runs have its symbol without the brackets
                 symbol = top.label[top.label.find("$") :].replace(r"\langle", "").replace(r"\rangle", "")
                 ds = ds.assign({f"{SCALED}{runs}": _named(ds[runs] / top.unit(units), symbol, ds[runs])})
-        return declared._with_scales_of_picture(data, units), data, ds
+        return declared._with_log_axes_of_picture(data, units), data, ds
 
     def is_log_x(self, places: xr.DataArray) -> bool:
         """Return whether the horizontal axis of these places is logarithmic."""
@@ -297,22 +307,29 @@ class Chart:
         by_values = logarithmic_time(places) if self.kind == "curves" else logarithmic(places.values)
         return is_log("x", self.log_axes, by_values)
 
-    def _with_scales_of_picture(self, data: xr.Dataset, pictured: xr.Dataset) -> Chart:
-        """Return the chart with the axes that are logarithmic in its picture, of the part of the data that it has."""
-        if self.z or self.kind == "cloud":
+    def _with_log_axes_of_picture(self, data: xr.Dataset, with_ranges: xr.Dataset) -> Chart:
+        """Return the chart with `log_axes` as its picture chooses them, from the values that the picture shows.
+
+        with_ranges : the data with the variable `range` of a level, which only the picture needs.
+        """
+        if self.z or self.kind == "cloud":  # maps and clouds choose their own
             return self
         selected, level = self.split.selected(data), self.levels[self.place]
-        heights = self.split.selected(pictured)[level.range] if level.range in pictured else selected[self.y]
+        heights = self.split.selected(with_ranges)[level.range] if level.range in with_ranges else selected[self.y]
         log = {"x": self.is_log_x(selected[self.x]), "y": level.is_logarithmic(heights.values, self.log_axes)}
         return replace(self, log_axes=[axis for axis, chosen in log.items() if chosen])
 
 
 def along(data: xr.Dataset, name: str) -> str:
-    """Return the axis of a coordinate: itself; the ranks of runs, units, the time, or else no field of the problem."""
+    """Return the axis along which a coordinate is drawn: itself if it is one, else one of its dimensions.
+
+    Preferred are the ranks of runs and units, then the time, then axes that are no fields of the problem, the longest.
+    """
     if name in data.dims:
         return name
 
     def order(dim: str) -> tuple[bool, bool, bool, int]:
+        """Return the key by which the preferred dimension is least."""
         return dim not in ("rank", "unit"), dim != "time", dim in (*PARAMETERS, SWEEP), -data.sizes[dim]
 
     dims = sorted(map(str, data[name].dims), key=order)
@@ -322,7 +339,7 @@ def along(data: xr.Dataset, name: str) -> str:
 def _scaled(
     data: xr.Dataset, y: str, theory: str | None, level: Level, unit: xr.DataArray | float
 ) -> dict[str, xr.DataArray]:
-    """Return y over a unit with what describes it: its interval, its bounds, its theory."""
+    """Return y over a unit, labelled as the axis of the level, with its interval and its theory, by their new names."""
     value, described = data[y], [f"{y}{end}" for end in ("_low", "_high", "_error")]
     bound = {key: text for key, text in value.attrs.items() if key in ("bound", "bound_side")}
     scaled = {
@@ -343,7 +360,7 @@ def _named(values: xr.DataArray, label: str, plain: xr.DataArray) -> xr.DataArra
 
 
 def _at_points(law: Layer, data: xr.Dataset, chart: Chart) -> xr.DataArray:
-    """Return a law at the points of y, which is the same for all dynamics."""
+    """Return the heights of a law, which is the same for all dynamics, at the points of y."""
     assert callable(law.y)
     x = chart.x
     points = xr.broadcast(data[x], data[chart.y].isel({"dynamics": 0}, drop=True, missing_dims="ignore"))[0]

@@ -1,4 +1,8 @@
-"""How far dynamics are from published values, where these stand: the ratio to them, and χ² by the errors of both."""
+"""How far dynamics are from published values, where these stand: the ratio to them, and χ² by the errors of both.
+
+A file of published values is a table with the columns x, y, y_error and coordinates of points; a row stands in a curve
+of a figure if its coordinates are those of the curve. `x` and `y` are names of variables.
+"""
 
 from __future__ import annotations
 
@@ -45,6 +49,7 @@ def agreement(subset: xr.Dataset, values: Mapping[str, Value]) -> xr.DataArray:
 
 
 def _agreed(coordinate: xr.DataArray, value: Value) -> xr.DataArray:
+    """Return a mask: where a coordinate has a value of a file."""
     return coordinate.copy(data=np.vectorize(lambda entry: is_same(value, entry), otypes=[bool])(coordinate.values))
 
 
@@ -56,6 +61,7 @@ def is_same(published: Value, value: Any) -> bool:
 
 
 MATHEMATICS = r"$\chi^2/n$"
+"""The symbol of `chi2` in a picture."""
 
 
 @dataclass(frozen=True)
@@ -115,18 +121,19 @@ def _number(value: float) -> str:
 
 
 class Curve(NamedTuple):
-    """Points in the order of x, with standard errors, NaN where unknown."""
+    """Points (n,) in the order of x, with standard errors, NaN where unknown."""
 
     x: Array
     y: Array
     error: Array
 
     def at(self, x: Array) -> Curve:
-        """Return the values at some x, NaN outside of the points.
+        """Return the curve, interpolated at x (m,), NaN outside of its points.
 
         Between two neighbours they lie on a straight line, in the logarithm of y where both are positive, and in that
         of x where it is positive and the points are evenly spaced on that scale.
         """
+        # the neighbours of each x; both are the same point where x is one, up to rounding
         right = np.clip(np.searchsorted(self.x, x), 1, max(len(self.x) - 1, 1))
         left, right = right - 1, np.minimum(right, len(self.x) - 1)
         left = np.where(np.isclose(self.x[right], x, rtol=CLOSE, atol=0.0), right, left)
@@ -146,7 +153,7 @@ class Curve(NamedTuple):
 
 
 def _logarithms(low: Array, high: Array, middle: Array) -> tuple[Array, Array, Array]:
-    """Return the logarithms of places where all three are positive."""
+    """Return the logarithms of three numbers where all of them are positive, the numbers themselves elsewhere."""
     positive = (low > 0.0) & (high > 0.0) & (middle > 0.0)
     low, high, middle = (
         np.where(positive, np.log(np.where(positive, place, 1.0)), place) for place in (low, high, middle)
@@ -168,23 +175,25 @@ def distances(
 ) -> list[Distance]:
     """Return the distance of each dynamics from each file, over all curves of a figure.
 
+    data : what the figure shows. split, dash : its panels and colours, and the axis of its dashes.
     Values of points are compared where they are with a curve through the points of the dynamics, those of a curve at
     the points of the dynamics. Bounds are no values. Where the same row of a file stands in several curves, these have
     a distance each.
     """
-    every = []
+    result = []
     for place, file in enumerate(files):
         for name in dynamics_order(data["dynamics"].values):
             series = list(_compared(file, x, y, data.sel(dynamics=[name]), split, dash))
             rows = [row for standing, _, _ in series for row in standing]
+            # no row stands in several curves: all curves have one distance
             if len(rows) == len(set(rows)):
                 series = [(set(rows), xr.Dataset(), [pairs for _, _, group in series for pairs in group])]
             for _, subset, pairs in series:
                 axes = [axis for axis in (split.panel, split.hue, dash) if axis is not None and axis in subset.coords]
                 words = ", ".join(f"{axis} = {_plain(subset[axis].item())}" for axis in axes)
                 label = ", ".join(value_label(subset[axis], data[axis]) for axis in axes)
-                every += [_distance(place, file.source, name, pairs, words, label)] if pairs else []
-    return [distance for distance in every if distance.points]
+                result += [_distance(place, file.source, name, pairs, words, label)] if pairs else []
+    return [distance for distance in result if distance.points]
 
 
 def _plain(value: object) -> str:
@@ -192,6 +201,12 @@ def _plain(value: object) -> str:
 
 
 def _distance(place: int, source: str, name: str, parts: Sequence[Pairs], curve: str, label: str) -> Distance:
+    """Return the distance of the dynamics `name` from the file at a place and of a source, over all parts together.
+
+    place, source : the number of the file in the option `reference`, and whose values it has.
+    parts : the values of both at the same points.
+    curve, label : which curve it is, in words and for a picture.
+    """
     pairs = Pairs(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
     both = np.isfinite(pairs.y) & np.isfinite(pairs.other)
     y, error, other, other_error = (array[both] for array in pairs)
@@ -207,7 +222,7 @@ def _distance(place: int, source: str, name: str, parts: Sequence[Pairs], curve:
 def _compared(
     file: Reference, x: str, y: str, data: xr.Dataset, split: Facets, dash: str | None
 ) -> Iterator[tuple[set[tuple[Value, ...]], xr.Dataset, list[Pairs]]]:
-    """Yield the rows of a file that stand in each curve of one dynamics, the curve, and what is compared."""
+    """Yield, for each curve of one dynamics: the rows of a file that stand in it, its data, and what is compared."""
     for _, _, coloured in split.series(data):
         for _, subset in numbered_parts(coloured, dash):
             rows = [row for row in standing_in(file, subset, x) if np.isfinite([float(row[x]), float(row[y])]).all()]
@@ -216,6 +231,10 @@ def _compared(
 
 
 def _pairs(file: Reference, rows: Sequence[Mapping[str, Value]], x: str, y: str, subset: xr.Dataset) -> list[Pairs]:
+    """Return the values of a curve and of the rows of a file that stand in it, at the same places.
+
+    Rows whose other coordinates vary along the curve are compared at the points that have all of them.
+    """
     measured = _measured(subset, x, y)
     published = Curve(*(np.array([row.get(name, np.nan) for row in rows], float) for name in (x, y, f"{y}_error")))
     others = [name for name in file.columns if name != x and name in subset.coords and subset[name].dims]
@@ -235,7 +254,10 @@ def _pairs(file: Reference, rows: Sequence[Mapping[str, Value]], x: str, y: str,
 def _at_equal_points(
     file: Reference, rows: Sequence[Mapping[str, Value]], x: str, subset: xr.Dataset, measured: Curve, published: Curve
 ) -> list[Pairs]:
-    """Return each row of a file with the points whose parameters are all its own: between rows of a table are none."""
+    """Return, for each row of a file, its value and those of the points with all of its parameters.
+
+    measured, published : the curve and the rows. Between points of a table nothing is interpolated.
+    """
     order = np.argsort(np.broadcast_to(subset[x].values, measured.x.shape).ravel(), kind="stable")
     pairs = []
     for place, row in enumerate(rows):

@@ -1,6 +1,7 @@
 """The part of a dataset that a figure shows, and the axes that become panels and colours.
 
-All choices depend only on the outline of a dataset, which is known before anything is computed.
+All choices depend only on the outline of a dataset, which is known before anything is computed. `where`, `panel` and
+`hue` are options of figures: values at which axes are fixed, and the axes of panels and colours.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     Array = TypeVar("Array", xr.Dataset, xr.DataArray)
 
 PANELS_FIRST = ("Delta", "p", "k", "threshold", "activation", SWEEP)
+"""The axes that are panels rather than colours, the first first."""
 MOST_PANELS, MOST_HUES = 6, 6
 PLACES_A_ROW, PLACES_OF_ALL = 10, 1000
 """Columns of a table may be axes if these have no more places than so many for each row, or so many in all."""
@@ -53,7 +55,7 @@ class Facets:
         return data.isel(self.at, missing_dims="ignore")
 
     def parts(self, data: xr.Dataset) -> Iterator[tuple[int, xr.Dataset]]:
-        """Yield the number and the data of each panel."""
+        """Yield the number and the data of each panel; panels of `beside` count from that of the panel on."""
         for place, panel in numbered_parts(data, self.panel):
             for other, subset in numbered_parts(panel, self.beside):
                 yield place * data.sizes.get(self.beside, 1) + other, subset
@@ -125,7 +127,7 @@ def arranged(
 
 
 def asked_columns(data: xr.Dataset | Outline, options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the columns of a table of points that options ask for as panels, colours or dashes, or fix by `where`."""
+    """Return the columns of a table of points that options make panels, colours or dashes, or that `where` fixes."""
     if POINT not in data.sizes:
         return ()
     names = [*map(options.get, ("panel", "hue", "dash")), *(options.get("where") or {})]
@@ -133,7 +135,7 @@ def asked_columns(data: xr.Dataset | Outline, options: Mapping[str, Any]) -> tup
 
 
 def by_columns(data: Any, names: tuple[str, ...]) -> Any:
-    """Return a dataset, or its outline, with an axis for each of these columns of a table of points.
+    """Return a dataset, or its outline, with an axis for each of the columns `names` of a table of points.
 
     The axis of points numbers the rows that have the same values. Where there is no such row, nothing was run.
     InputError for columns of so many values that nearly all places would be empty.
@@ -158,26 +160,27 @@ def by_columns(data: Any, names: tuple[str, ...]) -> Any:
             for name, dims in data.variables.items()
         }
         return replace(data, axes=axes, variables=variables, columns={}, split=True)
-    index = np.full((*map(len, levels), most), -1)
-    for place, those in rows.items():
-        index[place][: len(those)] = those
-    places = xr.DataArray(index, dims=(*names, POINT))
-    dataset = data.drop_vars([*names, POINT], errors="ignore").isel({POINT: places.clip(0)})
-    there = places >= 0
-    blank = {name: value.where(there, _blank(value.dtype)) for name, value in dataset.items() if POINT in value.dims}
+    index = np.full((*map(len, levels), most), -1)  # −1: no row
+    for place, numbers in rows.items():
+        index[place][: len(numbers)] = numbers
+    row_at = xr.DataArray(index, dims=(*names, POINT))
+    dataset = data.drop_vars([*names, POINT], errors="ignore").isel({POINT: row_at.clip(0)})
+    has_row = row_at >= 0
+    filled = {name: value.where(has_row, _blank(value.dtype)) for name, value in dataset.items() if POINT in value.dims}
     dataset = dataset.assign(
-        {name: value.transpose(..., *names, POINT).astype(dataset[name].dtype) for name, value in blank.items()}
+        {name: value.transpose(..., *names, POINT).astype(dataset[name].dtype) for name, value in filled.items()}
     )
     axes = {name: (name, level, data[name].attrs) for name, level in zip(names, levels, strict=True)}
     return dataset.assign_coords({**axes, POINT: (POINT, np.arange(most), data[POINT].attrs)})
 
 
 def _rank(value: Any) -> tuple[bool, Any]:
+    """Return the key that sorts numbers before texts."""
     return isinstance(value, str), value
 
 
 def _blank(dtype: np.dtype[Any]) -> Any:
-    """Return the value of what was not run."""
+    """Return the value, of a type of numbers or texts, that stands for what was not run."""
     return {"f": np.nan, "b": False, "i": 0, "u": 0}.get(dtype.kind, "")
 
 
@@ -190,7 +193,7 @@ def free_axes(outline: Outline, where: Mapping[str, Any] | None) -> set[str]:
 def over_times(outline: Outline, drawn_axes: set[str], where: Mapping[str, Any]) -> Facets:
     """Return facets with a panel for each time of `where`, or for a few times from the first to the last.
 
-    InputError for more times than panels, and as of `arranged`.
+    InputError for more times than panels, and for what `arranged` refuses.
     """
     times, chosen = outline.axes["time"], where.get("time")
     if isinstance(chosen, list | tuple) and len(chosen) > MOST_PANELS:
@@ -217,6 +220,7 @@ def _places(outline: Outline, drawn_axes: set[str], where: Mapping[str, Any]) ->
 
 
 def _places_along(outline: Outline, axis: str, values: Sequence[Any]) -> list[int]:
+    """Return the indices of values along an axis, each once; InputError at their key for a value that it lacks."""
     if not values:
         raise InputError("no values of the axis", key=f"where.{axis}", value=values, expected="one at least")
     try:
@@ -226,20 +230,25 @@ def _places_along(outline: Outline, axis: str, values: Sequence[Any]) -> list[in
 
 
 def _size(places: int | list[int] | None, size: int) -> int:
+    """Return how many of the `size` values of an axis are selected by `places`; None selects all."""
     if places is None:
         return size
     return 1 if isinstance(places, int) else len(places)
 
 
 def _middle(places: int | list[int] | None, size: int) -> int:
+    """Return the middle one of the selected places on an axis of a size, or of all."""
     return places[len(places) // 2] if isinstance(places, list) else size // 2
 
 
 def _shortest(axes: list[str], sizes: Mapping[str, int], room: int, first: list[str]) -> list[str]:
-    """Return the shortest axes whose values are distinguishable, at most `room` of them, of these `first`."""
+    """Return those of the `axes` that are drawn, at most `room`: the `first` ones, then the shortest.
+
+    An axis of more values than are distinguishable is not drawn.
+    """
     order = sorted(axes, key=lambda dim: (dim not in first, sizes[dim]))
-    few = [dim for dim in order if sizes[dim] <= MOST_PANELS]
-    return [dim for dim in axes if dim in few[:room]]
+    distinguishable = [dim for dim in order if sizes[dim] <= MOST_PANELS]
+    return [dim for dim in axes if dim in distinguishable[:room]]
 
 
 def _assigned(axes: list[str], panel: str | None, hue: str | None) -> tuple[str | None, str | None]:
@@ -254,6 +263,7 @@ def _assigned(axes: list[str], panel: str | None, hue: str | None) -> tuple[str 
 
 
 def _check_number(sizes: Mapping[str, int], key: str, dim: str | None, most: int) -> None:
+    """Raise InputError, at the key `panel` or `hue`, if its axis has more than `most` values."""
     if dim is not None and sizes[dim] > most:
         expected = f"at most {most} values; give `where` one of {dim}, or draw another axis as {key}"
         raise InputError(f"too many values of {dim}", key=key, value=sizes[dim], expected=expected)

@@ -1,4 +1,7 @@
-"""Texts of a figure made to fit: long labels are broken into lines, overlapping tick labels are left out."""
+"""Texts of a figure made to fit: long labels are broken into lines, overlapping tick labels are left out.
+
+Lengths, room and boxes are in pixels of the figure's own resolution.
+"""
 
 from __future__ import annotations
 
@@ -54,12 +57,13 @@ def _has_margins(figure: mpl.figure.Figure) -> bool:
 
 
 def _fitting_layout() -> mpl.layout_engine.LayoutEngine:
+    """Return the constrained layout, with labels that fit; its class is made here, as matplotlib is imported late."""
 
     class FittingLayout(mpl.layout_engine.ConstrainedLayoutEngine):
         """The constrained layout, with labels and tick labels that fit."""
 
         def execute(self, fig: mpl.figure.Figure) -> Any:
-            """Lay the figure out."""
+            """Lay the figure out; labels that are broken into lines change the room for others, so do it again."""
             renderer = renderer_of(fig)
             for _ in range(PASSES):
                 super().execute(fig)
@@ -75,7 +79,7 @@ def _fitting_layout() -> mpl.layout_engine.LayoutEngine:
 
 
 def broken(text: str, room: float, length: Callable[[str], float]) -> str:
-    """Return the text in lines no longer than `room`, if possible; mathematics is not broken."""
+    """Return the text in lines no longer than `room`, by the `length` of texts, if possible; formulas stay whole."""
     lines = []
     for paragraph in text.split("\n"):
         line = ""
@@ -90,7 +94,10 @@ def broken(text: str, room: float, length: Callable[[str], float]) -> str:
 
 
 def _pieces(word: str, room: float, length: Callable[[str], float]) -> list[str]:
-    """Return the word, or its pieces if it is too long for a line: its arguments, or halves."""
+    """Return the word, or its pieces if it is longer than `room`: the arguments of a name, or halves.
+
+    word : without blanks, but for those between the arguments of a name, `hermite(0, 1)`.
+    """
     if "$" in word or len(word) < 2 or length(word) <= room:
         return [word]
     if " " in word:
@@ -134,6 +141,7 @@ def _broke(text: mpl.text.Text, room: float, renderer: Any) -> bool:
     """Break a text into lines if it is too long; return whether it was."""
 
     def length(content: str) -> float:
+        """Return the length of a content along the direction of the text, which is changed."""
         text.set_text(content)
         box = text.get_window_extent(renderer)
         return float(box.height if text.get_rotation() == 90.0 else box.width)
@@ -173,19 +181,20 @@ def _ticks(axis: mpl.axis.Axis, *, minor: bool) -> list[mpl.axis.Tick]:
 def _apart(
     labels: list[tuple[float, mpl.transforms.Bbox]], axis: mpl.axis.Axis
 ) -> list[tuple[float, mpl.transforms.Bbox]]:
-    """Return every label, or every second, third, ..., so that neighbours do not overlap.
+    """Return all labels, (position, box), or every second, third, ..., so that neighbours do not overlap.
 
-    Of a logarithmic axis first those of the powers of ten, if these are several.
+    Of a logarithmic axis first those of the powers of ten are tried, if these are several.
     """
     powers = [label for label in labels if axis.get_scale() == "log" and np.log10(label[0]) % 1.0 == 0.0]
-    every = (labels[::step] for step in range(2, len(labels)))
-    for some in chain([labels], [powers] * (len(powers) > 1), every):
-        if not any(_near(first, other, axis) for (_, first), (_, other) in pairwise(some)):
-            return some
+    thinner = (labels[::step] for step in range(2, len(labels)))
+    for chosen in chain([labels], [powers] * (len(powers) > 1), thinner):
+        if not any(_near(first, other, axis) for (_, first), (_, other) in pairwise(chosen)):
+            return chosen
     return labels[:1]
 
 
 def _near(first: mpl.transforms.Bbox, second: mpl.transforms.Bbox, axis: mpl.axis.Axis) -> bool:
+    """Return whether two boxes are nearer than APART points."""
     apart = 0.5 * APART * axis.figure.dpi / 72.0
     return bool(first.padded(apart).overlaps(second.padded(apart)))
 

@@ -16,6 +16,7 @@ from sweeplib.engine.design.axis import POINT
 from sweeplib.pictures.figures.kit.typeset import expression_text, name_latex, name_text
 
 HERMITE = re.compile(r"he(\d+)")
+"""The name of a normalised Hermite polynomial, with its order."""
 MINUS = "\N{MINUS SIGN}"
 DIGITS, MOST_DIGITS, ALL_DIGITS = 4, 6, 17
 """The significant digits of a fraction in titles and legends, those of any number, and those of any double."""
@@ -39,9 +40,9 @@ def wrapped_label(array: xr.DataArray, width: int = 32) -> str:
 
 
 def short_label(array: xr.DataArray, width: int, most: int) -> tuple[str, str]:
-    """Return the label of an axis and what it has no room for, to stand elsewhere: the symbol, a colon and the name.
+    """Return the label of an axis, and a text "symbol: long name" for elsewhere, "" if the label has the long name.
 
-    That is so for a long name of more than `most` lines of that width; the label is the symbol and the unit then.
+    A long name of more than `most` lines of `width` characters has no room: the label is the symbol and the unit then.
     Without a symbol all stays in the label.
     """
     end, name = _beside_name(array), _long_name(array)
@@ -51,7 +52,10 @@ def short_label(array: xr.DataArray, width: int, most: int) -> tuple[str, str]:
 
 
 def lines_of(text: str, width: int) -> list[str]:
-    """Return a text with mathematics in lines of about that width, in letters as they are seen."""
+    """Return a text with mathematics in lines of about `width` letters, of formulas those that are seen.
+
+    For `textwrap` each formula is a word of as many x between two control characters, which no text has.
+    """
     formulas = re.findall(r"\$[^$]*\$", text)
     widths = iter("x" * len(re.sub(r"\\[a-z]+(?=[ _{])|[\\{}$^_ ]", "", formula)) for formula in formulas)
     lines = textwrap.wrap(re.sub(r"\$[^$]*\$", lambda _: f"\0{next(widths)}\1", text), width, break_long_words=False)
@@ -157,7 +161,7 @@ def _varying(points: xr.DataArray) -> list[str]:
 
 
 def _digits(values: xr.DataArray, least: int) -> int:
-    """Return the number of significant digits, from `least` on, with which different numbers are different texts."""
+    """Return the least number of significant digits, from `least` on, with which different values have other texts."""
     different = set(values.values.ravel().tolist()) if values.dtype.kind in "iuf" else set()
     enough = (n for n in range(least, ALL_DIGITS) if len({f"{value:.{n}g}" for value in different}) == len(different))
     return next(enough, ALL_DIGITS)
@@ -177,6 +181,7 @@ def target_label(name: str) -> str:
 def activation_label(name: str) -> str:
     """Return a normalised Hermite polynomial as h with its order, any other activation as its name."""
     match = HERMITE.fullmatch(name)
+    # a minus sign at the beginning of an argument
     return f"$h_{{{match[1]}}}$" if match else re.sub(r"(?<=[( ])-", MINUS, name)
 
 
@@ -187,7 +192,7 @@ NAMED: dict[str, Callable[[str], str]] = {
     "schedule": expression_text,
     "noise_schedule": expression_text,
 }
-"""The labels of values that are names, by coordinate."""
+"""The functions that put values that are names or formulas into labels, by coordinate."""
 
 
 def number(value: Any, digits: int = MOST_DIGITS) -> str:
@@ -208,6 +213,7 @@ def power_of_ten(value: float, digits: int = MOST_DIGITS) -> str:
 
 
 def _scientific(value: float, digits: int) -> tuple[str, int]:
+    """Return the factor of a number, of at most `digits` digits, and the exponent of ten."""
     mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
     return f"{float(mantissa):.{digits}g}", int(exponent)
 

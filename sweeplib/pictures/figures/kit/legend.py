@@ -1,4 +1,8 @@
-"""A legend below all panels that lists what they show, in one column per property."""
+"""A legend below all panels that lists what they show, in one column per property.
+
+The handle of an entry is the line or patch beside its label; `handle` is its length in font sizes. A gid is the name by
+which an entry refers to lines in panels.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from sweeplib.pictures.figures.kit.late_matplotlib import mpl
 from sweeplib.pictures.figures.kit.style import STYLE, keep_within_doubles
 
 Entry = tuple[dict[str, Any], str]
+"""An entry of a legend: the properties of its line or patch, as matplotlib names them and its `gid`, and its label."""
 FEWEST_ROWS = 3
 """The number of rows of the first arrangement that is tried; more rows make the legend narrower."""
 MARGIN = 0.06
@@ -43,7 +48,7 @@ def legend_below(figure: mpl.figure.Figure, groups: list[list[Entry]], handle: f
 
 
 def _visible_gids(figure: mpl.figure.Figure) -> set[str]:
-    """Return the gids of the visible lines, and remove the gids: in files they would have to be unique."""
+    """Return the gids of the visible lines, and remove all gids: in SVG files they would have to be unique."""
     visible: set[str] = set()
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
@@ -57,14 +62,14 @@ def _visible_gids(figure: mpl.figure.Figure) -> set[str]:
 
 
 def _is_seen(line: mpl.lines.Line2D, box: mpl.transforms.BboxBase) -> bool:
-    """Return whether a marker or a stretch of the line lies within the box of its axes."""
+    """Return whether a marker or a stretch of the line lies within the box of its axes, in pixels."""
     points = line.get_transform().transform(np.ma.filled(np.ma.asarray(line.get_xydata(), float), np.nan))
     points = points[np.isfinite(points).all(axis=1)]
     if not len(points):
         return False
     low, high = points.min(axis=0), points.max(axis=0)
     marked = line.get_marker() not in ("None", "none", "", " ", None) and line.get_markevery() is None
-    if not marked and (high - low).max() < 1.0:
+    if not marked and (high - low).max() < 1.0:  # a line shorter than a pixel
         return False
     within = box.padded(2.0)
     return bool((low <= within.max).all() and (high >= within.min).all())
@@ -113,6 +118,10 @@ def _joined(groups: list[list[Entry]], count: int) -> list[list[Entry]]:
 def _legend(
     figure: mpl.figure.Figure, columns: list[list[Entry]], handle: float, size: float | None = None
 ) -> mpl.legend.Legend:
+    """Draw a legend of columns below the panels and return it; `size` is that of the font, by default the style's.
+
+    matplotlib fills columns one after the other: shorter ones are filled up with blank entries.
+    """
     rows = max(map(len, columns))
     blank: Entry = ({"linestyle": "none"}, "")
     entries = [entry for column in columns for entry in column + [blank] * (rows - len(column))]
@@ -135,6 +144,7 @@ def _in_lines(figure: mpl.figure.Figure, column: list[Entry], room: float, size:
     renderer, text = renderer_of(figure), figure.text(0.0, 0.0, "", fontsize=size)
 
     def length(content: str) -> float:
+        """Return the width of a content, in pixels."""
         text.set_text(content)
         return float(text.get_window_extent(renderer).width)
 

@@ -1,4 +1,8 @@
-"""The marks of layers: what each draws of a colour in a panel, or once in a panel."""
+"""The marks of layers: what each draws of a colour in a panel, or once in a panel.
+
+Each mark is a function of a piece (`points.Part`), which draws on its axes: the variable `layer.y` of the data of one
+colour, `series`, or of the `panel`, against `x`. MARKS and ONCE have them by their names.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +40,7 @@ ROW = 0.075
 BAND: dict[str, Any] = {"alpha": 0.2, "linewidth": 0, "zorder": 1}
 RUN: dict[str, Any] = {"linewidth": 0.5, "alpha": 0.75, "zorder": 2, "gid": "run"}
 STOPPED: dict[str, Any] = {"marker": "o", "markersize": 2.6, "linestyle": "none", "gid": "stopped"}
+"""The looks of bands, of single runs, and of the last records of runs that stopped."""
 
 
 def _line(piece: Part) -> None:
@@ -49,7 +54,7 @@ def _line(piece: Part) -> None:
 
 
 def _few_marks(piece: Part) -> dict[str, Any]:
-    """Return the marker of a colour, at other places than those of other colours."""
+    """Return the properties of a plot that give a curve FEW_MARKS markers, at other places than other colours."""
     step, mark = max(piece.series.sizes[piece.x] // FEW_MARKS, 1), look(piece.index)
     return {
         "marker": mark["marker"],
@@ -57,6 +62,7 @@ def _few_marks(piece: Part) -> dict[str, Any]:
         "markerfacecolor": mark["color"],
         "markeredgecolor": "white",
         "markeredgewidth": 0.5,
+        # the first place, in the middle of the colour's part of a step, and the distance between places
         "markevery": (step * (2 * piece.index + 1) // (2 * len(COLOURS)), step),
     }
 
@@ -79,8 +85,8 @@ def _stairs(piece: Part) -> None:
         columns = columns[:, np.isfinite(columns[:2]).all(axis=0)]
         if (count := columns.shape[1]) == 0:
             continue
-        some = np.unique(np.linspace(0, count - 1, min(count, MOST_PLACES)).round().astype(int))
-        x, y, low, high = columns[:, some]
+        thinned = np.unique(np.linspace(0, count - 1, min(count, MOST_PLACES)).round().astype(int))
+        x, y, low, high = columns[:, thinned]
         style.pop("marker", None)
         piece.axes.step(x, y, where="post", **style)
         if first:
@@ -94,7 +100,7 @@ def _bins(piece: Part) -> None:
         x, y = series[piece.x].values, series[piece.layer.y].values
         if is_stochastic(name) and np.isfinite(y).any():
             piece.axes.stairs(y, edges_of(x), fill=True, color=style["color"])
-            piece.axes.plot([], [])
+            piece.axes.plot([], [])  # a panel without a line counts as empty (`mark_empty`)
         elif np.isfinite(y).any():
             piece.axes.plot(x, y, drawstyle="steps-mid", **style)
 
@@ -115,11 +121,11 @@ def _dots(piece: Part) -> None:
     """Draw the points of each dynamics, which nothing connects."""
     for _, series, style in piece.dynamics():
         x, y = np.broadcast_arrays(series[piece.x].values, series[piece.layer.y].values)
-        there = np.isfinite(x) & np.isfinite(y)
-        if there.sum() <= MANY:
+        finite = np.isfinite(x) & np.isfinite(y)
+        if finite.sum() <= MANY:
             style["markersize"] = max(style.get("markersize", 0.0), LARGER)
-        if there.any():
-            piece.axes.plot(x[there], y[there], **{"linestyle": "none"} | style)
+        if finite.any():
+            piece.axes.plot(x[finite], y[finite], **{"linestyle": "none"} | style)
 
 
 def _ticks(piece: Part) -> None:
@@ -129,6 +135,7 @@ def _ticks(piece: Part) -> None:
     for place, name in enumerate(names):
         dynamics = series.sel(dynamics=name)
         best, low, high = (dynamics[f"{y}{end}"].item() / unit for end in ("", "_low", "_high"))
+        # dynamics lie beside each other in the row
         row = -piece.index - 0.22 * (place - (len(names) - 1) / 2)
         style = dynamics_look(name, names, look(piece.index)) | {"markersize": 3.6}
         piece.axes.errorbar(best, row, xerr=[[best - low], [high - best]], elinewidth=0.9, **style)
@@ -151,7 +158,7 @@ def _bar(piece: Part) -> None:
 
 
 def _end(piece: Part) -> None:
-    """Draw a tick for each colour at the right end of the axes, or on top if it lies between the points."""
+    """Draw a tick for each colour: `right` at the height y, `top` at the place y if it lies between the points."""
     tick: dict[str, Any] = line_look(piece.index, "end") | {"linewidth": 1.8, "clip_on": False}
     axes, at = piece.axes, piece.series[piece.layer.y]
     places = places_of(piece.chart, piece.series).where(piece.series["requested"].any())
@@ -168,10 +175,12 @@ def _level(piece: Part) -> None:
 
 
 def _across(piece: Part) -> None:
+    """Draw a horizontal line at a number."""
     piece.axes.axhline(piece.number, color=FAINT, linewidth=0.8, zorder=0)
 
 
 def _upright(piece: Part) -> None:
+    """Draw a vertical line at a number."""
     style: dict[str, Any] = {"color": FAINT, "linewidth": 0.8, "zorder": 0}
     piece.axes.axvline(piece.number, **style | piece.layer.look)
 
@@ -189,13 +198,14 @@ def _shade(piece: Part) -> None:
 
 
 def _begin(piece: Part) -> None:
+    """Let the horizontal axis begin at a number."""
     piece.axes.set_xlim(left=piece.number)
 
 
 def _note(piece: Part) -> None:
     """Write the label into the middle of a panel in which the variable is true wherever it is known."""
-    there = piece.panel[piece.layer.y].values.astype(float)
-    if (there := there[np.isfinite(there)]).size and there.all():
+    values = piece.panel[piece.layer.y].values.astype(float)
+    if (finite := values[np.isfinite(values)]).size and finite.all():
         say(piece.axes, piece.layer.label)
 
 
@@ -205,6 +215,7 @@ def _texts(piece: Part) -> None:
     names = [str(name) for name in texts["dynamics"].values]
     texts = texts.isel({dim: 0 for dim in texts.dims if dim != "dynamics"})
     bottom, top = axes.get_ylim()
+    # room for the lines, on a logarithmic axis
     axes.set_ylim(bottom, top * (top / bottom) ** (ROW * len(names)))
     lines = [(name, text) for name, text in zip(names, texts.values.tolist(), strict=True) if text]
     for place, (name, text) in enumerate(lines):
@@ -219,16 +230,16 @@ def _texts(piece: Part) -> None:
 
 
 def _guide(piece: Part) -> None:
-    """Draw a line of a slope through the lower left of the points of a panel, on logarithmic axes."""
+    """Draw a line whose slope is the number of the layer, below the leftmost point of a panel, on logarithmic axes."""
     mean, x, axes = piece.panel[piece.level.y], piece.panel[piece.x], piece.axes
-    where = np.unique(x.values[x.values > 0])
+    ends = np.unique(x.values[x.values > 0])
     lowest = mean.where(mean > 0.0).min([dim for dim in mean.dims if dim not in x.dims])
-    if axes.get_xscale() != "log" or axes.get_yscale() != "log" or len(where) < 2 or not bool(lowest.notnull().any()):
+    if axes.get_xscale() != "log" or axes.get_yscale() != "log" or len(ends) < 2 or not bool(lowest.notnull().any()):
         return
     lowest = lowest.broadcast_like(x).transpose(*x.dims)
     places = zip(x.values.ravel().tolist(), lowest.values.ravel().tolist(), strict=True)
     start, height = min((at, low) for at, low in places if at > 0 and np.isfinite(low))
-    axes.plot(where, 0.7 * height * (where / start) ** piece.number, **piece.layer.look)
+    axes.plot(ends, 0.7 * height * (ends / start) ** piece.number, **piece.layer.look)
 
 
 POINTS = dict.fromkeys(("points", "sparse", "joined", "steps"), points)

@@ -1,4 +1,7 @@
-"""Panels side by side that share their axes, at the sizes of a page."""
+"""Panels side by side that share their axes, at the sizes of a page.
+
+A panel is a stack of axes, its levels, from the top.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from sweeplib.pictures.figures.kit.late_matplotlib import mpl
 from sweeplib.pictures.figures.kit.style import DIM, TEXT_WIDTH, keep_within_doubles
 
 MOST_IN_A_ROW = 5
+"""The most panels in a row."""
 NOTE_HEIGHT, LETTERS = 0.22, 14
 """The height of a line of text above the panels, in inches, and its letters in an inch."""
 POINTS = 72.0
@@ -25,7 +29,7 @@ LABEL = (26, 2)
 
 @dataclass(frozen=True)
 class Panels:
-    """A drawing and its panels, row by row; each panel is a stack of axes, from the top."""
+    """A drawing and its panels, row by row, of so many columns; each panel is a stack of axes, from the top."""
 
     drawing: mpl.figure.Figure
     stacks: list[list[mpl.axes.Axes]]
@@ -46,7 +50,7 @@ class Panels:
             stack[level].set_ylabel(text)
 
     def heights(self, array: xr.DataArray, level: int = 0) -> None:
-        """Write the label of the vertical axes at one level; a name that is too long for it stands above all panels."""
+        """Write the label of the vertical axes at one level, that of `array`; a long name stands above all panels."""
         label, name = short_label(array, *LABEL)
         self.ylabel(label, level)
         for line in lines_of(name, round(LETTERS * self.drawing.get_figwidth())):
@@ -59,6 +63,7 @@ class Panels:
                 keep_within_doubles(axes.yaxis)
                 axes.autoscale_view()
             for line in arrows:
+                # corners of the marker are in halves of its size, in points
                 length = 0.5 * line.get_markersize() * self.drawing.dpi / POINTS
                 ends = [length * y for _, y in line.get_marker()]
                 at = np.clip(axes.transData.transform(line.get_xydata())[:, 1], axes.bbox.y0, axes.bbox.y1)
@@ -136,6 +141,7 @@ def panels_of(
 ) -> Panels:
     """Return a new drawing with the panels of facets, their titles, and the values of the axes that are not drawn.
 
+    data : what the figure shows. width, alone, height, stack, share_x : as those of `panel_grid`, for the first level.
     whole : the data before these values were selected, by whose other points a point of a table has its name.
     """
     parts = list(split.parts(data))

@@ -1,4 +1,8 @@
-"""The picture of a chart: panels, scales, the marks of its layers, and a legend of what is drawn."""
+"""The picture of a chart: panels, scales, the marks of its layers, and a legend of what is drawn.
+
+A level is the axes of one quantity in each panel, a look the properties of lines and markers by which dynamics or
+colours are told apart.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +33,13 @@ from sweeplib.pictures.figures.kit.panels import Panels, mark_empty, panels_of, 
 from sweeplib.pictures.figures.kit.points import DASHES, Part, law_look, places_of, unit_of
 from sweeplib.pictures.figures.kit.quantities import bound_side, with_requests
 from sweeplib.pictures.figures.kit.references import References, references
-from sweeplib.pictures.figures.kit.scales import few, logarithmic_above_zero
+from sweeplib.pictures.figures.kit.scales import few_short_values, logarithmic_above_zero
 from sweeplib.pictures.figures.kit.style import INK, UNKNOWN, bound_mark, look, plain_ticks, set_log
 
 THEORY: Any = (0, (2, 1))
 """The dashes of the theory that a variable names."""
 MOST_TICKS, MOST_ROWS = 5, 8
+"""The most values of a horizontal axis, and rows of a table of points, that have a tick each."""
 MAPS = ("cells", "classes", "kinds")
 """Marks over two axes."""
 WRITTEN = ("note", "texts", "region", *MAPS)
@@ -45,7 +50,8 @@ TOUCHING = 0.04
 
 def picture_of(chart: Chart, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> mpl.figure.Figure:
     """Return the picture that a declaration describes; constants of the datasets are coordinates."""
-    if (other := chart.beside) is None:
+    other = chart.beside
+    if other is None:
         panels, entries = _panels_and_entries(chart, ds, analyses)
     else:
         counts, widths = (len(chart.levels), len(other.levels)), (chart.size[0], other.size[0])
@@ -59,7 +65,10 @@ def picture_of(chart: Chart, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset])
 def _panels_and_entries(
     chart: Chart, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], panels: Panels | None = None
 ) -> tuple[Panels, list[list[Entry]]]:
-    """Return the panels of a chart, by default in a new drawing, with its marks, and the entries of its legend."""
+    """Return the panels of a chart, by default in a new drawing, with its marks, and the entries of its legend.
+
+    analyses : by name. Levels of which nothing would be drawn are left out.
+    """
     whole, chart = chart.pictured(ds, analyses), replace(chart, x=chart.across)
     selected = chart.chosen(whole)
     if chart.x_over and not bool(selected[chart.x_over].notnull().all()):
@@ -100,8 +109,8 @@ def _panels_and_entries(
 
 def _with_theory(level: Level, data: xr.Dataset) -> Level:
     """Return a level with the theory that the attributes of its points name, if it has no law."""
-    pointed = level.y and level.layers[0].mark in POINTS and not level.over
-    name = data[level.y].attrs.get("theory") if pointed else None
+    has_points = level.y and level.layers[0].mark in POINTS and not level.over
+    name = data[level.y].attrs.get("theory") if has_points else None
     if name is None or any(layer.mark == "law" for layer in level.layers):
         return level
     theory = Layer("law", name, data[name].attrs["long_name"], "theory", THEORY)
@@ -109,7 +118,7 @@ def _with_theory(level: Level, data: xr.Dataset) -> Level:
 
 
 def _requested(whole: xr.Dataset, level: Level, ds: xr.Dataset) -> xr.Dataset:
-    """Return the data with a mask of the runs that were made: its own `Y_requested`, else that of the dataset."""
+    """Return the data with a mask `requested` of the runs made: their own `Y_requested`, else that of the dataset."""
     if not level.y or level.layers[0].mark not in (*POINTS, "cells"):
         return whole
     name = f"{level.y}_requested"
@@ -117,7 +126,10 @@ def _requested(whole: xr.Dataset, level: Level, ds: xr.Dataset) -> xr.Dataset:
 
 
 def _names(chart: Chart, data: xr.Dataset, y: str) -> list[str]:
-    """Return the dynamics that are drawn, in the order of their looks."""
+    """Return the dynamics that are drawn, in the order of their looks: those with a value of y or a stochastic run.
+
+    If the chart says what points without a value lack (`unknown`), all that have runs.
+    """
     if "dynamics" not in data.dims:
         return []
     run = data.get("requested", xr.zeros_like(data[y], bool))
@@ -126,7 +138,7 @@ def _names(chart: Chart, data: xr.Dataset, y: str) -> list[str]:
 
 @dataclass(frozen=True)
 class _Picture:
-    """A picture that is being drawn; `names` are its dynamics in the order of their marks."""
+    """A picture that is being drawn; `names` are its dynamics in the order of their looks."""
 
     chart: Chart
     panels: Panels
@@ -134,7 +146,7 @@ class _Picture:
     published: References
 
     def scale(self, data: xr.Dataset) -> None:
-        """Make the horizontal axes logarithmic where their values ask for it; from a zero on linear up to the next."""
+        """Make the horizontal axes logarithmic where the chart says so; one from 0 on is linear to its next place."""
         x, over_time = places_of(self.chart, data), self.chart.kind == "curves"
         log = self.chart.is_log_x(x)
         chosen = self.chart.log_axes is not None or self.chart.log_x is not None
@@ -147,7 +159,7 @@ class _Picture:
                 axes.set_xlim(-0.15 * first, 1.25 * float(x.values.max()))
 
     def draw(self, place: int, level: Level, data: xr.Dataset) -> None:
-        """Draw one level of all panels."""
+        """Draw one level, at its place in the stacks from the top, in all panels."""
         axes = self.panels.stacks[0][place]
         if level.y:
             values = (data[level.range or level.y] / level.unit(data)).values
@@ -176,10 +188,9 @@ class _Picture:
         chart, rows = self.chart, list(self.chart.split.colours(subset))
         for index, coloured in rows:
             for dash, series in numbered_parts(coloured, chart.dash):
-                for layer in level.layers:
-                    if layer.mark in MARKS:
-                        of = subset, series, index, dash
-                        MARKS[layer.mark](Part(chart, axes, level, layer, self.names, data, *of))
+                for layer in (layer for layer in level.layers if layer.mark in MARKS):
+                    piece = Part(chart, axes, level, layer, self.names, data, subset, series, index, dash)
+                    MARKS[layer.mark](piece)
                 if first:
                     x_unit, y_unit = unit_of(series, chart.x_over), unit_of(series, level.over)
                     self.published.draw(axes, series, x_unit=x_unit, y_unit=y_unit)
@@ -187,6 +198,7 @@ class _Picture:
             if layer.mark in ONCE:
                 ONCE[layer.mark](Part(chart, axes, level, layer, self.names, data, subset, subset))
         if any(layer.mark == "ticks" for layer in level.layers):
+            # such a level has no vertical axis but a row for each colour, from 0 down
             hue = chart.split.hue
             labels = [value_label(row[hue], subset[hue]) if hue else "optimum" for _, row in rows]
             axes.set_ylim(-len(rows) + 0.4, 0.6)
@@ -195,8 +207,11 @@ class _Picture:
             axes.spines["left"].set_visible(False)
 
     def set_ticks(self, data: xr.Dataset) -> None:
-        """Give logarithmic axes plain ticks, at the few short values of a horizontal one; whole ones for integers."""
-        places = few(places_of(self.chart, data).values, MOST_TICKS)
+        """Give logarithmic axes plain ticks, at the values of a horizontal axis if these are few and short.
+
+        Integers have ticks at whole numbers, rows of a table of points their parameters.
+        """
+        places = few_short_values(places_of(self.chart, data).values, MOST_TICKS)
         stacks = self.panels.stacks if not self.chart.share_x else self.panels.stacks[:1]
         for axes in (axes for stack in stacks for axes in stack):
             for axis in (axes.xaxis, axes.yaxis):
@@ -209,7 +224,7 @@ class _Picture:
                 axes.set_xticks(data[POINT].values, [row_label(row, data[POINT]) for row in data[POINT]])
 
     def entries(self, data: xr.Dataset, levels: tuple[Level, ...]) -> list[list[Entry]]:
-        """Return the entries of the legend, in groups."""
+        """Return the entries of the legend, in groups: colours, dashes, dynamics, cells, layers, published values."""
         chart, layers = self.chart, [layer for level in levels for layer in level.layers]
         line = {"color": INK, "linewidth": 1.0}
         dashes: list[Entry] = [
@@ -218,8 +233,9 @@ class _Picture:
             if chart.dash
         ]
         laws = any(layer.label for layer in layers if layer.mark == "law")
-        listed = chart.looks.listed or len(self.names) > 1 or laws or chart.published
-        kinds = self._kinds(self.names) if listed else []
+        # a single dynamics has an entry beside laws and published values, which are of something else
+        names_dynamics = chart.looks.listed or len(self.names) > 1 or laws or chart.published
+        kinds = self._kinds(self.names) if names_dynamics else []
         columns: list[list[Entry]] = [[] for _ in range(1 + max((layer.column for layer in layers), default=0))]
         for layer in layers:
             columns[layer.column] += [
@@ -227,6 +243,7 @@ class _Picture:
             ]
         for layer in layers:
             if layer.mark == "ticks":
+                # dynamics that rows alone show: a look depends on the place among all names
                 columns[-1] += self._kinds([*self.names, *self._others(data)])[len(self.names) :]
                 beyond = {"marker": AFTER, "color": INK, "linestyle": "none", "gid": "beyond"}
                 columns[-1].append((beyond, data[data[layer.y].attrs["bound"]].attrs["reason"]))
@@ -243,8 +260,8 @@ class _Picture:
 
     def _kinds(self, names: list[str]) -> list[Entry]:
         """Return an entry per dynamics; a single one without a hue may have its colour."""
-        looks, inked = self.chart.looks, self.chart.looks.listed or self.chart.split.hue or len(names) > 1
-        blank = {"color": INK if inked else look(0)["color"], "marker": "o"}
+        looks, is_ink = self.chart.looks, self.chart.looks.listed or self.chart.split.hue or len(names) > 1
+        blank = {"color": INK if is_ink else look(0)["color"], "marker": "o"}
         return [
             (looks.of(name, names, blank) | looks.entry(name), dynamics_label(name) + looks.words) for name in names
         ]
@@ -255,7 +272,7 @@ class _Picture:
 
 
 def _entries_of(chart: Chart, layer: Layer) -> list[Entry]:
-    """Return the entries of a layer with a label."""
+    """Return the entries of a layer: its label, unless it stands in the panels, and that of runs that stopped."""
     if not layer.label or layer.mark in WRITTEN:
         return []
     if layer.mark == "law":
@@ -272,7 +289,7 @@ def _entries_of(chart: Chart, layer: Layer) -> list[Entry]:
 
 
 def _hues(data: xr.Dataset, chart: Chart) -> list[Entry]:
-    """Return an entry per colour, with the text of its part; without colours that text alone."""
+    """Return an entry per colour, with its `hue_text`; without colours an entry of that text alone."""
     hue, has_text = chart.split.hue, chart.hue_text is not None and not chart.split.panel
     if hue is None and not has_text:
         return []

@@ -1,4 +1,7 @@
-"""What marks are drawn of; the marks of points, with bars, arrows and what joins them, and of laws."""
+"""What marks are drawn of; the marks of points, with bars, arrows and what joins them, and of laws.
+
+A look, or style, is a dict of properties of lines and markers, by matplotlib's names.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,10 @@ from sweeplib.pictures.figures.kit.style import INK, bound_mark, line_look, look
 
 @dataclass(frozen=True)
 class Part:
-    """What a layer is drawn of: the data of a colour and of its panel, and of all panels.
+    """What a layer is drawn of, and where.
 
-    names : the dynamics in the order of their looks. index, dash: the numbers of the colour and of the dash.
+    data, panel, series : the data of all panels, of the panel, and of one colour (and dash) in it.
+    names : the dynamics in the order of their looks. index, dash : the numbers of the colour and of the dash.
     """
 
     chart: Chart
@@ -46,7 +50,7 @@ class Part:
 
     @property
     def number(self) -> float:
-        """Return the number that is y."""
+        """Return y of a layer in which it is a number."""
         assert isinstance(self.layer.y, int | float)
         return self.layer.y
 
@@ -78,8 +82,9 @@ ABOUT = 1.2
 SMOOTH = 200
 """The number of places of a law."""
 DASHES: tuple[Any, ...] = ("solid", (0, (4, 1.5)), (0, (1, 1.2)))
-"""Those of the values of the axis `dash`."""
+"""The dashes of the values of the axis `dash`, in their order."""
 JOINED = frozenset({"joined", "steps"})
+"""The marks of points that lines join."""
 
 
 def points(piece: Part) -> None:
@@ -89,7 +94,7 @@ def points(piece: Part) -> None:
 
 
 def _points_of(piece: Part, name: str, series: xr.Dataset, style: dict[str, Any]) -> None:
-    """Draw the points of a dynamics: with bars, arrows at bounds, ∅ on the axis for unknown ones."""
+    """Draw the points of the dynamics `name`: with bars, arrows at bounds, ∅ on the axis for unknown ones."""
     axes, chart, y = piece.axes, piece.chart, str(piece.layer.y)
     lengths = interval(series, y)
     bars = lengths or (np.full(series[y].shape, np.nan),) * 2
@@ -103,8 +108,9 @@ def _points_of(piece: Part, name: str, series: xr.Dataset, style: dict[str, Any]
     drawable = np.isfinite(x) & ((x > 0) | (axes.get_xscale() != "log"))
     unknown = drawable & is_unknown.astype(bool)
     if unknown.any() and (is_stochastic(name) or chart.unknown):
-        marked = unknown & ~np.append(False, unknown[:-1]) if chart.kind == "curves" else unknown
-        mark_unknown(axes, x[marked], style["color"])
+        # a curve has one mark where a stretch without values begins
+        begins = unknown & ~np.append(False, unknown[:-1]) if chart.kind == "curves" else unknown
+        mark_unknown(axes, x[begins], style["color"])
     defined = drawable & np.isfinite(values)
     if not defined.any():
         return
@@ -132,7 +138,7 @@ def _points_of(piece: Part, name: str, series: xr.Dataset, style: dict[str, Any]
 
 
 def _aside(piece: Part, x: np.ndarray) -> np.ndarray:
-    """Return places, shifted sideways by the colour."""
+    """Return places x (n,), shifted sideways by the number of the colour if the chart's points are `aside`."""
     if not piece.chart.aside:
         return x
     places, hue = places_of(piece.chart, piece.data).values, piece.chart.split.hue
@@ -144,7 +150,10 @@ def _aside(piece: Part, x: np.ndarray) -> np.ndarray:
 
 
 def _joining(piece: Part, name: str, style: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the line that joins the points of a dynamics, and what the dash changes of its marker."""
+    """Return the look of the line that joins the points of a dynamics, and what the dash changes of its marker.
+
+    Dynamics without noise are not joined where one with noise is drawn.
+    """
     if piece.layer.mark not in JOINED or (not is_stochastic(name) and is_stochastic(piece.names[0])):
         look: dict[str, Any] = {"linestyle": "none"} | ({} if is_stochastic(name) else {"zorder": 5})
         if piece.layer.mark in JOINED and piece.chart.dash:  # crosses of one colour are told apart by lines alone
@@ -170,9 +179,11 @@ def law(piece: Part) -> None:
 def _draw_law(
     piece: Part, of: Any, series: xr.Dataset, dashes: Any, style: Mapping[str, Any], smooth: bool = False
 ) -> None:
-    """Draw a variable of the data from point to point, or a function of the axis.
+    """Draw a law, `of`: a variable of the data from point to point, or a function of (data, places on the axis).
 
-    A function is smooth, but where other parameters of the problem vary along the axis: there it is at the points.
+    series : the data of a colour, or of a panel. dashes : those of the layer, for `law_look`. style : properties of the
+    line, beside these. smooth : whether a function is drawn at many places. Otherwise it is so unless other parameters
+    of the problem vary along the axis: then it is known at the points alone.
     """
     name = piece.x
     if piece.layer.x:
@@ -191,7 +202,7 @@ def _draw_law(
         places, heights = at[order], heights_of.values.ravel()[order]
     else:
         places = at = np.unique(x.values[np.isfinite(x.values) & run.transpose(*x.dims).values]).astype(float)
-        if at.size == 1:
+        if at.size == 1:  # a short line about a single place
             places, at = at * np.array([1.0 / ABOUT, ABOUT]), np.repeat(at, 2)
         elif at.size and (smooth or not others_vary(series, name)):
             spaced = np.geomspace if piece.axes.get_xscale() == "log" else np.linspace

@@ -3,6 +3,8 @@
 - `exit_steps`, `gamma_opt`, ...: a quantity that an analysis declares (`Analysis.quantities`).
 - `risk`, `overlap_M`, ...: a recorded observable, averaged over the seeds.
 - `ANALYSIS.VARIABLE`: any other variable in the outline of an analysis.
+
+An outline has the axes, variables and attributes of a dataset without numbers: it is known before anything runs.
 """
 
 from __future__ import annotations
@@ -31,13 +33,16 @@ if TYPE_CHECKING:
     from sweeplib.pictures.figures.kit.facets import Facets
 
 AVERAGES = "averages"
+"""The analysis of observables averaged over the seeds."""
 EXITS = ("exit_time", "exit_steps")
+"""The recorded quantities of exits."""
 PREFERRED = "subspace_cosine"
 """The observable that is drawn by default, if it is recorded."""
 NO_DEFAULT = frozenset({"block", "dynamics", "task", "teacher", "threshold", "time"})
 """Axes that are not a horizontal axis unless they are asked for."""
 
 ROUND = "round"
+"""The coordinate of the round that asked for a point first: 0 is the config."""
 ADDED_SIZE = 0.6
 """The size of the marker of a point that a round has added, relative to that of one of the config."""
 
@@ -67,12 +72,17 @@ class Quantity:
             raise InputError("no such quantity", key=self.key, value=self.name, choices=named)
         return outline.only(variable), variable
 
-    def settings(self, analyses: ByName, variable: str, log_axes: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return the settings of a chart of the variable: its data, above their errors, its bounds and its theory."""
+    def chart_arguments(self, analyses: ByName, variable: str, log_axes: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return arguments of a `Chart` of the variable; of an outline, which has no attributes, only the first two.
+
+        needs : the analysis. data : a function that returns its results, NaN where they are not above their errors on a
+        logarithmic axis. hover : the variable that says which are bounds. theory : that of the theory, or of a fit.
+        """
         analysis = analyses[self.analysis]
         attrs = {} if isinstance(analysis, Outline) else analysis[variable].attrs
 
         def data(ds: xr.Dataset, results: Mapping[str, xr.Dataset]) -> xr.Dataset:
+            """Return the analysis, of whose variable those values are NaN that have no logarithm to read off."""
             measured = results[self.analysis]
             return measured.assign({variable: above_error(measured[variable], ds, log_axes=log_axes)})
 
@@ -93,9 +103,9 @@ def quantity(name: str | None, key: str = "y") -> Quantity:
 
 
 def recorded_quantity(outline: Outline, name: str | None, *, over_time_only: bool = False) -> str:
-    """Return the recorded quantity of each run of this name: exit_time, exit_steps or an observable.
+    """Return the name of a recorded quantity of single runs: `name`, by default the exit time, else an observable.
 
-    By default the exit time, else the first observable. InputError for one that is not recorded.
+    over_time_only : whether it must have a value at each time. InputError for one that is not recorded.
     """
     names = over_time(outline) if over_time_only else recorded(outline)
     if not over_time_only:
@@ -190,7 +200,7 @@ def with_requests(result: xr.Dataset, variable: str, ds: xr.Dataset) -> xr.Datas
 
 
 def bounds(data: xr.Dataset, variable: str) -> np.ndarray:
-    """Whether each value of a variable is only a bound, by the variable that its attribute `bound` names."""
+    """Return a mask, in the shape of a variable: where it is only a bound, as the variable its `bound` names says."""
     measured = data[variable]
     name = measured.attrs.get("bound")
     if name is None:
@@ -199,7 +209,7 @@ def bounds(data: xr.Dataset, variable: str) -> np.ndarray:
 
 
 def bound_side(variable: xr.DataArray) -> str:
-    """Return on which side of its bounds the truth of a variable may lie: above, below or either."""
+    """Return on which side of the bounds of a variable the truth may lie: "above", "below" or "either"."""
     return str(variable.attrs.get("bound_side", "either"))
 
 
@@ -223,7 +233,10 @@ def others_vary(series: xr.Dataset, x: str) -> bool:
 
 
 def with_numbers(data: xr.Dataset, x: str) -> xr.Dataset:
-    """Return the data with those parameters along the axes of x that are the same everywhere as numbers."""
+    """Return the data in which parameters along the axes of x that have one value everywhere are single numbers.
+
+    Laws need such numbers.
+    """
     others = [other for other in _others(data, x) if other.name not in data.dims]
     return data.assign_coords({str(other.name): other.values.flat[0] for other in others if np.unique(other).size == 1})
 
@@ -235,9 +248,9 @@ def _others(series: xr.Dataset, x: str) -> list[xr.DataArray]:
 
 
 def with_rounds(result: xr.Dataset, ds: xr.Dataset, variable: str) -> xr.Dataset:
-    """Return data with the round in which the points of a variable were first asked for, NaN where they were not.
+    """Return data with a variable `round`: when the points of a variable were first asked for, NaN where never.
 
-    Of a point that many rows take part in it is that of the first one. Unchanged if no round has added to the dataset.
+    If many rows take part in a point, it is that of the first one. Unchanged if no round has added to the dataset.
     """
     if ROUND not in ds.coords or not bool((ds[ROUND] > 0).any()):
         return result
@@ -248,12 +261,12 @@ def with_rounds(result: xr.Dataset, ds: xr.Dataset, variable: str) -> xr.Dataset
 
 
 def is_asked(data: xr.Dataset, like: xr.DataArray) -> NDArray[np.bool_]:
-    """Return which points of a variable the config or a round has asked for, in the order of its axes."""
+    """Return a mask, in the shape of `like`: the points that the config or a round has asked for (`with_rounds`)."""
     return np.isfinite(_rounds_of(data, like))
 
 
 def is_added(data: xr.Dataset, like: xr.DataArray) -> NDArray[np.bool_]:
-    """Return which points of a variable rounds have added, in the order of its axes."""
+    """Return a mask, in the shape of `like`: the points that rounds have added (`with_rounds`)."""
     return np.asarray(_rounds_of(data, like) > 0)
 
 

@@ -1,4 +1,8 @@
-"""Published values in figures, drawn in grey."""
+"""Published values in figures, drawn in grey.
+
+They stand in files, tables with a column each for x, y and coordinates; the place of a file is its position in the
+option `reference`.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,7 @@ from sweeplib.pictures.figures.kit.style import DIM
 
 MARKERS = ("D", "o", "s", "h")
 DASHES = ((0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (2, 2)))
+"""The markers of files of points, and the dashes of files of curves, by the place of the file."""
 MOST_DISTANCES = 4
 """The number of distances from one file that a legend lists; the caption of the report has all of them."""
 
@@ -37,7 +42,7 @@ class References:
     y: str
 
     def draw(self, axes: mpl.axes.Axes, subset: xr.Dataset, *, x_unit: float = 1.0, y_unit: float = 1.0) -> None:
-        """Draw the rows that agree with this part of a dataset, in these units, within the limits of the axes."""
+        """Draw the rows that agree with a part of a dataset, divided by the units, within the limits of the axes."""
         for place, file in enumerate(self.files):
             rows = standing_in(file, subset, self.x)
             low, high = (-np.inf, np.inf) if axes.get_autoscalex_on() else np.multiply(axes.get_xlim(), x_unit)
@@ -53,17 +58,17 @@ class References:
         return distances(self.files, self.x, self.y, data, split, dash) if self.files else []
 
     def entries(self, data: xr.Dataset, split: Facets, dash: str | None = None) -> list[Entry]:
-        """Return a legend entry per file, its marker and its source, and one for each of its distances if few."""
-        far, entries = self.distances(data, split, dash), []
+        """Return a legend entry per file, its marker and its source, and one for each distance if these are few."""
+        distances_, entries = self.distances(data, split, dash), []
         for place, file in enumerate(self.files):
             entries.append((_look(file, place), file.source))
-            texts = [distance.entry for distance in far if distance.file == place]
+            texts = [distance.entry for distance in distances_ if distance.file == place]
             entries += [({"linestyle": "none"}, text) for text in texts if len(texts) <= MOST_DISTANCES]
         return entries
 
 
 def references(names: Sequence[str], x: str, y: str) -> References:
-    """Return the files of these names, for a figure of `y` against `x`.
+    """Return the files `names` of published values, for a figure of `y` against `x`.
 
     InputError, whose key is the position in `names`, for a file that cannot be read or lacks these columns.
     """
@@ -71,7 +76,10 @@ def references(names: Sequence[str], x: str, y: str) -> References:
 
 
 def check_references(names: Sequence[str], x: str, y: str, data: xr.Dataset | Outline, split: Facets) -> None:
-    """Raise InputError for a file without the figure's columns, with a column unknown to it, or without rows for it."""
+    """Raise InputError for a file without the columns x and y, with a column that is not of the data, or without rows.
+
+    Those rows count that agree with values that the figure draws.
+    """
     outline = outline_of(data)
     for place, file in enumerate(references(names, x, y).files):
         columns = {x, y, *PARAMETERS, *outline.axes, *outline.variables, *outline.attrs}
@@ -83,6 +91,7 @@ def check_references(names: Sequence[str], x: str, y: str, data: xr.Dataset | Ou
 
 
 def _file(name: str, place: int, columns: tuple[str, str]) -> Reference:
+    """Return the file `name` of published values; InputError unless it can be read and has numbers in the columns."""
     try:
         file = reference(name)
     except InputError as error:
@@ -123,6 +132,7 @@ def _numbers(rows: Sequence[Mapping[str, Value]], name: str) -> np.ndarray:
 
 
 def _look(file: Reference, place: int) -> dict[str, Any]:
+    """Return the look of the values of a file: of a curve dashes, of points large open markers around those of runs."""
     look = {"color": DIM, "gid": f"reference-{place}", "zorder": 5}
     if file.look == "curve":
         return look | {"marker": "none", "linestyle": DASHES[place % len(DASHES)], "linewidth": 1.6}

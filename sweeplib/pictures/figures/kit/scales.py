@@ -16,7 +16,7 @@ MOST_TICKS = 8
 
 
 def is_log(axis: Literal["x", "y"], log_axes: Sequence[str] | None, by_values: bool) -> bool:
-    """Return whether an axis is logarithmic: if it is one of `log_axes`; if these are None, what the values ask for."""
+    """Return whether an axis is logarithmic: if it is one of `log_axes` or, without these (None), `by_values`."""
     return by_values if log_axes is None else axis in log_axes
 
 
@@ -83,12 +83,12 @@ def logarithmic_time(times: xr.DataArray) -> bool:
 
 
 def thinned(places: np.ndarray) -> list[float] | None:
-    """Return the values of an axis of cells that have a tick, evenly many between them; None if they are long."""
+    """Return the values of an axis of cells that have a tick, every second, third, ...; None if numbers are long."""
     values = np.unique(places[np.isfinite(places)].astype(float))
-    return few(values[:: max(1, -(-len(values) // MOST_TICKS))])
+    return few_short_values(values[:: max(1, -(-len(values) // MOST_TICKS))])
 
 
-def few(places: np.ndarray, most: int = MOST_TICKS) -> list[float] | None:
+def few_short_values(places: np.ndarray, most: int = MOST_TICKS) -> list[float] | None:
     """Return the values of an axis if they are so few, and of so few digits, that each may have a tick; else None."""
     values = np.unique(places[np.isfinite(places)].astype(float)).tolist()
     return values if len(values) <= most and all(float(f"{value:.3g}") == value for value in values) else None

@@ -18,10 +18,13 @@ from sweeplib.pictures.figures.kit.late_matplotlib import mpl
 
 COLOURS = ("#14365f", "#c8452b", "#e39b1f", "#2b9a93", "#8c5fb0", "#7fb8e6")
 MARKERS = ("o", "s", "D", "v", "P", "h")
+"""The colours and markers of the values of a hue, in their order."""
 DASHES: tuple[Any, ...] = ("solid", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 """The dashes of several dynamics, in their order."""
 THEORY_DASHES: dict[str, Any] = {"annealed": (0, (1, 1.2)), "quenched": (0, (5, 2)), "noise-corrected": "solid"}
+"""The dashes of theories of exit times, by name."""
 INK, DIM, FAINT, UNDECIDED = "#222222", "#5a5a5a", "#9a9a9a", "#c4c8ce"
+"""The colours of text, of notes, of what stands back, and of points without a decided label."""
 STYLE: dict[str, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
@@ -108,11 +111,11 @@ HALVES = ("bottom", "left", "top", "right")
 
 
 def dynamics_look(name: str, names: list[str], looks: dict[str, Any]) -> dict[str, Any]:
-    """Return the marker of a dynamics: filled, open or half filled in the order of `names`, a cross if deterministic.
+    """Return the look of a dynamics: its marker is filled, open or half filled, or a cross if it is deterministic.
 
-    `names` lists stochastic dynamics first; `looks` has colour, marker and gid of the hue. A dynamics that is
-    shown alone has the filled marker. Crosses lie above other markers and are larger: where theory and SGD agree, both
-    are visible.
+    names : all dynamics in their order, stochastic ones first. looks : colour, marker and gid of the hue. A dynamics
+    that is drawn alone has the filled marker. Crosses lie above other markers and are larger: where theory and SGD
+    agree, both are visible.
     """
     looks = looks | {"gid": f"{looks.get('gid', '')} dynamics-{name}".strip()}
     if not is_stochastic(name) and len(names) > 1:
@@ -129,9 +132,10 @@ def dynamics_look(name: str, names: list[str], looks: dict[str, Any]) -> dict[st
 
 @dataclass(frozen=True)
 class Looks:
-    """How dynamics are told apart: a look by name, all names, stochastic ones first, and the look of the colour.
+    """How dynamics are told apart.
 
-    entry : what the entry of a dynamics in a legend has beside that; `hue`: that of a colour.
+    of : function (name, all names in their order, stochastic ones first, look of the colour) that returns a look.
+    entry : function of a name that returns what its entry in a legend has beside that look. hue : the same of a colour.
     words : what stands after the name of a dynamics there.
     listed : whether a single dynamics has an entry too, in ink.
     handle : the length of the lines in the legend; 0: the usual one.
@@ -149,6 +153,7 @@ def by_dashes(dashes: tuple[Any, ...] = DASHES, handle: float = 0.0) -> Looks:
     """Return looks of which the first lies on top, told apart by dashes; long ones need a longer `handle`."""
 
     def of(name: str, names: list[str], look: dict[str, Any]) -> dict[str, Any]:
+        """Return the look of a dynamics (`Looks`)."""
         place, gid = names.index(name), f"{look.get('gid', '')} dynamics-{name}".strip()
         return {"color": look["color"], "linestyle": dashes[place % len(dashes)], "zorder": 3 - place, "gid": gid}
 
@@ -156,6 +161,7 @@ def by_dashes(dashes: tuple[Any, ...] = DASHES, handle: float = 0.0) -> Looks:
 
 
 BY_MARKER = Looks(dynamics_look, lambda _: {"linestyle": "none"}, {"linestyle": "none"}, listed=False)
+"""The looks of dynamics by markers, without lines in the legend."""
 
 
 def bound_mark(side: str) -> dict[str, Any]:
@@ -199,9 +205,10 @@ def plain_ticks(axis: mpl.axis.Axis, multiples: tuple[float, ...] = (1.0, 2.0, 5
 
 
 def _one_notation(axis: mpl.axis.Axis) -> mpl.ticker.FuncFormatter:
-    """Return the numbers at the ticks of an axis, all written out or, if one is small or large, as powers of ten."""
+    """Return what writes the numbers at ticks: all written out or, if one is small or large, all as powers of ten."""
 
     def text(place: float, _: object) -> str:
+        """Return the text of the tick at a place; the second argument is that of matplotlib, the number of the tick."""
         low, high = axis.get_view_interval()
         ticks = [tick for tick in axis.get_majorticklocs() if low <= tick <= high]
         is_plain = not ticks or (min(ticks) > PLAIN[0] and max(ticks) < PLAIN[1])
@@ -243,7 +250,7 @@ def _powers_of_ten(low: float, high: float) -> mpl.ticker.Locator:
 
 
 def _positive_range(axis: mpl.axis.Axis) -> np.ndarray:
-    """Return the least positive and the largest number on an axis and those that share it; that of the view if none."""
+    """Return the least positive and the largest number on an axis and those that share it, or the ends of the view."""
     name = _name(axis)
     boxes = [axes.dataLim for axes in getattr(axis.axes, f"get_shared_{name}_axes")().get_siblings(axis.axes)]
     low = min(getattr(box, f"minpos{name}") for box in boxes)
@@ -263,7 +270,10 @@ def ticks_at(axis: mpl.axis.Axis, places: list[float]) -> None:
 
 
 def save(figure: mpl.figure.Figure, stem: Path) -> dict[Path, bytes]:
-    """Write the figure as PDF and as PNG at 300 dpi, laid out once reproducible to the byte; return the bytes."""
+    """Write the figure as `stem`.pdf and, at 300 dpi, as `stem`.png, the same bytes each time; return these by path.
+
+    The layout is made once, for both.
+    """
     metadata = {".pdf": {"CreationDate": None, "Producer": None, "Creator": None}, ".png": {"Software": None}}
     contents = {}
     with styled(), _fonts_without_typesetting():
@@ -296,7 +306,10 @@ def _fonts_without_typesetting() -> Iterator[None]:
 
 
 def prepare() -> None:
-    """Find the fonts and make what parses and writes text, which the first figure of a process does otherwise."""
+    """Find the fonts and make what parses and writes text, which the first figure of a process does otherwise.
+
+    `commands/sweep.py` calls it by name, in a process from which others are forked before a figure is drawn.
+    """
     with styled(), _fonts_without_typesetting():
         figure = mpl.figure.Figure()
         figure.subplots().set_title("$x_0$")

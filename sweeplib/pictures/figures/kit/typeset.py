@@ -1,6 +1,7 @@
 r"""Names and expressions of a config as LaTeX without dollars, in the commands that matplotlib and browsers show.
 
-`1/sqrt(second_layer_rate)` is `1/\sqrt{\varepsilon}`, `gamma_ratio` is `\gamma_{\mathrm{ratio}}`.
+`1/sqrt(second_layer_rate)` is `1/\sqrt{\varepsilon}`, `gamma_ratio` is `\gamma_{\mathrm{ratio}}`. A part of an
+expression is a node of Python's syntax tree; with it comes how tightly it binds, by which parentheses are set.
 """
 
 from __future__ import annotations
@@ -17,11 +18,15 @@ _OTHERS = "phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega"
 GREEK = dict(zip(f"{_FIRST} {_OTHERS}".split(), "αβγδϵεζηθϑκλμνξπρστφχψωΓΔΘΛΞΠΣΦΨΩ", strict=True))
 """The Greek letters by their LaTeX names."""
 INDICES = {"infinity": r"\infty", "infty": r"\infty", "inf": r"\infty", "star": "*"}
+"""The signs of words that are indices."""
 LETTER = re.compile(r"([A-Za-z]+?)(\d*)")
+"""A word and the digits behind it."""
 COMPARISONS = {"Lt": "<", "LtE": r"\leq", "Gt": ">", "GtE": r"\geq", "Eq": "=", "NotEq": r"\neq"}
+"""The signs of comparisons, by the names of their nodes."""
 TIGHT = {"sqrt": r"\sqrt{WHAT}", "abs": "|WHAT|", "floor": r"\lfloor WHAT\rfloor", "ceil": r"\lceil WHAT\rceil"}
 """Functions whose sign encloses their argument."""
 NAMED = {"log": r"\log", "max": r"\max", "min": r"\min", "exp": r"\exp"}
+"""Functions that LaTeX has a command for."""
 
 
 class Binding(IntEnum):
@@ -70,6 +75,7 @@ def _letter(word: str) -> str:
 
 
 def _index(word: str) -> str:
+    """Return a word of a name as an index: a sign, a letter, a number or upright text."""
     if word in INDICES:
         return INDICES[word]
     return _letter(word) if len(word) == 1 or word in GREEK else word if word.isdigit() else rf"\mathrm{{{word}}}"
@@ -117,6 +123,7 @@ def _within(node: ast.expr, least: Binding) -> str:
 
 
 def _operation(node: ast.BinOp) -> tuple[str, Binding]:
+    """Return an operation of two parts as LaTeX, and how tightly it binds; TypeError for one of no expression."""
     left, right = node.left, node.right
     match node.op:
         case ast.Add():
@@ -141,6 +148,7 @@ def _operation(node: ast.BinOp) -> tuple[str, Binding]:
 
 
 def _call(name: str, arguments: list[ast.expr]) -> tuple[str, Binding]:
+    """Return the call of a function as LaTeX, and how tightly it binds."""
     first, *others = (_latex(argument)[0] for argument in arguments)
     if name in TIGHT and not others:
         return TIGHT[name].replace("WHAT", first), Binding.ATOM
@@ -154,6 +162,7 @@ def _call(name: str, arguments: list[ast.expr]) -> tuple[str, Binding]:
 
 
 def _number(value: float) -> tuple[str, Binding]:
+    """Return a number of six digits as LaTeX, a power of ten if it is small or large, and how tightly it binds."""
     mantissa, exponent = f"{value:.5e}".split("e")
     digits, power = f"{float(mantissa):g}", f"10^{{{int(exponent)}}}"
     if value and not -4 <= int(exponent) < 6:
