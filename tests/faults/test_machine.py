@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from numba.core.caching import UserProvidedCacheLocator
+from numba.core import caching
 
 import sweeplib
 from sweeplib.engine.execution.machine import unfit
@@ -84,7 +84,7 @@ def copied_cache(folder: Path) -> None:
     """Copy the machine code of the library to where numba looks for it if the variable names this folder."""
     package = Path(sweeplib.__file__).parent
     for source in package.rglob("*.py"):
-        place = folder / UserProvidedCacheLocator.get_suitable_cache_subpath(str(source))
+        place = folder / LOCATOR.get_suitable_cache_subpath(str(source))
         for code in (source.parent / "__pycache__").glob(f"{source.stem}.*.nb?"):
             place.mkdir(parents=True, exist_ok=True)
             shutil.copy2(code, place)

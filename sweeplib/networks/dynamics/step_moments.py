@@ -69,7 +69,9 @@ def _products(dimension: int, an_axis: int) -> tuple[Array, Array]:
 
 def _quasi_random(dimension: int) -> tuple[Array, Array]:
     """Nodes (dimension, n) and equal weights (n,): scrambled Sobol' points as normal numbers, with mirror images."""
-    points = scipy.special.ndtri(scipy.stats.qmc.Sobol(dimension, rng=0).random_base2(LOG2_POINTS)).T
+    # by the name `seed`, which SciPy before 1.15 has too; a generator is then taken as `rng` takes it
+    sobol = scipy.stats.qmc.Sobol(dimension, seed=np.random.default_rng(0))
+    points = scipy.special.ndtri(sobol.random_base2(LOG2_POINTS)).T
     # with mirror images the means of odd functions are zero, as they should be
     points = np.concatenate([points, -points], axis=1)
     return points, np.full(points.shape[1], 1.0 / points.shape[1])

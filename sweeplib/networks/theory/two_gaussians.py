@@ -124,8 +124,10 @@ def _nearest(columns: Array) -> Array:
     s² b² + (s − 1)², whose minimum over s, b²/(1 + b²), grows with b.
     """
     rows = np.vstack([columns, np.ones(columns.shape[1])])
-    shares, _ = scipy.optimize.nnls(rows, np.append(np.zeros(len(columns)), 1.0))
-    return shares / shares.sum()
+    # of one length: the tolerance of `nnls` is relative to the longest, beside which others would be nothing
+    lengths = np.linalg.norm(rows, axis=0)
+    shares, _ = scipy.optimize.nnls(rows / lengths, np.append(np.zeros(len(columns)), 1.0))
+    return shares / lengths / (shares / lengths).sum()
 
 
 def _mean_over_cosines(activation: str, d: float, scales: Array) -> Array:
