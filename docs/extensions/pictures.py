@@ -27,6 +27,7 @@ from sweeplib.engine.storage.records.artefacts import settings_digest
 from sweeplib.engine.storage.records.files import digest
 from sweeplib.pictures.figures.figure import requested
 from sweeplib.pictures.figures.kit.style import COLOURS as STYLE
+from sweeplib.pictures.figures.kit.style import INK
 
 ROOT = Path(__file__).parents[2]
 IMAGES, RESULTS = ROOT / "docs" / "images", ROOT / "build" / "pictures"
@@ -109,13 +110,13 @@ def _write(name: str, made_from: str) -> None:
 
 
 def with_few_colours(picture: Image.Image) -> Image.Image:
-    """Return a picture in few colours, those of the style as they are.
+    """Return a picture in few colours, white, ink and those of the style as they are.
 
     A median cut alone mixes colours of small areas with others: marks in a legend then differ from the lines they name.
     """
-    exact = [channel for colour in STYLE for channel in ImageColor.getrgb(colour)]
+    exact = [channel for colour in ("white", INK, *STYLE) for channel in ImageColor.getrgb(colour)]
     palette = Image.new("P", (1, 1))
-    palette.putpalette([*exact, *(picture.quantize(COLOURS - len(STYLE)).getpalette() or [])])
+    palette.putpalette([*exact, *(picture.quantize(COLOURS - len(exact) // 3).getpalette() or [])])
     return picture.quantize(palette=palette, dither=Image.Dither.NONE)
 
 
