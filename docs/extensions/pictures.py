@@ -27,6 +27,7 @@ from sweeplib.engine.storage.records.artefacts import settings_digest
 from sweeplib.engine.storage.records.files import digest
 from sweeplib.pictures.figures.figure import requested
 from sweeplib.pictures.figures.kit.style import COLOURS as STYLE
+from sweeplib.pictures.figures.kit.style import INK
 
 ROOT = Path(__file__).parents[2]
 IMAGES, RESULTS = ROOT / "docs" / "images", ROOT / "build" / "pictures"
@@ -109,14 +110,21 @@ def _write(name: str, made_from: str) -> None:
 
 
 def with_few_colours(picture: Image.Image) -> Image.Image:
-    """Return a picture in few colours, those of the style as they are.
+    """Return a picture in few colours, white, ink and those of the style as they are.
 
     A median cut alone mixes colours of small areas with others: marks in a legend then differ from the lines they name.
     """
-    exact = [channel for colour in STYLE for channel in ImageColor.getrgb(colour)]
+    exact = [ImageColor.getrgb(colour)[:3] for colour in ("white", INK, *STYLE)]
+    cut = picture.quantize(COLOURS - len(exact)).getpalette() or []
+    others = [colour for colour in zip(cut[::3], cut[1::3], cut[2::3], strict=True) if not _is_near(colour, exact)]
     palette = Image.new("P", (1, 1))
-    palette.putpalette([*exact, *(picture.quantize(COLOURS - len(STYLE)).getpalette() or [])])
+    palette.putpalette([channel for colour in [*exact, *others] for channel in colour])
     return picture.quantize(palette=palette, dither=Image.Dither.NONE)
+
+
+def _is_near(colour: tuple[int, ...], exact: list[tuple[int, ...]]) -> bool:
+    """Return whether Pillow may take a colour for one of those that are to stay: it looks at steps of four."""
+    return any(max(abs(a - b) for a, b in zip(colour, other, strict=True)) <= 8 for other in exact)
 
 
 if __name__ == "__main__":

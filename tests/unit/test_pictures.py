@@ -63,7 +63,7 @@ def test_a_digest_is_that_of_what_is_drawn(name: str, tmp_path: Path, monkeypatc
 def test_colours_of_the_style_stay_as_they_are_in_small_areas() -> None:
     """Beside thousands of others: lights of all of them on each other, as bands are."""
     light = np.random.default_rng(0).integers(120, 256, (300, 300, 3), dtype=np.uint8)
-    exact = [ImageColor.getrgb(colour) for colour in COLOURS]
+    exact = [ImageColor.getrgb(colour) for colour in ("white", *COLOURS)]
     light[0, : len(exact)] = exact
     few = pictures.with_few_colours(Image.fromarray(light))
     assert [few.convert("RGB").getpixel((place, 0)) for place in range(len(exact))] == exact
