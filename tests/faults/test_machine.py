@@ -33,6 +33,8 @@ def doubled(x):
 kernel = specialised(doubled)
 print(kernel(1.5), len(kernel.stats.cache_hits))
 """
+LOCATOR = getattr(caching, "UserProvidedCacheLocator", None) or caching._UserProvidedCacheLocator
+"""Its name had an underscore in numba 0.61."""
 CASES_LEFT = "no case counts as failed by that"
 
 

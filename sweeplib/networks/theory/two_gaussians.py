@@ -23,6 +23,8 @@ LEAST, MOST, NORMS, FINER = 1e-2, 1e6, 800, 20
 """Norms √q above zero: ends and length of the grid, and into how many parts intervals beside optimal norms are cut."""
 LARGEST = 1e4
 """Norms with a larger mean of σ are left out: sums of powers lose their digits."""
+OPTIMAL = 1e-10
+"""How much nearer to the goal a column of length one may come at the optimum; rounding makes 1e-15 of it."""
 TAIL, STEPS = 1e-40, 4000
 """Of the integral over the norms of inputs: the probability beyond its upper end, and its steps."""
 
@@ -126,8 +128,21 @@ def _nearest(columns: Array) -> Array:
     rows = np.vstack([columns, np.ones(columns.shape[1])])
     # of one length: the tolerance of `nnls` is relative to the longest, beside which others would be nothing
     lengths = np.linalg.norm(rows, axis=0)
-    shares, _ = scipy.optimize.nnls(rows / lengths, np.append(np.zeros(len(columns)), 1.0))
-    return shares / lengths / (shares / lengths).sum()
+    shares = _non_negative(rows / lengths, np.append(np.zeros(len(columns)), 1.0)) / lengths
+    return shares / shares.sum()
+
+
+def _non_negative(columns: Array, goal: Array) -> Array:
+    """The shares (n,) ≥ 0 that minimise |B shares − goal|, with B (m, n) the `columns`, each of length one."""
+    try:
+        shares, _ = scipy.optimize.nnls(columns, goal)
+    except (RuntimeError, np.linalg.LinAlgError):
+        shares = np.zeros(columns.shape[1])
+    # where the least is, more of no column comes nearer; `nnls` of SciPy 1.14 and 1.15 ends elsewhere at times
+    if (columns.T @ (goal - columns @ shares)).max() > OPTIMAL:
+        options = {"method": "bvls", "tol": 1e-14, "max_iter": 10 * columns.shape[1]}
+        shares = scipy.optimize.lsq_linear(columns, goal, (0.0, np.inf), **options).x
+    return shares
 
 
 def _mean_over_cosines(activation: str, d: float, scales: Array) -> Array:
