@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from sweeplib.analysis.kit.labels import relabelled
+from sweeplib.analysis.kit.labels import labels_of_made, relabelled
 from sweeplib.analysis.kit.options import checked_options
 from sweeplib.analysis.kit.problem_fields import with_constants, without_constants
 from sweeplib.analysis.kit.variables import stops_at_exits
@@ -90,7 +90,8 @@ class Analysis:
         result = result.assign_coords({name: ds.variables[name] for name in single})
         of_what = exit_words(ds.attrs.get("exit_on", "risk"))
         for key, variable in result.variables.items():
-            of_axis = dataset.variables[key].attrs if key in dataset.coords else {}  # xarray of 2025 loses some
+            # xarray of 2025 loses some
+            of_axis = dataset.variables[key].attrs if key in dataset.coords else labels_of_made(str(key))
             variable.attrs = stored_attributes(variable.attrs or of_axis)
             if "exit" in (name := variable.attrs.get("long_name", "")) and of_what not in name:
                 variable.attrs["long_name"] = name + of_what

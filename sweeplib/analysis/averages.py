@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, analysis_of
+from sweeplib.analysis.kit.labels import INNER
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.problem_fields import field, step_time
 from sweeplib.analysis.kit.variables import over_time, recorded
@@ -20,10 +21,6 @@ from sweeplib.statistics.estimators import SEEN, Estimator, Fraction, Mean, Quan
 from sweeplib.statistics.labelled import labelled, with_bounds
 from sweeplib.statistics.lost_runs import MOST_LOST, sample_of, values_of
 from sweeplib.statistics.seed_means import standard_error
-
-INNER = {"teacher": ("teacher direction", "r"), "task": ("task", r"\tau"), "block": ("block of inputs", "b")}
-"""The dimensions that an averaged observable may have of its own, counted from 1: long name and symbol of each."""
-
 
 Statistic = Annotated[
     Literal["mean", "median"] | dict[Literal["quantile", "below", "above"], float],

@@ -8,7 +8,6 @@ with what is wrong, and its own name is the sentence that it checks. A `dataset`
 
 import inspect
 import tempfile
-import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,14 @@ import xarray as xr
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.analysis import ENDS, Treated
 from sweeplib.analysis.kit.problem_fields import with_constants
-from sweeplib.contracts.check import BrokenError, remembered, require, require_equal, require_refusal
+from sweeplib.contracts.check import (
+    BrokenError,
+    remembered,
+    require,
+    require_equal,
+    require_refusal,
+    warnings_as_errors,
+)
 from sweeplib.contracts.datasets import (
     cut_short,
     giant_steps_dataset,
@@ -229,7 +235,7 @@ def it_gives_the_same_again_and_leaves_its_input_alone(name: str) -> None:
 def it_takes_dask_arrays(name: str) -> None:
     """Check that a dataset opened with `xr.open_zarr` gives the same numbers, and no warning."""
     dataset, result = _several_seeds(name)
-    with warnings.catch_warnings(action="error"):
+    with warnings_as_errors():
         values = _result(name, dataset_of(name, dataset).chunk(seed=2))
     require(values.identical(result), f"of {dataset} in Dask arrays it gives another result")
 

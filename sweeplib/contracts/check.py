@@ -1,7 +1,9 @@
 """Checks: functions of a registered name that raise `BrokenError` with what is wrong."""
 
 import inspect
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from types import ModuleType
 from typing import Any, TypeVar, cast
@@ -36,6 +38,14 @@ class BrokenError(SweeplibError):
 
 class LeftOutError(SweeplibError):
     """Why a check cannot be made."""
+
+
+@contextmanager
+def warnings_as_errors() -> Iterator[None]:
+    """A context in which a warning is an error, unless it is about what later releases of a package will not have."""
+    with warnings.catch_warnings(action="error"):
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield
 
 
 def require(condition: bool, problem: str) -> None:

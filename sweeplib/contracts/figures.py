@@ -5,7 +5,6 @@ with what is wrong, and its own name is the sentence that it checks. A `dataset`
 `analyses.DATASETS`.
 """
 
-import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,7 +14,14 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.contracts import analyses
 from sweeplib.contracts.analyses import described, example, require_options, require_refusals, results_by_dataset
-from sweeplib.contracts.check import BrokenError, remembered, require, require_equal, require_refusal
+from sweeplib.contracts.check import (
+    BrokenError,
+    remembered,
+    require,
+    require_equal,
+    require_refusal,
+    warnings_as_errors,
+)
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.pictures.figures import FIGURES
@@ -113,7 +119,7 @@ def it_can_be_saved(name: str) -> None:
 def it_takes_dask_arrays(name: str) -> None:
     """Check that a dataset opened with `xr.open_zarr` gives the same lines, and no warning."""
     dataset, drawing = next(iter(results_by_dataset(drawings, name).items()))
-    with warnings.catch_warnings(action="error"):
+    with warnings_as_errors():
         result = FIGURES[name](example(dataset).chunk(seed=2), analysed_as_needed(FIGURES[name].needed({}), dataset))
     for number, (first, other) in enumerate(zip(_lines(result), _lines(drawing), strict=True)):
         require_equal(first, other, f"of {dataset} in Dask arrays, line {number}")

@@ -73,7 +73,7 @@ def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 def read(path: Path) -> pd.DataFrame:
     """Return a table as docs/how-to/reading.md reads it."""
-    return pd.read_csv(path)
+    return pd.read_csv(path, float_precision="round_trip")
 
 
 def tables(folder: Path, name: str) -> dict[str, pd.DataFrame]:

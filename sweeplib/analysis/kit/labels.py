@@ -9,9 +9,20 @@ import numpy as np
 
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.networks.simulation.labels import label
 
 if TYPE_CHECKING:
     Array = TypeVar("Array", xr.Dataset, xr.DataArray)
+
+INNER = {"teacher": ("teacher direction", "r"), "task": ("task", r"\tau"), "block": ("block of inputs", "b")}
+"""The dimensions that an averaged observable may have of its own, counted from 1: long name and symbol of each."""
+
+
+def labels_of_made(name: str) -> dict[str, Any]:
+    """Return the labels of a coordinate that analyses add to those of their dataset; none for any other name."""
+    if name in INNER:
+        return dict(zip(("long_name", "symbol"), INNER[name], strict=True)) | {"units": "1"}
+    return label("steps") if name == "steps" else {}
 
 
 def dynamics_label(name: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from sweeplib.analysis.kit.labels import dynamics_label
+from sweeplib.analysis.kit.labels import dynamics_label, labels_of_made
 from sweeplib.analysis.kit.sweep_axis import SWEEP
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.engine.base.late_modules import xarray as xr
@@ -73,9 +73,14 @@ def plain_mean(mean: xr.DataArray) -> xr.DataArray:
     return mean.assign_attrs(long_name=mean.attrs["long_name"].removeprefix("restricted "))
 
 
+def _attributes(array: xr.DataArray) -> Mapping[Any, Any]:
+    """Return the attributes of an array, or those that it had: xarray of 2025 loses those of some coordinates."""
+    return array.attrs or labels_of_made(str(array.name))
+
+
 def _long_name(array: xr.DataArray) -> str:
     """Return the long name without the unit of scaled times; "" for a user's parameter that is shown as a symbol."""
-    name = str(array.attrs.get("long_name", array.name))
+    name = str(_attributes(array).get("long_name", array.name))
     if _is_own_name(array):
         return "" if name_latex(name) else name_text(name)
     return name.removesuffix(f" in units of {array.attrs['scale']}") if "scale" in array.attrs else name
@@ -91,7 +96,7 @@ def _unit(array: xr.DataArray) -> str:
 
 def _mathematics(array: xr.DataArray) -> str:
     """Return the symbol between dollars; "" if there is none, or if it is just the name of a user's parameter."""
-    symbol = array.attrs.get("symbol", "")
+    symbol = _attributes(array).get("symbol", "")
     if _is_own_name(array):
         latex = name_latex(str(array.name))
         return f"${latex}$" if latex else ""
@@ -100,14 +105,18 @@ def _mathematics(array: xr.DataArray) -> str:
 
 def _is_own_name(array: xr.DataArray) -> bool:
     """Return whether the name, the long name and the symbol of an array are the same: a parameter of a config."""
-    name, spelled = str(array.name), str(array.attrs.get("symbol", "")).replace(r"\_", "_")
-    return array.attrs.get("long_name", name) == name and spelled in ("", name, rf"\mathrm{{{name}}}") and len(name) > 1
+    name, spelled = str(array.name), str(_attributes(array).get("symbol", "")).replace(r"\_", "_")
+    return (
+        _attributes(array).get("long_name", name) == name
+        and spelled in ("", name, rf"\mathrm{{{name}}}")
+        and len(name) > 1
+    )
 
 
 def _beside_name(array: xr.DataArray) -> str:
     """Return the symbol between dollars, but "" if it only repeats the long name."""
-    name = array.attrs.get("long_name", str(array.name))
-    spelled = array.attrs.get("symbol", "").replace(r"\_", "_") == rf"\mathrm{{{name}}}"
+    name = _attributes(array).get("long_name", str(array.name))
+    spelled = _attributes(array).get("symbol", "").replace(r"\_", "_") == rf"\mathrm{{{name}}}"
     return "" if spelled and not _is_own_name(array) else _mathematics(array)
 
 
