@@ -1,8 +1,8 @@
 """Analyses: from the dataset of a sweep to smaller labelled datasets, one per file.
 
 `sweeplib.analysis.NAME(ds, **options)` calls the analysis NAME of the registry `ANALYSES`.
-Exits are found while a run goes on (`networks.kernels`), and counted here; passages of other quantities are found in
-what was recorded (`kit.passages`).
+Exits are found while a run goes on (`networks.kernels`). `kit.passages` says what a run without one counts as, and
+finds passages of other quantities in what was recorded.
 """
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis

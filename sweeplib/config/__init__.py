@@ -1,8 +1,9 @@
 """The YAML file of a sweep, read into a `Design`; everything wrong with it is an InputError before anything runs.
 
-`models` declares all keys, `build` makes the design, `inherited` reads `from: FILE`, `overrides` what a command line
-changes. `error_places` finds the line of an error, whose words are in `engine.base.validation`; names of parameters are
-checked by `engine.design.grid`.
+`models` declares all keys, `values` has the spacings of axes, `times` those of recording times, `points` tables.
+`build` makes the design, `inherited` reads `from: FILE`, `overrides` what a command line changes. `error_places` finds
+the line of an error, whose words are in `engine.base.validation` and `errors`; names of parameters are checked by
+`engine.design.grid`.
 
 A section is what is below a key of the top: `grid`, `times`. A dotted key, `grid.d[2]`, names a value below it; errors
 have one. The folder of a config is that to which the paths in it are relative.

@@ -2,9 +2,9 @@
 
 The step of the overlap chain is in `chain`, and in `chain_batches`, `chain_blocks`, `chain_reuse` and `replay` for
 batches, spectra, reused batches and tasks; that of SGD on the weights in `weights`, `batches` and `training_set`; that
-of the SDE in `sde`. The right-hand sides of ODEs are in the modules `*_flow`. `steps` has the rules of updates, and
-`chain_rules` what these make of a step of the chain. `lanes` runs many replicas at once, and notes their exits;
-`weights` notes those of SGD.
+of the SDE in `sde`. Samples of SGD are drawn in `sample_blocks`. The right-hand sides of ODEs are in the modules
+`*_flow`. `steps` has the rules of updates, and `chain_rules` what these make of a step of the chain. `lanes` runs many
+replicas at once, and notes their exits; `weights` notes those of SGD.
 
 Kernels have no types: docstrings say the shapes. T is the ODE time of a step, γ/(pd) times the schedule ξ of the rate.
 """

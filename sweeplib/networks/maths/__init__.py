@@ -1,4 +1,4 @@
-"""The mathematics: activations, Gaussian expectations, overlaps, initial conditions.
+"""The mathematics: activations, Gaussian expectations, overlaps.
 
 `activations` and `formulas` are functions of fields; `expectations` has risks and drifts, means over Gaussian fields;
 `particles` has means over inputs for wide students. `overlaps`, `mean_gradients`, `offsets`, `second_layer` and
