@@ -72,3 +72,11 @@ def test_a_panel_for_each_time():
     line = drawing.axes[1].lines[-1]
     width = np.diff(line.get_xdata()).mean()
     assert (line.get_ydata().sum() * width) == pytest.approx(1.0, rel=0.02)
+
+
+def test_a_list_of_one_time_is_that_time():
+    """It was refused as an axis that nothing draws."""
+    one, listed = (density(norms_dataset(), {}, where={"p": 800, "time": time}) for time in (0.5, [0.5]))
+    assert len(one.axes) == len(listed.axes) == 1
+    for line, other in zip(one.axes[0].lines, listed.axes[0].lines, strict=True):
+        np.testing.assert_array_equal(line.get_xydata(), other.get_xydata())

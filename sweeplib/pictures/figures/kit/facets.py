@@ -186,7 +186,7 @@ def _blank(dtype: np.dtype[Any]) -> Any:
 
 def free_axes(outline: Outline, where: Mapping[str, Any] | None) -> set[str]:
     """Return the axes with more than one value that `where` does not fix at a single value."""
-    fixed = {dim for dim, values in (where or {}).items() if not isinstance(values, list | tuple)}
+    fixed = {dim for dim, values in (where or {}).items() if not isinstance(values, list | tuple) or len(values) == 1}
     return {dim for dim, size in outline.sizes.items() if size > 1} - fixed
 
 
@@ -206,7 +206,10 @@ def over_times(outline: Outline, drawn_axes: set[str], where: Mapping[str, Any])
 
 
 def _places(outline: Outline, drawn_axes: set[str], where: Mapping[str, Any]) -> dict[str, int | list[int]]:
-    """Return the indices of the values of `where` along each axis; lists and values of drawn axes keep the axis."""
+    """Return the indices of the values of `where` along each axis, a list where the axis stays.
+
+    It does if it has several of its values, or is among `drawn_axes`.
+    """
     indices: dict[str, int | list[int]] = {}
     for axis, value in where.items():
         if axis not in outline.axes:
