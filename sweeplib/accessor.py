@@ -75,8 +75,8 @@ class SweepAccessor:
         """Return a page with an interactive plot of the dataset on this machine, and open it in the browser if `show`.
 
         The page has the axes, curves and values that a reader chooses, aggregated over the seeds before it draws, so
-        that 10⁶ runs are no more than 10. It is there until its method `close` is called or this process ends. The
-        `port` is 5006, or a free one if that is taken.
+        that 10⁶ runs are no more than 10. It is there until its method `close` is called or this process ends. Without
+        a number `port` is 5006, or a free one if that is taken.
         """
         from sweeplib.pictures.report.explore import Explored
 

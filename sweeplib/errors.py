@@ -81,7 +81,7 @@ class InputError(SweeplibError, ValueError):
         return meant or _nearest(text, {choice: choice for choice in choices}) or _nearest(_words(text), words)
 
     def within(self, *, file: str | Path | None = None, prefix: str | None = None) -> "InputError":
-        """Return the same error with its file, and with the keys above its own."""
+        """Return the same error, changed: with its file, and with the keys above its own, `prefix`; None: as it was."""
         self.file = file if file is not None else self.file
         if prefix:
             self.key = f"{prefix}.{self.key}" if self.key else prefix

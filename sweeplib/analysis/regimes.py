@@ -53,7 +53,7 @@ FUTURES, DRAWS_IN_FUTURE = 64, 500
 class RegimeMeasures(NamedTuple):
     """What is known of one point.
 
-    exponents (measure, 3) : with their bounds. probabilities (candidate,) : of the regimes. decidable () : the
+    exponents (measure, 3) : estimate, low, high. probabilities (candidate,) : of the regimes. decidable () : the
     probability that more seeds decide. levels, errors (measure, d) : the measures and their standard errors.
     """
 
@@ -203,7 +203,10 @@ def regime_codes(codes: xr.DataArray, long_name: str) -> xr.DataArray:
 
 
 def _exponents(exponents: xr.DataArray) -> dict[str, xr.DataArray]:
-    """Return the exponents with their bounds, labelled, from one array along `measure` and `bound`."""
+    """Return the exponents and the ends of their intervals, labelled.
+
+    exponents : along `measure`, and `bound`: estimate, low, high.
+    """
     result: dict[str, xr.DataArray] = {}
     for place, (name, (long_name, _, subscript)) in enumerate(MEASURES.items()):
         bounds = (exponents.isel(measure=place, bound=bound) for bound in range(3))

@@ -61,6 +61,7 @@ def unit_measure(
     norm, overlap = norms(ds), numbered(values_of(ds, OVERLAP))
     norm, overlap = (sample_of(array, ds, max_lost, of_means=False) for array in (norm, overlap))
     ok = with_status(ds, "ok")
+    # the density, from the units of all seeds together
     edges = [_edges(array.where(ok), bins) for array in (overlap, norm)]
     units = {"pooled": ("seed", "student")}
     pooled = [array.stack(units, create_index=False).drop_vars("seed") for array in (overlap, norm)]
@@ -71,6 +72,7 @@ def unit_measure(
         output_core_dims=[["overlap_bin", "norm_bin"]],
         vectorize=True,
     )
+    # some units; numbers below zero stand for none
     choice = _choice(pooled[1], sample)
     some_overlaps, some_norms = (array.isel(pooled=choice.clip(0)).where(choice >= 0) for array in pooled)
     variables = {

@@ -55,7 +55,8 @@ def view(name: str, beginning: str = "") -> Iterator[RunView]:
 class PlainLines:
     """Plain lines: the plan, one at the end of each stage and at each step that takes long, and about one a minute.
 
-    clock : a function that returns seconds. What was written is not written again (`_is_new`).
+    clock : a function that returns seconds. last_line : when the last line was written, by it.
+    _once : the titles of what was written, which is not written again (`_is_new`).
     """
 
     def __init__(self, name: str, target: "Console", clock: Callable[[], float] = time.monotonic) -> None:
@@ -110,7 +111,7 @@ class Screen:
         self.name, self.target = name, target
         self.state: RunState | None = None
         self.started = time.time()
-        self._planned = False
+        self._planned = False  # whether the plan was written
 
     def update(self, state: RunState) -> None:
         """Set the state, which another thread draws four times a second."""

@@ -83,7 +83,7 @@ class RunState:
         return f"{job.done:,} of {job.total:,} cases, {_outcomes(job.cases)}"
 
     def pace(self, stage: Stage) -> str:
-        """Return the rate of a stage that computes cases and the time left, as far as they can be told."""
+        """Return the share of the work, the rate and the time left of a stage that computes cases; "" if unknown."""
         job = next((job for job in self.of(stage) if job.total), None)
         if job is None:
             return ""

@@ -132,6 +132,7 @@ def _status(
 
     now, page = time.time(), directory / "report" / "index.html"
     running = [job for job in jobs_of_sweep.values() if job.running and job.name != WHOLE]
+    # the job that computes cases; if none runs, all cases of the dynamics in place of a job's
     computing = next((job for job in running if job.total), _job_of_all(cases.values()))
     present_state = state(jobs_of_sweep, cases.values())
     return SweepStatus(

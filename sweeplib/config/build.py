@@ -49,6 +49,7 @@ def sweep_of(config: SweepConfig | FunctionConfig, folder: Path) -> Design:
 
     Paths in the config are relative to `folder`.
     """
+    # plugins come first, as the config may use what they define
     with _path_errors_at("plugins"):
         plugins = _loaded_plugins(config.plugins, folder)
     with _path_errors_at("points"):
@@ -84,12 +85,14 @@ def sweep_of(config: SweepConfig | FunctionConfig, folder: Path) -> Design:
         plugins=plugins if subject.function is None else (*plugins, subject.plugin),
         function=subject.function,
     )
+    # what only the whole design shows: its size, conditions that are never true, points that do not apply
     cases = sum(sweep.most_cases_of(name) for name in sweep.runs)
     refuse_more("cases", cases, CASES, key="grid", instead="fewer values, seeds or dynamics, or several sweeps")
     for name, runs in sweep.laws.items():
         if not any(len(sweep.probed(run)) for run in runs) and (when := sweep.runs[runs[0]].when) is not None:
             refuse_never(when, f"dynamics.{name}.when", sweep.points_in(runs[0]))
     subject.check(sweep)
+    # questions and figures are checked against the outlines of the datasets that the sweep will have
     ds = {overlaps: planned_outline(sweep, groups=overlaps) for overlaps in (False, True)}
     sweep = with_questions(sweep, config, ds)
     if "figures" not in config.model_fields_set:

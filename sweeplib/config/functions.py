@@ -135,7 +135,11 @@ def _checkpoint(function: Function, config: FunctionConfig) -> float | None:
 
 
 def _pair_by(function: Function, names: list[str] | None) -> tuple[str, ...] | None:
-    """Return the parameters in `pair_by`, in the function's order; `seed`, which is always one, is left out."""
+    """Return the parameters by which cases are paired, in the function's order; None, by all of them, for None.
+
+    Cases that agree in these and in the seed share their random numbers.
+    names : the key `pair_by` of a config; `seed`, by which cases are always paired, is left out.
+    """
     if names is None:
         return None
     for place, name in enumerate(names):

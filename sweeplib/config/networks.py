@@ -91,7 +91,11 @@ def _recording(config: SweepConfig, times: tuple[float, ...]) -> Recording:
 
 
 def _pair_by(names: list[str] | None) -> tuple[str, ...] | None:
-    """Return the fields in `pair_by`, in the order of all fields; `seed`, which is always one, is left out."""
+    """Return the fields by which cases are paired, in the order of all fields; None, by all of them, for None.
+
+    Cases that agree in these and in the seed share their random numbers.
+    names : the key `pair_by` of a config; `seed`, by which cases are always paired, is left out.
+    """
     if names is None:
         return None
     for place, name in enumerate(names):

@@ -79,9 +79,9 @@ class Simulator(ABC):
     ) -> Records:
         """Return the records of cases of one shape. The result of a case does not depend on the others.
 
-        timeout : the mean time in seconds that a case may take.
-        begun : a run for each case, from whose end it goes on.
-        checkpoints : where cases keep their states on their way, and go on from those that are there.
+        timeout : the mean time in seconds that a case may take; None: any.
+        begun : a run for each case, from whose end it goes on; None: from its start.
+        checkpoints : where cases keep their states on their way, and go on from those that are there; None: nowhere.
         """
 
     def kept_names(self, cases: Any) -> Sequence[str]:

@@ -73,6 +73,7 @@ class Program(Function):
     files : the program, and the files that the command names.
     parameters : by name, the types and defaults that were declared (`parameter_entry`).
     _words : the command, split, with the absolute paths of its files; parameters are in braces.
+    random, takes_times, arguments : as in `Function`. module, file : where the program is declared.
     """
 
     def __init__(

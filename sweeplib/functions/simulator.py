@@ -142,7 +142,10 @@ class FunctionSimulator(Simulator):
     def results(
         self, case: FunctionCase, timeout: float | None = None, checkpoints: Checkpoints | None = None
     ) -> dict[str, np.ndarray]:
-        """Return the results of one call; exceptions of the function are passed on."""
+        """Return the results of one call; exceptions of the function are passed on.
+
+        timeout : as in `run`. checkpoints : as in `run`, for a function that yields its results.
+        """
         values, random = dict(case.values), dict[str, Any]()
         times = {TIMES: np.array(case.recording.times)} if self.function.takes_times else {}
         if self.function.random == "rng":
@@ -236,13 +239,17 @@ class FunctionSimulator(Simulator):
         return max((seconds_at_work() - begun) / len(cases), 1e-9)
 
     def cases_at(self, points: Table, columns: Mapping[str, Column]) -> FunctionCases:
-        """Return the cases at some points: arguments that the grid does not name have their defaults."""
+        """Return the cases at some points: arguments that the grid does not name have their defaults.
+
+        columns : as in `Simulator.cases_at`; a function has neither a clock nor options.
+        """
         arguments = self.function.arguments
         values = {
             name: points.column(name) if name in points.columns else points.constant(argument.default)
             for name, argument in arguments.items()
         }
         fields = {name: columns[name] for name in ("recording", "seed", "root_seed", "pair_by")}
+        # the engine files a run under its dynamics: of a function that is its name
         named = {"dynamics": points.constant(self.function.name), "code": points.constant(self.function.code)}
         return FunctionCases(values | fields | named, len(points))
 

@@ -110,7 +110,10 @@ def code_files_of(function: Function) -> list[Path]:
 
 
 def _text_around(function: Function) -> str:
-    """Return the text of the file, or of the cells of the notebook, where a function stands."""
+    """Return the text of the file, or of the cells of the notebook, where a function stands; else its own text.
+
+    InputError if it has no source.
+    """
     module = sys.modules.get(function.module)
     path = getattr(module, "__file__", None)
     if path is not None and Path(path).is_file():
@@ -118,6 +121,7 @@ def _text_around(function: Function) -> str:
     cells = getattr(module, "In", None)  # of IPython: the cells as they ran
     if isinstance(cells, list):
         return "\n".join(cell for cell in map(str, cells) if _parses(cell))
+    # elsewhere, as in some consoles, the function alone has a source: it can use no names around it
     try:
         return inspect.getsource(function.function)
     except (OSError, TypeError):

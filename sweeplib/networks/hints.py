@@ -93,10 +93,12 @@ class NetworkHints(Hints):
     def to_passage(self, case: Case, factor: float) -> Case | None:
         """Return a case that stops at its exits, records nothing else, and may run `factor` times as long.
 
-        None with an optimal schedule, which depends on the last time: a longer case would have another.
+        Trials of horizons run it. None with an optimal schedule, which depends on the last time: a longer case would
+        have another.
         """
         if case.problem.optimal is not None:
             return None
+        # recording times are in units of the clock: a longer unit is a later end
         short: dict[str, Any] = {"times": (case.recording.end,), "observables": (), "stop": "exit", "keep_ends": False}
         return replace(case, clock=factor * case.clock, recording=replace(case.recording, **short))
 

@@ -83,6 +83,7 @@ class RestrictedMean:
         needs no exit (Fay and Feuer 1997, Statistics in Medicine 16, 791). It covers .98 or more.
         """
         lowest, highest = mean_interval(values, confidence)
+        # what values lack of the horizon, in parts of it: no mean lacks more than 1
         count, lacks = values.count("seed"), (1.0 - values / self.horizon).where(values.notnull())
         has_few_exits = (count >= FEWEST_SEEDS) & (2 * (values < self.horizon).sum("seed") < count)
         tail, mean, variance = (1.0 - confidence) / 2.0, lacks.mean("seed"), (lacks**2).sum("seed") / count**2

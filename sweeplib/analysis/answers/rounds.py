@@ -69,6 +69,7 @@ def decided(whole: Design, rounds: Rounds, ds: "xr.Dataset") -> Rounds:
     """
     before, spent, seconds = _seeds_of_rows(ds, rounds), dict(rounds.spent), dict(rounds.seconds)
     answers: list[Answer] = []
+    # questions share the room, in their order: an earlier one may leave nothing to a later one
     room = CASES - whole.size
     for name, question in whole.questions.items():
         chosen = [_with_new_rows(answer, before) for answer in _answers(whole, name, question, ds)]
@@ -90,6 +91,7 @@ def decided(whole: Design, rounds: Rounds, ds: "xr.Dataset") -> Rounds:
         spent[name], room = spent.get(name, 0) + extra, room - extra
         answers += chosen
     rows = merged(row for answer in answers for row in answer.requests)
+    # each law runs at the new rows
     if len(whole.laws) > 1:
         answers = [replace(answer, cases=len(whole.laws) * answer.cases) for answer in answers]
     return rounds.with_round(rows, [answer.record() for answer in answers], spent, seconds)

@@ -33,7 +33,10 @@ def rows_asked(ds: xr.Dataset) -> Iterator[Row]:
 
 
 class AskedRows:
-    """The rows of a dataset with the number of their seeds, read once."""
+    """The rows of a dataset with the number of their seeds, read once.
+
+    dims : the axes of the numbers `_counts`, and `_columns` their labels. _names : the axes that name a row.
+    """
 
     def __init__(self, ds: xr.Dataset) -> None:
         counts = seeds_asked(ds)

@@ -44,7 +44,7 @@ def with_article(name: str) -> str:
 def at_labels(data: Array, labels: Mapping[str, Any]) -> Array:
     """Return the part of data at a label, or an array of labels, of each named axis; KeyError for one that it lacks.
 
-    Unlike those of `sel`, arrays of truth values are labels, not masks.
+    A label drops its axis. Unlike those of `sel`, arrays of truth values are labels, not masks.
     """
     return data.isel({dim: _positions(data.indexes[dim], wanted) for dim, wanted in labels.items()})
 

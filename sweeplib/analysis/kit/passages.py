@@ -96,14 +96,18 @@ class Passages:
     def fraction(self, confidence: float) -> Estimate:
         """Return the Kaplan-Meier fraction at the last observed time, and its interval by Clopper and Pearson.
 
-        No interval for fewer than FEWEST_SEEDS runs.
+        The interval is that of as many runs without censoring as have the same variance (`fractions_exited`): their
+        number need not be whole. No interval for fewer than FEWEST_SEEDS runs.
         """
         passed, equivalent = self._over_seeds(fractions_exited, 2)
         enough = self.used.sum("seed") >= FEWEST_SEEDS
         return Estimate(passed, *(end.where(enough) for end in proportion_interval(passed, equivalent, confidence)))
 
     def _over_seeds(self, statistic: Callable[..., tuple[Array, ...]], count: int) -> tuple[xr.DataArray, ...]:
-        """Return the `count` numbers a cell that a statistic of (exit, end, used), each (..., seeds), returns."""
+        """Return the numbers a cell that a statistic of (exit, end, used), each (..., seeds), returns.
+
+        count : how many these are, which xarray has to know beforehand.
+        """
         numbers: tuple[xr.DataArray, ...] = xr.apply_ufunc(
             statistic, self.exit, self.end, self.used, input_core_dims=[["seed"]] * 3, output_core_dims=[()] * count
         )

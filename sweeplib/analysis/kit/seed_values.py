@@ -27,8 +27,8 @@ def scan_dim(ds: xr.Dataset | Outline, along: str | None = None) -> str:
     """Return the dimension along which gamma is scanned at a fixed problem.
 
     `gamma` itself if it is an axis. Otherwise the single axis that gamma is derived from and that is no field of the
-    problem, such as gamma0 in gamma = gamma0 * d**-delta. InputError if there is none, if there are several and `along`
-    does not choose one, or if other fields of the problem vary along it.
+    problem, such as gamma0 in gamma = gamma0 * d**-delta; `along`, if given, chooses one. InputError if there is none,
+    if there are several without a choice, or if other fields of the problem vary along it.
     """
     outline = outline_of(ds)
     dims = outline.dims_of("gamma")

@@ -214,21 +214,25 @@ def _agree(first: xr.DataArray, second: xr.DataArray) -> bool:
 
 
 def as_rows(datasets: Sequence[xr.Dataset]) -> list[xr.Dataset]:
-    """Return datasets, whose fields are coordinates, as tables: equal labels of the axis `point` are equal parameters.
+    """Return datasets as tables, in which equal labels of the axis `point` are equal parameters.
 
-    Rows without a run are left out. InputError for a parameter that one of the datasets does not have.
+    datasets : with all fields as coordinates (`with_constants`). Rows without a run are left out; of rows with equal
+    parameters the first stays. InputError for a parameter that one of the datasets does not have.
     """
     tables = [_table(ds) for ds in datasets]
     names = dict.fromkeys(str(name) for ds in tables for name in ds.coords if name not in ds.dims)
+    # columns: what varies along the points of a table, and what is fixed at different values in several
     varying = [name for name in names if any(POINT in ds[name].dims for ds in tables if name in ds.coords)]
     varying += [name for name in names if name not in varying and len(_single_values(name, tables)) > 1]
     for name in [name for name in names if any(name not in ds.coords for ds in tables)]:
         if name in PARAMETERS:
             values = [_few_values(ds[name]) if name in ds.coords else None for ds in tables]
             raise InputError("not a field of all sweeps", key=name, value=values, expected="sweeps that all have it")
+        # no parameter but a symbol of an expression: without it the parameters still tell the rows apart
         tables = [ds.drop_vars(name, errors="ignore") for ds in tables]
         varying = [other for other in varying if other != name]
     tables = [_along_points(ds, varying) for ds in tables]
+    # rows are numbered by their parameters, in the order in which these first come
     rows: dict[tuple[Any, ...], int] = {}
     keys = [_keys(ds, [name for name in varying if name in PARAMETERS]) for ds in tables]
     for key in (key for of_one in keys for key in of_one):

@@ -84,6 +84,7 @@ def export(
         for name, ds in datasets.items()
         for table in (_tables_of_analysis(name, ds, dataset) if name else _tables_of_cases(ds))
     ]
+    # a file that is there already is refused before the first one is written
     stems = [_joined(directory.name, table.name) for table in tables]
     paths = [_new_file(folder / f"{stem}{end}") for stem in stems for end in (suffix, ".json")]
     for path, beside, table in zip(paths[::2], paths[1::2], tables, strict=True):

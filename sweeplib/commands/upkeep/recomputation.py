@@ -115,7 +115,7 @@ class Sample:
 
 
 def random_sample(stored: Sequence[StoredCases], number: int | None) -> Sample:
-    """Return `number` intact cases that a sweep needs, drawn at random; without a number, as many as take a minute."""
+    """Return `number` intact cases that a sweep needs, drawn at random; of SIZE as many as take SECONDS, for None."""
     parts = [(cases, segment, rows) for cases in stored for segment, rows in _rows_by_segment(cases)]
     ends = np.cumsum([len(rows) for _, _, rows in parts], dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0

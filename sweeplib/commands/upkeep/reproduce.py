@@ -40,6 +40,7 @@ def reproduces(sweep: Design, directory: Path, name: str, *, debug: bool = False
         say(stored["traceback"])
     if other_sweep := _other_sweep(chosen, directory):
         say(f"taken from {other_sweep}")
+    # steps would write between the lines of the debugger
     try:
         with Steps(None if debug else sweep.name).step("computing the case"):
             records = _run_case(chosen.case, debug=debug)

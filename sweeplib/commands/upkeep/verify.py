@@ -114,16 +114,18 @@ def verify(
 ) -> Verification:
     """Return what is damaged in a sweep's directory, after repairing it if `repaired`.
 
-    `sample` cases, drawn at random, are computed again and compared with the stored bits. InputError if there are no
-    results, or if they are to be repaired and cannot be written; BusyError while another command works there.
+    `sample` cases, drawn at random, are computed again and compared with the stored bits; without a number up to 16, as
+    many as take a minute. InputError if there are no results, or if they are to be repaired and cannot be written;
+    BusyError while another command works there.
 
-    config : the file that messages name. workers : processes of the runs of a repair.
+    config : the file that messages name. workers : processes of the runs of a repair, None: as the config says.
     """
     if not directory.is_dir():
         raise InputError("no results here", file=directory, expected=f"`sweeplib sweep {config}` before")
     if repaired and not access(directory, W_OK):
         raise InputError("cannot be written", file=directory, expected="no --repair, or other permissions")
     steps = Steps(sweep.name if progress else None)
+    # `_verified` has its own lock while it reads, and none while stages run again: this one keeps out other runs
     with part_lock(directory, "repairs the results") if repaired else nullcontext():
         return _verified(sweep, config, directory, steps, sample=sample, repaired=repaired, workers=workers)
 
@@ -197,6 +199,7 @@ class Repair:
     Only what was complete before is completed again, an unfinished sweep stays unfinished. `say` gets a line for each
     part that cannot be repaired. To be made while nobody else is at work, to be completed when others may be.
 
+    had_dataset : whether there was a dataset: only then one is made.
     again, unfinished : the dynamics of which cases have to be computed again, those that were complete and others.
     stages : pairs of a stage and an analysis or figure that run again. unsent : published objects to send again.
     """

@@ -49,7 +49,7 @@ class ClusterSettings(pydantic.BaseModel, ABC):
     def client(self, workers: int | None = None) -> AbstractContextManager["Client"]:
         """Return a context manager that yields a client of the cluster; a cluster that it started ends with it.
 
-        `workers`, if given, replaces the number of workers in the settings.
+        `workers`, here and in the methods below, replaces the number of workers in the settings; None: it stays.
         """
 
     def abandon(self, client: "Client") -> None:

@@ -3,7 +3,7 @@
 A run is a dynamics with its options, under a name of its own; methods call that name `dynamics`. Runs of one law are
 several dynamics that are exact for it, the cheapest of which runs at each point. A point of the grid has the first of
 the sweep's seeds, as many as its count says. `points` as an argument is a table of the values of the grid's names, a
-row a point.
+row a point. A clock is the unit of the recording times, which may differ from point to point.
 """
 
 import hashlib
@@ -206,7 +206,10 @@ class Design:
         return RunPoints(flat, self.counts(table), self.cases_at(dynamics, table, 0))
 
     def cases_at(self, dynamics: str, points: Table, seed: int = 0) -> Cases:
-        """Return a case of one dynamics with this seed at each of some points."""
+        """Return a case of one dynamics with this seed at each of some points.
+
+        seed : 0 is any, where only what all seeds share is wanted, such as the cost of a case.
+        """
         fields = {"dynamics": kind_of(dynamics), "recording": self.recording, "seed": seed}
         fields |= {"root_seed": self.root_seed, "pair_by": self.pair_by}
         columns = {name: points.constant(value) for name, value in fields.items()}

@@ -56,7 +56,10 @@ class Grid:
     simulator: Simulator = field(default_factory=networks, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Sort the axes, then refuse what the class says; sizes and names come first, since they cost no evaluation."""
+        """Sort the axes, order what is derived, convert what is fixed, and refuse what the class says.
+
+        Sizes and names come first, since they cost no evaluation.
+        """
         object.__setattr__(self, "axes", tuple(sorted(self.axes, key=lambda axis: dataset_order(axis.name))))
         self._refuse_excess()
         self._refuse_repeats()

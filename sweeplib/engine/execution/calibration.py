@@ -89,7 +89,7 @@ class Calibration:
 
     compilation : the seconds that the process and its helpers have compiled so far.
     loading : the seconds in which the process loaded machine code, by dynamics; neither is in a cost.
-    memory : the bytes above which a pilot is ended.
+    memory : the bytes above which a pilot is ended; None: none.
     hang_seconds : how much longer than its measurement a pilot may take: ten seconds, or a case's `timeout` if less.
     setup_seconds : that may pass until machine code is loaded.
     module : that of the simulator, imported once.
@@ -108,8 +108,8 @@ class Calibration:
         self.steps, self.memory = steps or Steps(), memory
         self.hang_seconds = HANG_SECONDS if timeout is None else min(HANG_SECONDS, timeout + GRACE)
         self.setup_seconds = SETUP_SECONDS if timeout is None else self.hang_seconds
-        self._lent = ExitStack()
-        self._deaths = 0
+        self._lent = ExitStack()  # holds the process that measures
+        self._deaths = 0  # of processes that measured
         self._costs: dict[str, Cost] = {}  # by pilot: measured, or interpolated
         self._least: dict[str, float] = {}  # by pilot that exceeded its time: the seconds that a case takes at least
         self._ended: dict[str, float] = {}  # by dynamics: the part of their way after which cases ended
@@ -252,6 +252,7 @@ class _Beside:
     errors are not reported: each pilot is compiled again in the process that measures it.
 
     compilation : the seconds of each compilation. plugins, module : what each process imports.
+    _children : the processes, which start once.
     """
 
     def __init__(self, plugins: Sequence[str], module: str | None, limits: Limits) -> None:

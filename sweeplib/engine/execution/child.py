@@ -87,7 +87,7 @@ class Limits(NamedTuple):
 class Child:
     """The process and its forks; it starts at once, so that its imports are done before the first task.
 
-    plugins, module : what it imports: the paths of plugins, and the module of the simulator of its tasks.
+    plugins, module : what it imports: the paths of plugins, and the module of the simulator of its tasks, if any.
     """
 
     def __init__(self, plugins: Sequence[str] = (), module: str | None = None) -> None:
@@ -251,7 +251,10 @@ def main(asker: Connection) -> None:
 
 
 class _Fork:
-    """A forked process, which computes one task after the other; `report` is where a crash writes its location."""
+    """A forked process, which computes one task after the other; `report` is where a crash writes its location.
+
+    connection : this process's end of the pipe to it.
+    """
 
     def __init__(self, asker: Connection) -> None:
         context = multiprocessing.get_context("fork")

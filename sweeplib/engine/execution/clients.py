@@ -52,7 +52,7 @@ class LastingCluster:
     """A context with the cluster of several runs: it starts with the first that needs it, and ends with the context."""
 
     def __init__(self) -> None:
-        self._stack = ExitStack()
+        self._stack = ExitStack()  # holds the cluster
         self.client: Client | None = None
 
     def __enter__(self) -> "LastingCluster":

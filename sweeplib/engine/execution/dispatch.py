@@ -66,9 +66,9 @@ def dispatched(
 
     listener : is told of all tasks that are handed out, and by lines of workers that are lost.
     patience : seconds without a worker after which SweeplibError is raised; it is at once if the scheduler is lost.
-    expected : the number of workers that may come.
+    expected : the number of workers that may come, None if unknown: tasks are handed out for it before they have come.
     problem : returns why no worker will come, None if one may; asked while there is none.
-    probe : what each worker is asked once; one that fails it ends the run.
+    probe : what each worker is asked once, if anything; one that fails it ends the run.
     """
     listener = listener or Listener()
     probes = Probes(client, probe, listener.say) if probe is not None else None
@@ -218,9 +218,11 @@ class _Workers:
         """Look after the workers of a client; `patience` is in seconds, `problem` returns why no worker will come."""
         self._client, self._say, self._patience = client, say, patience
         self._problem, self._probes = problem, probes
+        # for messages, also when the scheduler is lost
         self._address = client.scheduler.address if client.scheduler else "an unknown address"
         self._since: float | None = None  # when the last worker was lost; None if that is over
         self._steady: float | None = None  # since when there have been workers; None if there are none
+        # the threads of the workers when they were last asked, and when that was
         self._threads, self._last_look = 0, float("-inf")
 
     @property

@@ -42,6 +42,7 @@ class Steps:
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name
+        # whether the last line goes on, as its step does; the thread that shows the time writes too
         self._open, self._lock = False, threading.Lock()
 
     @contextmanager

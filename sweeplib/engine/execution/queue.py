@@ -88,6 +88,7 @@ class Queue:
         """Put layouts into their order: the costliest case first."""
         ordered = sorted(layouts, key=lambda layout: -layout.whole.seconds_a_case)
         self._layouts = {(layout.whole.dynamics, layout.whole.layout): layout for layout in ordered}
+        # those that have cases left
         self._waiting = deque(layout for layout in ordered if len(layout))
 
     @property

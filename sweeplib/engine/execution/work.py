@@ -86,6 +86,7 @@ def by_cluster(
     from sweeplib.engine.execution.live.teller import teller_of
 
     cluster = cluster_of(work.sweep).in_results(work.directory)
+    # `on` is a number or None, or else a client, which stays open
     with ThreadPoolExecutor(1) as beside:
         listing = beside.submit(work.queue)
         expected = cluster.expected_workers(on) if isinstance(on, int | None) else None

@@ -41,6 +41,7 @@ class _Loader(yaml.SafeLoader):
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
+        # of the node that is read now, the depth; of all so far, the numbers
         self._depth = self._nodes = self._characters = 0
         self._sizes: dict[yaml.Node, tuple[int, int]] = {}
 

@@ -85,6 +85,7 @@ class Fork:
     """A fork, which is no child of this process, with the methods of a process that `Child` needs."""
 
     def __init__(self, pid: int) -> None:
+        # a descriptor stays that of this process, a pid may be given to another one
         self.pid, self._descriptor = pid, os.pidfd_open(pid)
 
     def kill(self) -> None:

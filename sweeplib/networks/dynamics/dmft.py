@@ -84,8 +84,9 @@ class Dmft(StepDynamics):
     def __init__(self, replicas: Replicas, options: DmftOptions) -> None:
         super().__init__(replicas, options)
         self._batches: list[list[History]] = [[] for _ in range(len(replicas))]
+        # the steps of exits of whole paths, also beyond the present time; −1 for none
         self._found_exits = np.full_like(self.exits, -1)
-        self._done = np.zeros(len(replicas))
+        self._done = np.zeros(len(replicas))  # the part of each replica's work that was done
         self._training_bounds: tuple[Bound, ...] = ()
 
     def advance(self, to: int, deadline: float = np.inf) -> None:

@@ -10,7 +10,7 @@ Derivatives are differences of the compiled slope along the principal axes of Σ
 standard deviation.
 
 A state of the ODE has m numbers. `equations` are the compiled `Calls` of the ODE: `slope_of` fills the time derivative
-of a state of system i, `level_of` returns its risk.
+of a state of system i, `level_of` returns its risk. `order` are the numbers, of n, of the solutions of a call.
 """
 
 from collections.abc import Callable
@@ -99,6 +99,7 @@ class MeanSystem(StiffSystem):
     def __init__(self, equations: Equations, i: int, moments: StepMoments, step_time: float) -> None:
         super().__init__(equations, i)
         self._moments, self._step_time, self._size = moments, step_time, moments.size
+        # `_jacobian` is b' at the state of the last slope
         self._triangle = np.triu_indices(self._size)
         self._jacobian = np.empty((self._size, self._size))
 
@@ -211,7 +212,7 @@ class MeanIntegration:
             )
         ]
         self.failed = np.zeros(len(systems), dtype=bool)
-        self._least_risks = -NEGLIGIBLE * (1.0 + self.risks)
+        self._least_risks = -NEGLIGIBLE * (1.0 + self.risks)  # a solution with a lower mean risk has failed
 
     @property
     def spent(self) -> NDArray[np.bool_]:

@@ -38,6 +38,7 @@ class GradientFlow(Ode):
     def __init__(self, replicas: Replicas, options: IntegrationOptions) -> None:
         without = {**replicas.parameters, "Delta": np.zeros(len(replicas))}
         super().__init__(replace(replicas, parameters=without), options)
+        # views have the label noise; `_highest` is what the risk, which falls, may be at most
         self._Delta = replicas.Delta
         start = self._risks(*replicas.fields[:2], replicas.a)
         self._highest = (1.0 + LARGEST_UNDECIDED) * start

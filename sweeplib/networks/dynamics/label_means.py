@@ -1,7 +1,8 @@
 """The mean loss and the classification error at given overlaps, of fresh labels.
 
 Both are integrals over fields (λ, λ*) ~ N(0, Ω) without closed form in general. The orthonormal coordinates are turned
-so that the first one, t, is along the gradient of Σ a_i λ_i, without label noise between it and that of Σ a*_r λ*_r.
+so that the first one, t, is along the gradient of Σ a_i λ_i; without label noise it is between this gradient and the
+gradient of Σ a*_r λ*_r.
 Lines along t have equally spaced nodes. The other coordinates are equally spaced too if there is one, else Sobol'
 points. Labels are averaged over their noise before.
 
@@ -163,6 +164,7 @@ class LabelMeans:
         (p, k), a, shape = now.M.shape[1:], now.a[i], lines.nodes.shape
         if not (np.isfinite(now.Q[i]).all() and np.isfinite(now.M[i]).all() and np.isfinite(a).all()):
             return np.full(shape, np.nan), np.full(shape, np.nan)
+        # rows of the teacher come first
         factor = lower_factors(now.Q[i], now.M[i], now.P[i])
         along = a @ factor[k:]
         if jumps:

@@ -9,7 +9,8 @@ It is integrated twice: the solution at a tenth of the tolerance is recorded, an
 at ten times the tolerance, with drifts by a finer rule where they have no closed form, estimates its error. With
 `finite_d`, the means of SGD at finite d are integrated instead, to first order in 1/d (`finite_size`).
 
-A level is the value of the exit rule, by default the risk; a passage is the time at which it first is at a target.
+A level is the value of the exit rule, by default the risk; a passage is the time at which it first is at a target. Of
+n replicas `order` (m,) has the numbers of those that a call is about; arrays (n,), as `until`, have all replicas.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -244,7 +245,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         return slow * np.abs(self._companion.levels(order) - targets) + least + of_forms
 
     def _check_steps(self, order: NDArray[np.intp], until: Array) -> None:
-        """Raise SweeplibError if a solution in `order` has taken all its steps before the time `until` (n,)."""
+        """Raise SweeplibError, which ends all runs, if a solution in `order` took all its steps before `until` (n,)."""
         spent = order[self._solution.spent[order] & (self._times < until)[order] & ~self._solution.failed[order]]
         if spent.size:
             raise SweeplibError(f"the ODE needs more than max_steps steps; it is at time {self._times[spent[0]]:.6g}")

@@ -142,6 +142,7 @@ class RiskAtEnd:
 
     noisy : p n_b/γ, the factor at which Ψ^Var is as important as the other drifts.
     largest : the mean risk of a student that is zero.
+    _systems : the ODEs of all replicas. _starts (n, _size) : their packed states at the start.
     """
 
     def __init__(self, replicas: Replicas) -> None:

@@ -30,7 +30,7 @@ class OverlapDynamics(Dynamics):
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
-        self._drift_error = np.full(len(replicas), np.nan)
+        self._drift_error = np.full(len(replicas), np.nan)  # the largest so far
         self._bounds: tuple[Bound, ...] = ()
 
     @cached_property

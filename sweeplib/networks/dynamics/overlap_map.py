@@ -26,9 +26,9 @@ fluctuate at relative order 1/√min(n_b, d), so that means have errors of the o
 For n_b → ∞ it is gradient descent on the population risk at a finite rate. For T → 0 at fixed γ/n_b its steps are
 those of the Euler method for the ODE: `ode` is then faster.
 
-`order` (m,) are the numbers of the replicas that take a step. Arrays Q, M have a second axis of L blocks, (m, L, p, p),
-if inputs have several eigenvalues; `fields` are covariances Q (m, p, p), M (m, p, k), P (m, k, k). `of_rule` is what
-the rule of steps keeps: its memory (m,), its velocities, or nothing.
+`order` (m,) are the numbers, of all n, of the replicas that take a step: they are the first axis of arrays (m, ...). Q,
+M have a second axis of L blocks, (m, L, p, p), if inputs have several eigenvalues; `fields` are covariances Q (m, p,
+p), M (m, p, k), P (m, k, k). `of_rule` is what the rule of steps keeps: its memory (m,), its velocities, or nothing.
 """
 
 from collections.abc import Mapping
@@ -67,6 +67,8 @@ class OverlapMap(StepDynamics):
 
     A state is Q, M, a and what the rule keeps. Where drifts are by quadrature, a companion takes the same steps by the
     finer rule, to estimate the error.
+
+    _rule_state : what the rule keeps, as `of_rule`. _resolution (n,) : that of the mean gradients (`resolution_of`).
     """
 
     name = "overlap_map"

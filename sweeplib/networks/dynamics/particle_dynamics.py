@@ -111,6 +111,7 @@ class ParticleDynamics(IntegratedDynamics):
         self._starts = [self.start_of(i) for i in range(len(replicas))]
         self._paths = [self._path(i) for i in range(len(replicas))]
         self._drift_error = np.full(len(replicas), np.nan)
+        # of each path where it is now
         self._risks = [path.risk_now() for path in self._paths]
 
     @abstractmethod

@@ -115,11 +115,13 @@ class ParticlePath:
         self._targets = np.where(rounding, -np.inf, (1.0 - thresholds) * risk)
         self._teacher = teacher
         self.passage_errors = np.full(len(thresholds), np.nan)
-        self._checked: tuple[float, Array] = (0.0, start)
+        # a look checks the errors, and goes back with finer rules if they are too large
+        self._checked: tuple[float, Array] = (0.0, start)  # time and state of the last look
         self._looks = [times[-1] * 0.5**n for n in reversed(range(LOOKS))]
+        # by recording time before that look: where the path came
         self._ahead: dict[float, tuple[float, Array]] = {}
         self._errors = [Look(0.0, rules.drift_error, rules.risk_error, rules.drifts, 0.0)]
-        self._earlier = 0
+        self._earlier = 0  # right-hand sides of the integrations before `_solution`
         self._solution = self._from(start)
 
     @property

@@ -157,6 +157,7 @@ class Rules:
         *, rough: bool, exact: bool, form: Form,
     ) -> None:  # fmt: skip
         self._flow_of, self._shape, self.rough, self._form = flow_of, (p, dimensions), rough, form
+        # the least error of a risk, as parts of its terms and of the largest squared label
         self._least = (ROUNDING, 0.0) if exact else (TRUNCATION, BEYOND)
         self.largest = self.drift_error = self.risk_error = 0.0
         self.drifts = np.zeros(0)

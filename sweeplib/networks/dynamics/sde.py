@@ -81,6 +81,7 @@ class Sde(LaneDynamics):
     def __init__(self, replicas: Replicas, options: SdeOptions) -> None:
         super().__init__(replicas, options)
         self.settings = self.settings_of(options.step)
+        # the functions of the problem by address, and the compiled round of steps
         self.called = functions_of(replicas, replicas.equations.of_many(replicas.p))
         self.round = round_of(sde_work, prepare=sde_prepare, take_step=sde_step, fill_network=sde_network)
         if self.has_weight_noise:

@@ -88,10 +88,11 @@ class StepMoments:
         self._student = activation(replicas.activation)
         self._target, self._teacher = replicas.target, replicas.teacher_activation
         self._spherical, self._trained = replicas.spherical, trained
-        self._noise_factor = float(replicas.numbers.noise[i])
+        self._noise_factor = float(replicas.numbers.noise[i])  # γ/(p n_b)
         # 1/n_b, the share that products of a sample with itself have among those of a batch
         self._share, self._decay = 1.0 / replicas.batch_size, float(replicas.numbers.weight_decay[i])
         self._heat = float(replicas.numbers.temperature[i])
+        # 1/(dT), T the time of a step: noise of the weights has it per time, and rows over √d
         self._per_step = 1.0 / float(replicas.d[i] * replicas.step_time[i])
         self._rate, self._P, self._a_star = replicas.numbers.second_layer_rate[i], replicas.P[i], replicas.a_star[i]
         self._u, z, self._weights = nodes(

@@ -75,6 +75,7 @@ class TrainingFlow(IntegratedDynamics, WeightDynamics):
     def __init__(self, replicas: Replicas, options: IntegrationOptions) -> None:
         super().__init__(replicas, options)
         self._rtol = options.rtol or DEFAULT_RTOL
+        # whether there is a schedule, and the address of ξ
         self._scheduled, self._xi, *_ = rates(replicas.schedule)
         self._integrations = [self._integration(i) for i in range(len(replicas))]
         self._times = np.zeros(len(replicas))

@@ -68,6 +68,7 @@ class WeightDynamics(OverlapDynamics):
         self._functions = functions_of(replicas)
         starts = (replicas.weights(i) for i in range(len(replicas)))
         self._weights = [(W.astype(precision, order="C"), W_star.copy(order="C")) for W, W_star in starts]
+        # the memory is that of the rule of steps, such as AdaGrad's
         self._offsets, self._memory = replicas.offsets(), replicas.memory
         has_velocities = UPDATES[replicas.rule.update].has_velocities
         self._velocities = [np.zeros(W.shape if has_velocities else (0, 0)) for W, _ in self._weights]

@@ -95,7 +95,9 @@ def take_step(first, batch_size, number, T, replica, functions, moves, layer_mov
     number : (round, use of its batch), which names the noise of the weights. moves, layer_moves, mixing : work arrays.
     """
     p, d = replica.W.shape
+    # inputs are √d x: `root` makes fields of them
     share, root, numbers = 1.0 / batch_size, 1.0 / math.sqrt(d), replica.numbers
+    # moves are sums over the batch at the weights before the step
     moves[:], layer_moves[:] = 0.0, 0.0
     for done in range(0, batch_size, BLOCK):
         filled = min(BLOCK, batch_size - done)
@@ -121,10 +123,12 @@ def take_step(first, batch_size, number, T, replica, functions, moves, layer_mov
                 for j in range(d):
                     moves[i, j] += room.c[i] / root * room.normals[0, s, j]
     move_layer_and_offsets(replica, T, layer_moves)
+    # moves of the weights as the rule changes them, then their noise
     if functions.rule.rescales or functions.rule.has_velocities:
         apply_rule(replica, functions.rule, T, moves, mixing, room.sample)
     if numbers.temperature > 0.0:
         add_noise_of_weights(replica, number, T, mixing.xi, moves)
+    # decay, moves and projection of each row
     for i in range(p):
         square, shrinkage = 0.0, row_factor(replica, functions.rule, T, layer_moves[2, i])
         for j in range(d):

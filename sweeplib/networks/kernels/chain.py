@@ -336,7 +336,7 @@ def displace(functions, a, fields, broken):  # type: ignore[no-untyped-def]
 def train_second_layer(a, fields, numbers):  # type: ignore[no-untyped-def]
     """Add ε T [σ(λ) E − λ_a a] to a (p, lanes), by the `fields` of the samples.
 
-    ε and λ_a are rate and decay of the second layer, in `numbers`.
+    ε and λ_a are rate and decay of the second layer, in the `Numbers` of the group.
     """
     value, E, (p, lanes) = fields.value, fields.E, a.shape
     for i in range(p):

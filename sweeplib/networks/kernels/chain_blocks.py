@@ -301,6 +301,7 @@ def block_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     """
     p, a, numbers, z = settings.p, work.a, work.constants.numbers, work.z
     lam, lam_star, _, c, E, deviation, _ = work.fields
+    # z has the numbers of all blocks, one after the other from `draws`, and last that of the label
     lanes, label = E.shape[0], settings.draws[-1]
     draw_normals(stream.step, stream.seed, stream.key, z)
     lam[:], lam_star[:] = 0.0, 0.0

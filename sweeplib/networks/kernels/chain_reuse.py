@@ -62,7 +62,10 @@ def reuse_work(settings, state, constants):  # type: ignore[no-untyped-def]
 
 @loops
 def draw_batch(settings, functions, stream, work):  # type: ignore[no-untyped-def]
-    """Fill the samples `work.x` of a batch, in the frame of the weights, and their labels."""
+    """Fill the samples `work.x` of a batch, in the frame of the weights, and their labels.
+
+    A sample's coordinates after the one of S_ss are not read (`use_batch`): random numbers stay in them.
+    """
     first, n_b = settings.k + settings.p, settings.batch_size
     chain, samples, label, degrees = work.chain, work.stream, work.label, work.degrees
     length, lam_star = chain.length, chain.fields.lam_star
@@ -72,6 +75,7 @@ def draw_batch(settings, functions, stream, work):  # type: ignore[no-untyped-de
         x = work.x[s]
         draw_normals(samples.step, samples.seed, samples.key, x)
         length_s = Length(length.s, degrees[s], work.scale[s], work.width[s], length.sure, length.four)
+        # the N(0, 1) number in the place of S_ss is what its proposal is made of; then S_ss replaces it
         draw_length(samples, length_s, x[first + s])
         for lane in range(lanes):
             x[first + s, lane] = length.s[lane]
@@ -81,6 +85,7 @@ def draw_batch(settings, functions, stream, work):  # type: ignore[no-untyped-de
                 x[first + j, lane] *= 1.0 if degrees[j, lane] > 0.0 else 0.0
         teacher_fields(chain.constants.L_star, x, lam_star)
         functions.labels(lam_star, chain.constants.a_star, label[s])
+        # the row behind all coordinates is the normals of the labels
         add_noise(functions, samples, chain.fields.deviation, x[first + n_b], label[s])
         for lane in range(lanes):
             samples.step[lane] += np.uint64(1)

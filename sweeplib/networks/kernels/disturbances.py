@@ -118,7 +118,8 @@ def disturb_input(noise, step, seed, key, xi, x):  # type: ignore[no-untyped-def
 def add_noise_of_weights(replica, number, T, xi, moves):  # type: ignore[no-untyped-def]
     """Add √(2 T_w T) ξ_i to the moves (p, d) of a step of the time T.
 
-    number : (round, use of its batch), which names the random numbers. xi (d or more,) : a work array.
+    replica : the `Replica`. number : (round, use of its batch, from 0), which names the random numbers; each use has a
+    stream of its own. xi (d or more,) : a work array.
     """
     (round_number, use), (p, d) = number, moves.shape
     scale, key = math.sqrt(2.0 * replica.numbers.temperature * T), replica.key + OF_WEIGHTS * np.uint64(use + 1)

@@ -62,7 +62,8 @@ def with_noisy_inputs(rule, noise, system, a, out):  # type: ignore[no-untyped-d
     """Fill `out` with the drifts of the system at the second layer a (p,), by the rule at a teacher with 2k rows.
 
     noise : the variance ϱ. The rows have fields of x, then fields of the student's inputs. As the rule takes
-    f* = (1/2k) Σ a*_r σ*(λ*_r), rows with fields of x have 2a*_r; the others have a* = 0.
+    f* = (1/2k) Σ a*_r σ*(λ*_r), rows with fields of x have 2a*_r; the others have a* = 0. `pair` serves 2k rows as it
+    serves k, one function for all: `ode_limits` refuses other targets with noise of inputs.
     """
     Q, M, P, _, a_star, Delta, stretch, pair, others = system
     if noise == 0.0:
@@ -83,6 +84,7 @@ def with_noisy_inputs(rule, noise, system, a, out):  # type: ignore[no-untyped-d
         for r in range(k):
             out.M[i, r] = drifts.M[i, k + r]
         for j in range(p):
+            # the rule counts ‖x‖² as d: the student's inputs have (1 + ϱ) d
             out.Var[i, j] *= growth
 
 

@@ -95,6 +95,7 @@ class Stream(NamedTuple):
 class Group(NamedTuple):
     """A group in a round: replicas `order[first:]`, one per lane, and the `Progress` of all n replicas.
 
+    order : the numbers of the replicas that take part in the round. first : the place in it of the group's first.
     broken (lanes,) : whether the lane is a copy, or its replica has diverged.
     target (lanes,) : the next target of the risk, -inf without one.
     """

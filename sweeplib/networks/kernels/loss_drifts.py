@@ -5,8 +5,8 @@ E[σ_i g], where g = −∂L/∂f is the force and g and g² are averaged over t
 the gradient all but Ψ^a have h g in place of g, averaged too, at given |c| = |g| √Σ (a_i σ'_i)². Nodes are those of a
 cubic grid in a ball of orthonormal coordinates, the teacher's first.
 
-Functions of means have the arguments (numbers (m,), size, f_star, f, Delta): the numbers of the loss, √Σ (a_i σ'_i)²,
-the outputs of teacher and student, and the variance of the label's noise.
+Functions of means have the arguments (numbers (m,), size, f_star, f, Delta): the parameters of the loss or of the
+update, √Σ (a_i σ'_i)², the outputs of teacher and student, and the variance of the label's noise.
 """
 
 import math

@@ -74,12 +74,12 @@ def means_of(loss: str, signs: bool, tails: bool = False) -> Callable[..., Any]:
 
 
 def _closed_means(numbers, f_star, f, Delta):  # type: ignore[no-untyped-def]
-    """E g, E g² and E L by the closed form of the loss, a function (numbers, f* − f, Δ)."""
+    """E g, E g² and E L by the closed form of the loss, `means`: here a function (numbers, f* − f, Δ)."""
     return means(numbers, f_star - f, Delta)
 
 
 def _means(numbers, f_star, f, Delta):  # type: ignore[no-untyped-def]
-    """E g, E g² and E L for a label f* + √Δ z; g and L themselves for Δ = 0."""
+    """E g, E g² and E L for a label f* + √Δ z, by `means`, a function (numbers, f*, f, Δ); g, g² and L for Δ = 0."""
     if Delta > 0.0:
         return means(numbers, f_star, f, Delta)
     g = force(numbers, f_star - f, f_star)

@@ -198,7 +198,7 @@ def pack(Q: Array, M: Array, a: Array, spherical: bool, trained: bool, last: Arr
 
 
 def chosen_systems(systems: Systems, order: NDArray[np.intp]) -> Systems:
-    """The systems with the numbers `order` (m,), as m systems of their own."""
+    """The systems with the numbers `order` (m,), of n, as m systems of their own."""
     arrays: dict[str, Any] = {name: getattr(systems, name)[order] for name in ("P", "a", "a_star", "end")}
     factors = systems.L_star[order] if len(systems.L_star) else systems.L_star
     numbers = Numbers(*(values[order] for values in systems.numbers))

@@ -280,6 +280,7 @@ def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> No
     """Fill slope, the derivative of a state (both (size,)), and the risk room.risk[1] if room.risk[0] is not zero."""
     u, q, a, u_slope, q_slope, a_slope = room.u, room.q, room.a, room.u_slope, room.q_slope, room.a_slope
     unpack(state, flow, u, q, a)
+    # sums over nodes of inputs; then what needs no node: terms of a particle with itself, decay, noise
     fill_self_terms(flow, room, True)
     room.risk[1] = 0.0
     u_slope[:], q_slope[:], a_slope[:], room.mean_square[:] = 0.0, 0.0, 0.0, 0.0
@@ -298,6 +299,7 @@ def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> No
     if flow.numbers.weight_decay + flow.numbers.second_layer_decay + flow.numbers.temperature > 0.0:
         add_decay(flow, room)
     rate = 1.0
+    # with a schedule the last number of the state is the time
     if flow.scheduled:
         room.clock[0, 0] = min(state[state.shape[0] - 1], flow.end)
         flow.rates(room.clock[0], room.clock[1])

@@ -82,7 +82,10 @@ def step_time(step, T, rates, clock):  # type: ignore[no-untyped-def]
 
 @_kernel
 def label_deviation(step, numbers, rates, clock):  # type: ignore[no-untyped-def]
-    """√Δ in the middle of step number `step`, whose time is `numbers.T` at ξ = 1; clock (2, 1)."""
+    """√Δ in the middle of step number `step`, whose time is `numbers.T` at ξ = 1.
+
+    numbers : the `Numbers` of the run. clock (2, 1) : a work array.
+    """
     clock[0, 0] = (step + 0.5) * rates.stride * numbers.T
     rates.noise(clock[0], clock[1])
     return numbers.deviation * math.sqrt(max(clock[1, 0], LEAST))
@@ -90,7 +93,7 @@ def label_deviation(step, numbers, rates, clock):  # type: ignore[no-untyped-def
 
 @_allocating
 def clock_of(numbers):  # type: ignore[no-untyped-def]
-    """The `Clock` of a group, which shares the arrays of T, γ/(p n_b), √Δ and Δ with its `numbers`."""
+    """The `Clock` of a group, which shares the arrays of T, γ/(p n_b), √Δ and Δ with its `Numbers`, `numbers`."""
     T, noise, deviation, Delta = numbers.T, numbers.noise, numbers.deviation, numbers.Delta
     base = T.copy(), noise.copy(), deviation.copy(), Delta.copy()
     return Clock(T, noise, deviation, Delta, base[0], base[1], base[2], base[3], np.empty_like(T), np.empty_like(T))

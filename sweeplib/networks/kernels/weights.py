@@ -103,7 +103,8 @@ def displacement(replica, layer, label, functions, room):  # type: ignore[no-unt
 def force(function, numbers, E, label, sample):  # type: ignore[no-untyped-def]
     """The force −∂L/∂f of a sample with the displacement E and this label.
 
-    function : the address of that of the loss, with its `numbers`. sample (2, 1) : a work array.
+    function : the address of a function (numbers, E, y) that replaces displacements E (n,) by forces at labels y (n,).
+    numbers : the parameters of the loss. sample (2, 1) : a work array, as this function does not allocate.
     """
     # functions by address have arrays as arguments
     sample[0, 0], sample[1, 0] = E, label
@@ -166,7 +167,7 @@ def train_layer_and_offsets(replica, E, T, room):  # type: ignore[no-untyped-def
 
 @_kernel
 def decay_factor(numbers, T):  # type: ignore[no-untyped-def]
-    """The factor 1 − λT by which weights decay in a step, λ the weight decay."""
+    """The factor 1 − λT by which weights decay in a step, λ the weight decay in the run's `Numbers`."""
     return 1.0 - numbers.weight_decay * T
 
 

@@ -82,7 +82,7 @@ class OneSignature:
 
     def __init__(self, template: Callable[..., Any], **bindings: Any) -> None:
         self.compiled = specialised(template, **bindings)
-        self._entry: Any = None
+        self._entry: Any = None  # the machine code of the types of the first call, None before
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the function; the first call compiles it for the types of its arguments."""
@@ -116,8 +116,9 @@ def _collection_paused() -> Iterator[None]:
 def _for_any_constants(dispatcher: Any) -> Any:
     """The dispatcher, such that it is compiled once for all constants that callers give as arguments.
 
-    numba compiles a function again for each constant. That brings nothing, as constants reach an inlined function. A
-    function that needs a constant when it is compiled, to index a tuple of several types, takes it from its globals.
+    numba compiles a function again for each constant. That brings nothing: functions are inlined into their callers,
+    where the compiler knows the constants. A function that needs a constant when it is compiled, to index a tuple of
+    several types, takes it from its globals. Compilation runs without garbage collection (`_collection_paused`).
     """
     compile_one = dispatcher.compile
 

@@ -72,7 +72,7 @@ def _store_intrinsic(kind: numba.types.Type) -> Any:
     """An intrinsic that stores a value of this numba type at the data of an array."""
 
     def stored_at(context, value, where):  # type: ignore[no-untyped-def]
-        """Return the signature and the code of the intrinsic, as numba asks for it."""
+        """Return the signature of the intrinsic, to which numba casts the value, and what makes its code."""
 
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
             """Return the code that stores the value at the data of an array."""

@@ -66,7 +66,7 @@ class Problems(Table):
 
     def __init__(self, columns: Mapping[str, Column], count: int) -> None:
         super().__init__(columns, count)
-        self._following: dict[str, Column] = {}
+        self._following: dict[str, Column] = {}  # columns of properties that were read (`FOLLOWING`)
 
     @cached_property
     def fields(self) -> list[str]:

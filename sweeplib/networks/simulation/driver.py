@@ -54,7 +54,7 @@ def run_cases(
 ) -> Records:
     """The records of cases that have one `shape` in common.
 
-    The result of a case does not depend on the others. `timeout` is the mean time in seconds that a case of a batch may
+    The result of a case does not depend on the others. `timeout`, if any, is the mean time in seconds that a case may
     take. `initial`, overlaps or weights (W, W*), replaces the random starts of the problems. Where runs of all cases
     have `begun`, they go on from there, with the same result. Exceptions of the simulation are passed on.
     """
@@ -271,6 +271,7 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
     """The replicas of cases of one shape, at their start."""
     cases = Cases.of(cases)
     problem, recording, instants = cases[0].problem, cases[0].recording, _instants(cases[0])
+    # recording times are in units of a case's clock; with tasks in turn the times of switches are among them
     plain = np.multiply.outer(cases.field("clock"), recording.times)
     times = np.tile([instant.time for instant in instants], (len(cases), 1)) if problem.in_turn else plain
     return Replicas(

@@ -45,7 +45,7 @@ class CaseStarts:
 
     def __init__(self, cases: Sequence[Case], initial: Initial) -> None:
         self._cases = cases
-        self._draws: dict[int, _Draw] = {}
+        self._draws: dict[int, _Draw] = {}  # by case, made on first use
         self._initial: Overlaps | tuple[Array, Array] | None = None
         if initial is not None:
             self._initial = initial if isinstance(initial, Overlaps) else _arrays(initial)

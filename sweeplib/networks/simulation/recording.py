@@ -31,8 +31,8 @@ class Recording(cases.Recording):
 
     Threshold T is reached when `exit_on`, an observable with a `level`, by default the excess risk, first is at most
     (1−T) of its initial value. With `stop="exit"` a run may end at its last threshold; it has NaN at later times.
-    Raises InputError for times that do not ascend from zero or more, thresholds outside (0, 1), unknown observables, or
-    a stop at exits, or an observable to exit on, without thresholds.
+    Raises InputError for times that do not ascend from zero or more, thresholds outside (0, 1) or twice, unknown
+    observables or stops, and a stop at exits, or an observable to exit on, without thresholds.
 
     keep_ends : also keep the states of runs that could go on beyond the last time, if the dynamics has such states.
     """

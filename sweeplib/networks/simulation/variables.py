@@ -52,6 +52,7 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
         "end_steps": Variable((), (), STEPS | {"long_name": "last step simulated"}),
         "end_time": Variable((), (), label("time") | {"long_name": "last ODE time simulated"}),
     }
+    # exits, with their errors
     if recording.thresholds:
         rule = {"comment": "NaN where the threshold was not reached: censored at the end of the run"}
         shape, whose = (len(recording.thresholds),), exit_words(recording.exit_on)
@@ -70,6 +71,7 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
         for name, attrs in SCHEDULE_LABELS.items():
             inner = {"knot": optimal.knots} if name == "schedule_rate" else {}
             variables[name] = Variable(tuple(inner), tuple(inner.values()), attrs)
+    # observables, with their errors unless a diagnostic is their error already
     for name in recording.observables:
         observable = observable_of(name, case.dynamics)
         dims = (("time",) if observable.over_time else ()) + observable.dims_of(kind.view)

@@ -64,6 +64,7 @@ def deviation(
     if not names:
         raise InputError("no stochastic dynamics to draw", value=measured.axes["dynamics"], expected="sgd or sgd_chain")
     along = measured.only(f"{observable}{MEASURED}")
+    # axes over which the fit is, of which a short one has the colours
     over = free_axes(along, where).intersection(fitted.attrs["over"].split())
     few = [dim for dim in ("d", "p", *sorted(over)) if dim in over and along.sizes[dim] <= MOST_HUES]
     hue = hue or next((dim for dim in few if dim != panel), None)

@@ -83,6 +83,7 @@ def quantity_chart(
     chart. Other axes that are not selected or drawn are fixed at their middle value, the time at the last one.
     InputError for an unknown quantity, and for axes that cannot be drawn.
     """
+    # axes: x, those of panels, colours and dashes, and those that are fixed
     wanted = quantity(y)
     outline, variable = wanted.outline(ds, analyses)
     if "dynamics" not in outline.sizes:

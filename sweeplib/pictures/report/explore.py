@@ -65,6 +65,7 @@ class Explored:
         if not quantities(ds):
             expected = "a recorded quantity of runs, such as exit_steps or risk"
             raise InputError("nothing to draw in the dataset", key="dataset", value=name, expected=expected)
+        # the server runs in a thread, and is ready, or says why not, before the page has an address
         self._ready: Future[Server] = Future()
         self._thread = threading.Thread(target=self._serve, args=(ds, name, port), daemon=True)
         self._thread.start()
@@ -236,6 +237,7 @@ class _Page:
         labels = [(quantity, plain_label(heading(ds[quantity]))) for quantity in quantities(ds)]
         self._y = Select(title="Quantity", options=labels, value=labels[0][0], width=260)
         self._x, self._hue = Select(title="Over", width=160), Select(title="A curve for each", width=160)
+        # the menus of all other axes, and the row that shows them
         self._others: dict[str, Any] = {}
         self._filters = row(styles={"flex-wrap": "wrap"}, sizing_mode="stretch_width")
         self._graph = Graph(STYLE)

@@ -77,6 +77,7 @@ class CrossingLook:
         self.level, self.confidence = level, confidence
         self.curve = MeanCurve(column.steps, column.x)
         self.x, apart = self.curve.x, self.curve.linear.logs - level
+        # a mask of all rows
         self.has_mean: NDArray[np.bool_] = np.isin(column.x, self.x)
         self.seeds = column.seeds[self.has_mean].astype(float)
         self.distance, self.is_clear = np.abs(apart), np.abs(apart) > CLEAR * self.curve.errors

@@ -56,6 +56,7 @@ ROUNDING = 1e-9
 """The relative width below which the interval of runs of a deterministic dynamics is that of equal runs."""
 WIDE, NO_INTERVAL = "its interval is too wide", "so few seeds have no interval"
 ONE_SIDED = "so few seeds do not tell an end of its interval"
+# NOTHING is for a value 0, relative to which no width is wanted
 NOTHING = "a relative precision of the value 0"
 ABOUT_ZERO = "its interval contains 0, so that a relative precision is out of reach; ask in its units, as `to: 0.01`"
 EQUAL = "equal in all runs of a deterministic dynamics"
@@ -274,21 +275,27 @@ def _of_equal_values(answer: Answer, seeds: int, noisy: bool) -> Answer:
 
 
 def _not_known(answer: Answer) -> str:
-    """Return why it cannot be told how many seeds an answer needs."""
+    """Return why it cannot be told how many seeds an answer needs, where no other reason applies.
+
+    Its half width is not a finite multiple of the wanted one.
+    """
     if math.isinf(answer.half_width):
         return ONE_SIDED
+    # a half width > 0: the wanted one is 0, as the value is. Otherwise it is NaN, or 0 of equal values
     return f"{NOTHING} so far" if answer.half_width > 0.0 else NO_INTERVAL
 
 
 def _with_seeds_of_all(ds: xr.Dataset) -> xr.Dataset | None:
-    """Return the dataset in which runs with seeds that only some dynamics of a row have are missing; None if none are.
+    """Return the dataset with only the seeds that all dynamics have at a point, other runs missing; None if all do.
 
-    Dynamics that have no run in a row do not count.
+    A comparison of dynamics uses these seeds alone: by this dataset one sees whether other seeds moved its interval.
+    Dynamics that have no run at a point do not count.
     """
     run = has_run(ds)
     shared = (run | ~run.any("seed")).all("dynamics")
     if not bool((run & ~shared).any()):
         return None
+    # 0 is the code of missing
     return ds.assign(status=ds["status"].where(shared, 0).astype(ds["status"].dtype).assign_attrs(ds["status"].attrs))
 
 

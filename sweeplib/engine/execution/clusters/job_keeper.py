@@ -44,11 +44,13 @@ def refusable(kind: Any) -> Any:
             except (RuntimeError, ValueError, OSError) as error:
                 lines = str(error).strip().rpartition("stderr:\n")[2].splitlines()
                 self.refused = lines[-1].strip() if lines else "the job was not accepted"
+                # what dask-jobqueue does last, after the error: the job counts as started, and can be closed
                 await ProcessInterface.start(self)
 
         async def close(self) -> None:
-            """Cancel the job."""
+            """Cancel the job, and mark it as closed."""
             await super().close()
+            # dask-jobqueue leaves this out: the job would stay marked as running
             await ProcessInterface.close(self)
 
     return type(kind.__name__, (kind,), {"job_cls": RefusableJob})

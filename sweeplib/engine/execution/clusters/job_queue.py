@@ -110,7 +110,7 @@ def _one_word(text: str) -> str:
 
 
 def _in_one_line(text: str) -> str:
-    """Return the text itself; an error if it is empty or has more than one line."""
+    """Return the text itself; an error if it is blank, or has a line break or another unprintable character."""
     if not text.strip() or not text.isprintable():
         raise PydanticCustomError(REFUSED, "a text in one line")
     return text

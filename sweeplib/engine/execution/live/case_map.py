@@ -40,6 +40,7 @@ class CaseMap:
     """The cells of the cases that a sweep needs of a dynamics; all seeds of a point are in one cell.
 
     before (cells, statuses) : the number of cases before the run. A case that stands for several points is in one cell.
+    _lengths, _widths : the number of values of each axis of the grid, and how many neighbours of them share a cell.
     """
 
     def __init__(self, wanted: "Inventory") -> None:

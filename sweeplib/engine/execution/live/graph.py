@@ -64,6 +64,7 @@ class Graph:
         from bokeh.layouts import column
         from bokeh.models import Div
 
+        # the heading above the figure
         self._title = Div(stylesheets=[style], sizing_mode="stretch_width")
         self.root = column(self._title, visible=False, sizing_mode="stretch_width")
         self._kind: object = None  # what `draw` says of the figure that is there
@@ -100,6 +101,7 @@ class Graph:
         from bokeh.models import FixedTicker, HoverTool, NoOverlap, PrintfTickFormatter
         from bokeh.plotting import figure
 
+        # the legend above has as many rows as its names need, and the figure grows by these
         names_in_row = min(MOST_COLUMNS, max(1, LINE // (max(map(len, curves.of), default=0) + SWATCH)))
         plot = figure(
             height=HEIGHT + ROW * ((len(curves.of) - 1) // names_in_row),

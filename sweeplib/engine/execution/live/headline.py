@@ -47,10 +47,11 @@ class HeadlineCurves:
         self._maps = maps
         # the place on each other axis
         self._middle = {axis.name: len(axis) // 2 for axis in axes if axis is not self._axis}
+        # the same in words
         self._at = ", ".join(f"{axis.name} = {in_words(axis.values[self._middle[axis.name]])}"
                              for axis in axes if axis is not self._axis and len(axis) > 1)  # fmt: skip
         self._recording = work.sweep.recording
-        self._headline: Headline | None = None
+        self._headline: Headline | None = None  # of the last segment that was read, None before the first
         self._values: dict[str, dict[int, list[np.ndarray]]] = {}  # by dynamics and place: values (n,) of each block
         self._waiting: deque[tuple[Block, str]] = deque()  # blocks to read, with the names of their segments
 

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 class _Collected:
-    """The news of all schedulers of this process: Prometheus takes the metrics of one name from one place alone."""
+    """The news of all schedulers of this process: Prometheus takes the metrics of one name from one place alone.
+
+    _plugins : the news of each scheduler. Schedulers may run in several threads, hence `_lock`.
+    """
 
     def __init__(self) -> None:
         self._plugins: list[SweepNews] = []

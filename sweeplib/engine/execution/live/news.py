@@ -89,6 +89,8 @@ class News:
 class KnownRun:
     """A run as the scheduler knows it.
 
+    begun : its first news. news : the last after these, None before any.
+    maps : as in `RunBeginning`, with all changes so far. tasks : as in `News`, those that the scheduler may still know.
     version : grows with each news, so that a page sees whether there are any. heard : when the last came, as time.time.
     lost : whether its driver has left.
     """

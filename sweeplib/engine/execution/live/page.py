@@ -96,6 +96,7 @@ class _ReaderPage:
 
         self._news, self._scheduler = news, scheduler
         self._picture_state: object = None  # what was drawn last
+        # texts of HTML that `update` fills
         self._heading, self._paces, self._legend, self._failures, self._answers = (
             Div(stylesheets=[STYLE], sizing_mode="stretch_width") for _ in range(5)
         )

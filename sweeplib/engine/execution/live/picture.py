@@ -33,7 +33,9 @@ class CaseMapPicture:
         from bokeh.models import ColumnDataSource, CustomJSHover, FixedTicker, HoverTool, NoOverlap
         from bokeh.plotting import figure
 
+        # the data of the cells, and of the marks of those that are computed now
         self._cells, self._running = ColumnDataSource(EMPTY), ColumnDataSource({"x": [], "y": []})
+        # they put the cell under the pointer into words, along each axis
         self._hovers = {axis: CustomJSHover(args={"labels": [""]}, code=INSIDE) for axis in "xy"}
         self._hover = HoverTool(formatters={"$x": self._hovers["x"], "$y": self._hovers["y"]})
         self.figure = figure(

@@ -56,7 +56,10 @@ def teller_of(client: "Client", work: "Workload", progress: RunProgress, say: Ca
 
 
 class Teller(Silent):
-    """Tells a scheduler of a run, until it no longer takes news."""
+    """Tells a scheduler of a run, until it no longer takes news.
+
+    has_page : whether the scheduler took the first news, so that its page shows the run.
+    """
 
     def __init__(self, client: "Client", work: "Workload", progress: RunProgress, say: Callable[[str], None]) -> None:
         """Send the first news of a run; `say` gets a line when the scheduler takes no more."""
@@ -64,7 +67,7 @@ class Teller(Silent):
         self._maps, self._reasons = work.maps(), _Reasons(work)
         self._headline = HeadlineCurves(work, self._maps)
         rounds = rounds_of(work.sweep, work.directory) if work.sweep.questions else None
-        self._answers = list(rounds.answers) if rounds else []
+        self._answers = list(rounds.answers) if rounds else []  # those after the last round
         self._submitted: dict[str, Block] = {}  # since the last news, by the key of the task
         self._ended: list[tuple[Block, BlockReport]] = []  # since the last news
         self._next, self._lost = float("-inf"), False  # when news are sent again; whether none are any more

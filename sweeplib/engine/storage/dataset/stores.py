@@ -123,6 +123,8 @@ class VersionStore(RegularStore):
 
     Every file that is read is compared with the entry of that version's manifest. If it is of another version by
     now, it is read from `datasets/`. DamageError, with the advice `remedy`, for a file that is damaged or lost.
+
+    entries : by key, those of the manifest. version : its digest.
     """
 
     def __init__(self, root: Path, remedy: str) -> None:
@@ -167,7 +169,10 @@ class VersionStore(RegularStore):
 
 
 def _link(chunk: Path, path: Path) -> bool:
-    """Link a path to a chunk, in place of what is there; return whether that was possible."""
+    """Make a path a hard link to an equal chunk of another version, in place of what is there, which saves disk space.
+
+    Return whether that was possible; a file system may have no such links. Then the caller writes the chunk.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = partial(path)
     try:

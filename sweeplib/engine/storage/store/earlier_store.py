@@ -73,7 +73,10 @@ class EarlierSegment(Segment):
 
 
 class _Layout:
-    """A layout of an earlier run store: a group of zarr at `path`, whose arrays are read as they are asked for."""
+    """A layout of an earlier run store: a group of zarr at `path`, whose arrays are read as they are asked for.
+
+    count, block_size : of its rows. work : of a case, as in a segment. shared, _dims : of the recorded variables.
+    """
 
     def __init__(self, path: Path) -> None:
         """Read what the metadata say of the layout's cases; DamageError if they are damaged."""

@@ -248,8 +248,8 @@ def fill_flow(system: System, n_student: int, n_teacher: int, terms: Terms, out:
 def drifts_in_lanes(filled: int, system: System, out: Drifts) -> None:
     """Fill the drifts of many systems: Ψ^a from I2, Ψ^M and Ψ^GF from I3, Ψ^Var from I4 at Ω times `stretch`.
 
-    Constants of σ and σ* add an `offset` to y − f: in Ψ^Var its square stands beside the noise Δ. `filled` is not read:
-    all lanes are computed together.
+    Constants of σ and σ* add an `offset` to y − f: in Ψ^Var its square stands beside the noise Δ. `filled`, with which
+    all rules in lanes are called, is not read: all lanes are computed together.
     """
     a, a_star = system.a, system.a_star
     p, k, lanes = system.M.shape
@@ -259,6 +259,7 @@ def drifts_in_lanes(filled: int, system: System, out: Drifts) -> None:
     width = n_tiles * lanes
     matrices, offset = np.empty((3, count, width)), np.zeros(lanes)
     rows = np.empty(count), np.empty(students), np.empty((count, count, width))
+    # slope, tilt, S, norm, weight, and a work array
     terms = Terms(*rows, matrices[0], matrices[1], matrices[2, 0])
     for i in range(p):
         fill_unit(i * n_student, student_weights, student_slopes, -1.0 / p, a[i], terms.slope, terms.weight)
@@ -273,6 +274,7 @@ def drifts_in_lanes(filled: int, system: System, out: Drifts) -> None:
             offset[lane] += teacher_offset * a_star[r, lane] / k
     fill_covariances(system, n_student, n_teacher, terms.slope, terms.S)
     fill_norms(terms.S, lanes, terms.norm)
+    # Ψ^a begins with the constants of σ and of y − f; `fill_flow` adds the rest
     for i in range(p):
         for lane in range(lanes):
             out.a[i, lane] = student_offset * offset[lane]

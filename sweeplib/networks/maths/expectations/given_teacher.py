@@ -322,7 +322,7 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
 
 
 def kinked_risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
-    """Fill out (lanes,) with the risks of students with kinks; a* is not read."""
+    """Fill out (lanes,) with the risks of students with kinks; a* is not read, as f* is a function of λ* alone."""
     fill_risks(pair, pair.series[0], Q, M, P, a, out)
 
 

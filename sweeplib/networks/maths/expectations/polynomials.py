@@ -38,7 +38,7 @@ Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 @without_references
 def length_of(weights: Array) -> int:
-    """The number of coefficients (orders,) up to the last one that is not zero."""
+    """The number of coefficients `weights` (orders,) up to the last one that is not zero, 1 at least."""
     length = len(weights)
     while length > 1 and weights[length - 1] == 0.0:
         length -= 1

@@ -250,6 +250,7 @@ def fill_error_functions(rule: Smoothing, means: Means) -> None:
     for term in range(rule.error_functions.shape[0]):
         weight = rule.error_functions[term, 0]
         for i in range(b.shape[0]):
+            # the smoothed slope c'
             smaller = means.smoothed[term, i]
             x = smaller * b[i]
             value[i] += weight * error_function(math.sqrt(0.5) * x)

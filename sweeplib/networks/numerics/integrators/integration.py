@@ -1,7 +1,8 @@
 """Many solutions of the overlaps' ODE at one tolerance, by whichever method each needs.
 
 All begin with the compiled explicit method (`explicit`). One that becomes stiff goes on with an implicit method, one
-that all but rests with the linearised flow (`stiff`).
+that all but rests with the linearised flow (`stiff`). `order` (m,) are the numbers, of n, of the solutions that a call
+is about; arrays (n,), such as `until`, have all solutions.
 """
 
 from collections.abc import Callable
@@ -54,7 +55,7 @@ class Integration:
     ends (n,) : the last times that will be needed.
     targets (n, T) : the values of the level, such as the risk, whose passages are noted.
     max_steps, longest (n,) : how many steps each solution may take, and the longest ones.
-    steps_a_round : after so many steps of each the clock is looked at.
+    steps_a_round : after so many steps of each the clock is looked at; `STEPS_A_ROUND` for None.
     beyond : function (number, state (size,)) : from where a solution goes on that fails at a singular point, or None.
     after : solutions at whose times and with whose steps left these begin.
     trembling : whether the solutions tell what rounding does (`floors`).

@@ -73,7 +73,10 @@ _ALONE = threading.Lock()
 
 
 class StiffSystem:
-    """System number i of some equations as Python calls it; `evaluations` counts the right-hand sides."""
+    """System number i of some equations as Python calls it; `evaluations` counts the right-hand sides.
+
+    _last : the last state and its slope, which is not computed again for the same state.
+    """
 
     def __init__(self, equations: Equations, i: int) -> None:
         self._equations, self._i, self._compiled = equations, i, _functions()
@@ -135,6 +138,7 @@ class StiffSolution:
         self.passages, self.rates, self.passing = passages, rates, passing
         self.steps, self.failed = 0, False
         self._tolerances, self._end = {"rtol": rtol, "atol": atol, "max_step": longest}, end
+        # an integrator of SciPy, and the number of steps before it was started
         self._solver, self._last_start = self._started(time, state), 0
         self._level = system.level(state)
         passages[np.isinf(passages) & (self._level <= targets)] = time

@@ -20,7 +20,7 @@ SHARE = 2.0**-120
 
 
 def force(numbers: Any, E: float, y: float) -> float:
-    """Return the force, which is the label."""
+    """Return the force, which is the label; the loss has no parameters, `numbers`."""
     return y
 
 

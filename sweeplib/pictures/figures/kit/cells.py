@@ -65,11 +65,13 @@ def cells(piece: Part) -> None:
     bound = bounds(subset.transpose(..., y, x), variable)
     edges = edges_of(across, axes.get_xscale() == "log"), edges_of(up, axes.get_yscale() == "log")
     axes.set(xlim=(edges[0][0], edges[0][-1]), ylim=(edges[1][0], edges[1][-1]))
+    # values over hatches, and white where a run has no value
     norm, many = _norm(piece), values.size > MOST_VECTORS
     axes.pcolormesh(*edges, np.ma.masked_invalid(values), cmap=COLOURS, norm=norm, rasterized=many)
     axes.patch.set(hatch=NOT_RUN, edgecolor=FAINT)
     unknown = np.ma.masked_where(~run | np.isfinite(values), np.zeros_like(values))
     axes.pcolormesh(*edges, unknown, cmap=mpl.colors.ListedColormap(["white"]), rasterized=many)
+    # marks: of no value, and of bounds, in a colour that is seen on that of the cell
     above, right = np.meshgrid(up, across, indexing="ij")
     light = np.ma.filled(norm(np.ma.masked_invalid(values)), 0.0) > LIGHT
     arrow = bound_mark(bound_side(subset[variable])) | SMALL

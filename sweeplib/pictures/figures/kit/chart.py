@@ -301,7 +301,10 @@ class Chart:
         return declared._with_log_axes_of_picture(data, units), data, ds
 
     def is_log_x(self, places: xr.DataArray) -> bool:
-        """Return whether the horizontal axis of these places is logarithmic."""
+        """Return whether the horizontal axis is logarithmic, on which the values `places` lie; curves are over time.
+
+        By `log_x` if there is one, else by `log_axes`, else by the values.
+        """
         if self.log_x is not None:
             return self.log_x(places)
         by_values = logarithmic_time(places) if self.kind == "curves" else logarithmic(places.values)

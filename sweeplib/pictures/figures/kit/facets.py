@@ -109,6 +109,7 @@ def arranged(
     if outline.split and POINT in others:
         key, expected = "panel" if hue else "hue", "another column of the table here, or a value of one in `where`"
         raise InputError("several points of the table have the same values", key=key, expected=expected)
+    # axes that the reader did not choose take the room that is left
     room = most - sum(axis is not None for axis in (panel, hue))
     listed = [dim for dim in others if dim == SWEEP or isinstance(at.get(dim), list)]
     axes = _shortest(others, sizes, room, listed) if spare else others
@@ -206,9 +207,10 @@ def over_times(outline: Outline, drawn_axes: set[str], where: Mapping[str, Any])
 
 
 def _places(outline: Outline, drawn_axes: set[str], where: Mapping[str, Any]) -> dict[str, int | list[int]]:
-    """Return the indices of the values of `where` along each axis, a list where the axis stays.
+    """Return the indices of the values of `where` along each axis, a list where the axis stays, else a number.
 
-    It does if it has several of its values, or is among `drawn_axes`.
+    It stays if it has several of its values, or is among `drawn_axes`. InputError for a single value, not in a list, of
+    a drawn axis other than dynamics and seed.
     """
     indices: dict[str, int | list[int]] = {}
     for axis, value in where.items():
@@ -255,7 +257,10 @@ def _shortest(axes: list[str], sizes: Mapping[str, int], room: int, first: list[
 
 
 def _assigned(axes: list[str], panel: str | None, hue: str | None) -> tuple[str | None, str | None]:
-    """Return the panel and hue axes; those that are None are chosen from `axes`."""
+    """Return the panel and hue axes; those that are None are chosen from `axes`, in which the others are not.
+
+    The first of PANELS_FIRST is the panel. One axis alone is the hue, if neither panel nor hue is given.
+    """
     free = list(axes)
     if panel is None and hue is None and len(free) == 1:
         return None, free[0]

@@ -75,6 +75,7 @@ def _panels_and_entries(
         chart = replace(chart, x_over="", x_label="")
     if unknown := {layer.mark for level in chart.levels for layer in level.layers} - MARKS.keys() - ONCE.keys():
         raise InputError("no such mark", key="mark", value=min(unknown), choices=[*MARKS, *ONCE])
+    # a level of what is positive nowhere would be empty
     top, *below = chart.levels
     levels = (top, *(lower for lower in below if not lower.over or bool((selected[lower.over] > 0.0).any())))
     levels = tuple(_with_theory(level, whole) for level in levels)

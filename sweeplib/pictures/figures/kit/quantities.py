@@ -5,6 +5,7 @@
 - `ANALYSIS.VARIABLE`: any other variable in the outline of an analysis.
 
 An outline has the axes, variables and attributes of a dataset without numbers: it is known before anything runs.
+A round is one addition of rows to a sweep, for its questions; what the config has is round 0.
 """
 
 from __future__ import annotations
@@ -271,7 +272,10 @@ def is_added(data: xr.Dataset, like: xr.DataArray) -> NDArray[np.bool_]:
 
 
 def _rounds_of(data: xr.Dataset, like: xr.DataArray) -> NDArray[np.float64]:
-    """Return the round of each point of a variable, NaN where none asked for it; 0 if no round has added any."""
+    """Return the round that first asked for each point of a variable, in the shape of `like`; NaN where none has.
+
+    Data without rounds (`with_rounds`) have the config's points alone, of round 0.
+    """
     if ROUND not in data:
         return np.zeros(like.shape)
     return np.asarray(data[ROUND].broadcast_like(like).transpose(*like.dims).values, float)
