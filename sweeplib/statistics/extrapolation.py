@@ -117,6 +117,7 @@ def extrapolated(
     variance += max(0.0, float(by_seed @ by_seed - shares[finite] ** 2 @ errors**2))
     half = float(scipy.special.stdtrit(least_n, 0.5 + 0.5 * confidence)) * math.sqrt(variance * max(1.0, chi2 / n_left))
     skew = 2.0 * math.sqrt(variance) / float(values.mean()) if law == "constant" and values.min() > 0.0 else 0.0
+    # value, low, high
     ends = (value, value - half, value + half * (1.0 + skew)) if verdict == TRUSTED else (math.nan,) * 3
     return Limit(*ends, verdict, len(x), chi2 / n_left, shares)
 

@@ -241,7 +241,7 @@ def as_rows(datasets: Sequence[xr.Dataset]) -> list[xr.Dataset]:
 
 
 def _table(ds: xr.Dataset) -> xr.Dataset:
-    """Return a dataset with an axis of points in place of those of its grid, and with the rows that have runs."""
+    """Return a dataset with an axis of points in place of the axes of its grid, and with the rows that have runs."""
     if POINT in ds.dims:
         ds = ds.drop_vars(POINT, errors="ignore").rename_dims({POINT: "row"})
     axes = [dim for dim in ds["status"].dims if dim not in OF_RUNS]

@@ -86,7 +86,7 @@ class RunPoints(NamedTuple):
 class Run:
     """A run of a dynamics, its numerical options, and where it runs; there may be several of a dynamics.
 
-    where : the values of axes, or seeds, by name, at which it runs; at all of those of other axes.
+    where : the values of axes, or seeds, by name, at which it runs; along other axes it runs at all values.
     when : an expression that is true where it runs, in addition.
     law : the name of several runs of one law, the cheapest of which runs at each point; the dataset has them as one.
     """

@@ -340,6 +340,7 @@ def _plan_at_costs(sweep: Design, demand: Demand, costs: Mapping[str, Cost], loa
         size = cluster_of(sweep).block_size or by_cost
         steps = float(np.mean([simulator.steps(case) for case in pilot.cases]))
         memory = max(map(simulator.memory, pilot.cases))
+        # the first fields of a `LayoutPlan`, in their order
         numbers = todo[name], size, cost.seconds, nbytes, cost.measured, steps, memory
         layouts[name] = LayoutPlan(*numbers, parts_left.get(name, 1.0), cost.factor)
     return dynamics_plan(others, layouts, others.counts, loading)

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 BY_GROUP, BY_ALL = "users of its group may write there", "all users may write there"
+"""The reasons why others than its owner may write in a file or folder."""
 
 
 def others_in(path: Path) -> str | None:

@@ -18,6 +18,7 @@ MOST_LEVELS = 50  # of brackets and operations: far below the depth that Python'
 ARITHMETIC = "+ - * / // % **, comparisons, `a if c else b`, and " + ", ".join(FUNCTIONS)
 _ARGUMENTS = {"log": (1, 2), "max": (2, 20), "min": (2, 20), "round": (1, 2)}  # fewest, most; 1 for all others
 _WORDS = {1: "one", 2: "two"}
+"""Numbers of arguments in messages."""
 
 
 def is_symbol(name: str) -> bool:

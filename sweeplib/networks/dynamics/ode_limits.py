@@ -10,6 +10,7 @@ from sweeplib.networks.problem import AVERAGES as AVERAGE_PARAMETERS
 from sweeplib.networks.problem import LOSSES, UPDATES, Feature, Limit, Problem
 from sweeplib.networks.problem.combinations import AVERAGES, INPUT_NOISE, RESCALED, SIGNS, SPECTRUM
 
+# parts of messages, and the features of problems whose drifts are sums over nodes
 _FEW = f"p + k of at most {MOST_FIELDS}"
 _LOSS_BY_NODES = Feature(
     "{problem.labels} labels and the loss {problem.loss} have",

@@ -41,7 +41,7 @@ LOWEST, HIGHEST, A_DECADE = 1e-3, 1e2, 8
 DECAYS = 4.0, 20.0
 """The shapes 1/(1 + c t/T) that are tried, T the last time, beside the constant and t/T."""
 LEAST = 1e-8
-"""What is added to a risk, relative to that of a student that is zero, before its logarithm is taken."""
+"""What is added to a risk, relative to the risk of a student that is zero, before its logarithm is taken."""
 LARGEST_GRADIENT, GOAL, ROUNDS, FEW = 1e-4, 1e-6, 3, 3
 """The change of ln R by one factor above which a descent has found no minimum, and at which it ends; how often it is
 begun again; and the largest number of knots that are started from shapes."""

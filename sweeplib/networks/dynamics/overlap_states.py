@@ -177,7 +177,7 @@ class AverageStates(OverlapStates):
     """States with the overlaps of averages of the weights: with W* and W times u, with each other times u²."""
 
     def equations(self, systems: Systems) -> Equations:
-        """The equations of the overlaps, and of those of averages."""
+        """The equations of the overlaps, and of the overlaps of averages."""
         return average_equations(systems)
 
     def starts(self) -> Array:

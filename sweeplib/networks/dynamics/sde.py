@@ -106,7 +106,7 @@ class Sde(LaneDynamics):
         return Settings(*shape, length, samples, share, spread, n_b, decays, reflection())
 
     def observe(self, state: Array) -> None:
-        """Set Q, M and a to those of the states (rows, n)."""
+        """Set Q, M and a to the parts of the states (rows, n)."""
         p, k = self.replicas.p, self.replicas.k
         self.Q, self.M = unrolled(state[: p * p], p, p), unrolled(state[p * p : p * (p + k)], p, k)
         self.a = unrolled(state[p * (p + k) :], p)

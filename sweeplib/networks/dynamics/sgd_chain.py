@@ -61,7 +61,7 @@ _BESIDE = _NO_CHAIN, f"{{default}} with {{beside}} in {_SGD}"
 
 
 def _least_d(problem: Problem) -> str:
-    """The number of rows of the chain with those of the teacher, in words: "2 p + k = 9"."""
+    """The number of rows of the chain and of the teacher together, in words: "2 p + k = 9"."""
     kinds = 1 + UPDATES[problem.update].has_velocities + problem.has_averages
     return f"{kinds} p + k = {kinds * problem.p + problem.k}"
 

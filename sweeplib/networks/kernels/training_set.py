@@ -273,6 +273,7 @@ def chunk_of(replica, n):  # type: ignore[no-untyped-def]
     p, d = replica.W.shape
     most = max(FOUR, min(LONGEST_CHUNK, CHUNK_NUMBERS // d // FOUR * FOUR))
     size = min(n, most)
+    # lam, value, factors; E, force, label; risk, sample
     of_units = np.empty(size * p), np.empty(size * p), np.empty(size * p)
     return Chunk(*of_units, np.empty(size), np.empty(size), np.empty(size), np.empty(1), np.empty((2, 1)))
 

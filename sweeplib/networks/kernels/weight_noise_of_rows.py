@@ -94,3 +94,4 @@ def add_to_blocks(settings, functions, stream, work, broken):  # type: ignore[no
 
 OF_CHAIN = NoiseKind(chain_prepare, chain_network, add_to_chain, project)
 OF_BLOCKS = NoiseKind(chain_prepare, block_network, add_to_blocks, project_blocks)
+"""The noise of steps of the chain, and of the chain of blocks of inputs."""

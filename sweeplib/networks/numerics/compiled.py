@@ -153,6 +153,7 @@ def pointer(template: Callable[..., Any], signature: Any, **bindings: Any) -> An
 @functools.cache
 def _pointer(template: Callable[..., Any], signature: Any, bindings: tuple[tuple[str, Any], ...]) -> Any:
     """The template with these bindings, compiled to a function with an address."""
+    # Python's lock is released by the kernel that calls the function by its address
     options = {name: value for name, value in _OPTIONS.items() if name != "nogil"}
     with _collection_paused():
         return cached(functools.partial(numba.cfunc, signature, **options), _bound_and_named(template, bindings))

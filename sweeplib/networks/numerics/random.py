@@ -141,6 +141,7 @@ _COSINES = (
     2.4798927129567507e-05,
     -2.717334712576943e-07,
 )
+# polynomials in the number of the angle's step, odd for the sine and even for the cosine
 _S0, _S1, _S2, _S3, _S4 = (c * _STEP ** (2 * n + 1) for n, c in enumerate(_SINES))
 _C0, _C1, _C2, _C3, _C4, _C5 = (c * _STEP ** (2 * n) for n, c in enumerate(_COSINES))
 

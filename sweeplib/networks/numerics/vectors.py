@@ -38,6 +38,7 @@ class _Vector(types.Type):
 
 
 _NUMBERS, _FLAGS = _Vector("numbers", ir.DoubleType()), _Vector("flags", ir.IntType(1))
+"""The types of vectors in registers, of doubles and of truth values."""
 
 
 @register_model(_Vector)

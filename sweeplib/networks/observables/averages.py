@@ -46,6 +46,7 @@ def check(problem: Problem) -> None:
         raise InputError("no averages of the iterates", key="averaging_rate", value=0.0, expected=expected)
 
 
+# arguments of all observables of averages
 _COMMON: Any = {"reads": READS | AVERAGES, "limits": LIMITS, "check": check}
 OBSERVABLES.add(
     Observable(

@@ -23,7 +23,7 @@ from sweeplib.networks.views import Estimate, ExitLevel, OverlapView, View
 Function = Callable[..., Array | Estimate]
 """A function (view, **parameters) that returns the values (n, *dims) of an observable, or these with their errors."""
 Dims = tuple[str, ...]
-"""Names of dimensions, without that of replicas."""
+"""Names of dimensions, without the first, of the replicas."""
 
 
 def is_inexact(problem: Problem) -> bool:

@@ -14,6 +14,7 @@ from sweeplib.networks.problem.updates import UPDATES
 if TYPE_CHECKING:
     from sweeplib.networks.problem.problem import Problem
 
+# features in words, with whether a problem has them and, where the words say a value, their name in documents
 SPHERE = Feature("students on the sphere", lambda problem: problem.spherical)
 OFFSETS = Feature("units with offsets", lambda problem: problem.has_offsets)
 LOSS = Feature(

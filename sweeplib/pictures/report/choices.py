@@ -74,7 +74,7 @@ def cells(data: xr.Dataset, declared: Chart) -> dict[str, list[float]]:
 
 
 def ticks_of_cells(places: xr.DataArray) -> dict[str, Any] | None:
-    """Return the places and texts of the ticks of cells, if there are few values; else None."""
+    """Return the places and texts of the ticks of cells around the values `places`, if these are few; else None."""
     values = few_short_values(places.values)
     return None if values is None else {"places": values, "texts": [plain_label(number(place)) for place in values]}
 

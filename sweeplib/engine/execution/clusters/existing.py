@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from distributed import Client, Security
 
 CONNECT_SECONDS = 30
+"""How long an answer of the scheduler is waited for."""
 TLS_FILES = ("tls_ca", "tls_cert", "tls_key")
+"""The settings that name files of certificates, which are needed together."""
 
 
 class Existing(ClusterSettings):

@@ -20,6 +20,7 @@ MILLISECONDS = 1000
 """The interval at which an open page looks for news."""
 NOTHING = "No sweep has told this scheduler of itself yet. The page shows one as soon as its simulations begin."
 SO_FAR = "These are the results so far; the analyses of the report take account of runs that were stopped, too."
+"""Lines of the page: before the first sweep, and beside the curves of one that runs."""
 TEMPLATE = """{% extends "simple.html" %}
 {% block content %}
 <style>

@@ -44,6 +44,7 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 DAMAGED = "damaged, it holds something else than was written"
 LOST = "lost, the file is no longer there"
 REPAIR = "repair all with `sweeplib verify CONFIG --repair`"
+"""What messages say of a damaged file, of a lost one, and as their remedy."""
 
 
 class DamageError(SweeplibError):

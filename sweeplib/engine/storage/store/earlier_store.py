@@ -75,7 +75,8 @@ class EarlierSegment(Segment):
 class _Layout:
     """A layout of an earlier run store: a group of zarr at `path`, whose arrays are read as they are asked for.
 
-    count, block_size : of its rows. work : of a case, as in a segment. shared, _dims : of the recorded variables.
+    count, block_size : the numbers of rows, and of rows a block. work : of a case, as in a segment.
+    shared : the fields that all its cases share. _dims : the dimensions of the recorded variables, by name.
     """
 
     def __init__(self, path: Path) -> None:

@@ -24,6 +24,7 @@ def _matrices(dimensions: int) -> types.Type:
 
 
 _LINE = _matrices(1)
+# the types of the fields of `Pair`, in their order
 _PAIR = types.NamedTuple(
     [
         *[types.FunctionType(types.void(_LINE, _LINE))] * 2,
@@ -48,14 +49,17 @@ def system_type(lanes: int) -> types.Type:
     matrix, layer = _matrices(2 + lanes), _matrices(1 + lanes)
     number = _matrices(1) if lanes else types.float64
     rule = types.FunctionType(DRIFTS) if lanes else types.none
+    # Q, M, P; a, a_star; Delta, stretch; pair; drifts
     return types.NamedTuple([matrix, matrix, matrix, layer, layer, number, number, _PAIR, rule], System)
 
 
 def drifts_type(lanes: int) -> types.Type:
     """The type of Drifts, of one or many systems."""
+    # M, GF, Var; a
     return types.NamedTuple([*[_matrices(2 + lanes)] * 3, _matrices(1 + lanes)], Drifts)
 
 
+# pair; Q, M, P; a, a_star; out
 _RISK = types.void(_PAIR, *[_matrices(3)] * 3, *[_matrices(2)] * 2, _matrices(1))
 DRIFTS = types.void(system_type(lanes=0), drifts_type(lanes=0))
 """The signature of a rule for the drifts of one system."""

@@ -25,6 +25,7 @@ CHORD, CHORD_WEIGHTS = gauss.legendre(7)
 FAR, FARTHEST, LEAST_RHO_BAR = 8.5, 50.0, 1e-9
 """Below −h of the first, Φ is zero; larger h count as the second, smaller ρ̄ as the third."""
 ROOT_HALF, DENSITY = math.sqrt(0.5), 1.0 / math.sqrt(2.0 * math.pi)
+"""1/√2, and the density of N(0, 1) at 0."""
 
 
 @loops

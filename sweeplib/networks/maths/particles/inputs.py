@@ -173,6 +173,7 @@ def accuracy(
     moving = bends_off_zero(sigma) and dimensions > 0
     crossed = dimensions > 1 and label.kinked and (label.elsewhere or dimensions > 2)
     rough = unsmoothed or moving or crossed or dimensions > MOST_DIMENSIONS_OF_A_TENSOR
+    # g, rho, omega, self_nodes, level
     sizes, even = (g if dimensions else 1, rho, omega, pairs, levels.g), sigma.hermite is not None
     return Accuracy(*sizes, exact, even, kinked and not exact, at_zero, polar, rough and not exact)
 

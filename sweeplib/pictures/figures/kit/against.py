@@ -92,7 +92,7 @@ def theory_along(function: Callable[..., Any], x: str, holds: str) -> Heights:
     names = [OTHER_NAMES.get(argument, argument) for argument in inspect.signature(function).parameters]
 
     def heights(series: xr.Dataset, places: np.ndarray) -> np.ndarray:
-        """Return the heights (n,) at places (n,) on the horizontal axis, for the part of the data of one colour."""
+        """Return the heights (n,) at values `places` (n,) of x, for the part of the data of one colour."""
         applies = bool((series[holds] > 0.0).all())
         values = [places if argument == x else field(series, argument).values for argument in names]
         return np.where(applies, function(*values), np.nan)

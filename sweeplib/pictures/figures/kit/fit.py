@@ -200,7 +200,7 @@ def _near(first: mpl.transforms.Bbox, second: mpl.transforms.Bbox, axis: mpl.axi
 
 
 def _keep(axis: mpl.axis.Axis, places: list[float], *, minor: bool) -> None:
-    """Fix the ticks at their positions, with labels only at `places`."""
+    """Fix the ticks at their positions, with labels only at the values `places`."""
     ticks = _ticks(axis, minor=minor)
     texts = [tick.label1.get_text() if tick.get_loc() in places else "" for tick in ticks]
     axis.set_ticks([tick.get_loc() for tick in ticks], labels=texts, minor=minor)

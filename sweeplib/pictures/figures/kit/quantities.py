@@ -45,7 +45,7 @@ NO_DEFAULT = frozenset({"block", "dynamics", "task", "teacher", "threshold", "ti
 ROUND = "round"
 """The coordinate of the round that asked for a point first: 0 is the config."""
 ADDED_SIZE = 0.6
-"""The size of the marker of a point that a round has added, relative to that of one of the config."""
+"""The size of the marker of a point that a round has added, relative to the marker of a point of the config."""
 
 
 @dataclass(frozen=True)

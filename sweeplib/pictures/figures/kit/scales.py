@@ -39,7 +39,7 @@ def above_error(
 
 
 def logarithmic_cells(places: np.ndarray) -> bool:
-    """Return whether an axis of cells around these values is logarithmic.
+    """Return whether an axis of cells around the values `places` is logarithmic.
 
     It is also where the cell of the least positive value would otherwise reach down to zero.
     """
@@ -62,13 +62,16 @@ def edges_of(values: np.ndarray, logarithmic: bool = False) -> np.ndarray:
 
 
 def logarithmic_along(places: xr.DataArray, dim: str) -> bool:
-    """Return whether the axis of curves along `dim` is logarithmic: for each of them, or for their range together."""
+    """Return whether the axis of curves along `dim` is logarithmic: for each of them, or for their range together.
+
+    places : the values of the axis, of all curves.
+    """
     curves = places.transpose(..., dim).values.reshape(-1, places.sizes[dim])
     return wide(places.values) or all(map(logarithmic, curves))
 
 
 def logarithmic_above_zero(places: np.ndarray) -> bool:
-    """Return whether the values of an axis are zero and others that are evenly spaced on a logarithmic scale."""
+    """Return whether the values `places` of an axis are zero and others, evenly spaced on a logarithmic scale."""
     values = np.unique(places[np.isfinite(places)].astype(float))
     return bool(values.size and values[0] == 0.0) and geometric(values)
 
@@ -83,12 +86,18 @@ def logarithmic_time(times: xr.DataArray) -> bool:
 
 
 def thinned(places: np.ndarray) -> list[float] | None:
-    """Return the values of an axis of cells that have a tick, every second, third, ...; None if numbers are long."""
+    """Return those of the values `places` of an axis of cells that have a tick, every second, third, ..., of them.
+
+    None if their numbers are long.
+    """
     values = np.unique(places[np.isfinite(places)].astype(float))
     return few_short_values(values[:: max(1, -(-len(values) // MOST_TICKS))])
 
 
 def few_short_values(places: np.ndarray, most: int = MOST_TICKS) -> list[float] | None:
-    """Return the values of an axis if they are so few, and of so few digits, that each may have a tick; else None."""
+    """Return the different values in `places`, of an axis, if each may have a tick; else None.
+
+    They may if they are at most `most` and have three digits at most.
+    """
     values = np.unique(places[np.isfinite(places)].astype(float)).tolist()
     return values if len(values) <= most and all(float(f"{value:.3g}") == value for value in values) else None

@@ -263,7 +263,7 @@ def _name(axis: mpl.axis.Axis) -> str:
 
 
 def ticks_at(axis: mpl.axis.Axis, places: list[float]) -> None:
-    """Give an axis ticks at these places alone, with their numbers written out."""
+    """Give an axis ticks at the values `places` alone, with their numbers written out."""
     axis.set_major_locator(mpl.ticker.FixedLocator(places))
     axis.set_minor_locator(mpl.ticker.NullLocator())
     axis.set_major_formatter(mpl.ticker.FuncFormatter(lambda place, _: number(place).replace("-", MINUS)))
