@@ -81,6 +81,7 @@ def measured(cases: Sequence[Case], limit: float, ended: float = 1.0) -> Measure
     sample = _evenly_chosen(cases, kind.lanes[0] if has_lanes else FEWEST_TO_EXIT)
     if ended == 1.0 and cases[0].recording.stop == "exit":
         ended = _timed(sample, TO_LIMIT * limit).ended
+    # more and more cases are timed, as there is time; `fewer` is the timing before the last one
     count = min(at_once, max(len(sample), _startable(sample, TO_LIMIT * limit) if has_lanes else FEW_CASES))
     fewer = None
     while True:

@@ -123,6 +123,7 @@ class EffectiveProcess:
     def __init__(self, setting: Setting, steps: int, paths: int, stream: tuple[int, int, int]) -> None:
         self.setting, self.steps, self.step = setting, steps, 0
         (self.p, self.k), width = (len(setting.a), len(setting.a_star)), len(setting.L)
+        # the first row is the noise of the labels. Samples that are far out count more for means that grow
         z, self.V = np.split(low_discrepancy_normals(*stream, 1 + width + steps * self.p, paths), [1])
         self.weights = with_wider_half(self.V[:width]) if _grows(setting, self.V[: self.k, :8]) else None
         self.h, self.squares = np.empty((steps * self.p, paths)), np.zeros((self.p, paths))

@@ -91,6 +91,7 @@ class NonlinearDynamics(MeanField):
     replicas_at_once = 1
 
     def __init__(self, replicas: Replicas, options: NonlinearOptions) -> None:
+        # the p units are the first of the N particles; all have one second layer, a number (`limits`)
         self._units, count = replicas.p, options.particles
         # replicas of N units, in place of p
         among = dataclasses.replace(

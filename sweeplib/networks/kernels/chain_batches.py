@@ -207,6 +207,7 @@ def mix_batch(rule, work):  # type: ignore[no-untyped-def]
     A, B, numbers, column, rotations = chain.A, chain.B, chain.constants.numbers, chain.fields.c, chain.rotations
     p, width, lanes = moves.shape
     k, H, first = A.shape[1], spectrum.R, A.shape[0] - 2 * p
+    # V of the moves, to which velocities are added: the p rows from `first` on, before those of the weights
     for lane in range(lanes):
         length = numbers.T[lane] * numbers.d[lane] if rule.is_spectral else 1.0
         share[lane] = 1.0 / length if length > 0.0 else 0.0
@@ -223,6 +224,7 @@ def mix_batch(rule, work):  # type: ignore[no-untyped-def]
             for s in range(k):
                 for lane in range(lanes):
                     A[first + i, s, lane] = V[i, s, lane]
+    # h(S): of a factor of V Vᵀ, column by column
     H[:] = 0.0
     if rule.is_spectral:
         for s in range(width + p):
@@ -231,6 +233,7 @@ def mix_batch(rule, work):  # type: ignore[no-untyped-def]
                     column[i, lane] = V[i, s, lane]
             absorb(H, column, rotations.cosine, rotations.sine)
         fill_spectral_matrix(rule, numbers.d, spectrum)
+    # T d h(S) V
     for i in range(p):
         moves[i], across[i] = 0.0, 0.0
         for m in range(p):

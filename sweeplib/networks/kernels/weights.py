@@ -343,6 +343,7 @@ def sgd_steps(count, step, replica, rates, functions, exits):  # type: ignore[no
     room, clock = room_of(replica), np.empty((2, 1))
     if replica.spherical:
         fill_squared_norms(replica.W, room.squared_norm)
+    # `samples` is the number, 0 or 1, of the present block's samples: those of the block before are still needed
     done, fate, samples = 0, GOING, 0 * count  # functions would be compiled for the literal zero too
     while done < count and fate == GOING:
         fresh = min(BLOCK, count - done)

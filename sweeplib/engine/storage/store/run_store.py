@@ -302,7 +302,7 @@ class RunStore:
 def _small_groups(segments: list[Segment], others: Collection[str]) -> Iterator[list[Segment]]:
     """Yield groups of small segments that together are no longer small; those with the names of `others` are left out.
 
-    The last group may be small.
+    The last group may be small; a small segment alone is no group.
     """
     group, size = list[Segment](), 0
     for segment in segments:

@@ -67,6 +67,7 @@ def field_means(activation: str, scales: Array) -> Array:
         return hinge_means(sigma, scales)
     if sigma.error_functions is not None:  # odd, but for the offset
         return np.full(scales.shape, sigma.error_functions[0])
+    # the kink at zero in closed form; the rest by nodes, which scales up to the same power of two share
     result = kink(sigma) * scales / math.sqrt(2.0 * math.pi)
     levels = np.ceil(np.log2(np.clip(np.nan_to_num(scales, nan=1.0), 1.0, MOST_SCALE))).astype(int)
     for level in np.unique(levels):

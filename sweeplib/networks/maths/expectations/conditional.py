@@ -363,6 +363,7 @@ def variance_mean(pair: Pair, parts: Parts, law: Law, omega: Array, Delta: float
     tables = fill_tables(pair, parts, omega, law)
     count, count_second = fill_first(pair, rule, parts, law, limit, room.first), 1
     slope_i, slope_j = np.empty(count), np.empty(len(room.second.x))
+    # z_i is along u_1: its slope is known there. Where z_j is too, u_2 has the one node 0
     slopes_at(pair, 0.0, law.first[i], 0.0, room.first.x, count, slope_i)
     room.second.x[0], room.second.weight[0] = 0.0, 1.0
     for r in range(count):

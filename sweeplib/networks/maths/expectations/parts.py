@@ -50,6 +50,7 @@ def parts_of(pair: Pair, number: Numbers, weight: Array, p: int) -> Parts:
     parts = Parts(np.empty(2 * n, np.int64), np.empty(2 * n, np.int64), np.empty(2 * n), np.empty(2 * n, np.int64))
     for m in range(n):
         for hinged in range(2):
+            # without a smooth rest there is no step that it needs
             has_it = has_part(pair.series[number[m]]) if hinged else pair.steps[0, number[m]] < math.inf
             if has_it and (m < p or weight[m] != 0.0):
                 parts.field[count], parts.number[count], parts.hinged[count] = m, number[m], hinged

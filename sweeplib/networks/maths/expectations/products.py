@@ -74,7 +74,8 @@ def fill_rest_slope(pair: Pair, x: Array, out: Array) -> None:
 def resolved_by(step: float, across: float, along: float) -> float:
     """The step in u for the mean over v of a function of along u + across v that `step` resolves.
 
-    The squares of frequencies add up, as they do for products of Gaussians.
+    The mean needs no shorter step than WIDEST times `across`, its width. The squares of 1/step of it and of the density
+    of u, WIDEST, add up, as do those of frequencies of Gaussians in products.
     """
     return WIDEST / math.hypot(1.0, WIDEST * along / max(step, WIDEST * across)) if along != 0.0 else WIDEST
 

@@ -147,6 +147,7 @@ def accuracy(
     sigma = activation(student)
     bent, m = bool(hinges_of(sigma)[1]), label.degree
     kinked = dimensions in {1, 2} and (label.kinked or kink(sigma) != 0.0)
+    # nodes at level 0: of g as many as a grid of all directions allows, of others by the dimension D of the rest
     most = max(FEWEST, min(MOST_IN_LINE, math.floor(MOST_TENSOR ** (1.0 / max(dimensions, 1)))))
     base = min(most, WITH_A_REST.get(dimensions, most)) if D else most
     # each table ends with NaN, which no D is above
@@ -156,6 +157,7 @@ def accuracy(
     at_zero = kink(sigma) != 0.0 and not offsets
     polar = at_zero and dimensions == 1 and 0.0 < D < SMOOTH_DIMENSIONS
     base, rho = (angles, RADII) if polar else (base, rho)
+    # nodes at the levels; polynomials have as many as their degrees need
     g, rho, omega, pairs = (
         round(GROWTH**level * count) for level, count in zip(levels, (base, rho, omega, OF_A_UNIT), strict=True)
     )
