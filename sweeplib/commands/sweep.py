@@ -318,6 +318,7 @@ def _followed(run: Mapping[str, Any], directory: Path) -> tuple[int, dict[str, A
         return RunState(titled, jobs_of_run, time.time(), over)
 
     with view(run["name"], f"started; log: {log}") as display:
+        # the log has earlier runs before this byte
         before = log.stat().st_size if log.exists() else 0
         status = run_snakemake(run["command"], log, lambda: display.update(state()))
         report = state().jobs.get("report")

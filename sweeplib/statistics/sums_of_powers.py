@@ -83,6 +83,7 @@ def sum_of_powers(values: Array, logarithms: Array, resampling: Resampling) -> S
     nothing = SumOfPowers(unknown, unknown, unknown, unknown, points=float(finite.sum()))
     if not _is_determined(logarithms):
         return nothing
+    # x_t relative to their middle: amplitudes there hardly depend on exponents
     middle = logarithms.mean(axis=1)
     points = _Points(means.at(finite), logarithms - middle[:, None])
     best = _best_fit(points)

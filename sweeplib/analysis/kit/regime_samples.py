@@ -20,6 +20,7 @@ def regime_samples(ds: xr.Dataset, max_lost: float = MOST_LOST) -> xr.Dataset:
     number of these runs per point. Where the ODE was run for no seed of a point, `growth` is that of SGD alone, which
     includes the spread of the starts.
     """
+    # of each seed and point, pairs of SGD with gradient flow, and with the ODE if that has any run at the point
     run = has_run(ds)
     risk, norm = values_of(ds, "risk"), values_of(ds, "student_norm")
     final = risk.isel(time=-1)

@@ -44,10 +44,12 @@ def along_sweeps(datasets: Sequence[xr.Dataset], names: Sequence[str]) -> xr.Dat
         raise InputError("it has an axis of this name already", key=SWEEP, expected="datasets of single sweeps")
     if len({"function" in ds.attrs for ds in parts}) > 1:
         raise InputError("networks and functions have nothing in common", key=SWEEP, expected="sweeps of one kind")
+    # the parts get the same variables, axes, labels and sizes
     parts = _with_same_axes(_without_single_values(_with_same_variables(parts)))
     labels = {str(dim): _labels(str(dim), parts) for dim in dict.fromkeys(dim for ds in parts for dim in ds.indexes)}
     kinds = {name: array.dtype for name, array in parts[0].coords.items() if array.dtype.kind in "iub"}
     parts = _with_same_sizes([_at_labels(ds, labels) for ds in parts])
+    # they are put one after the other; what is no axis is compared (`_coordinate`)
     axis = xr.Variable(SWEEP, np.array(names, dtype=str), {"long_name": "sweep", "units": "1"})
     no_axes = [name for name in parts[0].coords if name not in labels]
     bare = [ds.drop_vars(no_axes).drop_attrs(deep=False) for ds in parts]
@@ -59,6 +61,7 @@ def along_sweeps(datasets: Sequence[xr.Dataset], names: Sequence[str]) -> xr.Dat
     if functions := dict.fromkeys(ds.attrs["function"] for ds in parts if "function" in ds.attrs):
         attrs["function"] = " and ".join(functions)
     whole = whole.transpose("dynamics", SWEEP, ...).assign_attrs(attrs)
+    # what is the same in all is a constant again
     fixed = {name: value for name, value in constants(datasets[0]).items() if name in no_axes and not whole[name].ndim}
     return whole.drop_vars(list(fixed)).assign_attrs(fixed)
 
@@ -98,6 +101,7 @@ def _without_single_values(parts: Sequence[xr.Dataset]) -> list[xr.Dataset]:
 def _with_same_axes(parts: Sequence[xr.Dataset]) -> list[xr.Dataset]:
     """Return the parts with every axis of any of them, as tables if one is a table or if axes follow from others."""
     dims = dict.fromkeys(str(dim) for ds in parts for dim in ds.dims)
+    # a name that is an axis here and follows from axes there has rows in common only as a column
     if POINT in dims or any(
         name not in ds.dims and ds[name].ndim for name in dims for ds in parts if name in ds.coords
     ):

@@ -142,6 +142,7 @@ def run_block(block: Block) -> BlockReport:
     with block_lock(directory, block.name) as mark:
         started = time.perf_counter()
         status = np.full(len(block), Status.missing, np.uint8)
+        # handed out before: the worker that was lost may have stored it
         if mark.again:
             store = RunStore(directory, block.dynamics, leave_out_damaged=True)
             status = store.status_at(*store.locate(ids))

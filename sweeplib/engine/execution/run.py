@@ -93,6 +93,7 @@ def run_sweep(
     check_publishing(sweep, directory)
     names = list(sweep.runs if dynamics is None else dynamics)
     with ExitStack() as locks:
+        # in one order, so that two runs cannot wait for each other
         for name in sorted(names):
             locks.enter_context(driver_lock(directory, name))
         write_complete_config(sweep, directory)
@@ -103,6 +104,7 @@ def run_sweep(
             write_plan(sweep, directory, workers=workers, progress=progress)
             states = [replace(state, plans=planned_layouts(directory, state.store.dynamics)) for state in states]
         _record_numbers(sweep, directory, states)
+        # what other sweeps have stored is taken; what is left is computed, here if that is short
         states = [_with_taken(sweep, state, workers, show=progress) for state in states]
         stored = Stored()
         if any(state.todo for state in states):

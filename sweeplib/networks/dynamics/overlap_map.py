@@ -324,6 +324,7 @@ class OverlapMap(StepDynamics):
         """
         replicas, n_b = self.replicas, self.replicas.batch_size
         D, D_star = (array[:, None] for array in mean_slopes(drifts.M, drifts.GF, *fields, self._resolution[order]))
+        # DΩ_b along student and teacher, and DΩ_bDᵀ
         X, Y = D @ Q + D_star @ M.swapaxes(2, 3), D @ M + D_star @ replicas.blocks.P[order]
         products = X @ D.swapaxes(2, 3) + Y @ D_star.swapaxes(2, 3)
         values = replicas.eigenvalues[order][:, :, None, None]

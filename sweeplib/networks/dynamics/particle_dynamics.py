@@ -128,6 +128,7 @@ class ParticleDynamics(IntegratedDynamics):
         replicas, longest = self.replicas, self.longest_step
         coordinates, coarse = self._at_start(i), self._accuracy(i, COARSEST)
         start = self._starts[i]
+        # nodes of g resolve the label from the beginning, all others become finer with the errors
         level = level_of_label(self._labels(i), len(start.u), start.D, coarse, MOST_NODES[coarse.rough])
         shape = replicas.p, len(coordinates), level
         rules = Rules(

@@ -163,6 +163,7 @@ def apply_rule(replica, rule, T, moves, mixing, sample):  # type: ignore[no-unty
                 moves[i, j] = T * math.sqrt(d) * np.sign(moves[i, j])
         return
     if rule.rescales:
+        # ‖g‖²: moves are T d g
         square = 0.0
         for i in range(p):
             square += inner_product(moves[i], moves[i])

@@ -357,6 +357,7 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     A, a, constants, numbers, z, push = work.A, work.a, work.constants, work.constants.numbers, work.z, work.push
     lam, lam_star, _, c, E, deviation, _ = work.fields
     lanes = E.shape[0]
+    # z: u*, w, the label's noise, and what the length is made of
     draw_normals(stream.step, stream.seed, stream.key, z)
     draw_length(stream, work.length, z[k + rows + 1])
     fields(A, work.B, constants.L_star, z, lam, lam_star)

@@ -313,12 +313,14 @@ def batch_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     chain, sums, outside = work.chain, work.sums, work.outside
     A, B, numbers, rotations = chain.A, chain.B, chain.constants.numbers, chain.rotations
     lanes = broken.shape[0]
+    # the moves of a plain step: [C U*ᵀ, C Wᵀ], and F S out of the span
     sum_batches(settings, functions, stream, work, broken)
     for lane in range(lanes):
         broken[lane] |= sums.overflow[lane]
     draw_outside(settings, stream, outside, chain.length)
     multiply(sums.factor, outside.S, outside.across)
     decay(settings, functions.lipschitz, chain)
+    # the rule's moves
     if functions.rule.is_spectral or functions.rule.has_velocities:
         mix_batch(functions.rule, work)
     elif functions.rule.rescales:
@@ -326,6 +328,7 @@ def batch_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     if functions.rule.is_tangent:
         turn_batch_along_sphere(chain, sums.moves)
     shorten_slack(settings, functions.lipschitz, work)
+    # A and a, then B; rows before `first` are those of velocities and averages
     for i in range(p):
         for s in range(k):
             for lane in range(lanes):

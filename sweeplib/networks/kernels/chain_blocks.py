@@ -213,6 +213,7 @@ def move_block(stream, work, b):  # type: ignore[no-untyped-def]
     for s in range(first, settings.draws[b + 1]):
         for lane in range(lanes):
             square[lane] += root[lane] ** 4 * z[s, lane] * z[s, lane]
+    # a small block has all of its coordinates in A, and no factor
     if B.shape[0] > 0:
         draw_outside(stream, work, b, degrees)
         for lane in range(lanes):

@@ -40,6 +40,7 @@ def factorise(Q, M, L_star, A, B, indefinite):  # type: ignore[no-untyped-def]
     p, k, lanes = M.shape
     for lane in range(lanes):
         indefinite[lane] = False
+    # A by forward substitution, B by Cholesky's method
     for i in range(p):
         for r in range(k):
             for lane in range(lanes):

@@ -355,6 +355,7 @@ def write_slope(rate: float, flow: Flow, room: Room, slope: Array) -> None:
     """
     u, u_slope, growth = room.u, room.u_slope, room.means.work
     dimensions, p = u.shape
+    # back on the sphere: offsets, the last coordinate, are no part of the norm
     if flow.spherical:
         directions = dimensions_of_norm(flow, dimensions)
         for j in range(p):
@@ -365,6 +366,7 @@ def write_slope(rate: float, flow: Flow, room: Room, slope: Array) -> None:
         for r in range(directions):
             for j in range(p):
                 u_slope[r, j] -= growth[j] * u[r, j]
+    # u, q, a and the time, in the order of the state
     for r in range(dimensions):
         for j in range(p):
             slope[r * p + j] = rate * u_slope[r, j]

@@ -203,6 +203,7 @@ def fill_chunk(rows, replica, functions, data, chunk):  # type: ignore[no-untype
         E = data.y[rows[s]] - f / p
         finite &= abs(E) < OVERFLOW
         chunk.E[s] = chunk.force[s] = E
+    # the plain force is E
     if not functions.is_plain:
         for s in range(filled):
             chunk.label[s] = data.y[rows[s]]

@@ -34,6 +34,7 @@ def add_to_rows(A, B, p, degrees, noise):  # type: ignore[no-untyped-def]
     """
     (count, r, lanes), rows, scale, factor, column = A.shape, B.shape[0], noise.scale, noise.factor, noise.column
     stream, length, at = noise.stream, noise.length, p * r
+    # normals, which come in fours: N_A; S, column by column; N_B. `at` is the number of the next one
     z = noise.z[: 4 * ((at + (p * (p + 1) // 2 + p * rows if rows > 0 else 0) + 3) // 4)]
     draw_normals(stream.step, stream.seed, stream.key, z)
     for i in range(p):

@@ -119,6 +119,7 @@ class Observable(Part):
 
         weights, values, scatter = [weight for weight, _ in states], [of(now) for _, now in states], None
         first = states[0][1]
+        # what is added: the scatter of batches, or the difference to the companion times its factor
         if batches := list(map(value_of, first.batches())):
             scatter = np.std(batches, axis=0, ddof=1) / np.sqrt(len(batches))
         elif isinstance(values[0], Estimate) and isinstance(first, OverlapView) and (second := first.companion()):

@@ -60,6 +60,7 @@ def drifts(system: System, out: Drifts) -> None:
         for j in range(i + 1):
             out.GF[i, j] = out.GF[j, i] = flow[i, j] + flow[j, i]
 
+    # Ψ^Var, which nobody reads at the stretch 0
     if system.stretch == 0.0:
         return
     for m in range(size):
