@@ -45,6 +45,7 @@ def optimum(
     title, needs = f"{axis['long_name']} of the {extreme} {quantity}", "with means of three runs or more"
     needed = {"bound": "at_edge", "needs": f"{FEWEST} values of {curves.along} {needs}"}
     side = needed | {"bound_side": "above" if greatest else "below"}
+    # numbers: the place, low, high; the value there, low, high
     variables = with_bounds("optimum", numbers[:3], title, units=axis.get("units", "1"), **needed)
     variables |= with_bounds("best", numbers[3:6], f"{extreme} {quantity}", units=units, **side)
     title = "the optimum or its interval ends at the edge of the values used"

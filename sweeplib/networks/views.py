@@ -30,7 +30,7 @@ class Estimate(NamedTuple):
 
 
 def _product(value: float, share: float, P: Array, a_star: Array) -> float:
-    """The `target` of an observable that is the value of the rule itself."""
+    """The `target` of an observable that is the value of the rule itself, whatever P and a* are."""
     return share * value
 
 

@@ -319,7 +319,8 @@ work_space = prepare = take_step = fill_network = steps = _unbound
 def take_steps(count, settings, functions, rates, clock, stream, work, group):  # type: ignore[no-untyped-def]
     """Take `count` steps in all lanes, by the functions that are bound to the names above; record exits and ends.
 
-    rates, clock : schedules, and the numbers of the group that change with them. work : its data, with a `Network`.
+    rates, clock : schedules, and the numbers of the group that change with them. stream : of each lane. work : the
+    group's data, with a `Network`.
     """
     network, broken, target, progress = work.network, group.broken, group.target, group.progress
     order, first = group.order, group.first

@@ -250,10 +250,7 @@ def add_products_of_means(settings, T, pairs, drifts):  # type: ignore[no-untype
 
 @kernel
 def shorten_flow(numbers, drifts):  # type: ignore[no-untyped-def]
-    """Multiply Ψ^GF by 1 − λT, as c x is added to weights that have already decayed in the step.
-
-    numbers : the `Numbers` of the group, with the weight decay λ and the time T of a step.
-    """
+    """Multiply Ψ^GF by 1 − λT, as c x is added to weights that have already decayed in the step."""
     p, _, lanes = drifts.GF.shape
     for i in range(p):
         for j in range(i + 1):

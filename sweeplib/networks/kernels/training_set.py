@@ -334,8 +334,8 @@ def move(batch, number, T, replica, functions, data, chunk, moves, layer_moves, 
 def training_steps(count, step, batch_size, uses, replica, rates, functions, exits, data):  # type: ignore[no-untyped-def]
     """Take up to `count` rounds from number `step` on; return how many were taken, and the fate of the run.
 
-    A round is a step for each of the `uses` of one batch, (first, end). W, a, the exits and the order of the training
-    set change in place.
+    A round is a step for each of the `uses` of one batch of `batch_size`, (first, end). rates : the schedules. W, a,
+    the exits and the order of the training set change in place.
     """
     p, d = replica.W.shape
     chunk, batch = chunk_of(replica, batch_size), np.empty(batch_size, np.int64)
@@ -383,7 +383,7 @@ def training_means(replica, functions, data, with_gradient, out):  # type: ignor
 
 
 def draw_samples(replica, functions, x, lam_star, shift, z):  # type: ignore[no-untyped-def]
-    """Fill the training set: inputs x (n, d) times √d, the teacher's fields (k, n), and two parts of the labels (n,).
+    """Fill inputs x (n, d) times √d, the teacher's fields lam_star (k, n), and two parts of the labels, all (n,).
 
     They are those of the first n samples of the stream. `shift` comes with the inputs, by the data law; z is the noise.
     """

@@ -15,7 +15,7 @@ from sweeplib.networks.kernels.weight_noise import NoiseKind, begin_noise
 def add_to_overlaps(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
     """Add s N L*ᵀ to M and s (N Lᵀ + L Nᵀ) to Q, with L = [A, B] and N of N(0, 1) numbers; project; factor Ω anew.
 
-    work : the `Noisy` of the SDE. The mean of the square of s N is in the drift of Q.
+    work : the `Noisy` of the SDE. The mean of the square of s N is in the drift of Q. `functions` are not read.
     """
     diffusion, noise = work.inner, work.noise
     A, B, Q, M, L_star = diffusion.A, diffusion.B, diffusion.system.Q, diffusion.system.M, diffusion.constants.L_star

@@ -25,7 +25,7 @@ def of_units(now: OverlapView) -> Array:
 def rule(pair, Q, M, P, a, a_star, out):  # type: ignore[no-untyped-def]
     """Fill out (n,) with the misalignments of n networks: a rule of exits (`ExitLevel`), for kernels.
 
-    Q (p, p, n), M (p, k, n), P (k, k, n); the other arguments of such a rule are not used.
+    Q (p, p, n), M (p, k, n), P (k, k, n); pair, a and a_star, which all such rules get, are not read.
     """
     p, k, n = M.shape
     for lane in range(n):

@@ -95,6 +95,7 @@ class Contents:
     def table(self, name: str) -> list[PageTable]:
         """Return the tables of one analysis."""
         tables = analysis_tables(name, self.analyses[name], self.dataset)
+        # a table that is no JSON is a failure of this table, not of the page
         json.dumps([table.json() for table in tables], allow_nan=False)
         return tables
 

@@ -140,6 +140,7 @@ class MoreSeeds:
             index = tuple(place[dim] for dim in dims)
             numbers = [float(column[index]) for column in columns]
             fewest = min((seeds for _, seeds in rows.at(place)), default=0)
+            # an end of a flagged interval is not known: more seeds may tell it, fewer are tried where the reason lasts
             may_close = is_open[index] and fewest < (FIRST if is_lasting[index] else SEEDS_FOR_NOTHING)
             why = _flagged(flag, unexited, place) if is_open[index] and not may_close else ""
             why = why or (UNMOVED if unmoved[index] else "")

@@ -230,7 +230,7 @@ def _expectations(student: str, teacher: str) -> Expectations:
 
 
 def no_arrays(p: int, k: int, pair: Pair, number: Any) -> tuple[()]:
-    """No work arrays, for rules that need none."""
+    """No work arrays, for rules that need none; its arguments are those of all such functions."""
     return ()
 
 

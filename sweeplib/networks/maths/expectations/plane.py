@@ -48,6 +48,7 @@ def add_bend(axis: Axis, count: int, place: float, width: float, longest: float,
 
     count : the number of ends before. longest, limit : the longest panel, and where nodes end.
     """
+    # a wide bend, or one far beyond the nodes, needs no panels of its own
     if not 2.0 * width < longest or not abs(place) < limit + longest:
         return count
     axis.ends[count] = place

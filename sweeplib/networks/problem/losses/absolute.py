@@ -10,7 +10,7 @@ from sweeplib.networks.problem.losses.loss import LOSSES, Loss
 
 
 def force(numbers: Any, E: float, y: float) -> float:
-    """The force sign E, 0 at 0; the loss has no parameters, `numbers`."""
+    """The force sign E, 0 at 0."""
     return 1.0 if E > 0.0 else (-1.0 if E < 0.0 else 0.0)
 
 

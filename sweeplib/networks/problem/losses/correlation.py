@@ -20,7 +20,7 @@ SHARE = 2.0**-120
 
 
 def force(numbers: Any, E: float, y: float) -> float:
-    """Return the force, which is the label; the loss has no parameters, `numbers`."""
+    """Return the force, which is the label."""
     return y
 
 
@@ -63,7 +63,8 @@ def drifts(needed: "Expectations") -> "Expectations":
 def _drifts(system, out):  # type: ignore[no-untyped-def]
     """Fill the `Drifts` `out` of a `System` with those of labels in place of displacements.
 
-    They are the drifts of the square loss at the second layer s a, over s, or over s² of Ψ^Var; Ψ^a has no a in front.
+    They are the drifts of the square loss at the second layer s a, where f is nothing beside the label, over s, or over
+    s² of Ψ^Var; Ψ^a has no a in front.
     """
     Q, M, P, a, a_star, Delta, stretch, pair, others = system
     p, k = M.shape

@@ -10,7 +10,7 @@ from sweeplib.networks.problem.losses.loss import LOSSES, Loss
 
 
 def force(numbers: Any, E: float, y: float) -> float:
-    """The force y/(1 + e^{y f}), f = y − E, without a branch: loops over it are vectorised; `numbers` are none."""
+    """The force y/(1 + e^{y f}), f = y − E, without a branch: loops over it are vectorised."""
     # e^700 is still a double, and beyond it the force is zero in all digits
     return y / (1.0 + math.exp(min(y * (y - E), 700.0)))
 

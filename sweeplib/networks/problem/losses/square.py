@@ -9,7 +9,7 @@ from sweeplib.networks.problem.losses.loss import LOSSES, Loss, unchanged
 
 
 def force(numbers: Any, E: float, y: float) -> float:
-    """Return the force, which is the displacement E = y − f; the loss has no parameters, `numbers`."""
+    """Return the force, which is the displacement E = y − f."""
     return E
 
 

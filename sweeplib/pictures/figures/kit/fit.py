@@ -127,7 +127,7 @@ def _shrink_titles(figure: mpl.figure.Figure, renderer: Any) -> None:
 
 
 def _longest(text: mpl.text.Text, renderer: Any) -> float:
-    """Return the length of the longest word of a text."""
+    """Return the length of the longest word of a text, which has its content again afterwards."""
     content = text.get_text()
     longest = 0.0
     for word in WORD.findall(content):

@@ -236,6 +236,7 @@ def keep_within_doubles(axis: mpl.axis.Axis) -> None:
     limits = 10.0 ** np.clip([low - margin, high + margin], *ENDS)
     getattr(axis.axes, f"set_autoscale{name}_on")(False)
     getattr(axis.axes, f"set_{name}lim")(*limits)
+    # three decades or more have ticks at powers of ten
     if limits[1] / 1e3 > limits[0]:
         axis.set_major_locator(_powers_of_ten(*limits))
         axis.set_major_formatter(mpl.ticker.FuncFormatter(lambda place, _: number(place)))
