@@ -235,6 +235,7 @@ def _failure(words: list[str], folder: str, written: Sequence[Any], timeout: flo
             if max(os.fstat(file.fileno()).st_size for file in written) > MOST_OUTPUT:
                 break
     finally:
+        # what it has started too, whether it ended or not
         _end(process.pid)
         process.wait()
     if max(os.fstat(file.fileno()).st_size for file in written) > MOST_OUTPUT:

@@ -238,6 +238,7 @@ def _layout(sweep: Design, state: _State, name: str) -> LayoutPlan:
         return state.plans[name]
     work = order_of_work(state.wanted.cases(state.wanted.missing[name][:1])[0])
     size = cluster_of(sweep).block_size or 1
+    # it says nothing of how many cases are left, nor of their bytes
     return LayoutPlan(0, size, SECONDS_A_WORK_UNIT * work, 0, measured=False, factor=GUESSED)
 
 

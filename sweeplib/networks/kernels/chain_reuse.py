@@ -113,6 +113,7 @@ def use_batch(settings, functions, work, broken):  # type: ignore[no-untyped-def
     lam, _, value, c, E, _, _ = chain.fields
     p, width, lanes = V.shape
     share = 1.0 / settings.batch_size
+    # sums over the batch, at V before the step
     moves[:], layer[:] = 0.0, 0.0
     for s in range(settings.batch_size):
         # S is lower triangular: a sample has no components beyond its own
@@ -132,6 +133,7 @@ def use_batch(settings, functions, work, broken):  # type: ignore[no-untyped-def
             for j in range(filled):
                 for lane in range(lanes):
                     moves[i, j, lane] += c[i, lane] * x[j, lane]
+    # the step: decay, moves and projection of each row, then a
     for i in range(p):
         norm[:] = 0.0
         for j in range(width):

@@ -345,7 +345,7 @@ def training_steps(count, step, batch_size, uses, replica, rates, functions, exi
         T = step_time(step + step_number, replica.numbers.T, rates, clock)
         size = choose(step + step_number, batch_size, replica.seed, data, batch)
         for use in range(uses[0], uses[1]):
-            number = step + step_number, use
+            number = step + step_number, use  # names the random numbers of the step
             if not move(batch[:size], number, T, replica, functions, data, chunk, moves, layer_moves, mixing):
                 return step_number, DIVERGED
             if replica.spherical:

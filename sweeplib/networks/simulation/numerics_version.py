@@ -47,6 +47,7 @@ def _numerics_version(dynamics: str, observables: tuple[str, ...], optimiser: tu
         *(samples.inputs, samples.expectations),
         *(OBSERVABLES[name].function_of(kind.view) for name in observables),
     ]
+    # where these functions are defined, and where all names are registered: a plugin may register others' functions
     modules = {"sweeplib.networks.simulation.driver", kind.__module__, kind.view.__module__, DYNAMICS.origin(dynamics)}
     modules |= {function.__module__ for function in functions if function is not None}
     registries: tuple[Registry[Any], ...] = (STARTS, DATA, LOSSES, UPDATES, TASKS)

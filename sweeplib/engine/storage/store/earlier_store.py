@@ -76,7 +76,7 @@ class _Layout:
     """A layout of an earlier run store: a group of zarr at `path`, whose arrays are read as they are asked for.
 
     count, block_size : the numbers of rows, and of rows a block. work : of a case, as in a segment.
-    shared : the fields that all its cases share. _dims : the dimensions of the recorded variables, by name.
+    shared : the fields that all its cases share. _dims : by name, the dimensions of the recorded variables.
     """
 
     def __init__(self, path: Path) -> None:

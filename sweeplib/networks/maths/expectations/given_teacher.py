@@ -155,6 +155,7 @@ def add_narrow_moments(system: System, rules: Rules, L: Array, A: Array, C: Arra
     """Add the terms of the hinges of student i to `out` (as `add_first_moments`), in panels around its bends."""
     (p, k), pair, scale = A.shape, system.pair, math.sqrt(C[i, i])
     L_after, A_after, turns, scales = np.empty((k, k)), np.empty((p, k)), can_turn(pair, k), np.empty(1)
+    # z is turned so that A_i is along the lines, if f* allows it: then their panels meet the bends
     fill_turned(A, A[i], turns, A_after)
     fill_turned(L, A[i], turns, L_after)
     scales[0] = scale

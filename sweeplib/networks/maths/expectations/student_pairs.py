@@ -104,6 +104,7 @@ def fill_network(system: System, hinges: Array, rule: Array, C: Array, count: in
 
     C (p, p), mean (p,) : covariance and mean of the students' fields given λ*. rule (2, nodes) : of N(0, 1).
     """
+    # the hinges of σ in closed form, its rest by nodes; σ itself where (u_1, u_2) determine a field, of the scale 0
     pairs.network[:count] = 0.0
     for m in range(len(mean)):
         variance = C[m, m] - pairs.first[m] * pairs.first[m] - pairs.second[m] * pairs.second[m]

@@ -267,6 +267,7 @@ def fill_by_nodes(rule: Smoothing, means: Means) -> None:
     p, nodes = b.shape[0], rule.omega.shape[1]
     for i in range(p):
         value[i], slope[i], along[i] = rule.offset, 0.0, 0.0
+    # omega (2, nodes): nodes and weights
     for n in range(nodes):
         for i in range(p):
             x[n * p + i] = b[i] + s[i] * rule.omega[0, n]

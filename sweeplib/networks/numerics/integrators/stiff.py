@@ -213,6 +213,7 @@ class StiffSolution:
         if self._level > self.targets[waiting].max() and rising <= self._level:
             return
         old, within = self._solver.t_old, self._solver.dense_output()
+        # in quarters of the step: the level may pass a target and come back
         times = np.linspace(old, self.time, 5)
         levels = [before, *(self.system.level(within(time)) for time in times[1:-1]), self._level]
         for place in np.flatnonzero(waiting):
