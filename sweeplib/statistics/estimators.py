@@ -80,7 +80,7 @@ class RestrictedMean:
 
         Where less than half of the values are below the horizon their scatter tells too little, and nothing if none is.
         What the mean lacks of the horizon h is a sum over few exits, Σ (h − T)/n, with an interval by gamma laws that
-        needs no exit (Fay and Feuer 1997, Statistics in Medicine 16, 791). It covers .98 or more.
+        needs no exit (Fay and Feuer 1997, Statistics in Medicine 16, 791). At the confidence .95 it covers .98 or more.
         """
         lowest, highest = mean_interval(values, confidence)
         # what values lack of the horizon, in parts of it: no mean lacks more than 1
