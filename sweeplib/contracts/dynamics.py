@@ -285,7 +285,9 @@ def pairs(name: str, field: str) -> Iterator[tuple[Problem, Problem]]:
 
     Fields that depend on it change too: a full batch with its training set, parameters of another data law.
     """
+    # problems in which the field can be set at all
     candidates = CHANGED_OF.get(field, CHANGED), *PROBLEMS
+    # what keeps its value though the dynamics may not read it: the field, and parts whose parameter it may be
     names = field, "data", *parameters_of("data"), "samples", "loss", "outlier_share", "update", "tasks"
     names = *names, *parameters_of("tasks")
     for first in (variant for problem in candidates for variant in variants(readable(name, problem, *names))):

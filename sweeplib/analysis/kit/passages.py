@@ -51,7 +51,8 @@ class Passages:
     def watched(self) -> xr.DataArray:
         """Return, per cell, the time up to which all used runs were observed: the earliest censoring.
 
-        If only diverged runs have not exited, it is the last exit; if all runs exited, inf.
+        Exits of two dynamics can be compared up to it. If only diverged runs have not exited, it is the last exit, as
+        none follows; if all runs exited, inf: it is the `horizon` then.
         """
         first = self.end.where(self.censored()).min("seed")
         return first.where(np.isfinite(first), self.horizon)

@@ -68,6 +68,7 @@ def import_plugins(plugins: Iterable[str]) -> None:
     Workers call this: they continue with the code with which the sweep began.
     """
     for plugin in plugins:
+        # a lock: of two threads that import numba at a time one fails
         with IMPORTING:
             _import_once(plugin)
 

@@ -1,6 +1,6 @@
 """Digests of source code: they decide whether a stored result is still the result of the current code.
 
-There are four digests of code:
+There are four digests of code, and `package_digest` of all files, for shortcuts:
 
 - `modules_digest`, for *numbers*: it covers the code that can change a number (`numerical_code`), in modules and in all
   their imports. It is part of the identity of a case, which is computed again when the digest changes.
@@ -45,12 +45,16 @@ def source_text(path: Path) -> str:
 
 @cache
 def package_digest() -> str:
-    """Return a hash of all files of this package, as this process first saw them."""
+    """Return a hash of all PACKAGE_FILES of this package, complete and not parsed, as this process first saw them.
+
+    It is for shortcuts that any change of the library ends: whether a sweep is up to date, and identities in a file.
+    """
     digest, paths = hashlib.blake2b(digest_size=16), list[str]()
     for folder, folders, files in os.walk(_ROOT):  # pathlib takes three times as long, in every command
         folders[:] = [name for name in folders if name != "__pycache__"]
         paths += [f"{folder}/{name}" for name in files if name.endswith(PACKAGE_FILES)]
     for path in sorted(paths):
+        # each is read at once
         with open_bytes(path, buffering=0) as file:
             digest.update(path.removeprefix(str(_ROOT)).encode() + b"\0" + file.read() + b"\0")
     return digest.hexdigest()

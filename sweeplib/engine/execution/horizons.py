@@ -147,9 +147,10 @@ def trials_in(plan: Mapping[str, Any]) -> dict[str, HorizonTrial | None]:
 
 
 def _trial(dynamics: str, cases: Sequence[Case], called: str, calibration: Calibration) -> HorizonTrial | None:
-    """Return the trial of cases in the process of a calibration; None without thresholds, or if it fails.
+    """Return the trial of cases in the process of a calibration.
 
-    called : `PILOTS` or `STORED`. If no case was done in time, all count as `slow`.
+    None without thresholds, if cases cannot end at their passage, or if the trial fails. If no case was done in time,
+    all count as `slow`. called : `PILOTS` or `STORED`, what a sentence calls the cases.
     """
     hints = cases[0].simulator.hints
     if hints.passage(cases[0]) is None or hints.to_passage(cases[0], 1) is None:
@@ -157,6 +158,7 @@ def _trial(dynamics: str, cases: Sequence[Case], called: str, calibration: Calib
     pilot, count = Pilot(f"{dynamics}/horizon", tuple(cases)), len(cases)
     try:
         calibration.compile(pilot)
+        # a trial ends by itself: the limit is for a case that hangs
         first, remaining, factor = calibration.result(pilot, calibration.setup_seconds, tried, cases)
         where = _values(cases, first.late[0]) if first.late else ""
         return HorizonTrial(called, count, len(first.late), remaining, factor, where, first.slow, first.diverged)

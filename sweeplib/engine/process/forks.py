@@ -387,10 +387,11 @@ def _ended_by(task: Task) -> NoReturn:
 
 
 def serve(descriptors: str, *imports: str) -> NoReturn:
-    """Run the process that `fork_server` starts; `descriptors` are the numbers of its listening sockets."""
+    """Run the process that `fork_server` starts for its `imports`, and each fork; `descriptors` are its sockets."""
     gc.disable()  # imports leave no garbage, and a fifth of their time went into looking for it
     with ExitStack() as stack:
         listening = [stack.enter_context(socket.socket(fileno=int(text))) for text in descriptors.split(",")]
+        # it returns in each fork, with what that has to do, and here without one, once the sweep has ended
         task = _Forks(listening, imports).task()
     _ended_by(task or (lambda: None))
 

@@ -67,7 +67,10 @@ class IntegratedDynamics(Dynamics):
 
     @property
     def longest_step(self) -> Array | None:
-        """The longest ODE time (n,) that a step of the integrator may take; None for any, without a schedule."""
+        """The longest ODE time (n,) that a step of the integrator may take; None for any.
+
+        It is limited where something depends on the time, such as a schedule, all of which a step could leave out.
+        """
         if not self.replicas.scheduled:
             return None
         return np.maximum(self.replicas.times[:, -1] / STEPS_OF_A_SCHEDULE, SHORTEST)

@@ -304,7 +304,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         ]
 
     def second_view(self) -> tuple[OverlapView, float]:
-        """The view of the companion, and the error of the solution over the difference to it."""
+        """The view of the companion, and the factor that makes errors of differences to it: its rule may be finer."""
         values = self._states.values(self._companion.states)
         view = self.overlap_view(values["Q"], values["M"], values["a"], by_block=lambda: values.get("by_block"))
         view.average = lambda: values.get("average")

@@ -210,7 +210,10 @@ def environment() -> jinja2.Environment:
 
 
 def page(**contents: Any) -> str:
-    """Return the HTML page; everything in `contents` is escaped."""
+    """Return the HTML page; all is escaped but the scripts of Bokeh.
+
+    contents : as `contents_of` returns them, the names of `page.html.j2`.
+    """
     from markupsafe import Markup
 
     scripts = [Markup(script) for script in _bokeh()] if any(plot.spec for plot in contents["plots"]) else []

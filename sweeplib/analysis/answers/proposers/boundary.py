@@ -189,11 +189,13 @@ class Labelled:
         if line.is_located(low, high):
             return replace(answer, state=State.given, cases=0.0)
         need = line.need(low, high)
+        # not located, and nothing more can be run for it
         if need == Need():
             why = self._not_decided(on_line[low : high + 1])
             return replace(answer, state=State.none, why=why)
         new = [self._row(on_line[low], hidden, {axis: x}) for x in need.values for hidden in self._hidden(on_line[low])]
         rows = new + [row for place in need.places for row in self._grown(on_line[place])]
+        # at the least: points of the bisection, times the rows of a point, times the seeds of a new row
         cases = float(line.halvings(low, high) * len(self._hidden(on_line[low])) * self._fewest)
         why = "the points beside it are to be decided" if line.is_near(low, high) else "its points are too far apart"
         return replace(answer, why=why, cases=cases, requests=self._because(rows, f"boundary of {between}"))

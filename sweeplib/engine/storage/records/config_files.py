@@ -85,7 +85,8 @@ def is_lasting(config: Path) -> bool:
 def record_origin(config: Path, directory: Path) -> None:
     """Record a sweep's config file in its directory, relative to the directory because both may be moved.
 
-    A copy does not take the place of the file that is recorded, as long as that is there and has the sweep's name.
+    A pipe, which cannot be read again, and the complete config beside the results are no origins. A copy does not take
+    the place of the file that is recorded, as long as that is there and has the sweep's name.
     """
     if is_lasting(config) and not is_beside_results(config, directory) and origin_of(directory) is None:
         write_json(directory / ORIGIN, {"config": os.path.relpath(config.resolve(), directory.resolve())})

@@ -54,7 +54,11 @@ SMALL: dict[str, Any] = {"markersize": 9.0, "markeredgewidth": 0.8}
 
 
 def cells(piece: Part) -> None:
-    """Draw the cells of a panel: hatched where nothing was run, white with a mark where it has no value."""
+    """Draw the cells of a panel: hatched where nothing was run, white with a mark where it has no value.
+
+    A value of which one side alone is known, a bound, has an arrow to that side.
+    """
+    # of cells `y` is the variable in colour, and `up` that of the vertical axis
     axes, x, y, variable = piece.axes, piece.x, piece.layer.up, str(piece.layer.y)
     subset = piece.panel.sortby([x, y])
     across, up = (subset[name].values.astype(float) for name in (x, y))
