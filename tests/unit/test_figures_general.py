@@ -14,6 +14,7 @@ from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.errors import InputError
 from sweeplib.pictures.figures import FIGURES
 from sweeplib.pictures.figures.figure import requested
+from sweeplib.pictures.figures.kit.labels import value_label
 from sweeplib.pictures.figures.kit.quantities import quantity
 from sweeplib.pictures.figures.kit.scales import edges_of, logarithmic_time
 from sweeplib.pictures.figures.kit.style import ARROWS, UNKNOWN, save
@@ -492,6 +493,13 @@ def test_an_axis_without_a_coordinate_is_drawn_by_number():
     for figure in (spread, paths):
         drawing = figure(steps, y="subspace_cosine", hue="teacher", where={"batch_size": 10})
         assert {"$r$ = 1", "$r$ = 2", "$r$ = 3"} <= set(legend(drawing))
+
+
+def test_what_analyses_add_has_labels_where_xarray_lost_its_attributes():
+    """As xarray of 2025 does."""
+    teacher = xr.DataArray(2, name="teacher")
+    assert value_label(teacher) == "$r$ = 2" and value_label(teacher.assign_attrs(symbol="s")) == "$s$ = 2"
+    assert value_label(xr.DataArray(2, name="unknown")) == "unknown = 2"
 
 
 def test_a_quantity_without_dynamics_is_refused():

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy
 import xarray as xr
 from scipy.integrate import quad
 from scipy.stats import norm
@@ -142,3 +143,21 @@ def test_risk_curves_have_the_optimum_of_each_activation():
     level = [set(line.get_ydata()) for line in drawing.axes[0].lines if len(set(line.get_ydata())) == 1]
     assert level == [{least_network_risk(name, 0.8, 40).item()} for name in (RAMP, DIP)]
     assert "least at infinite width" in [text.get_text() for text in drawing.legends[0].get_texts()]
+
+
+@pytest.mark.parametrize("ending", ["raises", "elsewhere"])
+def test_the_optimum_is_found_where_nnls_of_an_earlier_scipy_ends_elsewhere(ending, monkeypatch):
+    """As those of SciPy 1.14 and 1.15 do at times."""
+    expected = optimal_measure("he4", 0.6, 1000.0)
+
+    def nnls(columns, goal):
+        if ending == "raises":
+            raise RuntimeError("Maximum number of iterations reached.")
+        return np.eye(columns.shape[1])[0], 1.0
+
+    monkeypatch.setattr(scipy.optimize, "nnls", nnls)
+    optimal_measure.cache_clear()
+    try:
+        assert optimal_measure("he4", 0.6, 1000.0).risk == pytest.approx(expected.risk, rel=1e-9)
+    finally:
+        optimal_measure.cache_clear()
