@@ -37,13 +37,13 @@ class LaneDynamics(StepDynamics):
     state: Array
     called: Functions
 
-    def begin(self, state: Array, L_star: Array) -> None:
-        """Start from a block `state` (rows, n), with the teacher's factor L* (n, k, k), P = L* L*ᵀ."""
-        replicas = self.replicas
+    def begin(self, state: Array, teacher: Array) -> None:
+        """Start from a block `state` (rows, n), with the rows (·, n) of the `teacher` among the constants."""
+        replicas, self.teacher = self.replicas, teacher
         self._rates = rates(replicas.schedule, self.stride, replicas.noise_schedule)
         self.state = np.ascontiguousarray(state)
-        # rows in the order of `lanes.Constants`: L* (k²), a* (k), and the `Numbers`
-        self._constants = np.concatenate([rows(L_star), replicas.a_star.T, replicas.numbers])
+        # rows in the order of `lanes.Constants`: a* (k), the `Numbers`, and those of the teacher
+        self._constants = np.concatenate([replicas.a_star.T, replicas.numbers, teacher])
 
     @property
     def has_weight_noise(self) -> bool:
@@ -53,8 +53,7 @@ class LaneDynamics(StepDynamics):
     def begin_phase(self, phase: int) -> None:
         """Begin a phase of the tasks: put its a* into the constants, and its a into the state."""
         super().begin_phase(phase)
-        k = self.replicas.k
-        self._constants[k * k : k * (k + 1)] = self.replicas.a_star.T
+        self._constants[: self.replicas.k] = self.replicas.a_star.T
         self.state[-self.replicas.p :] = self.a.T
 
     def end_state(self) -> Array:

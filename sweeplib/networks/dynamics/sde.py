@@ -88,7 +88,7 @@ class Sde(LaneDynamics):
             self.round = noisy(OF_OVERLAPS, sde_work, sde_step, spherical=False).round
         L_star = teacher_factors(replicas.P)
         Q, M = on_sphere(replicas.Q, replicas.M) if replicas.spherical else (replicas.Q, replicas.M)
-        self.begin(np.concatenate([rows(array) for array in (Q, M, replicas.a)]), L_star)
+        self.begin(np.concatenate([rows(array) for array in (Q, M, replicas.a)]), rows(L_star))
 
     @property
     def steps_a_round(self) -> int:

@@ -27,15 +27,15 @@ from sweeplib.networks.dynamics.lane_dynamics import LaneDynamics, rows, unrolle
 from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.dynamics.step_dynamics import functions_of
 from sweeplib.networks.kernels.averages import averaged
-from sweeplib.networks.kernels.chain import Settings
 from sweeplib.networks.kernels.chain_batches import batch_step, batch_work
-from sweeplib.networks.kernels.chain_blocks import BlockSettings, block_step, block_work
 from sweeplib.networks.kernels.chain_reuse import reuse_step, reuse_work
+from sweeplib.networks.kernels.chain_rows import chain_network
+from sweeplib.networks.kernels.chain_state import Frame, Settings, chain_prepare
 from sweeplib.networks.kernels.lanes import Steps
 from sweeplib.networks.kernels.replay import replay_step, replay_work
-from sweeplib.networks.kernels.weight_noise import NoiseKind, noisy
-from sweeplib.networks.kernels.weight_noise_of_rows import OF_BLOCKS, OF_CHAIN
-from sweeplib.networks.maths.overlaps import split_factors, teacher_factors
+from sweeplib.networks.kernels.weight_noise import noisy
+from sweeplib.networks.kernels.weight_noise_of_rows import OF_CHAIN
+from sweeplib.networks.maths.overlaps import split_factors
 from sweeplib.networks.problem import AVERAGES as AVERAGE_PARAMETERS
 from sweeplib.networks.problem import UPDATES, Limit, Problem
 from sweeplib.networks.problem.combinations import (
@@ -133,27 +133,52 @@ class SgdChain(LaneDynamics):
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
         p, k = replicas.p, replicas.k
-        of_batch, decays = (replicas.batch_size, replicas.repeats), bool((replicas.numbers.weight_decay > 0.0).any())
         self.called = functions_of(replicas)
         # the height of A and B: rows of the weights, and as many of velocities and of averages if there are any
         self._rows = p * (1 + self.called.rule.has_velocities + replicas.has_averages)
         remembers = UPDATES[replicas.rule.update].memory is not None
         lessons = replicas.replayed
-        tasks = (0, 0) if lessons is None else (lessons.a_star.shape[1], lessons.heads.shape[1])
-        kinds = replicas.drops, replicas.has_input_noise, self.called.rule.takes_signs
-        flags: Any = decays, self._rows, self._mixes, remembers, *kinds, *tasks
-        self.settings = Settings(p, k, replicas.spherical, replicas.trains_second_layer, *of_batch, *flags)
-        if replicas.has_spectrum:  # a chain of other states and kernels
-            self.settings = block_settings(replicas)
-            self.round = self._round(OF_BLOCKS, block_work, block_step)
-            self.begin(block_states(replicas, self.settings), teacher_factors(replicas.fields[2]))
-            return
-        self.round = self._round(OF_CHAIN, *self._work_and_step())
-        self._L_star, A, B = split_factors(replicas.Q, replicas.M, replicas.P)
+        self._frame = frame_of(replicas, self._rows)
+        self.settings = Settings(
+            p=p,
+            k=k,
+            spherical=replicas.spherical,
+            trained=replicas.trains_second_layer,
+            batch_size=replicas.batch_size,
+            repeats=replicas.repeats,
+            decays=bool((replicas.numbers.weight_decay > 0.0).any()),
+            rows=self._rows,
+            mixes=self._mixes,
+            remembers=remembers,
+            drops=replicas.drops,
+            has_input_noise=replicas.has_input_noise,
+            takes_signs=self.called.rule.takes_signs,
+            tasks=0 if lessons is None else lessons.a_star.shape[1],
+            heads=0 if lessons is None else lessons.heads.shape[1],
+            averages=replicas.has_averages,
+            stride=replicas.repeats,
+            has_spectrum=replicas.has_spectrum,
+            frame=self._frame,
+        )
+        self.round = self._round()
         memory = [replicas.memory] if remembers else []
-        A, B = with_velocities(A, B, p if self.called.rule.has_velocities else 0)
-        parts = [*(with_averages(A, B, p) if replicas.has_averages else (A, B)), *memory, replicas.a]
-        self.begin(np.concatenate([*map(rows, parts), *self._rows_of_tasks()]), self._L_star)
+        blocks, teacher = self._blocks_at_start()
+        self.begin(np.concatenate([*map(rows, (*blocks, *memory, replicas.a)), *self._rows_of_tasks()]), teacher)
+
+    def _blocks_at_start(self) -> tuple[list[Array], Array]:
+        """A_b and B_b of all blocks of inputs in turn, (n, rows, ·) each, and the rows (·, n) of the teacher.
+
+        Those of a block are √λ_b, d_b − k − rows, and L*_b (`chain_state`).
+        """
+        replicas, frame = self.replicas, self._frame
+        start, columns, parts, teacher = replicas.blocks, columns_of_small_blocks(replicas, frame), [], []
+        for b, factored in enumerate(frame.factored):
+            factors = split_factors(start.Q[:, b], start.M[:, b], start.P[:, b]) if factored else columns[b]
+            L_star, A, B = factors
+            parts += with_other_rows(A, B, self.called.rule.has_velocities, replicas.has_averages)
+            degrees = replicas.multiplicities[:, b] - replicas.k - self._rows
+            teacher += [np.sqrt(replicas.eigenvalues[:, b])[None], degrees[None], rows(L_star)]
+        return parts, np.concatenate(teacher)
 
     def _rows_of_tasks(self) -> list[Array]:
         """The rows (rows, n) behind those of the chain, in the order of `replay_work`; none for steps of one task.
@@ -176,13 +201,15 @@ class SgdChain(LaneDynamics):
 
     @property
     def _mixes(self) -> bool:
-        """Whether the kernel of batches must mix rows: of a spectral step, or of velocities and averages with weights.
+        """Whether steps of a fresh batch are taken in an explicit frame: of rules that are not plain, or other rows.
 
-        The gradient of one sample has one direction, which a spectral step leaves: it takes the plain kernel.
+        The gradient of one sample has one direction, which a spectral step leaves: it takes the plain kernel, unless
+        there are velocities.
         """
-        rule, has_batches = self.called.rule, self.replicas.batch_size > 1
-        has_other_rows = rule.has_velocities or self.replicas.has_averages
-        return (rule.is_spectral and (has_batches or rule.has_velocities)) or (has_batches and has_other_rows)
+        rule, other_rows = self.called.rule, self._rows > self.replicas.p
+        if self.replicas.batch_size == 1:
+            return rule.is_spectral and rule.has_velocities
+        return other_rows or rule.is_spectral or rule.rescales or rule.is_tangent
 
     def _work_and_step(self) -> tuple[Any, Any]:
         """The kernels that make the work arrays of a step and that take it.
@@ -194,18 +221,18 @@ class SgdChain(LaneDynamics):
         takes_batches = self.replicas.batch_size > 1 or self.settings.mixes
         return (batch_work, batch_step) if takes_batches else (replay_work, replay_step)
 
-    def _round(self, kind: NoiseKind, work: Any, step: Any) -> Callable[..., None]:
-        """The kernel that takes rounds of steps, with noise of the weights and averages where there are some.
-
-        kind : how noise is added to this kind of state. work, step : kernels that make its work arrays and take a step.
-        """
-        replicas, steps = self.replicas, Steps(work, kind.prepare, step, kind.network)
+    def _round(self) -> Callable[..., None]:
+        """The kernel that takes rounds of steps, with noise of the weights and averages where there are some."""
+        replicas, (work, step) = self.replicas, self._work_and_step()
+        steps = Steps(work, chain_prepare, step, chain_network)
         if self.has_weight_noise:
             # noise comes before the projection
             self.settings = self.settings._replace(spherical=False)
             rows_of_units = self._rows // replicas.p
-            steps = noisy(kind, work, step, spherical=replicas.spherical, rows_of_units=rows_of_units)
-        return averaged(steps, noisy=self.has_weight_noise).round if replicas.has_averages else steps.round
+            steps = noisy(OF_CHAIN, work, step, spherical=replicas.spherical, rows_of_units=rows_of_units)
+        # the averages of steps that use a batch several times are among the rows of a round
+        outside = replicas.has_averages and replicas.repeats == 1
+        return averaged(steps, noisy=self.has_weight_noise).round if outside else steps.round
 
     @property
     def steps_a_round(self) -> int:
@@ -219,28 +246,35 @@ class SgdChain(LaneDynamics):
         settings: Settings = self.settings
         return settings._replace(repeats=int(share))
 
+    @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
     def observe(self, state: Array) -> None:
         """Set Q = A Aᵀ + B Bᵀ, M = A L*ᵀ, a and, if there are any, the heads and averages, from states (rows, n)."""
-        if self.replicas.has_spectrum:
-            Q, M, self.a = block_overlaps_of(state, self.settings)
-            self.by_block = Q, M
-            self.Q, self.M = Q.sum(axis=1), M.sum(axis=1)
-            return
-        p, k, height = self.replicas.p, self.replicas.k, self._rows
-        after_A, after_B = height * k, height * (k + height)
-        A, B = unrolled(state[:after_A], height, k), unrolled(state[after_A:after_B], height, height)
+        replicas, p = self.replicas, self.replicas.p
         self.a = unrolled(state[-p:], p)
-        if (lessons := self.replicas.replayed) is not None:
+        if (lessons := replicas.replayed) is not None:
             self.heads = unrolled(state[-lessons.heads[0].size :], *lessons.heads.shape[1:])
             self.a = self.heads[:, lessons.head].copy()
-        self.Q, self.M = self._overlaps_of(A[:, -p:], B[:, -p:])
-        if self.replicas.has_averages:
-            self.average = self._overlaps_of(A[:, :p], B[:, :p])
+        Q, M = self._overlaps_of(state, slice(self._rows - p, self._rows))
+        self.Q, self.M = Q.sum(axis=1), M.sum(axis=1)
+        if replicas.has_spectrum:
+            self.by_block = Q, M
+        if replicas.has_averages:
+            Q, M = self._overlaps_of(state, slice(p))
+            self.average = Q.sum(axis=1), M.sum(axis=1)
 
-    @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
-    def _overlaps_of(self, A: Array, B: Array) -> tuple[Array, Array]:
-        """Q (n, p, p) and M (n, p, k) of rows A (n, p, k) and B (n, p, ·)."""
-        return A @ A.transpose(0, 2, 1) + B @ B.transpose(0, 2, 1), A @ self._L_star.transpose(0, 2, 1)
+    def _overlaps_of(self, state: Array, which: slice) -> tuple[Array, Array]:
+        """Q (n, L, p, p) and M (n, L, p, k) of the rows `which` of A_b and B_b, for states (rows, n)."""
+        Q, M, frame, height, k = list[Array](), list[Array](), self._frame, self._rows, self.replicas.k
+        for b, (r, factored) in enumerate(zip(frame.coordinates, frame.factored, strict=True)):
+            first, of_teacher = frame.states[b], self.teacher[frame.teachers[b] + 2 : frame.teachers[b + 1]]
+            middle = first + height * r
+            A, L_star = unrolled(state[first:middle], height, r)[:, which], unrolled(of_teacher, k, r)
+            Q.append(A @ A.transpose(0, 2, 1))
+            if factored:
+                B = unrolled(state[middle : middle + height**2], height, height)[:, which]
+                Q[-1] += B @ B.transpose(0, 2, 1)
+            M.append(A @ L_star.transpose(0, 2, 1))
+        return np.stack(Q, axis=1), np.stack(M, axis=1)
 
     @classmethod
     def limits_of(cls, options: NumericalOptions) -> tuple[Limit, ...]:
@@ -262,56 +296,40 @@ class SgdChain(LaneDynamics):
         return time / problem.step_time() * problem.batch_size * of_sample * len(problem.blocks[0])
 
 
-def with_velocities(A: Array, B: Array, count: int) -> tuple[Array, Array]:
-    """A (n, p, k) and B (n, p, p) with `count` rows of zero velocities before, and as many columns of zeros in B."""
-    before = (0, 0), (count, 0)
-    return np.pad(A, (*before, (0, 0))), np.pad(B, (*before, (count, 0)))
+def with_other_rows(A: Array, B: Array, velocities: bool, averages: bool) -> tuple[Array, Array]:
+    """A (n, rows, r) and B (n, rows, rows) of p rows A (n, p, r), B (n, p, p) of weights, and others before.
 
-
-def with_averages(A: Array, B: Array, p: int) -> tuple[Array, Array]:
-    """A (n, rows, k) and B (n, rows, rows) with p rows of averages before theirs, which start as the weights.
-
-    The weights are the last p rows. B stays lower triangular: the directions of the averages, its first columns, are
-    at the start those of the weights.
+    Rows of velocities are zero, those of averages, the first, are as the weights. B stays lower triangular: the
+    directions of the averages, its first columns, are at the start those of the weights. B may have no rows.
     """
-    n, rows, _ = A.shape
-    larger_B = np.zeros((n, p + rows, p + rows))
-    larger_B[:, :p, :p] = larger_B[:, -p:, :p] = B[:, -p:, -p:]
-    return np.concatenate([A[:, -p:], A], axis=1), larger_B
+    n, p, r = A.shape
+    of_A = ([A] if averages else []) + ([np.zeros((n, p, r))] if velocities else []) + [A]
+    height = p * len(of_A) if B.size else 0
+    of_B = np.zeros((n, height, height))
+    if B.size:
+        of_B[:, -p:, : p if averages else height][:, :, -p:] = B
+        if averages:
+            of_B[:, :p, :p] = B
+    return np.concatenate(of_A, axis=1), of_B
 
 
-def block_settings(replicas: Replicas) -> BlockSettings:
-    """The settings of replicas of inputs with several eigenvalues, in blocks of one eigenvalue each.
+def frame_of(replicas: Replicas, height: int) -> Frame:
+    """The `Frame` of replicas whose A_b and B_b have so many rows; each eigenvalue of the inputs has a block.
 
-    The sizes of the first replica serve for all: replicas agree in which blocks have more than p + k coordinates, and
-    in the sizes of all others.
+    The sizes of the first replica serve for all: replicas agree in which blocks have a factor, those of more than
+    k + `height` coordinates, and in the sizes of all others.
     """
-    p, k, sizes = replicas.p, replicas.k, replicas.multiplicities[0].astype(int)
-    factored = sizes > p + k
+    k, sizes = replicas.k, replicas.multiplicities[0].astype(int)
+    factored = sizes > k + height
     coordinates = np.where(factored, k, sizes)
-    lengths = 2 + (k + p) * coordinates + p * p * factored
-    first_rows, first_draws = (np.cumsum([0, *counts]) for counts in (lengths, coordinates + p * factored))
-    decays = bool((replicas.numbers.weight_decay > 0.0).any())
-    flags = replicas.spherical, replicas.trains_second_layer, decays
-    return BlockSettings(p, k, *flags, coordinates, factored, first_rows, first_draws)
+    counts = height * (coordinates + height * factored), coordinates + height * factored, 2 + k * coordinates
+    states, draws, teachers = (np.cumsum([0, *count]) for count in counts)
+    return Frame(coordinates, factored, states, draws, teachers)
 
 
-def block_states(replicas: Replicas, settings: BlockSettings) -> Array:
-    """The states (rows, n) at the start, of inputs with several eigenvalues: of each block in turn, and then a.
-
-    A block has √λ_b, d_b − p − k, and its factors L*, A, B, or its weights if it has few columns (`chain_blocks`).
-    """
-    start, blocks = replicas.blocks, list[Array]()
-    columns = _columns_of_small_blocks(replicas, settings)
-    for b, factored in enumerate(settings.factored):
-        parts = split_factors(start.Q[:, b], start.M[:, b], start.P[:, b]) if factored else columns[b]
-        blocks += [np.sqrt(replicas.eigenvalues[:, b]), replicas.multiplicities[:, b] - settings.p - settings.k, *parts]
-    return np.concatenate([rows(array) for array in (*blocks, replicas.a)])
-
-
-def _columns_of_small_blocks(replicas: Replicas, settings: BlockSettings) -> dict[int, tuple[Array, Array]]:
-    """The weights W*_b (n, k, d_b) and W_b (n, p, d_b), over √d, of the blocks b that have no factor, by b."""
-    small = np.flatnonzero(~settings.factored)
+def columns_of_small_blocks(replicas: Replicas, frame: Frame) -> dict[int, tuple[Array, Array, Array]]:
+    """The weights W*_b (n, k, d_b), W_b (n, p, d_b), over √d, and no B_b, of the blocks b without a factor, by b."""
+    small = np.flatnonzero(~frame.factored)
     if not small.size:
         return {}
     columns: dict[int, list[tuple[Array, Array]]] = {b: [] for b in small.tolist()}
@@ -320,24 +338,8 @@ def _columns_of_small_blocks(replicas: Replicas, settings: BlockSettings) -> dic
         ends = np.cumsum([0, *sizes]).astype(int)
         for b, pairs in columns.items():
             pairs.append((W_star[:, ends[b] : ends[b + 1]], W[:, ends[b] : ends[b + 1]]))
-    return {b: (np.array([W for W, _ in pairs]), np.array([W for _, W in pairs])) for b, pairs in columns.items()}
-
-
-def block_overlaps_of(state: Array, settings: BlockSettings) -> tuple[Array, Array, Array]:
-    """Q (n, L, p, p), M (n, L, p, k) and a (n, p) of states (rows, n) of L blocks of inputs (`block_states`).
-
-    The first two rows of a block are constants.
-    """
-    p, k, Q, M = settings.p, settings.k, list[Array](), list[Array]()
-    for r, factored, first in zip(settings.coordinates, settings.factored, settings.rows, strict=False):
-        at = first + 2 + k * r
-        L_star, A = unrolled(state[first + 2 : at], k, r), unrolled(state[at : at + p * r], p, r)
-        Q.append(A @ A.transpose(0, 2, 1))
-        if factored:
-            B = np.tril(unrolled(state[at + p * r : at + p * (r + p)], p, p))
-            Q[-1] += B @ B.transpose(0, 2, 1)
-        M.append(A @ L_star.transpose(0, 2, 1))
-    return np.stack(Q, axis=1), np.stack(M, axis=1), unrolled(state[settings.rows[-1] :], p)
+    empty = np.empty((len(replicas), 0, 0))
+    return {b: (*(np.array(part) for part in zip(*pairs, strict=True)), empty) for b, pairs in columns.items()}
 
 
 DYNAMICS.register("sgd_chain", SgdChain)

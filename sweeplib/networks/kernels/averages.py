@@ -16,6 +16,7 @@ import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.batch_sums import absorb
+from sweeplib.networks.kernels.chain_state import rows_of
 from sweeplib.networks.kernels.lanes import Steps, allocating, kernel, loops
 from sweeplib.networks.numerics.binding import bound
 from sweeplib.networks.numerics.compiled import inlined, without_references
@@ -79,7 +80,9 @@ def averaged_step(settings, functions, stream, work, broken):  # type: ignore[no
         # not `numbers.T`, which a schedule changes
         time = numbers.gamma[lane] / (settings.p * numbers.d[lane])
         share[lane] = share_of(numbers.averaging_rate[lane], numbers.averaging_order[lane], time, stream.step[lane] + 1)
-    add_to_averages(work.chain.A, work.chain.B, settings.p, work.factor, work.column, work.coefficients)
+    for b in range(settings.frame.factored.size):
+        A, B = rows_of(work.chain, b)
+        add_to_averages(A, B, settings.p, work.factor, work.column, work.coefficients)
 
 
 def averaged_network(work):  # type: ignore[no-untyped-def]
@@ -100,15 +103,17 @@ def share_of(rate, order, time, number):  # type: ignore[no-untyped-def]
 def add_to_averages(A, B, p, factor, column, coefficients):  # type: ignore[no-untyped-def]
     """Replace the first p rows of A and B by their averages with the last p rows; B becomes lower triangular again.
 
-    A (rows, k, lanes), B (rows, rows, lanes), factor (rows, rows, lanes), column (rows, lanes) : the last two are work
-    arrays. coefficients (3, lanes) : two work arrays, and b.
+    A (rows, r, lanes), B (rows, rows, lanes), without rows if A has the weights themselves. factor (rows, rows, lanes),
+    column (rows, lanes) : work arrays. coefficients (3, lanes) : two work arrays, and b.
     """
-    (rows, k, lanes), share = A.shape, coefficients[2]
+    (rows, r, lanes), share = A.shape, coefficients[2]
     first = rows - p
     for i in range(p):
-        for s in range(k):
+        for s in range(r):
             for lane in range(lanes):
                 A[i, s, lane] += share[lane] * (A[first + i, s, lane] - A[i, s, lane])
+    if B.shape[0] == 0:
+        return
     # columns of B after the average, one after the other, into a new triangular factor
     factor[:] = 0.0
     for j in range(rows):

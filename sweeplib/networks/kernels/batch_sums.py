@@ -4,7 +4,7 @@ Small batches have one replica per lane and one sample after the other. In large
 replica, whose sums are inner products of rows of samples: a replica alone takes no longer than one of many.
 
 C is the matrix (p, n_b) whose column of a sample is T a_i σ'(λ_i) E/n_b: it adds C times the samples to the weights.
-A sample has the coordinates z = (u*, w) in the span of the weights, k + rows of them. `chain` is the `Chain` of a group
+A sample has coordinates z in the frames of all blocks of inputs, `frame.draws[-1]` of them. `chain` is the `Chain` of a group
 of replicas and `settings` its `Settings`, `functions` are called by address, `stream` names each lane's random numbers.
 """
 
@@ -14,7 +14,16 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.kernels.chain import Fields, displace, empty_fields
+from sweeplib.networks.kernels.chain import displace
+from sweeplib.networks.kernels.chain_rows import fill_student_fields, fill_teacher_fields, weight_coordinates
+from sweeplib.networks.kernels.chain_state import Fields, Frame, empty_fields, rows_of
+from sweeplib.networks.kernels.disturbances import (
+    Disturbed,
+    disturb_coordinates,
+    disturbed_work,
+    drop_units,
+    take_units_back,
+)
 from sweeplib.networks.kernels.lanes import (
     Constants,
     Stream,
@@ -29,7 +38,7 @@ from sweeplib.networks.kernels.lanes import (
     kernel,
     loops,
 )
-from sweeplib.networks.kernels.local_fields import fields, fields_of_replica
+from sweeplib.networks.kernels.local_fields import add_fields_of_replica
 from sweeplib.networks.kernels.noisy_labels import add_noise
 from sweeplib.networks.kernels.numbers import COUNT
 from sweeplib.networks.kernels.rotations import fill_rotations
@@ -42,7 +51,7 @@ LARGE = 32
 class Sums(NamedTuple):
     """Sums over the samples of a batch, for the replicas in lanes.
 
-    moves (p, k + rows, lanes) : C (U*, W)ᵀ, with U* and W the coordinates of all samples.
+    moves (p, draws, lanes) : C times the coordinates of all samples.
     layer (p, lanes) : the sum of σ(λ) E.
     factor (p, p, lanes) : lower triangular factor of CCᵀ.
     overflow (lanes,) : whether an E is beyond OVERFLOW, or NaN.
@@ -57,19 +66,22 @@ class Sums(NamedTuple):
 class Samples(NamedTuple):
     """Samples in lanes, with what they need of the lane's replica, and work arrays.
 
-    a (p, lanes), constants, stream : second layer, `Constants`, and name of the random numbers.
-    z (k + rows + 1 or more, lanes), fields : the normal numbers of a sample, and its `Fields`.
+    a (p, lanes), frame, constants, stream : second layer, `Frame`, `Constants`, and name of the random numbers.
+    z (draws + 1 or more, lanes), fields : the normal numbers of a sample, and its `Fields`.
     column (p, lanes) : the column of C of each sample.
     overflow (lanes,) : whether E is beyond OVERFLOW, or NaN.
+    disturbed : work arrays of dropout and noise of inputs.
     """
 
     a: Array
+    frame: Frame
     constants: Constants
     stream: Stream
     z: Array
     fields: Fields
     column: Array
     overflow: Array
+    disturbed: Disturbed
 
 
 @allocating
@@ -91,15 +103,13 @@ def begin_batches(stream, n_b, samples):  # type: ignore[no-untyped-def]
 
 
 @allocating
-def empty_samples(width, a, constants, fields):  # type: ignore[no-untyped-def]
-    """A `Samples` to be filled, of samples with `width` coordinates.
-
-    a (p, lanes), constants, fields : second layers, `Constants` and `Fields` of the lanes, which it shares.
-    """
-    lanes = a.shape[1]
+def empty_samples(settings, a, constants, fields):  # type: ignore[no-untyped-def]
+    """A `Samples` to be filled; a (p, lanes), constants, fields : those of the lanes, which it shares."""
+    lanes, frame = a.shape[1], settings.frame
     # one normal more, for the noise of the label, in whole draws of four
-    z, overflow = np.empty((4 * ((width + 4) // 4), lanes)), np.zeros(lanes, np.bool_)
-    return Samples(a, constants, empty_stream(lanes), z, fields, np.empty(a.shape), overflow)
+    z, overflow = np.empty((4 * ((frame.draws[-1] + 4) // 4), lanes)), np.zeros(lanes, np.bool_)
+    stream, column, disturbed = empty_stream(lanes), np.empty(a.shape), disturbed_work(settings, lanes)
+    return Samples(a, frame, constants, stream, z, fields, column, overflow, disturbed)
 
 
 @allocating
@@ -107,11 +117,11 @@ def samples_of(settings, chain):  # type: ignore[no-untyped-def]
     """The `Samples` in lanes, to be filled: samples of a large batch of one replica, or one sample of each replica."""
     p, k = settings.p, settings.k
     if settings.batch_size < LARGE:
-        return empty_samples(settings.rows + k, chain.a, chain.constants, chain.fields)
+        return empty_samples(settings, chain.a, chain.constants, chain.fields)
     lanes = group_width(settings.batch_size)
-    constants = constants_of(np.empty((k * (k + 1) + COUNT) * lanes), k)
+    constants = constants_of(np.empty((k + COUNT + settings.frame.teachers[-1]) * lanes), k, lanes)
     fields = empty_fields(np.empty((p, lanes)), k, np.empty(lanes))
-    return empty_samples(settings.rows + k, np.empty((p, lanes)), constants, fields)
+    return empty_samples(settings, np.empty((p, lanes)), constants, fields)
 
 
 @loops
@@ -175,30 +185,44 @@ def copy_replica(chain, replica, samples):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def draw_sample(settings, samples):  # type: ignore[no-untyped-def]
+    """Draw a sample in each lane, and fill its fields λ*; its coordinates are those of noisy inputs if there are any."""
+    draw_normals(samples.stream.step, samples.stream.seed, samples.stream.key, samples.z)
+    if settings.has_spectrum:
+        weight_coordinates(samples, samples.z)
+    fill_teacher_fields(samples, samples.z, samples.fields.lam_star)
+    if settings.has_input_noise:
+        disturb_coordinates(samples.stream, samples, samples.z)
+
+
+@kernel
 def fill_columns(settings, functions, samples, filled):  # type: ignore[no-untyped-def]
     """Fill E, σ(λ) and the columns of C of `samples`, whose fields λ, λ* are there; E is zero from lane `filled` on."""
-    p, label = settings.p, settings.k + settings.rows
     _, lam_star, _, c, E, deviation, _ = samples.fields
     lanes, share, T = E.shape[0], 1.0 / settings.batch_size, samples.constants.numbers.T
     functions.labels(lam_star, samples.constants.a_star, E)
-    add_noise(functions, samples.stream, deviation, samples.z[label], E)
+    add_noise(functions, samples.stream, deviation, samples.z[samples.frame.draws[-1]], E)
+    if settings.drops:
+        drop_units(samples.stream, samples)
     displace(functions, samples.a, samples.fields, samples.overflow)
     # these lanes have drawn samples beyond the end of the batch
     for lane in range(filled, lanes):
         E[lane], samples.overflow[lane] = 0.0, False
-    for i in range(p):
+    for i in range(settings.p):
         for lane in range(lanes):
             samples.column[i, lane] = share * T[lane] * samples.a[i, lane] * E[lane] * c[i, lane]
+    if settings.drops:
+        take_units_back(samples)
 
 
 @kernel
 def add_to_replicas(settings, functions, chain, samples, sums):  # type: ignore[no-untyped-def]
     """Draw a sample of each replica, one in each lane, and add it to the sums over the replica's batch."""
-    lam, lam_star, value, _, E, _, _ = samples.fields
+    lam, _, value, _, E, _, _ = samples.fields
     column, z, rotations = samples.column, samples.z, chain.rotations
     p, width, lanes = sums.moves.shape
-    draw_normals(samples.stream.step, samples.stream.seed, samples.stream.key, z)
-    fields(chain.A, chain.B, chain.constants.L_star, z, lam, lam_star)
+    draw_sample(settings, samples)
+    fill_student_fields(chain, z, lam)
     fill_columns(settings, functions, samples, lanes)
     for lane in range(lanes):
         sums.overflow[lane] |= samples.overflow[lane]
@@ -215,11 +239,14 @@ def add_to_replicas(settings, functions, chain, samples, sums):  # type: ignore[
 @kernel
 def add_to_replica(settings, functions, chain, replica, samples, filled, sums):  # type: ignore[no-untyped-def]
     """Draw a sample of one replica in each lane, and add the first `filled` of them to the sums of this replica."""
-    lam, lam_star, value, _, E, _, _ = samples.fields
-    column, z = samples.column, samples.z
+    lam, _, value, _, E, _, _ = samples.fields
+    column, z, frame = samples.column, samples.z, samples.frame
     p, width, _ = sums.moves.shape
-    draw_normals(samples.stream.step, samples.stream.seed, samples.stream.key, z)
-    fields_of_replica(chain.A, chain.B, replica, samples.constants.L_star, z, lam, lam_star)
+    draw_sample(settings, samples)
+    lam[:] = 0.0
+    for b in range(frame.factored.size):
+        A, B = rows_of(chain, b)
+        add_fields_of_replica(A, B, replica, z[frame.draws[b] : frame.draws[b + 1]], lam)
     fill_columns(settings, functions, samples, filled)
     sums.overflow[replica] |= any_of(samples.overflow)
     for i in range(p):

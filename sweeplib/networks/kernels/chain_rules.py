@@ -1,13 +1,16 @@
 """What the rule of the steps (signs, a factor of the gradient, velocities, a tangent) makes of a step of the chain.
 
 c_i x is what a step adds to row i of the weights, by a sample x; c (p, lanes) is `work.fields.c`. `work` is the `Chain`
-of a group of replicas in lanes, `settings` are its `Settings`, `rule` is the `StepRule`.
+of a group of replicas in lanes, `settings` are its `Settings`, `rule` is the `StepRule`. What is said of A and B is done
+in all blocks of inputs.
 """
 
 import math
 
 import numpy as np
 
+from sweeplib.networks.kernels.chain_rows import fill_squared_length, multiply_row
+from sweeplib.networks.kernels.chain_state import rows_of
 from sweeplib.networks.kernels.lanes import draw_normals, kernel, loops
 
 OF_SIGNS = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -23,7 +26,7 @@ def take_signs(settings, stream, work):  # type: ignore[no-untyped-def]
     A coordinate u along a row of many entries of one size becomes c₀ u + √(1 − c₀²) N, c₀ = √(2/π), N of N(0, 1); all d
     signs have the length √d. stream : names of each lane's random numbers.
     """
-    z, s, c, numbers, (_, _, xi, key) = work.z, work.length.s, work.fields.c, work.constants.numbers, work.disturbed
+    z, s, c, numbers, (_, _, xi, key) = work.z, work.lengths.s[0], work.fields.c, work.constants.numbers, work.disturbed
     for lane in range(s.shape[0]):
         # s is d, less the squares of all coordinates, until its root is taken
         key[lane], s[lane] = stream.key[lane] + OF_SIGNS, numbers.d[lane]
@@ -40,26 +43,13 @@ def take_signs(settings, stream, work):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fill_squared_length(z, outside, count, square):  # type: ignore[no-untyped-def]
-    """Fill square (lanes,) with d ‖x‖² of samples with the coordinates z, `count` of them.
-
-    outside (lanes,) : their lengths out of the span of the weights.
-    """
-    for lane in range(square.shape[0]):
-        square[lane] = outside[lane] * outside[lane]
-    for row in range(count):
-        for lane in range(square.shape[0]):
-            square[lane] += z[row, lane] * z[row, lane]
-
-
-@kernel
-def rescale(settings, rule, work):  # type: ignore[no-untyped-def]
+def rescale(rule, work):  # type: ignore[no-untyped-def]
     """Multiply c by the rule's factor of a gradient g, which has ‖g‖² = ‖x‖² Σ c_i²/T²."""
     c, numbers = work.fields.c, work.constants.numbers
     # the rotations of the step come later: until then their arrays are free
     square, total = work.rotations.cosine, work.rotations.sine
     p, lanes = c.shape
-    fill_squared_length(work.z, work.length.s, settings.rows + settings.k, square)
+    fill_squared_length(work, False, square)
     total[:] = 0.0
     for i in range(p):
         for lane in range(lanes):
@@ -80,16 +70,21 @@ def move_by_velocities(work, momentum):  # type: ignore[no-untyped-def]
 
     Rows of velocities are before those of the weights. No bound of the change of f is known, so that the slack is zero.
     """
-    A, B, push, (p, lanes) = work.A, work.B, work.push, work.fields.c.shape
-    for i in range(A.shape[0] - 2 * p, A.shape[0] - p):
-        for s in range(A.shape[1]):
-            for lane in range(lanes):
-                A[i, s, lane] *= momentum
-                A[p + i, s, lane] += A[i, s, lane]
-        for j in range(i + 1):
-            for lane in range(lanes):
-                B[i, j, lane] *= momentum
-                B[p + i, j, lane] += B[i, j, lane]
+    push, (p, lanes) = work.push, work.fields.c.shape
+    first = push.shape[0] - 2 * p
+    for b in range(work.frame.factored.size):
+        A, B = rows_of(work, b)
+        for i in range(first, first + p):
+            for s in range(A.shape[1]):
+                for lane in range(lanes):
+                    A[i, s, lane] *= momentum
+                    A[p + i, s, lane] += A[i, s, lane]
+            if B.shape[0] > 0:
+                for j in range(i + 1):
+                    for lane in range(lanes):
+                        B[i, j, lane] *= momentum
+                        B[p + i, j, lane] += B[i, j, lane]
+    for i in range(first, first + p):
         for lane in range(lanes):
             push[i, lane] = push[p + i, lane]
     work.network.slack[:] = 0.0
@@ -98,12 +93,8 @@ def move_by_velocities(work, momentum):  # type: ignore[no-untyped-def]
 @kernel
 def turn_along_sphere(work):  # type: ignore[no-untyped-def]
     """Multiply row i of A and B by 1 − c_i λ_i: with c_i x added, it moves by the part of c_i x orthogonal to w_i."""
-    A, B, lam, c, (rows, k, lanes) = work.A, work.B, work.fields.lam, work.fields.c, work.A.shape
-    first = rows - c.shape[0]
-    for i in range(first, rows):
-        for s in range(k):
-            for lane in range(lanes):
-                A[i, s, lane] *= 1.0 - c[i - first, lane] * lam[i - first, lane]
-        for j in range(i + 1):
-            for lane in range(lanes):
-                B[i, j, lane] *= 1.0 - c[i - first, lane] * lam[i - first, lane]
+    (p, lanes), lam, c, factor = work.fields.c.shape, work.fields.lam, work.fields.c, work.rotations.cosine
+    for i in range(p):
+        for lane in range(lanes):
+            factor[lane] = 1.0 - c[i, lane] * lam[i, lane]
+        multiply_row(work, work.push.shape[0] - p + i, factor)

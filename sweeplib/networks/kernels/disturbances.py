@@ -4,8 +4,8 @@ A step with dropout is that of a student with the second layer b_i a_i/π, b_i =
 inputs the student has x + √ϱ ξ as input, ξ ~ N(0, I_d/d). After its gradient, a step of the time T at a temperature
 T_w adds √(2 T_w T) ξ_i, ξ_i ~ N(0, I_d), to each row of the weights. All have streams of their own.
 
-Functions of `work` are for the chain: `work` is its `Chain`, with replicas in lanes, and `stream` names each lane's
-random numbers. The others are for SGD on the weights of one replica: step, seed and key name the random numbers.
+Functions of `work` are for the chain: `work` is its `Chain` or the `Samples` of a batch, with replicas or samples in
+lanes, and `stream` names each lane's random numbers. The others are for SGD on the weights of one replica: step, seed and key name the random numbers.
 """
 
 import math
@@ -15,7 +15,6 @@ import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.lanes import allocating, draw_normals, kernel, loops
-from sweeplib.networks.kernels.local_fields import student_fields
 from sweeplib.networks.numerics.random import fill_normals, random_words, uniform
 
 OF_MASKS, OF_INPUTS = np.uint64(0xD1B54A32D192ED03), np.uint64(0xAEF17502108EF2D9)
@@ -27,7 +26,7 @@ class Disturbed(NamedTuple):
     """Work arrays of dropout and noise of inputs, without rows if there is none.
 
     masks, layer (p, lanes) : b_i/π of the step, and a_i itself, which a step with dropout overwrites.
-    xi (k or more, lanes), key (lanes,) : ξ*, and the keys of its streams; of steps of signs, numbers for all of z.
+    xi (all u* or more, lanes), key (lanes,) : ξ*, and the keys of its streams; of steps of signs, numbers for all of z.
     """
 
     masks: Array
@@ -41,7 +40,9 @@ def disturbed_work(settings, lanes):  # type: ignore[no-untyped-def]
     """The `Disturbed` of so many lanes, for the `Settings` of a chain."""
     masks = np.empty((2, settings.p if settings.drops else 0, lanes))
     # a step of signs has numbers for all coordinates of a sample
-    count = settings.k + settings.rows if settings.takes_signs else settings.k if settings.has_input_noise else 0
+    count = settings.k + settings.rows if settings.takes_signs else 0
+    if settings.has_input_noise and not settings.takes_signs:
+        count = settings.frame.coordinates.sum()
     xi = np.empty((4 * ((count + 3) // 4), lanes))
     return Disturbed(masks[0], masks[1], xi, np.empty(lanes, np.uint64))
 
@@ -81,25 +82,25 @@ def take_units_back(work):  # type: ignore[no-untyped-def]
 
 
 @loops
-def disturb_fields(stream, k, work):  # type: ignore[no-untyped-def]
-    """Fill λ of the inputs √d (x + √ϱ ξ), and change the coordinates z and the length s of the sample to theirs.
+def disturb_coordinates(stream, work, z):  # type: ignore[no-untyped-def]
+    """Change the coordinates z of a sample √d x to those of √d (x + √ϱ ξ), √λ_b u*_b + √ϱ ξ* and √(λ_b + ϱ) w_b.
 
-    Those are u* + √ϱ ξ*, √(1+ϱ) w and √(1+ϱ) s in place of u*, w, s: w and s of x and of ξ add up in law. k : the
-    number of coordinates u*. A loop apart: compiled into steps it would make plain ones 3 % slower.
+    The components w_b of x and of ξ add up in law. A loop apart: compiled into steps it would make plain ones 3 %
+    slower.
     """
-    key, xi, noise = work.disturbed.key, work.disturbed.xi, work.constants.numbers.input_noise
+    frame, key, xi, noise, at = work.frame, work.disturbed.key, work.disturbed.xi, work.constants.numbers.input_noise, 0
     for lane in range(noise.shape[0]):
         key[lane] = stream.key[lane] + OF_INPUTS
     draw_normals(stream.step, stream.seed, key, xi)
-    for s in range(k):
-        for lane in range(noise.shape[0]):
-            work.z[s, lane] += math.sqrt(noise[lane]) * xi[s, lane]
-    for j in range(k, k + work.B.shape[0]):
-        for lane in range(noise.shape[0]):
-            work.z[j, lane] *= math.sqrt(1.0 + noise[lane])
-    for lane in range(noise.shape[0]):
-        work.length.s[lane] *= math.sqrt(1.0 + noise[lane])
-    student_fields(work.A, work.B, work.z, work.fields.lam)
+    for b in range(frame.factored.size):
+        root, first = work.constants.teacher[frame.teachers[b]], frame.draws[b]
+        for row in range(first, first + frame.coordinates[b]):
+            for lane in range(noise.shape[0]):
+                z[row, lane] += math.sqrt(noise[lane]) * xi[at, lane]
+            at += 1
+        for row in range(first + frame.coordinates[b], frame.draws[b + 1]):
+            for lane in range(noise.shape[0]):
+                z[row, lane] *= math.sqrt(1.0 + noise[lane] / (root[lane] * root[lane]))
 
 
 @kernel

@@ -56,11 +56,14 @@ allocating = numba.njit(**_OPTIONS, **FOR_KERNELS)
 
 
 class Constants(NamedTuple):
-    """The constants of a group, views of one flat `block`: L* (k, k, lanes), a* (k, lanes), and `Numbers` (lanes,)."""
+    """The constants of a group, views of one flat `block`: a* (k, lanes), `Numbers` (lanes,), and `teacher`.
 
-    L_star: Array
+    teacher (rows, lanes) : of the SDE L* (k, k), of the chain as `chain_state` says.
+    """
+
     a_star: Array
     numbers: Any
+    teacher: Array
     block: Array
 
 
@@ -134,16 +137,10 @@ def inner_product(x, y):  # type: ignore[no-untyped-def]
 
 
 @allocating
-def constants_of(block, k):  # type: ignore[no-untyped-def]
-    """The `Constants` of a group in a flat block of k (k + 1) rows and one for each of the `Numbers`."""
-    width = block.shape[0] // (k * (k + 1) + COUNT)
-    at = k * (k + 1) * width
-    return Constants(
-        block[: k * k * width].reshape((k, k, width)),
-        block[k * k * width : at].reshape((k, width)),
-        numbers_of_rows(block[at:].reshape((COUNT, width))),
-        block,
-    )
+def constants_of(block, k, lanes):  # type: ignore[no-untyped-def]
+    """The `Constants` of a group in a flat block of rows: k of a*, one for each of the `Numbers`, those of the teacher."""
+    rows = block.reshape((block.shape[0] // lanes, lanes))
+    return Constants(rows[:k], numbers_of_rows(rows[k : k + COUNT]), rows[k + COUNT :], block)
 
 
 @kernel
@@ -362,7 +359,7 @@ def lanes_round(order, chunk, settings, functions, rates, state, constants, prog
         gather(state, order, first, block)
         gather(constants, order, first, fixed)
         work = work_space(settings, block.reshape(block.size), fixed.reshape(fixed.size))
-        clock = clock_of(constants_of(fixed.reshape(fixed.size), settings.k).numbers)
+        clock = clock_of(constants_of(fixed.reshape(fixed.size), settings.k, lanes).numbers)
         # how far f is from its targets is not known yet: the first step computes the risk
         work.network.slack[:] = 0.0
         stream, broken = begin(order, first, progress, lanes), np.zeros(lanes, np.bool_)

@@ -60,15 +60,20 @@ def draw_length(stream, length, normal):  # type: ignore[no-untyped-def]
 
 
 @allocating
-def lengths_of_S(length, count):  # type: ignore[no-untyped-def]
-    """The degrees, scales and widths (count, lanes) for the first S_jj² ~ χ²(m − j) of Bartlett's matrix S.
+def lengths_of_S(degrees, count):  # type: ignore[no-untyped-def]
+    """The degrees, scales and widths (L, count, lanes) for the first S_jj² ~ χ²(m − j) of Bartlett's matrix S.
 
-    length : the `Length` of the chain, whose degrees are m.
+    degrees (L, lanes) : m in each block of inputs.
     """
-    lanes = length.degrees.shape[0]
-    degrees, scale, width = np.empty((count, lanes)), np.empty((count, lanes)), np.empty((count, lanes))
-    for j in range(count):
-        for lane in range(lanes):
-            degrees[j, lane] = max(length.degrees[lane] - j, 0.0)
-            scale[j, lane], width[j, lane] = gamma_constants(degrees[j, lane])
-    return degrees, scale, width
+    blocks, lanes = degrees.shape
+    of_S, scale, width = (
+        np.empty((blocks, count, lanes)),
+        np.empty((blocks, count, lanes)),
+        np.empty((blocks, count, lanes)),
+    )
+    for b in range(blocks):
+        for j in range(count):
+            for lane in range(lanes):
+                of_S[b, j, lane] = max(degrees[b, lane] - j, 0.0)
+                scale[b, j, lane], width[b, j, lane] = gamma_constants(of_S[b, j, lane])
+    return of_S, scale, width

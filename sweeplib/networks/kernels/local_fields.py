@@ -1,67 +1,68 @@
 """The local fields of samples in vector lanes: the last axis of all arrays is the lane.
 
-z (k + rows, lanes) are the N(0, 1) coordinates of a sample: u* along the teacher, then w along the weights beyond it.
-λ* (k, lanes) is `lam_star`, λ (p, lanes) is `lam`, L* (k, k, lanes) is `L_star`, lower triangular.
-With momentum A (rows, k, lanes) and B (rows, rows, lanes) have the rows of velocities first; the last p are those of
-the weights.
+z are the coordinates of a sample in a block of inputs: u* along the teacher, then w along the weights beyond it.
+A (rows, r, lanes) and B (rows, rows, lanes) are the factor of the weights, in the last p rows; B has no rows where A
+has the weights themselves. L* (k, r, lanes) is `L_star`, λ* (k, lanes) is `lam_star`, λ (p, lanes) is `lam`.
 """
 
 from sweeplib.networks.kernels.lanes import kernel
 
 
 @kernel
-def teacher_fields(L_star, z, lam_star):  # type: ignore[no-untyped-def]
-    """Fill λ* (k, lanes) with L* u*, for the lower triangular L* (k, k, lanes) and u*, the first k rows of z."""
-    k, lanes = lam_star.shape
-    for r in range(k):
-        for lane in range(lanes):
-            lam_star[r, lane] = L_star[r, 0, lane] * z[0, lane]
-        for s in range(1, r + 1):
+def add_teacher_fields(L_star, z, is_lower, lam_star):  # type: ignore[no-untyped-def]
+    """Add L* u* to λ*; where L* `is_lower` triangular the rest is not read."""
+    k, r, lanes = L_star.shape
+    for row in range(k):
+        for s in range(min(r, row + 1) if is_lower else r):
             for lane in range(lanes):
-                lam_star[r, lane] += L_star[r, s, lane] * z[s, lane]
+                lam_star[row, lane] += L_star[row, s, lane] * z[s, lane]
+
+
+@kernel
+def add_student_fields(A, B, z, lam):  # type: ignore[no-untyped-def]
+    """Add A u* + B w to λ, for the last p rows of A and B, with B lower triangular."""
+    (rows, r, lanes), p = A.shape, lam.shape[0]
+    first, is_factored = rows - p, B.shape[0] > 0
+    for i in range(p):
+        if is_factored:
+            for lane in range(lanes):
+                lam[i, lane] += B[first + i, 0, lane] * z[r, lane]
+        for s in range(r):
+            for lane in range(lanes):
+                lam[i, lane] += A[first + i, s, lane] * z[s, lane]
+        if is_factored:
+            for j in range(1, first + i + 1):
+                for lane in range(lanes):
+                    lam[i, lane] += B[first + i, j, lane] * z[r + j, lane]
 
 
 @kernel
 def fields(A, B, L_star, z, lam, lam_star):  # type: ignore[no-untyped-def]
-    """Fill λ* (k, lanes) with L* u*, and λ (p, lanes) with A u* + B w for the last p rows of A and B."""
-    teacher_fields(L_star, z, lam_star)
-    student_fields(A, B, z, lam)
+    """Fill λ* with L* u*, and λ with A u* + B w, of inputs in one block; L* and B are lower triangular."""
+    lam_star[:], lam[:] = 0.0, 0.0
+    add_teacher_fields(L_star, z, True, lam_star)
+    add_student_fields(A, B, z, lam)
 
 
 @kernel
-def student_fields(A, B, z, lam):  # type: ignore[no-untyped-def]
-    """Fill λ (p, lanes) with A u* + B w for the last p rows of A and B, with B lower triangular."""
-    p, k, lanes = lam.shape[0], A.shape[1], A.shape[2]
-    first = A.shape[0] - p
-    for i in range(p):
-        for lane in range(lanes):
-            lam[i, lane] = B[first + i, 0, lane] * z[k, lane]
-        for s in range(k):
-            for lane in range(lanes):
-                lam[i, lane] += A[first + i, s, lane] * z[s, lane]
-        for j in range(1, first + i + 1):
-            for lane in range(lanes):
-                lam[i, lane] += B[first + i, j, lane] * z[k + j, lane]
+def add_fields_of_replica(A, B, replica, z, lam):  # type: ignore[no-untyped-def]
+    """Add A u* + B w to λ of samples z in lanes, all of the replica with this number in A and B.
 
-
-@kernel
-def fields_of_replica(A, B, replica, L_star, z, lam, lam_star):  # type: ignore[no-untyped-def]
-    """Fill λ* (k, lanes) and λ (p, lanes) of samples z in lanes, all of the replica with this number in A and B.
-
-    A (rows, k, n), B (rows, rows, n) : the factors of n replicas. L_star (k, k, lanes) : of the replica, in each lane.
+    A (rows, r, n), B (rows, rows, n) : the factors of n replicas.
     """
-    (p, lanes), (rows, k, _) = lam.shape, A.shape
-    first = rows - p
-    teacher_fields(L_star, z, lam_star)
+    (p, lanes), (rows, r, _) = lam.shape, A.shape
+    first, is_factored = rows - p, B.shape[0] > 0
     for i in range(p):
-        entry = B[first + i, 0, replica]
-        for lane in range(lanes):
-            lam[i, lane] = entry * z[k, lane]
-        for s in range(k):
+        if is_factored:
+            entry = B[first + i, 0, replica]
+            for lane in range(lanes):
+                lam[i, lane] += entry * z[r, lane]
+        for s in range(r):
             entry = A[first + i, s, replica]
             for lane in range(lanes):
                 lam[i, lane] += entry * z[s, lane]
-        for j in range(1, first + i + 1):
-            entry = B[first + i, j, replica]
-            for lane in range(lanes):
-                lam[i, lane] += entry * z[k + j, lane]
+        if is_factored:
+            for j in range(1, first + i + 1):
+                entry = B[first + i, j, replica]
+                for lane in range(lanes):
+                    lam[i, lane] += entry * z[r + j, lane]

@@ -14,7 +14,8 @@ import numba
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.kernels.chain import chain_step, chain_work
+from sweeplib.networks.kernels.chain import chain_step
+from sweeplib.networks.kernels.chain_state import chain_work
 from sweeplib.networks.kernels.lanes import allocating, kernel
 from sweeplib.networks.numerics.random import random_words, uniform
 
@@ -69,8 +70,8 @@ def replay_work(settings, state, constants):  # type: ignore[no-untyped-def]
 
     Behind the state of the chain are the ends of shares, a* and heads of all tasks.
     """
-    p, k, T, H, rows = settings.p, settings.k, settings.tasks, settings.heads, settings.rows
-    size = rows * (k + rows) + (1 if settings.remembers else 0) + p
+    p, k, T, H = settings.p, settings.k, settings.tasks, settings.heads
+    size = settings.frame.states[-1] + (1 if settings.remembers else 0) + p
     lanes = state.shape[0] // (size + T + T * k + H * p)
     chain = chain_work(settings, state[: size * lanes], constants)
     after_chain, after_ends, after_a_star = size * lanes, (size + T) * lanes, (size + T + T * k) * lanes

@@ -93,7 +93,7 @@ class Pairs(NamedTuple):
 
 
 class Diffusion(NamedTuple):
-    """The data of a group: state and constants, the factor (A, B) of Ω, and work arrays of a step.
+    """The data of a group: state and constants, the factor [L*; A, B] of Ω, and work arrays of a step.
 
     system : Q and M of the state, with the other arguments of drifts. drifts, step : their drifts and increments.
     fields, pairs : of the samples of a step. network : the arguments of the risk.
@@ -102,6 +102,7 @@ class Diffusion(NamedTuple):
 
     a: Array
     constants: Constants
+    L_star: Array
     A: Array
     B: Array
     indefinite: Array
@@ -120,9 +121,10 @@ def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
     lanes = state.shape[0] // (p * p + p * k + p)
     after_Q, after_M = p * p * lanes, (p * p + p * k) * lanes
     Q, M = state[:after_Q].reshape((p, p, lanes)), state[after_Q:after_M].reshape((p, k, lanes))
-    a, fixed = state[after_M:].reshape((p, lanes)), constants_of(constants, k)
+    a, fixed = state[after_M:].reshape((p, lanes)), constants_of(constants, k, lanes)
     P, stretch, numbers, sample = np.empty((k, k, lanes)), np.empty(lanes), fixed.numbers, empty_fields(settings, lanes)
-    fill_teacher_overlaps(fixed.L_star, P)
+    L_star = fixed.teacher.reshape((k, k, lanes))
+    fill_teacher_overlaps(L_star, P)
     for lane in range(lanes):
         # Ψ^Var at Ω (1 + 2/d): its correction of order 1/d
         stretch[lane] = 1.0 + 2.0 / numbers.d[lane]
@@ -130,6 +132,7 @@ def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
     return Diffusion(
         a,
         fixed,
+        L_star,
         np.empty((p, k, lanes)),
         np.zeros((p, p, lanes)),
         np.empty(lanes, np.bool_),
@@ -156,7 +159,7 @@ def empty_fields(settings, lanes):  # type: ignore[no-untyped-def]
 def sde_prepare(settings, functions, work, broken):  # type: ignore[no-untyped-def]
     """Fill the factor (A, B) of Ω; where Ω is indefinite, reflect it first, unless the lane is `broken`."""
     Q, M, A, B, indefinite = work.system.Q, work.system.M, work.A, work.B, work.indefinite
-    L_star, spherical = work.constants.L_star, settings.spherical
+    L_star, spherical = work.L_star, settings.spherical
     lanes = Q.shape[2]
     if factorise(Q, M, L_star, A, B, indefinite):
         for lane in range(lanes):
@@ -184,7 +187,7 @@ def draw_sample(u, settings, functions, work):  # type: ignore[no-untyped-def]
     constants, numbers = work.constants, work.constants.numbers
     _, lam, lam_star, value, c, E, eta, total, square, label, per_dimension = work.fields
     lanes = E.shape[0]
-    fields(work.A, work.B, constants.L_star, u, lam, lam_star)
+    fields(work.A, work.B, work.L_star, u, lam, lam_star)
     functions.labels(lam_star, constants.a_star, E)
     for lane in range(lanes):
         E[lane] += numbers.deviation[lane] * u[k + p, lane]

@@ -18,7 +18,7 @@ def add_to_overlaps(settings, functions, stream, work, broken):  # type: ignore[
     work : the `Noisy` of the SDE. The mean of the square of s N is in the drift of Q. `functions` are not read.
     """
     diffusion, noise = work.inner, work.noise
-    A, B, Q, M, L_star = diffusion.A, diffusion.B, diffusion.system.Q, diffusion.system.M, diffusion.constants.L_star
+    A, B, Q, M, L_star = diffusion.A, diffusion.B, diffusion.system.Q, diffusion.system.M, diffusion.L_star
     (p, k, lanes), scale, z = A.shape, noise.scale, noise.z
     begin_noise(settings, stream, diffusion.constants.numbers, noise)
     draw_normals(noise.stream.step, noise.stream.seed, noise.stream.key, z)

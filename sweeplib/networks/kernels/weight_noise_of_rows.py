@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from sweeplib.networks.kernels.batch_sums import absorb
-from sweeplib.networks.kernels.chain import chain_network, chain_prepare, project
-from sweeplib.networks.kernels.chain_blocks import OTHER_KEY, block_network, block_of, project_blocks
+from sweeplib.networks.kernels.chain_rows import OTHER_KEY, chain_network, project
+from sweeplib.networks.kernels.chain_state import chain_prepare, rows_of
 from sweeplib.networks.kernels.lanes import draw_normals, loops
 from sweeplib.networks.kernels.lengths import draw_length
 from sweeplib.networks.kernels.weight_noise import NoiseKind, begin_noise
@@ -74,25 +74,16 @@ def add_to_rows(A, B, p, degrees, noise):  # type: ignore[no-untyped-def]
 
 
 def add_to_chain(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """Add noise to A and B of the chain in `work`, a `Noisy`, and project rows on their spheres if they have any."""
-    chain, noise = work.inner.chain, work.noise
-    begin_noise(settings, stream, chain.constants.numbers, noise)
-    add_to_rows(chain.A, chain.B, settings.p, chain.length.degrees, noise)
-    project_rows(chain.A, chain.B, settings.rows - settings.p, noise.cosine)
-
-
-def add_to_blocks(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
     """Add noise to A_b and B_b of all blocks of inputs in `work`, a `Noisy`, and project rows if they are spherical."""
-    chain, noise = work.inner, work.noise
-    for b in range(settings.factored.size):
+    chain, noise = work.inner.chain, work.noise
+    for b in range(settings.frame.factored.size):
         begin_noise(settings, stream, chain.constants.numbers, noise)
         for lane in range(noise.scale.shape[0]):
             noise.stream.key[lane] += np.uint64(b) * OTHER_KEY
-        _, degrees, _, A, B = block_of(chain, b)
-        add_to_rows(A, B, settings.p, degrees, noise)
+        A, B = rows_of(chain, b)
+        add_to_rows(A, B, settings.p, chain.lengths.degrees[b], noise)
     project_rows(chain)
 
 
 OF_CHAIN = NoiseKind(chain_prepare, chain_network, add_to_chain, project)
-OF_BLOCKS = NoiseKind(chain_prepare, block_network, add_to_blocks, project_blocks)
-"""The noise of steps of the chain, and of the chain of blocks of inputs."""
+"""The noise of steps of the chain."""

@@ -1,0 +1,165 @@
+"""What steps of the overlap chain do with samples and rows in all blocks of inputs: lengths, fields, norms, overlaps.
+
+`work` is the `Chain` of a group of replicas in lanes, `stream` names each lane's random numbers. z are the coordinates
+of a sample, (A_b, B_b) the rows of block b, as `chain_state` has them; the last axis of all arrays is the lane.
+"""
+
+import math
+
+import numpy as np
+
+from sweeplib.networks.kernels.chain_state import add_products, length_of, rows_of, teacher_of
+from sweeplib.networks.kernels.lanes import kernel, loops
+from sweeplib.networks.kernels.lengths import draw_length
+from sweeplib.networks.kernels.local_fields import add_student_fields, add_teacher_fields
+
+OTHER_KEY = np.uint64(0x9E3779B97F4A7C15)
+"""Keys of the streams of blocks differ by multiples of this, so that each block draws its length independently."""
+
+
+@kernel
+def draw_lengths(stream, work):  # type: ignore[no-untyped-def]
+    """Fill the lengths s_b of a sample, from streams of their own and their normal numbers in z."""
+    lengths, frame = work.lengths, work.frame
+    for b in range(frame.factored.size):
+        if not frame.factored[b]:
+            continue
+        if b > 0:
+            for lane in range(stream.step.shape[0]):
+                lengths.stream.key[lane] = stream.key[lane] + np.uint64(b) * OTHER_KEY
+                lengths.stream.seed[lane], lengths.stream.step[lane] = stream.seed[lane], stream.step[lane]
+        draw_length(lengths.stream if b > 0 else stream, length_of(lengths, b), work.z[frame.draws[-1] + 1 + b])
+
+
+@loops
+def weight_coordinates(work, z):  # type: ignore[no-untyped-def]
+    """Multiply the coordinates z of samples by √λ_b, in all blocks of inputs; `work` may be `Samples` of a batch."""
+    for b in range(work.frame.factored.size):
+        root, _, _ = teacher_of(work, b)
+        for row in range(work.frame.draws[b], work.frame.draws[b + 1]):
+            for lane in range(root.shape[0]):
+                z[row, lane] *= root[lane]
+
+
+@kernel
+def weight_lengths(settings, work, s):  # type: ignore[no-untyped-def]
+    """Multiply lengths s (L, lanes) out of the frame by √(λ_b + ϱ), in all blocks of inputs; ϱ is the inputs' noise."""
+    noise = work.constants.numbers.input_noise
+    if settings.has_spectrum or settings.has_input_noise:
+        for b in range(work.frame.factored.size):
+            root, _, _ = teacher_of(work, b)
+            for lane in range(noise.shape[0]):
+                s[b, lane] *= math.sqrt(root[lane] * root[lane] + noise[lane])
+
+
+@kernel
+def fill_squared_length(work, weighted, square):  # type: ignore[no-untyped-def]
+    """Fill square (lanes,) with Σ_b |x_b|² d of samples x, or with Σ_b λ_b |x_b|² d if `weighted`."""
+    frame, z, s, part = work.frame, work.z, work.lengths.s, work.rotations.spill
+    lanes = square.shape[0]
+    square[:] = 0.0
+    for b in range(frame.factored.size):
+        root, _, _ = teacher_of(work, b)
+        part[:] = 0.0
+        if frame.factored[b]:
+            for lane in range(lanes):
+                part[lane] = s[b, lane] * s[b, lane]
+        for row in range(frame.draws[b], frame.draws[b + 1]):
+            for lane in range(lanes):
+                part[lane] += z[row, lane] * z[row, lane]
+        for lane in range(lanes):
+            square[lane] += root[lane] * root[lane] * part[lane] if weighted else part[lane]
+
+
+@kernel
+def fill_teacher_fields(work, z, lam_star):  # type: ignore[no-untyped-def]
+    """Fill λ* (k, lanes) of samples with the coordinates z; `work` may be `Samples` of a batch."""
+    frame = work.frame
+    lam_star[:] = 0.0
+    for b in range(frame.factored.size):
+        _, _, L_star = teacher_of(work, b)
+        add_teacher_fields(L_star, z[frame.draws[b] : frame.draws[b + 1]], frame.factored[b], lam_star)
+
+
+@kernel
+def fill_student_fields(work, z, lam):  # type: ignore[no-untyped-def]
+    """Fill λ (p, lanes) of samples with the coordinates z."""
+    frame = work.frame
+    lam[:] = 0.0
+    for b in range(frame.factored.size):
+        A, B = rows_of(work, b)
+        add_student_fields(A, B, z[frame.draws[b] : frame.draws[b + 1]], lam)
+
+
+@kernel
+def multiply_row(work, i, factor):  # type: ignore[no-untyped-def]
+    """Multiply row i of A_b and B_b by factor (lanes,), in all blocks of inputs."""
+    for b in range(work.frame.factored.size):
+        A, B = rows_of(work, b)
+        for s in range(A.shape[1]):
+            for lane in range(factor.shape[0]):
+                A[i, s, lane] *= factor[lane]
+        if B.shape[0] > 0:
+            for j in range(i + 1):
+                for lane in range(factor.shape[0]):
+                    B[i, j, lane] *= factor[lane]
+
+
+@kernel
+def fill_squared_norm(work, i, weighted, square):  # type: ignore[no-untyped-def]
+    """Fill square (lanes,) with Σ_b |(A_b, B_b)_i|², or with Σ_b λ_b |(A_b, B_b)_i|² if `weighted`."""
+    part = work.rotations.tail
+    square[:] = 0.0
+    for b in range(work.frame.factored.size):
+        A, B = rows_of(work, b)
+        root, _, _ = teacher_of(work, b)
+        part[:] = 0.0
+        if B.shape[0] > 0:
+            add_products(B[i], B[i], i + 1, part)
+        add_products(A[i], A[i], A.shape[1], part)
+        for lane in range(square.shape[0]):
+            square[lane] += root[lane] * root[lane] * part[lane] if weighted else part[lane]
+
+
+@kernel
+def project(work):  # type: ignore[no-untyped-def]
+    """Divide the student's rows by their norms."""
+    rows, norm = work.push.shape[0], work.rotations.cosine
+    for i in range(rows - work.a.shape[0], rows):
+        fill_squared_norm(work, i, False, norm)
+        for lane in range(norm.shape[0]):
+            norm[lane] = 1.0 / math.sqrt(norm[lane])
+        multiply_row(work, i, norm)
+
+
+@loops
+def chain_network(work):  # type: ignore[no-untyped-def]
+    """Fill the network's covariances of fields, Q = Σ_b λ_b (A_b A_bᵀ + B_b B_bᵀ) and M = Σ_b λ_b A_b L*_bᵀ.
+
+    work : the data of a group of any kind of steps, with its `chain`.
+    """
+    chain = work.chain
+    Q, M, square = chain.network.Q, chain.network.M, chain.rotations.tail
+    (p, k, lanes), first = M.shape, chain.push.shape[0] - M.shape[0]
+    Q[:], M[:] = 0.0, 0.0
+    for b in range(chain.frame.factored.size):
+        A, B = rows_of(chain, b)
+        root, _, L_star = teacher_of(chain, b)
+        for i in range(p):
+            for j in range(i + 1):
+                square[:] = 0.0
+                if B.shape[0] > 0:
+                    add_products(B[first + i], B[first + j], first + j + 1, square)
+                add_products(A[first + i], A[first + j], A.shape[1], square)
+                for lane in range(lanes):
+                    Q[i, j, lane] += root[lane] * root[lane] * square[lane]
+            for r in range(k):
+                square[:] = 0.0
+                # L* of a factor is lower triangular
+                add_products(A[first + i], L_star[r], r + 1 if B.shape[0] > 0 else A.shape[1], square)
+                for lane in range(lanes):
+                    M[i, r, lane] += root[lane] * root[lane] * square[lane]
+    for i in range(p):
+        for j in range(i):
+            for lane in range(lanes):
+                Q[j, i, lane] = Q[i, j, lane]
