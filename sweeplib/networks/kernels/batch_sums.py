@@ -16,7 +16,7 @@ import numpy as np
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.chain import displace
 from sweeplib.networks.kernels.chain_rows import fill_student_fields, fill_teacher_fields, weight_coordinates
-from sweeplib.networks.kernels.chain_state import Fields, Frame, empty_fields, rows_of
+from sweeplib.networks.kernels.chain_state import Fields, Frame, empty_fields, rows_of, views_of
 from sweeplib.networks.kernels.disturbances import (
     Disturbed,
     disturb_coordinates,
@@ -76,6 +76,7 @@ class Samples(NamedTuple):
     a: Array
     frame: Frame
     constants: Constants
+    L_star: Array
     stream: Stream
     z: Array
     fields: Fields
@@ -109,7 +110,8 @@ def empty_samples(settings, a, constants, fields):  # type: ignore[no-untyped-de
     # one normal more, for the noise of the label, in whole draws of four
     z, overflow = np.empty((4 * ((frame.draws[-1] + 4) // 4), lanes)), np.zeros(lanes, np.bool_)
     stream, column, disturbed = empty_stream(lanes), np.empty(a.shape), disturbed_work(settings, lanes)
-    return Samples(a, frame, constants, stream, z, fields, column, overflow, disturbed)
+    _, _, L_star = views_of(frame, np.empty((0,lanes)), constants.teacher, 0, constants.a_star.shape[0], 0)
+    return Samples(a, frame, constants, L_star, stream, z, fields, column, overflow, disturbed)
 
 
 @allocating

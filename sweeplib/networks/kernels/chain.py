@@ -17,9 +17,9 @@ from sweeplib.networks.kernels.chain_rules import move_by_velocities, rescale, t
 from sweeplib.networks.kernels.chain_rows import (
     draw_lengths,
     fill_squared_length,
-    fill_squared_norm,
     fill_student_fields,
     fill_teacher_fields,
+    fill_variance,
     multiply_row,
     project,
     weight_coordinates,
@@ -85,7 +85,7 @@ def decay(settings, lipschitz, work):  # type: ignore[no-untyped-def]
         rate[lane] = numbers.weight_decay[lane] * numbers.T[lane]
     for i in range(first, settings.rows):
         if bounded:
-            fill_squared_norm(work, i, settings.has_spectrum, norm)
+            fill_variance(work, i, norm)
             factor = (2.0 if settings.spherical else 1.0) * lipschitz / settings.p
             for lane in range(lanes):
                 slack[lane] -= factor * rate[lane] * abs(work.a[i - first, lane]) * math.sqrt(norm[lane])

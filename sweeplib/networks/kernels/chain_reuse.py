@@ -29,7 +29,7 @@ from sweeplib.networks.kernels.chain_rows import OTHER_KEY
 from sweeplib.networks.kernels.chain_state import Chain, chain_work, teacher_of
 from sweeplib.networks.kernels.lanes import Network, Stream, allocating, draw_normals, empty_stream, kernel, loops
 from sweeplib.networks.kernels.lengths import Length, draw_length, lengths_of_S
-from sweeplib.networks.kernels.local_fields import add_teacher_fields
+from sweeplib.networks.kernels.local_fields import put_teacher_fields
 from sweeplib.networks.kernels.noisy_labels import add_noise
 
 
@@ -84,7 +84,6 @@ def draw_batch(settings, functions, stream, work):  # type: ignore[no-untyped-de
     for s in range(n_b):
         x = work.x[s]
         draw_normals(samples.step, samples.seed, samples.key, x)
-        lam_star[:] = 0.0
         for b in range(frame.factored.size):
             root, _, L_star = teacher_of(chain, b)
             first = columns[b] + frame.draws[b + 1] - frame.draws[b]
@@ -107,7 +106,7 @@ def draw_batch(settings, functions, stream, work):  # type: ignore[no-untyped-de
             for row in range(columns[b], columns[b + 1]):
                 for lane in range(lanes):
                     x[row, lane] *= root[lane]
-            add_teacher_fields(L_star, x[columns[b] : columns[b + 1]], frame.factored[b], lam_star)
+            put_teacher_fields(b > 0, L_star, x[columns[b] : columns[b + 1]], frame.factored[b], lam_star)
         functions.labels(lam_star, chain.constants.a_star, label[s])
         # the row behind all coordinates is the normals of the labels
         add_noise(functions, samples, chain.fields.deviation, x[columns[-1]], label[s])

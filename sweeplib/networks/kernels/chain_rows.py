@@ -11,7 +11,7 @@ import numpy as np
 from sweeplib.networks.kernels.chain_state import add_products, length_of, rows_of, teacher_of
 from sweeplib.networks.kernels.lanes import kernel, loops
 from sweeplib.networks.kernels.lengths import draw_length
-from sweeplib.networks.kernels.local_fields import add_student_fields, add_teacher_fields
+from sweeplib.networks.kernels.local_fields import put, put_student_fields, put_teacher_fields
 
 OTHER_KEY = np.uint64(0x9E3779B97F4A7C15)
 """Keys of the streams of blocks differ by multiples of this, so that each block draws its length independently."""
@@ -75,20 +75,18 @@ def fill_squared_length(work, weighted, square):  # type: ignore[no-untyped-def]
 def fill_teacher_fields(work, z, lam_star):  # type: ignore[no-untyped-def]
     """Fill λ* (k, lanes) of samples with the coordinates z; `work` may be `Samples` of a batch."""
     frame = work.frame
-    lam_star[:] = 0.0
     for b in range(frame.factored.size):
         _, _, L_star = teacher_of(work, b)
-        add_teacher_fields(L_star, z[frame.draws[b] : frame.draws[b + 1]], frame.factored[b], lam_star)
+        put_teacher_fields(b > 0, L_star, z[frame.draws[b] : frame.draws[b + 1]], frame.factored[b], lam_star)
 
 
 @kernel
 def fill_student_fields(work, z, lam):  # type: ignore[no-untyped-def]
     """Fill λ (p, lanes) of samples with the coordinates z."""
     frame = work.frame
-    lam[:] = 0.0
     for b in range(frame.factored.size):
         A, B = rows_of(work, b)
-        add_student_fields(A, B, z[frame.draws[b] : frame.draws[b + 1]], lam)
+        put_student_fields(b > 0, A, B, z[frame.draws[b] : frame.draws[b + 1]], lam)
 
 
 @kernel
@@ -106,8 +104,26 @@ def multiply_row(work, i, factor):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fill_squared_norm(work, i, weighted, square):  # type: ignore[no-untyped-def]
-    """Fill square (lanes,) with Σ_b |(A_b, B_b)_i|², or with Σ_b λ_b |(A_b, B_b)_i|² if `weighted`."""
+def fill_squared_norm(work, i, square):  # type: ignore[no-untyped-def]
+    """Fill square (lanes,) with Σ_b |(A_b, B_b)_i|²."""
+    for b in range(work.frame.factored.size):
+        A, B = rows_of(work, b)
+        is_factored = B.shape[0] > 0
+        if is_factored:
+            put(b > 0, B[i, 0], B[i, 0], square)
+            for j in range(1, i + 1):
+                for lane in range(square.shape[0]):
+                    square[lane] += B[i, j, lane] * B[i, j, lane]
+        else:
+            put(b > 0, A[i, 0], A[i, 0], square)
+        for s in range(0 if is_factored else 1, A.shape[1]):
+            for lane in range(square.shape[0]):
+                square[lane] += A[i, s, lane] * A[i, s, lane]
+
+
+@kernel
+def fill_variance(work, i, square):  # type: ignore[no-untyped-def]
+    """Fill square (lanes,) with Σ_b λ_b |(A_b, B_b)_i|², the variance of the field of row i."""
     part = work.rotations.tail
     square[:] = 0.0
     for b in range(work.frame.factored.size):
@@ -118,7 +134,7 @@ def fill_squared_norm(work, i, weighted, square):  # type: ignore[no-untyped-def
             add_products(B[i], B[i], i + 1, part)
         add_products(A[i], A[i], A.shape[1], part)
         for lane in range(square.shape[0]):
-            square[lane] += root[lane] * root[lane] * part[lane] if weighted else part[lane]
+            square[lane] += root[lane] * root[lane] * part[lane]
 
 
 @kernel
@@ -126,7 +142,7 @@ def project(work):  # type: ignore[no-untyped-def]
     """Divide the student's rows by their norms."""
     rows, norm = work.push.shape[0], work.rotations.cosine
     for i in range(rows - work.a.shape[0], rows):
-        fill_squared_norm(work, i, False, norm)
+        fill_squared_norm(work, i, norm)
         for lane in range(norm.shape[0]):
             norm[lane] = 1.0 / math.sqrt(norm[lane])
         multiply_row(work, i, norm)

@@ -132,6 +132,9 @@ class Chain(NamedTuple):
 
     frame: Frame
     state: Array
+    A: Array
+    B: Array
+    L_star: Array
     a: Array
     memory: Array
     constants: Constants
@@ -153,9 +156,13 @@ def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
     lines = state.reshape((size + remembered + p, lanes))
     memory, a = lines[size] if settings.remembers else np.zeros(lanes), lines[size + remembered :]
     fixed, push = constants_of(constants, k, lanes), np.zeros((settings.rows, lanes))
+    A, B, L_star = views_of(frame, lines, fixed.teacher, settings.rows, k, 0)
     work = Chain(
         frame,
         lines,
+        A,
+        B,
+        L_star,
         a,
         memory,
         fixed,
@@ -198,22 +205,38 @@ def empty_network(constants, a):  # type: ignore[no-untyped-def]
     return Network(Q, M, P, a, constants.a_star, np.empty(lanes), np.empty(lanes), np.zeros(1, np.bool_))
 
 
+@allocating
+def views_of(frame, state, teacher, rows, k, b):  # type: ignore[no-untyped-def]
+    """Views A_b (rows, r, lanes), B_b (rows, rows, lanes) of a state, and L*_b (k, r, lanes) of a teacher's rows.
+
+    B_b has no rows if there is no factor.
+    """
+    first, r, lanes = frame.states[b], frame.coordinates[b], state.shape[1]
+    size, middle, of_teacher = rows if frame.factored[b] else 0, first + rows * r, frame.teachers[b] + 2
+    A = state[first:middle].reshape((rows, r, lanes))
+    B = state[middle : middle + size * size].reshape((size, size, lanes))
+    return A, B, teacher[of_teacher : of_teacher + k * r].reshape((k, r, lanes))
+
+
 @kernel
 def rows_of(work, b):  # type: ignore[no-untyped-def]
     """Views A_b (rows, r, lanes) and B_b (rows, rows, lanes) of the `Chain`, B_b without rows if there is no factor."""
-    frame, state, rows = work.frame, work.state, work.push.shape[0]
-    first, r, lanes = frame.states[b], frame.coordinates[b], state.shape[1]
-    size, middle = rows if frame.factored[b] else 0, first + rows * r
-    A = state[first:middle].reshape((rows, r, lanes))
-    return A, state[middle : middle + size * size].reshape((size, size, lanes))
+    # a view of another shape takes as long as a step of few units: those of the first block are kept
+    if b == 0:
+        return work.A, work.B
+    A, B, _ = views_of(work.frame, work.state, work.constants.teacher, work.push.shape[0], work.constants.a_star.shape[0], b)
+    return A, B
 
 
 @kernel
 def teacher_of(work, b):  # type: ignore[no-untyped-def]
     """√λ_b, d_b − k − rows (lanes,), and a view L*_b (k, r, lanes), of the `Chain` or of the `Samples` of a batch."""
-    frame, teacher, k = work.frame, work.constants.teacher, work.constants.a_star.shape[0]
-    first, r, lanes = frame.teachers[b], frame.coordinates[b], teacher.shape[1]
-    return teacher[first], teacher[first + 1], teacher[first + 2 : first + 2 + k * r].reshape((k, r, lanes))
+    teacher, at = work.constants.teacher, work.frame.teachers[b]
+    if b == 0:
+        return teacher[at], teacher[at + 1], work.L_star
+    k, r = work.constants.a_star.shape[0], work.frame.coordinates[b]
+    L_star = teacher[at + 2 : at + 2 + k * r].reshape((k, r, teacher.shape[1]))
+    return teacher[at], teacher[at + 1], L_star
 
 
 @loops

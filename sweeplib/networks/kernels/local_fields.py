@@ -9,25 +9,38 @@ from sweeplib.networks.kernels.lanes import kernel
 
 
 @kernel
-def add_teacher_fields(L_star, z, is_lower, lam_star):  # type: ignore[no-untyped-def]
-    """Add L* u* to λ*; where L* `is_lower` triangular the rest is not read."""
+def put(adds, x, y, out):  # type: ignore[no-untyped-def]
+    """Fill out with x times y, or add that to it; all are (lanes,)."""
+    if adds:
+        for lane in range(out.shape[0]):
+            out[lane] += x[lane] * y[lane]
+    else:
+        for lane in range(out.shape[0]):
+            out[lane] = x[lane] * y[lane]
+
+
+@kernel
+def put_teacher_fields(adds, L_star, z, is_lower, lam_star):  # type: ignore[no-untyped-def]
+    """Fill λ* with L* u*, or add that to it; where L* `is_lower` triangular the rest is not read."""
     k, r, lanes = L_star.shape
     for row in range(k):
-        for s in range(min(r, row + 1) if is_lower else r):
+        put(adds, L_star[row, 0], z[0], lam_star[row])
+        for s in range(1, min(r, row + 1) if is_lower else r):
             for lane in range(lanes):
                 lam_star[row, lane] += L_star[row, s, lane] * z[s, lane]
 
 
 @kernel
-def add_student_fields(A, B, z, lam):  # type: ignore[no-untyped-def]
-    """Add A u* + B w to λ, for the last p rows of A and B, with B lower triangular."""
+def put_student_fields(adds, A, B, z, lam):  # type: ignore[no-untyped-def]
+    """Fill λ with A u* + B w, or add that to it, for the last p rows of A and B, with B lower triangular."""
     (rows, r, lanes), p = A.shape, lam.shape[0]
     first, is_factored = rows - p, B.shape[0] > 0
     for i in range(p):
         if is_factored:
-            for lane in range(lanes):
-                lam[i, lane] += B[first + i, 0, lane] * z[r, lane]
-        for s in range(r):
+            put(adds, B[first + i, 0], z[r], lam[i])
+        else:
+            put(adds, A[first + i, 0], z[0], lam[i])
+        for s in range(0 if is_factored else 1, r):
             for lane in range(lanes):
                 lam[i, lane] += A[first + i, s, lane] * z[s, lane]
         if is_factored:
@@ -39,9 +52,8 @@ def add_student_fields(A, B, z, lam):  # type: ignore[no-untyped-def]
 @kernel
 def fields(A, B, L_star, z, lam, lam_star):  # type: ignore[no-untyped-def]
     """Fill λ* with L* u*, and λ with A u* + B w, of inputs in one block; L* and B are lower triangular."""
-    lam_star[:], lam[:] = 0.0, 0.0
-    add_teacher_fields(L_star, z, True, lam_star)
-    add_student_fields(A, B, z, lam)
+    put_teacher_fields(False, L_star, z, True, lam_star)
+    put_student_fields(False, A, B, z, lam)
 
 
 @kernel
