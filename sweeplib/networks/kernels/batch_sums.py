@@ -110,7 +110,7 @@ def empty_samples(settings, a, constants, fields):  # type: ignore[no-untyped-de
     # one normal more, for the noise of the label, in whole draws of four
     z, overflow = np.empty((4 * ((frame.draws[-1] + 4) // 4), lanes)), np.zeros(lanes, np.bool_)
     stream, column, disturbed = empty_stream(lanes), np.empty(a.shape), disturbed_work(settings, lanes)
-    _, _, L_star = views_of(frame, np.empty((0,lanes)), constants.teacher, 0, constants.a_star.shape[0], 0)
+    _, _, L_star = views_of(frame, np.empty((0, lanes)), constants.teacher, 0, constants.a_star.shape[0], 0)
     return Samples(a, frame, constants, L_star, stream, z, fields, column, overflow, disturbed)
 
 

@@ -27,7 +27,7 @@ from sweeplib.networks.kernels.chain_rows import (
 )
 from sweeplib.networks.kernels.chain_state import rows_of
 from sweeplib.networks.kernels.disturbances import disturb_coordinates, drop_units, take_units_back
-from sweeplib.networks.kernels.lanes import OVERFLOW, add_mean, draw_normals, kernel
+from sweeplib.networks.kernels.lanes import OVERFLOW, add_mean, draw_normals, kernel, loops
 from sweeplib.networks.kernels.noisy_labels import add_noise
 from sweeplib.networks.kernels.rotations import refactor
 
@@ -130,6 +130,26 @@ def train_second_layer(a, fields, numbers):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def push_rows(A, B, push, z, first, outside, rotations):  # type: ignore[no-untyped-def]
+    """Add push u*ᵀ to A, and make B a factor of [B + push wᵀ, s push]; u* and w are in z from row `first` on."""
+    rows, r, lanes = A.shape
+    for i in range(rows):
+        for s in range(r):
+            for lane in range(lanes):
+                A[i, s, lane] += push[i, lane] * z[first + s, lane]
+    if B.shape[0] > 0:
+        refactor(B, push, z[first + r : first + r + rows], outside, rotations)
+
+
+@loops
+def push_other_rows(work):  # type: ignore[no-untyped-def]
+    """Take the step of the rows of all blocks of inputs but the first."""
+    for b in range(1, work.frame.factored.size):
+        A, B = rows_of(work, b)
+        push_rows(A, B, work.push, work.z, work.frame.draws[b], work.lengths.s[b], work.rotations)
+
+
+@kernel
 def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
     """Take a step: A_b += c u*_bᵀ, B_b a factor of [B_b + c w_bᵀ, s_b c], a += ε T [σ(λ) E − λ_a a]; project.
 
@@ -142,7 +162,8 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     p, lanes = c.shape
     draw_normals(stream.step, stream.seed, stream.key, z)
     draw_lengths(stream, work)
-    weight_lengths(settings, work, work.lengths.s)
+    if settings.has_spectrum or settings.has_input_noise:
+        weight_lengths(work, work.lengths.s)
     if settings.has_spectrum:
         weight_coordinates(work, z)
     fill_teacher_fields(work, z, lam_star)
@@ -172,14 +193,8 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
         train_second_layer(a, work.fields, numbers)
     shorten_slack(settings, functions.lipschitz, work)
     # `push` has c of the weights, and of the velocities too
-    for b in range(frame.factored.size):
-        A, B = rows_of(work, b)
-        first, r = frame.draws[b], frame.coordinates[b]
-        for i in range(settings.rows):
-            for s in range(r):
-                for lane in range(lanes):
-                    A[i, s, lane] += push[i, lane] * z[first + s, lane]
-        if B.shape[0] > 0:
-            refactor(B, push, z[first + r : frame.draws[b + 1]], work.lengths.s[b], work.rotations)
+    push_rows(work.A, work.B, push, z, 0, work.lengths.s[0], work.rotations)
+    if frame.factored.size > 1:
+        push_other_rows(work)
     if settings.spherical:
         project(work)

@@ -41,7 +41,7 @@ from sweeplib.networks.kernels.chain_frames import (
     step_in_frame,
 )
 from sweeplib.networks.kernels.chain_rows import OTHER_KEY, project, weight_lengths
-from sweeplib.networks.kernels.chain_state import Chain, chain_work, rows_of, teacher_of
+from sweeplib.networks.kernels.chain_state import Chain, chain_work, rows_of
 from sweeplib.networks.kernels.lanes import Network, Stream, allocating, draw_normals, empty_stream, kernel, loops
 from sweeplib.networks.kernels.lengths import Length, draw_length, lengths_of_S
 
@@ -86,7 +86,7 @@ def batch_work(settings, state, constants):  # type: ignore[no-untyped-def]
     z = np.empty((4 * ((frame.draws[-1] + 1 + blocks * p * (p + 1) // 2 + 3) // 4), lanes))
     # nothing writes above the diagonals
     S, across, root = np.zeros((p, p, lanes)), np.zeros((blocks, p, p, lanes)), np.ones((blocks, lanes))
-    weight_lengths(settings, chain, root)
+    weight_lengths(chain, root)
     outside = Outside(empty_stream(lanes), z, S, across, degrees, scale, width, root)
     # without columns if no step mixes rows
     explicit = empty_frame(settings, p, lanes if settings.mixes else 0)
@@ -155,7 +155,7 @@ def shorten_slack_of_moves(settings, lipschitz, work):  # type: ignore[no-untype
     for i in range(p):
         square[:] = 0.0
         for b in range(frame.factored.size):
-            root, _, _ = teacher_of(chain, b)
+            root = chain.constants.teacher[chain.frame.teachers[b]]
             part[:] = 0.0
             for s in range(frame.draws[b], frame.draws[b + 1]):
                 for lane in range(lanes):

@@ -18,7 +18,7 @@ import numpy as np
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.batch_sums import absorb
 from sweeplib.networks.kernels.chain import needs_slack
-from sweeplib.networks.kernels.chain_state import rows_of, teacher_of
+from sweeplib.networks.kernels.chain_state import rows_of
 from sweeplib.networks.kernels.lanes import allocating, loops
 from sweeplib.networks.kernels.spectral import Spectrum, empty_spectrum, fill_spectral_matrix
 
@@ -180,7 +180,7 @@ def shorten_slack(settings, lipschitz, chain, frame):  # type: ignore[no-untyped
         square[:] = 0.0
         for b in range(frame.columns.size - 1):
             A, B = rows_of(chain, b)
-            root, _, _ = teacher_of(chain, b)
+            root = chain.constants.teacher[chain.frame.teachers[b]]
             first, r = frame.columns[b], A.shape[1]
             part[:] = 0.0
             for s in range(frame.columns[b + 1] - first):

@@ -85,7 +85,7 @@ def draw_batch(settings, functions, stream, work):  # type: ignore[no-untyped-de
         x = work.x[s]
         draw_normals(samples.step, samples.seed, samples.key, x)
         for b in range(frame.factored.size):
-            root, _, L_star = teacher_of(chain, b)
+            root, L_star = teacher_of(chain, b)
             first = columns[b] + frame.draws[b + 1] - frame.draws[b]
             if frame.factored[b]:
                 for lane in range(lanes):
@@ -106,7 +106,7 @@ def draw_batch(settings, functions, stream, work):  # type: ignore[no-untyped-de
             for row in range(columns[b], columns[b + 1]):
                 for lane in range(lanes):
                     x[row, lane] *= root[lane]
-            put_teacher_fields(b > 0, L_star, x[columns[b] : columns[b + 1]], frame.factored[b], lam_star)
+            put_teacher_fields(b > 0, L_star, x, columns[b], frame.factored[b], lam_star)
         functions.labels(lam_star, chain.constants.a_star, label[s])
         # the row behind all coordinates is the normals of the labels
         add_noise(functions, samples, chain.fields.deviation, x[columns[-1]], label[s])

@@ -42,7 +42,7 @@ def take_signs(settings, stream, work):  # type: ignore[no-untyped-def]
             c[i, lane] = numbers.T[lane] * np.sign(c[i, lane])
 
 
-@kernel
+@loops
 def rescale(rule, work):  # type: ignore[no-untyped-def]
     """Multiply c by the rule's factor of a gradient g, which has ‖g‖² = ‖x‖² Σ c_i²/T²."""
     c, numbers = work.fields.c, work.constants.numbers
@@ -64,7 +64,7 @@ def rescale(rule, work):  # type: ignore[no-untyped-def]
             c[i, lane] *= square[lane]
 
 
-@kernel
+@loops
 def move_by_velocities(work, momentum):  # type: ignore[no-untyped-def]
     """Multiply the velocities by β `momentum`, add them to the weights, and repeat c for both: v ← β v, w ← w + v.
 

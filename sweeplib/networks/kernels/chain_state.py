@@ -224,19 +224,18 @@ def rows_of(work, b):  # type: ignore[no-untyped-def]
     # a view of another shape takes as long as a step of few units: those of the first block are kept
     if b == 0:
         return work.A, work.B
-    A, B, _ = views_of(work.frame, work.state, work.constants.teacher, work.push.shape[0], work.constants.a_star.shape[0], b)
+    A, B, _ = views_of(
+        work.frame, work.state, work.constants.teacher, work.push.shape[0], work.constants.a_star.shape[0], b
+    )
     return A, B
 
 
 @kernel
 def teacher_of(work, b):  # type: ignore[no-untyped-def]
-    """√λ_b, d_b − k − rows (lanes,), and a view L*_b (k, r, lanes), of the `Chain` or of the `Samples` of a batch."""
-    teacher, at = work.constants.teacher, work.frame.teachers[b]
-    if b == 0:
-        return teacher[at], teacher[at + 1], work.L_star
-    k, r = work.constants.a_star.shape[0], work.frame.coordinates[b]
-    L_star = teacher[at + 2 : at + 2 + k * r].reshape((k, r, teacher.shape[1]))
-    return teacher[at], teacher[at + 1], L_star
+    """√λ_b (lanes,), and a view L*_b (k, r, lanes), of the `Chain` or of the `Samples` of a batch."""
+    teacher, k = work.constants.teacher, work.constants.a_star.shape[0]
+    _, _, L_star = views_of(work.frame, teacher, teacher, 0, k, b)
+    return teacher[work.frame.teachers[b]], L_star
 
 
 @loops
@@ -245,7 +244,8 @@ def begin_chain(work):  # type: ignore[no-untyped-def]
     P, lengths, k, square = work.network.P, work.lengths, work.constants.a_star.shape[0], work.rotations.tail
     P[:] = 0.0
     for b in range(work.frame.factored.size):
-        root, degrees, L_star = teacher_of(work, b)
+        root, L_star = teacher_of(work, b)
+        degrees = work.constants.teacher[work.frame.teachers[b] + 1]
         for lane in range(square.shape[0]):
             lengths.degrees[b, lane] = degrees[lane]
             lengths.scale[b, lane], lengths.width[b, lane] = gamma_constants(degrees[lane])

@@ -20,40 +20,43 @@ def put(adds, x, y, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def put_teacher_fields(adds, L_star, z, is_lower, lam_star):  # type: ignore[no-untyped-def]
-    """Fill λ* with L* u*, or add that to it; where L* `is_lower` triangular the rest is not read."""
+def put_teacher_fields(adds, L_star, z, first, is_lower, lam_star):  # type: ignore[no-untyped-def]
+    """Fill λ* with L* u*, or add that to it, for coordinates from row `first` of z on.
+
+    is_lower : whether L* is lower triangular, so that the rest is not read.
+    """
     k, r, lanes = L_star.shape
     for row in range(k):
-        put(adds, L_star[row, 0], z[0], lam_star[row])
+        put(adds, L_star[row, 0], z[first], lam_star[row])
         for s in range(1, min(r, row + 1) if is_lower else r):
             for lane in range(lanes):
-                lam_star[row, lane] += L_star[row, s, lane] * z[s, lane]
+                lam_star[row, lane] += L_star[row, s, lane] * z[first + s, lane]
 
 
 @kernel
-def put_student_fields(adds, A, B, z, lam):  # type: ignore[no-untyped-def]
-    """Fill λ with A u* + B w, or add that to it, for the last p rows of A and B, with B lower triangular."""
+def put_student_fields(adds, A, B, z, first, lam):  # type: ignore[no-untyped-def]
+    """Fill λ with A u* + B w, or add that to it, for coordinates from row `first` of z on; B is lower triangular."""
     (rows, r, lanes), p = A.shape, lam.shape[0]
-    first, is_factored = rows - p, B.shape[0] > 0
+    start, is_factored = rows - p, B.shape[0] > 0
     for i in range(p):
         if is_factored:
-            put(adds, B[first + i, 0], z[r], lam[i])
+            put(adds, B[start + i, 0], z[first + r], lam[i])
         else:
-            put(adds, A[first + i, 0], z[0], lam[i])
+            put(adds, A[start + i, 0], z[first], lam[i])
         for s in range(0 if is_factored else 1, r):
             for lane in range(lanes):
-                lam[i, lane] += A[first + i, s, lane] * z[s, lane]
+                lam[i, lane] += A[start + i, s, lane] * z[first + s, lane]
         if is_factored:
-            for j in range(1, first + i + 1):
+            for j in range(1, start + i + 1):
                 for lane in range(lanes):
-                    lam[i, lane] += B[first + i, j, lane] * z[r + j, lane]
+                    lam[i, lane] += B[start + i, j, lane] * z[first + r + j, lane]
 
 
 @kernel
 def fields(A, B, L_star, z, lam, lam_star):  # type: ignore[no-untyped-def]
     """Fill λ* with L* u*, and λ with A u* + B w, of inputs in one block; L* and B are lower triangular."""
-    put_teacher_fields(False, L_star, z, True, lam_star)
-    put_student_fields(False, A, B, z, lam)
+    put_teacher_fields(False, L_star, z, 0, True, lam_star)
+    put_student_fields(False, A, B, z, 0, lam)
 
 
 @kernel
