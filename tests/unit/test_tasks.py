@@ -6,16 +6,16 @@ import itertools
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import erf
 
 from sweeplib import InputError, Overlaps, Problem, simulate
 from sweeplib.contracts import tasks as contract
 from sweeplib.contracts.check import checks_of
 from sweeplib.networks.kernels.replay import tasks_of
-from sweeplib.networks.numerics.random import normals
 from sweeplib.networks.problem import TASKS
 from sweeplib.networks.simulation import Case, Recording
-from sweeplib.networks.simulation.driver import replicas_of, samples_key
+from sweeplib.networks.simulation.driver import replicas_of
+from tests.losses import with_loss
+from tests.numpy_sgd import steps_by_numpy
 from tests.tiers import slow_but
 
 
@@ -62,53 +62,44 @@ KINDS = {
 
 
 REPLAYS = [kind for kind in KINDS if kind.startswith("replay")]
-
-
-def tasks_by_hand(problem, at):
-    """Return the task of a time, and those before it."""
-    times = problem.switch_time if isinstance(problem.switch_time, tuple) else (problem.switch_time,)
-    order, phase = problem.task_order or range(1, len(times) + 2), sum(time <= at for time in times)
-    return order[phase] - 1, sorted({task - 1 for task in order[:phase]} - {order[phase] - 1})
-
-
-def steps_by_numpy(case, count):
-    """Return Q, M, and a of the present task, of SGD for erf after some steps with the samples of the case."""
-    problem, (W, W_star) = case.problem, replicas_of([case]).weights(0)
-    W, key, n_b, d, p = W.copy(), samples_key(case), problem.batch_size, problem.d, problem.p
-    count_of_tasks = 3 if problem.k == 3 else 2
-    heads, own = np.ones((count_of_tasks, p)), problem.heads == "separate"
-    for step in range(count):
-        at = (step + 0.5) * problem.step_time()
-        rate = 1.0 / (1.0 + at) if problem.rates else 1.0
-        T = rate * problem.step_time()
-        task, earlier = tasks_by_hand(problem, at)
-        if problem.replay and earlier:
-            ends = np.zeros(count_of_tasks)
-            ends[earlier], ends[task] = problem.replay / len(earlier), 1.0 - problem.replay
-            [task] = tasks_of(ends.cumsum(), step, 1, np.uint64(case.seed), np.uint64(key))
-        rows = np.arange(problem.k) // (problem.k // count_of_tasks) == task
-        a_star = np.where(rows, np.broadcast_to(problem.a_star, problem.k) * count_of_tasks, 0.0)
-        layer = heads[task * own]
-        draws = np.array([normals(key, case.seed, s, 32 * (d // 32 + 1)) for s in step * n_b + np.arange(n_b)])
-        x, z = draws[:, :d] / np.sqrt(d), draws[:, d]
-        lam = x @ W.T
-        value = erf(lam / np.sqrt(2))
-        y = erf(x @ W_star.T / np.sqrt(2)) @ a_star / problem.k + np.sqrt(problem.Delta) * z
-        E = y - value @ layer / p
-        slope = np.sqrt(2 / np.pi) * np.exp(-(lam**2) / 2)
-        move = rate * problem.gamma / (p * n_b) * (layer * slope * E[:, None]).T @ x
-        W = (1 - problem.weight_decay * T) * W + move
-        means = (value * E[:, None]).mean(axis=0)
-        heads[task * own] = layer + problem.second_layer_rate * T * (means - problem.second_layer_decay * layer)
-        if problem.spherical:
-            W *= np.sqrt(d) / np.linalg.norm(W, axis=1, keepdims=True)
-    return W @ W.T / d, W @ W_star.T / d, heads[tasks_by_hand(problem, at)[0] * own]
+ONE_UNIT = {"p": 1, "a": 1.0}
+STEPS = {
+    "annealed labels, replay": {"noise_schedule": "4*exp(-t)", "replay": 0.3, "heads": "separate"} | LAYERS,
+    "correlation, sphere": {"loss": "correlation", "spherical": True, "task_overlap": 0.6},
+    "signs, logistic, separate heads": with_loss("logistic", "sign") | ONE_UNIT | LAYERS | {"heads": "separate"},
+    "huber, replay": with_loss("huber") | ONE_UNIT | LAYERS | {"replay": 0.3},
+    "normalised": {"update": "normalised", "gamma": 0.5, "switch_time": 0.4, **ONE_UNIT},
+    "clipped, replay": {"update": "clipped", "clip_norm": 0.3, "replay": 0.3, **ONE_UNIT, **LAYERS},
+    "adagrad_norm": {"update": "adagrad_norm", "adagrad_start": 0.3, **LAYERS},
+    "adagrad_norm, replay": {"update": "adagrad_norm", "adagrad_start": 0.3, "replay": 0.3, "heads": "separate"}
+    | LAYERS,
+    "momentum": {
+        "update": "heavy_ball",
+        "momentum": 0.6,
+        "gamma": 0.5,
+        "switch_time": 0.4,
+        "heads": "separate",
+        **LAYERS,
+    },
+    "momentum, replay": {
+        "update": "heavy_ball",
+        "momentum": 0.6,
+        "gamma": 0.5,
+        "switch_time": 0.4,
+        "replay": 0.3,
+        **LAYERS,
+    },
+    "tangent": {"update": "tangent", "spherical": True, "task_overlap": 0.6},
+    "muon, batches": {"update": "muon", "momentum": 0.8, "batch_size": 3, "gamma": 0.5, "switch_time": 0.4},
+}
+"""Tasks with other losses, labels, noise and rules of steps: velocities and memories go on at a switch."""
+OF_THE_ODE = [kind for kind in STEPS if "muon" not in kind]
 
 
 @pytest.mark.rest
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS | STEPS)
 def test_sgd_takes_the_steps_of_several_tasks(kind):
-    problem = dataclasses.replace(TURNS, **KINDS[kind])
+    problem = dataclasses.replace(TURNS, **(KINDS | STEPS)[kind])
     expected = steps_by_numpy(Case(problem, "sgd", 3, Recording((0.0,))), 110)
     ds = simulate(problem, "sgd", times=[110 * problem.step_time()], seeds=[3], observables=SHOWN)
     for name, value in zip(SHOWN, expected, strict=False):
@@ -130,11 +121,11 @@ def test_the_step_nearest_to_the_switch_is_the_first_of_the_task(switch, first):
 
 @pytest.mark.rest
 @pytest.mark.parametrize(
-    "kind", slow_but(["shared head", "separate heads", "sphere", "batches", *REPLAYS], "separate heads")
+    "kind", slow_but(["shared head", "separate heads", "sphere", "batches", *REPLAYS, *STEPS], "separate heads")
 )
 def test_the_chain_has_the_law_of_the_weights(kind):
     """p = k = 2, d = 30, before and after the switch: Kolmogorov-Smirnov at 1e-4; 16 numbers a kind and time."""
-    problem = dataclasses.replace(TURNS, **({"d": 30, "switch_time": 0.5} | KINDS[kind]))
+    problem = dataclasses.replace(TURNS, **({"d": 30, "switch_time": 0.5} | (KINDS | STEPS)[kind]))
     common = {"times": [0.5, 1.0], "observables": SHOWN, "root_seed": 5}
     weights = simulate(problem, "sgd", seeds=range(1000), **common)
     chain = simulate(problem, "sgd_chain", seeds=range(1000, 2000), **common)
@@ -145,10 +136,10 @@ def test_the_chain_has_the_law_of_the_weights(kind):
 
 
 @pytest.mark.rest
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *slow_but(OF_THE_ODE, "momentum, replay")])
 def test_means_of_the_chain_are_those_of_the_ode(kind):
     """At d = 4000, of both risks and all overlaps: |z| < 4, some 20 numbers a kind."""
-    problem = dataclasses.replace(TURNS, **({"d": 4000} | KINDS[kind]))
+    problem = dataclasses.replace(TURNS, **({"d": 4000} | (KINDS | STEPS)[kind]))
     start = START
     if problem.spherical:
         start = Overlaps([[1.0, 0.2], [0.2, 1.0]], START.M, [[1.0, 0.6], [0.6, 1.0]])
@@ -157,6 +148,8 @@ def test_means_of_the_chain_are_those_of_the_ode(kind):
     if problem.k == 4:
         P = np.array([[1, 0, -0.4, 0], [0, 1, 0, -0.4], [-0.4, 0, 1, 0], [0, -0.4, 0, 1]])
         start = Overlaps(START.Q, np.hstack([START.M, np.zeros((2, 2))]), P)
+    if problem.p == 1:
+        start = Overlaps(START.Q[:1, :1], START.M[:1], START.P)
     given = {"times": [0.9, 1.6], "initial": start, "observables": SHOWN}
     chain, ode = simulate(problem, "sgd_chain", seeds=range(64), **given), simulate(problem, "ode", **given)
     for name in SHOWN:

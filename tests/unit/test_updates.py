@@ -298,7 +298,6 @@ REFUSED = [
     ("sgd", RULES["tangent"] | {"weight_decay": 0.1}, "no update tangent with this weight_decay"),
     ("sgd", RULES["heavy_ball"] | {"spherical": True}, "no update heavy_ball with this spherical.*false"),
     ("sgd", RULES["tangent"] | {"spherical": False}, "no update tangent with this spherical.*true"),
-    ("sgd", RULES["clipped"] | {"offset_scale": 1.0}, "no update clipped with this offset_scale"),
     ("sgd", RULES["adagrad_norm"] | {"schedule": "1/(1 + t)"}, "no update adagrad_norm with this schedule"),
     ("sgd", RULES["normalised"] | {"clip_norm": 0.2}, "the update normalised does not act on clip_norm.*clipped"),
 ]

@@ -92,7 +92,8 @@ def mixing_of(replica, rule):  # type: ignore[no-untyped-def]
 def take_step(first, batch_size, number, T, replica, functions, moves, layer_moves, mixing, room):  # type: ignore[no-untyped-def]
     """Take a step with the batch of samples from number `first` of the stream on; return False if it diverged.
 
-    number : (round, use of its batch), which names the noise of the weights. moves, layer_moves, mixing : work arrays.
+    number : (round, use of its batch), which names the noise of the weights; each use has its own masks and noise of
+    inputs too. moves, layer_moves, mixing : work arrays.
     """
     p, d = replica.W.shape
     # inputs are √d x: `root` makes fields of them
@@ -101,13 +102,13 @@ def take_step(first, batch_size, number, T, replica, functions, moves, layer_mov
     moves[:], layer_moves[:] = 0.0, 0.0
     for done in range(0, batch_size, BLOCK):
         filled = min(BLOCK, batch_size - done)
-        draw_block(filled, first + done, replica, functions, 0, room)
+        draw_block(filled, first + done, number[1], replica, functions, 0, room)
         for s in range(filled):
             for i in range(p):
                 room.lam[i] = root * room.along[s, i]
             layer = replica.a
             if numbers.keep_probability < 1.0:
-                drop_units(replica, first + done + s, room)
+                drop_units(replica, first + done + s, number[1], room)
                 layer = room.layer
             E = displacement(replica, layer, room.label[s], functions, room)
             if not abs(E) < OVERFLOW:

@@ -60,10 +60,8 @@ DISTURBED = Feature("dropout or noise of inputs", lambda problem: problem.is_dis
 UNRESOLVED = Feature("kinks off zero", lambda problem: not _has_drifts(problem))
 
 
-# pairs of the reason and of what is expected, as `Limit` takes them; and the parameters not known with dropout or noise
+# pairs of the reason and of what is expected, as `Limit` takes them
 _OF_UPDATES = "no update {problem.update} with this {key}", "{default}, its default; or `update: plain`"
-_OF_DISTURBED = "loss labels update tasks data samples repeats offset_scale offset_rate"
-_UNDISTURBED = "not known with {beside}", "{default}, its default, with {beside}"
 _OF_TASKS = "no tasks in turn", "{default} with {beside}"
 
 
@@ -125,7 +123,6 @@ COMBINATIONS = (
         SPHERE,
         lambda problem: not STARTS[problem.student_start].on_sphere,
     ),
-    Limit("offset_scale offset_rate", *_OF_UPDATES, UPDATE),
     Limit("weight_decay", *_OF_UPDATES, HEAVY_BALL),
     Limit("weight_decay", *_OF_UPDATES, TANGENT),
     Limit("schedule noise_schedule", *_OF_UPDATES, MEMORY),
@@ -133,7 +130,7 @@ COMBINATIONS = (
     Limit("spherical", _OF_UPDATES[0], "true: it is along the sphere", TANGENT, lambda problem: not problem.spherical),
     Limit("teacher_start", "no rows of a given overlap", beside=OVERLAP),
     Limit("teacher_block", "no rows of a given overlap", "null, rows with all coordinates, with {beside}", OVERLAP),
-    Limit("target repeats samples data loss labels update noise_schedule offset_scale offset_rate", *_OF_TASKS, TASKS),
+    Limit("target repeats samples data offset_scale offset_rate", *_OF_TASKS, TASKS),
     Limit("batch_size", "no tasks in turn", "1, without `replay`, with {beside}", REPLAY),
     Limit(
         "schedule",
@@ -155,8 +152,6 @@ COMBINATIONS = (
         TRAINING_SET,
         lambda problem: problem.batch_size > (problem.samples or 0),
     ),
-    Limit(_OF_DISTURBED, *_UNDISTURBED, DROPOUT),
-    Limit(_OF_DISTURBED, *_UNDISTURBED, INPUT_NOISE),
     Limit("k", "no orthogonal teacher", "at most d = {problem.d}", ORTHOGONAL, lambda problem: problem.k > problem.d),
 )
 """The limits of all dynamics."""
