@@ -28,6 +28,11 @@ PROBLEMS = {
     "dropout and input noise, ridge": {**DISTURBED, "update": "spectral", "spectral_ridge": 0.3, "gamma": 0.7},
     "dropout and input noise, replay": {**DISTURBED, **BOTH, "tasks": "in_turn", "switch_time": 0.3, "replay": 0.3},
     "annealed labels": {"noise_schedule": "4*exp(-3*t)"},
+    "annealed labels, adagrad_norm": {
+        "noise_schedule": "4*exp(-3*t)",
+        "update": "adagrad_norm",
+        "adagrad_start": 0.3,
+    },
     "annealed labels, reused batches": {"noise_schedule": "4*exp(-3*t)", "batch_size": 3, "repeats": 3},
     "annealed labels, large batches": {"noise_schedule": "40*exp(-3*t)", "batch_size": 40},
     "annealed labels, spectrum": {"noise_schedule": "4*exp(-3*t)", "data": "two_level", "level_ratio": 4.0},

@@ -8,7 +8,7 @@ from sweeplib.networks.dynamics.dynamics import DECAYS, STEPS
 from sweeplib.networks.kernels.loss_drifts import MOST_FIELDS
 from sweeplib.networks.problem import AVERAGES as AVERAGE_PARAMETERS
 from sweeplib.networks.problem import LOSSES, UPDATES, Feature, Limit, Problem
-from sweeplib.networks.problem.combinations import AVERAGES, DROPOUT, INPUT_NOISE, RESCALED, SIGNS, SPECTRUM
+from sweeplib.networks.problem.combinations import AVERAGES, DROPOUT, INPUT_NOISE, MEMORY, RESCALED, SIGNS, SPECTRUM
 
 # parts of messages, and the features of problems whose drifts are sums over nodes
 _FEW = f"p + k of at most {MOST_FIELDS}"
@@ -120,6 +120,7 @@ LIMITS = (
         for beside in (RESCALED, SIGNS)
     ),
     Limit("loss labels", "no drifts of signs with this loss", beside=SIGNS),
+    Limit("noise_schedule", "no equations of a memory and of the time", _OR_SGD, MEMORY),
     *OF_DISTURBED,
     *_DISTURBED_LOSSES,
     Limit("p", _BY_NODES, _few_or_closed, _LOSS_BY_NODES, value=_fields),

@@ -41,6 +41,7 @@ from sweeplib.networks.problem import UPDATES, Limit, Problem
 from sweeplib.networks.problem.combinations import (
     AVERAGES,
     DROPOUT,
+    HEAVY_BALL,
     INPUT_NOISE,
     ONE_LEVEL,
     REPEATS,
@@ -103,6 +104,7 @@ class SgdChain(LaneDynamics):
     undefined = (("samples sampling", "the overlaps of a student that sees samples again are no Markov chain"),)
     limits = (
         Limit("repeats", *_BESIDE, UPDATE),
+        Limit("weight_decay", "no overlap chain of velocities that decay", _BESIDE[1], HEAVY_BALL),
         Limit("repeats", *_BESIDE, WEIGHT_NOISE),
         Limit("repeats", *_BESIDE, AVERAGES),
         Limit("batch_size", *_BESIDE, SIGNS),

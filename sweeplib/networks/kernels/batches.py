@@ -143,7 +143,12 @@ def take_step(first, batch_size, number, T, replica, functions, moves, layer_mov
 
 @kernel
 def row_factor(replica, rule, T, along):  # type: ignore[no-untyped-def]
-    """The factor of a row of W in a step, beside its move: 1 − λT, less `along` = Σ c_i λ_i in a tangent step."""
+    """The factor of a row of W in a step, beside its move: 1 − λT, less `along` = Σ c_i λ_i in a tangent step.
+
+    With momentum of plain steps the decay is in the move (`apply_rule`).
+    """
+    if rule.has_velocities and not rule.is_spectral:
+        return 1.0
     shrinkage = decay_factor(replica.numbers, T)
     return shrinkage - along if rule.is_tangent else shrinkage
 
@@ -152,7 +157,7 @@ def row_factor(replica, rule, T, along):  # type: ignore[no-untyped-def]
 def apply_rule(replica, rule, T, moves, mixing, sample):  # type: ignore[no-untyped-def]
     """Replace the moves (p, d) of a plain step, T d times the gradient, by the moves of the rule's step.
 
-    sample (2, 1) : a work array.
+    Velocities of plain steps take in the decay, as part of the gradient. sample (2, 1) : a work array.
     """
     if rule.is_spectral:
         apply_spectrum(replica, rule, T, moves, mixing)
@@ -173,6 +178,10 @@ def apply_rule(replica, rule, T, moves, mixing, sample):  # type: ignore[no-unty
             for j in range(d):
                 moves[i, j] *= factor
     if rule.has_velocities:
+        decay = replica.numbers.weight_decay * T
+        for i in range(p if decay > 0.0 else 0):
+            for j in range(d):
+                moves[i, j] -= decay * replica.W[i, j]
         for i in range(p):
             for j in range(d):
                 moves[i, j] += rule.momentum * replica.velocities[i, j]

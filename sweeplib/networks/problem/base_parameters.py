@@ -54,7 +54,8 @@ class Core:
     units have no offsets."""
     weight_decay: NotNegative = parameter(0.0, "weight decay", r"\lambda", 0.1)
     """λ ≥ 0: with (λ/2pd) Σ ‖w_i‖² added to the loss, a step of the time δt = γ/(pd) is w_i ← (1 − λ δt) w_i + (γ/p)
-    a_i σ'(λ_i) E x. Risks are without this term."""
+    a_i σ'(λ_i) E x. Risks are without this term. It is neither clipped nor divided by an `update`; with `heavy_ball`
+    −λ δt w_i enters the velocity."""
     second_layer_decay: NotNegative = parameter(0.0, "decay of the second layer", r"\lambda_a", 0.1)
     """λ_a ≥ 0: with (λ_a/2p) Σ a_i² added to the loss, a step trains the second layer by a_i += ε δt [σ(λ_i) E − λ_a
     a_i]."""

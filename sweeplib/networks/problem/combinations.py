@@ -61,7 +61,7 @@ UNRESOLVED = Feature("kinks off zero", lambda problem: not _has_drifts(problem))
 
 
 # pairs of the reason and of what is expected, as `Limit` takes them
-_OF_UPDATES = "no update {problem.update} with this {key}", "{default}, its default; or `update: plain`"
+_OR_PLAIN = "{default}, its default; or `update: plain`"
 _OF_TASKS = "no tasks in turn", "{default} with {beside}"
 
 
@@ -123,11 +123,15 @@ COMBINATIONS = (
         SPHERE,
         lambda problem: not STARTS[problem.student_start].on_sphere,
     ),
-    Limit("weight_decay", *_OF_UPDATES, HEAVY_BALL),
-    Limit("weight_decay", *_OF_UPDATES, TANGENT),
-    Limit("schedule noise_schedule", *_OF_UPDATES, MEMORY),
-    Limit("spherical", _OF_UPDATES[0], "false", HEAVY_BALL),
-    Limit("spherical", _OF_UPDATES[0], "true: it is along the sphere", TANGENT, lambda problem: not problem.spherical),
+    Limit("weight_decay", "decay pulls along the row, which steps along the sphere leave out", _OR_PLAIN, TANGENT),
+    Limit("schedule", "a memory of squared gradients would need a schedule of its own", _OR_PLAIN, MEMORY),
+    Limit(
+        "spherical",
+        "no sphere to step along",
+        "true with {beside}",
+        TANGENT,
+        lambda problem: not problem.spherical,
+    ),
     Limit("teacher_start", "no rows of a given overlap", beside=OVERLAP),
     Limit("teacher_block", "no rows of a given overlap", "null, rows with all coordinates, with {beside}", OVERLAP),
     Limit("target repeats samples data offset_scale offset_rate", *_OF_TASKS, TASKS),
