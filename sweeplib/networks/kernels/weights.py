@@ -32,6 +32,19 @@ _kernel = numba.njit(error_model="numpy", fastmath={"contract"}, _nrt=False, **F
 """For functions that neither allocate nor return arrays: without reference counts."""
 
 
+class ReplayedTasks(NamedTuple):
+    """Tasks of which the samples of a batch are drawn; without rows if all are of the present task.
+
+    ends (T,) : the end of the share of each of T tasks in [0, 1].
+    a_star (T, k), heads (H, p) : second layers of the teacher and, part of the state, of the student: of each task, or
+        one of all.
+    """
+
+    ends: Array
+    a_star: Array
+    heads: Array
+
+
 class Replica(NamedTuple):
     """One run: its state and constants.
 
@@ -41,6 +54,7 @@ class Replica(NamedTuple):
     averages (p, d) : averages of W; (0, 0) without any.
     key, seed : the name of the stream of its samples.
     inputs, law, law_key : the function of the data law, its parameters, and the name of a stream of its own.
+    tasks : the `ReplayedTasks` of batches; a and a_star are then not read.
     """
 
     W: Array
@@ -58,6 +72,7 @@ class Replica(NamedTuple):
     inputs: Any
     law: Array
     law_key: Any
+    tasks: ReplayedTasks
 
 
 class Exits(NamedTuple):
@@ -77,15 +92,15 @@ class Exits(NamedTuple):
 
 
 @_kernel
-def drop_units(replica, number, use, room):  # type: ignore[no-untyped-def]
+def drop_units(replica, a, number, use, room):  # type: ignore[no-untyped-def]
     """Fill room.masks with b_i/π and room.layer with b_i a_i/π, for the sample `number` in a use of its batch, from 0.
 
-    b_i is 1 with the probability π, otherwise 0.
+    b_i is 1 with the probability π, otherwise 0. a (p,) : the second layer.
     """
     key = replica.key + OF_MASKS * np.uint64(use)
     fill_masks(replica.numbers.keep_probability, np.uint64(number), replica.seed, key, room.masks)
-    for i in range(len(replica.a)):
-        room.layer[i] = room.masks[i] * replica.a[i]
+    for i in range(len(a)):
+        room.layer[i] = room.masks[i] * a[i]
 
 
 @_kernel
@@ -268,7 +283,7 @@ def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ig
     # the second layer, with the masks of the step if units are dropped
     layer = replica.a
     if replica.numbers.keep_probability < 1.0:
-        drop_units(replica, step, 0, room)
+        drop_units(replica, layer, step, 0, room)
         layer = room.layer
     E = displacement(replica, layer, room.label[s], functions, room)
     # not `>=`, which is false for NaN

@@ -135,7 +135,6 @@ COMBINATIONS = (
     Limit("teacher_start", "no rows of a given overlap", beside=OVERLAP),
     Limit("teacher_block", "no rows of a given overlap", "null, rows with all coordinates, with {beside}", OVERLAP),
     Limit("target repeats samples data offset_scale offset_rate", *_OF_TASKS, TASKS),
-    Limit("batch_size", "no tasks in turn", "1, without `replay`, with {beside}", REPLAY),
     Limit(
         "schedule",
         "no optimal schedule",
