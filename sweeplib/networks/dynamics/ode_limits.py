@@ -8,7 +8,16 @@ from sweeplib.networks.dynamics.dynamics import DECAYS, STEPS
 from sweeplib.networks.kernels.loss_drifts import MOST_FIELDS
 from sweeplib.networks.problem import AVERAGES as AVERAGE_PARAMETERS
 from sweeplib.networks.problem import LOSSES, UPDATES, Feature, Limit, Problem
-from sweeplib.networks.problem.combinations import AVERAGES, DROPOUT, INPUT_NOISE, MEMORY, RESCALED, SIGNS, SPECTRUM
+from sweeplib.networks.problem.combinations import (
+    AVERAGES,
+    DROPOUT,
+    INPUT_NOISE,
+    MEMORY,
+    REPLAY,
+    RESCALED,
+    SIGNS,
+    SPECTRUM,
+)
 
 # parts of messages, and the features of problems whose drifts are sums over nodes
 _FEW = f"p + k of at most {MOST_FIELDS}"
@@ -78,8 +87,9 @@ OF_DISTURBED = (
     Limit("target", "no drifts with noise of inputs", _OR_SGD, INPUT_NOISE),
     Limit("data", "no drifts with dropout", "{default} with {beside}; or sgd", DROPOUT),
     Limit("data", "no drifts with noise of inputs", "{default} with {beside}; or sgd", INPUT_NOISE),
+    Limit("data", "no equations of blocks of inputs with replay", "{default} with {beside}; or sgd", REPLAY),
 )
-"""The limits of dropout and noise of inputs for all flows of overlaps."""
+"""The limits of dropout, noise of inputs and replay for all flows of overlaps."""
 _DISTURBED_LOSSES = tuple(
     Limit(keys, reason, _OR_SGD, beside, where)
     for keys, where in (

@@ -111,6 +111,7 @@ class SgdChain(LaneDynamics):
         Limit("data", *_BESIDE, AVERAGES, lambda problem: problem.has_spectrum),
         Limit("batch_size repeats data", *_BESIDE, DROPOUT),
         Limit("batch_size repeats data", *_BESIDE, INPUT_NOISE),
+        Limit("data", *_BESIDE, REPLAY, lambda problem: problem.has_spectrum),
         Limit("batch_size", _NO_CHAIN, f"1, or `replay: 0`, with {{beside}} in {_SGD}", REPLAY),
         *(Limit("update", *_BESIDE, beside, _mixes_samples) for beside in (DROPOUT, REPLAY)),
         Limit("update", *_BESIDE, INPUT_NOISE, lambda problem: _mixes_samples(problem) or SIGNS.is_of(problem)),

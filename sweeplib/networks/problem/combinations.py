@@ -62,7 +62,6 @@ UNRESOLVED = Feature("kinks off zero", lambda problem: not _has_drifts(problem))
 
 # pairs of the reason and of what is expected, as `Limit` takes them
 _OR_PLAIN = "{default}, its default; or `update: plain`"
-_OF_TASKS = "no tasks in turn", "{default} with {beside}"
 
 
 def _has_drifts(problem: "Problem") -> bool:
@@ -134,7 +133,10 @@ COMBINATIONS = (
     ),
     Limit("teacher_start", "no rows of a given overlap", beside=OVERLAP),
     Limit("teacher_block", "no rows of a given overlap", "null, rows with all coordinates, with {beside}", OVERLAP),
-    Limit("target repeats samples data offset_scale offset_rate", *_OF_TASKS, TASKS),
+    Limit("target", "a task is a committee of its rows of the teacher", beside=TASKS),
+    Limit("repeats", "tasks may change between two uses of a batch", beside=TASKS),
+    Limit("samples", "labels of a training set are drawn once, for one task", beside=TASKS),
+    Limit("data", "tasks are rows of a teacher", beside=TASKS, where=NO_TEACHER.is_of),
     Limit(
         "schedule",
         "no optimal schedule",
