@@ -210,12 +210,12 @@ def test_means_of_batches_with_replay_are_those_of_the_ode():
 
 
 @pytest.mark.rest
-@pytest.mark.parametrize("replay", [0.0, 0.4])
+@pytest.mark.parametrize("more", [{}, {"replay": 0.4}, {"data": "two_level", "level_ratio": 4.0}], ids=str)
 @pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain", "ode", "gradient_flow"])
-def test_one_task_twice_is_a_plain_run(dynamics, replay):
+def test_one_task_twice_is_a_plain_run(dynamics, more):
     """Equal rows and a*: no event at the switch. To the bit in dynamics of steps, if SGD records there."""
-    again = dataclasses.replace(TURNS, task_order=(1, 1), replay=replay, **LAYERS)
-    plain = dataclasses.replace(PLAIN, **LAYERS)
+    again = dataclasses.replace(TURNS, task_order=(1, 1), **LAYERS, **more)
+    plain = dataclasses.replace(PLAIN, **LAYERS, **{name: more[name] for name in more if name != "replay"})
     given = {"times": [0.5, 1.0, 2.0], "observables": SHOWN, "pair_by": ["d"], "seeds": range(4)}
     one, other = (simulate(problem, dynamics, **given) for problem in (again, plain))
     for name in SHOWN:
@@ -289,6 +289,7 @@ REFUSED = [
         (name, {"replay": 0.1, "data": "two_level", "level_ratio": 4.0}, {}, f"data: no {reason}")
         for name, reason in (("ode", "equations of blocks"), ("gradient_flow", "equations"), ("sgd_chain", "overlap"))
     ),
+    ("sgd_chain", {"replay": 0.1, "update": "muon"}, {}, "update: no overlap chain; got 'muon'; expected plain with"),
     ("sgd", {"k": 3}, {}, "k: rows that cannot be shared out; got 3; expected a multiple of 2"),
     ("sgd", {"switch_time": (2.0, 1.0)}, {}, "switch_time: no order of tasks"),
     ("sgd", {"task_order": (1, 3)}, {}, "task_order: no order of tasks"),

@@ -313,7 +313,11 @@ REFUSED = [
     ("sgd_chain", RULES["heavy_ball"] | {"weight_decay": 0.1}, "no overlap chain of velocities that decay; got 0.1"),
     ("sgd", RULES["tangent"] | {"weight_decay": 0.1}, "weight_decay: decay pulls along the row, which steps along"),
     ("sgd", RULES["tangent"] | {"spherical": False}, "spherical: no sphere to step along; got False; expected true"),
-    ("sgd", RULES["adagrad_norm"] | {"schedule": "1/(1 + t)"}, "schedule: a memory of squared gradients would"),
+    (
+        "sgd",
+        RULES["adagrad_norm"] | {"schedule": "1/(1 + t)"},
+        "schedule: a schedule would weigh the squared gradients in B",
+    ),
     ("sgd", RULES["normalised"] | {"clip_norm": 0.2}, "the update normalised does not act on clip_norm.*clipped"),
 ]
 

@@ -210,13 +210,14 @@ class Sgd(WeightDynamics, StepDynamics):
     def work(problem: Problem, time: float) -> float:
         """The number of steps times the work of one: draws of d normals, and products of inputs with p + k rows.
 
-        A training set is drawn once, with its labels.
+        A training set is drawn once, with its labels; noise of its inputs at each use.
         """
         steps, p, k, d = time / problem.step_time() * problem.repeats, problem.p, problem.k, problem.d
         draws = 16.0 if problem.input_noise == 0.0 else 32.0 + k
         if problem.samples is None:
             return steps * problem.batch_size * d * (draws + 2.0 * p + k)
-        return steps * d * (problem.batch_size * (4.0 + 2.0 * p) + 2.0 * p) + problem.samples * d * (16.0 + k)
+        of_sample = 4.0 + 2.0 * p + (16.0 if problem.input_noise > 0.0 else 0.0)
+        return steps * d * (problem.batch_size * of_sample + 2.0 * p) + problem.samples * d * (16.0 + k)
 
 
 DYNAMICS.register("sgd", Sgd)

@@ -123,7 +123,7 @@ COMBINATIONS = (
         lambda problem: not STARTS[problem.student_start].on_sphere,
     ),
     Limit("weight_decay", "decay pulls along the row, which steps along the sphere leave out", _OR_PLAIN, TANGENT),
-    Limit("schedule", "a memory of squared gradients would need a schedule of its own", _OR_PLAIN, MEMORY),
+    Limit("schedule", "a schedule would weigh the squared gradients in B", _OR_PLAIN, MEMORY),
     Limit(
         "spherical",
         "no sphere to step along",
