@@ -1,6 +1,7 @@
 """SGD of erf units in NumPy, with the samples that a case has.
 
-With losses, decay, batches, training sets, updates, schedules, dropout, and noise of inputs, weights and labels.
+With losses, decay, batches, training sets, repeats, spectra, two Gaussians, offsets, tasks, updates, schedules,
+dropout, and noise of inputs, weights and labels.
 """
 
 import numpy as np
@@ -10,7 +11,10 @@ from sweeplib import simulate
 from sweeplib.engine.language import Expression
 from sweeplib.networks.kernels.disturbances import OF_INPUTS, OF_MASKS, OF_WEIGHTS
 from sweeplib.networks.kernels.label_noise import OF_LABELS
-from sweeplib.networks.numerics.random import chi_square, normals, random_words
+from sweeplib.networks.kernels.replay import tasks_of
+from sweeplib.networks.kernels.training_set import TrainingSet, choose
+from sweeplib.networks.numerics.compiled import specialised
+from sweeplib.networks.numerics.random import chi_square, normals, random_words, stream_key
 from sweeplib.networks.problem import problem_expectations
 from sweeplib.networks.simulation import Case, Recording
 from sweeplib.networks.simulation.driver import replicas_of, samples_key
@@ -26,19 +30,37 @@ SHOWN = ("overlap_Q", "overlap_M", "second_layer")
 
 
 def takes_the_steps_of_numpy(problem, rtol):
-    """Assert that 60 steps of SGD are those of NumPy, and so is an exit; return whether there was one to compare."""
-    case = Case(problem, "sgd", 3, Recording((0.0,)))
-    expected, risks = steps_by_numpy(case, 60)
-    first = replicas_of([case])
-    start = problem_expectations(problem).risks(first.Q, first.M, first.P, first.a, first.a_star).item()
-    threshold = 1.0 - 1.0001 * risks[:30].min() / start
-    thresholds, last = [threshold] if threshold > 0 else [], 60 * problem.step_time()
-    found = simulate(problem, "sgd", times=[last], seeds=[3], thresholds=thresholds, observables=SHOWN)
-    for name, value in zip(SHOWN, expected, strict=True):
+    """Assert that 60 steps of SGD are those of NumPy, and so is an exit; return whether there was one to compare.
+
+    There is none with offsets, tasks, spectra and data without a teacher, nor where a batch is used several times.
+    """
+    case, last, thresholds = Case(problem, "sgd", 3, Recording((0.0,))), 60 * problem.step_time(), []
+    iterates, W_star = list(iterates_by_numpy(case, 60)), replicas_of([case]).weights(0)[1]
+    W, layer, b = iterates[-1]
+    expected = {"overlap_Q": W @ W.T / problem.d, "second_layer": layer}
+    expected |= {"overlap_M": W @ W_star.T / problem.d} if problem.k else {}
+    expected |= {"offset": b} if problem.has_offsets else {}
+    if not (problem.has_offsets or problem.in_turn or problem.repeats > 1 or problem.data != "teacher_student"):
+        risks, first = risks_of(problem, iterates, W_star), replicas_of([case])
+        start = problem_expectations(problem).risks(first.Q, first.M, first.P, first.a, first.a_star).item()
+        threshold = 1.0 - 1.0001 * risks[:30].min() / start
+        thresholds = [threshold] if threshold > 0 else []
+    found = simulate(problem, "sgd", times=[last], seeds=[3], thresholds=thresholds, observables=list(expected))
+    for name, value in expected.items():
         np.testing.assert_allclose(found[name][0, -1], value, rtol=rtol, atol=1e-12)
     if thresholds:
         assert found.exit_steps.item() == 1 + np.flatnonzero(risks <= (1 - threshold) * start)[0]
     return bool(thresholds)
+
+
+def risks_of(problem, iterates, W_star):
+    """Return the risk of each iterate."""
+    risks = []
+    for W, layer, _ in iterates:
+        overlaps = W @ W.T / problem.d, W @ W_star.T / problem.d, W_star @ W_star.T / problem.d
+        state = *overlaps, layer, np.ones(problem.k)
+        risks.append(problem_expectations(problem).risks(*(part[None] for part in state)).item())
+    return np.array(risks)
 
 
 def masks_of(problem, key, seed, sample):
@@ -61,11 +83,32 @@ def spectral(problem, G):
     return left @ np.diag(sizes / np.maximum(np.hypot(sizes, problem.spectral_ridge), 1e-300)) @ right
 
 
-def by_rule(problem, descent, size):
-    """Return a gradient of a norm, `size`, divided by it or clipped, or its signs over √d."""
-    if problem.update == "sign":
-        return np.sign(descent) / np.sqrt(problem.d)
-    return descent * (1.0 if problem.update == "normalised" else min(size, problem.clip_norm)) / size
+class Update:
+    """The rule of the steps of a problem, with the velocities and the memory that it keeps."""
+
+    def __init__(self, problem):
+        self.problem, self.v, self.B = problem, 0.0, getattr(problem, "adagrad_start", None)
+
+    def move(self, W, descent, along, T, rate):
+        """Return what a step adds to W (p, d), with decay; descent : −g. along (p,) : means of c_i λ_i."""
+        problem, size = self.problem, np.linalg.norm(descent)
+        kind, keeps = problem.update, problem.update in ("spectral_momentum", "muon")
+        if keeps or kind in ("spectral", "newton_schulz"):
+            self.v = descent + (problem.momentum * self.v if keeps else 0.0)
+            descent = spectral(problem, self.v)
+        elif kind == "sign":
+            descent = np.sign(descent) / np.sqrt(problem.d)
+        elif kind in ("normalised", "clipped"):
+            descent = descent * (1.0 if kind == "normalised" else min(size, problem.clip_norm)) / max(size, 1e-300)
+        elif kind == "adagrad_norm":
+            self.B += T * size**2
+            descent = descent / np.sqrt(self.B)
+        elif kind == "tangent":
+            descent = descent - along[:, None] * W / problem.d
+        move = rate * problem.gamma / problem.p * descent - problem.weight_decay * T * W
+        if kind == "heavy_ball":
+            self.v = move = move + problem.momentum * self.v
+        return move
 
 
 def noise_of(W, key, seed, step):
@@ -91,66 +134,115 @@ def scales_of(problem, key, seed, samples):
 
 
 def steps_by_numpy(case, count):
-    """Q, M and a of SGD for erf after some steps, with the samples of the case, and the risk after each."""
-    problem, (_, W_star) = case.problem, replicas_of([case]).weights(0)
-    risks = []
-    for W, layer in iterates_by_numpy(case, count):
-        overlaps = W @ W.T / problem.d, W @ W_star.T / problem.d
-        state = *overlaps, W_star @ W_star.T / problem.d, layer, np.ones(problem.k)
-        risks.append(problem_expectations(problem).risks(*(part[None] for part in state)).item())
-    return (*overlaps, layer), np.array(risks)
+    """Q, M and a of SGD for erf after some steps, with the samples of the case."""
+    (_, W_star), d = replicas_of([case]).weights(0), case.problem.d
+    *_, (W, layer, _) = iterates_by_numpy(case, count)
+    return W @ W.T / d, W @ W_star.T / d, layer
 
 
 def weights_by_numpy(case, count):
     """W (p, d) at the start and after each of some steps, with the samples of the case, and W*."""
     W, W_star = replicas_of([case]).weights(0)
-    return [W, *(W for W, _ in iterates_by_numpy(case, count))], W_star
+    return [W, *(W for W, *_ in iterates_by_numpy(case, count))], W_star
+
+
+def batches(n, batch_size, steps, key=5, seed=0, epochs=False):
+    """The batches of a training set of n samples that the kernel chooses at some steps, in this order."""
+    numbers = np.arange(n), np.empty(n, np.int64), np.full(1, -1)
+    data = TrainingSet(np.empty((n, 1)), np.empty(n), *numbers, np.uint64(key), epochs)
+    found, batch = [], np.empty(batch_size, np.int64)
+    for step in steps:
+        size = specialised(_choose)(step, batch_size, np.uint64(seed), data, batch)
+        found.append(batch[:size].tolist())
+    return found
+
+
+def _choose(step, batch_size, seed, data, batch):
+    return choose(step, batch_size, seed, data, batch)
+
+
+def tasks_by_hand(problem, at):
+    """Return the task of a time, those before it, and how many there are."""
+    if not problem.in_turn:
+        return 0, [], 1
+    times = problem.switch_time if isinstance(problem.switch_time, tuple) else (problem.switch_time,)
+    order, phase = problem.task_order or range(1, len(times) + 2), sum(time <= at for time in times)
+    return order[phase] - 1, sorted({task - 1 for task in order[:phase]} - {order[phase] - 1}), max(order)
+
+
+def inputs_by_numpy(problem, key, seed, samples):
+    """√d x, the part of each label that comes with its input, and the noise z of the labels of some samples."""
+    d, (values, sizes) = problem.d, problem.blocks
+    draws = np.array([normals(key, seed, s, 32 * (d // 32 + 1)) for s in samples])
+    x, label = draws[:, :d] * np.repeat(np.sqrt(values), np.array(sizes, int)), np.zeros(len(samples))
+    if problem.data == "two_gaussians":
+        own = np.uint64(stream_key(int(key), "data", "two_gaussians"))
+        words = [int(random_words(np.uint64(0), np.uint64(s), np.uint64(seed), own)[0]) for s in samples]
+        label = np.where(np.array(words) % 2, 1.0, -1.0)
+        x = (1.0 + problem.contrast * label)[:, None] * x
+    return x, label, draws[:, d]
+
+
+def numbers_of(case, key, turn):
+    """The numbers of the samples of a batch, and those that name their masks and noise."""
+    problem = case.problem
+    names = turn * problem.batch_size + np.arange(problem.batch_size)
+    if not problem.samples:
+        return names, names
+    choices = stream_key(int(key), "batches"), case.seed, problem.sampling == "epochs"
+    [numbers] = batches(problem.samples, problem.batch_size, [turn], *choices)
+    return numbers, names[: len(numbers)]
+
+
+def tasks_of_samples(case, key, middle, names):
+    """The task of each sample, by the time of its step; replayed tasks are drawn."""
+    problem, (present, earlier, count) = case.problem, tasks_by_hand(case.problem, middle)
+    if not (earlier and problem.replay):
+        return np.full(len(names), present)
+    shares = np.zeros(count)
+    shares[earlier], shares[present] = problem.replay / len(earlier), 1.0 - problem.replay
+    seed, key = np.uint64(case.seed), np.uint64(key)
+    return np.array([tasks_of(shares.cumsum(), int(name), 1, seed, key)[0] for name in names])
 
 
 def iterates_by_numpy(case, count):
-    """Yield W and a after each of some steps of SGD for erf, with the samples of the case."""
-    problem, (W, W_star) = case.problem, replicas_of([case]).weights(0)
-    W, key, n_b, d, p = W.copy(), samples_key(case), problem.batch_size, problem.d, problem.p
-    layer, v, B = np.broadcast_to(problem.a, p).astype(float), 0.0 * W, None
-    keeps = problem.update in ("spectral_momentum", "muon")
-    streams = [np.uint64((int(key) + int(more)) % 2**64) for more in (OF_MASKS, OF_INPUTS, OF_WEIGHTS, OF_LABELS)]
+    """Yield W, a and b after each of some steps of SGD for erf, with the samples of the case."""
+    problem, replicas = case.problem, replicas_of([case])
+    (W, W_star), b, seed = replicas.weights(0), replicas.offsets()[0], np.uint64(case.seed)
+    W, key, d, p, k, update = W.copy(), samples_key(case), problem.d, problem.p, problem.k, Update(problem)
+    T_plain, (_, _, tasks_in_all) = problem.step_time(), tasks_by_hand(problem, 0.0)
+    head_of = np.arange(tasks_in_all) if problem.in_turn and problem.heads == "separate" else np.zeros(2, int)
+    heads = np.tile(np.broadcast_to(problem.a, p).astype(float), (tasks_in_all, 1))
+    rows = np.arange(k) * tasks_in_all // max(k, 1) == np.arange(tasks_in_all)[:, None]
+    a_stars = np.where(rows, tasks_in_all * np.broadcast_to(problem.a_star, k).astype(float), 0.0)
     for step in range(count):
-        middle = (step + 0.5) * problem.step_time()
-        rate, Delta = (factor_at(text, middle) for text in (problem.schedule, problem.noise_schedule))
-        T, gamma, Delta = rate * problem.step_time(), rate * problem.gamma, Delta * problem.Delta
-        numbers = np.arange(n_b) if problem.samples else step * n_b + np.arange(n_b)
-        draws = np.array([normals(key, case.seed, s, 32 * (d // 32 + 1)) for s in numbers])
-        x, z = draws[:, :d] / np.sqrt(d), draws[:, d]
-        z = z * scales_of(problem, streams[3], np.uint64(case.seed), numbers)
-        y = erf(x @ W_star.T / np.sqrt(2)).mean(axis=1) + np.sqrt(Delta) * z
+        turn, use = divmod(step, problem.repeats)
+        of_masks, of_inputs, of_weights, of_labels = (
+            np.uint64((int(key) + more) % 2**64)
+            for more in (*(int(more) * (use + 1) for more in (OF_MASKS, OF_INPUTS, OF_WEIGHTS)), int(OF_LABELS))
+        )
+        middle = (turn + 0.5) * problem.repeats * T_plain
+        rate, chi = (factor_at(text, middle) for text in (problem.schedule, problem.noise_schedule))
+        T, (numbers, names) = rate * T_plain, numbers_of(case, key, turn)
+        x, y, z = inputs_by_numpy(problem, key, case.seed, numbers)
+        tasks, x = tasks_of_samples(case, key, middle, names), x / np.sqrt(d)
+        y = y + np.sqrt(chi * problem.Delta) * z * scales_of(problem, of_labels, seed, np.array(numbers))
+        y = y + (erf(x @ W_star.T / np.sqrt(2)) * a_stars[tasks]).sum(axis=1) / max(k, 1)
         if problem.input_noise:
-            xi = np.array([normals(streams[1], case.seed, s, 32 * (d // 32 + 1))[:d] for s in numbers])
+            xi = np.array([normals(of_inputs, case.seed, s, 32 * (d // 32 + 1))[:d] for s in names])
             x = x + np.sqrt(problem.input_noise / d) * xi
-        lam = x @ W.T
-        masks = np.array([masks_of(problem, streams[0], case.seed, s) for s in numbers])
-        value = masks * erf(lam / np.sqrt(2))
-        E = force(problem, value @ layer / p, y)
-        c = layer * masks * np.sqrt(2 / np.pi) * np.exp(-(lam**2) / 2) * E[:, None]
-        descent = c.T @ x / n_b
-        size = np.linalg.norm(descent)
-        if keeps or problem.update in ("spectral", "newton_schulz"):
-            v = descent + (problem.momentum * v if keeps else 0.0)
-            descent = spectral(problem, v)
-        if problem.update in ("normalised", "clipped", "sign"):
-            descent = by_rule(problem, descent, size)
-        elif problem.update == "adagrad_norm":
-            B = (problem.adagrad_start if B is None else B) + T * size**2
-            descent /= np.sqrt(B)
-        elif problem.update == "tangent":
-            descent -= np.mean(c * lam, axis=0)[:, None] * W / d
-        move = gamma / p * descent
-        if problem.update == "heavy_ball":
-            v = move = move + problem.momentum * v
-        W = (1 - problem.weight_decay * T) * W + move
-        W = W + np.sqrt(2 * problem.temperature * T) * noise_of(W, streams[2], case.seed, step)
+        lam, layer = x @ W.T, heads[head_of[tasks]]
+        masks = np.array([masks_of(problem, of_masks, case.seed, s) for s in names])
+        value = masks * erf((lam + b) / np.sqrt(2))
+        E = force(problem, (value * layer).sum(axis=1) / p, y)
+        c = layer * masks * np.sqrt(2 / np.pi) * np.exp(-((lam + b) ** 2) / 2) * E[:, None]
+        W = W + update.move(W, c.T @ x / len(numbers), (c * lam).mean(axis=0), T, rate)
+        W = W + np.sqrt(2 * problem.temperature * T) * noise_of(W, of_weights, case.seed, turn)
         if problem.spherical:
             W *= np.sqrt(d) / np.linalg.norm(W, axis=1, keepdims=True)
-        layer = layer + problem.second_layer_rate * T * (
-            (value * E[:, None]).mean(axis=0) - problem.second_layer_decay * layer
-        )
-        yield W, layer
+        b = b + problem.offset_rate * T * c.mean(axis=0)
+        pull = value * E[:, None] - problem.second_layer_decay * layer
+        heads = heads.copy()
+        np.add.at(heads, head_of[tasks], problem.second_layer_rate * T * pull / len(numbers))
+        # what is recorded at a switch is of the next task
+        yield W, heads[head_of[tasks_by_hand(problem, (step + 1.0 + 1e-6) * T_plain)[0]]], b

@@ -77,7 +77,7 @@ def _limits(kinds: Mapping[str, type[Dynamics]]) -> Iterator[str]:
         for run, limits in _limits_by_options(name, kind):
             for limit in limits:
                 names = rows.setdefault(_row(limit), [])
-                names.extend([f"`{run}`"] * (run not in names))
+                names.extend([f"`{run}`"] * (f"`{run}`" not in names))
     for feature, words, finds in WITHOUT_EXITS:
         finding = _listed(name for name, kind in kinds.items() if finds(kind))
         row = "`thresholds`", _beside(feature), _with_fields(f"no exits {words}")

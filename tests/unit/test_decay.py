@@ -85,7 +85,7 @@ def test_a_strong_decay_over_many_steps_keeps_its_precision():
     """Half of the weights is lost at each of 400 steps: the factor of a row is applied before it underflows."""
     problem = Problem(gamma=1.0, p=1, k=1, d=10, Delta=0.1, activation="erf", weight_decay=5.0)
     case = Case(problem, "sgd", 0, Recording((0.0,)))
-    (Q, M, _), _ = steps_by_numpy(case, 400)
+    Q, M, _ = steps_by_numpy(case, 400)
     ds = simulate(problem, "sgd", times=[40.0], seeds=[0], observables=SHOWN)
     np.testing.assert_allclose([ds.overlap_Q.item(), ds.overlap_M.item()], [Q.item(), M.item()], rtol=1e-9)
 

@@ -97,17 +97,21 @@ def by_numpy(problem, start, eigenvalues, runs):
                 of_rule = {"clipped": min(1.0, problem.clip_norm / norm), "normalised": 1 / norm}
                 g *= of_rule.get(problem.update, B**-0.5)
             a = a + problem.second_layer_rate * T * (erf(lam / math.sqrt(2)).T @ E) / n_b
+            decay = problem.weight_decay * T * W
             if problem.update in ("spectral", "spectral_momentum", "muon"):
                 v = g + (0.0 if problem.update == "spectral" else problem.momentum) * v
-                W = W + problem.gamma / p * spectral(problem, v)
-                continue
-            v = (problem.momentum if problem.update == "heavy_ball" else 0.0) * v + problem.gamma / p * g
-            W = W + v
+                W = W + problem.gamma / p * spectral(problem, v) - decay
+            else:
+                v = (problem.momentum if problem.update == "heavy_ball" else 0.0) * v + problem.gamma / p * g - decay
+                W = W + v
+            if problem.spherical:
+                W *= math.sqrt(D) / np.linalg.norm(W, axis=1, keepdims=True)
         ends.append([W @ W.T / D, W @ W_star.T / D, a])
     return [np.array(part) for part in zip(*ends, strict=True)]
 
 
 SETTINGS = [(rule, kind) for rule in (*RULES, *OF_SPECTRA) for kind in ("both layers", "spectrum")]
+SETTINGS += [(rule, kind) for rule in ("heavy_ball", "muon") for kind in ("sphere", "sphere, spectrum", "decay")]
 
 
 @pytest.mark.parametrize(("rule", "kind"), slow_but(SETTINGS))
@@ -117,15 +121,18 @@ def test_the_map_is_the_mean_of_steps_in_numpy(rule, kind):
     Errors of the order 1/d are a tenth of the standard errors; a velocity that is forgotten is 50 of them.
     """
     fields = {"p": 2, "k": 2, "activation": "erf", "a": (1.0, -0.7)}
-    if kind == "spectrum":
+    if "spectrum" in kind:
         fields |= {"data": "two_level", "level_fraction": 0.3, "level_ratio": 4.0}
     else:
         fields |= {"second_layer_rate": 0.5}
+    fields |= {"spherical": True} if "sphere" in kind else {}
+    # in steps of different lengths; a fifth of the weights in all
+    fields |= {"weight_decay": 0.1 / problem_of(rule, 0.6, **fields).step_time()} if kind == "decay" else {}
     problem = problem_of(rule, 0.6, **fields)
     case = Case(problem, "sgd", 3, Recording((0.0,)))
     replicas = replicas_of([case])
     eigenvalues = np.ones(D)
-    if kind == "spectrum":
+    if "spectrum" in kind:
         eigenvalues = np.repeat(replicas.eigenvalues[0], replicas.multiplicities[0].astype(int))
     ends = by_numpy(problem, replicas.weights(0), eigenvalues, 16)
     names, times = ("overlap_Q", "overlap_M", "second_layer"), [STEPS * problem.step_time()]

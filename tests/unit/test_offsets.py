@@ -14,6 +14,7 @@ from sweeplib.networks.maths.offsets import OffsetRisks
 from sweeplib.networks.numerics.random import normals, random_words, stream_key
 from sweeplib.networks.simulation import Case, Recording
 from sweeplib.networks.simulation.driver import replicas_of, samples_key
+from tests.numpy_sgd import takes_the_steps_of_numpy
 from tests.tiers import slow_but
 
 RAMP = "piecewise(-0.5, -0.7, 1, 1.5)"
@@ -86,6 +87,23 @@ def test_sgd_takes_the_steps_of_numpy(fields):
     ds = simulate(problem, "sgd", times=case.recording.times, seeds=[3], observables=SHOWN)
     for name, expected in zip(SHOWN, steps_by_numpy(case, 24), strict=True):
         np.testing.assert_allclose(ds[name][0, 0], expected, rtol=1e-9, atol=1e-12)
+
+
+UPDATES = {
+    "clipped": {"update": "clipped", "clip_norm": 0.1},
+    "clipped, batches": {"update": "clipped", "clip_norm": 0.1, "batch_size": 5},
+    "adagrad_norm, a training set": {"update": "adagrad_norm", "adagrad_start": 0.3, "samples": 5, "batch_size": 5},
+    "momentum": {"update": "heavy_ball", "momentum": 0.6},
+    "tangent": {"update": "tangent", "spherical": True},
+    "muon": {"update": "muon", "batch_size": 5},
+    "signs": {"update": "sign"},
+}
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("name", UPDATES)
+def test_offsets_have_plain_steps_whatever_the_update(name):
+    takes_the_steps_of_numpy(made(activation="erf", second_layer_rate=0.5, **UPDATES[name]), 1e-9)
 
 
 @pytest.mark.rest

@@ -22,12 +22,11 @@ from sweeplib.engine.execution.clusters import CLUSTERS
 from sweeplib.engine.storage.dataset.finalise import finalise
 from sweeplib.engine.storage.dataset.folder import open_dataset
 from sweeplib.networks.dynamics import DYNAMICS
-from sweeplib.networks.kernels.training_set import TrainingSet, choose
-from sweeplib.networks.numerics.compiled import specialised
 from sweeplib.networks.numerics.random import normals, stream_key
 from sweeplib.networks.simulation import Case, Recording, run_cases
 from sweeplib.networks.simulation.driver import replicas_of, samples_key
 from tests.in_process import InProcess
+from tests.numpy_sgd import batches
 from tests.plugged import nothing_left
 from tests.tiers import slow_among
 
@@ -41,21 +40,6 @@ FUNCTIONS = {
 
 def a_case(problem, seed=3, steps=30, observables=RECORDED, **more):
     return Case(problem, "sgd", seed, Recording((0.0, steps * problem.step_time()), (), observables), **more)
-
-
-def batches(n, batch_size, steps, key=5, seed=0, epochs=False):
-    """The batches that the kernel chooses at some steps, in this order."""
-    numbers = np.arange(n), np.empty(n, np.int64), np.full(1, -1)
-    data = TrainingSet(np.empty((n, 1)), np.empty(n), *numbers, np.uint64(key), epochs)
-    found, batch = [], np.empty(batch_size, np.int64)
-    for step in steps:
-        size = specialised(_choose)(step, batch_size, np.uint64(seed), data, batch)
-        found.append(batch[:size].tolist())
-    return found
-
-
-def _choose(step, batch_size, seed, data, batch):
-    return choose(step, batch_size, seed, data, batch)
 
 
 class Plain:

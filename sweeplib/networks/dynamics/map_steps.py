@@ -10,6 +10,8 @@ H_ij = E[c_i x·v_j] = Σ_m D_im S_mj + Σ_r D_ir* N_jr, G_ij = E[c_i λ_j] and 
     N' = β N + T Ψ^M,    X = β Sᵀ + T G,    U' = β² U + β T (H + Hᵀ) + T² K,
     M' = M + N',    Q' = Q + X + Xᵀ + U',    S' = Xᵀ + U'.
 
+The decay s of the weights is part of the gradient: T c_i x less s w_i takes the place of T c_i x.
+
 Spectral steps have G in place of the plain move T G, N ← β N + G, the products U' of which are K without momentum, and
 
     M' = (1 − s) M + H N',    Q' = (1 − s)² Q + (1 − s) (H X + Xᵀ H) + H U' H,    S' = (1 − s) Xᵀ + H U',
@@ -82,7 +84,10 @@ def with_velocities(
     shrink : the part 1 − s of W that stays.
     """
     N, S, U = before
-    N, X = beta * N + moves[0], beta * S.swapaxes(-1, -2) + moves[1]
+    # of a plain gradient, decay is a part; spectral steps are beside it
+    s = 1.0 - shrink if matrix_of is None else 0.0
+    turns, square = turns - s * S, square - s * (moves[1] + moves[1].swapaxes(-1, -2)) + s**2 * Q
+    N, X = beta * N + moves[0] - s * M, beta * S.swapaxes(-1, -2) + moves[1] - s * Q
     U = beta**2 * U + beta * (turns + turns.swapaxes(-1, -2)) + square
     if matrix_of is None:
         return Q + X + X.swapaxes(-1, -2) + U, M + N, N, X.swapaxes(-1, -2) + U, U

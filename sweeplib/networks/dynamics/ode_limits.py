@@ -8,7 +8,16 @@ from sweeplib.networks.dynamics.dynamics import DECAYS, STEPS
 from sweeplib.networks.kernels.loss_drifts import MOST_FIELDS
 from sweeplib.networks.problem import AVERAGES as AVERAGE_PARAMETERS
 from sweeplib.networks.problem import LOSSES, UPDATES, Feature, Limit, Problem
-from sweeplib.networks.problem.combinations import AVERAGES, INPUT_NOISE, RESCALED, SIGNS, SPECTRUM
+from sweeplib.networks.problem.combinations import (
+    AVERAGES,
+    DROPOUT,
+    INPUT_NOISE,
+    MEMORY,
+    REPLAY,
+    RESCALED,
+    SIGNS,
+    SPECTRUM,
+)
 
 # parts of messages, and the features of problems whose drifts are sums over nodes
 _FEW = f"p + k of at most {MOST_FIELDS}"
@@ -72,8 +81,23 @@ def _few_or_closed(_: Problem) -> str:
     return f"{_FEW}; or one of {closed_losses()} with real labels; or sgd, sgd_chain"
 
 
-OF_NOISY_INPUTS = Limit(
-    "target", "no drifts with noise of inputs", "{default} with {beside}; or sgd, sgd_chain", INPUT_NOISE
+_OR_SGD = "{default} with {beside}; or sgd, sgd_chain"
+# spectra need drifts of each block of inputs
+OF_DISTURBED = (
+    Limit("target", "no drifts with noise of inputs", _OR_SGD, INPUT_NOISE),
+    Limit("data", "no drifts with dropout", "{default} with {beside}; or sgd", DROPOUT),
+    Limit("data", "no drifts with noise of inputs", "{default} with {beside}; or sgd", INPUT_NOISE),
+    Limit("data", "no equations of blocks of inputs with replay", "{default} with {beside}; or sgd", REPLAY),
+)
+"""The limits of dropout, noise of inputs and replay for all flows of overlaps."""
+_DISTURBED_LOSSES = tuple(
+    Limit(keys, reason, _OR_SGD, beside, where)
+    for keys, where in (
+        ("labels", None),
+        ("loss", lambda problem: not problem.criterion.is_closed),
+        ("update", lambda problem: UPDATES[problem.update].loss is not None),
+    )
+    for reason, beside in (("no drifts with dropout", DROPOUT), ("no drifts with noise of inputs", INPUT_NOISE))
 )
 LIMITS = (
     Limit("update", "no drifts of this update", "{default} with {beside} (sgd has no such bound)", SPECTRUM),
@@ -106,9 +130,11 @@ LIMITS = (
         for beside in (RESCALED, SIGNS)
     ),
     Limit("loss labels", "no drifts of signs with this loss", beside=SIGNS),
+    Limit("noise_schedule", "no equations of a memory and of the time", _OR_SGD, MEMORY),
+    *OF_DISTURBED,
+    *_DISTURBED_LOSSES,
     Limit("p", _BY_NODES, _few_or_closed, _LOSS_BY_NODES, value=_fields),
     Limit("p", _BY_NODES, f"{_FEW}; or another update; or sgd, sgd_chain", _UPDATE_BY_NODES, value=_fields),
-    OF_NOISY_INPUTS,
 )
 _AT_FINITE_D, _WITH_IT = "no equations at finite d", "with finite_d; or `finite_d: false`"
 LIMITS_AT_FINITE_D = (

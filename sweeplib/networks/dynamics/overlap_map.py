@@ -249,11 +249,19 @@ class OverlapMap(StepDynamics):
         else:
             M = shrinkage * M + long * drifts.M
             Q = shrinkage**2 * Q + shrinkage * long * drifts.GF + (T * T)[:, None, None] * square
-        Q = Q + heat
-        if replicas.spherical:
-            Q, M = on_sphere(Q, M)
+        Q, M, *rule_state = self._on_sphere(Q + heat, M, *rule_state)
         # the products above are symmetric to rounding only
         return 0.5 * (Q + Q.transpose(0, 2, 1)), M, *rule_state
+
+    def _on_sphere(self, Q: Array, M: Array, *of_rule: Array) -> tuple[Array, ...]:
+        """Q, M and what the rule keeps, with the rows of spherical students divided by their norms, velocities not."""
+        if not self.replicas.spherical:
+            return Q, M, *of_rule
+        if UPDATES[self.replicas.rule.update].has_velocities:
+            N, S, U = of_rule
+            norms = np.sqrt(np.einsum("nii->ni", Q if self.by_block is None else Q.sum(axis=1)))[:, :, None]
+            of_rule = N, S / (norms if self.by_block is None else norms[:, None]), U
+        return *(on_sphere if self.by_block is None else blocks_on_sphere)(Q, M), *of_rule
 
     def _step_of_velocities(
         self,
@@ -343,8 +351,7 @@ class OverlapMap(StepDynamics):
             Q = shrinkage**2 * Q + shrinkage * long * values * (X + X.swapaxes(2, 3))
             Q += long**2 * square
         Q = Q + heat
-        Q = 0.5 * (Q + Q.swapaxes(2, 3))
-        return *(blocks_on_sphere(Q, M) if replicas.spherical else (Q, M)), *rule_state
+        return self._on_sphere(0.5 * (Q + Q.swapaxes(2, 3)), M, *rule_state)
 
     def _step_time(self, order: NDArray[np.intp]) -> Array:
         """The time T (m,) of the next step of the replicas in `order`, with the schedule's factor ξ."""

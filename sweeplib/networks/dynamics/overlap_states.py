@@ -93,8 +93,8 @@ class OverlapStates:
         return self.replicas.scheduled or UPDATES[self.replicas.rule.update].memory is not None
 
     def _head_at(self, states: Array) -> slice:
-        """The columns of the states that are the trained second layer; only the time of a schedule stands behind."""
-        last = states.shape[1] - self.replicas.scheduled
+        """The columns of the states that are the trained second layer; only the time, or B, stands behind."""
+        last = states.shape[1] - self._timed
         return slice(last - self.replicas.p, last)
 
 

@@ -32,7 +32,7 @@ from sweeplib.networks.kernels.replay import tasks_of
 from sweeplib.networks.kernels.sample_blocks import BLOCK
 from sweeplib.networks.kernels.schedules import rates
 from sweeplib.networks.kernels.training_set import training_steps
-from sweeplib.networks.kernels.weights import DIVERGED, GOING, Exits, Replica, sgd_steps
+from sweeplib.networks.kernels.weights import DIVERGED, GOING, Exits, ReplayedTasks, Replica, sgd_steps
 from sweeplib.networks.numerics.compiled import OneSignature
 from sweeplib.networks.problem import AVERAGES, Problem
 
@@ -132,15 +132,22 @@ class Sgd(WeightDynamics, StepDynamics):
         return int(done)
 
     def _steps_of_tasks(self, i: int, count: int, exits: Exits, lessons: Lessons) -> int:
-        """Take up to `count` steps of replica i, of tasks drawn at random; return their number.
+        """Take up to `count` steps of replica i, of tasks drawn at random for each sample; return their number.
 
-        Steps in a row that are of one task are taken together. The second layers of all tasks are kept in `heads`.
+        Steps of one sample in a row that are of one task are taken together. The second layers of all tasks are kept in
+        `heads`.
         """
         replicas, first = self.replicas, int(self.step[i])
         self.heads = lessons.heads.copy() if self.heads is None else self.heads
         ends = np.cumsum(lessons.shares[i, lessons.phase])
-        tasks = tasks_of(ends, first, count, replicas.seeds[i], replicas.keys[i])
         done, replica = 0, self._replica(i)
+        if replicas.batch_size > 1:
+            replica = replica._replace(tasks=ReplayedTasks(ends, lessons.a_star[i], self.heads[i]))
+            done, fate = self._fresh_steps(count, first, (0, 1), replica, self._rates, self._functions, exits)
+            self.failed[i] = first + done if fate == DIVERGED else -1
+            self.a[i] = self.heads[i, lessons.head]
+            return int(done)
+        tasks = tasks_of(ends, first, count, replicas.seeds[i], replicas.keys[i])
         for in_a_row in np.split(tasks, np.flatnonzero(np.diff(tasks)) + 1):
             task = in_a_row[0]
             # tasks that share one second layer have one head
@@ -203,13 +210,14 @@ class Sgd(WeightDynamics, StepDynamics):
     def work(problem: Problem, time: float) -> float:
         """The number of steps times the work of one: draws of d normals, and products of inputs with p + k rows.
 
-        A training set is drawn once, with its labels.
+        A training set is drawn once, with its labels; noise of its inputs at each use.
         """
         steps, p, k, d = time / problem.step_time() * problem.repeats, problem.p, problem.k, problem.d
         draws = 16.0 if problem.input_noise == 0.0 else 32.0 + k
         if problem.samples is None:
             return steps * problem.batch_size * d * (draws + 2.0 * p + k)
-        return steps * d * (problem.batch_size * (4.0 + 2.0 * p) + 2.0 * p) + problem.samples * d * (16.0 + k)
+        of_sample = 4.0 + 2.0 * p + (16.0 if problem.input_noise > 0.0 else 0.0)
+        return steps * d * (problem.batch_size * of_sample + 2.0 * p) + problem.samples * d * (16.0 + k)
 
 
 DYNAMICS.register("sgd", Sgd)

@@ -41,9 +41,11 @@ from sweeplib.networks.problem import UPDATES, Limit, Problem
 from sweeplib.networks.problem.combinations import (
     AVERAGES,
     DROPOUT,
+    HEAVY_BALL,
     INPUT_NOISE,
     ONE_LEVEL,
     REPEATS,
+    REPLAY,
     SIGNS,
     SPECTRUM,
     UPDATE,
@@ -64,6 +66,11 @@ def _least_d(problem: Problem) -> str:
     """The number of rows of the chain and of the teacher together, in words: "2 p + k = 9"."""
     kinds = 1 + UPDATES[problem.update].has_velocities + problem.has_averages
     return f"{kinds} p + k = {kinds * problem.p + problem.k}"
+
+
+def _mixes_samples(problem: Problem) -> bool:
+    """Whether steps of one sample take the kernel of batches: spectral ones with momentum."""
+    return UPDATES[problem.update].spectrum is not None and UPDATES[problem.update].has_velocities
 
 
 def _is_beyond(problem: Problem) -> bool:
@@ -97,12 +104,17 @@ class SgdChain(LaneDynamics):
     undefined = (("samples sampling", "the overlaps of a student that sees samples again are no Markov chain"),)
     limits = (
         Limit("repeats", *_BESIDE, UPDATE),
+        Limit("weight_decay", "no overlap chain of velocities that decay", _BESIDE[1], HEAVY_BALL),
         Limit("repeats", *_BESIDE, WEIGHT_NOISE),
         Limit("repeats", *_BESIDE, AVERAGES),
         Limit("batch_size", *_BESIDE, SIGNS),
         Limit("data", *_BESIDE, AVERAGES, lambda problem: problem.has_spectrum),
-        Limit("batch_size repeats", *_BESIDE, DROPOUT),
-        Limit("batch_size repeats", *_BESIDE, INPUT_NOISE),
+        Limit("batch_size repeats data", *_BESIDE, DROPOUT),
+        Limit("batch_size repeats data", *_BESIDE, INPUT_NOISE),
+        Limit("data", *_BESIDE, REPLAY, lambda problem: problem.has_spectrum),
+        Limit("batch_size", _NO_CHAIN, f"1, or `replay: 0`, with {{beside}} in {_SGD}", REPLAY),
+        *(Limit("update", *_BESIDE, beside, _mixes_samples) for beside in (DROPOUT, REPLAY)),
+        Limit("update", *_BESIDE, INPUT_NOISE, lambda problem: _mixes_samples(problem) or SIGNS.is_of(problem)),
         Limit("batch_size repeats update", *_BESIDE, SPECTRUM),
         # a sample needs a component outside of the span of the weights, of velocities and of averages
         *(

@@ -18,7 +18,7 @@ from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.dynamics.step_dynamics import functions_of
 from sweeplib.networks.kernels.labels import inputs_address, labels
 from sweeplib.networks.kernels.training_set import Means, TrainingSet, draw_samples, training_means
-from sweeplib.networks.kernels.weights import Replica
+from sweeplib.networks.kernels.weights import ReplayedTasks, Replica
 from sweeplib.networks.maths.activations import activation
 from sweeplib.networks.maths.activations.activation import kinks
 from sweeplib.networks.maths.offsets import MOST_FIELDS, OffsetRisks
@@ -30,6 +30,8 @@ from sweeplib.networks.problem.combinations import FRESH_SAMPLES, NO_MIXTURE, OF
 from sweeplib.networks.problem.targets import target
 from sweeplib.networks.views import OverlapView, TrainingView, View
 
+NO_TASKS = ReplayedTasks(np.empty(0), np.empty((0, 0)), np.empty((0, 0)))
+"""The tasks of a run that replays none."""
 _OF_DIVERGED = np.errstate(over="ignore", invalid="ignore")
 """A decorator that silences overflow and NaN in overlaps: only runs that diverged have them."""
 
@@ -95,6 +97,7 @@ class WeightDynamics(OverlapDynamics):
             inputs_address(replicas.data),
             replicas.law_numbers(i),
             np.uint64(stream_key(int(replicas.keys[i]), "data", replicas.data)),
+            NO_TASKS,
         )
 
     def _training_set(self, i: int) -> TrainingSet:

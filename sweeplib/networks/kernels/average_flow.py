@@ -98,7 +98,7 @@ def fill_average_slope(i: int, state: Array, systems: Systems, work: AverageWork
         for j in range(p):
             v, X = at_X + i_bar * p + j, both.Q[p + i_bar, j]
             # halved, as the second layer is doubled
-            drift = 0.5 * systems.factor * both.drifts.GF[p + i_bar, j] - numbers.weight_decay[i] * X
+            drift = systems.factor * (0.5 * both.drifts.GF[p + i_bar, j] - numbers.weight_decay[i] * X)
             slope[v] = s * Q[i_bar, j] - kappa * state[v] + rate * u * (drift - pull * flow[j, j] * X)
         for j in range(i_bar, p):
             of_both = state[at_X + i_bar * p + j] + state[at_X + j * p + i_bar]

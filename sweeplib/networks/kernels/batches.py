@@ -2,8 +2,8 @@
 
 Arguments: `replica`, the run (`weights.Replica`); T, the ODE time of the step; `batch_size` n_b; `functions` by
 address; `rule`, the `StepRule`; `room`, work arrays of a block of samples, `mixing`, those of the rule; `moves` (p, d),
-what a step adds to W; `layer_moves` (3, p), what it adds to a, to b, and Σ c_i λ_i, with c_i = T a_i σ'(λ_i + b_i) E
-over the batch.
+what a step adds to W; `layer_moves` (3 + H, p), what it adds to a, to b, Σ c_i λ_i, and what it adds to the H heads of
+replayed tasks, with c_i = T a_i σ'(λ_i + b_i) E over the batch.
 """
 
 import math
@@ -16,6 +16,7 @@ from sweeplib.networks.kernels.averages import average_weights
 from sweeplib.networks.kernels.batch_sums import absorb_block
 from sweeplib.networks.kernels.disturbances import add_noise_of_weights
 from sweeplib.networks.kernels.lanes import OVERFLOW, allocating, kernel, loops
+from sweeplib.networks.kernels.replay import task_of
 from sweeplib.networks.kernels.row_products import inner_product
 from sweeplib.networks.kernels.sample_blocks import BLOCK, MULTIPLE, draw_block, room_of
 from sweeplib.networks.kernels.schedules import label_deviation, step_time
@@ -60,7 +61,8 @@ def batch_steps(count, step, batch_size, uses, replica, rates, functions, exits)
     Sample s of round ν is sample ν n_b + s of the stream: with n_b = 1 the samples are those of `sgd_steps`.
     rates : the schedules. exits : the run's `Exits`.
     """
-    room, moves, layer_moves = room_of(replica), np.empty(replica.W.shape), np.empty((3, len(replica.a)))
+    room, moves = room_of(replica), np.empty(replica.W.shape)
+    layer_moves = np.empty((3 + replica.tasks.heads.shape[0], len(replica.a)))
     mixing = mixing_of(replica, functions.rule)
     clock = np.empty((2, 1))
     for step_number in range(count):
@@ -88,26 +90,54 @@ def mixing_of(replica, rule):  # type: ignore[no-untyped-def]
     return Mixing(empty_spectrum(p, 1), np.empty((p, COLUMNS)), np.ones(1), np.empty(padded))
 
 
+@kernel
+def head_of(replica, number):  # type: ignore[no-untyped-def]
+    """The number of the task of a sample, and that of its head; tasks may share one head."""
+    task = task_of(replica.tasks.ends, np.uint64(number), replica.seed, replica.key)
+    return task, min(task, replica.tasks.heads.shape[0] - 1)
+
+
+@kernel
+def move_heads(replica, layer_moves):  # type: ignore[no-untyped-def]
+    """Add to the heads of replayed tasks their moves, which have their decay."""
+    heads = replica.tasks.heads
+    for h in range(heads.shape[0]):
+        for i in range(heads.shape[1]):
+            heads[h, i] += layer_moves[3 + h, i]
+
+
 @loops
 def take_step(first, batch_size, number, T, replica, functions, moves, layer_moves, mixing, room):  # type: ignore[no-untyped-def]
     """Take a step with the batch of samples from number `first` of the stream on; return False if it diverged.
 
-    number : (round, use of its batch), which names the noise of the weights. moves, layer_moves, mixing : work arrays.
+    number : (round, use of its batch), which names the noise of the weights; each use has its own masks and noise of
+    inputs too. moves, layer_moves, mixing : work arrays.
     """
     p, d = replica.W.shape
     # inputs are √d x: `root` makes fields of them
     share, root, numbers = 1.0 / batch_size, 1.0 / math.sqrt(d), replica.numbers
     # moves are sums over the batch at the weights before the step
-    moves[:], layer_moves[:] = 0.0, 0.0
+    moves[:], layer_moves[:], replays = 0.0, 0.0, replica.tasks.ends.shape[0] > 0
     for done in range(0, batch_size, BLOCK):
         filled = min(BLOCK, batch_size - done)
-        draw_block(filled, first + done, replica, functions, 0, room)
+        for s in range(filled if replays else 0):
+            task, _ = head_of(replica, first + done + s)
+            for r in range(room.a_star.shape[0]):
+                room.a_star[r, s] = replica.tasks.a_star[task, r]
+        draw_block(filled, first + done, number[1], replica, functions, 0, room)
         for s in range(filled):
             for i in range(p):
                 room.lam[i] = root * room.along[s, i]
-            layer = replica.a
+            a, row = replica.a, 0
+            if replays:
+                _, head = head_of(replica, first + done + s)
+                a, row = replica.tasks.heads[head], 3 + head
+                for i in range(p):
+                    # a head decays by its own samples alone
+                    layer_moves[row, i] -= share * numbers.second_layer_rate * T * numbers.second_layer_decay * a[i]
+            layer = a
             if numbers.keep_probability < 1.0:
-                drop_units(replica, first + done + s, room)
+                drop_units(replica, a, first + done + s, number[1], room)
                 layer = room.layer
             E = displacement(replica, layer, room.label[s], functions, room)
             if not abs(E) < OVERFLOW:
@@ -116,13 +146,16 @@ def take_step(first, batch_size, number, T, replica, functions, moves, layer_mov
                 E = force(functions.force, functions.numbers, E, room.label[s], room.sample)
             fill_moves(replica, layer, share * E, T, functions, room)
             for i in range(p):
-                layer_moves[0, i] += share * E * numbers.second_layer_rate * T * room.value[i]
+                layer_moves[row, i] += share * E * numbers.second_layer_rate * T * room.value[i]
                 layer_moves[1, i] += numbers.offset_rate * room.c[i]
                 if functions.rule.is_tangent:
                     layer_moves[2, i] += room.c[i] * room.lam[i]
                 for j in range(d):
                     moves[i, j] += room.c[i] / root * room.normals[0, s, j]
-    move_layer_and_offsets(replica, T, layer_moves)
+    if replays:
+        move_heads(replica, layer_moves)
+    else:
+        move_layer_and_offsets(replica, T, layer_moves)
     # moves of the weights as the rule changes them, then their noise
     if functions.rule.rescales or functions.rule.has_velocities:
         apply_rule(replica, functions.rule, T, moves, mixing, room.sample)
@@ -142,7 +175,12 @@ def take_step(first, batch_size, number, T, replica, functions, moves, layer_mov
 
 @kernel
 def row_factor(replica, rule, T, along):  # type: ignore[no-untyped-def]
-    """The factor of a row of W in a step, beside its move: 1 − λT, less `along` = Σ c_i λ_i in a tangent step."""
+    """The factor of a row of W in a step, beside its move: 1 − λT, less `along` = Σ c_i λ_i in a tangent step.
+
+    With momentum of plain steps the decay is in the move (`apply_rule`).
+    """
+    if rule.has_velocities and not rule.is_spectral:
+        return 1.0
     shrinkage = decay_factor(replica.numbers, T)
     return shrinkage - along if rule.is_tangent else shrinkage
 
@@ -151,7 +189,7 @@ def row_factor(replica, rule, T, along):  # type: ignore[no-untyped-def]
 def apply_rule(replica, rule, T, moves, mixing, sample):  # type: ignore[no-untyped-def]
     """Replace the moves (p, d) of a plain step, T d times the gradient, by the moves of the rule's step.
 
-    sample (2, 1) : a work array.
+    Velocities of plain steps take in the decay, as part of the gradient. sample (2, 1) : a work array.
     """
     if rule.is_spectral:
         apply_spectrum(replica, rule, T, moves, mixing)
@@ -172,6 +210,10 @@ def apply_rule(replica, rule, T, moves, mixing, sample):  # type: ignore[no-unty
             for j in range(d):
                 moves[i, j] *= factor
     if rule.has_velocities:
+        decay = replica.numbers.weight_decay * T
+        for i in range(p if decay > 0.0 else 0):
+            for j in range(d):
+                moves[i, j] -= decay * replica.W[i, j]
         for i in range(p):
             for j in range(d):
                 moves[i, j] += rule.momentum * replica.velocities[i, j]

@@ -19,7 +19,8 @@ from sweeplib.networks.numerics.random import fill_normals, random_words, unifor
 
 OF_MASKS, OF_INPUTS = np.uint64(0xD1B54A32D192ED03), np.uint64(0xAEF17502108EF2D9)
 OF_WEIGHTS = np.uint64(0x8CB92BA72F3D8DD7)
-"""What the keys of the streams of b, of ξ and of ξ_i have beyond the key of the samples."""
+"""What the keys of the streams of b, of ξ and of ξ_i have beyond the key of the samples, once more for each use of a
+batch: each has streams of its own."""
 
 
 class Disturbed(NamedTuple):

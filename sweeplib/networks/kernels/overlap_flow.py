@@ -44,7 +44,7 @@ class Systems(NamedTuple):
     scheduled : whether anything depends on the time.
     rates, anneals, noise : address of ξ; whether the label noise has a schedule; address of χ.
     end (n,) : the last times at which ξ and χ are needed.
-    factor, adapts : the factor of c in steps of the weights, and whether it is 1/√B instead.
+    factor, adapts : the factor of c in steps of the weights, and of their decay; whether that of c is 1/√B instead.
     is_disturbed, disturbed : whether there is dropout or noise of inputs, and the address of `disturbed`.
     """
 
@@ -236,7 +236,8 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
 
     With decays Ψ^M has −λM beside it, Ψ^GF −2λQ and Ψ^a −λ_a a; noise of the weights adds 2T to Q̇_ii. With a schedule
     all of Ṁ, Q̇, ȧ have the factor ξ(t), and so has γ/p; Δ has the factor χ(t). Past the last time, ξ and χ are those
-    of the last time. With a factor h of c in steps of the weights Ψ^M and Ψ^GF have h, and Ψ^Var h²; Ḃ = tr Ψ^Var.
+    of the last time. With a factor h of c in steps of the weights Ψ^M and Ψ^GF have h, and Ψ^Var h²; that of momentum
+    counts for λ too. Ḃ = tr Ψ^Var.
     For Φ = Q̇, spherical students have Ṁ_ir −= M_ir Φ_ii/2 and Q̇_ij −= Q_ij (Φ_ii + Φ_jj)/2.
     """
     Q, M, a, drifts, _, clock = work
@@ -261,13 +262,13 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
     # rules may have left it unfilled, and zero times NaN is NaN
     if not with_variance:
         drifts.Var[:] = 0.0
-    flow, factor = drifts.GF, systems.factor
+    flow, factor, decay = drifts.GF, systems.factor, systems.factor * numbers.weight_decay[i]
     if systems.adapts:
         factor = 1.0 / math.sqrt(state[state.shape[0] - 1])
     for j in range(p):
         for l in range(p):  # noqa: E741
             noise = rate * numbers.noise[i] * factor * factor * drifts.Var[j, l]
-            flow[j, l] = factor * flow[j, l] + (noise - 2.0 * numbers.weight_decay[i] * Q[j, l])
+            flow[j, l] = factor * flow[j, l] + (noise - 2.0 * decay * Q[j, l])
         flow[j, j] += 2.0 * numbers.temperature[i]
     first, pull = (1, 0.5) if spherical else (0, 0.0)
     at = 0
@@ -277,7 +278,7 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
             at += 1
     for j in range(p):
         for r in range(k):
-            slope[at] = factor * drifts.M[j, r] - numbers.weight_decay[i] * M[j, r] - pull * M[j, r] * flow[j, j]
+            slope[at] = factor * drifts.M[j, r] - decay * M[j, r] - pull * M[j, r] * flow[j, j]
             # the overlap of a student that knows nothing of this unit: its drift is a rounding error
             if M[j, r] == 0.0 and abs(slope[at]) <= ROUNDING * math.sqrt(drifts.Var[j, j] * systems.P[i, r, r]):
                 slope[at] = 0.0

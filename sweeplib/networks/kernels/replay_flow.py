@@ -54,10 +54,11 @@ of_task = _unbound
 def fill_mixture(i: int, state: Array, mixture: Mixture, work: MixtureWork, slope: Array) -> None:
     """Fill `slope` (size,) at `state` for system i: the mean of its tasks' slopes, weighed by their shares.
 
-    With several heads each task reads and trains its own. With a schedule the last variable is the time, of slope 1.
+    With several heads each task reads and trains its own. The last variable is the time, of slope 1, with a schedule,
+    and B with AdaGrad-norm.
     """
-    state_of_task, count = work.state, mixture.shares.shape[1]
-    last = 1 if mixture.systems.scheduled else 0
+    state_of_task, count, scheduled = work.state, mixture.shares.shape[1], mixture.systems.scheduled
+    last = 1 if scheduled or mixture.systems.adapts else 0
     p = len(work.task_work.a) if mixture.systems.trained else 0
     overlaps = len(state_of_task) - p - last
     slope[:] = 0.0
@@ -77,7 +78,9 @@ def fill_mixture(i: int, state: Array, mixture: Mixture, work: MixtureWork, slop
             slope[v] += share * work.slope[v]
         for j in range(p):
             slope[head + j] += share * work.slope[overlaps + j]
-    if last:
+        if last:
+            slope[len(slope) - 1] += share * work.slope[overlaps + p]
+    if scheduled:
         slope[len(slope) - 1] = 1.0
 
 

@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.kernels.disturbances import disturb_input
+from sweeplib.networks.kernels.disturbances import OF_INPUTS, disturb_input
 from sweeplib.networks.kernels.noisy_labels import stretched
 from sweeplib.networks.kernels.row_products import add_gram, inner_product, loop, moved_products, products
 from sweeplib.networks.numerics.inner_functions import FOR_KERNELS
@@ -137,11 +137,11 @@ def pass_by(replica, room, before, x, first, last):  # type: ignore[no-untyped-d
 
 
 @called_once
-def draw_block(count, step, replica, functions, samples, room):  # type: ignore[no-untyped-def]
+def draw_block(count, step, use, replica, functions, samples, room):  # type: ignore[no-untyped-def]
     """Draw the `count` samples from number `step` on, and fill their products with the weights and their labels.
 
+    use : of the batch, from 0; each has its own noise of inputs, with which the labels alone are by inputs without it.
     samples : which half of room.normals they go to; the other one has the previous samples, whose updates are made now.
-    With noise of inputs the labels alone are by inputs without it.
     """
     d = replica.W.shape[1]
     k, size = room.along_star.shape
@@ -155,7 +155,8 @@ def draw_block(count, step, replica, functions, samples, room):  # type: ignore[
         for s in range(count):
             for r in range(k):
                 room.clean_star[r, s] = inner_product(replica.W_star[r], x[s][:d]) / math.sqrt(d)
-            disturb_input(noise, np.uint64(step + s), replica.seed, replica.key, room.xi, x[s][:d])
+            key = replica.key + OF_INPUTS * np.uint64(use)
+            disturb_input(noise, np.uint64(step + s), replica.seed, key, room.xi, x[s][:d])
     # the sums of `pass_by` begin at zero
     for s in range(BLOCK):
         for i in range(room.along.shape[1]):

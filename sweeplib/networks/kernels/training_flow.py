@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.functions import Functions
 from sweeplib.networks.kernels.row_products import inner_product
-from sweeplib.networks.kernels.training_set import Chunk, add_samples, chunk_of, fill_chunk
+from sweeplib.networks.kernels.training_chunks import Chunk, Inputs, add_samples, chunk_of, fill_chunk
 from sweeplib.networks.kernels.weights import fill_overlaps
 from sweeplib.networks.numerics.compiled import without_references
 
@@ -109,7 +109,7 @@ def add_gradient(flow: Flow, room: Room, slope: Array) -> None:
         # a chunk of the training set, whose samples stay in the cache
         rows = samples.every[first : min(first + most, n)]
         # a network that diverged has slopes that are not finite, by which the integration fails
-        fill_chunk(rows, student, flow.functions, samples, chunk)
+        fill_chunk(rows, Inputs(samples.x, rows, chunk.E[:0]), student, flow.functions, samples, chunk)
         for s in range(len(rows)):
             for i in range(p):
                 slope[layer + i] += chunk.force[s] * chunk.value[s * p + i] / n

@@ -1,15 +1,12 @@
 """The steps of SGD on the weights of one replica with batches from a finite training set, and means over the set.
 
-Samples are taken four at a time, and rows of weights two at a time, in chunks that stay in the second cache between the
-products with the weights and the gradient: the training set is read once a step. `replica` is the run
-(`weights.Replica`), `data` its `TrainingSet`, `chunk` a `Chunk` of work arrays; `functions` are called by address; x0,
-x1, x2, x3 are four samples (d,), and W (p, d) the weights.
+`replica` is the run (`weights.Replica`), `data` its `TrainingSet`, `chunk` a `Chunk` of work arrays; `functions` are
+called by address; W (p, d) are the weights.
 """
 
 import math
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,11 +14,20 @@ from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.kernels.averages import average_weights
 from sweeplib.networks.kernels.batches import apply_rule, mixing_of, row_factor
 from sweeplib.networks.kernels.disturbances import add_noise_of_weights
-from sweeplib.networks.kernels.lanes import OVERFLOW
 from sweeplib.networks.kernels.noisy_labels import stretched
-from sweeplib.networks.kernels.row_products import inner_product, loop, products
-from sweeplib.networks.kernels.sample_blocks import MULTIPLE, allocating_apart, called_once
+from sweeplib.networks.kernels.row_products import inner_product
+from sweeplib.networks.kernels.sample_blocks import MULTIPLE, called_once
 from sweeplib.networks.kernels.schedules import step_time
+from sweeplib.networks.kernels.training_chunks import (
+    FOUR,
+    Inputs,
+    add_samples,
+    chunk_of,
+    disturb,
+    disturbed_of,
+    fill_chunk,
+    kernel_without_arrays,
+)
 from sweeplib.networks.kernels.weights import (
     DIVERGED,
     GOING,
@@ -32,18 +38,7 @@ from sweeplib.networks.kernels.weights import (
     move_layer_and_offsets,
     note_exits,
 )
-from sweeplib.networks.numerics.inner_functions import FOR_KERNELS
 from sweeplib.networks.numerics.random import fill_normals, random_words, whole_number
-
-FOUR = 4
-"""Number of samples whose products are computed at once."""
-
-# decisions: Batches of a training set are taken by our kernel, not by BLAS
-CHUNK_NUMBERS, LONGEST_CHUNK = 2**15, 256
-"""A chunk has about this number of numbers, and at most so many samples."""
-
-_kernel = numba.njit(error_model="numpy", fastmath={"contract"}, _nrt=False, **FOR_KERNELS)
-"""For functions that neither allocate nor return arrays: without reference counts."""
 
 
 class TrainingSet(NamedTuple):
@@ -67,24 +62,6 @@ class TrainingSet(NamedTuple):
     epochs: bool
 
 
-class Chunk(NamedTuple):
-    """Work arrays of the samples of a chunk, `size` of them at most.
-
-    lam, value, factors (size p,) : λ + b, σ(λ + b) and the factors of the inputs, p of each sample in turn.
-    E, force, label (size,) : displacements, forces and labels.
-    risk (1,), sample (2, 1) : the population risk, and a work array.
-    """
-
-    lam: Array
-    value: Array
-    factors: Array
-    E: Array
-    force: Array
-    label: Array
-    risk: Array
-    sample: Array
-
-
 class Means(NamedTuple):
     """Means over the training set, with c_i = a_i σ'(λ_i) g, g the force.
 
@@ -96,125 +73,7 @@ class Means(NamedTuple):
     gradient: Array
 
 
-@loop
-def products_of_two(w, v, x0, x1, x2, x3):  # type: ignore[no-untyped-def]
-    """The inner products of two rows of weights (d,) with four samples (d,): four of w, then four of v."""
-    t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
-    u0, u1, u2, u3 = 0.0, 0.0, 0.0, 0.0
-    for j in range(w.shape[0]):
-        a, b = np.float64(w[j]), np.float64(v[j])
-        z0, z1, z2, z3 = np.float64(x0[j]), np.float64(x1[j]), np.float64(x2[j]), np.float64(x3[j])
-        t0 += a * z0
-        t1 += a * z1
-        t2 += a * z2
-        t3 += a * z3
-        u0 += b * z0
-        u1 += b * z1
-        u2 += b * z2
-        u3 += b * z3
-    return t0, t1, t2, t3, u0, u1, u2, u3
-
-
-@loop
-def add_to_two(f, g, x0, x1, x2, x3, w, v):  # type: ignore[no-untyped-def]
-    """Add four samples x (d,) times their factors f (4 numbers) to the row w (d,), times g to the row v (d,)."""
-    f0, f1, f2, f3 = f
-    g0, g1, g2, g3 = g
-    for j in range(w.shape[0]):
-        z0, z1, z2, z3 = np.float64(x0[j]), np.float64(x1[j]), np.float64(x2[j]), np.float64(x3[j])
-        w[j] += (f0 * z0 + f1 * z1) + (f2 * z2 + f3 * z3)
-        v[j] += (g0 * z0 + g1 * z1) + (g2 * z2 + g3 * z3)
-
-
-@loop
-def add_to_one(f, x0, x1, x2, x3, w):  # type: ignore[no-untyped-def]
-    """Add four samples x (d,) times their factors f (4 numbers) to the row w (d,)."""
-    f0, f1, f2, f3 = f
-    for j in range(w.shape[0]):
-        w[j] += (f0 * x0[j] + f1 * x1[j]) + (f2 * x2[j] + f3 * x3[j])
-
-
-@loop
-def add_sample(f, x, w):  # type: ignore[no-untyped-def]
-    """Add a sample x (d,) times its factor f, a number, to a row w (d,)."""
-    for j in range(w.shape[0]):
-        w[j] += f * x[j]
-
-
-@_kernel
-def fill_fields(rows, x, W, lam):  # type: ignore[no-untyped-def]
-    """Fill lam (samples p,) with λ, one sample after another, for the samples with numbers `rows` of x (n, d)."""
-    p, d = W.shape
-    root, in_fours = 1.0 / math.sqrt(d), len(rows) // FOUR * FOUR
-    for s in range(0, in_fours, FOUR):
-        x0, x1, x2, x3 = x[rows[s]], x[rows[s + 1]], x[rows[s + 2]], x[rows[s + 3]]
-        at0, at1, at2, at3 = s * p, s * p + p, s * p + 2 * p, s * p + 3 * p
-        for i in range(0, p - 1, 2):
-            t0, t1, t2, t3, u0, u1, u2, u3 = products_of_two(W[i], W[i + 1], x0, x1, x2, x3)
-            lam[at0 + i], lam[at1 + i], lam[at2 + i], lam[at3 + i] = root * t0, root * t1, root * t2, root * t3
-            lam[at0 + i + 1], lam[at1 + i + 1] = root * u0, root * u1
-            lam[at2 + i + 1], lam[at3 + i + 1] = root * u2, root * u3
-        if p % 2:
-            i = p - 1
-            t0, t1, t2, t3 = products(W[i], x0, x1, x2, x3)
-            lam[at0 + i], lam[at1 + i], lam[at2 + i], lam[at3 + i] = root * t0, root * t1, root * t2, root * t3
-    for s in range(in_fours, len(rows)):
-        for i in range(p):
-            lam[s * p + i] = root * inner_product(W[i], x[rows[s]])
-
-
-@_kernel
-def add_samples(rows, x, factors, out):  # type: ignore[no-untyped-def]
-    """Add the samples with numbers `rows` of x (n, d), times `factors` (samples p,), to the rows of `out` (p, d)."""
-    p, in_fours = len(out), len(rows) // FOUR * FOUR
-    for s in range(0, in_fours, FOUR):
-        x0, x1, x2, x3 = x[rows[s]], x[rows[s + 1]], x[rows[s + 2]], x[rows[s + 3]]
-        f0, f1 = factors[s * p : s * p + p], factors[s * p + p : s * p + 2 * p]
-        f2, f3 = factors[s * p + 2 * p : s * p + 3 * p], factors[s * p + 3 * p : s * p + 4 * p]
-        for i in range(0, p - 1, 2):
-            of_i, of_next = (f0[i], f1[i], f2[i], f3[i]), (f0[i + 1], f1[i + 1], f2[i + 1], f3[i + 1])
-            add_to_two(of_i, of_next, x0, x1, x2, x3, out[i], out[i + 1])
-        if p % 2:
-            add_to_one((f0[p - 1], f1[p - 1], f2[p - 1], f3[p - 1]), x0, x1, x2, x3, out[p - 1])
-    for s in range(in_fours, len(rows)):
-        for i in range(p):
-            add_sample(factors[s * p + i], x[rows[s]], out[i])
-
-
-@called_once
-def fill_chunk(rows, replica, functions, data, chunk):  # type: ignore[no-untyped-def]
-    """Fill a chunk for the samples with numbers `rows`; return whether all their E are finite.
-
-    It gets λ + b, σ(λ + b), E, the force g, and as factors c_i = a_i σ'(λ_i + b_i) g.
-    """
-    p, filled = len(replica.a), len(rows)
-    lam, value, factors = chunk.lam[: filled * p], chunk.value[: filled * p], chunk.factors[: filled * p]
-    fill_fields(rows, data.x, replica.W, lam)
-    for s in range(filled):
-        for i in range(p):
-            lam[s * p + i] += replica.b[i]
-    functions.value(lam, value)
-    functions.slope(lam, factors)
-    finite = True
-    for s in range(filled):
-        f = 0.0
-        for i in range(p):
-            f += replica.a[i] * value[s * p + i]
-        E = data.y[rows[s]] - f / p
-        finite &= abs(E) < OVERFLOW
-        chunk.E[s] = chunk.force[s] = E
-    # the plain force is E
-    if not functions.is_plain:
-        for s in range(filled):
-            chunk.label[s] = data.y[rows[s]]
-        functions.force(functions.numbers, chunk.force[:filled], chunk.label[:filled])
-    for s in range(filled):
-        for i in range(p):
-            factors[s * p + i] *= replica.a[i] * chunk.force[s]
-    return finite
-
-
-@_kernel
+@kernel_without_arrays
 def shuffle(count, step, seed, data):  # type: ignore[no-untyped-def]
     """Put `count` samples to the first places of data.order, by random swaps named by step, seed and data.key."""
     n = len(data.order)
@@ -225,7 +84,7 @@ def shuffle(count, step, seed, data):  # type: ignore[no-untyped-def]
         data.order[s], data.order[place] = data.order[place], data.order[s]
 
 
-@_kernel
+@kernel_without_arrays
 def choose(step, batch_size, seed, data, batch):  # type: ignore[no-untyped-def]
     """Fill batch (batch_size,) with the numbers of the samples of a step; return how many they are.
 
@@ -258,7 +117,7 @@ def choose(step, batch_size, seed, data, batch):  # type: ignore[no-untyped-def]
     return batch_size
 
 
-@_kernel
+@kernel_without_arrays
 def project(W):  # type: ignore[no-untyped-def]
     """Divide the rows of W (p, d) by their norms over √d."""
     p, d = W.shape
@@ -268,24 +127,14 @@ def project(W):  # type: ignore[no-untyped-def]
             W[i, j] *= shrink
 
 
-@allocating_apart
-def chunk_of(replica, n):  # type: ignore[no-untyped-def]
-    """The `Chunk` for training sets of n samples; it has a multiple of four samples unless it has all n."""
-    p, d = replica.W.shape
-    most = max(FOUR, min(LONGEST_CHUNK, CHUNK_NUMBERS // d // FOUR * FOUR))
-    size = min(n, most)
-    # lam, value, factors; E, force, label; risk, sample
-    of_units = np.empty(size * p), np.empty(size * p), np.empty(size * p)
-    return Chunk(*of_units, np.empty(size), np.empty(size), np.empty(size), np.empty(1), np.empty((2, 1)))
-
-
 @called_once
-def move(batch, number, T, replica, functions, data, chunk, moves, layer_moves, mixing):  # type: ignore[no-untyped-def]
+def move(batch, begin, number, T, replica, functions, data, chunk, moves, layer_moves, mixing, disturbed):  # type: ignore[no-untyped-def]
     """Take a step of the time T with the samples `batch`; return whether all their E are finite, else nothing moves.
 
     A few samples are added to W itself; more are first added up in `moves` (p, d), so that a step rounds a weight once.
-    number : (round, use of its batch), which names the noise of the weights.
-    layer_moves (3, p) : a work array, of a, of b and of Σ c_i λ_i; so are those of `mixing`.
+    begin : the number that the first sample would have in a stream of fresh batches.
+    number : (round, use of its batch), which names the noise of the weights, and with `begin` that of the samples.
+    layer_moves (3, p) : a work array, of a, of b and of Σ c_i λ_i; so are those of `mixing` and `disturbed`.
     """
     W, numbers, size, chunk_size = replica.W, replica.numbers, len(batch), len(chunk.E)
     p, d = W.shape
@@ -302,7 +151,12 @@ def move(batch, number, T, replica, functions, data, chunk, moves, layer_moves, 
         moves[:] = 0.0
     for first in range(0, size, chunk_size):
         rows = batch[first : min(first + chunk_size, size)]
-        if not fill_chunk(rows, replica, functions, data, chunk):
+        inputs = Inputs(data.x, rows, disturbed.masks[: len(rows) * p])
+        if numbers.keep_probability < 1.0 or numbers.input_noise > 0.0:
+            disturb(rows, begin + first, number[1], replica, data.x, disturbed)
+            if numbers.input_noise > 0.0:
+                inputs = Inputs(disturbed.x, disturbed.places[: len(rows)], inputs.masks)
+        if not fill_chunk(rows, inputs, replica, functions, data, chunk):
             return False
         for s in range(len(rows)):
             for i in range(p):
@@ -315,9 +169,9 @@ def move(batch, number, T, replica, functions, data, chunk, moves, layer_moves, 
                 for i in range(p):
                     for j in range(d):
                         W[i, j] *= shrinkage
-            add_samples(rows, data.x, chunk.factors, W)
+            add_samples(inputs.places, inputs.x, chunk.factors, W)
         else:
-            add_samples(rows, data.x, chunk.factors, moves)
+            add_samples(inputs.places, inputs.x, chunk.factors, moves)
     move_layer_and_offsets(replica, T, layer_moves)
     if not at_once:
         if rule.rescales or rule.has_velocities:
@@ -340,13 +194,17 @@ def training_steps(count, step, batch_size, uses, replica, rates, functions, exi
     p, d = replica.W.shape
     chunk, batch = chunk_of(replica, batch_size), np.empty(batch_size, np.int64)
     moves, layer_moves, clock = np.empty((p, d)), np.empty((3, p)), np.empty((2, 1))
-    mixing = mixing_of(replica, functions.rule)
+    mixing, disturbed = mixing_of(replica, functions.rule), disturbed_of(replica, len(chunk.E))
     for step_number in range(count):
         T = step_time(step + step_number, replica.numbers.T, rates, clock)
         size = choose(step + step_number, batch_size, replica.seed, data, batch)
+        begin = (step + step_number) * batch_size
         for use in range(uses[0], uses[1]):
             number = step + step_number, use  # names the random numbers of the step
-            if not move(batch[:size], number, T, replica, functions, data, chunk, moves, layer_moves, mixing):
+            # one by one: a tuple of arrays would count references at each step, for .5 µs
+            if not move(
+                batch[:size], begin, number, T, replica, functions, data, chunk, moves, layer_moves, mixing, disturbed
+            ):
                 return step_number, DIVERGED
             if replica.spherical:
                 project(replica.W)
@@ -367,7 +225,8 @@ def training_means(replica, functions, data, with_gradient, out):  # type: ignor
     out.gradient[:] = 0.0
     for first in range(0, n, len(chunk.E)):
         rows = every[first : min(first + len(chunk.E), n)]
-        fill_chunk(rows, replica, functions, data, chunk)
+        # the risk is that of all units, and of inputs without noise
+        fill_chunk(rows, Inputs(data.x, rows, chunk.E[:0]), replica, functions, data, chunk)
         for s in range(len(rows)):
             loss += 0.5 * chunk.E[s] * chunk.E[s] / n
             if with_gradient:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.kernels.disturbances import fill_masks
+from sweeplib.networks.kernels.disturbances import OF_MASKS, fill_masks
 from sweeplib.networks.kernels.lanes import OVERFLOW
 from sweeplib.networks.kernels.row_products import inner_product
 from sweeplib.networks.kernels.sample_blocks import BLOCK, called_once, draw_block, room_of
@@ -32,6 +32,19 @@ _kernel = numba.njit(error_model="numpy", fastmath={"contract"}, _nrt=False, **F
 """For functions that neither allocate nor return arrays: without reference counts."""
 
 
+class ReplayedTasks(NamedTuple):
+    """Tasks of which the samples of a batch are drawn; without rows if all are of the present task.
+
+    ends (T,) : the end of the share of each of T tasks in [0, 1].
+    a_star (T, k), heads (H, p) : second layers of the teacher and, part of the state, of the student: of each task, or
+        one of all.
+    """
+
+    ends: Array
+    a_star: Array
+    heads: Array
+
+
 class Replica(NamedTuple):
     """One run: its state and constants.
 
@@ -41,6 +54,7 @@ class Replica(NamedTuple):
     averages (p, d) : averages of W; (0, 0) without any.
     key, seed : the name of the stream of its samples.
     inputs, law, law_key : the function of the data law, its parameters, and the name of a stream of its own.
+    tasks : the `ReplayedTasks` of batches; a and a_star are then not read.
     """
 
     W: Array
@@ -58,6 +72,7 @@ class Replica(NamedTuple):
     inputs: Any
     law: Array
     law_key: Any
+    tasks: ReplayedTasks
 
 
 class Exits(NamedTuple):
@@ -77,14 +92,15 @@ class Exits(NamedTuple):
 
 
 @_kernel
-def drop_units(replica, number, room):  # type: ignore[no-untyped-def]
-    """Fill room.masks with b_i/π and room.layer with b_i a_i/π, for the sample `number`.
+def drop_units(replica, a, number, use, room):  # type: ignore[no-untyped-def]
+    """Fill room.masks with b_i/π and room.layer with b_i a_i/π, for the sample `number` in a use of its batch, from 0.
 
-    b_i is 1 with the probability π, otherwise 0.
+    b_i is 1 with the probability π, otherwise 0. a (p,) : the second layer.
     """
-    fill_masks(replica.numbers.keep_probability, np.uint64(number), replica.seed, replica.key, room.masks)
-    for i in range(len(replica.a)):
-        room.layer[i] = room.masks[i] * replica.a[i]
+    key = replica.key + OF_MASKS * np.uint64(use)
+    fill_masks(replica.numbers.keep_probability, np.uint64(number), replica.seed, key, room.masks)
+    for i in range(len(a)):
+        room.layer[i] = room.masks[i] * a[i]
 
 
 @_kernel
@@ -151,7 +167,7 @@ def factor_of(rule, square, T, memory, sample):  # type: ignore[no-untyped-def]
 
 @_kernel
 def train_layer_and_offsets(replica, E, T, room):  # type: ignore[no-untyped-def]
-    """Add ε T [σ(λ_i + b_i) E − λ_a a_i] to a_i and β c_i to b_i, after a step of the weights.
+    """Add ε T [σ(λ_i + b_i) E − λ_a a_i] to a_i and β c_i to b_i, with c of a plain step of the weights.
 
     ε, λ_a, β : rate and decay of the second layer, and rate of the offsets.
     """
@@ -267,7 +283,7 @@ def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ig
     # the second layer, with the masks of the step if units are dropped
     layer = replica.a
     if replica.numbers.keep_probability < 1.0:
-        drop_units(replica, step, room)
+        drop_units(replica, layer, step, 0, room)
         layer = room.layer
     E = displacement(replica, layer, room.label[s], functions, room)
     # not `>=`, which is false for NaN
@@ -278,13 +294,14 @@ def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ig
     waiting = is_waiting(exits)
     square = inner_product(x[:d], x[:d]) if replica.spherical or waiting or functions.rule.rescales else 0.0
     fill_moves(replica, layer, E, T, functions, room)
+    # before the rule changes c: the second layer and the offsets have plain steps
+    train_layer_and_offsets(replica, E, T, room)
     if functions.rule.rescales:
         rescale(replica, functions.rule, square, T, room)
     for i in range(p):
         norm[i] *= shrinkage
         # the stored row is multiplied by `norm` at the end, and what is added to it now too
         factors[s, i] = room.c[i] / (norm[i] * root)
-    train_layer_and_offsets(replica, E, T, room)
     if replica.spherical:
         shrink_rows(square, shrinkage, room)
     if waiting:
@@ -350,7 +367,7 @@ def sgd_steps(count, step, replica, rates, functions, exits):  # type: ignore[no
         if rates.anneals:
             for s in range(fresh):
                 room.deviation[s] = label_deviation(step + done + s, replica.numbers, rates, clock)
-        draw_block(fresh, step + done, replica, functions, samples, room)
+        draw_block(fresh, step + done, 0, replica, functions, samples, room)
         for s in range(fresh):
             T = step_time(step + done, replica.numbers.T, rates, clock)
             fate = take_step(s, samples, step + done, T, replica, functions, exits, room)

@@ -54,7 +54,8 @@ class Core:
     units have no offsets."""
     weight_decay: NotNegative = parameter(0.0, "weight decay", r"\lambda", 0.1)
     """λ ≥ 0: with (λ/2pd) Σ ‖w_i‖² added to the loss, a step of the time δt = γ/(pd) is w_i ← (1 − λ δt) w_i + (γ/p)
-    a_i σ'(λ_i) E x. Risks are without this term."""
+    a_i σ'(λ_i) E x. Risks are without this term. It is neither clipped nor divided by an `update`; with `heavy_ball`
+    −λ δt w_i enters the velocity."""
     second_layer_decay: NotNegative = parameter(0.0, "decay of the second layer", r"\lambda_a", 0.1)
     """λ_a ≥ 0: with (λ_a/2p) Σ a_i² added to the loss, a step trains the second layer by a_i += ε δt [σ(λ_i) E − λ_a
     a_i]."""
@@ -67,11 +68,11 @@ class Core:
     `square` is E²/2, `correlation` −y f, `logistic` log(1 + e^{−y f}), `absolute` |E|, `huber` E²/2 with a force of at
     most `huber_delta`. Risks are those of the square loss; `test_loss` is the mean of this one."""
     update: str = parameter("plain", "rule of the steps", "", "normalised")
-    """what a step of the weights makes of their gradient g, by name; that of the second layer is plain. `normalised` is
-    −γ g/‖g‖, `clipped` has a gradient of at most the norm `clip_norm`, `adagrad_norm` is −γ g/√B with the sum B of all
-    squared norms and `adagrad_start`, `heavy_ball` keeps the part `momentum` of a velocity, `tangent` is along the
-    sphere, `sign` has the signs of all entries of the gradient, over √d, and `spectral`, `spectral_momentum`, `muon`
-    and `newton_schulz` change its singular values."""
+    """what a step of the weights makes of their gradient g, by name; second layer and offsets have plain steps.
+    `normalised` is −γ g/‖g‖, `clipped` has a gradient of at most the norm `clip_norm`, `adagrad_norm` is −γ g/√B with
+    the sum B of all squared norms and `adagrad_start`, `heavy_ball` keeps the part `momentum` of a velocity, `tangent`
+    is along the sphere, `sign` has the signs of all entries of the gradient, over √d, and `spectral`,
+    `spectral_momentum`, `muon` and `newton_schulz` change its singular values."""
     labels: Literal["real", "sign"] = parameter("real", "labels", "", "sign")
     """`sign`: the label is the sign of y = f* + √Δ z, not y itself. Risks, also with a refitted second layer, are those
     of real labels."""
@@ -116,11 +117,11 @@ class Core:
     Steps take χ at the middle of their time. By default the noise is constant. Observables with noisy labels, such as
     `test_error`, have the variance Δ itself."""
     keep_probability: Annotated[float, Field(gt=0, le=1)] = parameter(1.0, "keep probability", r"\pi", 0.5)
-    """0 < π ≤ 1, dropout: for each sample, a step keeps each unit with the probability π, with a_i/π in place of a_i,
-    and leaves out the others. Risks are those of all units with a_i."""
+    """0 < π ≤ 1, dropout: for each use of a sample, a step keeps each unit with the probability π, with a_i/π in place
+    of a_i, and leaves out the others. Risks are those of all units with a_i."""
     input_noise: NotNegative = parameter(0.0, "variance of the noise of the student's inputs", r"\varrho", 0.4)
-    """ϱ ≥ 0: for each sample, a step has x + √ϱ ξ, ξ ~ N(0, I_d/d), as the student's input, and the label of x. Risks
-    are those of inputs without noise."""
+    """ϱ ≥ 0: for each use of a sample, a step has x + √ϱ ξ, ξ ~ N(0, I_d/d), as the student's input, and the label of
+    x. Risks are those of inputs without noise."""
     temperature: NotNegative = parameter(0.0, "temperature of the noise of the weights", r"T_{\mathrm{w}}", 0.1)
     """T ≥ 0: after its gradient, a step of the time δt = γ/(pd) adds √(2 T δt) ξ, ξ ~ N(0, I_d), to each row of the
     weights, as Langevin dynamics and SGD with differential privacy do; the second layer has no such noise."""

@@ -60,11 +60,8 @@ DISTURBED = Feature("dropout or noise of inputs", lambda problem: problem.is_dis
 UNRESOLVED = Feature("kinks off zero", lambda problem: not _has_drifts(problem))
 
 
-# pairs of the reason and of what is expected, as `Limit` takes them; and the parameters not known with dropout or noise
-_OF_UPDATES = "no update {problem.update} with this {key}", "{default}, its default; or `update: plain`"
-_OF_DISTURBED = "loss labels update tasks data samples repeats offset_scale offset_rate"
-_UNDISTURBED = "not known with {beside}", "{default}, its default, with {beside}"
-_OF_TASKS = "no tasks in turn", "{default} with {beside}"
+# pairs of the reason and of what is expected, as `Limit` takes them
+_OR_PLAIN = "{default}, its default; or `update: plain`"
 
 
 def _has_drifts(problem: "Problem") -> bool:
@@ -125,16 +122,21 @@ COMBINATIONS = (
         SPHERE,
         lambda problem: not STARTS[problem.student_start].on_sphere,
     ),
-    Limit("offset_scale offset_rate", *_OF_UPDATES, UPDATE),
-    Limit("weight_decay", *_OF_UPDATES, HEAVY_BALL),
-    Limit("weight_decay", *_OF_UPDATES, TANGENT),
-    Limit("schedule noise_schedule", *_OF_UPDATES, MEMORY),
-    Limit("spherical", _OF_UPDATES[0], "false", HEAVY_BALL),
-    Limit("spherical", _OF_UPDATES[0], "true: it is along the sphere", TANGENT, lambda problem: not problem.spherical),
+    Limit("weight_decay", "decay pulls along the row, which steps along the sphere leave out", _OR_PLAIN, TANGENT),
+    Limit("schedule", "a schedule would weigh the squared gradients in B", _OR_PLAIN, MEMORY),
+    Limit(
+        "spherical",
+        "no sphere to step along",
+        "true with {beside}",
+        TANGENT,
+        lambda problem: not problem.spherical,
+    ),
     Limit("teacher_start", "no rows of a given overlap", beside=OVERLAP),
     Limit("teacher_block", "no rows of a given overlap", "null, rows with all coordinates, with {beside}", OVERLAP),
-    Limit("target repeats samples data loss labels update noise_schedule offset_scale offset_rate", *_OF_TASKS, TASKS),
-    Limit("batch_size", "no tasks in turn", "1, without `replay`, with {beside}", REPLAY),
+    Limit("target", "a task is a committee of its rows of the teacher", beside=TASKS),
+    Limit("repeats", "tasks may change between two uses of a batch", beside=TASKS),
+    Limit("samples", "labels of a training set are drawn once, for one task", beside=TASKS),
+    Limit("data", "tasks are rows of a teacher", beside=TASKS, where=NO_TEACHER.is_of),
     Limit(
         "schedule",
         "no optimal schedule",
@@ -155,8 +157,6 @@ COMBINATIONS = (
         TRAINING_SET,
         lambda problem: problem.batch_size > (problem.samples or 0),
     ),
-    Limit(_OF_DISTURBED, *_UNDISTURBED, DROPOUT),
-    Limit(_OF_DISTURBED, *_UNDISTURBED, INPUT_NOISE),
     Limit("k", "no orthogonal teacher", "at most d = {problem.d}", ORTHOGONAL, lambda problem: problem.k > problem.d),
 )
 """The limits of all dynamics."""

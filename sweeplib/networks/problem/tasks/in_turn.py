@@ -39,9 +39,9 @@ class TurnParameters(Parameters):
     heads: Literal["shared", "separate"] = parameter("shared", "second layers of the student", "", "separate")
     """`separate`: each task has a second layer of the student for itself, `a` at the start, and trained in steps of the
     task alone."""
-    replay: Annotated[float, Field(ge=0, lt=1)] = parameter(0.0, "share of replayed steps", "r", 0.1)
-    """share r of the steps whose sample is of a task of an earlier phase, drawn at random at each step, each of these
-    tasks as often; needs one sample a step."""
+    replay: Annotated[float, Field(ge=0, lt=1)] = parameter(0.0, "share of replayed samples", "r", 0.1)
+    """share r of the samples that are of tasks of earlier phases, drawn at random for each sample of each step, each of
+    these tasks as often."""
 
 
 def order_of(problem: "Problem") -> tuple[int, ...]:

@@ -21,7 +21,7 @@ class Course(NamedTuple):
     order : the task of each phase of the run.
     switches : the ODE times, in increasing order, at which a phase ends and the next begins: one less than phases.
     own_heads : whether each task has a second layer of the student, which only steps of the task train.
-    replay : the share of steps whose samples are of tasks of earlier phases, each of these as often.
+    replay : the share of samples that are of tasks of earlier phases, each of these as often.
     """
 
     a_star: tuple[tuple[float, ...], ...]
@@ -31,7 +31,7 @@ class Course(NamedTuple):
     replay: float = 0.0
 
     def shares(self, phase: int) -> NDArray[np.float64]:
-        """Return the share (T,) of each task in the steps of a phase; tasks of earlier phases divide `replay`."""
+        """Return the share (T,) of each task in the samples of a phase; tasks of earlier phases divide `replay`."""
         now, shares = self.order[phase], np.zeros(len(self.a_star))
         earlier = sorted(set(self.order[:phase]) - {now})
         shares[earlier] = self.replay / max(len(earlier), 1)

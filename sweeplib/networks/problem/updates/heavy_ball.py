@@ -1,4 +1,7 @@
-"""Steps with momentum: v_i ← β v_i − γ g_i, w_i ← w_i + v_i, without velocity at the start."""
+"""Steps with momentum: v_i ← β v_i − γ g_i, w_i ← w_i + v_i, without velocity at the start.
+
+Weight decay is part of the gradient g, and so enters the velocity; on the sphere rows of weights alone are projected.
+"""
 
 from typing import Annotated
 
