@@ -39,17 +39,11 @@ from sweeplib.networks.maths.overlaps import split_factors
 from sweeplib.networks.problem import AVERAGES as AVERAGE_PARAMETERS
 from sweeplib.networks.problem import UPDATES, Limit, Problem
 from sweeplib.networks.problem.combinations import (
-    AVERAGES,
-    DROPOUT,
     HEAVY_BALL,
     INPUT_NOISE,
-    ONE_LEVEL,
     REPEATS,
     REPLAY,
     SIGNS,
-    SPECTRUM,
-    UPDATE,
-    VELOCITIES,
     WEIGHT_NOISE,
 )
 
@@ -58,24 +52,13 @@ LARGEST_REUSED = 128
 
 
 # reasons and expectations of limits
-_NO_CHAIN, _SGD = "no overlap chain", "sgd_chain (sgd has no such bound)"
-_BESIDE = _NO_CHAIN, f"{{default}} with {{beside}} in {_SGD}"
-
-
-def _least_d(problem: Problem) -> str:
-    """The number of rows of the chain and of the teacher together, in words: "2 p + k = 9"."""
-    kinds = 1 + UPDATES[problem.update].has_velocities + problem.has_averages
-    return f"{kinds} p + k = {kinds * problem.p + problem.k}"
+_WITH = "with {beside} in sgd_chain (sgd has no such bound)"
+_BESIDE = f"{{default}} {_WITH}"
 
 
 def _mixes_samples(problem: Problem) -> bool:
     """Whether steps of one sample take the kernel of batches: spectral ones with momentum."""
     return UPDATES[problem.update].spectrum is not None and UPDATES[problem.update].has_velocities
-
-
-def _is_beyond(problem: Problem) -> bool:
-    """Whether the rows of the chain and of the teacher leave a sample no direction out of their span."""
-    return problem.d < int(_least_d(problem).split()[-1])
 
 
 class ChainOptions(NumericalOptions):
@@ -103,35 +86,17 @@ class SgdChain(LaneDynamics):
     reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule", "tasks"} | STEPS | AVERAGE_PARAMETERS
     undefined = (("samples sampling", "the overlaps of a student that sees samples again are no Markov chain"),)
     limits = (
-        Limit("repeats", *_BESIDE, UPDATE),
-        Limit("weight_decay", "no overlap chain of velocities that decay", _BESIDE[1], HEAVY_BALL),
-        Limit("repeats", *_BESIDE, WEIGHT_NOISE),
-        Limit("repeats", *_BESIDE, AVERAGES),
-        Limit("batch_size", *_BESIDE, SIGNS),
-        Limit("data", *_BESIDE, AVERAGES, lambda problem: problem.has_spectrum),
-        Limit("batch_size repeats data", *_BESIDE, DROPOUT),
-        Limit("batch_size repeats data", *_BESIDE, INPUT_NOISE),
-        Limit("data", *_BESIDE, REPLAY, lambda problem: problem.has_spectrum),
-        Limit("batch_size", _NO_CHAIN, f"1, or `replay: 0`, with {{beside}} in {_SGD}", REPLAY),
-        *(Limit("update", *_BESIDE, beside, _mixes_samples) for beside in (DROPOUT, REPLAY)),
-        Limit("update", *_BESIDE, INPUT_NOISE, lambda problem: _mixes_samples(problem) or SIGNS.is_of(problem)),
-        Limit("batch_size repeats update", *_BESIDE, SPECTRUM),
-        # a sample needs a component outside of the span of the weights, of velocities and of averages
-        *(
-            Limit("d", _NO_CHAIN, lambda problem: f"at least {_least_d(problem)} for {_SGD}", beside, _is_beyond)
-            for beside in (VELOCITIES, AVERAGES)
-        ),
-        Limit(
-            "d",
-            _NO_CHAIN,
-            lambda problem: f"at least p + k = {problem.p + problem.k} for {_SGD}",
-            ONE_LEVEL,
-            lambda problem: problem.d < problem.p + problem.k,
-        ),
+        Limit("repeats", "noise of each use adds directions to the frame of a batch", _BESIDE, WEIGHT_NOISE),
+        Limit("repeats", "noise of each use adds directions to the frame of a batch", _BESIDE, INPUT_NOISE),
+        Limit("batch_size repeats data", "signs are known of one sample, of inputs alike", _BESIDE, SIGNS),
+        Limit("update", "signs of noisy inputs are not known", _BESIDE, INPUT_NOISE, SIGNS.is_of),
+        Limit("batch_size", "samples of a batch may be of several tasks", f"1, or `replay: 0`, {_WITH}", REPLAY),
+        Limit("update", "its steps are known of one task", _BESIDE, REPLAY, _mixes_samples),
+        Limit("weight_decay", "velocities that decay are known of one task", _BESIDE, REPLAY, HEAVY_BALL.is_of),
         Limit(
             "batch_size",
             "batch too large to be reused",
-            f"at most {LARGEST_REUSED} with {{beside}} in {_SGD}",
+            f"at most {LARGEST_REUSED} {_WITH}",
             REPEATS,
             lambda problem: problem.batch_size > LARGEST_REUSED,
         ),
@@ -150,7 +115,8 @@ class SgdChain(LaneDynamics):
         self._rows = p * (1 + self.called.rule.has_velocities + replicas.has_averages)
         remembers = UPDATES[replicas.rule.update].memory is not None
         lessons = replicas.replayed
-        self._frame = frame_of(replicas, self._rows)
+        # replicas agree in which blocks have a factor, and in the sizes of all others: those of the first serve for all
+        self._frame = frame_of(replicas.multiplicities[0], k, self._rows)
         self.settings = Settings(
             p=p,
             k=k,
@@ -182,15 +148,14 @@ class SgdChain(LaneDynamics):
 
         Those of a block are √λ_b, d_b − k − rows, and L*_b (`chain_state`).
         """
-        replicas, frame = self.replicas, self._frame
-        start, columns, parts, teacher = replicas.blocks, columns_of_small_blocks(replicas, frame), [], []
+        replicas, frame, start = self.replicas, self._frame, self.replicas.blocks
+        columns, of_student, of_teacher = columns_of_small_blocks(replicas, frame), list[Array](), list[Array]()
         for b, factored in enumerate(frame.factored):
             factors = split_factors(start.Q[:, b], start.M[:, b], start.P[:, b]) if factored else columns[b]
-            L_star, A, B = factors
-            parts += with_other_rows(A, B, self.called.rule.has_velocities, replicas.has_averages)
+            of_student += with_other_rows(*factors[1:], self.called.rule.has_velocities, replicas.has_averages)
             degrees = replicas.multiplicities[:, b] - replicas.k - self._rows
-            teacher += [np.sqrt(replicas.eigenvalues[:, b])[None], degrees[None], rows(L_star)]
-        return parts, np.concatenate(teacher)
+            of_teacher += [np.sqrt(replicas.eigenvalues[:, b])[None], degrees[None], rows(factors[0])]
+        return of_student, np.concatenate(of_teacher)
 
     def _rows_of_tasks(self) -> list[Array]:
         """The rows (rows, n) behind those of the chain, in the order of `replay_work`; none for steps of one task.
@@ -216,11 +181,12 @@ class SgdChain(LaneDynamics):
         """Whether steps of a fresh batch are taken in an explicit frame: of rules that are not plain, or other rows.
 
         The gradient of one sample has one direction, which a spectral step leaves: it takes the plain kernel, unless
-        there are velocities.
+        there are velocities of it, or velocities that take in a decay.
         """
         rule, other_rows = self.called.rule, self._rows > self.replicas.p
+        decays = bool((self.replicas.numbers.weight_decay > 0.0).any())
         if self.replicas.batch_size == 1:
-            return rule.is_spectral and rule.has_velocities
+            return rule.has_velocities and (rule.is_spectral or decays)
         return other_rows or rule.is_spectral or rule.rescales or rule.is_tangent
 
     def _work_and_step(self) -> tuple[Any, Any]:
@@ -295,10 +261,12 @@ class SgdChain(LaneDynamics):
 
     @classmethod
     def state_size(cls, problem: Problem, options: NumericalOptions) -> int:
-        """The rows of `state`: of A, B, a memory and a, with p rows more of A and B for velocities and for averages."""
-        step, goes_on = UPDATES[problem.update], super().state_size(problem, options) > 0
-        count = problem.p * (1 + step.has_velocities + problem.has_averages)
-        return count * (problem.k + count) + (step.memory is not None) + problem.p if goes_on else 0
+        """The rows of `state`: of A and B of all blocks of inputs, a memory and a; 0 with several tasks."""
+        if problem.in_turn:
+            return 0
+        step, sizes = UPDATES[problem.update], np.array(problem.blocks[1])
+        height = problem.p * (1 + step.has_velocities + problem.has_averages)
+        return int(frame_of(sizes, problem.k, height).states[-1]) + (step.memory is not None) + problem.p
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
@@ -325,15 +293,13 @@ def with_other_rows(A: Array, B: Array, velocities: bool, averages: bool) -> tup
     return np.concatenate(of_A, axis=1), of_B
 
 
-def frame_of(replicas: Replicas, height: int) -> Frame:
-    """The `Frame` of replicas whose A_b and B_b have so many rows; each eigenvalue of the inputs has a block.
+def frame_of(sizes: Array, k: int, height: int) -> Frame:
+    """The `Frame` of A_b and B_b with so many rows, for blocks of `sizes` (L,) coordinates of one eigenvalue each.
 
-    The sizes of the first replica serve for all: replicas agree in which blocks have a factor, those of more than
-    k + `height` coordinates, and in the sizes of all others.
+    Blocks of more than k + `height` coordinates have a factor.
     """
-    k, sizes = replicas.k, replicas.multiplicities[0].astype(int)
     factored = sizes > k + height
-    coordinates = np.where(factored, k, sizes)
+    coordinates = np.where(factored, k, sizes).astype(int)
     counts = height * (coordinates + height * factored), coordinates + height * factored, 2 + k * coordinates
     states, draws, teachers = (np.cumsum([0, *count]) for count in counts)
     return Frame(coordinates, factored, states, draws, teachers)
@@ -350,8 +316,8 @@ def columns_of_small_blocks(replicas: Replicas, frame: Frame) -> dict[int, tuple
         ends = np.cumsum([0, *sizes]).astype(int)
         for b, pairs in columns.items():
             pairs.append((W_star[:, ends[b] : ends[b + 1]], W[:, ends[b] : ends[b + 1]]))
-    empty = np.empty((len(replicas), 0, 0))
-    return {b: (*(np.array(part) for part in zip(*pairs, strict=True)), empty) for b, pairs in columns.items()}
+    none = np.empty((len(replicas), 0, 0))
+    return {b: (np.array([W for W, _ in pairs]), np.array([W for _, W in pairs]), none) for b, pairs in columns.items()}
 
 
 DYNAMICS.register("sgd_chain", SgdChain)

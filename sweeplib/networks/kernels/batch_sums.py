@@ -4,8 +4,9 @@ Small batches have one replica per lane and one sample after the other. In large
 replica, whose sums are inner products of rows of samples: a replica alone takes no longer than one of many.
 
 C is the matrix (p, n_b) whose column of a sample is T a_i σ'(λ_i) E/n_b: it adds C times the samples to the weights.
-A sample has coordinates z in the frames of all blocks of inputs, `frame.draws[-1]` of them. `chain` is the `Chain` of a group
-of replicas and `settings` its `Settings`, `functions` are called by address, `stream` names each lane's random numbers.
+A sample has coordinates z in the frames of all blocks of inputs, `frame.draws[-1]` of them. `chain` is the `Chain` of a
+group of replicas and `settings` its `Settings`, `functions` are called by address, `stream` names each lane's random
+numbers.
 """
 
 import math
@@ -188,7 +189,7 @@ def copy_replica(chain, replica, samples):  # type: ignore[no-untyped-def]
 
 @kernel
 def draw_sample(settings, samples):  # type: ignore[no-untyped-def]
-    """Draw a sample in each lane, and fill its fields λ*; its coordinates are those of noisy inputs if there are any."""
+    """Draw a sample in each lane, and fill its fields λ*; its coordinates are those of noisy inputs, if any."""
     draw_normals(samples.stream.step, samples.stream.seed, samples.stream.key, samples.z)
     if settings.has_spectrum:
         weight_coordinates(samples, samples.z)

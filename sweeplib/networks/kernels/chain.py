@@ -13,7 +13,6 @@ import math
 
 import numpy as np
 
-from sweeplib.networks.kernels.chain_rules import move_by_velocities, rescale, take_signs, turn_along_sphere
 from sweeplib.networks.kernels.chain_rows import (
     draw_lengths,
     fill_squared_length,
@@ -25,6 +24,7 @@ from sweeplib.networks.kernels.chain_rows import (
     weight_coordinates,
     weight_lengths,
 )
+from sweeplib.networks.kernels.chain_rules import move_by_velocities, rescale, take_signs, turn_along_sphere
 from sweeplib.networks.kernels.chain_state import rows_of
 from sweeplib.networks.kernels.disturbances import disturb_coordinates, drop_units, take_units_back
 from sweeplib.networks.kernels.lanes import OVERFLOW, add_mean, draw_normals, kernel, loops

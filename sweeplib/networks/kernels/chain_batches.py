@@ -1,7 +1,7 @@
 """The step of the overlap chain with a batch of fresh samples, for a group of replicas in vector lanes.
 
 With C = (T/n_b) [c¹ ... c^{n_b}], U* and W the coordinates of the samples in the frame of a block of inputs, and
-G (n_b, m) those out of it, m = d_b − k − rows, a step is A += C U*ᵀ and B ← a factor of [B + C Wᵀ, C G]; all samples are
+G (n_b, m) those out of it, m = d_b − k − rows, a step is A += C U*ᵀ and B ← a factor of [B + C Wᵀ, C G]. Samples are
 times √λ_b. The columns of C G are independent N(0, CCᵀ): C G = F N with F a factor of CCᵀ and N (p, m) of N(0, 1)
 entries, and N Nᵀ = S Sᵀ with Bartlett's lower triangular S, S_jj² ~ χ²(m − j), S_ij ~ N(0, 1) for j < i. Hence
 B ← a factor of [B + C Wᵀ, F S], with an S of each block.
@@ -63,7 +63,7 @@ class Outside(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """The data of a group: chain, `samples` in lanes, their `sums` for each replica, and what is `outside` of the frames.
+    """The data of a group: chain, `samples` in lanes, their `sums` for each replica, and steps `outside` of the frames.
 
     explicit : rows in an explicit frame, for steps that `mix` rows. network : that of the chain.
     """

@@ -72,8 +72,8 @@ def begin_round(chain, frame):  # type: ignore[no-untyped-def]
 def apply_rule(rule, chain, frame):  # type: ignore[no-untyped-def]
     """Replace the moves, T d times the gradient G over √d, by those of the rule, and rows of velocities by theirs.
 
-    Velocities are β times those before, plus G for a spectral rule and the moves for others; they replace G, or the
-    moves. A spectral rule makes T d h(GGᵀ) G of them, others multiply them by the factor of ‖G‖².
+    Velocities are β times those before, plus G for a spectral rule and the moves, with those of the decay, for others;
+    they replace G, or the moves. A spectral rule makes T d h(GGᵀ) G of these, others multiply them by a factor of ‖G‖².
     """
     moves, V, square, numbers = frame.moves, frame.V, frame.square, chain.constants.numbers
     p, width, lanes = moves.shape
@@ -85,6 +85,10 @@ def apply_rule(rule, chain, frame):  # type: ignore[no-untyped-def]
         for s in range(width):
             for lane in range(lanes):
                 moves[i, s, lane] *= square[lane]
+                if rule.has_velocities and not rule.is_spectral:
+                    # the decay is part of the gradient
+                    decay = numbers.weight_decay[lane] * numbers.T[lane]
+                    moves[i, s, lane] -= decay * V[before + p + i, s, lane]
                 if rule.has_velocities:
                     moves[i, s, lane] += rule.momentum * V[before + i, s, lane]
                     V[before + i, s, lane] = moves[i, s, lane]
@@ -143,7 +147,9 @@ def step_in_frame(settings, rule, chain, frame):  # type: ignore[no-untyped-def]
     for i in range(p):
         w = V[V.shape[0] - p + i]
         for lane in range(lanes):
-            shrinkage[lane] = 1.0 - numbers.weight_decay[lane] * numbers.T[lane]
+            # velocities of plain steps have the decay in them
+            decays = rule.is_spectral or not rule.has_velocities
+            shrinkage[lane] = 1.0 - (numbers.weight_decay[lane] * numbers.T[lane] if decays else 0.0)
         if rule.is_tangent:
             for s in range(width):
                 for lane in range(lanes):
@@ -168,9 +174,9 @@ def step_in_frame(settings, rule, chain, frame):  # type: ignore[no-untyped-def]
 
 @loops
 def shorten_slack(settings, lipschitz, chain, frame):  # type: ignore[no-untyped-def]
-    """Subtract from the slack a bound of the change of f in a round: (L/p) Σ_i |a_i| √(Σ_b λ_b ‖V_i − [A_b, B_b, 0]_i‖²).
+    """Subtract from the slack a bound of the change of f in a round: (L/p) Σ_i |a_i| √(Σ_b λ_b ‖ΔV_i‖²).
 
-    L is σ's Lipschitz constant `lipschitz`; A_b and B_b are still those before the round.
+    L is σ's Lipschitz constant `lipschitz`. ΔV is V − [A_b, B_b, 0]: these are still those before the round.
     """
     V, slack, square, part = frame.V, chain.network.slack, frame.square, chain.rotations.tail
     if not needs_slack(settings, lipschitz, chain.network):

@@ -27,6 +27,7 @@ from sweeplib.networks.kernels.chain_frames import (
 )
 from sweeplib.networks.kernels.chain_rows import OTHER_KEY
 from sweeplib.networks.kernels.chain_state import Chain, chain_work, teacher_of
+from sweeplib.networks.kernels.disturbances import drop_units, take_units_back
 from sweeplib.networks.kernels.lanes import Network, Stream, allocating, draw_normals, empty_stream, kernel, loops
 from sweeplib.networks.kernels.lengths import Length, draw_length, lengths_of_S
 from sweeplib.networks.kernels.local_fields import put_teacher_fields
@@ -115,8 +116,8 @@ def draw_batch(settings, functions, stream, work):  # type: ignore[no-untyped-de
 
 
 @loops
-def use_batch(settings, functions, work, broken):  # type: ignore[no-untyped-def]
-    """Take a step of SGD with the batch in the explicit frame."""
+def use_batch(settings, functions, stream, use, work, broken):  # type: ignore[no-untyped-def]
+    """Take a step of SGD with the batch in the explicit frame; units are dropped anew at each `use`, from 0 on."""
     chain, explicit, frame = work.chain, work.explicit, settings.frame
     V, moves, layer, columns, numbers = (
         explicit.V,
@@ -128,6 +129,9 @@ def use_batch(settings, functions, work, broken):  # type: ignore[no-untyped-def
     lam, _, value, c, E, _, _ = chain.fields
     (p, _, lanes), share = moves.shape, 1.0 / settings.batch_size
     weights = V[V.shape[0] - p :]
+    begin_batches(stream, settings.batch_size, work.stream)
+    for lane in range(lanes):
+        work.stream.key[lane] += np.uint64(use) * OTHER_KEY
     # sums over the batch, at V before the step
     moves[:], layer[:] = 0.0, 0.0
     for s in range(settings.batch_size):
@@ -142,10 +146,16 @@ def use_batch(settings, functions, work, broken):  # type: ignore[no-untyped-def
                         lam[i, lane] += weights[i, j, lane] * x[j, lane]
         for lane in range(lanes):
             E[lane] = work.label[s, lane]
+        if settings.drops:
+            drop_units(work.stream, chain)
         displace(functions, chain.a, chain.fields, broken)
         for i in range(p):
             for lane in range(lanes):
                 c[i, lane] *= share * numbers.T[lane] * chain.a[i, lane] * E[lane]
+        if settings.drops:
+            take_units_back(chain)
+        for i in range(p):
+            for lane in range(lanes):
                 layer[i, lane] += share * numbers.T[lane] * value[i, lane] * E[lane]
         for b in range(frame.factored.size):
             filled = columns[b] + frame.draws[b + 1] - frame.draws[b] + (s + 1 if frame.factored[b] else 0)
@@ -153,6 +163,8 @@ def use_batch(settings, functions, work, broken):  # type: ignore[no-untyped-def
                 for j in range(columns[b], filled):
                     for lane in range(lanes):
                         moves[i, j, lane] += c[i, lane] * x[j, lane]
+        for lane in range(lanes):
+            work.stream.step[lane] += np.uint64(1)
     step_in_frame(settings, functions.rule, chain, explicit)
 
 
@@ -178,7 +190,7 @@ def reuse_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     draw_batch(settings, functions, stream, work)
     begin_round(work.chain, work.explicit)
     for use in range(settings.repeats):
-        use_batch(settings, functions, work, broken)
+        use_batch(settings, functions, stream, use, work, broken)
         if settings.averages:
             average_rows(settings, stream, use, work)
     shorten_slack(settings, functions.lipschitz, work.chain, work.explicit)

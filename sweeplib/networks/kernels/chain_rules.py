@@ -1,8 +1,8 @@
 """What the rule of the steps (signs, a factor of the gradient, velocities, a tangent) makes of a step of the chain.
 
 c_i x is what a step adds to row i of the weights, by a sample x; c (p, lanes) is `work.fields.c`. `work` is the `Chain`
-of a group of replicas in lanes, `settings` are its `Settings`, `rule` is the `StepRule`. What is said of A and B is done
-in all blocks of inputs.
+of a group of replicas in lanes, `settings` are its `Settings`, `rule` is the `StepRule`. What is said of A and B is
+done in all blocks of inputs.
 """
 
 import math

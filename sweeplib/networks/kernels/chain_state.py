@@ -13,7 +13,7 @@ the constants are, for each block of inputs, √λ_b, d_b − k − rows, and L*
 The last axis of all arrays is the lane. z are coordinates of a sample times √λ_b, as fields and steps need them.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray

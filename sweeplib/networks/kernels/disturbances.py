@@ -5,7 +5,8 @@ inputs the student has x + √ϱ ξ as input, ξ ~ N(0, I_d/d). After its gradie
 T_w adds √(2 T_w T) ξ_i, ξ_i ~ N(0, I_d), to each row of the weights. All have streams of their own.
 
 Functions of `work` are for the chain: `work` is its `Chain` or the `Samples` of a batch, with replicas or samples in
-lanes, and `stream` names each lane's random numbers. The others are for SGD on the weights of one replica: step, seed and key name the random numbers.
+lanes, and `stream` names each lane's random numbers. The others are for SGD on the weights of one replica: step, seed
+and key name the random numbers.
 """
 
 import math

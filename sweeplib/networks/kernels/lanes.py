@@ -138,7 +138,7 @@ def inner_product(x, y):  # type: ignore[no-untyped-def]
 
 @allocating
 def constants_of(block, k, lanes):  # type: ignore[no-untyped-def]
-    """The `Constants` of a group in a flat block of rows: k of a*, one for each of the `Numbers`, those of the teacher."""
+    """The `Constants` of a group in a flat block: k rows of a*, one for each of the `Numbers`, those of the teacher."""
     rows = block.reshape((block.shape[0] // lanes, lanes))
     return Constants(rows[:k], numbers_of_rows(rows[k : k + COUNT]), rows[k + COUNT :], block)
 

@@ -267,13 +267,13 @@ class Case(engine.Case):
     @property
     def shape(self) -> Hashable:
         """What cases must have in common to be run together: all that `Replicas` has once, and lengths of arrays."""
-        problem, spectrum = self.problem, self.problem.has_spectrum
+        problem = self.problem
         functions = problem.activation, problem.teacher, problem.learned, problem.criterion, problem.data, problem.rates
         sample = (problem.batch_size, problem.repeats, problem.samples is not None, problem.rule, problem.noise_factor)
         kind = (problem.p, problem.k, problem.spherical, problem.trains_second_layer, problem.has_offsets)
         sizes = DYNAMICS[self.dynamics].sizes(problem, self.numerical_options())
-        # the chain factors larger blocks, whose arrays then have one size
-        blocks = tuple(min(size, problem.p + problem.k + 1) for size in problem.blocks[1]) if spectrum else ()
+        # the chain factors larger blocks, whose arrays then have one size: rows of weights, velocities and averages
+        blocks = tuple(min(size, 3 * problem.p + problem.k + 1) for size in problem.blocks[1])
         course = problem.course
         tasks = (*course.order, course.own_heads, course.replay > 0.0) if problem.in_turn else ()
         steps = (*sample, problem.has_weight_noise, problem.has_averages)
