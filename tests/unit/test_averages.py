@@ -252,9 +252,6 @@ def test_averages_are_refused_where_there_are_none(name):
         Case(COMMITTEE, "ode", 0, Recording((0.5,), observables=("risk_of_average",))).check()
     for field, dynamics, more, words in (
         ("averaging_order", "ode", {"averaging_order": 0.5}, "0, or 1 or more"),
-        ("repeats", "sgd_chain", {"repeats": 3}, "no overlap chain"),
-        ("d", "sgd_chain", {"d": 5}, r"at least 2 p \+ k = 6"),
-        ("d", "sgd_chain", {"d": 7, "update": "heavy_ball", "momentum": 0.5}, r"at least 3 p \+ k = 8"),
         ("update", "ode", {"update": "adagrad_norm"}, "no equations of averages"),
         ("p", "ode", {"loss": "huber", "p": 1, "k": 2}, r"2 p \+ k of at most 3"),
         ("data", "ode", {"data": "two_level", "level_ratio": 4.0}, "no equations of averages"),

@@ -318,7 +318,9 @@ BROKEN = {
         (":9: dynamics.sgd.where.seed: not a seed of the sweep; got 9", "the 4 seeds"),
     ),
     "dynamics that does not apply": Broken(
-        D, "  d: [1, 300]", (":8: dynamics.sgd_chain: no overlap chain at gamma=0.05, p=1, k=1, d=1", "got 1")
+        PROBLEM,
+        PROBLEM.replace("}", ", samples: 10}"),
+        (":8: dynamics.sgd_chain: ", "sgd_chain does not act on samples", "got 10"),
     ),
     "times not ascending": Broken(TIMES, "times: [0, 2, 1]", (":10: times[2]: not ascending; got 1", "more than 2")),
     "negative time": Broken(TIMES, "times: [-1, 2]", (":10: times[0]: ", "got -1", "a finite number from 0")),

@@ -350,17 +350,13 @@ REFUSED = [
         for name in ("ode", "gradient_flow")
         for field in DISTURBED
     ),
-    ("sgd_chain", {"keep_probability": 0.5, "repeats": 2}, "repeats: no overlap chain; got 2"),
-    ("sgd_chain", {"input_noise": 0.5, "data": "two_level", "level_ratio": 4.0}, "data: no overlap chain"),
-    ("sgd_chain", {"input_noise": 0.5, "update": "muon"}, "update: no overlap chain; got 'muon'"),
+    ("sgd_chain", {"input_noise": 0.5, "repeats": 2}, "repeats: noise of each use adds directions to the frame"),
     ("sgd_chain", {"keep_probability": 0.5, "samples": 100}, "sgd_chain does not act on samples"),
     ("sgd", {"noise_schedule": "exp(-t)", "samples": 100}, "noise_schedule.*whose labels are drawn once"),
     ("ode", {"noise_schedule": "exp(-t)", "update": "adagrad_norm"}, "no equations of a memory and of the time"),
     ("sgd", {"noise_schedule": "1 - t"}, "noise_schedule: no label noise at t = 1"),
     ("ode", {"noise_schedule": "1/t"}, r"noise_schedule: no label noise at t = 0.*such as `1 / \(t \+ 0.001\)`"),
     ("sgd", {"noise_schedule": "optimal(3)"}, "noise_schedule.*unknown"),
-    ("sgd_chain", {"keep_probability": 0.5, "batch_size": 2}, "no overlap chain.*1 with a keep_probability"),
-    ("sgd_chain", {"input_noise": 0.5, "batch_size": 2}, "no overlap chain.*1 with an input_noise"),
     ("ode", {"input_noise": 0.5, "target": "lam1 + he3(lam2)"}, "no drifts with noise of inputs.*sgd, sgd_chain"),
     ("ode", {"keep_probability": 0.5, "schedule": "optimal(2)"}, "keep_probability.*no derivatives by the rate"),
     ("ode", {"noise_schedule": "exp(-t)", "schedule": "optimal(2)"}, "noise_schedule.*no derivatives by the rate"),

@@ -297,12 +297,6 @@ def test_blocks_have_all_coordinates_and_the_mean_eigenvalue_one():
             "activation: no `risk_of_block`: this risk is no sum over the blocks; got 'erf'",
         ),
         ("sgd", TWO | {"offset_rate": 1.0}, {}, "data: no risk of units with offsets; got 'two_level'"),
-        (
-            "sgd_chain",
-            TWO | {"batch_size": 2},
-            {},
-            "batch_size: no overlap chain; got 2; expected 1 with inputs of two_",
-        ),
         ("ode", TWO, {"options": {"finite_d": True}}, "data: no equations at finite d; got 'two_level'"),
         ("sde", TWO, {}, "data: sde does not act on data; got 'two_level'"),
         ("dmft", TWO, {}, "data: dmft does not act on data; got 'two_level'"),

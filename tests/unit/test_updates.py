@@ -306,11 +306,6 @@ REFUSED = [
         RULES["tangent"] | {"data": "power_law", "exponent": 1.0},
         "update.*plain with inputs of power_law",
     ),
-    ("sgd_chain", RULES["clipped"] | {"repeats": 2}, "repeats.*1 with the update clipped in sgd_chain"),
-    ("sgd_chain", RULES["tangent"] | {"repeats": 2, "batch_size": 4}, "repeats.*1 with the update tangent"),
-    ("sgd_chain", RULES["heavy_ball"] | {"d": 5}, r"d.*at least 2 p \+ k = 6"),
-    ("sgd_chain", RULES["clipped"] | {"data": "power_law", "exponent": 1.0}, "update.*plain with inputs of power_law"),
-    ("sgd_chain", RULES["heavy_ball"] | {"weight_decay": 0.1}, "no overlap chain of velocities that decay; got 0.1"),
     ("sgd", RULES["tangent"] | {"weight_decay": 0.1}, "weight_decay: decay pulls along the row, which steps along"),
     ("sgd", RULES["tangent"] | {"spherical": False}, "spherical: no sphere to step along; got False; expected true"),
     (

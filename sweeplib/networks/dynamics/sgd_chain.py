@@ -61,6 +61,11 @@ def _mixes_samples(problem: Problem) -> bool:
     return UPDATES[problem.update].spectrum is not None and UPDATES[problem.update].has_velocities
 
 
+def _decays_velocities(problem: Problem) -> bool:
+    """Whether steps of one sample take the kernel of batches: velocities of plain steps that take in a decay."""
+    return HEAVY_BALL.is_of(problem) and problem.weight_decay > 0.0
+
+
 class ChainOptions(NumericalOptions):
     """Options of the chain.
 
@@ -92,7 +97,7 @@ class SgdChain(LaneDynamics):
         Limit("update", "signs of noisy inputs are not known", _BESIDE, INPUT_NOISE, SIGNS.is_of),
         Limit("batch_size", "samples of a batch may be of several tasks", f"1, or `replay: 0`, {_WITH}", REPLAY),
         Limit("update", "its steps are known of one task", _BESIDE, REPLAY, _mixes_samples),
-        Limit("weight_decay", "velocities that decay are known of one task", _BESIDE, REPLAY, HEAVY_BALL.is_of),
+        Limit("weight_decay", "velocities that decay are known of one task", _BESIDE, REPLAY, _decays_velocities),
         Limit(
             "batch_size",
             "batch too large to be reused",
