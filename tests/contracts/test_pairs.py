@@ -1,4 +1,4 @@
-"""Pairs of features of problems: a dynamics acts on both where it takes both, and leaves neither out in silence."""
+"""Features of problems beside each other: a dynamics acts on all that it takes, and leaves none out in silence."""
 
 import dataclasses
 import itertools
@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from sweeplib import InputError, Problem, simulate
+from sweeplib.networks.simulation import Case, Recording
+from tests.numpy_sgd import takes_the_steps_of_numpy
 
 PLAIN = Problem(gamma=0.5, p=2, k=2, d=30, Delta=0.1, activation="erf", a=(1.0, -0.7))
 TASKS = {"tasks": "in_turn", "switch_time": 0.1}
@@ -73,6 +75,26 @@ def results(dynamics, fields, known):
         assert (ds.status == 1).all(), fields
         known[key] = {name: ds[name].values for name in shown}
     return known[key]
+
+
+@pytest.mark.slow
+def test_sets_of_features_take_the_steps_of_numpy():
+    """Of 150 sets of three to seven features, drawn at random, those that SGD takes."""
+    rng, count = np.random.default_rng(5), 0
+    # NumPy has δ = .3 for Huber; averages change no step
+    features = FEATURES | {"huber": {"loss": "huber", "huber_delta": 0.3}}
+    names = [name for name in features if name != "averages"]
+    for _ in range(150):
+        chosen = rng.choice(names, rng.integers(3, 8), replace=False)
+        fields = {key: value for name in chosen for key, value in features[name].items()}
+        try:
+            problem = dataclasses.replace(PLAIN, **fields)
+            Case(problem, "sgd", 0, Recording((1.0,))).check()
+        except InputError:
+            continue
+        takes_the_steps_of_numpy(problem, 1e-7)
+        count += 1
+    assert count > 60
 
 
 def agree(one, other):
