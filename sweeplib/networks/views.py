@@ -106,12 +106,15 @@ class OverlapView(View):
     by_task : function that returns the second layers (n, T, p) of the student and (n, T, k) of the teacher for each of
         several tasks; None for a single one.
     average : function that returns the overlaps Q (n, p, p) and M (n, p, k) of the averages of the weights; or None.
+    average_fields : function that returns the covariances of the averages' fields in place of overlaps; or None where
+        these are the overlaps.
     companion : function that returns the view of a second, worse solution, and a factor: the error of an observable is
         the factor times the difference of both; or None.
     """
 
     companion: "Callable[[], tuple[OverlapView, float] | None]" = staticmethod(lambda: None)
     average: Callable[[], Any] = staticmethod(lambda: None)
+    average_fields: Callable[[], Any] = staticmethod(lambda: None)
 
     dims: ClassVar[tuple[str, ...]] = (
         "student", "student_2", "teacher", "teacher_2", "block", "task", "quantile", "outlier", "joint_outlier",

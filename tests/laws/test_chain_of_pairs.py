@@ -84,8 +84,8 @@ def marks(number):
 def test_overlaps_with_several_features_agree_in_law(number):
     name, problem = [*drawn().items()][number]
     shown = ["overlap_Q", "overlap_M", "second_layer"]
-    if problem.has_averages and not problem.has_spectrum:
-        shown += ["average_Q", "average_M"]
+    if problem.has_averages:
+        shown += ["average_Q", "average_M", "risk_of_average"]
     common = {"times": STEPS * problem.step_time(), "observables": tuple(shown), "root_seed": 7}
     weights = columns(simulate(problem, "sgd", seeds=range(SEEDS), **common), shown)
     chain = columns(simulate(problem, "sgd_chain", seeds=range(SEEDS, 3 * SEEDS), **common), shown)

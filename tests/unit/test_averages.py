@@ -5,11 +5,13 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import erf
 
 from sweeplib import DYNAMICS, InputError, Overlaps, Problem, simulate
 from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.simulation.driver import replicas_of
 from tests.laws.test_chain_of_updates import BOTH, COMMON, agree_in_law
-from tests.numpy_sgd import weights_by_numpy
+from tests.numpy_sgd import iterates_by_numpy, weights_by_numpy
 from tests.tiers import slow_among, slow_but
 
 COMMITTEE = Problem(gamma=1.0, p=2, k=2, d=30, Delta=0.1, activation="erf", a=(1.0, -0.7))
@@ -74,6 +76,8 @@ KINDS = {
     "momentum, sphere": {"averaging_order": 1.0, "update": "tangent", "spherical": True},
     "batches, weight noise": {"averaging_rate": 0.3 / STEP, "batch_size": 3, "temperature": 0.1, **BOTH},
     "training set": {"averaging_order": 1.0, "samples": 7, "batch_size": 7},
+    "spectrum": {"averaging_rate": 0.3 / STEP, "data": "two_level", "level_ratio": 4.0},
+    "offsets": {"averaging_rate": 0.3 / STEP, "offset_scale": 0.7, "offset_rate": 1.5},
 }
 
 
@@ -91,6 +95,28 @@ def test_sgd_averages_its_weights_as_numpy_does(kind):
     for name, expected in zip(SHOWN, (average @ W_star.T, average @ average.T), strict=True):
         np.testing.assert_allclose(ds[name][0, -1], expected / problem.d, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(ds.overlap_Q[0, -1], weights[-1] @ weights[-1].T / problem.d, rtol=1e-9)
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize(
+    "fields", [{"data": "two_level", "level_ratio": 4.0}, {"offset_scale": 0.7, "offset_rate": 1.5}], ids=str
+)
+def test_the_risk_of_the_average_is_a_mean_over_samples(fields):
+    """With the second layer and the offsets of now: of 10⁵ samples, within 1 per cent."""
+    problem = dataclasses.replace(COMMITTEE, averaging_rate=0.02 / STEP, **fields)
+    case = Case(problem, "sgd", 3, Recording((0.0,)))
+    (average, W_star), (eigenvalues, sizes) = replicas_of([case]).weights(0), problem.blocks
+    iterates = list(iterates_by_numpy(case, 60))
+    for W, _, _ in iterates:
+        average = average + problem.averaging_rate * problem.step_time() * (W - average)
+    _, layer, b = iterates[-1]
+    rng, d = np.random.default_rng(0), problem.d
+    x = rng.standard_normal((100_000, d)) * np.repeat(np.sqrt(eigenvalues), np.array(sizes, int)) / math.sqrt(d)
+    y = erf(x @ W_star.T / math.sqrt(2)).mean(axis=1)
+    f = erf((x @ average.T + b) / math.sqrt(2)) @ layer / problem.p
+    ds = simulate(problem, "sgd", times=[60 * problem.step_time()], seeds=[3], observables=("risk", "risk_of_average"))
+    assert ds.risk_of_average.item() == pytest.approx(0.5 * ((y - f) ** 2).mean(), rel=0.01)
+    assert abs(ds.risk_of_average.item() / ds.risk.item() - 1.0) > 0.01
 
 
 def floors(problem, number):
@@ -251,10 +277,17 @@ def test_averages_are_refused_where_there_are_none(name):
     with pytest.raises(InputError, match="no averages of the iterates"):
         Case(COMMITTEE, "ode", 0, Recording((0.5,), observables=("risk_of_average",))).check()
     for field, dynamics, more, words in (
-        ("averaging_order", "ode", {"averaging_order": 0.5}, "0, or 1 or more"),
         ("update", "ode", {"update": "adagrad_norm"}, "no equations of averages"),
         ("p", "ode", {"loss": "huber", "p": 1, "k": 2}, r"2 p \+ k of at most 3"),
-        ("data", "ode", {"data": "two_level", "level_ratio": 4.0}, "no equations of averages"),
+        *(
+            (field, dynamics, more, words)
+            for dynamics in ("ode", "gradient_flow")
+            for field, more, words in (
+                ("data", {"data": "two_level", "level_ratio": 4.0}, "no equations of averages"),
+                ("tasks", {"k": 2, "tasks": "in_turn", "switch_time": 0.2}, "no equations of averages"),
+                ("averaging_order", {"averaging_order": 0.5}, "0, or 1 or more"),
+            )
+        ),
     ):
         with pytest.raises(InputError, match=words) as caught:
             Case(dataclasses.replace(problem, **more), dynamics, 0, Recording((0.5,))).check()

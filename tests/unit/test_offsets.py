@@ -95,6 +95,7 @@ UPDATES = {
     "adagrad_norm, a training set": {"update": "adagrad_norm", "adagrad_start": 0.3, "samples": 5, "batch_size": 5},
     "momentum": {"update": "heavy_ball", "momentum": 0.6},
     "tangent": {"update": "tangent", "spherical": True},
+    "tangent, a training set": {"update": "tangent", "spherical": True, "samples": 5, "batch_size": 5},
     "muon": {"update": "muon", "batch_size": 5},
     "signs": {"update": "sign"},
 }

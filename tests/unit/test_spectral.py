@@ -304,7 +304,6 @@ REFUSED = [
         {"update": "spectral", "data": "power_law", "exponent": 1.0},
         "update.*plain with inputs of power_law",
     ),
-    ("sgd", {"update": "spectral", "offset_scale": 1.0}, "no update spectral with this offset_scale"),
     (
         "sgd",
         {"update": "muon", "spectral_ridge": 0.1},

@@ -95,6 +95,7 @@ STEPS = {
     "a spectrum, replay": {"data": "two_level", "level_ratio": 4.0, "replay": 0.3, "task_overlap": 0.6},
     "offsets, replay": {"offset_scale": 0.7, "offset_rate": 1.5, "replay": 0.3, **LAYERS},
     "batches, replay": {"batch_size": 6, "replay": 0.3, "heads": "separate", "weight_decay": 0.3, **LAYERS},
+    "batches, replay, offsets": {"batch_size": 3, "replay": 0.3, "offset_scale": 0.7, "offset_rate": 1.5, **LAYERS},
     "batches, replay, shared head, dropout": {"batch_size": 3, "replay": 0.5, "keep_probability": 0.7, **LAYERS},
     "muon, batches": {"update": "muon", "momentum": 0.8, "batch_size": 3, "gamma": 0.5, "switch_time": 0.4},
 }

@@ -11,7 +11,7 @@ from sweeplib.networks.dynamics.diagnostics import LARGEST_UNDECIDED, Bound
 from sweeplib.networks.dynamics.dynamics import DYNAMICS, LOSS, UPDATE
 from sweeplib.networks.dynamics.integrated import IntegrationOptions
 from sweeplib.networks.dynamics.ode import Ode
-from sweeplib.networks.dynamics.ode_limits import OF_DISTURBED
+from sweeplib.networks.dynamics.ode_limits import OF_AVERAGES, OF_DISTURBED
 from sweeplib.networks.dynamics.replicas import Replicas
 from sweeplib.networks.problem import TAILS, Problem
 from sweeplib.networks.views import OverlapView
@@ -28,7 +28,7 @@ class GradientFlow(Ode):
     label = "gradient flow"
     counts_steps = False
     reads = Ode.reads - {"Delta", "noise_schedule", "batch_size"} - LOSS - UPDATE
-    limits = OF_DISTURBED
+    limits = (*OF_DISTURBED, *OF_AVERAGES)
     undefined = (
         ("batch_size repeats samples sampling", "a flow for small rates has the mean over all samples"),
         (" ".join(["noise_schedule", *sorted(TAILS)]), "the noise of labels leaves the mean of the gradient as it is"),

@@ -90,6 +90,11 @@ OF_DISTURBED = (
     Limit("data", "no equations of blocks of inputs with replay", "{default} with {beside}; or sgd", REPLAY),
 )
 """The limits of dropout, noise of inputs and replay for all flows of overlaps."""
+OF_AVERAGES = (
+    Limit("tasks data", "no equations of averages", beside=AVERAGES),
+    Limit("averaging_order", "no equations of averages", "0, or 1 or more, in ode", where=_has_early_average),
+)
+"""The limits of averages for all flows of overlaps."""
 _DISTURBED_LOSSES = tuple(
     Limit(keys, reason, _OR_SGD, beside, where)
     for keys, where in (
@@ -109,15 +114,13 @@ LIMITS = (
         _RIDGE,
         lambda _: True,
     ),
-    *(
-        Limit(keys, "no equations of averages", where=where, beside=AVERAGES)
-        for keys, where in (
-            ("tasks", None),
-            ("data", lambda problem: problem.has_spectrum),
-            ("update", lambda problem: UPDATES[problem.update].memory is not None),
-        )
+    *OF_AVERAGES,
+    Limit(
+        "update",
+        "no equations of averages",
+        beside=AVERAGES,
+        where=lambda problem: UPDATES[problem.update].memory is not None,
     ),
-    Limit("averaging_order", "no equations of averages", "0, or 1 or more, in ode", where=_has_early_average),
     Limit(
         "p",
         "drifts by nodes over 2p + k fields with averages",

@@ -26,6 +26,7 @@ class OverlapDynamics(Dynamics):
 
     view: ClassVar[type[View]] = OverlapView
     average: tuple[Array, Array] | None = None  # Q and M of the averages of the weights now, where there are any
+    average_fields: tuple[Array, Array] | None = None  # the covariances of their fields, where inputs have a spectrum
     heads: Array | None = None  # the second layers (n, H, p) of all tasks now, where several are trained
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
@@ -74,6 +75,7 @@ class OverlapDynamics(Dynamics):
         """The view of the current overlaps; its one part has the weight one in each replica."""
         view = self.overlap_view(lambda: self.Q, lambda: self.M, self.a, by_block=lambda: self.by_block)
         view.companion, view.average = self.second_view, lambda: self.average
+        view.average_fields = lambda: self.average_fields
         return [(np.ones(len(self.replicas)), view)]
 
     def second_view(self) -> tuple[OverlapView, float] | None:

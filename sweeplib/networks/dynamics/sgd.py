@@ -144,7 +144,8 @@ class Sgd(WeightDynamics, StepDynamics):
         if replicas.batch_size > 1:
             replica = replica._replace(tasks=ReplayedTasks(ends, lessons.a_star[i], self.heads[i]))
             done, fate = self._fresh_steps(count, first, (0, 1), replica, self._rates, self._functions, exits)
-            self.failed[i] = first + done if fate == DIVERGED else -1
+            if fate == DIVERGED:
+                self.failed[i] = first + done
             self.a[i] = self.heads[i, lessons.head]
             return int(done)
         tasks = tasks_of(ends, first, count, replicas.seeds[i], replicas.keys[i])

@@ -244,6 +244,7 @@ class SgdChain(LaneDynamics):
         if replicas.has_averages:
             Q, M = self._overlaps_of(state, slice(p))
             self.average = Q.sum(axis=1), M.sum(axis=1)
+            self.average_fields = self._blocks(Q, M).weighted()[:2] if replicas.has_spectrum else None
 
     def _overlaps_of(self, state: Array, which: slice) -> tuple[Array, Array]:
         """Q (n, L, p, p) and M (n, L, p, k) of the rows `which` of A_b and B_b, for states (rows, n)."""

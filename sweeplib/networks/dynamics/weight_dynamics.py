@@ -142,6 +142,8 @@ class WeightDynamics(OverlapDynamics):
         count, overlaps = range(len(self.replicas)), self.weight_view(self._weights, self.a, self._offsets)
         overlaps.companion = self.second_view
         overlaps.average = self._overlaps_of_averages
+        if self.replicas.has_spectrum:
+            overlaps.average_fields = lambda: self._overlaps_of_averages(weighted=True)
         view = TrainingView(
             overlaps,
             self.replicas.samples,
@@ -150,9 +152,12 @@ class WeightDynamics(OverlapDynamics):
         )
         return [(np.ones(len(self.replicas)), view)]
 
-    def _overlaps_of_averages(self) -> tuple[Array, Array]:
-        """Q (n, p, p) and M (n, p, k) of the averages of the weights."""
+    def _overlaps_of_averages(self, *, weighted: bool = False) -> tuple[Array, Array]:
+        """Q (n, p, p) and M (n, p, k) of the averages of the weights, or `weighted` the covariances of their fields."""
         pairs = [(average, W_star) for average, (_, W_star) in zip(self._averages, self._weights, strict=True)]
+        if weighted:
+            roots = map(self.replicas.law_numbers, range(len(pairs)))
+            pairs = [(root * average, root * W_star) for root, (average, W_star) in zip(roots, pairs, strict=True)]
         Q, M = zip(*(overlaps_of_weights(*pair) for pair in pairs), strict=True)
         return np.array(Q), np.array(M)
 

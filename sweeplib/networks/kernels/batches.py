@@ -99,7 +99,7 @@ def head_of(replica, number):  # type: ignore[no-untyped-def]
 
 @kernel
 def move_heads(replica, layer_moves):  # type: ignore[no-untyped-def]
-    """Add to the heads of replayed tasks their moves, which have their decay."""
+    """Add to the heads of replayed tasks, if there are any, their moves, of which their decay is a part."""
     heads = replica.tasks.heads
     for h in range(heads.shape[0]):
         for i in range(heads.shape[1]):
@@ -152,10 +152,8 @@ def take_step(first, batch_size, number, T, replica, functions, moves, layer_mov
                     layer_moves[2, i] += room.c[i] * room.lam[i]
                 for j in range(d):
                     moves[i, j] += room.c[i] / root * room.normals[0, s, j]
-    if replays:
-        move_heads(replica, layer_moves)
-    else:
-        move_layer_and_offsets(replica, T, layer_moves)
+    move_layer_and_offsets(replica, T, layer_moves)
+    move_heads(replica, layer_moves)
     # moves of the weights as the rule changes them, then their noise
     if functions.rule.rescales or functions.rule.has_velocities:
         apply_rule(replica, functions.rule, T, moves, mixing, room.sample)

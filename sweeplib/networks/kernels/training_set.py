@@ -162,7 +162,8 @@ def move(batch, begin, number, T, replica, functions, data, chunk, moves, layer_
             for i in range(p):
                 layer_moves[0, i] += layer_scale * chunk.force[s] * chunk.value[s * p + i]
                 layer_moves[1, i] += offset_scale * chunk.factors[s * p + i]
-                layer_moves[2, i] += T / size * chunk.factors[s * p + i] * chunk.lam[s * p + i]
+                # fields without offsets: tangent steps are along the sphere of the weights
+                layer_moves[2, i] += T / size * chunk.factors[s * p + i] * (chunk.lam[s * p + i] - replica.b[i])
                 chunk.factors[s * p + i] *= scale
         if at_once:
             if shrinkage != 1.0:

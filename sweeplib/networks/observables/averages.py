@@ -1,6 +1,6 @@
 """Averages of the iterates, w̄: their overlaps, and the population risk of the student with them as weights.
 
-The second layer is that of the student now, not an average.
+The second layer and the offsets are those of the student now, not averages.
 """
 
 from typing import Any
@@ -9,22 +9,16 @@ from sweeplib.engine.base.arrays import Array
 from sweeplib.errors import InputError
 from sweeplib.networks.observables.observable import OBSERVABLES, Observable, is_inexact
 from sweeplib.networks.observables.risk import READS
-from sweeplib.networks.problem import AVERAGES, Limit, Problem
-from sweeplib.networks.problem.combinations import OFFSETS, SPECTRUM
+from sweeplib.networks.problem import AVERAGES, Problem
 from sweeplib.networks.views import Estimate, OverlapView
-
-LIMITS = (
-    Limit("data", "no risk of averages", beside=SPECTRUM),
-    Limit("offset_scale offset_rate", "no risk of averages", beside=OFFSETS),
-)
-"""The limits of all observables of averages."""
 
 
 def risk_of_average(now: OverlapView) -> Estimate:
     """The population risk (n,) with the averages as weights, and its error."""
-    state = *now.average(), now.P, now.a, now.a_star
-    risk = now.expectations.risks(*state)
-    return Estimate(risk, now.expectations.risk_errors(risk, *state))
+    fields = now.fields
+    state = *(now.average_fields() or now.average()), fields.P, fields.a, fields.a_star
+    risk = fields.expectations.risks(*state)
+    return Estimate(risk, fields.expectations.risk_errors(risk, *state))
 
 
 def average_Q(now: OverlapView) -> Array:
@@ -47,7 +41,7 @@ def check(problem: Problem) -> None:
 
 
 # arguments of all observables of averages
-_COMMON: Any = {"reads": READS | AVERAGES, "limits": LIMITS, "check": check}
+_COMMON: Any = {"reads": READS | AVERAGES, "check": check}
 OBSERVABLES.add(
     Observable(
         "risk_of_average",
@@ -56,8 +50,7 @@ OBSERVABLES.add(
         "population risk of the average of the iterates",
         r"\bar{\mathcal{R}}",
         least=0.0,
-        needs_teacher=True,
-        estimated=is_inexact,
+        estimated=lambda problem: problem.has_offsets or is_inexact(problem),
         **_COMMON,
     )
 )
