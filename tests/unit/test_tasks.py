@@ -285,12 +285,22 @@ REFUSED = [
     ("sgd", {"repeats": 2}, {}, "repeats: tasks may change between two uses of a batch"),
     ("sgd", {"target": "lam1*lam2"}, {}, "target: a task is a committee of its rows of the teacher"),
     ("sgd", {"data": "two_gaussians", "contrast": 0.4, "k": 0}, {}, "data: tasks are rows of a teacher; got 'two_g"),
-    ("sgd_chain", {"replay": 0.1, "batch_size": 2}, {}, "batch_size: samples of a batch may be of several tasks; got 2; expected 1, or `replay"),
+    (
+        "sgd_chain",
+        {"replay": 0.1, "batch_size": 2},
+        {},
+        "batch_size: samples of a batch may be of several tasks; got 2; expected 1, or `replay",
+    ),
     *(
         (name, {"replay": 0.1, "data": "two_level", "level_ratio": 4.0}, {}, f"data: no {reason}")
         for name, reason in (("ode", "equations of blocks"), ("gradient_flow", "equations"))
     ),
-    ("sgd_chain", {"replay": 0.1, "update": "muon"}, {}, "update: its steps are known of one task; got 'muon'; expected plain with"),
+    (
+        "sgd_chain",
+        {"replay": 0.1, "update": "muon"},
+        {},
+        "update: its steps are known of one task; got 'muon'; expected plain with",
+    ),
     ("sgd", {"k": 3}, {}, "k: rows that cannot be shared out; got 3; expected a multiple of 2"),
     ("sgd", {"switch_time": (2.0, 1.0)}, {}, "switch_time: no order of tasks"),
     ("sgd", {"task_order": (1, 3)}, {}, "task_order: no order of tasks"),

@@ -294,5 +294,7 @@ def test_weight_noise_is_refused_where_it_is_not_defined():
             with pytest.raises(InputError, match=f"{dynamics} does not act on temperature.* sgd, sgd_chain") as caught:
                 Case(problem, dynamics, 0, Recording((0.5,))).check()
             assert "\n" not in str(caught.value)
-    with pytest.raises(InputError, match="noise of each use adds directions to the frame.*; got 3; expected 1 with a temperature in sgd_chain"):
+    with pytest.raises(
+        InputError, match=r"noise of each use adds directions to the frame.*; got 3; expected 1 with a temperature in"
+    ):
         Case(dataclasses.replace(COMMITTEE, repeats=3), "sgd_chain", 0, Recording((0.5,))).check()

@@ -7,8 +7,8 @@ c_i = (γ/(pd)) a_i σ'(λ_i) E a step is A += c u*ᵀ and B ← a lower triangu
 divides rows by their norms. With momentum, A and B also have rows of the velocities, first, and the step adds c to both
 kinds of rows. M = A L*ᵀ and Q = A Aᵀ + B Bᵀ; neither is ever factorised, so units may align.
 
-Each eigenvalue of the inputs has a block of coordinates with a factor of its own; in a block of few coordinates rows are
-the weights themselves (`kernels/chain_state`). With batches the components out of the span add a Wishart matrix
+Each eigenvalue of the inputs has a block of coordinates with a factor of its own; in a block of few coordinates rows
+are the weights themselves (`kernels/chain_state`). With batches the components out of the span add a Wishart matrix
 (`kernels/chain_batches`). If a batch is used in several steps, a step of the dynamics is all of these
 (`kernels/chain_reuse`), and exits are found after its last use; a record between two uses takes the first of them from
 a copy of the state.
