@@ -151,21 +151,21 @@ def shorten_slack_of_moves(settings, lipschitz, work):  # type: ignore[no-untype
         return
     p, _, lanes = moves.shape
     factor = (2.0 if settings.spherical else 1.0) * lipschitz / p
-    square, part = chain.rotations.tail, chain.rotations.spill
+    square, of_block = chain.rotations.tail, chain.rotations.spill
     for i in range(p):
         square[:] = 0.0
         for b in range(frame.factored.size):
             root = chain.constants.teacher[chain.frame.teachers[b]]
-            part[:] = 0.0
+            of_block[:] = 0.0
             for s in range(frame.draws[b], frame.draws[b + 1]):
                 for lane in range(lanes):
-                    part[lane] += moves[i, s, lane] * moves[i, s, lane]
+                    of_block[lane] += moves[i, s, lane] * moves[i, s, lane]
             if frame.factored[b]:
                 for j in range(i + 1):
                     for lane in range(lanes):
-                        part[lane] += work.outside.across[b, i, j, lane] * work.outside.across[b, i, j, lane]
+                        of_block[lane] += work.outside.across[b, i, j, lane] * work.outside.across[b, i, j, lane]
             for lane in range(lanes):
-                square[lane] += root[lane] * root[lane] * part[lane]
+                square[lane] += root[lane] * root[lane] * of_block[lane]
         for lane in range(lanes):
             slack[lane] -= factor * abs(chain.a[i, lane]) * math.sqrt(square[lane])
 

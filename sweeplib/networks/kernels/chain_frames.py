@@ -178,7 +178,7 @@ def shorten_slack(settings, lipschitz, chain, frame):  # type: ignore[no-untyped
 
     L is σ's Lipschitz constant `lipschitz`. ΔV is V − [A_b, B_b, 0]: these are still those before the round.
     """
-    V, slack, square, part = frame.V, chain.network.slack, frame.square, chain.rotations.tail
+    V, slack, square, of_block = frame.V, chain.network.slack, frame.square, chain.rotations.tail
     if not needs_slack(settings, lipschitz, chain.network):
         return
     rows, p = V.shape[0], settings.p
@@ -188,14 +188,14 @@ def shorten_slack(settings, lipschitz, chain, frame):  # type: ignore[no-untyped
             A, B = rows_of(chain, b)
             root = chain.constants.teacher[chain.frame.teachers[b]]
             first, r = frame.columns[b], A.shape[1]
-            part[:] = 0.0
+            of_block[:] = 0.0
             for s in range(frame.columns[b + 1] - first):
-                for lane in range(part.shape[0]):
+                for lane in range(of_block.shape[0]):
                     before = A[i, s, lane] if s < r else (B[i, s - r, lane] if s <= r + i else 0.0)
-                    part[lane] += (V[i, first + s, lane] - before) * (V[i, first + s, lane] - before)
-            for lane in range(part.shape[0]):
-                square[lane] += root[lane] * root[lane] * part[lane]
-        for lane in range(part.shape[0]):
+                    of_block[lane] += (V[i, first + s, lane] - before) * (V[i, first + s, lane] - before)
+            for lane in range(of_block.shape[0]):
+                square[lane] += root[lane] * root[lane] * of_block[lane]
+        for lane in range(of_block.shape[0]):
             # no factor 2 on the sphere: these are the moves of the whole round, projections included
             slack[lane] -= lipschitz / p * abs(chain.a[i - rows + p, lane]) * math.sqrt(square[lane])
 

@@ -32,13 +32,13 @@ def draw_lengths(stream, work):  # type: ignore[no-untyped-def]
 @loops
 def draw_other_lengths(stream, work):  # type: ignore[no-untyped-def]
     """Fill the lengths s_b of a sample in all blocks of inputs but the first."""
-    frame, of_block = work.frame, work.lengths.stream
+    frame, other = work.frame, work.lengths.stream
     for b in range(1, frame.factored.size):
         if frame.factored[b]:
             for lane in range(stream.step.shape[0]):
-                of_block.key[lane] = stream.key[lane] + np.uint64(b) * OTHER_KEY
-                of_block.seed[lane], of_block.step[lane] = stream.seed[lane], stream.step[lane]
-            draw_length(of_block, length_of(work.lengths, b), work.z[frame.draws[-1] + 1 + b])
+                other.key[lane] = stream.key[lane] + np.uint64(b) * OTHER_KEY
+                other.seed[lane], other.step[lane] = stream.seed[lane], stream.step[lane]
+            draw_length(other, length_of(work.lengths, b), work.z[frame.draws[-1] + 1 + b])
 
 
 @loops
@@ -64,20 +64,20 @@ def weight_lengths(work, s):  # type: ignore[no-untyped-def]
 @loops
 def fill_squared_length(work, weighted, square):  # type: ignore[no-untyped-def]
     """Fill square (lanes,) with Σ_b |x_b|² d of samples x, or with Σ_b λ_b |x_b|² d if `weighted`."""
-    frame, z, s, part = work.frame, work.z, work.lengths.s, work.rotations.spill
+    frame, z, s, of_block = work.frame, work.z, work.lengths.s, work.rotations.spill
     lanes = square.shape[0]
     square[:] = 0.0
     for b in range(frame.factored.size):
         root = work.constants.teacher[work.frame.teachers[b]]
-        part[:] = 0.0
+        of_block[:] = 0.0
         if frame.factored[b]:
             for lane in range(lanes):
-                part[lane] = s[b, lane] * s[b, lane]
+                of_block[lane] = s[b, lane] * s[b, lane]
         for row in range(frame.draws[b], frame.draws[b + 1]):
             for lane in range(lanes):
-                part[lane] += z[row, lane] * z[row, lane]
+                of_block[lane] += z[row, lane] * z[row, lane]
         for lane in range(lanes):
-            square[lane] += root[lane] * root[lane] * part[lane] if weighted else part[lane]
+            square[lane] += root[lane] * root[lane] * of_block[lane] if weighted else of_block[lane]
 
 
 @kernel
@@ -179,14 +179,14 @@ def project(work):  # type: ignore[no-untyped-def]
 @loops
 def fill_variance(work, i, square):  # type: ignore[no-untyped-def]
     """Fill square (lanes,) with Σ_b λ_b |(A_b, B_b)_i|², the variance of the field of row i."""
-    part = work.rotations.tail
+    of_block = work.rotations.tail
     square[:] = 0.0
     for b in range(work.frame.factored.size):
         A, B = rows_of(work, b)
         root = work.constants.teacher[work.frame.teachers[b]]
-        put_squared_norm(False, A, B, i, part)
+        put_squared_norm(False, A, B, i, of_block)
         for lane in range(square.shape[0]):
-            square[lane] += root[lane] * root[lane] * part[lane]
+            square[lane] += root[lane] * root[lane] * of_block[lane]
 
 
 @loops
