@@ -240,7 +240,8 @@ def batch_step(settings, functions, stream, work, broken):  # type: ignore[no-un
         fill_moves(settings, work)
         step_in_frame(settings, rule, chain, work.explicit)
         shorten_slack(settings, functions.lipschitz, chain, work.explicit)
-        finish_round(chain, work.explicit)
+        # F S is triangular, unless a spectral step mixes its rows
+        finish_round(chain, work.explicit, 0 if rule.is_spectral else settings.p)
         return
     decay(settings, functions.lipschitz, chain)
     shorten_slack_of_moves(settings, functions.lipschitz, work)

@@ -154,12 +154,14 @@ def step_in_frame(settings, rule, chain, frame):  # type: ignore[no-untyped-def]
             for s in range(width):
                 for lane in range(lanes):
                     shrinkage[lane] -= moves[i, s, lane] * w[s, lane]
-        square[:] = 0.0
         for s in range(width):
             for lane in range(lanes):
                 w[s, lane] = shrinkage[lane] * w[s, lane] + moves[i, s, lane]
-                square[lane] += w[s, lane] * w[s, lane]
         if settings.spherical:
+            square[:] = 0.0
+            for s in range(width):
+                for lane in range(lanes):
+                    square[lane] += w[s, lane] * w[s, lane]
             for lane in range(lanes):
                 square[lane] = 1.0 / math.sqrt(square[lane])
             for s in range(width):
@@ -201,8 +203,11 @@ def shorten_slack(settings, lipschitz, chain, frame):  # type: ignore[no-untyped
 
 
 @loops
-def finish_round(chain, frame):  # type: ignore[no-untyped-def]
-    """Set A_b to its columns of V, and B_b to a lower triangular factor of the others."""
+def finish_round(chain, frame, triangular):  # type: ignore[no-untyped-def]
+    """Set A_b to its columns of V, and B_b to a lower triangular factor of the others.
+
+    triangular : how many of the last columns are zero above the diagonal of the last rows, so that B_b begins as these.
+    """
     V, columns, column, rotations = frame.V, frame.columns, chain.push, chain.rotations
     for b in range(columns.size - 1):
         A, B = rows_of(chain, b)
@@ -211,8 +216,13 @@ def finish_round(chain, frame):  # type: ignore[no-untyped-def]
             for s in range(r):
                 for lane in range(lanes):
                     A[i, s, lane] = V[i, first + s, lane]
+        last = columns[b + 1] - min(triangular, B.shape[0])
         B[:] = 0.0
-        for s in range(first + r, columns[b + 1]):
+        for j in range(columns[b + 1] - last):
+            for i in range(j, rows):
+                for lane in range(lanes):
+                    B[i, j, lane] = V[i, last + j, lane]
+        for s in range(first + r, last):
             for i in range(rows):
                 for lane in range(lanes):
                     column[i, lane] = V[i, s, lane]

@@ -129,9 +129,10 @@ def use_batch(settings, functions, stream, use, work, broken):  # type: ignore[n
     lam, _, value, c, E, _, _ = chain.fields
     (p, _, lanes), share = moves.shape, 1.0 / settings.batch_size
     weights = V[V.shape[0] - p :]
-    begin_batches(stream, settings.batch_size, work.stream)
-    for lane in range(lanes):
-        work.stream.key[lane] += np.uint64(use) * OTHER_KEY
+    if settings.drops:
+        begin_batches(stream, settings.batch_size, work.stream)
+        for lane in range(lanes):
+            work.stream.key[lane] += np.uint64(use) * OTHER_KEY
     # sums over the batch, at V before the step
     moves[:], layer[:] = 0.0, 0.0
     for s in range(settings.batch_size):
@@ -154,7 +155,9 @@ def use_batch(settings, functions, stream, use, work, broken):  # type: ignore[n
                 c[i, lane] *= share * numbers.T[lane] * chain.a[i, lane] * E[lane]
         if settings.drops:
             take_units_back(chain)
-        for i in range(p):
+            for lane in range(lanes):
+                work.stream.step[lane] += np.uint64(1)
+        for i in range(p if settings.trained else 0):
             for lane in range(lanes):
                 layer[i, lane] += share * numbers.T[lane] * value[i, lane] * E[lane]
         for b in range(frame.factored.size):
@@ -163,8 +166,6 @@ def use_batch(settings, functions, stream, use, work, broken):  # type: ignore[n
                 for j in range(columns[b], filled):
                     for lane in range(lanes):
                         moves[i, j, lane] += c[i, lane] * x[j, lane]
-        for lane in range(lanes):
-            work.stream.step[lane] += np.uint64(1)
     step_in_frame(settings, functions.rule, chain, explicit)
 
 
@@ -194,4 +195,4 @@ def reuse_step(settings, functions, stream, work, broken):  # type: ignore[no-un
         if settings.averages:
             average_rows(settings, stream, use, work)
     shorten_slack(settings, functions.lipschitz, work.chain, work.explicit)
-    finish_round(work.chain, work.explicit)
+    finish_round(work.chain, work.explicit, 0)
