@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from sweeplib.analysis.answers import Answer
     from sweeplib.engine.design.design import Design
-    from sweeplib.engine.execution.plan import Plan
+    from sweeplib.engine.execution.estimates import Plan
     from sweeplib.functions.function import Function
 
 

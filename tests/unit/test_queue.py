@@ -51,6 +51,15 @@ def test_what_blocks_have_taken_counts_and_not_the_plan() -> None:
         assert (len(found[0]), len(found[1])) == (first, BLOCK_SECONDS / 0.01)
 
 
+def test_before_a_case_is_done_a_guess_says_nothing() -> None:
+    """A function may take a minute where a millisecond is guessed: the first blocks are small."""
+    queue = queue_of(400_000, seconds=1e-9, measured=False)
+    first = queue.block(2)
+    assert (len(first), len(queue.block(2))) == (16, 16)
+    queue.learn(first, BlockReport({"ok": 16}, 0, 0.16))
+    assert len(queue.block(2)) == BLOCK_SECONDS / 0.01
+
+
 def test_a_layout_is_measured_by_itself() -> None:
     queue = Queue([part_of(500, seconds=0.02), part_of(500, "p2", seconds=0.01)])
     first = queue.block(1)

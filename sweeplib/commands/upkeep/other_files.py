@@ -25,7 +25,7 @@ from sweeplib.engine.storage.records.manifest import UNLISTED, examination
 from sweeplib.engine.storage.records.publish import PublishAddress
 from sweeplib.engine.storage.records.stage_records import FOLDER, is_whole_done, record_path, stage_record
 from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
-from sweeplib.engine.storage.store.identity_file import identity_files, is_whole
+from sweeplib.engine.storage.store.inventory import inventory_files, is_whole_file
 from sweeplib.errors import SweeplibError
 
 DATASET, ANALYSES, PUBLISHED, FILES = "dataset", "analyses", "published dataset", "other files"
@@ -56,8 +56,8 @@ class OtherFiles:
         for artefact in others:
             yield from self._artefact(artefact)
         yield from self._damaged_json()
-        for path in identity_files(self.directory):
-            if path.stem in {store.dynamics for store in self.stored} and not is_whole(path):
+        for path in inventory_files(self.directory):
+            if path.stem in {store.dynamics for store in self.stored} and not is_whole_file(path):
                 yield Finding(path, DAMAGED, Remedy.delete, FILES)
         states = CheckpointFolder(str(self.directory))
         for path in states.files():

@@ -242,8 +242,7 @@ class Repair:
         elif finding.path == self.directory / "config.yaml":
             write_complete_config(self.sweep, self.directory)
         elif finding.path == outcomes_path(self.directory, finding.section):
-            store = RunStore(self.directory, finding.section)
-            write_outcomes(store, inventory(self.sweep, finding.section, store))
+            write_outcomes(inventory(self.sweep, finding.section, RunStore(self.directory, finding.section)))
 
     def complete(self, *, workers: int | None = None, progress: bool = True) -> None:
         """Compute and write again what was deleted or is damaged; BusyError if another command runs the sweep."""

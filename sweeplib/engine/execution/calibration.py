@@ -6,22 +6,18 @@ extrapolated; the run identifies the case. The kind of a pilot is what machine c
 plan, the content of `plan.json`.
 """
 
-import json
-import platform
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from itertools import groupby, pairwise
-from pathlib import Path
 from threading import Thread, Timer
 from typing import Any
 
 import numpy as np
 
 from sweeplib.engine.cases import Case
-from sweeplib.engine.design.design import Design
 from sweeplib.engine.execution.child import (
     Child,
     DiedError,
@@ -40,9 +36,6 @@ from sweeplib.engine.execution.progress import Steps
 from sweeplib.engine.process.troubles import Trouble
 from sweeplib.engine.process.work_time import seconds_compiled, slowdown
 from sweeplib.engine.simulator import Measurement
-from sweeplib.engine.storage.records.artefacts import settings_digest
-from sweeplib.engine.storage.records.files import digest, intact_json
-from sweeplib.engine.storage.records.provenance import cpu_model
 from sweeplib.errors import SweeplibError
 
 PILOT_SECONDS = 1.5
@@ -291,39 +284,6 @@ class _Beside:
         self.waiting.clear()
         for child in self._children:
             child.close()
-
-
-def basis(sweep: Design) -> str:
-    """Return a digest of what the cost of a case depends on: the config without its seeds, the code, the machine."""
-    numerics = [sweep.numerics(name) for name in sweep.runs]
-    about = [settings_digest(sweep.source, "seeds"), *numerics, platform.node(), cpu_model()]
-    return digest(json.dumps(about).encode())
-
-
-def costs_in(plan: Mapping[str, Any]) -> dict[str, Cost]:
-    """Return the measured costs in the record of a plan, by the name of their pilot, "DYNAMICS/LAYOUT"."""
-    return {
-        f"{dynamics}/{name}": Cost(layout["seconds"], factor=layout.get("factor", OF_PARTS))
-        for dynamics, record in plan["dynamics"].items()
-        for name, layout in record["layouts"].items()
-        if layout["measured"]
-    }
-
-
-def loading_in(plan: Mapping[str, Any], dynamics: str) -> float:
-    """Return the seconds in which a worker loads a dynamics' machine code, by the record of a plan; 0 if not in it."""
-    return float(plan["dynamics"].get(dynamics, {}).get("loading", 0.0))
-
-
-def cases_in(plan: Mapping[str, Any]) -> dict[str, int | None]:
-    """Return the number of cases by dynamics in the record of a plan, None where it has none."""
-    return {name: record.get("cases") for name, record in plan["dynamics"].items()}
-
-
-def plan_on(path: Path, measured_on: str) -> Mapping[str, Any]:
-    """Return the record of the plan in a file, an empty one if it was measured on another basis or is damaged."""
-    plan = intact_json(path)  # a damaged one is written again
-    return plan if plan.get("measured_on") == measured_on else {"dynamics": {}}
 
 
 def _extrapolated(pilots: Sequence[Pilot], measured: Mapping[str, Cost], least: Mapping[str, float]) -> dict[str, Cost]:

@@ -1,9 +1,11 @@
-"""Cases that a sweep misses and that other run stores have: those of the other sweeps of its results folder.
+"""Cases that a sweep misses and that other run stores have, those of the other sweeps of its results folder: to take.
 
 A case is found by its identity, which contains all that its numbers depend on, also the code. Rows that record more
 than the sweep asks for, or in another order, are found too, in the sweep's own store as well: by the identities that
 its cases would have with the recording of those rows. In the same way rows are found whose runs ended earlier and kept
 their ends: missing cases go on from there. Nothing is locked, other sweeps may run.
+
+What is found is taken by links to segments, or as segments of some rows.
 
 A segment is a file of rows of one layout, all cases of one shape and similar cost. Places are indices (m,) of cases in
 the sweep's inventory, rows (m,) theirs in a segment.
@@ -20,14 +22,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.engine.cases import Recording
+from sweeplib.engine.files.regular_files import file_bytes
+from sweeplib.engine.groups import group_name
 from sweeplib.engine.run_names import kind_of
 from sweeplib.engine.status import Status
+from sweeplib.engine.storage.records.files import DamageError, damaged, digest
+from sweeplib.engine.storage.records.links import refuse_links
 from sweeplib.engine.storage.store.earlier_store import FOLDER as EARLIER
 from sweeplib.engine.storage.store.earlier_store import EarlierSegment
-from sweeplib.engine.storage.store.inventory import Inventory, identities_of_cases
-from sweeplib.engine.storage.store.origins import forgotten_cases
-from sweeplib.engine.storage.store.run_store import RunStore, by_segment, first_places, whole
-from sweeplib.engine.storage.store.segment import Segment
+from sweeplib.engine.storage.store.inventory import Inventory, identities_of_cases, layout_name, order_of_work
+from sweeplib.engine.storage.store.origins import append_origin, forgotten_cases
+from sweeplib.engine.storage.store.run_store import RunStore, by_segment, first_places, whole, words
+from sweeplib.engine.storage.store.segment import (
+    RETRY,
+    Segment,
+    counts_of,
+    described_variables,
+    merged,
+    segment_bytes,
+    segment_header,
+    segment_path,
+    write_content,
+)
 from sweeplib.engine.variable import END_STATE
 from sweeplib.errors import SweeplibError
 
@@ -83,7 +99,7 @@ class Places:
 
 @dataclass(frozen=True)
 class OtherCases:
-    """What was found of a sweep's missing cases outside of their place in its own store.
+    """The cases of a dynamics that a sweep needs, and what was found of missing ones outside of its own store.
 
     wanted : the sweep's inventory, in which cases that others have got the status that they have there.
     elsewhere : where these cases are, None if none was found.
@@ -95,6 +111,11 @@ class OtherCases:
     elsewhere: Places | None = None
     unread: list[str] = field(default_factory=list)
     begun: Places | None = None
+
+    @cached_property
+    def todo(self) -> int:
+        """The number of cases to compute."""
+        return self.wanted.counts()["missing"]
 
     @cached_property
     def counts(self) -> dict[str, int]:
@@ -119,14 +140,14 @@ def _counts(places: Places, wanted: Inventory, key: Callable[[Source], str]) -> 
     return dict(counts)
 
 
-def other_cases(wanted: Inventory, store: RunStore) -> OtherCases:
-    """Return what is found of the missing cases of an inventory outside of their place in its own `store`.
+def other_cases(wanted: Inventory) -> OtherCases:
+    """Return what is found of the missing cases of an inventory outside of their place in its own store.
 
     Looked for are, one after the other, the same cases in stores beside it; runs that record more; runs that ended
     earlier. Cases that were made missing, as by `retry`, are to be computed, and are not looked for.
     """
-    missing = np.flatnonzero(wanted.status == Status.missing)
-    if forgotten := forgotten_cases(store.directory, store.dynamics):
+    store, missing = wanted.store, np.flatnonzero(wanted.status == Status.missing)
+    if forgotten := forgotten_cases(wanted.directory, wanted.dynamics):
         identities = map(whole, wanted.ids[missing].tolist())
         missing = missing[np.array([identity not in forgotten for identity in identities], bool)]
     if not len(missing) or os.environ.get(COMPUTE_ALL):
@@ -274,3 +295,79 @@ def _needed_variables(segment: Segment, sweep: "Design", recording: Recording) -
         if not recording.gives(name, variable.dims, wanted):
             return None
     return frozenset(variables)
+
+
+def take(others: OtherCases, say: Callable[[str], None]) -> OtherCases:
+    """Take the cases that other stores have into that of a sweep; return what is needed after that.
+
+    say : gets a line for each segment that cannot be taken.
+
+    Only for the driver that holds the lock. Each segment is there whole or not at all: after an interrupt the next run
+    takes the others.
+    """
+    wanted = others.wanted
+    if others.elsewhere is None:
+        return others
+    directory, dynamics = wanted.directory, wanted.dynamics
+    stored = np.sort(words(wanted.ids[wanted.segment >= 0])[:, 0])
+    for source, rows, places in others.elsewhere.by_source():
+        first = first_places(wanted.ids[places])
+        try:
+            # the whole segment would bring cases that are stored here a second time; the first words of ids tell that
+            brings_others = _are_in(words(source.segment.ids)[:, 0], stored)
+            content = _content(wanted, source, rows[first], places[first], by_itself=brings_others)
+            # noted before the segment is there, which counts as computed here without that
+            name = source.segment.name if content is None else digest(content)
+            append_origin(directory, dynamics, name, source.folder, len(first))
+            if content is None:
+                _link(directory, dynamics, source.segment.path)
+            else:
+                write_content(directory, dynamics, content)
+        except (DamageError, OSError) as error:
+            say(f"not taken from {source.folder}: {error}")
+    return replace(others, wanted=wanted.refreshed(), elsewhere=None)
+
+
+def _are_in(values: np.ndarray, ordered: np.ndarray) -> bool:
+    """Return whether any of `values` (n,) is among ascending ones, `ordered` (m,)."""
+    at = np.searchsorted(ordered, values)
+    return bool((ordered[np.minimum(at, len(ordered) - 1)] == values).any()) if len(ordered) else False
+
+
+def _content(
+    wanted: Inventory, source: Source, rows: np.ndarray, places: np.ndarray, *, by_itself: bool
+) -> bytes | None:
+    """Return the bytes of a new segment with some rows of a source; None if a link to the source's segment will do.
+
+    places, rows (m,) : of the cases, in the inventory and in the source's segment.
+    by_itself : whether the segment must have these rows alone.
+    """
+    segment, sweep = source.segment, wanted.sweep
+    if not segment.is_whole():
+        raise damaged(segment.path, RETRY)
+    if source.recording == sweep.recording:
+        will_do = not by_itself and np.isin(segment.status, FINAL).all() and not isinstance(segment, EarlierSegment)
+        return None if will_do else merged([segment], rows)
+    # the rows have more than the sweep records: they are written as the sweep's own would be
+    cases = wanted.cases(places)
+    case, simulator, status = cases[0], segment.simulator, segment.status[rows]
+    work = order_of_work(case)
+    header = segment_header(cases, layout_name(case, work), group_name(simulator.group(case)), work)
+    header |= {"run": wanted.dynamics, "computed": counts_of(status), "seconds": 0.0, "workers": []}
+    columns = {"case_id": wanted.ids[places], "status": status} | simulator.index(cases)
+    columns |= source.values(rows, sweep.recording)
+    described = described_variables(simulator.variables(case))
+    return segment_bytes({**header, "processors": list(segment.processors), "variables": described}, columns)
+
+
+def _link(directory: Path, dynamics: str, path: Path) -> None:
+    """Make a segment of another folder one of a sweep: by a link, or a copy where there are none."""
+    place = segment_path(directory, dynamics, path.stem)
+    refuse_links(directory, place)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        place.hardlink_to(path)
+    except FileExistsError:
+        return
+    except OSError:
+        write_content(directory, dynamics, file_bytes(path))

@@ -237,6 +237,13 @@ class RunStore:
             status[places] = self.segments[number].status[rows]
         return status
 
+    def seconds_a_unit(self) -> float | None:
+        """Return the seconds of a unit of a simulator's work, over all segments that were timed; None without any."""
+        # a segment that was taken from elsewhere has no seconds
+        timed = [segment for segment in self.segments if segment.header.get("seconds")]
+        work = sum(sum(segment.header["computed"].values()) * segment.work for segment in timed)
+        return sum(segment.header["seconds"] for segment in timed) / work if work else None
+
     def wait_for(self, names: Iterable[str]) -> None:
         """Wait until segments of these names, which workers have written, are listed on this machine.
 
