@@ -17,12 +17,12 @@ from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.engine.execution import calibration
 from sweeplib.engine.execution import plan as plan_module
-from sweeplib.engine.execution.block_size import block_size, even
 from sweeplib.engine.execution.calibration import Calibration
 from sweeplib.engine.execution.child import DiedError, TimeUpError
 from sweeplib.engine.execution.estimates import GUESSED, Cost, DynamicsPlan, LayoutPlan, Plan, Range
 from sweeplib.engine.execution.pilots import Pilot, beside_others
 from sweeplib.engine.execution.plan import plan_of_rest, record_plan, write_missing_plan, write_plan
+from sweeplib.engine.execution.queue import block_size, even
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.process import work_time
 from sweeplib.engine.process.troubles import Trouble

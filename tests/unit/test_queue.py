@@ -5,9 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
-from sweeplib.engine.execution.block_size import BLOCK_SECONDS, LONGEST_BLOCK_SECONDS
 from sweeplib.engine.execution.blocks import Block, BlockReport
-from sweeplib.engine.execution.queue import LAST_SECONDS, SECONDS_A_WORKER, Queue
+from sweeplib.engine.execution.queue import BLOCK_SECONDS, LAST_SECONDS, LONGEST_BLOCK_SECONDS, SECONDS_A_WORKER, Queue
 from tests.blocks import part_of, queue_of
 
 

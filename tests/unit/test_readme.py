@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 import sweeplib
 from sweeplib.commands.cli import app
+from sweeplib.engine.storage.records.config_files import OWN, write_readme
 from sweeplib.engine.storage.records.provenance import version
-from sweeplib.engine.storage.records.readme import OWN, write_readme
 from sweeplib.errors import InputError
 from tests.in_process import InProcess
 

@@ -19,8 +19,7 @@ from sweeplib.engine.storage.dataset.versions import leftovers, linked_version, 
 from sweeplib.engine.storage.records.artefacts import DATASET as DATASET_PATH
 from sweeplib.engine.storage.records.artefacts import Artefact, artefacts, is_of_config
 from sweeplib.engine.storage.records.config_files import ORIGIN, READ, is_as_written
-from sweeplib.engine.storage.records.files import DAMAGED, LOST, DamageError, read_json
-from sweeplib.engine.storage.records.links import foreign
+from sweeplib.engine.storage.records.files import DAMAGED, LOST, DamageError, foreign, read_json
 from sweeplib.engine.storage.records.manifest import UNLISTED, examination
 from sweeplib.engine.storage.records.publish import PublishAddress
 from sweeplib.engine.storage.records.stage_records import FOLDER, is_whole_done, record_path, stage_record

@@ -15,8 +15,7 @@ from sweeplib.engine.process.terminal import bytes_text, counted
 from sweeplib.engine.storage.dataset.versions import leftovers, linked_version, versions
 from sweeplib.engine.storage.records.artefacts import DATASET, Artefact, refuse_other_config
 from sweeplib.engine.storage.records.earlier_records import earlier_files as earlier_records
-from sweeplib.engine.storage.records.files import files_below, intact_json, remove_files
-from sweeplib.engine.storage.records.links import links_on_the_way
+from sweeplib.engine.storage.records.files import files_below, intact_json, links_on_the_way, remove_files
 from sweeplib.engine.storage.records.locks import alone
 from sweeplib.engine.storage.records.manifest import has_manifest, is_own
 from sweeplib.engine.storage.records.stage_records import FOLDER as RECORDS

@@ -22,8 +22,7 @@ from sweeplib.engine.storage.dataset.versions import FOLDER
 from sweeplib.engine.storage.records.artefacts import DATASET
 from sweeplib.engine.storage.records.attempts import Attempt
 from sweeplib.engine.storage.records.config_files import ORIGIN, record_origin, write_complete_config
-from sweeplib.engine.storage.records.files import remove_files, remove_own
-from sweeplib.engine.storage.records.links import foreign, links_below
+from sweeplib.engine.storage.records.files import foreign, links_below, remove_files, remove_own
 from sweeplib.engine.storage.records.locks import alone, part_lock
 from sweeplib.engine.storage.records.manifest import is_own
 from sweeplib.engine.storage.records.publish import publish_dataset

@@ -4,20 +4,26 @@ A layout is all cases of a dynamics of one shape and similar cost; a block is so
 """
 
 import io
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sweeplib.engine.execution.block_size import BLOCK_OVERHEAD
+from sweeplib.engine.cases import Case
 from sweeplib.engine.process.terminal import bytes_text, counted, duration
 from sweeplib.engine.storage.records.files import damaged, read_json
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from sweeplib.engine.design.cluster import ClusterSettings
+    from sweeplib.engine.storage.store.other_stores import OtherCases
+
+BLOCK_OVERHEAD = 0.01
+"""Seconds of a block in addition to its cases."""
 WRITTEN = "plan.json"
 """The file in a sweep's folder with its plan."""
 
@@ -41,6 +47,12 @@ class Cost:
     def most(self) -> float:
         """Return the seconds that a case takes at most."""
         return self.factor * self.seconds
+
+
+def case_bytes(case: Case) -> int:
+    """Return the bytes of a case's results before compression, including its status and index."""
+    arrays = case.simulator.variables(case).values()
+    return sum(math.prod(array.shape) * np.dtype(array.dtype).itemsize for array in arrays) + 33
 
 
 class Range(NamedTuple):
@@ -129,6 +141,18 @@ class DynamicsPlan:
     copies: dict[str, int] = field(default_factory=dict)
     begun: dict[str, int] = field(default_factory=dict)
     loading: float = 0.0
+
+    @classmethod
+    def of(
+        cls, demand: "OtherCases", layouts: dict[str, LayoutPlan], copied: dict[str, int], loading: float
+    ) -> "DynamicsPlan":
+        """Return the plan of what a sweep needs of a dynamics; the other arguments are the fields of their names."""
+        wanted = demand.wanted
+        # a point is the cases that differ in their seed alone, which stand side by side in the grid
+        points = int((np.diff(wanted.flat // len(wanted.sweep.seeds), prepend=-1) != 0).sum())
+        cases = sum(wanted.counts().values())
+        done = cases - sum(layout.todo for layout in layouts.values()) - sum(copied.values())
+        return cls(points, cases, done, layouts, copied, demand.beginnings, loading)
 
     @property
     def todo(self) -> int:
@@ -263,6 +287,16 @@ class Plan:
         }
         own = {field.name: getattr(self, field.name) for field in fields(self)}
         return own | {"dynamics": dynamics, "advice": list(self.advice)} | totals
+
+    @classmethod
+    def on(cls, cluster: "ClusterSettings", workers: int | None, name: str, *others: Any) -> "Plan":
+        """Return the plan of the sweep of a name on a cluster with its own or another number of workers.
+
+        others : the plans of the dynamics, and advice in lines.
+        """
+        plan = cls(name, cluster.expected_workers(workers), *others)
+        most = plan.cpu_range.most
+        return replace(plan, resources=cluster.resources(most)) if most else plan
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> "Plan":

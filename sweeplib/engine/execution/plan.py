@@ -16,13 +16,13 @@ import numpy as np
 from sweeplib.engine.cases import Case
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.execution.advice import advice, round_lines
-from sweeplib.engine.execution.block_size import block_size, case_bytes, even
 from sweeplib.engine.execution.calibration import SECONDS_A_WORK_UNIT, Calibration
 from sweeplib.engine.execution.clusters import cluster_of, refuse_large_cases
-from sweeplib.engine.execution.estimates import GUESSED, WRITTEN, Cost, DynamicsPlan, LayoutPlan, Plan
+from sweeplib.engine.execution.estimates import GUESSED, WRITTEN, Cost, DynamicsPlan, LayoutPlan, Plan, case_bytes
 from sweeplib.engine.execution.horizons import HorizonTrial, horizon_lines, shares, unexited
 from sweeplib.engine.execution.pilots import Pilot, pilots_of
 from sweeplib.engine.execution.progress import Steps
+from sweeplib.engine.execution.queue import block_size, even
 from sweeplib.engine.process.terminal import counted
 from sweeplib.engine.simulator import home_of
 from sweeplib.engine.storage.records.artefacts import cases_made_from, settings_digest
@@ -73,7 +73,7 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
             more, trials[name] = horizon_lines(name, cases, stored, calibration, trials.get(name), unit)
             lines += more
     plan = replace(
-        _plan_of(sweep, plans, (*lines, *round_lines(sweep)), workers),
+        Plan.on(cluster, workers, sweep.name, plans, (*lines, *round_lines(sweep))),
         compilation=calibration.compilation,
         measured_on=before.measured_on,
         horizons={name: trial and asdict(trial) for name, trial in trials.items()},
@@ -116,7 +116,7 @@ def plan_of_rest(sweep: Design, directory: Path, demands: Iterable[OtherCases], 
     Cases of a layout that it lacks are as dear as those that are stored were for their work; without these, their cost
     is a guess.
     """
-    written, size = Plan.read(directory) or Plan(sweep.name, None), cluster_of(sweep).block_size
+    written, cluster = Plan.read(directory) or Plan(sweep.name, None), cluster_of(sweep)
     plans = dict[str, DynamicsPlan]()
     for demand in demands:
         name, missing = demand.wanted.dynamics, demand.wanted.missing
@@ -124,12 +124,12 @@ def plan_of_rest(sweep: Design, directory: Path, demands: Iterable[OtherCases], 
         layouts = {
             layout: replace(known[layout], todo=len(places))
             if layout in known
-            else _unmeasured(demand.wanted, places, size)
+            else _unmeasured(demand.wanted, places, cluster.block_size)
             for layout, places in missing.items()
         }
-        plans[name] = _dynamics_plan(demand, layouts, {}, written.loading_of(name))
+        plans[name] = DynamicsPlan.of(demand, layouts, {}, written.loading_of(name))
     is_of_all = written.cases == {name: plan.cases for name, plan in plans.items()}
-    return _plan_of(sweep, plans, written.advice if is_of_all else (), workers)
+    return Plan.on(cluster, workers, sweep.name, plans, written.advice if is_of_all else ())
 
 
 def plan_when_done(directory: Path) -> dict[str, Any] | None:
@@ -187,7 +187,7 @@ def _at_costs(
         )
         for name, pilot in sorted(pilots.items())
     }
-    return _dynamics_plan(demand, layouts, demand.counts, loading)
+    return DynamicsPlan.of(demand, layouts, demand.counts, loading)
 
 
 def _layout_plan(cases: Sequence[Case], todo: int, cost: Cost, size: int | None, share: float = 1.0) -> LayoutPlan:
@@ -218,27 +218,3 @@ def _unmeasured(wanted: Inventory, places: np.ndarray, size: int | None) -> Layo
     case, rate = wanted.cases(places[:1])[0], wanted.store.seconds_a_unit()
     cost = Cost(order_of_work(case) * (rate or SECONDS_A_WORK_UNIT), rate is not None, GUESSED)
     return replace(_layout_plan([case], len(places), cost, size), suspect=False)
-
-
-def _dynamics_plan(
-    demand: OtherCases, layouts: dict[str, LayoutPlan], copied: dict[str, int], loading: float
-) -> DynamicsPlan:
-    """Return the plan of a dynamics.
-
-    layouts : of the cases to compute. copied : the number of cases to take, by folder.
-    loading : the seconds in which a worker loads its machine code.
-    """
-    wanted = demand.wanted
-    # a point is the cases that differ in their seed alone, which stand side by side in the grid
-    points = int((np.diff(wanted.flat // len(wanted.sweep.seeds), prepend=-1) != 0).sum())
-    cases = sum(wanted.counts().values())
-    done = cases - sum(layout.todo for layout in layouts.values()) - sum(copied.values())
-    return DynamicsPlan(points, cases, done, layouts, copied, demand.beginnings, loading)
-
-
-def _plan_of(sweep: Design, dynamics: dict[str, DynamicsPlan], advice: tuple[str, ...], workers: int | None) -> Plan:
-    """Return the plan of a sweep, for its cluster with its own or another number of workers; `advice` in lines."""
-    cluster = cluster_of(sweep)
-    plan = Plan(sweep.name, cluster.expected_workers(workers), dynamics, advice)
-    most = plan.cpu_range.most
-    return replace(plan, resources=cluster.resources(most)) if most else plan

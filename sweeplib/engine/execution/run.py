@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING
 from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.execution.clients import LastingCluster
-from sweeplib.engine.execution.clusters import cluster_of, refuse_large_cases
+from sweeplib.engine.execution.clusters import refuse_unfit
 from sweeplib.engine.execution.plan import plan_of_rest, record_plan
 from sweeplib.engine.execution.work import Stored, Workload, computed_cases
 from sweeplib.engine.storage.records.artefacts import cases_made_from
-from sweeplib.engine.storage.records.config_files import write_complete_config
+from sweeplib.engine.storage.records.config_files import write_complete_config, write_readme
 from sweeplib.engine.storage.records.files import digest
 from sweeplib.engine.storage.records.locks import driver_lock, remove_block_locks
 from sweeplib.engine.storage.records.publish import check_publishing
-from sweeplib.engine.storage.records.readme import write_readme
 from sweeplib.engine.storage.records.stage_records import recorded_stage, stage_record, tell
 from sweeplib.engine.storage.store.earlier_store import convert
 from sweeplib.engine.storage.store.inventory import inventory
@@ -102,15 +101,8 @@ def _demand(sweep: Design, dynamics: str, directory: Path, workers: int | None) 
     convert(directory, dynamics)
     demand = other_cases(inventory(sweep, dynamics, RunStore(directory, dynamics)))
     if demand.todo:
-        _refuse(demand, workers)
+        refuse_unfit(sweep, dynamics, directory, workers)
     return demand
-
-
-def _refuse(demand: OtherCases, workers: int | None) -> None:
-    """Raise InputError if cases of a dynamics cannot be computed on the sweep's cluster."""
-    sweep = demand.wanted.sweep
-    cluster_of(sweep).in_results(demand.wanted.directory).check()
-    refuse_large_cases(sweep, demand.wanted.dynamics, workers)
 
 
 def _record_numbers(sweep: Design, directory: Path, demands: list[OtherCases]) -> None:
@@ -141,7 +133,7 @@ def _with_taken(demand: OtherCases, workers: int | None, *, show: bool) -> Other
         say(f"{demand.wanted.dynamics}: {count:,} cases are taken from {folder}")
     after = take(demand, say)
     if after.todo > demand.todo:  # some could not be taken
-        _refuse(after, workers)
+        refuse_unfit(after.wanted.sweep, after.wanted.dynamics, after.wanted.store.directory, workers)
     tell(doing=None)
     return after
 
@@ -158,14 +150,14 @@ def _ended(demand: OtherCases, stored: Stored) -> DynamicsSummary:
         wanted = wanted.refreshed()
     counts = wanted.counts()
     if counts["missing"]:
-        problem = f"{counts['missing']} cases of {wanted.dynamics} are still missing in {wanted.directory}"
+        problem = f"{counts['missing']} cases of {wanted.dynamics} are still missing in {wanted.store.directory}"
         raise SweeplibError(f"{problem}; run again")
-    remove_block_locks(wanted.directory, wanted.dynamics)
+    remove_block_locks(wanted.store.directory, wanted.dynamics)
     write_outcomes(wanted)
     if wanted.store.merge():
         wanted = wanted.refreshed()
     wanted.remember()
-    with recorded_stage(wanted.directory, f"simulate.{wanted.dynamics}") as record:
+    with recorded_stage(wanted.store.directory, f"simulate.{wanted.dynamics}") as record:
         occurring = {status: count for status, count in counts.items() if count}
         record.write_result(cases_made_from(wanted.sweep), digest=digest(wanted.ids.tobytes()), counts=occurring)
     return DynamicsSummary(counts, demand.todo)

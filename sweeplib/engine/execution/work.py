@@ -20,10 +20,9 @@ from sweeplib.engine.execution.clusters import cluster_of
 from sweeplib.engine.execution.clusters.dashboard import dashboard_link, page_link
 from sweeplib.engine.execution.dispatch import dispatched
 from sweeplib.engine.execution.estimates import Plan
-from sweeplib.engine.execution.listener import Listeners
 from sweeplib.engine.execution.live.case_map import CaseMap
 from sweeplib.engine.execution.probe import Probe
-from sweeplib.engine.execution.progress import RecordedProgress, RunProgress, Steps, shown_progress
+from sweeplib.engine.execution.progress import Listeners, RecordedProgress, RunProgress, Steps, shown_progress
 from sweeplib.engine.execution.queue import Queue, layouts_of
 from sweeplib.engine.simulator import home_of
 from sweeplib.engine.storage.records.stage_records import tell
@@ -163,10 +162,10 @@ def _followed(done: Generator[tuple[Block, BlockReport], None, None], listeners:
 
 def _listed(listing: "Future[Queue]", work: Workload, *, show: bool) -> Queue:
     """Return the queue once the cases are listed; a line says so if that takes a while, as it does for many shapes."""
-    wait([listing], MOMENT)
-    steps = Steps(work.sweep.name if show else None)
-    with nullcontext() if listing.done() else steps.step("listing the cases"):
-        return listing.result()
+    if wait([listing], MOMENT).not_done:
+        with Steps(work.sweep.name if show else None).step("listing the cases"):
+            wait([listing])
+    return listing.result()
 
 
 def _workers(queue: Queue, client: "Client", expected: int | None) -> int:

@@ -12,11 +12,10 @@ from uuid import uuid4
 
 import numpy as np
 
-from sweeplib.engine.execution.listener import Listener
 from sweeplib.engine.execution.live.case_map import CaseMap, cell_labels, cell_widths
 from sweeplib.engine.execution.live.headline import HeadlineCurves
 from sweeplib.engine.execution.live.news import OPERATION, MapAxis, News, Pace, RunBeginning, SweepNews, changed
-from sweeplib.engine.execution.progress import Forecast, RunProgress
+from sweeplib.engine.execution.progress import Forecast, Listener, RunProgress
 from sweeplib.engine.status import OUTCOMES, failed
 from sweeplib.engine.storage.records.files import appended_lines
 from sweeplib.engine.storage.records.rounds import rounds_of

@@ -24,11 +24,10 @@ from sweeplib.engine.storage.dataset.coordinates import Coordinate
 from sweeplib.engine.storage.dataset.folder import GroupWriter, plain, written_dataset
 from sweeplib.engine.storage.dataset.results import Region, Results, region_of, results_of_all
 from sweeplib.engine.storage.records.artefacts import DATASET, EXECUTION_KEYS, made_from
-from sweeplib.engine.storage.records.config_files import write_complete_config
+from sweeplib.engine.storage.records.config_files import write_complete_config, write_readme
 from sweeplib.engine.storage.records.locks import writer_lock
 from sweeplib.engine.storage.records.manifest import manifest_at
 from sweeplib.engine.storage.records.provenance import CREDITS, git_commit, versions
-from sweeplib.engine.storage.records.readme import write_readme
 from sweeplib.engine.storage.records.stage_records import recorded_stage
 
 

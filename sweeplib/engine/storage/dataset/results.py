@@ -199,7 +199,7 @@ def _joined(law: str, parts: list[Results]) -> Results:
     )
     nowhere = np.full(len(ids), -1, np.int32)  # their segments are of different stores
     used = [rows for results in parts for rows in results.used]
-    store = RunStore(wanted[0].directory, law)  # which has nothing
+    store = RunStore(wanted[0].store.directory, law)  # which has nothing
     return Results(used, Inventory(wanted[0].sweep, store, ids, flat, nowhere, nowhere, status))
 
 

@@ -8,8 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sweeplib.engine.storage.records.files import intact_json, partial, remove, remove_files, write_json
-from sweeplib.engine.storage.records.links import refuse_links
+from sweeplib.engine.storage.records.files import intact_json, partial, refuse_links, remove, remove_files, write_json
 
 MANIFEST = "manifest.json"
 _DONE = ".done.json"

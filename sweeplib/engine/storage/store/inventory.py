@@ -96,11 +96,6 @@ class Inventory:
         """The name of the dynamics."""
         return self.store.dynamics
 
-    @property
-    def directory(self) -> Path:
-        """The folder of the sweep's results."""
-        return self.store.directory
-
     def column(self, name: str, places: slice | np.ndarray = slice(None)) -> np.ndarray:
         """Return the values (m,) of a name of the grid, or of "seed" or "dynamics", of the cases at some places."""
         flat = self.flat[places]
@@ -138,7 +133,7 @@ class Inventory:
 
     def refreshed(self) -> "Inventory":
         """Return the same cases with their positions and status in the store as it is now."""
-        return _located(self.sweep, RunStore(self.directory, self.dynamics), self.ids, self.flat, self.points)
+        return _located(self.sweep, RunStore(self.store.directory, self.dynamics), self.ids, self.flat, self.points)
 
     def by_segment(self) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """Yield the number of each segment with needed cases, their rows (m,), ascending, and their places (m,)."""
@@ -146,11 +141,11 @@ class Inventory:
 
     def remember(self) -> None:
         """Keep the columns in a file for later inventories of the same sweep, if there are many cases and a folder."""
-        if len(self.ids) < FEWEST or not self.directory.exists():
+        if len(self.ids) < FEWEST or not self.store.directory.exists():
             return
-        if has_earlier_store(self.directory, self.dynamics) or self.store.leaves_out:
+        if has_earlier_store(self.store.directory, self.dynamics) or self.store.leaves_out:
             return  # the numbers of segments are others
-        path = _path(self.directory, self.dynamics)
+        path = _path(self.store.directory, self.dynamics)
         with suppress(OSError):  # without the file everything works, only slower
             path.parent.mkdir(exist_ok=True)
             remove_partials(path)

@@ -26,18 +26,18 @@ from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.engine.groups import group_name
 from sweeplib.engine.run_names import kind_of
 from sweeplib.engine.status import Status
-from sweeplib.engine.storage.records.files import DamageError, damaged, digest
-from sweeplib.engine.storage.records.links import refuse_links
+from sweeplib.engine.storage.records.files import DamageError, damaged, digest, refuse_links
 from sweeplib.engine.storage.store.earlier_store import FOLDER as EARLIER
 from sweeplib.engine.storage.store.earlier_store import EarlierSegment
 from sweeplib.engine.storage.store.inventory import Inventory, identities_of_cases, layout_name, order_of_work
-from sweeplib.engine.storage.store.origins import append_origin, forgotten_cases
 from sweeplib.engine.storage.store.run_store import RunStore, by_segment, first_places, whole, words
 from sweeplib.engine.storage.store.segment import (
     RETRY,
     Segment,
+    append_origin,
     counts_of,
     described_variables,
+    forgotten_cases,
     merged,
     segment_bytes,
     segment_header,
@@ -147,7 +147,7 @@ def other_cases(wanted: Inventory) -> OtherCases:
     earlier. Cases that were made missing, as by `retry`, are to be computed, and are not looked for.
     """
     store, missing = wanted.store, np.flatnonzero(wanted.status == Status.missing)
-    if forgotten := forgotten_cases(wanted.directory, wanted.dynamics):
+    if forgotten := forgotten_cases(wanted.store.directory, wanted.dynamics):
         identities = map(whole, wanted.ids[missing].tolist())
         missing = missing[np.array([identity not in forgotten for identity in identities], bool)]
     if not len(missing) or os.environ.get(COMPUTE_ALL):
@@ -159,8 +159,12 @@ def other_cases(wanted: Inventory) -> OtherCases:
     for other in others:
         search.look(other, wanted.ids, recording)
     # runs that record more come before beginnings: nothing is left to compute of them
-    for fits, look in ((_covers, search.look), (_begins, search.look_for_beginnings)):
-        for earlier in _recordings([store, *others], recording, wanted.dynamics, fits):
+    kind = kind_of(wanted.dynamics)
+    for fits, look in (
+        (lambda earlier: earlier.covers(recording, kind), search.look),
+        (lambda earlier: earlier.begins(recording, kind), search.look_for_beginnings),
+    ):
+        for earlier in _recordings([store, *others], recording, fits):
             if not len(search.missing):
                 break
             # those that all cases of the sweep would have with this recording
@@ -257,29 +261,14 @@ def _unread_line(folder: Path, dynamics: str, error: Exception) -> str:
     return f"{dynamics}: no cases are taken from {folder}: {error}"
 
 
-def _recordings(
-    stores: list[RunStore], wanted: Recording, dynamics: str, fits: Callable[[Recording, Recording, str], bool]
-) -> list[Any]:
-    """Return the different recordings in some stores that fit the `wanted` one, and are others, the longest first.
-
-    fits : `_covers` or `_begins`, of a recording, the wanted one and the kind of runs.
-    """
+def _recordings(stores: list[RunStore], wanted: Recording, fits: Callable[[Recording], bool]) -> list[Any]:
+    """Return the different recordings in some stores that `fits` is true of, but for the wanted one, longest first."""
     recordings: dict[Any, None] = {}
     for segments in (segments for store in stores for segments in store.alike()):
         earlier = segments[0].recording
-        if earlier is not None and earlier != wanted and fits(earlier, wanted, kind_of(dynamics)):
+        if earlier is not None and earlier != wanted and fits(earlier):
             recordings[earlier] = None
     return sorted(recordings, key=lambda recording: -recording.end)
-
-
-def _covers(recording: Recording, wanted: Recording, kind: str) -> bool:
-    """Return whether runs with a recording have all the numbers of the wanted one."""
-    return recording.covers(wanted, kind)
-
-
-def _begins(recording: Recording, wanted: Recording, kind: str) -> bool:
-    """Return whether runs with a recording are beginnings of runs with the wanted one."""
-    return recording.begins(wanted, kind)
 
 
 def _needed_variables(segment: Segment, sweep: "Design", recording: Recording) -> frozenset[str] | None:
@@ -308,7 +297,7 @@ def take(others: OtherCases, say: Callable[[str], None]) -> OtherCases:
     wanted = others.wanted
     if others.elsewhere is None:
         return others
-    directory, dynamics = wanted.directory, wanted.dynamics
+    directory, dynamics = wanted.store.directory, wanted.dynamics
     stored = np.sort(words(wanted.ids[wanted.segment >= 0])[:, 0])
     for source, rows, places in others.elsewhere.by_source():
         first = first_places(wanted.ids[places])

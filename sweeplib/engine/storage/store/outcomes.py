@@ -81,7 +81,7 @@ def cases_without_reason(wanted: Inventory) -> list[bytes]:
     ended = np.isin(wanted.status, EXPLAINED)
     if not ended.any():
         return []
-    explained = reasons(wanted.directory, wanted.dynamics)
+    explained = reasons(wanted.store.directory, wanted.dynamics)
     pairs = zip(wanted.ids[ended], wanted.status[ended], strict=True)
     return sorted(
         {bytes(identity) for identity, status in pairs if (whole(identity), Status(int(status))) not in explained}
@@ -90,7 +90,7 @@ def cases_without_reason(wanted: Inventory) -> list[bytes]:
 
 def write_outcomes(wanted: Inventory) -> None:
     """Write the table of the cases that ended otherwise than ok; remove it if all ended ok."""
-    path = outcomes_path(wanted.directory, wanted.dynamics)
+    path = outcomes_path(wanted.store.directory, wanted.dynamics)
     if text := outcomes_table(wanted):
         write_text(path, text, durable=False)
     else:
@@ -165,7 +165,7 @@ def _end_names(store: RunStore) -> tuple[str, ...]:
 def _reason_cells(wanted: Inventory, places: np.ndarray) -> Iterator[list[Any]]:
     """Yield the cells of the columns `SAID` for each case at some places, empty where a case has no reason."""
     explained = np.isin(wanted.status[places], EXPLAINED).any()
-    lines = reasons(wanted.directory, wanted.dynamics) if explained else {}
+    lines = reasons(wanted.store.directory, wanted.dynamics) if explained else {}
     for identity, status in zip(wanted.ids[places].tolist(), wanted.status[places].tolist(), strict=True):
         line = lines.get((whole(identity), Status(status)), {})
         yield [" ".join(cell.split()) if isinstance(cell := line.get(name, ""), str) else cell for name in SAID]
