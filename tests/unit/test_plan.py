@@ -27,6 +27,7 @@ from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.process import work_time
 from sweeplib.engine.process.troubles import Trouble
 from sweeplib.engine.process.work_time import seconds_at_work, seconds_compiled, slowdown
+from sweeplib.engine.storage.records.artefacts import cases_made_from
 from sweeplib.engine.storage.records.files import read_json, write_json
 from sweeplib.engine.storage.store.inventory import inventory
 from sweeplib.engine.storage.store.other_stores import other_cases
@@ -278,7 +279,7 @@ def test_what_is_left_costs_what_was_planned_or_what_stored_cases_took(calm: Des
 def rest_of(sweep: Design, directory: Path) -> Plan:
     """Return the plan of the cases of `calm` that a run computes now."""
     demand = other_cases(inventory(sweep, "calm", RunStore(directory, "calm")))
-    return plan_of_rest(sweep, directory, [demand], None)
+    return plan_of_rest(sweep, directory, {"calm": demand}, None)
 
 
 def test_a_plan_is_made_once_for_the_same_cases(calm: Design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,7 +290,7 @@ def test_a_plan_is_made_once_for_the_same_cases(calm: Design, tmp_path: Path, mo
     write_missing_plan(replace(calm, cluster=InProcess(block_size=4)), tmp_path)
     assert made == [12]
     (tmp_path / "plan.json").write_text("{}")
-    record_plan(calm, tmp_path, {"calm": 12})
+    record_plan(tmp_path, cases_made_from(calm), {"calm": 12})
     write_missing_plan(calm, tmp_path)
     assert made == [12]
     write_missing_plan(replace(calm, source="seeds: 3"), tmp_path)

@@ -144,7 +144,7 @@ class DynamicsPlan:
 
     @classmethod
     def of(
-        cls, demand: "OtherCases", layouts: dict[str, LayoutPlan], copied: dict[str, int], loading: float
+        cls, demand: "OtherCases", layouts: dict[str, LayoutPlan], copied: Mapping[str, int], loading: float
     ) -> "DynamicsPlan":
         """Return the plan of what a sweep needs of a dynamics; the other arguments are the fields of their names."""
         wanted = demand.wanted
@@ -152,7 +152,7 @@ class DynamicsPlan:
         points = int((np.diff(wanted.flat // len(wanted.sweep.seeds), prepend=-1) != 0).sum())
         cases = sum(wanted.counts().values())
         done = cases - sum(layout.todo for layout in layouts.values()) - sum(copied.values())
-        return cls(points, cases, done, layouts, copied, demand.beginnings, loading)
+        return cls(points, cases, done, layouts, dict(copied), dict(demand.beginnings), loading)
 
     @property
     def todo(self) -> int:

@@ -5,7 +5,7 @@ A layout is all cases of one shape and of similar cost; a pilot is a few of its 
 
 import json
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -82,7 +82,7 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
         write_complete_config(sweep, directory)  # that of a run or of a dataset stays
     if plan.todo or before.cases != plan.cases:
         write_json(directory / WRITTEN, plan.record())
-    record_plan(sweep, directory, plan.cases)
+    record_plan(directory, cases_made_from(sweep), plan.cases)
     return plan
 
 
@@ -104,13 +104,13 @@ def check_places(sweep: Design, directory: Path) -> None:
     check_publishing(sweep, directory)
 
 
-def record_plan(sweep: Design, directory: Path, cases: Mapping[str, int]) -> None:
+def record_plan(directory: Path, made_from: Mapping[str, Any], cases: Mapping[str, int]) -> None:
     """Write the record of the stage "plan": the numbers of cases by dynamics, and what they are made from."""
     with recorded_stage(directory, "plan") as record:
-        record.write_result(cases_made_from(sweep), counts=cases)
+        record.write_result(made_from, counts=cases)
 
 
-def plan_of_rest(sweep: Design, directory: Path, demands: Iterable[OtherCases], workers: int | None) -> Plan:
+def plan_of_rest(sweep: Design, directory: Path, demands: Mapping[str, OtherCases], workers: int | None) -> Plan:
     """Return the plan of the cases that are to be computed now, at the costs of the plan that was written.
 
     Cases of a layout that it lacks are as dear as those that are stored were for their work; without these, their cost
@@ -118,14 +118,13 @@ def plan_of_rest(sweep: Design, directory: Path, demands: Iterable[OtherCases], 
     """
     written, cluster = Plan.read(directory) or Plan(sweep.name, None), cluster_of(sweep)
     plans = dict[str, DynamicsPlan]()
-    for demand in demands:
-        name, missing = demand.wanted.dynamics, demand.wanted.missing
+    for name, demand in demands.items():
         known = written.dynamics[name].layouts if name in written.dynamics else {}
         layouts = {
             layout: replace(known[layout], todo=len(places))
             if layout in known
             else _unmeasured(demand.wanted, places, cluster.block_size)
-            for layout, places in missing.items()
+            for layout, places in demand.wanted.missing.items()
         }
         plans[name] = DynamicsPlan.of(demand, layouts, {}, written.loading_of(name))
     is_of_all = written.cases == {name: plan.cases for name, plan in plans.items()}

@@ -4,11 +4,11 @@
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.engine.design.design import Design
@@ -78,19 +78,20 @@ def run_sweep(
             locks.enter_context(driver_lock(directory, name))
         write_complete_config(sweep, directory)
         write_readme(sweep, directory)
-        demands = [_demand(sweep, name, directory, workers) for name in names]
+        demands = {name: _demand(sweep, name, directory, workers) for name in names}
         (directory / RUNS).mkdir(exist_ok=True)  # workers are asked whether they see it
-        _record_numbers(sweep, directory, demands)
+        made_from = cases_made_from(sweep)
+        _record_numbers(sweep, directory, demands, made_from)
         # what other sweeps have stored is taken; what is left is computed
-        demands = [_with_taken(demand, workers, show=progress) for demand in demands]
-        rest, stored = [demand for demand in demands if demand.todo], Stored()
+        demands = {name: _with_taken(demand, workers, show=progress) for name, demand in demands.items()}
+        rest, stored = {name: demand for name, demand in demands.items() if demand.todo}, Stored()
         if rest:
             plan = plan_of_rest(sweep, directory, demands, workers)
-            tell(table=plan.cells(), seconds_left=plan.wall_seconds, total=sum(demand.todo for demand in rest))
+            tell(table=plan.cells(), seconds_left=plan.wall_seconds, total=sum(demand.todo for demand in rest.values()))
             if progress:
                 plan.show()
             stored = computed_cases(Workload(sweep, directory, rest, plan), client or workers, lasting, show=progress)
-        return {demand.wanted.dynamics: _ended(demand, stored) for demand in demands}
+        return {name: _ended(demand, stored.get(name, set()), made_from) for name, demand in demands.items()}
 
 
 def _demand(sweep: Design, dynamics: str, directory: Path, workers: int | None) -> OtherCases:
@@ -105,16 +106,18 @@ def _demand(sweep: Design, dynamics: str, directory: Path, workers: int | None) 
     return demand
 
 
-def _record_numbers(sweep: Design, directory: Path, demands: list[OtherCases]) -> None:
+def _record_numbers(
+    sweep: Design, directory: Path, demands: Mapping[str, OtherCases], made_from: Mapping[str, Any]
+) -> None:
     """Write the stage record of the plan, the number of cases of each dynamics, unless the last one says the same.
 
-    Dynamics that this run does not compute keep the number that they had.
+    Dynamics that this run does not compute keep the number that they had. made_from : what the cases are made from.
     """
     plan = stage_record(directory, "plan")
-    now = {demand.wanted.dynamics: sum(demand.wanted.counts().values()) for demand in demands}
+    now = {name: sum(demand.wanted.counts().values()) for name, demand in demands.items()}
     counts = {name: total for name in sweep.runs if (total := now.get(name, plan.counts.get(name))) is not None}
-    if plan.counts != counts or not plan.is_of(cases_made_from(sweep)):
-        record_plan(sweep, directory, counts)
+    if plan.counts != counts or not plan.is_of(made_from):
+        record_plan(directory, made_from, counts)
 
 
 def _with_taken(demand: OtherCases, workers: int | None, *, show: bool) -> OtherCases:
@@ -138,26 +141,25 @@ def _with_taken(demand: OtherCases, workers: int | None, *, show: bool) -> Other
     return after
 
 
-def _ended(demand: OtherCases, stored: Stored) -> DynamicsSummary:
+def _ended(demand: OtherCases, stored: set[str], made_from: Mapping[str, Any]) -> DynamicsSummary:
     """Write the table of outcomes and the record of a dynamics after the run; return its summary.
 
     stored : the segments that workers say they have written, for which a slow file system is waited.
-    SweeplibError if cases are still missing.
+    made_from : what the cases are made from. SweeplibError if cases are still missing.
     """
-    wanted = demand.wanted
+    wanted, directory, dynamics = demand.wanted, demand.wanted.store.directory, demand.wanted.store.dynamics
     if demand.todo:
-        wanted.store.wait_for(name for dynamics, name in stored if name and dynamics == wanted.dynamics)
+        wanted.store.wait_for(stored)
         wanted = wanted.refreshed()
     counts = wanted.counts()
     if counts["missing"]:
-        problem = f"{counts['missing']} cases of {wanted.dynamics} are still missing in {wanted.store.directory}"
-        raise SweeplibError(f"{problem}; run again")
-    remove_block_locks(wanted.store.directory, wanted.dynamics)
+        raise SweeplibError(f"{counts['missing']} cases of {dynamics} are still missing in {directory}; run again")
+    remove_block_locks(directory, dynamics)
     write_outcomes(wanted)
     if wanted.store.merge():
         wanted = wanted.refreshed()
     wanted.remember()
-    with recorded_stage(wanted.store.directory, f"simulate.{wanted.dynamics}") as record:
+    with recorded_stage(directory, f"simulate.{dynamics}") as record:
         occurring = {status: count for status, count in counts.items() if count}
-        record.write_result(cases_made_from(wanted.sweep), digest=digest(wanted.ids.tobytes()), counts=occurring)
+        record.write_result(made_from, digest=digest(wanted.ids.tobytes()), counts=occurring)
     return DynamicsSummary(counts, demand.todo)

@@ -3,7 +3,7 @@
 A block is some missing cases, about two seconds of work (`blocks`).
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -47,32 +47,27 @@ SECONDS_A_PROCESS = 0.25
 class Workload:
     """The missing cases of a sweep; to list them takes a while, and is done beside other things.
 
-    demands : of the dynamics with missing cases. plan : what these cost.
+    demands : of the dynamics with missing cases, by name. plan : what these cost.
     """
 
     sweep: Design
     directory: Path
-    demands: Sequence[OtherCases]
+    demands: Mapping[str, OtherCases]
     plan: Plan
-
-    @property
-    def dynamics(self) -> list[str]:
-        """The names of the dynamics with missing cases."""
-        return [demand.wanted.dynamics for demand in self.demands]
 
     @property
     def cases(self) -> int:
         """The number of missing cases."""
-        return sum(demand.todo for demand in self.demands)
+        return sum(demand.todo for demand in self.demands.values())
 
     def queue(self) -> Queue:
         """Return the missing cases, in blocks."""
-        plans = {name: plan.layouts for name, plan in self.plan.dynamics.items()}
-        return Queue(each for demand in self.demands for each in layouts_of(demand, plans[demand.wanted.dynamics]))
+        plans = self.plan.dynamics
+        return Queue(each for name, demand in self.demands.items() for each in layouts_of(demand, plans[name].layouts))
 
     def maps(self) -> dict[str, CaseMap]:
         """Return the map of the cases of each dynamics, by name, for the page of the run."""
-        return {demand.wanted.dynamics: CaseMap(demand.wanted) for demand in self.demands}
+        return {name: CaseMap(demand.wanted) for name, demand in self.demands.items()}
 
     def is_short(self, workers: int | None) -> bool:
         """Return whether processes of this machine would be done, by the plan, before a local cluster has started."""
@@ -84,8 +79,8 @@ class Workload:
         return is_local and measured and self.plan.cpu_range.most < at_once
 
 
-Stored = set[tuple[str, str]]
-"""The dynamics and the names of segments that workers say they have written."""
+Stored = dict[str, set[str]]
+"""The names of the segments that workers say they have written, by dynamics."""
 
 
 def computed_cases(
@@ -155,7 +150,8 @@ def _followed(done: Generator[tuple[Block, BlockReport], None, None], listeners:
     with closing(done):
         for block, report in done:
             listeners.task_ended(block, report)
-            stored.add((block.dynamics, report.segment))
+            if report.segment:
+                stored.setdefault(block.dynamics, set()).add(report.segment)
     listeners.run_ended()
     return stored
 
@@ -184,7 +180,7 @@ def _listeners(work: Workload, queue: Queue, workers: int, *, show: bool) -> Ite
 
 def _probe(work: Workload) -> Probe:
     """Return what workers are asked: the folder of the runs, the plugins, and the identity of a case per dynamics."""
-    cases = [case for name in work.dynamics for case in work.sweep.probed(name)[:1]]
+    cases = [case for name in work.demands for case in work.sweep.probed(name)[:1]]
     folder = work.directory.resolve() / RUNS
     return Probe.of(str(folder), work.sweep.plugins, ((case, case.identity()) for case in cases))
 

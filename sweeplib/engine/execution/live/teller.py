@@ -148,7 +148,7 @@ class _Reasons:
     """
 
     def __init__(self, work: "Workload") -> None:
-        self._paths = {name: reasons_path(work.directory, name) for name in work.dynamics}
+        self._paths = {name: reasons_path(work.directory, name) for name in work.demands}
         # the byte up to which each file was read: reasons of earlier runs are not told
         self._ends = {name: path.stat().st_size if path.exists() else 0 for name, path in self._paths.items()}
         self._counts = Counter[tuple[str, str, str]]()  # of cases by kind

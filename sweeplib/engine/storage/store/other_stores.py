@@ -13,7 +13,7 @@ the sweep's inventory, rows (m,) theirs in a segment.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -105,39 +105,20 @@ class OtherCases:
     elsewhere : where these cases are, None if none was found.
     unread : for each store that could not be read, a line that says why.
     begun : where earlier runs are from which cases that are still missing go on, None if there are none.
+    counts, beginnings : the number of different cases that each folder has, and of those that have begun, by where.
     """
 
     wanted: Inventory
     elsewhere: Places | None = None
     unread: list[str] = field(default_factory=list)
     begun: Places | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    beginnings: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def todo(self) -> int:
         """The number of cases to compute."""
         return self.wanted.counts()["missing"]
-
-    @cached_property
-    def counts(self) -> dict[str, int]:
-        """The number of different cases that each folder has."""
-        return {} if self.elsewhere is None else _counts(self.elsewhere, self.wanted, lambda source: source.folder)
-
-    @property
-    def beginnings(self) -> dict[str, int]:
-        """The number of different cases that have begun, by where their runs ended."""
-
-        def where(source: Source) -> str:
-            return f"time {source.recording.end:g} in {source.folder}"
-
-        return {} if self.begun is None else _counts(self.begun, self.wanted, where)
-
-
-def _counts(places: Places, wanted: Inventory, key: Callable[[Source], str]) -> dict[str, int]:
-    """Return the number of different cases at places, by a text that says of a source what is counted together."""
-    counts = Counter[str]()
-    for source, _, of_source in places.by_source():
-        counts[key(source)] += len(first_places(wanted.ids[of_source]))
-    return dict(counts)
 
 
 def other_cases(wanted: Inventory) -> OtherCases:
@@ -147,7 +128,7 @@ def other_cases(wanted: Inventory) -> OtherCases:
     earlier. Cases that were made missing, as by `retry`, are to be computed, and are not looked for.
     """
     store, missing = wanted.store, np.flatnonzero(wanted.status == Status.missing)
-    if forgotten := forgotten_cases(wanted.store.directory, wanted.dynamics):
+    if forgotten := forgotten_cases(store.directory, store.dynamics):
         identities = map(whole, wanted.ids[missing].tolist())
         missing = missing[np.array([identity not in forgotten for identity in identities], bool)]
     if not len(missing) or os.environ.get(COMPUTE_ALL):
@@ -159,7 +140,7 @@ def other_cases(wanted: Inventory) -> OtherCases:
     for other in others:
         search.look(other, wanted.ids, recording)
     # runs that record more come before beginnings: nothing is left to compute of them
-    kind = kind_of(wanted.dynamics)
+    kind = kind_of(store.dynamics)
     for fits, look in (
         (lambda earlier: earlier.covers(recording, kind), search.look),
         (lambda earlier: earlier.begins(recording, kind), search.look_for_beginnings),
@@ -172,14 +153,15 @@ def other_cases(wanted: Inventory) -> OtherCases:
             for other in (store, *others):
                 look(other, ids, earlier)
     elsewhere, begun = (places if places.sources else None for places in (search.elsewhere, search.begun))
-    return OtherCases(replace(wanted, status=search.status), elsewhere, unread, begun)
+    return OtherCases(replace(wanted, status=search.status), elsewhere, unread, begun, search.counts, search.beginnings)
 
 
 class _Search:
     """A search for the missing cases of an inventory, store after store.
 
     missing (m,) : the places of those that were not found yet. status (n,) : of all cases, as found.
-    elsewhere, begun : where cases are, and where earlier runs of others are. unread : gets a line for what fails.
+    elsewhere, begun : where cases are, and where earlier runs of others are. counts, beginnings : how many different
+    ones, by where. unread : gets a line for what fails.
     """
 
     def __init__(self, wanted: Inventory, missing: np.ndarray, unread: list[str]) -> None:
@@ -187,6 +169,7 @@ class _Search:
         self.wanted, self.missing, self.unread = wanted, missing, unread
         self.status = wanted.status.copy()
         self.elsewhere, self.begun = (Places([], *np.full((2, len(wanted.ids)), -1, np.int32)) for _ in range(2))
+        self.counts, self.beginnings = Counter[str](), Counter[str]()
         # what `_needed_variables` returns, by store (its `id`) and layout
         self._needed: dict[tuple[int, str], frozenset[str] | None] = {}
 
@@ -207,6 +190,8 @@ class _Search:
         """Note that the cases at some places are in some rows of a source, and no longer looked for."""
         to.source[places], to.row[places] = len(to.sources), rows
         to.sources.append(source)
+        where = source.folder if to is self.elsewhere else f"time {source.recording.end:g} in {source.folder}"
+        (self.counts if to is self.elsewhere else self.beginnings)[where] += len(first_places(self.wanted.ids[places]))
         self.missing = np.setdiff1d(self.missing, places, assume_unique=True)
 
     def _stored(
@@ -314,7 +299,7 @@ def take(others: OtherCases, say: Callable[[str], None]) -> OtherCases:
                 write_content(directory, dynamics, content)
         except (DamageError, OSError) as error:
             say(f"not taken from {source.folder}: {error}")
-    return replace(others, wanted=wanted.refreshed(), elsewhere=None)
+    return replace(others, wanted=wanted.refreshed(), elsewhere=None, counts={})
 
 
 def _are_in(values: np.ndarray, ordered: np.ndarray) -> bool:

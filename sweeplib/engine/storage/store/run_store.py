@@ -9,7 +9,7 @@ stored. `directory` is the folder of a sweep's results.
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from functools import cached_property
 from os.path import lexists
@@ -245,13 +245,13 @@ class RunStore:
         work = sum(sum(segment.header["computed"].values()) * segment.work for segment in timed)
         return sum(segment.header["seconds"] for segment in timed) / work if work else None
 
-    def wait_for(self, names: Iterable[str]) -> None:
+    def wait_for(self, names: set[str]) -> None:
         """Wait until segments of these names, which workers have written, are listed on this machine.
 
         A network file system may remember an old listing. SweeplibError if it does for `LISTING_SECONDS`.
         """
         self.path.mkdir(parents=True, exist_ok=True)  # it may not be seen here yet, either
-        lacking, until = set(names) - self._listed(), time.monotonic() + LISTING_SECONDS
+        lacking, until = names - self._listed(), time.monotonic() + LISTING_SECONDS
         while lacking and time.monotonic() < until:
             # a change by this machine ends what it remembers of the folder
             beside = partial(self.path / "listing")
