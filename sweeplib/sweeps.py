@@ -107,6 +107,10 @@ class Sweep:
         from sweeplib.engine.storage.records.rounds import with_rounds
         from sweeplib.engine.storage.records.stage_records import recorded_stage
 
+        if client is not None and getattr(client, "asynchronous", True):
+            problem = "not a client of Dask that waits for its results"
+            expected = "distributed.Client(..., asynchronous=False)"
+            raise InputError(problem, key="client", value=client, expected=expected)
         with part_lock(self.directory, "simulates"):
             self._record()
             with recorded_stage(self.directory, "simulate"), script_not_imported():

@@ -354,15 +354,22 @@ def _waiting(text: str) -> AbstractContextManager[Any]:
 
 
 def simulate(
-    sweep: "Design", directory: Path, dynamics: Collection[str] | None = None, **options: Any
+    sweep: "Design",
+    directory: Path,
+    dynamics: Collection[str] | None = None,
+    *,
+    workers: int | None = None,
+    progress: bool = True,
+    **options: Any,
 ) -> "dict[str, DynamicsSummary]":
     """Plan a sweep unless that is done, and run it, with its rounds if all `dynamics` are to run; return the summaries.
 
-    `options` are those of `run_sweep`.
+    The arguments and `options` are those of `run_sweep`.
     """
     from sweeplib.engine.execution.plan import write_missing_plan
 
-    write_missing_plan(sweep, directory, options.get("workers"), progress=options.get("progress", True))
+    write_missing_plan(sweep, directory, dynamics, workers=workers, progress=progress)
+    options |= {"workers": workers, "progress": progress}
     if sweep.questions and (dynamics is None or set(dynamics) == set(sweep.runs)):
         from sweeplib.analysis.answers import run_rounds
 

@@ -5,7 +5,7 @@ A layout is all cases of one shape and of similar cost; a pilot is a few of its 
 
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -28,6 +28,7 @@ from sweeplib.engine.simulator import home_of
 from sweeplib.engine.storage.records.artefacts import cases_made_from, settings_digest
 from sweeplib.engine.storage.records.config_files import write_complete_config
 from sweeplib.engine.storage.records.files import DamageError, digest, write_json
+from sweeplib.engine.storage.records.locks import driver_locks
 from sweeplib.engine.storage.records.provenance import cpu_model
 from sweeplib.engine.storage.records.publish import check_publishing
 from sweeplib.engine.storage.records.stage_records import recorded_stage, stage_record
@@ -86,16 +87,25 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
     return plan
 
 
-def write_missing_plan(sweep: Design, directory: Path, workers: int | None = None, *, progress: bool = True) -> None:
+def write_missing_plan(
+    sweep: Design,
+    directory: Path,
+    dynamics: Iterable[str] | None = None,
+    *,
+    workers: int | None = None,
+    progress: bool = True,
+) -> None:
     """Write the plan of a sweep that is to run, unless the last one is of the same cases.
 
     None is made where the config says the size of blocks: nothing has to be measured then. InputError, before any work,
-    if the sweep's cluster cannot be started from here, or the dataset not be published.
+    if the sweep's cluster cannot be started from here, or the dataset not be published, or another driver runs one of
+    the `dynamics`. The arguments are those of `run_sweep`.
     """
     is_there = (directory / WRITTEN).exists() and stage_record(directory, "plan").is_of(cases_made_from(sweep))
     if not is_there and not cluster_of(sweep).block_size:
         check_places(sweep, directory)
-        write_plan(sweep, directory, workers=workers, progress=progress)
+        with driver_locks(directory, sweep.runs if dynamics is None else dynamics):
+            write_plan(sweep, directory, workers=workers, progress=progress)
 
 
 def check_places(sweep: Design, directory: Path) -> None:

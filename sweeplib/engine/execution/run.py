@@ -5,7 +5,6 @@
 
 import sys
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from sweeplib.engine.execution.work import Stored, Workload, computed_cases
 from sweeplib.engine.storage.records.artefacts import cases_made_from
 from sweeplib.engine.storage.records.config_files import write_complete_config, write_readme
 from sweeplib.engine.storage.records.files import digest
-from sweeplib.engine.storage.records.locks import driver_lock, remove_block_locks
+from sweeplib.engine.storage.records.locks import driver_locks, remove_block_locks
 from sweeplib.engine.storage.records.publish import check_publishing
 from sweeplib.engine.storage.records.stage_records import recorded_stage, stage_record, tell
 from sweeplib.engine.storage.store.earlier_store import convert
@@ -28,7 +27,7 @@ from sweeplib.engine.storage.store.other_stores import OtherCases, other_cases, 
 from sweeplib.engine.storage.store.outcomes import write_outcomes
 from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.engine.storage.store.segment import RUNS
-from sweeplib.errors import InputError, SweeplibError
+from sweeplib.errors import SweeplibError
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -64,18 +63,10 @@ def run_sweep(
     its number of workers or another, that of a client, which stays open, or one that lasts beyond this run.
     progress : whether the plan and the progress are shown.
     """
-    if client is not None and getattr(client, "asynchronous", True):
-        expected = "distributed.Client(..., asynchronous=False)"
-        raise InputError(
-            "not a client of Dask that waits for its results", key="client", value=client, expected=expected
-        )
     load_plugins(sweep.plugins)
     check_publishing(sweep, directory)
     names = list(sweep.runs if dynamics is None else dynamics)
-    with ExitStack() as locks:
-        # in one order, so that two runs cannot wait for each other
-        for name in sorted(names):
-            locks.enter_context(driver_lock(directory, name))
+    with driver_locks(directory, names):
         write_complete_config(sweep, directory)
         write_readme(sweep, directory)
         demands = {name: _demand(sweep, name, directory, workers) for name in names}

@@ -13,7 +13,7 @@ import fcntl
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
@@ -123,6 +123,15 @@ def _named_lock(
 def writer_lock(directory: Path, name: str) -> Iterator[None]:
     """A context in which this process alone writes the part `name` of the results, "dataset.zarr"; waits for others."""
     with at_work(directory, f"writes {name}"), _file_lock(_lock_path(directory, name), fcntl.LOCK_EX):
+        yield
+
+
+@contextmanager
+def driver_locks(directory: Path, dynamics: Iterable[str]) -> Iterator[None]:
+    """A context with `driver_lock` of some dynamics, in one order, so that two runs cannot wait for each other."""
+    with ExitStack() as locks:
+        for name in sorted(dynamics):
+            locks.enter_context(driver_lock(directory, name))
         yield
 
 
