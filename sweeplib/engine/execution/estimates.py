@@ -285,8 +285,8 @@ class Plan:
             name: asdict(plan) | {"todo": plan.todo, "blocks": plan.blocks, "bytes": plan.bytes}
             for name, plan in self.dynamics.items()
         }
-        own = {field.name: getattr(self, field.name) for field in fields(self)}
-        return own | {"dynamics": dynamics, "advice": list(self.advice)} | totals
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return values | {"dynamics": dynamics, "advice": list(self.advice)} | totals
 
     @classmethod
     def on(cls, cluster: "ClusterSettings", workers: int | None, name: str, *others: Any) -> "Plan":

@@ -56,9 +56,12 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
                 if demand.todo:
                     refuse_large_cases(sweep, name, workers)
             pilots = {name: pilots_of(demand.wanted, cluster.block_size) for name, demand in demands.items()}
-        known, pilot_list = before.costs, [pilot for by_layout in pilots.values() for pilot in by_layout.values()]
-        new = [pilot for pilot in pilot_list if pilot.name not in known]
-        costs = known | calibration.costs(new)
+        earlier_costs, pilot_list = (
+            before.costs,
+            [pilot for by_layout in pilots.values() for pilot in by_layout.values()],
+        )
+        new = [pilot for pilot in pilot_list if pilot.name not in earlier_costs]
+        costs = earlier_costs | calibration.costs(new)
         plans = {
             name: _at_costs(demand, pilots[name], costs, calibration.loading.get(name) or before.loading_of(name))
             for name, demand in demands.items()
@@ -129,10 +132,10 @@ def plan_of_rest(sweep: Design, directory: Path, demands: Mapping[str, OtherCase
     written, cluster = Plan.read(directory) or Plan(sweep.name, None), cluster_of(sweep)
     plans = dict[str, DynamicsPlan]()
     for name, demand in demands.items():
-        known = written.dynamics[name].layouts if name in written.dynamics else {}
+        planned = written.dynamics[name].layouts if name in written.dynamics else {}
         layouts = {
-            layout: replace(known[layout], todo=len(places))
-            if layout in known
+            layout: replace(planned[layout], todo=len(places))
+            if layout in planned
             else _unmeasured(demand.wanted, places, cluster.block_size)
             for layout, places in demand.wanted.missing.items()
         }

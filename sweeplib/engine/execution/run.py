@@ -75,13 +75,14 @@ def run_sweep(
         _record_numbers(sweep, directory, demands, made_from)
         # what other sweeps have stored is taken; what is left is computed
         demands = {name: _with_taken(demand, workers, show=progress) for name, demand in demands.items()}
-        rest, stored = {name: demand for name, demand in demands.items() if demand.todo}, Stored()
-        if rest:
+        unfinished, stored = {name: demand for name, demand in demands.items() if demand.todo}, Stored()
+        if unfinished:
             plan = plan_of_rest(sweep, directory, demands, workers)
-            tell(table=plan.cells(), seconds_left=plan.wall_seconds, total=sum(demand.todo for demand in rest.values()))
+            work = Workload(sweep, directory, unfinished, plan)
+            tell(table=plan.cells(), seconds_left=plan.wall_seconds, total=work.cases)
             if progress:
                 plan.show()
-            stored = computed_cases(Workload(sweep, directory, rest, plan), client or workers, lasting, show=progress)
+            stored = computed_cases(work, client or workers, lasting, show=progress)
         return {name: _ended(demand, stored.get(name, set()), made_from) for name, demand in demands.items()}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
@@ -63,7 +64,8 @@ class Workload:
     def queue(self) -> Queue:
         """Return the missing cases, in blocks."""
         plans = self.plan.dynamics
-        return Queue(each for name, demand in self.demands.items() for each in layouts_of(demand, plans[name].layouts))
+        cases = (layouts_of(demand, plans[name].layouts) for name, demand in self.demands.items())
+        return Queue(chain.from_iterable(cases))
 
     def maps(self) -> dict[str, CaseMap]:
         """Return the map of the cases of each dynamics, by name, for the page of the run."""

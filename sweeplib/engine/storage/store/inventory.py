@@ -191,13 +191,15 @@ class Inventory:
 
 def inventory(sweep: "Design", dynamics: str, store: RunStore) -> Inventory:
     """Return the inventory of a sweep's cases of one dynamics, from its file if that is of this sweep and store."""
-    kept = _kept(sweep, dynamics, store.directory)
-    if kept is None:
+    columns = _columns_in_file(sweep, dynamics, store.directory)
+    if columns is None:
         return _located(sweep, store, *identities_of_cases(sweep, dynamics))
-    if kept["names"].tolist() != store.names:
-        return _located(sweep, store, kept["ids"], kept["flat"])
+    if columns["names"].tolist() != store.names:
+        return _located(sweep, store, columns["ids"], columns["flat"])
     store.pin()
-    return Inventory(sweep, store, kept["ids"], kept["flat"], kept["segment"], kept["row"], kept["status"])
+    return Inventory(
+        sweep, store, columns["ids"], columns["flat"], columns["segment"], columns["row"], columns["status"]
+    )
 
 
 def _located(
@@ -226,7 +228,7 @@ def identities_of_cases(sweep: "Design", dynamics: str) -> tuple[np.ndarray, np.
     return np.concatenate(ids), np.concatenate(flat), points
 
 
-def _kept(sweep: "Design", dynamics: str, directory: Path) -> Mapping[str, np.ndarray] | None:
+def _columns_in_file(sweep: "Design", dynamics: str, directory: Path) -> Mapping[str, np.ndarray] | None:
     """Return the columns in the file of a sweep, by name; None if there is none, or it is of another one or damaged.
 
     Beside `KEPT` it has `names`, those of the segments in which cases were looked up, in the order of their numbers.
