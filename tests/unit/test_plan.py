@@ -21,7 +21,7 @@ from sweeplib.engine.execution.calibration import Calibration
 from sweeplib.engine.execution.child import DiedError, TimeUpError
 from sweeplib.engine.execution.estimates import GUESSED, Cost, DynamicsPlan, LayoutPlan, Plan, Range
 from sweeplib.engine.execution.pilots import Pilot, beside_others
-from sweeplib.engine.execution.plan import plan_of_rest, record_plan, write_missing_plan, write_plan
+from sweeplib.engine.execution.plan import plan_of_rest, write_missing_plan, write_plan
 from sweeplib.engine.execution.queue import block_size, even
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.process import work_time
@@ -29,6 +29,7 @@ from sweeplib.engine.process.troubles import Trouble
 from sweeplib.engine.process.work_time import seconds_at_work, seconds_compiled, slowdown
 from sweeplib.engine.storage.records.artefacts import cases_made_from
 from sweeplib.engine.storage.records.files import read_json, write_json
+from sweeplib.engine.storage.records.stage_records import recorded_stage
 from sweeplib.engine.storage.store.inventory import inventory
 from sweeplib.engine.storage.store.other_stores import other_cases
 from sweeplib.engine.storage.store.run_store import RunStore
@@ -290,7 +291,8 @@ def test_a_plan_is_made_once_for_the_same_cases(calm: Design, tmp_path: Path, mo
     write_missing_plan(replace(calm, cluster=InProcess(block_size=4)), tmp_path)
     assert made == [12]
     (tmp_path / "plan.json").write_text("{}")
-    record_plan(tmp_path, cases_made_from(calm), {"calm": 12})
+    with recorded_stage(tmp_path, "plan") as record:
+        record.write_result(cases_made_from(calm), counts={"calm": 12})
     write_missing_plan(calm, tmp_path)
     assert made == [12]
     write_missing_plan(replace(calm, source="seeds: 3"), tmp_path)

@@ -86,7 +86,8 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
         write_complete_config(sweep, directory)  # that of a run or of a dataset stays
     if plan.todo or before.cases != plan.cases:
         write_json(directory / WRITTEN, plan.record())
-    record_plan(directory, cases_made_from(sweep), plan.cases)
+    with recorded_stage(directory, "plan") as record:
+        record.write_result(cases_made_from(sweep), counts=plan.cases)
     return plan
 
 
@@ -115,12 +116,6 @@ def check_places(sweep: Design, directory: Path) -> None:
     """Raise InputError if the sweep's cluster cannot be started from here, or its dataset cannot be published."""
     cluster_of(sweep).in_results(directory).check()
     check_publishing(sweep, directory)
-
-
-def record_plan(directory: Path, made_from: Mapping[str, Any], cases: Mapping[str, int]) -> None:
-    """Write the record of the stage "plan": the numbers of cases by dynamics, and what they are made from."""
-    with recorded_stage(directory, "plan") as record:
-        record.write_result(made_from, counts=cases)
 
 
 def plan_of_rest(sweep: Design, directory: Path, demands: Mapping[str, OtherCases], workers: int | None) -> Plan:

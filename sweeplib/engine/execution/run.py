@@ -13,10 +13,10 @@ from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.execution.clients import LastingCluster
 from sweeplib.engine.execution.clusters import refuse_unfit
-from sweeplib.engine.execution.plan import plan_of_rest, record_plan
+from sweeplib.engine.execution.plan import plan_of_rest
 from sweeplib.engine.execution.work import Stored, Workload, computed_cases
 from sweeplib.engine.storage.records.artefacts import cases_made_from
-from sweeplib.engine.storage.records.config_files import write_complete_config, write_readme
+from sweeplib.engine.storage.records.config_files import write_description
 from sweeplib.engine.storage.records.files import digest
 from sweeplib.engine.storage.records.locks import driver_locks, remove_block_locks
 from sweeplib.engine.storage.records.publish import check_publishing
@@ -67,8 +67,7 @@ def run_sweep(
     check_publishing(sweep, directory)
     names = list(sweep.runs if dynamics is None else dynamics)
     with driver_locks(directory, names):
-        write_complete_config(sweep, directory)
-        write_readme(sweep, directory)
+        write_description(sweep, directory)
         demands = {name: _demand(sweep, name, directory, workers) for name in names}
         (directory / RUNS).mkdir(exist_ok=True)  # workers are asked whether they see it
         made_from = cases_made_from(sweep)
@@ -109,7 +108,8 @@ def _record_numbers(
     now = {name: sum(demand.wanted.counts().values()) for name, demand in demands.items()}
     counts = {name: total for name in sweep.runs if (total := now.get(name, plan.counts.get(name))) is not None}
     if plan.counts != counts or not plan.is_of(made_from):
-        record_plan(directory, made_from, counts)
+        with recorded_stage(directory, "plan") as record:
+            record.write_result(made_from, counts=counts)
 
 
 def _with_taken(demand: OtherCases, workers: int | None, *, show: bool) -> OtherCases:

@@ -14,13 +14,15 @@ from sweeplib.engine.code.user_code import seen_from
 from sweeplib.engine.files.regular_files import file_bytes, file_text
 from sweeplib.engine.files.strict_yaml import parsed, written
 from sweeplib.engine.process.terminal import counted
-from sweeplib.engine.storage.records.files import digest, read_json, write_json, write_text
+from sweeplib.engine.storage.records.files import digest, read_json, write_files, write_json, write_text
 from sweeplib.engine.storage.records.provenance import home_page, version
 from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
     from sweeplib.engine.design.design import Design
 
+CONFIG = "config.yaml"
+"""The file with the complete config of the last run."""
 ORIGIN = "origin.json"
 """The file with the path of the origin."""
 READ = "command.yaml"
@@ -60,7 +62,19 @@ _SEAL = "\n# checksum of the lines above: "
 """The beginning of the last line of a complete config."""
 
 
-def write_complete_config(sweep: "Design", directory: Path, name: str = "config.yaml") -> Path:
+def write_description(sweep: "Design", directory: Path) -> None:
+    """Write the complete config of a sweep, and README.md, into its directory.
+
+    What somebody has put in the place of README.md stays.
+    """
+    texts, path = {}, directory / README
+    if not os.path.lexists(path) or _is_own(path):
+        texts[path] = readme(sweep)
+    texts[directory / CONFIG] = complete_config(sweep, directory)
+    write_files({path: text.encode() for path, text in texts.items()})
+
+
+def write_complete_config(sweep: "Design", directory: Path, name: str = CONFIG) -> Path:
     """Write the `complete_config` of a sweep into its directory; return its path."""
     return write_text(directory / name, complete_config(sweep, directory))
 
@@ -73,7 +87,8 @@ def complete_config(sweep: "Design", directory: Path) -> str:
     """
     text = sweep.source
     if sweep.user_names():
-        text = written(parsed(text) | sweep.with_files(partial(seen_from, folder=directory)))
+        files = sweep.with_files(partial(seen_from, folder=directory))
+        text = written(parsed(text) | files)
     text = text.rstrip("\n")
     return text + _SEAL + digest(text.encode()) + "\n"
 
@@ -146,13 +161,6 @@ def _describes(config: Path, name: str) -> bool:
         return True
     # a file system that does not tell cases apart has one folder for both
     return isinstance(content, dict) and str(content.get("name", config.stem)).casefold() == name.casefold()
-
-
-def write_readme(sweep: "Design", directory: Path) -> None:
-    """Write README.md into a sweep's directory, unless somebody has put something of their own there."""
-    path = directory / README
-    if not os.path.lexists(path) or _is_own(path):
-        write_text(path, readme(sweep))
 
 
 def _is_own(path: Path) -> bool:
