@@ -25,7 +25,7 @@ from sweeplib.networks.simulation import Case, Recording, cases
 from sweeplib.networks.simulation.labels import time_attributes
 from tests.in_process import computed
 from tests.tiers import slow_but
-from tests.unit.test_other_stores import GAMMAS, alone, cut_after, damage_of, demand_of, planned, ran, sweep_of, version
+from tests.unit.test_other_stores import GAMMAS, alone, cut_after, damage_of, needed, planned, ran, sweep_of, version
 
 SHORT = Recording((0.0, 1.0, 2.0), (0.1, 0.4), ("risk",), "exit", keep_ends=True)
 LONG = replace(SHORT, times=(0.0, 1.0, 2.0, 3.0, 4.0))
@@ -39,7 +39,7 @@ def _shared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def begun_elsewhere(sweep: Design, directory: Path) -> dict[str, int]:
     """Return how many cases of a plan go on, by where their runs ended."""
-    return demand_of(sweep, directory).beginnings
+    return needed(sweep, directory).beginnings
 
 
 def begun(directory: Path) -> int:

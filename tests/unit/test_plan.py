@@ -31,7 +31,7 @@ from sweeplib.engine.storage.records.artefacts import cases_made_from
 from sweeplib.engine.storage.records.files import read_json, write_json
 from sweeplib.engine.storage.records.stage_records import recorded_stage
 from sweeplib.engine.storage.store.inventory import inventory
-from sweeplib.engine.storage.store.other_stores import other_cases
+from sweeplib.engine.storage.store.other_stores import demand_of
 from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.networks import pilots
 from sweeplib.networks.dynamics import DYNAMICS
@@ -279,7 +279,7 @@ def test_what_is_left_costs_what_was_planned_or_what_stored_cases_took(calm: Des
 
 def rest_of(sweep: Design, directory: Path) -> Plan:
     """Return the plan of the cases of `calm` that a run computes now."""
-    demand = other_cases(inventory(sweep, "calm", RunStore(directory, "calm")))
+    demand = demand_of(inventory(sweep, "calm", RunStore(directory, "calm")))
     return plan_of_rest(sweep, directory, {"calm": demand}, None)
 
 

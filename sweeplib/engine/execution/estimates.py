@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from sweeplib.engine.design.cluster import ClusterSettings
-    from sweeplib.engine.storage.store.other_stores import OtherCases
+    from sweeplib.engine.storage.store.other_stores import Demand
 
 BLOCK_OVERHEAD = 0.01
 """Seconds of a block in addition to its cases."""
@@ -144,7 +144,7 @@ class DynamicsPlan:
 
     @classmethod
     def of(
-        cls, demand: "OtherCases", layouts: dict[str, LayoutPlan], copied: Mapping[str, int], loading: float
+        cls, demand: "Demand", layouts: dict[str, LayoutPlan], copied: Mapping[str, int], loading: float
     ) -> "DynamicsPlan":
         """Return the plan of what a sweep needs of a dynamics; the other arguments are the fields of their names."""
         wanted = demand.wanted

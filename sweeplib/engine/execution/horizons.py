@@ -20,7 +20,7 @@ from sweeplib.engine.execution.pilots import Pilot, evenly_spaced
 from sweeplib.engine.hints import Hints
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.store.inventory import Inventory
-from sweeplib.engine.storage.store.other_stores import OtherCases
+from sweeplib.engine.storage.store.other_stores import Demand
 from sweeplib.engine.storage.store.segment import Segment
 
 SAMPLE, SEGMENTS, SECONDS = 32, 16, 1.0
@@ -58,9 +58,9 @@ def unexited(wanted: Inventory) -> Unexited:
     return tuple(late[at] for at in evenly_spaced(len(late), SAMPLE)), len(late) / max(1, total)
 
 
-def shares(others: OtherCases) -> dict[str, float]:
+def shares(demand: Demand) -> dict[str, float]:
     """Return the mean part (0 to 1) of the way of missing cases that is left, by layout; {} if no run has begun."""
-    wanted, begun = others.wanted, others.begun
+    wanted, begun = demand.wanted, demand.begun
     if begun is None:
         return {}
     # the last entry is for cases that have not begun, whose source is -1

@@ -33,7 +33,7 @@ from sweeplib.engine.storage.records.provenance import cpu_model
 from sweeplib.engine.storage.records.publish import check_publishing
 from sweeplib.engine.storage.records.stage_records import recorded_stage, stage_record
 from sweeplib.engine.storage.store.inventory import Inventory, inventory, order_of_work
-from sweeplib.engine.storage.store.other_stores import OtherCases, other_cases
+from sweeplib.engine.storage.store.other_stores import Demand, demand_of
 from sweeplib.engine.storage.store.run_store import RunStore
 
 
@@ -118,7 +118,7 @@ def check_places(sweep: Design, directory: Path) -> None:
     check_publishing(sweep, directory)
 
 
-def plan_of_rest(sweep: Design, directory: Path, demands: Mapping[str, OtherCases], workers: int | None) -> Plan:
+def plan_of_rest(sweep: Design, directory: Path, demands: Mapping[str, Demand], workers: int | None) -> Plan:
     """Return the plan of the cases that are to be computed now, at the costs of the plan that was written.
 
     Cases of a layout that it lacks are as dear as those that are stored were for their work; without these, their cost
@@ -172,16 +172,14 @@ def _plan_on(basis: str, sweep: Design, directory: Path) -> Plan:
     return Plan(sweep.name, None, measured_on=basis)
 
 
-def _remembered_demand(sweep: Design, dynamics: str, directory: Path) -> OtherCases:
+def _remembered_demand(sweep: Design, dynamics: str, directory: Path) -> Demand:
     """Return the cases of a dynamics, and where they are; their identities are written for the run."""
     wanted = inventory(sweep, dynamics, RunStore(directory, dynamics))
     wanted.remember()
-    return other_cases(wanted)
+    return demand_of(wanted)
 
 
-def _at_costs(
-    demand: OtherCases, pilots: Mapping[str, Pilot], costs: Mapping[str, Cost], loading: float
-) -> DynamicsPlan:
+def _at_costs(demand: Demand, pilots: Mapping[str, Pilot], costs: Mapping[str, Cost], loading: float) -> DynamicsPlan:
     """Return the plan of a dynamics.
 
     pilots : of its layouts, by name. costs : of a case, by the name of the pilot.

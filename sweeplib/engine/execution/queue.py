@@ -16,7 +16,7 @@ from sweeplib.engine.execution.estimates import LayoutPlan, case_bytes
 from sweeplib.engine.storage.records.files import digest
 from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
 from sweeplib.engine.storage.store.inventory import order_of_work
-from sweeplib.engine.storage.store.other_stores import OtherCases, Places
+from sweeplib.engine.storage.store.other_stores import Demand, Places
 
 BLOCK_SECONDS = 2.0
 """The work of a usual block."""
@@ -155,7 +155,7 @@ class Queue:
         self._layouts[block.dynamics, block.layout].learn(report)
 
 
-def layouts_of(demand: OtherCases, plans: Mapping[str, LayoutPlan]) -> Iterator[LayoutCases]:
+def layouts_of(demand: Demand, plans: Mapping[str, LayoutPlan]) -> Iterator[LayoutCases]:
     """Yield the missing cases of a dynamics by their layouts; `plans` are those of the layouts, by name."""
     wanted, sweep = demand.wanted, demand.wanted.sweep
     directory, size, checkpoints = str(wanted.store.directory.resolve()), cluster_of(sweep).block_size, None

@@ -23,7 +23,7 @@ from sweeplib.engine.storage.records.publish import check_publishing
 from sweeplib.engine.storage.records.stage_records import recorded_stage, stage_record, tell
 from sweeplib.engine.storage.store.earlier_store import convert
 from sweeplib.engine.storage.store.inventory import inventory
-from sweeplib.engine.storage.store.other_stores import OtherCases, other_cases, take
+from sweeplib.engine.storage.store.other_stores import Demand, demand_of, take
 from sweeplib.engine.storage.store.outcomes import write_outcomes
 from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.engine.storage.store.segment import RUNS
@@ -85,20 +85,20 @@ def run_sweep(
         return {name: _ended(demand, stored.get(name, set()), made_from) for name, demand in demands.items()}
 
 
-def _demand(sweep: Design, dynamics: str, directory: Path, workers: int | None) -> OtherCases:
+def _demand(sweep: Design, dynamics: str, directory: Path, workers: int | None) -> Demand:
     """Return the cases of a dynamics, and where they are before the run; a store of earlier versions is converted.
 
     InputError if there are cases to compute that cannot be on the sweep's cluster.
     """
     convert(directory, dynamics)
-    demand = other_cases(inventory(sweep, dynamics, RunStore(directory, dynamics)))
+    demand = demand_of(inventory(sweep, dynamics, RunStore(directory, dynamics)))
     if demand.todo:
         refuse_unfit(sweep, dynamics, directory, workers)
     return demand
 
 
 def _record_numbers(
-    sweep: Design, directory: Path, demands: Mapping[str, OtherCases], made_from: Mapping[str, Any]
+    sweep: Design, directory: Path, demands: Mapping[str, Demand], made_from: Mapping[str, Any]
 ) -> None:
     """Write the stage record of the plan, the number of cases of each dynamics, unless the last one says the same.
 
@@ -112,7 +112,7 @@ def _record_numbers(
             record.write_result(made_from, counts=counts)
 
 
-def _with_taken(demand: OtherCases, workers: int | None, *, show: bool) -> OtherCases:
+def _with_taken(demand: Demand, workers: int | None, *, show: bool) -> Demand:
     """Take the cases that other folders have into the sweep's store, saying so; return what is needed after that."""
     if not demand.counts:
         return demand
@@ -133,7 +133,7 @@ def _with_taken(demand: OtherCases, workers: int | None, *, show: bool) -> Other
     return after
 
 
-def _ended(demand: OtherCases, stored: set[str], made_from: Mapping[str, Any]) -> DynamicsSummary:
+def _ended(demand: Demand, stored: set[str], made_from: Mapping[str, Any]) -> DynamicsSummary:
     """Write the table of outcomes and the record of a dynamics after the run; return its summary.
 
     stored : the segments that workers say they have written, for which a slow file system is waited.

@@ -27,7 +27,7 @@ from sweeplib.engine.execution.progress import Listeners, RecordedProgress, RunP
 from sweeplib.engine.execution.queue import Queue, layouts_of
 from sweeplib.engine.simulator import home_of
 from sweeplib.engine.storage.records.stage_records import tell
-from sweeplib.engine.storage.store.other_stores import OtherCases
+from sweeplib.engine.storage.store.other_stores import Demand
 from sweeplib.engine.storage.store.segment import RUNS
 from sweeplib.errors import SweeplibError
 
@@ -53,7 +53,7 @@ class Workload:
 
     sweep: Design
     directory: Path
-    demands: Mapping[str, OtherCases]
+    demands: Mapping[str, Demand]
     plan: Plan
 
     @property

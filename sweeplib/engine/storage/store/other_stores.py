@@ -98,7 +98,7 @@ class Places:
 
 
 @dataclass(frozen=True)
-class OtherCases:
+class Demand:
     """The cases of a dynamics that a sweep needs, and what was found of missing ones outside of its own store.
 
     wanted : the sweep's inventory, in which cases that others have got the status that they have there.
@@ -121,7 +121,7 @@ class OtherCases:
         return self.wanted.counts()["missing"]
 
 
-def other_cases(wanted: Inventory) -> OtherCases:
+def demand_of(wanted: Inventory) -> Demand:
     """Return what is found of the missing cases of an inventory outside of their place in its own store.
 
     Looked for are, one after the other, the same cases in stores beside it; runs that record more; runs that ended
@@ -132,7 +132,7 @@ def other_cases(wanted: Inventory) -> OtherCases:
         identities = map(whole, wanted.ids[missing].tolist())
         missing = missing[np.array([identity not in forgotten for identity in identities], bool)]
     if not len(missing) or os.environ.get(COMPUTE_ALL):
-        return OtherCases(wanted)
+        return Demand(wanted)
     unread: list[str] = []
     others = list(_stores_beside(store, unread))
     search = _Search(wanted, missing, unread)
@@ -153,7 +153,7 @@ def other_cases(wanted: Inventory) -> OtherCases:
             for other in (store, *others):
                 look(other, ids, earlier)
     elsewhere, begun = (places if places.sources else None for places in (search.elsewhere, search.begun))
-    return OtherCases(replace(wanted, status=search.status), elsewhere, unread, begun, search.counts, search.beginnings)
+    return Demand(replace(wanted, status=search.status), elsewhere, unread, begun, search.counts, search.beginnings)
 
 
 class _Search:
@@ -271,7 +271,7 @@ def _needed_variables(segment: Segment, sweep: "Design", recording: Recording) -
     return frozenset(variables)
 
 
-def take(others: OtherCases, say: Callable[[str], None]) -> OtherCases:
+def take(demand: Demand, say: Callable[[str], None]) -> Demand:
     """Take the cases that other stores have into that of a sweep; return what is needed after that.
 
     say : gets a line for each segment that cannot be taken.
@@ -279,12 +279,12 @@ def take(others: OtherCases, say: Callable[[str], None]) -> OtherCases:
     Only for the driver that holds the lock. Each segment is there whole or not at all: after an interrupt the next run
     takes the others.
     """
-    wanted = others.wanted
-    if others.elsewhere is None:
-        return others
+    wanted = demand.wanted
+    if demand.elsewhere is None:
+        return demand
     directory, dynamics = wanted.store.directory, wanted.dynamics
     stored = np.sort(words(wanted.ids[wanted.segment >= 0])[:, 0])
-    for source, rows, places in others.elsewhere.by_source():
+    for source, rows, places in demand.elsewhere.by_source():
         first = first_places(wanted.ids[places])
         try:
             # the whole segment would bring cases that are stored here a second time; the first words of ids tell that
@@ -299,7 +299,7 @@ def take(others: OtherCases, say: Callable[[str], None]) -> OtherCases:
                 write_content(directory, dynamics, content)
         except (DamageError, OSError) as error:
             say(f"not taken from {source.folder}: {error}")
-    return replace(others, wanted=wanted.refreshed(), elsewhere=None, counts={})
+    return replace(demand, wanted=wanted.refreshed(), elsewhere=None, counts={})
 
 
 def _are_in(values: np.ndarray, ordered: np.ndarray) -> bool:
