@@ -17,10 +17,9 @@ from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.engine.execution import calibration
 from sweeplib.engine.execution import plan as plan_module
-from sweeplib.engine.execution.calibration import Calibration
+from sweeplib.engine.execution.calibration import Calibration, Pilot, beside_others
 from sweeplib.engine.execution.child import DiedError, TimeUpError
 from sweeplib.engine.execution.estimates import GUESSED, Cost, DynamicsPlan, LayoutPlan, Plan, Range
-from sweeplib.engine.execution.pilots import Pilot, beside_others
 from sweeplib.engine.execution.plan import plan_of_rest, write_missing_plan, write_plan
 from sweeplib.engine.execution.queue import block_size, even
 from sweeplib.engine.execution.run import run_sweep
@@ -29,10 +28,12 @@ from sweeplib.engine.process.troubles import Trouble
 from sweeplib.engine.process.work_time import seconds_at_work, seconds_compiled, slowdown
 from sweeplib.engine.storage.records.artefacts import cases_made_from
 from sweeplib.engine.storage.records.files import read_json, write_json
+from sweeplib.engine.storage.records.locks import driver_lock
 from sweeplib.engine.storage.records.stage_records import recorded_stage
 from sweeplib.engine.storage.store.inventory import inventory
 from sweeplib.engine.storage.store.other_stores import demand_of
 from sweeplib.engine.storage.store.run_store import RunStore
+from sweeplib.errors import BusyError
 from sweeplib.networks import pilots
 from sweeplib.networks.dynamics import DYNAMICS
 from sweeplib.networks.kernels.lanes import LANES, group_width
@@ -275,6 +276,13 @@ def test_what_is_left_costs_what_was_planned_or_what_stored_cases_took(calm: Des
     assert (layout.todo, layout.block_size, layout.seconds) == (2, 5, 7.0)
     assert plan.advice == ("fewer seeds",)
     assert rest_of(replace(calm, seeds=tuple(range(6))), tmp_path).advice == ()
+
+
+def test_no_plan_is_made_while_another_driver_runs(calm: Design, tmp_path: Path) -> None:
+    """The command that is refused leaves the plan of the run that goes on."""
+    with driver_lock(tmp_path, "calm"), pytest.raises(BusyError, match="runs calm here"):
+        write_missing_plan(calm, tmp_path)
+    assert not (tmp_path / "plan.json").exists() and not (tmp_path / "stages").exists()
 
 
 def rest_of(sweep: Design, directory: Path) -> Plan:

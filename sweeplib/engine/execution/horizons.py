@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sweeplib.engine.cases import Case
-from sweeplib.engine.execution.calibration import Calibration
+from sweeplib.engine.execution.calibration import Calibration, Pilot, evenly_spaced
 from sweeplib.engine.execution.child import TaskError, TimeUpError
-from sweeplib.engine.execution.pilots import Pilot, evenly_spaced
 from sweeplib.engine.hints import Hints
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.store.inventory import Inventory

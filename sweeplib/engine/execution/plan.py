@@ -16,11 +16,10 @@ import numpy as np
 from sweeplib.engine.cases import Case
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.execution.advice import advice, round_lines
-from sweeplib.engine.execution.calibration import SECONDS_A_WORK_UNIT, Calibration
+from sweeplib.engine.execution.calibration import SECONDS_A_WORK_UNIT, Calibration, Pilot, pilots_of
 from sweeplib.engine.execution.clusters import cluster_of, refuse_large_cases
 from sweeplib.engine.execution.estimates import GUESSED, WRITTEN, Cost, DynamicsPlan, LayoutPlan, Plan, case_bytes
 from sweeplib.engine.execution.horizons import HorizonTrial, horizon_lines, shares, unexited
-from sweeplib.engine.execution.pilots import Pilot, pilots_of
 from sweeplib.engine.execution.progress import Steps
 from sweeplib.engine.execution.queue import block_size, even
 from sweeplib.engine.process.terminal import counted
