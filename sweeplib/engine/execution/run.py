@@ -77,10 +77,10 @@ def run_sweep(
         unfinished, stored = {name: demand for name, demand in demands.items() if demand.todo}, Stored()
         if unfinished:
             plan = plan_of_rest(sweep, directory, demands, workers)
-            work = Workload(sweep, directory, unfinished, plan)
-            tell(table=plan.cells(), seconds_left=plan.wall_seconds, total=work.cases)
+            tell(table=plan.cells(), seconds_left=plan.wall_seconds, total=plan.todo)
             if progress:
                 plan.show()
+            work = Workload(sweep, directory, unfinished, plan)
             stored = computed_cases(work, client or workers, lasting, show=progress)
         return {name: _ended(demand, stored.get(name, set()), made_from) for name, demand in demands.items()}
 

@@ -56,11 +56,6 @@ class Workload:
     demands: Mapping[str, Demand]
     plan: Plan
 
-    @property
-    def cases(self) -> int:
-        """The number of missing cases."""
-        return sum(demand.todo for demand in self.demands.values())
-
     def queue(self) -> Queue:
         """Return the missing cases, in blocks."""
         plans = self.plan.dynamics
@@ -176,7 +171,7 @@ def _workers(queue: Queue, client: "Client", expected: int | None) -> int:
 @contextmanager
 def _listeners(work: Workload, queue: Queue, workers: int, *, show: bool) -> Iterator[tuple[RunProgress, Listeners]]:
     """Yield the progress of all cases, which some workers share, and who is told of it: the screen and the record."""
-    with shown_progress(work.sweep.name, work.cases, queue.wholes, workers, show=show) as progress:
+    with shown_progress(work.sweep.name, work.plan.todo, queue.wholes, workers, show=show) as progress:
         yield progress, Listeners(progress, RecordedProgress(progress))
 
 
