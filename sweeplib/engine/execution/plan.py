@@ -55,12 +55,9 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
                 if demand.todo:
                     refuse_large_cases(sweep, name, workers)
             pilots = {name: pilots_of(demand.wanted, cluster.block_size) for name, demand in demands.items()}
-        earlier_costs, pilot_list = (
-            before.costs,
-            [pilot for by_layout in pilots.values() for pilot in by_layout.values()],
-        )
-        new = [pilot for pilot in pilot_list if pilot.name not in earlier_costs]
-        costs = earlier_costs | calibration.costs(new)
+        costs = before.costs
+        new = [pilot for by_name in pilots.values() for pilot in by_name.values() if pilot.name not in costs]
+        costs |= calibration.costs(new)
         plans = {
             name: _at_costs(demand, pilots[name], costs, calibration.loading.get(name) or before.loading_of(name))
             for name, demand in demands.items()
