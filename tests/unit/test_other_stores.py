@@ -19,9 +19,10 @@ from sweeplib.engine.storage.dataset.finalise import finalise
 from sweeplib.engine.storage.dataset.versions import name_of
 from sweeplib.engine.storage.records.files import read_json
 from sweeplib.engine.storage.store.inventory import inventory
+from sweeplib.engine.storage.store.origins import taken_cases, taken_from
 from sweeplib.engine.storage.store.other_stores import COMPUTE_ALL, Demand, demand_of, take
 from sweeplib.engine.storage.store.run_store import RunStore
-from sweeplib.engine.storage.store.segment import merged, taken_cases, taken_from, write_content
+from sweeplib.engine.storage.store.segment import merged, write_content
 from sweeplib.networks.simulation import Recording, cases
 from tests.in_process import Here, computed
 from tests.tiers import slow_but

@@ -14,14 +14,13 @@ from sweeplib.engine.status import Status
 from sweeplib.engine.storage.records.files import DamageError
 from sweeplib.engine.storage.store import run_store
 from sweeplib.engine.storage.store.inventory import cost_class, layout_name
+from sweeplib.engine.storage.store.origins import append_origin, taken_cases
 from sweeplib.engine.storage.store.run_store import RunStore, segment_paths
 from sweeplib.engine.storage.store.segment import (
     Segment,
-    append_origin,
     empty_values,
     merged,
     segment_header,
-    taken_cases,
     write_content,
     write_segment,
 )

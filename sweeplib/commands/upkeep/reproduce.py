@@ -19,8 +19,8 @@ from sweeplib.engine.process.terminal import echo
 from sweeplib.engine.process.troubles import Trouble
 from sweeplib.engine.records import Records
 from sweeplib.engine.status import Status
+from sweeplib.engine.storage.store.origins import taken_from
 from sweeplib.engine.storage.store.outcomes import reason_in_words, reasons
-from sweeplib.engine.storage.store.segment import taken_from
 from sweeplib.errors import SweeplibError
 
 

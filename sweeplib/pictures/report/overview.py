@@ -218,8 +218,8 @@ def computations(directory: Path, dynamics: Iterable[str]) -> list[Computation]:
 
 def _computation(directory: Path, dynamics: str) -> Computation:
     """Return how the stored cases of one dynamics were computed, without segments that were taken from other sweeps."""
+    from sweeplib.engine.storage.store.origins import taken_cases, taken_from
     from sweeplib.engine.storage.store.run_store import RunStore
-    from sweeplib.engine.storage.store.segment import taken_cases, taken_from
 
     store, others = RunStore(directory, dynamics, leave_out_damaged=True), taken_from(directory, dynamics)
     headers = [segment.header for segment in store.segments if segment.name not in others]

@@ -30,14 +30,13 @@ from sweeplib.engine.storage.records.files import DamageError, damaged, digest, 
 from sweeplib.engine.storage.store.earlier_store import FOLDER as EARLIER
 from sweeplib.engine.storage.store.earlier_store import EarlierSegment
 from sweeplib.engine.storage.store.inventory import Inventory, identities_of_cases, layout_name, order_of_work
+from sweeplib.engine.storage.store.origins import append_origin, forgotten_cases
 from sweeplib.engine.storage.store.run_store import RunStore, by_segment, first_places, whole, words
 from sweeplib.engine.storage.store.segment import (
     RETRY,
     Segment,
-    append_origin,
     counts_of,
     described_variables,
-    forgotten_cases,
     merged,
     segment_bytes,
     segment_header,

@@ -22,17 +22,15 @@ from sweeplib.engine.status import FAILURES, Status
 from sweeplib.engine.storage.records.files import DamageError, partial, refuse_links
 from sweeplib.engine.storage.records.stage_records import stage_record
 from sweeplib.engine.storage.store.earlier_store import convert, earlier_runs, earlier_segments
+from sweeplib.engine.storage.store.origins import append_forgotten, append_origin, taken_from
 from sweeplib.engine.storage.store.segment import (
     RUNS,
     SUFFIX,
     Segment,
-    append_forgotten,
-    append_origin,
     counts_of,
     merged,
     segment_path,
     store_folder,
-    taken_from,
     write_content,
 )
 from sweeplib.errors import SweeplibError

@@ -8,19 +8,13 @@ themselves. `numpy.load` reads it: `case_id` (n,), `status` (n,), `seed` (n,), `
 (n, ...), and `problem` (n,), the places of texts in `problems.json`. `header.json` has what the rows share, and who
 computed them. Every part has a checksum, so that a changed bit is never read as another value. All rows are of one
 layout, cases of one shape and similar work, and so of one group in the dataset, with arrays of the same lengths.
-
-A segment does not say that it was taken from another sweep: where it is a link, it is that of the other one.
-`journal/<dynamics>.taken.jsonl` has a line for each that was: its name, the folder of the sweep, and the number of
-cases that were wanted of it. `journal/<dynamics>.forgotten.jsonl` has the identities of cases that were made missing
-here, by `retry` or a repair: to take what another sweep has of them would undo that.
 """
 
 import io
 import json
 import struct
 import zlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from lzma import LZMAError
@@ -34,15 +28,7 @@ from sweeplib.engine.cases import Cases, Recording
 from sweeplib.engine.files.regular_files import IrregularFileError, file_bytes, open_bytes
 from sweeplib.engine.simulator import NETWORKS, Simulator, simulator_named
 from sweeplib.engine.status import Status
-from sweeplib.engine.storage.records.files import (
-    append_line,
-    damaged,
-    digest,
-    lost,
-    read_lines,
-    refuse_links,
-    write_bytes,
-)
+from sweeplib.engine.storage.records.files import damaged, digest, lost, refuse_links, write_bytes
 from sweeplib.engine.variable import Variable
 from sweeplib.errors import SweeplibError
 
@@ -295,45 +281,3 @@ def _shrinks(content: bytes) -> bool:
     """Return whether compression is worth its time: numbers that look random take as much space as before."""
     first = content[:FIRST]
     return len(content) <= FIRST or len(zlib.compress(first, 1)) < SAVED * len(first)
-
-
-def append_origin(directory: Path, dynamics: str, name: str, folder: str, cases: int) -> None:
-    """Append that a segment was taken, or is about to be, from the sweep in a folder, for a number of cases.
-
-    name, folder : of the segment, and of the other sweep's results.
-    """
-    append_line(_journal(directory, dynamics), {"segment": name, "from": folder, "cases": cases})
-
-
-def taken_from(directory: Path, dynamics: str) -> dict[str, str]:
-    """Return the name of the sweep from which each segment was taken, by the segment's; others were computed here."""
-    return {str(line["segment"]): str(line["from"]) for line in read_lines(_journal(directory, dynamics))}
-
-
-def taken_cases(directory: Path, dynamics: str) -> Counter[str]:
-    """Return the number of cases that were taken from each other sweep, by its name."""
-    lines = {line["segment"]: line for line in read_lines(_journal(directory, dynamics))}
-    counts = Counter[str]()
-    for name, line in lines.items():
-        if segment_path(directory, dynamics, name).exists():
-            counts[str(line["from"])] += int(line["cases"])
-    return counts
-
-
-def append_forgotten(directory: Path, dynamics: str, identities: Iterable[bytes]) -> None:
-    """Append the identities of cases that were made missing."""
-    append_line(_forgotten(directory, dynamics), {"cases": [identity.hex() for identity in identities]})
-
-
-def forgotten_cases(directory: Path, dynamics: str) -> set[bytes]:
-    """Return the identities of the cases that were made missing."""
-    lines = read_lines(_forgotten(directory, dynamics))
-    return {bytes.fromhex(identity) for line in lines for identity in line["cases"]}
-
-
-def _forgotten(directory: Path, dynamics: str) -> Path:
-    return directory / "journal" / f"{dynamics}.forgotten.jsonl"
-
-
-def _journal(directory: Path, dynamics: str) -> Path:
-    return directory / "journal" / f"{dynamics}.taken.jsonl"
