@@ -366,8 +366,10 @@ def simulate(
 
     The arguments and `options` are those of `run_sweep`.
     """
+    from sweeplib.engine.code.plugins import load_plugins
     from sweeplib.engine.execution.plan import write_missing_plan
 
+    load_plugins(sweep.plugins)  # refuses code that has changed since it was imported
     write_missing_plan(sweep, directory, dynamics, workers=workers, progress=progress)
     options |= {"workers": workers, "progress": progress}
     if sweep.questions and (dynamics is None or set(dynamics) == set(sweep.runs)):

@@ -298,7 +298,7 @@ def test_a_plan_is_made_once_for_the_same_cases(calm: Design, tmp_path: Path, mo
     write_missing_plan(calm, tmp_path)
     write_missing_plan(replace(calm, cluster=InProcess(block_size=4)), tmp_path)
     assert made == [12]
-    (tmp_path / "plan.json").write_text("{}")
+    write_json(tmp_path / "plan.json", Plan("any", 1).record())
     with recorded_stage(tmp_path, "plan") as record:
         record.write_result(cases_made_from(calm), counts={"calm": 12})
     write_missing_plan(calm, tmp_path)

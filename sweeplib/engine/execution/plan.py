@@ -99,9 +99,9 @@ def write_missing_plan(
 
     None is made where the config says the size of blocks: nothing has to be measured then. InputError, before any work,
     if the sweep's cluster cannot be started from here, or the dataset not be published, or another driver runs one of
-    the `dynamics`. The arguments are those of `run_sweep`.
+    the `dynamics`; DamageError if the last plan is damaged. The arguments are those of `run_sweep`.
     """
-    is_there = (directory / WRITTEN).exists() and stage_record(directory, "plan").is_of(cases_made_from(sweep))
+    is_there = Plan.read(directory) is not None and stage_record(directory, "plan").is_of(cases_made_from(sweep))
     if not is_there and not cluster_of(sweep).block_size:
         check_places(sweep, directory)
         with driver_locks(directory, sweep.runs if dynamics is None else dynamics):

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.execution.clients import LastingCluster
 from sweeplib.engine.execution.clusters import refuse_unfit
@@ -63,7 +62,6 @@ def run_sweep(
     its number of workers or another, that of a client, which stays open, or one that lasts beyond this run.
     progress : whether the plan and the progress are shown.
     """
-    load_plugins(sweep.plugins)
     check_publishing(sweep, directory)
     names = list(sweep.runs if dynamics is None else dynamics)
     with driver_locks(directory, names):
