@@ -38,7 +38,7 @@ def _wanted(count: int) -> Inventory:
 def queue(count: int, size: int | None = None) -> Queue:
     """Return so many cases without work, in blocks of a size or as they are cut by time."""
     wanted = _wanted(count)
-    whole = Block("/results/many", DYNAMICS, "p1_k1_w5", count, wanted=wanted, places=np.arange(count))
+    whole = Block("/results/many", DYNAMICS, "p1_k1_w5", count, wanted=wanted, places=np.arange(count), measured=True)
     return Queue([LayoutCases(whole, wanted.ids, size=size)])
 
 

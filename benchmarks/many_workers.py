@@ -61,7 +61,14 @@ def _seconds_a_block(client: Any) -> float:
 def cases_of(count: int, seconds: float) -> Queue:
     """Return so many cases of one layout, of a known cost."""
     whole = Block(
-        "", "ode", "p1", count, places=np.arange(count), sent=FunctionCases({}, count), seconds_a_case=seconds
+        "",
+        "ode",
+        "p1",
+        count,
+        places=np.arange(count),
+        sent=FunctionCases({}, count),
+        seconds_a_case=seconds,
+        measured=True,
     )
     return Queue([LayoutCases(whole, np.zeros(count, "S16"))])
 

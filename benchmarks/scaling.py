@@ -16,7 +16,8 @@ import numpy as np
 import sweeplib.config
 from benchmarks.timing import Benchmark, Work
 from sweeplib.engine.design.design import Design
-from sweeplib.engine.execution.plan import planned_layouts, write_plan
+from sweeplib.engine.execution.estimates import Plan
+from sweeplib.engine.execution.plan import write_plan
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.engine.storage.store.segment import Segment
@@ -70,8 +71,10 @@ def _finished() -> str:
 
 def _blocks(directory: Path) -> Iterator[tuple[Segment, slice]]:
     """Yield rows of the segments, as many as were planned for a block; small segments may have been merged."""
+    written = Plan.read(directory)
+    assert written is not None
     for name in _sweep().runs:
-        plans = planned_layouts(directory, name)
+        plans = written.dynamics[name].layouts
         for segment in RunStore(directory, name).segments:
             size = plans[segment.layout].block_size
             yield from ((segment, slice(first, first + size)) for first in range(0, len(segment), size))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from sweeplib.analysis.answers import Answer
     from sweeplib.engine.design.design import Design
-    from sweeplib.engine.execution.plan import Plan
+    from sweeplib.engine.execution.estimates import Plan
     from sweeplib.functions.function import Function
 
 
@@ -107,6 +107,10 @@ class Sweep:
         from sweeplib.engine.storage.records.rounds import with_rounds
         from sweeplib.engine.storage.records.stage_records import recorded_stage
 
+        if client is not None and getattr(client, "asynchronous", True):
+            problem = "not a client of Dask that waits for its results"
+            expected = "distributed.Client(..., asynchronous=False)"
+            raise InputError(problem, key="client", value=client, expected=expected)
         with part_lock(self.directory, "simulates"):
             self._record()
             with recorded_stage(self.directory, "simulate"), script_not_imported():

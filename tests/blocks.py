@@ -16,10 +16,10 @@ def block_of(count: int, dynamics: str = "ode", layout: str = "p1", number: int 
 
 
 def part_of(
-    count: int, layout: str = "p1", *, seconds: float = 1.0, suspect: bool = False, **fields: Any
+    count: int, layout: str = "p1", *, seconds: float = 1.0, measured: bool = True, suspect: bool = False, **fields: Any
 ) -> LayoutCases:
     """Return a layout of so many cases, which take so many seconds each."""
-    whole = block_of(count, layout=layout, seconds_a_case=seconds, suspect=suspect)
+    whole = block_of(count, layout=layout, seconds_a_case=seconds, measured=measured, suspect=suspect)
     return LayoutCases(whole, np.arange(count).astype("S16"), **fields)
 
 

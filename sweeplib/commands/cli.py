@@ -83,7 +83,7 @@ def plan(
     # most sweeps are of networks, and their imports take longest
     prepare_child(HOMES[NETWORKS])
     sweep, directory = loaded(config, settings, results)
-    from sweeplib.engine.execution.plan import write_plan
+    from sweeplib.engine.execution.plan import plan_as_json, write_plan
     from sweeplib.engine.storage.records.config_files import record_origin
     from sweeplib.engine.storage.records.file_system import examine
     from sweeplib.engine.storage.records.stage_records import recorded_stage
@@ -96,7 +96,7 @@ def plan(
         record_origin(config, directory)
         new_plan = write_plan(sweep, directory, workers=workers)
     if json:
-        echo(new_plan.json(sweep, directory))
+        echo(plan_as_json(new_plan, sweep, directory))
         return
     lines = answers(sweep, directory)
     if record and not new_plan.todo:

@@ -28,8 +28,9 @@ def answer(config: Path, overrides: Sequence[str], results: Path, workers: int |
         raise InputError(
             "the config asks nothing", file=config, key="answers", expected="questions: see `explain answers`"
         )
-    from sweeplib.analysis.answers import State, run_rounds
+    from sweeplib.analysis.answers import State
     from sweeplib.analysis.answers.answer import answers_of, cells
+    from sweeplib.commands.sweep import simulate
     from sweeplib.engine.storage.records.config_files import record_origin
     from sweeplib.engine.storage.records.file_system import examine
     from sweeplib.engine.storage.records.stage_records import recorded_stage
@@ -39,7 +40,7 @@ def answer(config: Path, overrides: Sequence[str], results: Path, workers: int |
     examine(directory)
     with recorded_stage(directory, "simulate"):
         record_origin(config, directory)
-        run_rounds(sweep, directory, workers=workers, say=lambda line: echo(f"{sweep.name}: {line}", errors=True))
+        simulate(sweep, directory, workers=workers, say=lambda line: echo(f"{sweep.name}: {line}", errors=True))
     answers = answers_of(sweep, directory)
     if json:
         options.echo_json([result.record() for result in answers])

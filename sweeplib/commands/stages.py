@@ -121,12 +121,9 @@ def call(stage: str) -> str:
 def plan(directory: str) -> None:
     """Write the sweep's plan and show it."""
     with _stage(directory, "plan") as sweep:
-        from sweeplib.engine.execution.clusters import cluster_of
-        from sweeplib.engine.execution.plan import write_plan
-        from sweeplib.engine.storage.records.publish import check_publishing
+        from sweeplib.engine.execution.plan import check_places, write_plan
 
-        cluster_of(sweep).in_results(Path(directory)).check()
-        check_publishing(sweep, Path(directory))
+        check_places(sweep, Path(directory))
         write_plan(sweep, Path(directory)).show()
 
 

@@ -354,12 +354,24 @@ def _waiting(text: str) -> AbstractContextManager[Any]:
 
 
 def simulate(
-    sweep: "Design", directory: Path, dynamics: Collection[str] | None = None, **options: Any
+    sweep: "Design",
+    directory: Path,
+    dynamics: Collection[str] | None = None,
+    *,
+    workers: int | None = None,
+    progress: bool = True,
+    **options: Any,
 ) -> "dict[str, DynamicsSummary]":
-    """Run a sweep, with its rounds if all `dynamics` are to run; return the summaries.
+    """Plan a sweep unless that is done, and run it, with its rounds if all `dynamics` are to run; return the summaries.
 
-    `options` are those of `run_sweep`.
+    The arguments and `options` are those of `run_sweep`.
     """
+    from sweeplib.engine.code.plugins import load_plugins
+    from sweeplib.engine.execution.plan import write_missing_plan
+
+    load_plugins(sweep.plugins)  # refuses code that has changed since it was imported
+    write_missing_plan(sweep, directory, dynamics, workers=workers, progress=progress)
+    options |= {"workers": workers, "progress": progress}
     if sweep.questions and (dynamics is None or set(dynamics) == set(sweep.runs)):
         from sweeplib.analysis.answers import run_rounds
 

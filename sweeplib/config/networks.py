@@ -9,7 +9,7 @@ from sweeplib.config.times import recording_times
 from sweeplib.config.values import ascending
 from sweeplib.engine.base.budget import CASE_BYTES, PAIRS, refuse_more
 from sweeplib.engine.design.design import Design
-from sweeplib.engine.execution.block_size import case_bytes
+from sweeplib.engine.execution.estimates import case_bytes
 from sweeplib.engine.language import FormulaWithNames
 from sweeplib.engine.storage.records.provenance import CREDITS
 from sweeplib.errors import InputError, errors_at, errors_under

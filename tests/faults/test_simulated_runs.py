@@ -82,7 +82,7 @@ def simulated_run(seed: int, directory: Path, undisturbed: Numbers) -> World:
         name: count for name, count in summary.cases.items() if count
     }
     store = RunStore(directory, "calm")
-    assert cases_without_reason(directory, inventory(sweep, "calm", store)) == [], (seed, world.story)
+    assert cases_without_reason(inventory(sweep, "calm", store)) == [], (seed, world.story)
     twice = sum(map(len, store.segments)) - len(store.ids)
     assert twice <= world.repeated, (seed, twice, world.story)
     assert not list((directory / "locks").rglob("*.begun")) and not list(directory.rglob("*.partial"))

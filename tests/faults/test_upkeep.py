@@ -12,7 +12,7 @@ from sweeplib.commands.upkeep.cases import CasesByName
 from sweeplib.engine.process.troubles import Trouble
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.records.files import partial, write_json
-from sweeplib.engine.storage.store import identity_file
+from sweeplib.engine.storage.store import inventory as inventory_module
 from sweeplib.engine.storage.store.outcomes import append_reasons
 from sweeplib.engine.storage.store.run_store import whole
 from tests.faults.finished import CONFIG, Done
@@ -39,7 +39,7 @@ def test_a_case_is_reproduced_to_the_bit_by_its_coordinates_or_its_identity(done
 def test_identities_that_end_with_zeros_are_found() -> None:
     """One in 256 does; numpy drops these bytes from its texts."""
     identities = [bytes(range(1, 15)) + end for end in (b"\1\1", b"\1\0", b"\0\0")]
-    found = CasesByName(None, "sgd", None, SimpleNamespace(ids=np.array(identities, "S16")))
+    found = CasesByName(SimpleNamespace(ids=np.array(identities, "S16")))
     assert found.places(identities).tolist() == [0, 1, 2]
     assert found.places(np.array(identities, "S16").tolist()).tolist() == [0, 1, 2]
     assert found.places([bytes(16)]).tolist() == []
@@ -191,7 +191,7 @@ def test_what_a_smaller_config_does_not_use_is_listed_and_deleted_only_if_asked(
 def test_remembered_identities_are_checked_and_stale_for_another_config(
     done: Done, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(identity_file, "FEWEST", 1)
+    monkeypatch.setattr(inventory_module, "FEWEST", 1)
     assert done.told("plan")[0] == 0
     path = done.directory / "inventory" / "calm.npz"
     assert done.told("prune")[1].splitlines()[-1] == "nothing is stale"

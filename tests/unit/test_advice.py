@@ -10,10 +10,9 @@ from sweeplib.engine.design.design import Design, Run
 from sweeplib.engine.design.grid import Axis, Grid
 from sweeplib.engine.execution import advice as module
 from sweeplib.engine.execution.advice import Advice, advice
-from sweeplib.engine.execution.calibration import Calibration
+from sweeplib.engine.execution.calibration import Calibration, Pilot
 from sweeplib.engine.execution.child import DiedError, TimeUpError
 from sweeplib.engine.execution.estimates import Cost, DynamicsPlan, LayoutPlan
-from sweeplib.engine.execution.pilots import Pilot
 from sweeplib.engine.execution.plan import write_plan
 from sweeplib.engine.process.troubles import Trouble
 from sweeplib.networks.hints import ALTERNATIVES, OtherDynamics

@@ -66,6 +66,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     from rich.table import Table
 
     stage("sweeplib.engine.execution.plan", "write_plan", lambda *_: SimpleNamespace(table=Table))
+    stage("sweeplib.engine.execution.plan", "write_missing_plan", lambda *_: None)
     stage(
         "sweeplib.engine.execution.run",
         "run_sweep",
@@ -128,7 +129,7 @@ def test_help_loads_nothing_heavy() -> None:
     ("command", "expected"),
     [
         (["plan"], [("write_plan",)]),
-        (["run"], [("run_sweep", ["sgd_chain", "ode"])]),
+        (["run"], [("write_missing_plan", ["sgd_chain", "ode"]), ("run_sweep", ["sgd_chain", "ode"])]),
         (["status"], [("counts_of_cases",)]),
         (["finalise"], [("finalise",)]),
         (["analyse"], [("write_analysis", "exit_times")]),
@@ -143,6 +144,7 @@ def test_command_calls_its_stage(
     assert result.exit_code == (command == ["run"]), result.output  # 1: a case failed
     directory = tmp_path / "out" / "tiny"
     with_sweep = {
+        "write_missing_plan": lambda call: ("write_missing_plan", "tiny", directory, call[1]),
         "run_sweep": lambda call: ("run_sweep", "tiny", directory, call[1]),
         "write_analysis": lambda call: ("write_analysis", "tiny", call[1], directory),
     }
@@ -152,14 +154,14 @@ def test_command_calls_its_stage(
 def test_run_takes_the_dynamics_named(config: Path, calls: list[tuple[Any, ...]], tmp_path: Path) -> None:
     result = invoked("run", config, "ode", "--results", tmp_path, "--no-progress")
     assert result.exit_code == 1
-    assert [call[3] for call in calls] == [["ode"]]
+    assert [call[3] for call in calls] == [["ode"], ["ode"]], "the plan and the run"
 
 
 def test_run_with_failed_cases_says_how_many(config: Path, calls: list[Any], tmp_path: Path) -> None:
     result = invoked("run", config, "--results", tmp_path)
     assert result.exit_code == 1
     assert "8 cases computed now; in all 2 failed: see" in result.output
-    assert len(calls) == 1
+    assert [call[0] for call in calls] == ["write_missing_plan", "run_sweep"]
 
 
 def test_a_failing_figure_stops_no_other_and_is_an_error(config: Path, calls: list[Any], tmp_path: Path) -> None:
@@ -178,7 +180,8 @@ def test_a_failing_figure_stops_no_other_and_is_an_error(config: Path, calls: li
 def test_set_changes_the_sweep(config: Path, calls: list[tuple[Any, ...]], tmp_path: Path) -> None:
     result = invoked("run", config, "--set", "name=other", "--set", "dynamics=[ode]", "--results", tmp_path)
     assert result.exit_code == 1
-    assert calls == [("run_sweep", "other", tmp_path / "other", ["ode"])]
+    stages = ("write_missing_plan", "run_sweep")
+    assert calls == [(stage, "other", tmp_path / "other", ["ode"]) for stage in stages]
 
 
 @pytest.mark.parametrize(("command", "name"), [("run", "odes"), ("analyse", "exit_tims")])

@@ -19,8 +19,7 @@ from sweeplib.commands.snakemake import (
 )
 from sweeplib.commands.stages import settings
 from sweeplib.commands.state import RunState, Stage
-from sweeplib.engine.execution.estimates import DynamicsPlan, LayoutPlan
-from sweeplib.engine.execution.plan import Plan
+from sweeplib.engine.execution.estimates import DynamicsPlan, LayoutPlan, Plan
 from sweeplib.engine.process.terminal import WIDEST, clock_time, console, counted, counts_table, duration, show, table
 from sweeplib.engine.storage.records.stage_records import DIED, StageRecord
 from sweeplib.errors import InputError, SweeplibError

@@ -36,7 +36,7 @@ from sweeplib.config.models import SweepConfig
 from sweeplib.config.options import cluster_settings, run_options
 from sweeplib.config.overrides import Override
 from sweeplib.config.reference import key_rows
-from sweeplib.engine.execution.plan import planned_advice, write_plan
+from sweeplib.engine.execution.plan import write_plan
 from sweeplib.engine.execution.run import DynamicsSummary, run_sweep
 from sweeplib.engine.files.strict_yaml import document
 from sweeplib.engine.storage.dataset.finalise import finalise
@@ -197,13 +197,6 @@ def test_the_last_error_of_an_interrupted_sweep_is_the_interrupt(problem: str, s
     """It ends the processes of stages before they can tell."""
     died = StageRecord("plan", host=os.uname().nodename, born=1.0)
     assert _last_error({"plan": died, WHOLE: StageRecord(WHOLE, ended=2.0, problem=problem)}) == said
-
-
-def test_advice_for_another_number_of_cases_is_not_shown(tmp_path: Path) -> None:
-    assert planned_advice(tmp_path, {"ode": 4}) == ()
-    write_json(tmp_path / "plan.json", {"advice": ["fewer seeds"], "dynamics": {"ode": {"cases": 4}}})
-    assert planned_advice(tmp_path, {"ode": 4}) == ("fewer seeds",)
-    assert planned_advice(tmp_path, {"ode": 2}) == planned_advice(tmp_path, {"ode": 4, "sgd": 4}) == ()
 
 
 def plain(text: str) -> Any:

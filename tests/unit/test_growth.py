@@ -16,7 +16,8 @@ from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.storage.dataset import folder as dataset
 from sweeplib.engine.storage.dataset.finalise import finalise
 from sweeplib.engine.storage.dataset.versions import name_of
-from sweeplib.engine.storage.store import identity_file, run_store
+from sweeplib.engine.storage.store import inventory as inventory_module
+from sweeplib.engine.storage.store import run_store
 from sweeplib.networks.simulation import Recording
 from tests.in_process import Here, computed
 from tests.tiers import slow_but
@@ -41,7 +42,7 @@ def _small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "dispatched", computed)
     monkeypatch.setattr(dataset, "CHUNK_BYTES", 60)
     monkeypatch.setattr(dataset, "FILE_BYTES", 8)
-    monkeypatch.setattr(identity_file, "FEWEST", 1)
+    monkeypatch.setattr(inventory_module, "FEWEST", 1)
     monkeypatch.setattr(run_store, "MANY", 3)
 
 

@@ -14,6 +14,7 @@ from sweeplib.engine.design.design import Design
 from sweeplib.engine.execution import horizons, plan, work
 from sweeplib.engine.execution.calibration import Calibration, Pilot
 from sweeplib.engine.execution.child import TimeUpError
+from sweeplib.engine.execution.estimates import Plan
 from sweeplib.engine.execution.horizons import Outcome, tried
 from sweeplib.engine.process.troubles import Trouble
 from sweeplib.engine.storage.store.inventory import inventory
@@ -24,7 +25,7 @@ from sweeplib.networks.simulation import Case, Recording, cases
 from sweeplib.networks.simulation.labels import time_attributes
 from tests.in_process import computed
 from tests.tiers import slow_but
-from tests.unit.test_other_stores import GAMMAS, alone, cut_after, damage_of, planned, ran, sweep_of, version
+from tests.unit.test_other_stores import GAMMAS, alone, cut_after, damage_of, needed, planned, ran, sweep_of, version
 
 SHORT = Recording((0.0, 1.0, 2.0), (0.1, 0.4), ("risk",), "exit", keep_ends=True)
 LONG = replace(SHORT, times=(0.0, 1.0, 2.0, 3.0, 4.0))
@@ -38,8 +39,7 @@ def _shared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def begun_elsewhere(sweep: Design, directory: Path) -> dict[str, int]:
     """Return how many cases of a plan go on, by where their runs ended."""
-    demand = plan._demand(sweep, "sgd_chain", directory)
-    return demand.others.beginnings
+    return needed(sweep, directory).beginnings
 
 
 def begun(directory: Path) -> int:
@@ -81,7 +81,7 @@ def test_a_plan_says_what_goes_on_and_what_does_not_exit(tmp_path: Path, monkeyp
     )
     assert "sgd_chain: 40 cases go on from time 0.1 in a" in repr(longer)
     assert [layout.share for layout in longer.dynamics["sgd_chain"].layouts.values()] == [0.75]
-    assert plan.Plan.of(longer.record()).dynamics == longer.dynamics
+    assert Plan.of(longer.record()).dynamics == longer.dynamics
 
 
 def test_the_horizon_is_doubled_until_few_have_not_exited() -> None:

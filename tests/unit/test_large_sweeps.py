@@ -14,7 +14,6 @@ from sweeplib.engine.language import Expression
 from sweeplib.engine.language.columns import Columns, OneByOneError
 from sweeplib.engine.storage.dataset.folder import COMPRESSORS
 from sweeplib.engine.storage.dataset.stores import LinkingStore
-from sweeplib.engine.storage.store import identity_file
 from sweeplib.engine.storage.store import inventory as inventory_module
 from sweeplib.engine.storage.store.inventory import inventory
 from sweeplib.engine.storage.store.run_store import RunStore, first_places
@@ -96,7 +95,7 @@ def test_identities_with_equal_first_words_are_told_apart(tmp_path: Path, monkey
 
 @pytest.fixture
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(identity_file, "FEWEST", 1)
+    monkeypatch.setattr(inventory_module, "FEWEST", 1)
 
 
 def found(sweep: Any, directory: Path) -> Any:
@@ -105,7 +104,7 @@ def found(sweep: Any, directory: Path) -> Any:
 
 def remembered(sweep: Any, directory: Path) -> None:
     """Remember the cases of a sweep."""
-    found(sweep, directory).remember(RunStore(directory, "sgd_chain"))
+    found(sweep, directory).remember()
 
 
 @pytest.mark.usefixtures("_small")
@@ -134,7 +133,7 @@ def test_remembered_positions_hold_as_long_as_the_segments_are_the_same(
     def statuses() -> list[int]:
         store = RunStore(tmp_path, "calm")
         wanted = inventory(sweep, "calm", store)
-        wanted.remember(store)
+        wanted.remember()
         return wanted.status.tolist()
 
     assert statuses() == [1, 1, 0, 0]
@@ -165,7 +164,7 @@ def test_another_sweep_is_not_taken_for_the_remembered_one(
         case "values":
             sweep = sweep_of(11, 3)
         case "code":
-            monkeypatch.setattr(identity_file, "package_digest", lambda: "other")
+            monkeypatch.setattr(inventory_module, "package_digest", lambda: "other")
         case "damage":
             content = bytearray(file.read_bytes())
             content[len(content) // 2] ^= 1

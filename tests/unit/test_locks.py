@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 from sweeplib.commands.cli import app
-from sweeplib.engine.process import place
 from sweeplib.engine.storage.records import locks
 from sweeplib.engine.storage.records.files import is_below, is_partial, partial, remove_partials, write_json
+from sweeplib.engine.storage.records.holders import user
 from sweeplib.engine.storage.records.locks import (
     alone,
     at_work,
@@ -37,7 +37,7 @@ def test_who_deletes_is_refused_while_anybody_is_at_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:
     monkeypatch.setattr("socket.gethostname", lambda: host)
-    said = f"process {os.getpid()} of {place.user()} on {host} writes dataset.zarr here since .*; expected one command"
+    said = f"process {os.getpid()} of {user()} on {host} writes dataset.zarr here since .*; expected one command"
     with writer_lock(tmp_path, "dataset.zarr"), at_work(tmp_path, "runs the stage report"):
         monkeypatch.setattr("socket.gethostname", lambda: "here")
         with pytest.raises(BusyError, match="one command at a time"), alone(tmp_path, "deletes"):

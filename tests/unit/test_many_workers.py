@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.many_workers import OVERHEAD, simulated
-from sweeplib.engine.execution.block_size import BLOCK_SECONDS
+from sweeplib.engine.execution.queue import BLOCK_SECONDS
 
 
 def test_workers_are_busy_where_the_scheduler_costs_nothing() -> None:

@@ -15,7 +15,6 @@ from distributed import Client, LocalCluster
 
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.engine.design.grid import Axis, Grid
-from sweeplib.engine.execution.listener import Listeners
 from sweeplib.engine.execution.live import news
 from sweeplib.engine.execution.live.case_map import CaseMap, cell_labels, cell_widths
 from sweeplib.engine.execution.live.headline import _mean, _median, _unless_lost
@@ -23,7 +22,7 @@ from sweeplib.engine.execution.live.news import RunBeginning, SweepNews, changed
 from sweeplib.engine.execution.live.picture import COLOURS, _colours, _over, kinds
 from sweeplib.engine.execution.live.teller import Teller, teller_of
 from sweeplib.engine.execution.live.text import answers, failures, heading, legend, paces, plain
-from sweeplib.engine.execution.progress import RunProgress
+from sweeplib.engine.execution.progress import Listeners, RunProgress
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.dataset.finalise import dataset_in_memory

@@ -18,10 +18,9 @@ from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.storage.dataset.finalise import finalise
 from sweeplib.engine.storage.dataset.versions import name_of
 from sweeplib.engine.storage.records.files import read_json
-from sweeplib.engine.storage.store import taking
 from sweeplib.engine.storage.store.inventory import inventory
 from sweeplib.engine.storage.store.origins import taken_cases, taken_from
-from sweeplib.engine.storage.store.other_stores import COMPUTE_ALL, other_cases
+from sweeplib.engine.storage.store.other_stores import COMPUTE_ALL, Demand, demand_of, take
 from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.engine.storage.store.segment import merged, write_content
 from sweeplib.networks.simulation import Recording, cases
@@ -71,12 +70,16 @@ def alone(sweep: Design, results: Path) -> str:
     return version(sweep, apart)
 
 
+def needed(sweep: Design, directory: Path, dynamics: str = "sgd_chain") -> Demand:
+    """Return the cases that a sweep needs of a dynamics, and what is found of them in other stores."""
+    return demand_of(inventory(sweep, dynamics, RunStore(directory, dynamics)))
+
+
 def planned(sweep: Design, results: Path, dynamics: str = "sgd_chain") -> tuple[int, dict[str, int], int]:
     """Return how many cases a plan computes, how many it takes from where, and how many are done."""
-    demand = plan._demand(sweep, dynamics, results / sweep.name)
-    todo = sum(demand.todo.values())
-    taken = demand.others.counts
-    return todo, taken, sum(demand.wanted.counts().values()) - todo - sum(taken.values())
+    demand = needed(sweep, results / sweep.name, dynamics)
+    taken = demand.counts
+    return demand.todo, taken, sum(demand.wanted.counts().values()) - demand.todo - sum(taken.values())
 
 
 @pytest.mark.slow
@@ -224,7 +227,7 @@ def test_a_damaged_segment_stops_no_other_sweep(tmp_path: Path) -> None:
     damage_of(segment.path, "case_id.npy")
     second = sweep_of("b")
     assert planned(second, tmp_path) == (len(segment), {"a": 30 - len(segment)}, 0)
-    [line] = plan._demand(second, "sgd_chain", tmp_path / "b").others.unread
+    [line] = needed(second, tmp_path / "b").unread
     assert line.startswith(f"sgd_chain: no cases are taken from {tmp_path / 'a'}: {segment.path}: damaged")
     assert ran(second, tmp_path) == {"sgd_chain": len(segment)}
 
@@ -236,7 +239,7 @@ def test_a_store_of_another_version_is_left_alone(tmp_path: Path) -> None:
         write_content(tmp_path / "a", "sgd_chain", merged([segment]))
         segment.path.unlink()
     second = sweep_of("b")
-    [line] = plan._demand(second, "sgd_chain", tmp_path / "b").others.unread
+    [line] = needed(second, tmp_path / "b").unread
     assert line.endswith("it is of another version of sweeplib")
     assert ran(second, tmp_path) == {"sgd_chain": 30}
 
@@ -317,9 +320,9 @@ def test_what_changes_after_it_was_found_is_computed(
     ran(sweep_of("a"), tmp_path)
     store = RunStore(tmp_path / "a", "sgd_chain")
 
-    def late(*others: Any) -> None:
+    def late(*others: Any) -> Demand:
         change(store)
-        taking.take(*others)
+        return take(*others)
 
     monkeypatch.setattr(run, "take", late)
     second = sweep_of("b")
@@ -351,5 +354,5 @@ def test_a_sweep_can_be_told_to_compute_all(tmp_path: Path, monkeypatch: pytest.
     second = sweep_of("b", GAMMAS[:1], 1)
     store = RunStore(tmp_path / "b", "sgd_chain")
     wanted = inventory(second, "sgd_chain", store)
-    assert other_cases(wanted, store).wanted is wanted
+    assert demand_of(wanted).wanted is wanted
     assert ran(second, tmp_path) == {"sgd_chain": 2}

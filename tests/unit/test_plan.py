@@ -16,18 +16,24 @@ from sweeplib.config import load
 from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.engine.execution import calibration
-from sweeplib.engine.execution.block_size import block_size, even
-from sweeplib.engine.execution.calibration import Calibration
+from sweeplib.engine.execution import plan as plan_module
+from sweeplib.engine.execution.calibration import Calibration, Pilot, beside_others
 from sweeplib.engine.execution.child import DiedError, TimeUpError
-from sweeplib.engine.execution.estimates import Cost, DynamicsPlan, LayoutPlan, Range
-from sweeplib.engine.execution.pilots import Pilot, beside_others
-from sweeplib.engine.execution.plan import Plan, write_plan
+from sweeplib.engine.execution.estimates import GUESSED, Cost, DynamicsPlan, LayoutPlan, Plan, Range
+from sweeplib.engine.execution.plan import plan_of_rest, write_missing_plan, write_plan
+from sweeplib.engine.execution.queue import block_size, even
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.process import work_time
 from sweeplib.engine.process.troubles import Trouble
 from sweeplib.engine.process.work_time import seconds_at_work, seconds_compiled, slowdown
+from sweeplib.engine.storage.records.artefacts import cases_made_from
 from sweeplib.engine.storage.records.files import read_json, write_json
+from sweeplib.engine.storage.records.locks import driver_lock
+from sweeplib.engine.storage.records.stage_records import recorded_stage
+from sweeplib.engine.storage.store.inventory import inventory
+from sweeplib.engine.storage.store.other_stores import demand_of
 from sweeplib.engine.storage.store.run_store import RunStore
+from sweeplib.errors import BusyError
 from sweeplib.networks import pilots
 from sweeplib.networks.dynamics import DYNAMICS
 from sweeplib.networks.kernels.lanes import LANES, group_width
@@ -251,6 +257,58 @@ def test_a_run_shows_what_is_left_of_the_plan(calm: Design, tmp_path: Path, caps
     assert re.search(r"\ncalm +3 +18 +12 +6 ", capsys.readouterr().err)
 
 
+def test_what_is_left_costs_what_was_planned_or_what_stored_cases_took(calm: Design, tmp_path: Path) -> None:
+    """Advice is that of a plan of as many cases; without plan and cases the cost is a guess."""
+    calm = replace(calm, grid=replace(calm.grid, axes=(replace(calm.grid.axes[0], values=(0.1,)),)))
+    [layout] = rest_of(calm, tmp_path).dynamics["calm"].layouts.values()
+    assert not layout.measured and not layout.suspect
+    run_sweep(replace(calm, seeds=(0, 1)), tmp_path, progress=False)
+    [layout] = rest_of(calm, tmp_path).dynamics["calm"].layouts.values()
+    store = RunStore(tmp_path, "calm")
+    assert layout.measured and (layout.todo, layout.factor) == (2, GUESSED)
+    rate = store.segments[0].header["seconds"] / (2 * store.segments[0].work)
+    assert layout.seconds == pytest.approx(rate * store.segments[0].work)
+
+    of_few = {"calm": DynamicsPlan(1, 4, 2, {store.segments[0].layout: LayoutPlan(1, 5, 7.0, 8, measured=False)})}
+    write_json(tmp_path / "plan.json", Plan("any", 1, of_few, ("fewer seeds",)).record())
+    plan = rest_of(calm, tmp_path)
+    [layout] = plan.dynamics["calm"].layouts.values()
+    assert (layout.todo, layout.block_size, layout.seconds) == (2, 5, 7.0)
+    assert plan.advice == ("fewer seeds",)
+    assert rest_of(replace(calm, seeds=tuple(range(6))), tmp_path).advice == ()
+
+
+def test_no_plan_is_made_while_another_driver_runs(calm: Design, tmp_path: Path) -> None:
+    """The command that is refused leaves the plan of the run that goes on."""
+    with driver_lock(tmp_path, "calm"), pytest.raises(BusyError, match="runs calm here"):
+        write_missing_plan(calm, tmp_path)
+    assert not (tmp_path / "plan.json").exists() and not (tmp_path / "stages").exists()
+
+
+def rest_of(sweep: Design, directory: Path) -> Plan:
+    """Return the plan of the cases of `calm` that a run computes now."""
+    demand = demand_of(inventory(sweep, "calm", RunStore(directory, "calm")))
+    return plan_of_rest(sweep, directory, {"calm": demand}, None)
+
+
+def test_a_plan_is_made_once_for_the_same_cases(calm: Design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And again for others, or if it was lost; never where the size of blocks is set."""
+    made: list[int] = []
+    monkeypatch.setattr(plan_module, "write_plan", lambda sweep, *_, **__: made.append(sweep.size))
+    write_missing_plan(calm, tmp_path)
+    write_missing_plan(replace(calm, cluster=InProcess(block_size=4)), tmp_path)
+    assert made == [12]
+    write_json(tmp_path / "plan.json", Plan("any", 1).record())
+    with recorded_stage(tmp_path, "plan") as record:
+        record.write_result(cases_made_from(calm), counts={"calm": 12})
+    write_missing_plan(calm, tmp_path)
+    assert made == [12]
+    write_missing_plan(replace(calm, source="seeds: 3"), tmp_path)
+    (tmp_path / "plan.json").unlink()
+    write_missing_plan(calm, tmp_path)
+    assert made == [12, 12, 12]
+
+
 @pytest.mark.rest
 @pytest.mark.parametrize("step", [1.0, 150.0])
 def test_a_shortened_case_takes_a_few_steps_of_its_own(step: float) -> None:
@@ -463,6 +521,7 @@ def test_a_run_shows_one_plan_after_a_dynamics_is_added(
         shown.append(plan)
 
     monkeypatch.setattr(Plan, "show", show)
+    write_missing_plan(starts, tmp_path)
     run_sweep(starts, tmp_path)
     [layout] = shown[0].dynamics["sgd_chain"].layouts.values()
     written = json.loads((tmp_path / "plan.json").read_text())["dynamics"]["sgd_chain"]["layouts"]

@@ -5,9 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
-from sweeplib.engine.execution.block_size import BLOCK_SECONDS, LONGEST_BLOCK_SECONDS
 from sweeplib.engine.execution.blocks import Block, BlockReport
-from sweeplib.engine.execution.queue import LAST_SECONDS, SECONDS_A_WORKER, Queue
+from sweeplib.engine.execution.queue import BLOCK_SECONDS, LAST_SECONDS, LONGEST_BLOCK_SECONDS, SECONDS_A_WORKER, Queue
 from tests.blocks import part_of, queue_of
 
 
@@ -49,6 +48,15 @@ def test_what_blocks_have_taken_counts_and_not_the_plan() -> None:
     for planned, first in ((1e-4, 20_000), (1.0, 16)):
         found = blocks(queue_of(400_000, seconds=planned), workers=1, seconds=0.01)
         assert (len(found[0]), len(found[1])) == (first, BLOCK_SECONDS / 0.01)
+
+
+def test_before_a_case_is_done_a_guess_says_nothing() -> None:
+    """A function may take a minute where a millisecond is guessed: the first blocks are small."""
+    queue = queue_of(400_000, seconds=1e-9, measured=False)
+    first = queue.block(2)
+    assert (len(first), len(queue.block(2))) == (16, 16)
+    queue.learn(first, BlockReport({"ok": 16}, 0, 0.16))
+    assert len(queue.block(2)) == BLOCK_SECONDS / 0.01
 
 
 def test_a_layout_is_measured_by_itself() -> None:

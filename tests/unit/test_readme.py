@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 import sweeplib
 from sweeplib.commands.cli import app
+from sweeplib.engine.storage.records.config_files import OWN, write_description
 from sweeplib.engine.storage.records.provenance import version
-from sweeplib.engine.storage.records.readme import OWN, write_readme
 from sweeplib.errors import InputError
 from tests.in_process import InProcess
 
@@ -94,10 +94,10 @@ def test_what_is_ones_own_stays(kind: str, tmp_path: Path) -> None:
     }
     makes[kind]()
     before = own.lstat()
-    write_readme(sweeplib.Sweep(results=tmp_path, **CONTENT).design, tmp_path)
+    write_description(sweeplib.Sweep(results=tmp_path, **CONTENT).design, tmp_path)
     after = own.lstat()
     same = [getattr(after, name) == getattr(before, name) for name in ("st_ino", "st_mode", "st_size", "st_mtime_ns")]
-    assert all(same) and [path.name for path in tmp_path.iterdir()] == ["README.md"]
+    assert all(same) and {path.name for path in tmp_path.iterdir()} == {"README.md", "config.yaml"}
 
 
 @pytest.mark.parametrize("keys", [{"license": "two\nlines"}, {"authors": [""]}, {"authors": "Ada"}, {"license": " "}])

@@ -9,6 +9,7 @@ import xarray as xr
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.engine.design.grid import Axis, Grid
 from sweeplib.engine.execution.blocks import Block
+from sweeplib.engine.execution.estimates import DynamicsPlan, LayoutPlan, Plan
 from sweeplib.engine.execution.queue import Queue
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.status import Status
@@ -83,11 +84,12 @@ def test_the_costliest_blocks_of_all_dynamics_go_first(
     run_sweep(sweep, tmp_path / "first", progress=False)
     plan = {}
     for name, seconds in {"ode": 1.0, "sgd_chain": 10.0}.items():
-        layout = {"todo": 2 * SEEDS, "block_size": SEEDS, "seconds": seconds, "bytes": 1}
-        plan[name] = {"layouts": {some.layout: layout for some in RunStore(tmp_path / "first", name).segments}}
+        layout = LayoutPlan(2 * SEEDS, SEEDS, seconds, 1)
+        layouts = {some.layout: layout for some in RunStore(tmp_path / "first", name).segments}
+        plan[name] = DynamicsPlan(2, 2 * SEEDS, 0, layouts)
     directory = tmp_path / "second"
     directory.mkdir()
-    write_json(directory / "plan.json", {"dynamics": plan})
+    write_json(directory / "plan.json", Plan("any", 1, plan).record())
 
     seen: list[Block] = []
     block = Queue.block

@@ -10,8 +10,7 @@ import pytest
 
 from sweeplib.commands.status import state
 from sweeplib.engine.execution.blocks import BlockReport
-from sweeplib.engine.execution.listener import Listeners
-from sweeplib.engine.execution.progress import RecordedProgress, RunProgress, Steps
+from sweeplib.engine.execution.progress import Listeners, RecordedProgress, RunProgress, Steps
 from sweeplib.engine.storage.records import holders
 from sweeplib.engine.storage.records.files import write_json
 from sweeplib.engine.storage.records.locks import part_lock, sweep_lock

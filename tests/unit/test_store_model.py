@@ -39,7 +39,8 @@ from sweeplib.engine.execution import work
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.storage.dataset import folder
 from sweeplib.engine.storage.dataset.finalise import finalise
-from sweeplib.engine.storage.store import identity_file, run_store
+from sweeplib.engine.storage.store import inventory as inventory_module
+from sweeplib.engine.storage.store import run_store
 from sweeplib.engine.storage.store.other_stores import COMPUTE_ALL
 from sweeplib.errors import SweeplibError
 from tests.faults.troubled import DIVERGES, TROUBLED_SEED
@@ -294,7 +295,7 @@ def _small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "dispatched", computed)
     monkeypatch.setattr(folder, "CHUNK_BYTES", 60)
     monkeypatch.setattr(folder, "FILE_BYTES", 8)
-    monkeypatch.setattr(identity_file, "FEWEST", 1)
+    monkeypatch.setattr(inventory_module, "FEWEST", 1)
     monkeypatch.setattr(run_store, "MANY", 4)
 
 

@@ -34,9 +34,6 @@ _NAME = re.compile(r"(?:^|,)\s*([A-Za-z_][\w.-]*)\s*=")
 class CasesByName:
     """The cases of one dynamics that a sweep needs, and those of them in the run store."""
 
-    sweep: Design
-    dynamics: str
-    store: RunStore
     wanted: Inventory
 
     @cached_property
@@ -51,7 +48,7 @@ class CasesByName:
 
     def coordinates(self, place: int) -> dict[str, Any]:
         """Return the coordinates of a case, by its place in the inventory."""
-        names = ("dynamics", *self.sweep.grid.dims, "seed")
+        names = ("dynamics", *self.wanted.sweep.grid.dims, "seed")
         return {name: self.wanted.column(name, np.array([place]))[0] for name in names}
 
     def described(self, ids: Sequence[bytes]) -> str:
@@ -60,9 +57,9 @@ class CasesByName:
         others = len(ids) - len(places)
         words = [f"{counted(others)} that this config does not have"] if others else []
         if len(places):
-            names = (*self.sweep.grid.dims, "seed")
+            names = (*self.wanted.sweep.grid.dims, "seed")
             values = ", ".join(f"{name}={_extent(self.wanted.column(name, places))}" for name in names)
-            words.insert(0, f"{counted(len(places))} of {self.dynamics}: {values}")
+            words.insert(0, f"{counted(len(places))} of {self.wanted.dynamics}: {values}")
         return "; ".join(words)
 
 
@@ -104,8 +101,7 @@ def chosen_case(sweep: Design, directory: Path, text: str) -> ChosenCase:
         raise InputError("not a dynamics of this sweep", key="dynamics", value=dynamics_named, choices=sweep.runs)
     matches = []
     for dynamics in sweep.runs if dynamics_named is None else [dynamics_named]:
-        store = RunStore(directory, dynamics)
-        cases = CasesByName(sweep, dynamics, store, inventory(sweep, dynamics, store))
+        cases = CasesByName(inventory(sweep, dynamics, RunStore(directory, dynamics)))
         places = _places_of_identity(cases, text) if values is None else _places_of_coordinates(cases, values)
         _, first = np.unique(cases.wanted.ids[places], return_index=True)  # a case may be at several points
         matches.append((cases, places[np.sort(first)]))
@@ -177,9 +173,9 @@ def _refusal(matches: list[tuple[CasesByName, np.ndarray]], text: str, values: M
         if values is None:
             return InputError(f"{number} cases have such an identity", value=text, expected="more digits")
         cases, places = several[0]
-        columns = {name: cases.wanted.column(name, places) for name in (*cases.sweep.grid.dims, "seed")}
+        columns = {name: cases.wanted.column(name, places) for name in (*cases.wanted.sweep.grid.dims, "seed")}
         differing = [f"{name} ({_extent(column)})" for name, column in columns.items() if len(set(column.tolist())) > 1]
-        differing += [f"dynamics ({'|'.join(case.dynamics for case, _ in several)})"] if len(several) > 1 else []
+        differing += [f"dynamics ({'|'.join(case.wanted.dynamics for case, _ in several)})"] if len(several) > 1 else []
         return InputError(f"{number} cases have these coordinates", value=text, expected=f"also {', '.join(differing)}")
     for name, value in (values or {}).items():
         occurring = {other for cases, _ in matches for other in cases.wanted.column(name).tolist()}
@@ -193,7 +189,7 @@ def _case_at(cases: CasesByName, place: int) -> ChosenCase:
     """Return the case at a place of the inventory, with its position in the store if it is there."""
     wanted, identity = cases.wanted, whole(bytes(cases.wanted.ids[place]))
     number, row = int(wanted.segment[place]), int(wanted.row[place])
-    segment = cases.store.segments[number] if number >= 0 else None
+    segment = wanted.store.segments[number] if number >= 0 else None
     case = (wanted.cases(np.array([place])) if segment is None else segment.cases(slice(row, row + 1)))[0]
     status = Status(int(wanted.status[place]))
-    return ChosenCase(case, identity, cases.coordinates(place), cases.store, segment, row, status)
+    return ChosenCase(case, identity, cases.coordinates(place), wanted.store, segment, row, status)

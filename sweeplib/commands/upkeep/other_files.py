@@ -19,13 +19,12 @@ from sweeplib.engine.storage.dataset.versions import leftovers, linked_version, 
 from sweeplib.engine.storage.records.artefacts import DATASET as DATASET_PATH
 from sweeplib.engine.storage.records.artefacts import Artefact, artefacts, is_of_config
 from sweeplib.engine.storage.records.config_files import ORIGIN, READ, is_as_written
-from sweeplib.engine.storage.records.files import DAMAGED, LOST, DamageError, read_json
-from sweeplib.engine.storage.records.links import foreign
+from sweeplib.engine.storage.records.files import DAMAGED, LOST, DamageError, foreign, read_json
 from sweeplib.engine.storage.records.manifest import UNLISTED, examination
 from sweeplib.engine.storage.records.publish import PublishAddress
 from sweeplib.engine.storage.records.stage_records import FOLDER, is_whole_done, record_path, stage_record
 from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
-from sweeplib.engine.storage.store.identity_file import identity_files, is_whole
+from sweeplib.engine.storage.store.inventory import inventory_files, is_whole_file
 from sweeplib.errors import SweeplibError
 
 DATASET, ANALYSES, PUBLISHED, FILES = "dataset", "analyses", "published dataset", "other files"
@@ -56,8 +55,8 @@ class OtherFiles:
         for artefact in others:
             yield from self._artefact(artefact)
         yield from self._damaged_json()
-        for path in identity_files(self.directory):
-            if path.stem in {store.dynamics for store in self.stored} and not is_whole(path):
+        for path in inventory_files(self.directory):
+            if path.stem in {store.dynamics for store in self.stored} and not is_whole_file(path):
                 yield Finding(path, DAMAGED, Remedy.delete, FILES)
         states = CheckpointFolder(str(self.directory))
         for path in states.files():

@@ -15,16 +15,14 @@ from sweeplib.engine.process.terminal import bytes_text, counted
 from sweeplib.engine.storage.dataset.versions import leftovers, linked_version, versions
 from sweeplib.engine.storage.records.artefacts import DATASET, Artefact, refuse_other_config
 from sweeplib.engine.storage.records.earlier_records import earlier_files as earlier_records
-from sweeplib.engine.storage.records.files import files_below, intact_json, remove_files
-from sweeplib.engine.storage.records.links import links_on_the_way
+from sweeplib.engine.storage.records.files import files_below, intact_json, links_on_the_way, remove_files
 from sweeplib.engine.storage.records.locks import alone
 from sweeplib.engine.storage.records.manifest import has_manifest, is_own
 from sweeplib.engine.storage.records.stage_records import FOLDER as RECORDS
 from sweeplib.engine.storage.records.stage_records import done_path, paths_of_stage, stage_records
 from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
 from sweeplib.engine.storage.store.earlier_store import EarlierSegment, earlier_files
-from sweeplib.engine.storage.store.identity_file import identity_files, is_of
-from sweeplib.engine.storage.store.inventory import inventory
+from sweeplib.engine.storage.store.inventory import inventory, inventory_files, is_file_of
 from sweeplib.engine.storage.store.outcomes import outcomes_path, reasons_path
 from sweeplib.engine.storage.store.run_store import RunStore, segment_paths, stored_counts, stored_dynamics
 from sweeplib.engine.storage.store.segment import Segment
@@ -135,7 +133,7 @@ def _other_files(sweep: Design, directory: Path) -> Iterator[Stale]:
     # without a folder of records they are still read
     replaced += earlier_records(directory) if (directory / RECORDS).is_dir() else []
     yield Stale(f"{len(replaced)} records of an earlier version of sweeplib", tuple(replaced))
-    old = tuple(path for path in identity_files(directory) if not is_of(path, sweep))
+    old = tuple(path for path in inventory_files(directory) if not is_file_of(path, sweep))
     yield Stale("identities of the cases of other configs, other code or removed dynamics", old)
     cases = tuple(path for path in sorted((directory / "failures").glob("*.json")) if _is_of_a_case(path))
     yield Stale(f"descriptions of {counted(len(cases))}, by an earlier version of sweeplib", cases)

@@ -78,14 +78,14 @@ class StoredCases:
         """Yield a finding if it is not known why cases failed, or if the table of outcomes is not that of now."""
         path = reasons_path(self.directory, self.dynamics)
         damaged = damaged_lines(path)
-        ids = tuple(cases_without_reason(self.directory, self.cases.wanted)) if self.cases else ()
+        ids = tuple(cases_without_reason(self.cases.wanted)) if self.cases else ()
         if damaged or ids:
             problem = f"{damaged} damaged lines" if damaged else LOST
             yield Finding(path, problem, Remedy.cases, self.dynamics, cases=ids, words=self.described(ids))
         elif self.cases and self._is_complete():
             path = outcomes_path(self.directory, self.dynamics)
             content = file_bytes(path) if path.exists() else b""
-            if content != outcomes_table(self.store, self.cases.wanted).encode():
+            if content != outcomes_table(self.cases.wanted).encode():
                 yield Finding(path, DAMAGED if path.exists() else LOST, Remedy.again, self.dynamics)
 
     def _is_complete(self) -> bool:
@@ -116,5 +116,5 @@ def stored_cases(sweep: Design, dynamics: str, directory: Path) -> StoredCases:
     """Return the run store of a dynamics, of which every file was read. Only while nobody writes."""
     damaged, read = damaged_segments(directory, dynamics), len(segment_paths(directory, dynamics))
     store = RunStore(directory, dynamics, leave_out=damaged)
-    cases = CasesByName(sweep, dynamics, store, inventory(sweep, dynamics, store)) if dynamics in sweep.runs else None
+    cases = CasesByName(inventory(sweep, dynamics, store)) if dynamics in sweep.runs else None
     return StoredCases(directory, dynamics, damaged, read, store, cases)

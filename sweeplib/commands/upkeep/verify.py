@@ -22,8 +22,7 @@ from sweeplib.engine.storage.dataset.versions import FOLDER
 from sweeplib.engine.storage.records.artefacts import DATASET
 from sweeplib.engine.storage.records.attempts import Attempt
 from sweeplib.engine.storage.records.config_files import ORIGIN, record_origin, write_complete_config
-from sweeplib.engine.storage.records.files import remove_files, remove_own
-from sweeplib.engine.storage.records.links import foreign, links_below
+from sweeplib.engine.storage.records.files import foreign, links_below, remove_files, remove_own
 from sweeplib.engine.storage.records.locks import alone, part_lock
 from sweeplib.engine.storage.records.manifest import is_own
 from sweeplib.engine.storage.records.publish import publish_dataset
@@ -242,8 +241,7 @@ class Repair:
         elif finding.path == self.directory / "config.yaml":
             write_complete_config(self.sweep, self.directory)
         elif finding.path == outcomes_path(self.directory, finding.section):
-            store = RunStore(self.directory, finding.section)
-            write_outcomes(store, inventory(self.sweep, finding.section, store))
+            write_outcomes(inventory(self.sweep, finding.section, RunStore(self.directory, finding.section)))
 
     def complete(self, *, workers: int | None = None, progress: bool = True) -> None:
         """Compute and write again what was deleted or is damaged; BusyError if another command runs the sweep."""

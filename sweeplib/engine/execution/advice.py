@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.design.questions import RowCounts, without_rows
-from sweeplib.engine.execution.calibration import Calibration
+from sweeplib.engine.execution.calibration import Calibration, Pilot
 from sweeplib.engine.execution.child import EndedError
-from sweeplib.engine.execution.pilots import Pilot
 from sweeplib.engine.hints import Alternative
 from sweeplib.engine.run_names import kind_of
 

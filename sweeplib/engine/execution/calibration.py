@@ -2,26 +2,23 @@
 
 A pilot is a few cases of a layout (all cases of one shape and similar cost), which are measured in its place. A case
 may kill its process, hang, or take all memory, in a pilot as in the run. Then the pilot is given up and its cost is
-extrapolated; the run identifies the case. The kind of a pilot is what machine code it needs. `plan` is the record of a
-plan, the content of `plan.json`.
+extrapolated; the run identifies the case. The kind of a pilot is what machine code it needs. Lanes are cases that a
+kernel computes together, side by side.
 """
 
-import json
-import platform
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
-from pathlib import Path
 from threading import Thread, Timer
 from typing import Any
 
 import numpy as np
 
 from sweeplib.engine.cases import Case
-from sweeplib.engine.design.design import Design
 from sweeplib.engine.execution.child import (
     Child,
     DiedError,
@@ -35,14 +32,11 @@ from sweeplib.engine.execution.child import (
 from sweeplib.engine.execution.clusters.local import places
 from sweeplib.engine.execution.estimates import GUESSED, OF_PARTS, OF_WHOLE_RUNS, Cost
 from sweeplib.engine.execution.guard import GRACE
-from sweeplib.engine.execution.pilots import MOST_PILOTS, Pilot, evenly_spaced
 from sweeplib.engine.execution.progress import Steps
 from sweeplib.engine.process.troubles import Trouble
 from sweeplib.engine.process.work_time import seconds_compiled, slowdown
 from sweeplib.engine.simulator import Measurement
-from sweeplib.engine.storage.records.artefacts import settings_digest
-from sweeplib.engine.storage.records.files import digest, intact_json
-from sweeplib.engine.storage.records.provenance import cpu_model
+from sweeplib.engine.storage.store.inventory import Inventory
 from sweeplib.errors import SweeplibError
 
 PILOT_SECONDS = 1.5
@@ -65,6 +59,68 @@ MOST_DEATHS = 3
 """The deaths of measuring processes after which nothing more is measured."""
 SECONDS_A_WORK_UNIT = 1e-10
 """The guessed seconds of a unit of a simulator's work, where no plan was written: it orders layouts by cost."""
+MOST_PILOTS = 32
+"""The pilots of a kind that are measured: evenly spaced, with the costliest and the cheapest."""
+MOST_CASES, FEWEST_CASES, CASES_OF_ALL = 512, 128, 8192
+"""The cases of a pilot at most, those that each may have, and about how many all may have."""
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """Cases of one layout that represent it and may run together; `name` distinguishes it from the other pilots."""
+
+    name: str
+    cases: tuple[Case, ...]
+
+    @property
+    def dynamics(self) -> str:
+        """Return the name of the dynamics of the cases."""
+        return self.cases[0].dynamics
+
+    @property
+    def kind(self) -> tuple[Hashable, ...]:
+        """Return the properties that determine which machine code is needed."""
+        return self.cases[0].simulator.compiled(self.cases[0])
+
+    @property
+    def title(self) -> str:
+        """Return a description of the measured cases."""
+        return self.cases[0].simulator.title(self.cases[0])
+
+    @cached_property
+    def work_a_case(self) -> float:
+        """Return the nominal work of a case of the layout."""
+        return sum(map(self.cases[0].simulator.work, self.cases)) / len(self.cases)
+
+
+def evenly_spaced(count: int, most: int = MOST_PILOTS) -> list[int]:
+    """Return `most` places or fewer among `count`, ascending and evenly spaced, with the first and the last."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(int)).tolist()
+
+
+def beside_others(count: int, most: int, width: int) -> list[int]:
+    """Return `most` places or fewer among `count`, in evenly spaced groups of `width` places side by side."""
+    width = min(width, most, count)
+    groups = min(most, count) // width
+    if width == 1:
+        return evenly_spaced(count, most)
+    firsts = ((np.arange(groups) + 0.5) * (count - width) / groups).astype(int)
+    return np.unique(np.add.outer(firsts, np.arange(width))).tolist()
+
+
+def pilots_of(wanted: Inventory, size: int | None) -> dict[str, Pilot]:
+    """Return the pilot of each layout with missing cases, by its name: cases in evenly spaced groups of lanes.
+
+    size : the number of cases of a block if the config sets it, which a pilot does not exceed: a case takes longer
+    beside fewer others.
+    """
+    most = max(FEWEST_CASES, min(MOST_CASES, CASES_OF_ALL // max(1, len(wanted.missing))))
+    pilots = {}
+    for name, missing in wanted.missing.items():
+        [first] = wanted.cases(missing[:1])
+        places = missing[beside_others(len(missing), min(most, size or most), first.simulator.lanes(first)[1])]
+        pilots[name] = Pilot(f"{wanted.dynamics}/{name}", tuple(wanted.cases(places)))
+    return pilots
 
 
 def warm_up(cases: Sequence[Case]) -> tuple[float, float]:
@@ -291,39 +347,6 @@ class _Beside:
         self.waiting.clear()
         for child in self._children:
             child.close()
-
-
-def basis(sweep: Design) -> str:
-    """Return a digest of what the cost of a case depends on: the config without its seeds, the code, the machine."""
-    numerics = [sweep.numerics(name) for name in sweep.runs]
-    about = [settings_digest(sweep.source, "seeds"), *numerics, platform.node(), cpu_model()]
-    return digest(json.dumps(about).encode())
-
-
-def costs_in(plan: Mapping[str, Any]) -> dict[str, Cost]:
-    """Return the measured costs in the record of a plan, by the name of their pilot, "DYNAMICS/LAYOUT"."""
-    return {
-        f"{dynamics}/{name}": Cost(layout["seconds"], factor=layout.get("factor", OF_PARTS))
-        for dynamics, record in plan["dynamics"].items()
-        for name, layout in record["layouts"].items()
-        if layout["measured"]
-    }
-
-
-def loading_in(plan: Mapping[str, Any], dynamics: str) -> float:
-    """Return the seconds in which a worker loads a dynamics' machine code, by the record of a plan; 0 if not in it."""
-    return float(plan["dynamics"].get(dynamics, {}).get("loading", 0.0))
-
-
-def cases_in(plan: Mapping[str, Any]) -> dict[str, int | None]:
-    """Return the number of cases by dynamics in the record of a plan, None where it has none."""
-    return {name: record.get("cases") for name, record in plan["dynamics"].items()}
-
-
-def plan_on(path: Path, measured_on: str) -> Mapping[str, Any]:
-    """Return the record of the plan in a file, an empty one if it was measured on another basis or is damaged."""
-    plan = intact_json(path)  # a damaged one is written again
-    return plan if plan.get("measured_on") == measured_on else {"dynamics": {}}
 
 
 def _extrapolated(pilots: Sequence[Pilot], measured: Mapping[str, Cost], least: Mapping[str, float]) -> dict[str, Cost]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.engine.execution.clusters.dashboard_access import close_to_others
 from sweeplib.engine.process.children import no_interrupts_beyond_here, nothing_imported_from_here
 from sweeplib.engine.process.terminal import echo
-from sweeplib.engine.storage.records.links import linked
+from sweeplib.engine.storage.records.files import linked
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
 from sweeplib.engine.execution.blocks import Block, BlockReport, run_block
-from sweeplib.engine.execution.listener import Listener
 from sweeplib.engine.execution.machine import UnfitError
 from sweeplib.engine.execution.probe import Probe, Probes
+from sweeplib.engine.execution.progress import Listener
 from sweeplib.engine.execution.queue import Queue
 from sweeplib.errors import SweeplibError
 

@@ -14,14 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sweeplib.engine.cases import Case
-from sweeplib.engine.execution.calibration import Calibration
+from sweeplib.engine.execution.calibration import Calibration, Pilot, evenly_spaced
 from sweeplib.engine.execution.child import TaskError, TimeUpError
-from sweeplib.engine.execution.pilots import Pilot, evenly_spaced
 from sweeplib.engine.hints import Hints
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.store.inventory import Inventory
-from sweeplib.engine.storage.store.other_stores import OtherCases
-from sweeplib.engine.storage.store.run_store import RunStore
+from sweeplib.engine.storage.store.other_stores import Demand
 from sweeplib.engine.storage.store.segment import Segment
 
 SAMPLE, SEGMENTS, SECONDS = 32, 16, 1.0
@@ -38,7 +36,7 @@ Unit = Mapping[str, Any]
 """The attributes of recording times that say their unit."""
 
 
-def unexited(store: RunStore, wanted: Inventory) -> Unexited:
+def unexited(wanted: Inventory) -> Unexited:
     """Return a sample of the stored cases of an inventory that are late, and their part of those looked at.
 
     Some segments of each layout are looked at, if its simulator has thresholds.
@@ -46,7 +44,7 @@ def unexited(store: RunStore, wanted: Inventory) -> Unexited:
     late, total = list[Case](), 0
     by_layout: dict[str, list[tuple[Segment, np.ndarray]]] = {}
     for number, rows, _ in wanted.by_segment():
-        segment = store.segments[number]
+        segment = wanted.store.segments[number]
         by_layout.setdefault(segment.layout, []).append((segment, rows[segment.status[rows] == Status.ok]))
     for parts in by_layout.values():
         for segment, rows in (parts[at] for at in evenly_spaced(len(parts), SEGMENTS)):
@@ -59,9 +57,9 @@ def unexited(store: RunStore, wanted: Inventory) -> Unexited:
     return tuple(late[at] for at in evenly_spaced(len(late), SAMPLE)), len(late) / max(1, total)
 
 
-def shares(others: OtherCases) -> dict[str, float]:
+def shares(demand: Demand) -> dict[str, float]:
     """Return the mean part (0 to 1) of the way of missing cases that is left, by layout; {} if no run has begun."""
-    wanted, begun = others.wanted, others.begun
+    wanted, begun = demand.wanted, demand.begun
     if begun is None:
         return {}
     # the last entry is for cases that have not begun, whose source is -1
@@ -139,11 +137,6 @@ def horizon_lines(
         lines.append(any_trial.line(f"{dynamics}: {share}", end, unit, hints))
         trial = late or trial
     return lines, trial
-
-
-def trials_in(plan: Mapping[str, Any]) -> dict[str, HorizonTrial | None]:
-    """Return the trials in the record of a plan, by dynamics; None of one without thresholds."""
-    return {name: record and HorizonTrial(**record) for name, record in plan.get("horizons", {}).items()}
 
 
 def _trial(dynamics: str, cases: Sequence[Case], called: str, calibration: Calibration) -> HorizonTrial | None:

@@ -1,20 +1,19 @@
-"""Progress of a run: a line for each step, then a bar on a terminal, or a line every few seconds elsewhere.
+"""Listeners, who are told of a run while it goes on, and its progress: on the screen, and in the record of the stage.
 
-The same is recorded for other processes (`records.stage_records`). A block is some cases, the task of a worker; its
-report says how they ended.
+That is a line for each step, then a bar on a terminal, or a line every few seconds elsewhere. A block is some cases,
+the task of a worker; its report says how they ended.
 """
 
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.engine.execution.listener import Listener
 from sweeplib.engine.status import outcomes
 from sweeplib.engine.storage.records.stage_records import tell
 
@@ -30,6 +29,60 @@ SECONDS_BETWEEN_SIGNS = 4.0
 """The interval at which a terminal shows how long a step has lasted."""
 PLANNED_PACE, PLANNED_COST = 0.1, 0.05
 """The parts of the work after which its measured pace, and the measured costs of cases, count as much as the plan's."""
+
+
+class Listener:
+    """Somebody who is told what happens in a run: four events, and lines of news. This one does nothing about it."""
+
+    def run_begins(self, place: str, dashboard: str | None = None, page: str | None = None) -> None:
+        """Take note that blocks are computed from now on.
+
+        place : where, as a line to show. dashboard, page : links to Dask's dashboard, and to the sweep's page in it.
+        """
+
+    def handed_out(self, blocks: "Mapping[str, Block]") -> None:
+        """Take note of blocks that were handed out, by the keys of their tasks."""
+
+    def task_ended(self, block: "Block", report: "BlockReport") -> None:
+        """Take note of a block that is done."""
+
+    def run_ended(self) -> None:
+        """Take note that all blocks are done."""
+
+    def say(self, news: str) -> None:
+        """Take note of a line of news, such as that workers were lost."""
+
+
+class Listeners(Listener):
+    """Several listeners, each of whom is told, in their order."""
+
+    def __init__(self, *listeners: Listener) -> None:
+        self.listeners = list(listeners)
+
+    def run_begins(self, place: str, dashboard: str | None = None, page: str | None = None) -> None:
+        """Tell all that a run begins."""
+        for listener in self.listeners:
+            listener.run_begins(place, dashboard, page)
+
+    def handed_out(self, blocks: "Mapping[str, Block]") -> None:
+        """Tell all of blocks that were handed out."""
+        for listener in self.listeners:
+            listener.handed_out(blocks)
+
+    def task_ended(self, block: "Block", report: "BlockReport") -> None:
+        """Tell all of a block that is done."""
+        for listener in self.listeners:
+            listener.task_ended(block, report)
+
+    def run_ended(self) -> None:
+        """Tell all that the run has ended."""
+        for listener in self.listeners:
+            listener.run_ended()
+
+    def say(self, news: str) -> None:
+        """Tell all a line of news."""
+        for listener in self.listeners:
+            listener.say(news)
 
 
 class Steps:

@@ -4,23 +4,60 @@ A layout is all cases of one shape and similar cost; a block is some of them, th
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sweeplib.engine.execution.block_size import BLOCK_SECONDS, Lanes, block_size
 from sweeplib.engine.execution.blocks import Block, BlockReport
+from sweeplib.engine.execution.clusters import cluster_of
 from sweeplib.engine.execution.earlier_runs import earlier_runs
+from sweeplib.engine.execution.estimates import LayoutPlan, case_bytes
 from sweeplib.engine.storage.records.files import digest
-from sweeplib.engine.storage.store.other_stores import Places
+from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
+from sweeplib.engine.storage.store.inventory import order_of_work
+from sweeplib.engine.storage.store.other_stores import Demand, Places
 
+BLOCK_SECONDS = 2.0
+"""The work of a usual block."""
+LONGEST_BLOCK_SECONDS = 60.0
+"""The work that a crash may cost a worker, and the time for which the last worker may keep the others waiting."""
+BLOCK_BYTES = 64 * 2**20
+"""The bytes of a block's results, uncompressed, at most."""
+FEWEST_CASES, MOST_CASES = 16, 2**15
+"""Of a block."""
 SECONDS_A_WORKER = 0.002
 """The seconds that blocks take at most are so many for each worker: a scheduler then hands out 500 a second."""
 LAST_SECONDS = 0.5
 """Towards the end of a run blocks are shorter, so that all workers have some; none is made shorter than this."""
 SHARES = 2
 """In how many blocks a worker takes its share of what is left."""
+
+Lanes = tuple[int, int]
+"""The smallest and the largest number of cases that a kernel computes together (`Simulator.lanes`)."""
+
+
+def block_size(seconds: float, nbytes: int, lanes: Lanes = (1, 1), target: float = BLOCK_SECONDS) -> int:
+    """Return the number of cases of a block: about `target` seconds of work, in whole groups of lanes.
+
+    seconds, nbytes : of one case: its work, and its results.
+    The number is from 16 to 32,768, but fewer if so many take more than a minute or their results exceed 64 MiB.
+    """
+    least = max(FEWEST_CASES, lanes[1])
+    cases = min(max(int(target / max(seconds, 1e-9)), least), MOST_CASES, max(1, BLOCK_BYTES // nbytes))
+    cases = max(1, min(cases, int(LONGEST_BLOCK_SECONDS / max(seconds, 1e-9))))
+    group = next((width for width in reversed(lanes) if width <= cases), 1)
+    return cases // group * group
+
+
+def even(size: int, cases: int, lanes: Lanes = (1, 1)) -> int:
+    """Return the block size that divides `cases` evenly into as many blocks as `size` does, in groups of lanes."""
+    # -(-a // b) is a / b, rounded up
+    if not cases:
+        return size
+    equal = -(-cases // -(-cases // size))
+    group = lanes[1] if equal > lanes[1] else lanes[0]
+    return min(size, -(-equal // group) * group)
 
 
 @dataclass
@@ -58,9 +95,10 @@ class LayoutCases:
 
     def cut(self, seconds: float) -> Block:
         """Return the next block, of cases that take about some seconds, which count as handed out from now on."""
-        # before any block is done, cases may be as dear as their cost is uncertain
+        # before any block is done, cases may be as dear as their cost is uncertain, and a guess says nothing
         cost = self.factor * self.whole.seconds_a_case if self.seconds is None else self.seconds
-        count = min(self.size or block_size(cost, self.nbytes, self.lanes, seconds), len(self))
+        is_guess = self.seconds is None and not self.whole.measured
+        count = min(self.size or block_size(cost, self.nbytes, self.lanes, 0.0 if is_guess else seconds), len(self))
         cases = slice(self.first, self.first + count)
         places = self.whole.places[cases]
         block = replace(
@@ -115,3 +153,30 @@ class Queue:
     def learn(self, block: Block, report: BlockReport) -> None:
         """Take account of the time of a block that is done."""
         self._layouts[block.dynamics, block.layout].learn(report)
+
+
+def layouts_of(demand: Demand, plans: Mapping[str, LayoutPlan]) -> Iterator[LayoutCases]:
+    """Yield the missing cases of a dynamics by their layouts; `plans` are those of the layouts, by name."""
+    wanted, sweep = demand.wanted, demand.wanted.sweep
+    directory, size, checkpoints = str(wanted.store.directory.resolve()), cluster_of(sweep).block_size, None
+    if sweep.checkpoint is not None:
+        checkpoints = CheckpointFolder(directory, sweep.checkpoint, sweep.recording.keep_ends)
+    for name, missing in wanted.missing.items():
+        plan, case = plans[name], wanted.cases(missing[:1])[0]
+        whole = Block(
+            directory,
+            wanted.dynamics,
+            name,
+            len(missing),
+            wanted=wanted,
+            places=missing,
+            work=order_of_work(case),
+            seconds_a_case=plan.seconds,
+            measured=plan.measured,
+            suspect=plan.suspect,
+            timeout=sweep.timeout,
+            plugins=sweep.plugins,
+            checkpoints=checkpoints,
+        )
+        lanes = case.simulator.lanes(case)
+        yield LayoutCases(whole, wanted.ids[missing], lanes, case_bytes(case), plan.factor, size, demand.begun)

@@ -3,12 +3,14 @@
 A block is some missing cases, about two seconds of work (`blocks`).
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, contextmanager, nullcontext
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from sweeplib.engine.design.cluster import MEMORY_SHARE
 from sweeplib.engine.design.design import Design
@@ -18,19 +20,22 @@ from sweeplib.engine.execution.clients import PERFORMANCE, LastingCluster, conne
 from sweeplib.engine.execution.clusters import cluster_of
 from sweeplib.engine.execution.clusters.dashboard import dashboard_link, page_link
 from sweeplib.engine.execution.dispatch import dispatched
-from sweeplib.engine.execution.listener import Listeners
+from sweeplib.engine.execution.estimates import Plan
 from sweeplib.engine.execution.live.case_map import CaseMap
 from sweeplib.engine.execution.probe import Probe
-from sweeplib.engine.execution.progress import RecordedProgress, RunProgress, Steps, shown_progress
-from sweeplib.engine.execution.queue import Queue
+from sweeplib.engine.execution.progress import Listeners, RecordedProgress, RunProgress, Steps, shown_progress
+from sweeplib.engine.execution.queue import Queue, layouts_of
 from sweeplib.engine.simulator import home_of
 from sweeplib.engine.storage.records.stage_records import tell
+from sweeplib.engine.storage.store.other_stores import Demand
 from sweeplib.engine.storage.store.segment import RUNS
 from sweeplib.errors import SweeplibError
 
 if TYPE_CHECKING:
     from distributed import Client
 
+START_SECONDS = 2.0
+"""Seconds that a local cluster takes to start."""
 MOST_DEATHS = 3
 """How many processes a block may end: from the second on its cases run one by one, in processes of their own."""
 MOMENT = 1.0
@@ -39,32 +44,62 @@ SECONDS_A_PROCESS = 0.25
 """Seconds of work for each of which one more process is used."""
 
 
-class Workload(NamedTuple):
-    """The missing cases of a sweep, with functions that list them: that takes a while, and is done beside other things.
+@dataclass(frozen=True)
+class Workload:
+    """The missing cases of a sweep; to list them takes a while, and is done beside other things.
 
-    dynamics, cases : the dynamics with missing cases, and the number of all of these.
-    queue : returns the missing cases, in blocks.
-    maps : returns the map of the cases of each dynamics, by name, for the page of the run.
+    demands : of the dynamics with missing cases, by name. plan : what these cost.
     """
 
     sweep: Design
     directory: Path
-    dynamics: tuple[str, ...]
-    cases: int
-    queue: Callable[[], Queue]
-    maps: Callable[[], dict[str, CaseMap]]
+    demands: Mapping[str, Demand]
+    plan: Plan
+
+    def queue(self) -> Queue:
+        """Return the missing cases, in blocks."""
+        plans = self.plan.dynamics
+        cases = (layouts_of(demand, plans[name].layouts) for name, demand in self.demands.items())
+        return Queue(chain.from_iterable(cases))
+
+    def maps(self) -> dict[str, CaseMap]:
+        """Return the map of the cases of each dynamics, by name, for the page of the run."""
+        return {name: CaseMap(demand.wanted) for name, demand in self.demands.items()}
+
+    def is_short(self, workers: int | None) -> bool:
+        """Return whether processes of this machine would be done, by the plan, before a local cluster has started."""
+        cluster = cluster_of(self.sweep)
+        measured = not any(plan.guessed for plan in self.plan.dynamics.values())
+        is_local = cluster.workers_here() is not None and not cluster.performance_report
+        # what the processes do in the seconds in which the cluster would start
+        at_once = START_SECONDS * (cluster.expected_workers(workers) or 1)
+        return is_local and measured and self.plan.cpu_range.most < at_once
 
 
-Stored = set[tuple[str, str]]
-"""The dynamics and the names of segments that workers say they have written."""
+Stored = dict[str, set[str]]
+"""The names of the segments that workers say they have written, by dynamics."""
 
 
-def by_processes(work: Workload, seconds: float, workers: int | None, *, show: bool) -> Stored:
+def computed_cases(
+    work: Workload, on: "Client | int | None", lasting: LastingCluster | None = None, *, show: bool
+) -> Stored:
+    """Compute all blocks on a cluster, or by processes of this machine if that is short; return what was stored.
+
+    on : a client, or the number of workers of the sweep's own cluster (None: as the config says).
+    lasting : the cluster that is used instead of the sweep's own, if it runs. show : whether the progress is.
+    """
+    is_there = lasting is not None and lasting.client is not None
+    if isinstance(on, int | None) and not is_there and work.is_short(on):
+        return _by_processes(work, on, show=show)
+    return _by_cluster(work, on, show=show, lasting=lasting)
+
+
+def _by_processes(work: Workload, workers: int | None, *, show: bool) -> Stored:
     """Compute all blocks in processes of this machine, at most as many as the cluster would have workers.
 
-    seconds : the work, at most: too little for a cluster. workers : their number, None for what the config says.
-    show : whether the progress is.
+    workers : their number, None for what the config says. show : whether the progress is.
     """
+    seconds = work.plan.cpu_range.most
     cluster = cluster_of(work.sweep)
     with ThreadPoolExecutor(1) as beside:
         queue = _listed(beside.submit(work.queue), work, show=show)
@@ -75,14 +110,8 @@ def by_processes(work: Workload, seconds: float, workers: int | None, *, show: b
         return _followed(computed_by_processes(queue, processes, memory, module), listeners)
 
 
-def by_cluster(
-    work: Workload, on: "Client | int | None", *, show: bool, lasting: "LastingCluster | None" = None
-) -> Stored:
-    """Compute all blocks on a cluster, which starts while the cases are listed; return what was stored.
-
-    on : a client, or the number of workers of the sweep's own cluster (None: as the config says).
-    lasting : the cluster that is used instead of the sweep's own. show : whether the progress is.
-    """
+def _by_cluster(work: Workload, on: "Client | int | None", *, show: bool, lasting: LastingCluster | None) -> Stored:
+    """Compute all blocks on a cluster, which starts while the cases are listed; see `computed_cases`."""
     from sweeplib.engine.execution.live.teller import teller_of
 
     cluster = cluster_of(work.sweep).in_results(work.directory)
@@ -118,17 +147,18 @@ def _followed(done: Generator[tuple[Block, BlockReport], None, None], listeners:
     with closing(done):
         for block, report in done:
             listeners.task_ended(block, report)
-            stored.add((block.dynamics, report.segment))
+            if report.segment:
+                stored.setdefault(block.dynamics, set()).add(report.segment)
     listeners.run_ended()
     return stored
 
 
 def _listed(listing: "Future[Queue]", work: Workload, *, show: bool) -> Queue:
     """Return the queue once the cases are listed; a line says so if that takes a while, as it does for many shapes."""
-    wait([listing], MOMENT)
-    steps = Steps(work.sweep.name if show else None)
-    with nullcontext() if listing.done() else steps.step("listing the cases"):
-        return listing.result()
+    if wait([listing], MOMENT).not_done:
+        with Steps(work.sweep.name if show else None).step("listing the cases"):
+            wait([listing])
+    return listing.result()
 
 
 def _workers(queue: Queue, client: "Client", expected: int | None) -> int:
@@ -141,13 +171,13 @@ def _workers(queue: Queue, client: "Client", expected: int | None) -> int:
 @contextmanager
 def _listeners(work: Workload, queue: Queue, workers: int, *, show: bool) -> Iterator[tuple[RunProgress, Listeners]]:
     """Yield the progress of all cases, which some workers share, and who is told of it: the screen and the record."""
-    with shown_progress(work.sweep.name, work.cases, queue.wholes, workers, show=show) as progress:
+    with shown_progress(work.sweep.name, work.plan.todo, queue.wholes, workers, show=show) as progress:
         yield progress, Listeners(progress, RecordedProgress(progress))
 
 
 def _probe(work: Workload) -> Probe:
     """Return what workers are asked: the folder of the runs, the plugins, and the identity of a case per dynamics."""
-    cases = [case for name in work.dynamics for case in work.sweep.probed(name)[:1]]
+    cases = [case for name in work.demands for case in work.sweep.probed(name)[:1]]
     folder = work.directory.resolve() / RUNS
     return Probe.of(str(folder), work.sweep.plugins, ((case, case.identity()) for case in cases))
 

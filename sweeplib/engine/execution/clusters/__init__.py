@@ -1,12 +1,14 @@
 """The kinds of Dask clusters on which blocks run, one per file, and which of them a sweep has."""
 
+from pathlib import Path
+
 from sweeplib.engine.base.registry import import_modules
 from sweeplib.engine.cases import Case
 from sweeplib.engine.design.cluster import CLUSTERS, LEAST_MEMORY, MEMORY_SHARE, ClusterSettings
 from sweeplib.engine.design.design import Design
 from sweeplib.errors import InputError
 
-__all__ = ["CLUSTERS", "ClusterSettings", "cluster_of", "refuse_large_cases"]
+__all__ = ["CLUSTERS", "ClusterSettings", "cluster_of", "refuse_large_cases", "refuse_unfit"]
 
 import_modules(__name__, __path__)
 
@@ -14,6 +16,15 @@ import_modules(__name__, __path__)
 def cluster_of(sweep: Design) -> ClusterSettings:
     """Return the cluster settings of a sweep: by default this machine with all of its cores."""
     return sweep.cluster or CLUSTERS["local"]()
+
+
+def refuse_unfit(sweep: Design, dynamics: str, directory: Path, workers: int | None = None) -> None:
+    """Raise InputError if cases of a dynamics cannot be computed on the cluster of a sweep with results in a directory.
+
+    workers : their number, None for what the config says.
+    """
+    cluster_of(sweep).in_results(directory).check()
+    refuse_large_cases(sweep, dynamics, workers)
 
 
 def refuse_large_cases(sweep: Design, dynamics: str, workers: int | None = None) -> None:

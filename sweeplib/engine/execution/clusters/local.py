@@ -91,7 +91,7 @@ class Local(ClusterSettings):
 
     def worker_memory(self, workers: int | None = None) -> int:
         """Return the bytes of memory of a worker: the configured limit, or its share of what is granted here."""
-        whole = granted_memory()
+        whole, of_a_process = granted_memory(), memory_of_a_process()
         if self.memory_limit == "auto":
             limit = whole // max(places(), self.expected_workers(workers))
         else:
@@ -99,7 +99,7 @@ class Local(ClusterSettings):
 
             number = _number(self.memory_limit)
             limit = int(number * whole if number <= 1 else min(whole, parse_bytes(self.memory_limit)))
-        return min(limit, memory_of_a_process() or limit)
+        return min(limit, of_a_process or limit)
 
     def known_memory(self, workers: int | None = None) -> int:
         """Return the bytes that Dask grants a worker."""

@@ -12,11 +12,10 @@ from uuid import uuid4
 
 import numpy as np
 
-from sweeplib.engine.execution.listener import Listener
 from sweeplib.engine.execution.live.case_map import CaseMap, cell_labels, cell_widths
 from sweeplib.engine.execution.live.headline import HeadlineCurves
 from sweeplib.engine.execution.live.news import OPERATION, MapAxis, News, Pace, RunBeginning, SweepNews, changed
-from sweeplib.engine.execution.progress import Forecast, RunProgress
+from sweeplib.engine.execution.progress import Forecast, Listener, RunProgress
 from sweeplib.engine.status import OUTCOMES, failed
 from sweeplib.engine.storage.records.files import appended_lines
 from sweeplib.engine.storage.records.rounds import rounds_of
@@ -149,7 +148,7 @@ class _Reasons:
     """
 
     def __init__(self, work: "Workload") -> None:
-        self._paths = {name: reasons_path(work.directory, name) for name in work.dynamics}
+        self._paths = {name: reasons_path(work.directory, name) for name in work.demands}
         # the byte up to which each file was read: reasons of earlier runs are not told
         self._ends = {name: path.stat().st_size if path.exists() else 0 for name, path in self._paths.items()}
         self._counts = Counter[tuple[str, str, str]]()  # of cases by kind

@@ -24,11 +24,10 @@ from sweeplib.engine.storage.dataset.coordinates import Coordinate
 from sweeplib.engine.storage.dataset.folder import GroupWriter, plain, written_dataset
 from sweeplib.engine.storage.dataset.results import Region, Results, region_of, results_of_all
 from sweeplib.engine.storage.records.artefacts import DATASET, EXECUTION_KEYS, made_from
-from sweeplib.engine.storage.records.config_files import write_complete_config
+from sweeplib.engine.storage.records.config_files import write_description
 from sweeplib.engine.storage.records.locks import writer_lock
 from sweeplib.engine.storage.records.manifest import manifest_at
 from sweeplib.engine.storage.records.provenance import CREDITS, git_commit, versions
-from sweeplib.engine.storage.records.readme import write_readme
 from sweeplib.engine.storage.records.stage_records import recorded_stage
 
 
@@ -44,8 +43,7 @@ def finalise(sweep: Design, directory: Path) -> Path:
         now = made_from(sweep, directory, "finalise")
         _write(sweep, directory, results_of_all(sweep, directory), path)
         record.write_result(now, digest=manifest_at(path).digest)
-        write_complete_config(sweep, directory)
-        write_readme(sweep, directory)
+        write_description(sweep, directory)
     return path
 
 

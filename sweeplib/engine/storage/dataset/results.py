@@ -199,7 +199,8 @@ def _joined(law: str, parts: list[Results]) -> Results:
     )
     nowhere = np.full(len(ids), -1, np.int32)  # their segments are of different stores
     used = [rows for results in parts for rows in results.used]
-    return Results(used, Inventory(wanted[0].sweep, law, ids, flat, nowhere, nowhere, status))
+    store = RunStore(wanted[0].store.directory, law)  # which has nothing
+    return Results(used, Inventory(wanted[0].sweep, store, ids, flat, nowhere, nowhere, status))
 
 
 def _forget_done(directory: Path, dynamics: str) -> None:

@@ -8,8 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sweeplib.engine.storage.records.files import intact_json, partial, remove, remove_files, write_json
-from sweeplib.engine.storage.records.links import refuse_links
+from sweeplib.engine.storage.records.files import intact_json, partial, refuse_links, remove, remove_files, write_json
 
 MANIFEST = "manifest.json"
 _DONE = ".done.json"
@@ -69,11 +68,11 @@ def earlier_files(directory: Path) -> list[Path]:
 
 
 def convert_records(directory: Path, folder: Path) -> None:
-    """Write the earlier records of a sweep into the `folder` of present ones, unless it exists; then remove them.
+    """Write the earlier records of a sweep into the `folder` of present ones, which is not there; then remove them.
 
     If the process is killed at any time, all earlier records are there, or all are in the folder.
     """
-    if folder.exists() or not (files := earlier_files(directory)):
+    if not (files := earlier_files(directory)):
         return
     refuse_links(directory, folder)
     beside = partial(folder)

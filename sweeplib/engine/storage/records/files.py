@@ -1,7 +1,8 @@
 """Small files that appear complete or not at all, and files of lines that many processes append to.
 
 A file is on the disk before it gets its name: after a power cut there is the old or the new one. JSON files and the
-lines of journals have a checksum of their content, so that a flipped bit is never read as other content.
+lines of journals have a checksum of their content, so that a flipped bit is never read as other content. Nothing is
+written, and nothing deleted, through a link that sweeplib did not make.
 """
 
 import ctypes
@@ -24,8 +25,13 @@ from uuid import uuid4
 import google_crc32c
 
 from sweeplib.engine.files.regular_files import IrregularFileError, descriptor, file_bytes, open_bytes
-from sweeplib.engine.storage.records.links import linked, refuse_links
-from sweeplib.errors import SweeplibError
+from sweeplib.errors import InputError, SweeplibError
+
+PLACES = (
+    *("analysis", "datasets", "figures", "inventory", "jobs", "journal", "locks", "outcomes", "report", "stages"),
+    *("checkpoints", "runs", "config.yaml", "command.yaml", "origin.json", "plan.json"),
+)
+"""What commands write in the folder of a sweep; `dataset.zarr` is exchanged, and has a rule of its own."""
 
 CHECKSUM = "checksum"
 """The key of an object's checksum in its JSON file."""
@@ -341,3 +347,37 @@ def _intact(line: bytes) -> bytes | None:
     """Return a line's record as JSON text without its last brace; None if the line is not what was written."""
     content, _, checksum = line.rpartition(_LINE_CHECKSUM)
     return content if checksum == digest(content).encode() + b'"}' else None
+
+
+def links_on_the_way(folder: Path, path: Path) -> Iterator[Path]:
+    """Yield the links among the steps from a folder to a path below it, the path itself included."""
+    step = folder
+    for name in path.relative_to(folder).parts:
+        step = step / name
+        if step.is_symlink():
+            yield step
+
+
+def links_below(folder: Path) -> Iterator[Path]:
+    """Yield the links in a folder and in those below it, none of which is followed."""
+    for path, folders, files in os.walk(folder):
+        yield from (link for name in sorted([*folders, *files]) if (link := Path(path, name)).is_symlink())
+
+
+def refuse_links(folder: Path, *paths: Path) -> None:
+    """Raise InputError if a path below a folder is a link, or behind one."""
+    for path in paths:
+        for link in links_on_the_way(folder, path):
+            raise linked(link)
+
+
+def foreign(link: Path) -> str:
+    """Return in words what a link is that sweeplib did not make: where it leads."""
+    return f"a link to {str(link.readlink())!a}, which sweeplib did not make"
+
+
+def linked(link: Path) -> InputError:
+    """Return the error for a link in the place of something that sweeplib writes."""
+    problem = f"{foreign(link)}: nothing is written through it"
+    expected = "what it leads to in its place; a link in place of the whole folder of the sweep is followed"
+    return InputError(problem, file=link, expected=expected)

@@ -1,4 +1,4 @@
-"""Who holds a lock of a sweep's folder: records beside the lock, for those who find it held.
+"""Who holds a lock of a sweep's folder: records beside the lock, for those who find it held; where a process runs.
 
 The kernel keeps the locks and releases those of processes that die. Where the file system keeps them on one host only,
 the records of other hosts' processes count, as long as these give signs of life.
@@ -6,24 +6,35 @@ the records of other hosts' processes count, as long as these give signs of life
 
 import json
 import os
+import pwd
 import re
+import shlex
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 from uuid import uuid4
 
 import psutil
 
-from sweeplib.engine.files.regular_files import file_bytes
-from sweeplib.engine.process import place
+from sweeplib.engine.files.regular_files import file_bytes, file_text
 from sweeplib.engine.process.terminal import harmless
 from sweeplib.errors import BusyError
 
+BOOT = Path("/proc/sys/kernel/random/boot_id")
+"""The identity of the kernel's last start."""
+NUMBERS = Path("/proc/self/ns/pid")
+"""A link that names the namespace of process numbers."""
+COMMANDS = ("sweeplib", "snakemake")
+"""The programs of which a message shows the command that was typed."""
+MOST_LETTERS = 80
+"""Letters of a command in a message."""
 BEAT = 2.0
 """Seconds between two signs of life."""
 SILENCE = 5 * BEAT
@@ -34,13 +45,53 @@ NEW = rf"[0-9a-f]{{32}}{re.escape(ENDING)}"
 """What matches the names that `new_record` returns."""
 
 
+@cache
+def kernel() -> str:
+    """Return what all processes on this kernel have in common, in containers too, and no others: its last start."""
+    try:
+        return file_text(BOOT, "ascii").strip()
+    except OSError:  # a system without such a file
+        return socket.gethostname()
+
+
+def numbers() -> str:
+    """Return the namespace of process numbers, which processes that see each other share; "" if there is none."""
+    try:
+        return str(NUMBERS.readlink())
+    except OSError:
+        return ""
+
+
+def sees(host: str, of: str) -> bool:
+    """Return whether a process number, recorded on a `host` in the namespace `of` what `numbers` returned, is one here.
+
+    Without a namespace, "", it is one of the host's.
+    """
+    return host == socket.gethostname() and of in ("", numbers())
+
+
+def user() -> str:
+    """Return the name of the user, or its number if the system knows no name."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
+
+
+def typed() -> str:
+    """Return the command that was typed, shortened; "" in a process that another one started or a notebook."""
+    name = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else ""
+    text = shlex.join([name, *sys.argv[1:]]) if name in COMMANDS else ""
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 3]}..."
+
+
 @dataclass(frozen=True)
 class Holder:
     """A process that holds a lock, as its record describes it.
 
     lock : the name of the lock. alone : whether nobody else may hold it at the same time.
     does : what the process does, in the third person, "writes dataset.zarr".
-    kernel, numbers : which kernel keeps its locks, and which processes see its number (`process.place`).
+    kernel, numbers : which kernel keeps its locks, and which processes see its number (`numbers`).
     command : that was typed, "" if none was. since : the time of its beginning, as time.time.
     """
 
@@ -64,12 +115,12 @@ class Holder:
     @property
     def is_dead(self) -> bool:
         """Return whether it is a process that this one would see, and does not."""
-        return place.sees(self.host, self.numbers) and not psutil.pid_exists(self.pid)
+        return sees(self.host, self.numbers) and not psutil.pid_exists(self.pid)
 
     @property
     def is_orphan(self) -> bool:
         """Return whether it runs among the processes seen here, and has lost the parent that started it."""
-        if not place.sees(self.host, self.numbers):
+        if not sees(self.host, self.numbers):
             return False
         try:
             return bool(psutil.Process(self.pid).ppid() != self.parent)
@@ -102,7 +153,7 @@ def recorded(path: Path, lock: str, does: str, *, alone: bool, beats: bool = Fal
     lock, does, alone : as in `Holder`. beats : whether the file is touched regularly.
     It is written in one piece, not beside and renamed: a process that is killed meanwhile leaves no other file.
     """
-    whose = place.kernel(), place.numbers(), place.user(), place.typed(), time.time()
+    whose = kernel(), numbers(), user(), typed(), time.time()
     this = Holder(lock, does, alone, os.getpid(), os.getppid(), socket.gethostname(), *whose)
     path.write_bytes(json.dumps(asdict(this)).encode())
     with signs_of_life(path) if beats else nullcontext():
@@ -163,7 +214,7 @@ def living_elsewhere(record: Path, lock: str, *, alone: bool) -> Holder | None:
     a process that has ended since, or was killed, gives none.
     """
     now = last_sign(record) or 0.0
-    others = {path: who for path, who in records(record.parent, lock).items() if who.kernel != place.kernel()}
+    others = {path: who for path, who in records(record.parent, lock).items() if who.kernel != kernel()}
     signs = {path: last_sign(path) for path, who in others.items() if alone or who.alone}
     waiting = {path: sign for path, sign in signs.items() if sign is not None and now - sign < SILENCE}
     end = time.monotonic() + SILENCE

@@ -13,14 +13,14 @@ import fcntl
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from sweeplib.engine.process.children import environment
 from sweeplib.engine.process.troubles import LACKING
 from sweeplib.engine.storage.records.file_system import LOCKS, lack_of
-from sweeplib.engine.storage.records.files import remove_empty
+from sweeplib.engine.storage.records.files import PLACES, refuse_links, remove_empty
 from sweeplib.engine.storage.records.holders import (
     Holder,
     holder,
@@ -31,7 +31,6 @@ from sweeplib.engine.storage.records.holders import (
     refusal,
     remove_dead,
 )
-from sweeplib.engine.storage.records.links import refuse_linked_places, refuse_links
 
 PATIENCE = 0.5
 """Seconds after which a lock counts as held."""
@@ -75,9 +74,12 @@ def is_locked_above(directory: Path) -> bool:
 
 
 @contextmanager
-def at_work(directory: Path, does: str) -> Iterator[None]:
-    """A context in which no process deletes anything in `directory`; BusyError if one does so now."""
-    with _named_lock(directory, FOLDER, does, alone=False):
+def at_work(directory: Path, does: str, *further: str) -> Iterator[None]:
+    """A context in which no process deletes anything in `directory`; BusyError if one does so now.
+
+    further : paths in there that may not be links either, as those that all commands write.
+    """
+    with _named_lock(directory, FOLDER, does, further, alone=False):
         yield
 
 
@@ -95,10 +97,12 @@ def alone(directory: Path, does: str, *, writes: bool = True) -> Iterator[None]:
 
 
 @contextmanager
-def _named_lock(directory: Path, name: str, does: str, *, alone: bool, writes: bool = True) -> Iterator[Path]:
+def _named_lock(
+    directory: Path, name: str, does: str, further: Sequence[str] = (), *, alone: bool, writes: bool = True
+) -> Iterator[Path]:
     """A context with the lock of a name, FOLDER or SWEEP, held alone or with others; yields the record of that."""
     if writes:
-        refuse_linked_places(directory)
+        refuse_links(directory, *(directory / place for place in (*PLACES, *further)))
     refuse_links(directory, directory / "locks")
     lock, is_of_sweep = _lock_path(directory, name), name == SWEEP
     with ExitStack() as held:
@@ -123,6 +127,15 @@ def writer_lock(directory: Path, name: str) -> Iterator[None]:
 
 
 @contextmanager
+def driver_locks(directory: Path, dynamics: Iterable[str]) -> Iterator[None]:
+    """A context with `driver_lock` of some dynamics, in one order, so that two runs cannot wait for each other."""
+    with ExitStack() as locks:
+        for name in sorted(dynamics):
+            locks.enter_context(driver_lock(directory, name))
+        yield
+
+
+@contextmanager
 def driver_lock(directory: Path, dynamics: str) -> Iterator[None]:
     """A context in which this process alone runs a dynamics in `directory`; BusyError if another process does.
 
@@ -132,8 +145,7 @@ def driver_lock(directory: Path, dynamics: str) -> Iterator[None]:
     """
     record, does = directory / "locks" / f"{dynamics}.holder.json", f"runs {dynamics}"
     reported = False
-    refuse_links(directory, directory / "runs" / dynamics)
-    with at_work(directory, does):
+    with at_work(directory, does, f"runs/{dynamics}"):
         while True:
             with _file_lock(_lock_path(directory, dynamics), fcntl.LOCK_EX, PATIENCE) as is_held:
                 if is_held:

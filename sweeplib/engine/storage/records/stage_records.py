@@ -28,13 +28,12 @@ from typing import Any
 import psutil
 
 from sweeplib.engine.files.regular_files import file_bytes
-from sweeplib.engine.process import place
 from sweeplib.engine.process.stage_log import log_path
 from sweeplib.engine.process.terminal import harmless
 from sweeplib.engine.process.troubles import reason
 from sweeplib.engine.storage.records.earlier_records import convert_records, earlier_records
 from sweeplib.engine.storage.records.files import digest, intact_json, write_json, write_text
-from sweeplib.engine.storage.records.holders import last_sign, signs_of_life
+from sweeplib.engine.storage.records.holders import last_sign, numbers, sees, signs_of_life
 from sweeplib.engine.storage.records.locks import at_work
 
 FOLDER = "stages"
@@ -111,7 +110,7 @@ class StageRecord:
     @property
     def here(self) -> bool:
         """Return whether the stage runs, or ran, among the processes of this machine that are seen from here."""
-        return place.sees(self.host, self.numbers)
+        return sees(self.host, self.numbers)
 
     @property
     def running(self) -> bool:
@@ -177,7 +176,8 @@ def add_to_record(directory: Path, name: str, **news: Any) -> None:
 
 def forget_record(directory: Path, name: str) -> None:
     """Remove the record of a stage, so that the workflow runs it again."""
-    convert_records(directory, directory / FOLDER)
+    if not (directory / FOLDER).exists():
+        convert_records(directory, directory / FOLDER)
     for path in paths_of_stage(directory, name):
         path.unlink(missing_ok=True)
 
@@ -254,7 +254,7 @@ class _Record:
             "name": name,
             "pid": pid,
             "host": socket.gethostname(),
-            "numbers": place.numbers(),
+            "numbers": numbers(),
             "born": _start_time(pid),
             "started": now,
         }
@@ -302,9 +302,10 @@ class _Record:
     def _write(self, *, durable: bool) -> None:
         """Write the record; before the first time, take over what another run has made, or leave it to a living one."""
         if not self.writes:
-            convert_records(self.directory, self.path.parent)
+            if not self.path.parent.exists():
+                convert_records(self.directory, self.path.parent)
             other = stage_record(self.directory, self.name)
-            if not durable and other.here and other.running and other.pid != self.news["pid"]:
+            if not durable and other.running and other.here and other.pid != self.news["pid"]:
                 return
             self.writes = True
             self.news = {name: getattr(other, name) for name in MADE} | self.news

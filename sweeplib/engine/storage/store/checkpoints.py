@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeplib.engine.files.regular_files import file_bytes
-from sweeplib.engine.storage.records.files import digest, remove_files, write_bytes
-from sweeplib.engine.storage.records.links import refuse_links
+from sweeplib.engine.storage.records.files import digest, refuse_links, remove_files, write_bytes
 
 FOLDER = "checkpoints"
 DIGITS = 32

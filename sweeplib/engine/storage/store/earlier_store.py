@@ -20,10 +20,10 @@ from sweeplib.engine.storage.records.files import (
     files_below,
     lost,
     read_lines,
+    refuse_links,
     remove_empty,
     remove_files,
 )
-from sweeplib.engine.storage.records.links import refuse_links
 from sweeplib.engine.storage.records.stage_records import stage_record
 from sweeplib.engine.storage.store.segment import Segment, counts_of, merged, write_content
 

@@ -3,23 +3,33 @@
 `places` are indices of cases in these columns. Two of a sweep's cases may be the same one, with one identity, as where
 a point does not depend on an axis: `distinct` has the first of each. A layout is all cases of one shape and similar
 work.
+
+The columns of many cases are kept in the file `inventory/<dynamics>.npz`, since it takes seconds to make them. It holds
+a digest of the sweep's description, of identities at some points, and of the code of sweeplib, and is used only while
+all three are the same. Positions hold as long as the store has exactly the segments that are named in the file, which
+never change.
 """
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
 from sweeplib.engine.base.table import Column
 from sweeplib.engine.cases import Case, Cases
+from sweeplib.engine.code.sources import package_digest
+from sweeplib.engine.files.regular_files import open_bytes
 from sweeplib.engine.groups import group_name
 from sweeplib.engine.status import Status
+from sweeplib.engine.storage.records.files import partial, remove_partials
 from sweeplib.engine.storage.store.earlier_store import has_earlier_store
-from sweeplib.engine.storage.store.identity_file import WantedCases, read_identities, write_identities
 from sweeplib.engine.storage.store.run_store import RunStore, by_segment, first_places, whole
 
 if TYPE_CHECKING:
@@ -29,6 +39,13 @@ CLASSES = 1024
 """More than there are classes of cost: the exponents of doubles."""
 AT_ONCE = 4096
 """The number of points whose identities are computed together."""
+FEWEST = 20_000
+"""The number of cases from which on they are kept in a file; fewer are computed as fast."""
+FOLDER = "inventory"
+KEPT = ("ids", "flat", "segment", "row", "status")
+"""The columns of an inventory that are kept in its file."""
+_UNREADABLE = (OSError, ValueError, KeyError, BadZipFile, EOFError, zlib.error, NotImplementedError)
+"""What reading a damaged file may raise."""
 
 
 def cost_class(work: float | np.ndarray) -> Any:
@@ -57,6 +74,7 @@ def layout_name(case: Case, work: float) -> str:
 class Inventory:
     """The n cases of one dynamics that a sweep needs, in the sweep's order, all seeds of a point together.
 
+    store : the run store, as it was when the cases were looked up in it.
     ids (n,) : identities, 16 bytes each.
     flat (n,) : flat indices over (grid dims, seed).
     segment, row (n,) : the number of the segment in the store, and the row in it, -1 where a case is not stored.
@@ -65,13 +83,18 @@ class Inventory:
     """
 
     sweep: "Design"
-    dynamics: str
+    store: RunStore
     ids: np.ndarray
     flat: np.ndarray
     segment: np.ndarray
     row: np.ndarray
     status: np.ndarray
     points: "RunPoints | None" = None
+
+    @property
+    def dynamics(self) -> str:
+        """The name of the dynamics."""
+        return self.store.dynamics
 
     def column(self, name: str, places: slice | np.ndarray = slice(None)) -> np.ndarray:
         """Return the values (m,) of a name of the grid, or of "seed" or "dynamics", of the cases at some places."""
@@ -108,21 +131,29 @@ class Inventory:
         numbers = np.bincount(self.status[self.distinct], minlength=len(Status))
         return {state.name: int(numbers[state]) for state in Status}
 
-    def located(self, store: RunStore) -> "Inventory":
-        """Return the same cases with their positions and status in a store."""
-        segment, row = store.locate(self.ids)
-        return replace(self, segment=segment, row=row, status=store.status_at(segment, row))
+    def refreshed(self) -> "Inventory":
+        """Return the same cases with their positions and status in the store as it is now."""
+        return _located(self.sweep, RunStore(self.store.directory, self.dynamics), self.ids, self.flat, self.points)
 
     def by_segment(self) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """Yield the number of each segment with needed cases, their rows (m,), ascending, and their places (m,)."""
         return by_segment(self.segment, self.row)
 
-    def remember(self, store: RunStore) -> None:
-        """Keep identities and positions in a file, for later inventories of the same sweep."""
-        if has_earlier_store(store.directory, self.dynamics) or store.leaves_out:  # the numbers of segments are others
+    def remember(self) -> None:
+        """Keep the columns in a file for later inventories of the same sweep, if there are many cases and a folder."""
+        if len(self.ids) < FEWEST or not self.store.directory.exists():
             return
-        cases = WantedCases(self.ids, self.flat, self.segment, self.row, self.status, store.names)
-        write_identities(self.sweep, self.dynamics, store.directory, cases)
+        if has_earlier_store(self.store.directory, self.dynamics) or self.store.leaves_out:
+            return  # the numbers of segments are others
+        path = _path(self.store.directory, self.dynamics)
+        with suppress(OSError):  # without the file everything works, only slower
+            path.parent.mkdir(exist_ok=True)
+            remove_partials(path)
+            beside = partial(path)
+            with beside.open("wb") as file:
+                texts = {"key": np.array(_key(self.sweep, self.dynamics)), "names": np.array(self.store.names, "U")}
+                np.savez(file, **texts | {name: getattr(self, name) for name in KEPT})
+            beside.replace(path)
 
     @cached_property
     def _points(self) -> "RunPoints":
@@ -160,15 +191,23 @@ class Inventory:
 
 def inventory(sweep: "Design", dynamics: str, store: RunStore) -> Inventory:
     """Return the inventory of a sweep's cases of one dynamics, from its file if that is of this sweep and store."""
-    cases, points = read_identities(sweep, dynamics, store.directory), None
-    if cases is not None and cases.names == store.names:
-        store.pin()
-        return Inventory(sweep, dynamics, *cases[:5])  # all but the names
-    ids, flat = cases[:2] if cases is not None else (None, None)
-    if ids is None or flat is None:
-        ids, flat, points = identities_of_cases(sweep, dynamics)
+    columns = _columns_in_file(sweep, dynamics, store.directory)
+    if columns is None:
+        return _located(sweep, store, *identities_of_cases(sweep, dynamics))
+    if columns["names"].tolist() != store.names:
+        return _located(sweep, store, columns["ids"], columns["flat"])
+    store.pin()
+    return Inventory(
+        sweep, store, columns["ids"], columns["flat"], columns["segment"], columns["row"], columns["status"]
+    )
+
+
+def _located(
+    sweep: "Design", store: RunStore, ids: np.ndarray, flat: np.ndarray, points: "RunPoints | None" = None
+) -> Inventory:
+    """Return the inventory of cases with these identities and flat indices (n,), looked up in a store."""
     segment, row = store.locate(ids)
-    return Inventory(sweep, dynamics, ids, flat, segment, row, store.status_at(segment, row), points)
+    return Inventory(sweep, store, ids, flat, segment, row, store.status_at(segment, row), points)
 
 
 def counts_of_cases(sweep: "Design", directory: Path) -> dict[str, dict[str, int]]:
@@ -187,3 +226,54 @@ def identities_of_cases(sweep: "Design", dynamics: str) -> tuple[np.ndarray, np.
         ids.append(points.cases.at(chunk).identities_with(seeds)[needed])
         flat.append(np.add.outer(points.flat[chunk], places).ravel()[needed])
     return np.concatenate(ids), np.concatenate(flat), points
+
+
+def _columns_in_file(sweep: "Design", dynamics: str, directory: Path) -> Mapping[str, np.ndarray] | None:
+    """Return the columns in the file of a sweep, by name; None if there is none, or it is of another one or damaged.
+
+    Beside `KEPT` it has `names`, those of the segments in which cases were looked up, in the order of their numbers.
+    """
+    path = _path(directory, dynamics)
+    if not path.exists():
+        return None
+    try:
+        with open_bytes(path) as opened, np.load(opened, allow_pickle=False) as file:
+            is_of_sweep = str(file["key"]) == _key(sweep, dynamics)
+            return {name: file[name] for name in (*KEPT, "names")} if is_of_sweep else None
+    except _UNREADABLE:
+        return None
+
+
+def inventory_files(directory: Path) -> list[Path]:
+    """Return the files of kept inventories in a sweep's folder, each named by its dynamics."""
+    return sorted((directory / FOLDER).glob("*.npz"))
+
+
+def is_whole_file(path: Path) -> bool:
+    """Return whether all arrays of a file have the content that was written, by their checksums."""
+    try:
+        with open_bytes(path) as opened, ZipFile(opened) as file:
+            return file.testzip() is None
+    except _UNREADABLE:
+        return False
+
+
+def is_file_of(path: Path, sweep: "Design") -> bool:
+    """Return whether a file has the identities of a sweep's present cases; any other file is not used."""
+    try:
+        with open_bytes(path) as opened, np.load(opened, allow_pickle=False) as file:
+            return path.stem in sweep.runs and str(file["key"]) == _key(sweep, path.stem)
+    except _UNREADABLE:
+        return False
+
+
+def _path(directory: Path, dynamics: str) -> Path:
+    return directory / FOLDER / f"{dynamics}.npz"
+
+
+def _key(sweep: "Design", dynamics: str) -> str:
+    """Return the digest by which a file is known to be of the sweep as it is now, and of this code."""
+    digest = hashlib.blake2b(digest_size=16)
+    for text in (package_digest(), sweep.description(dynamics), sweep.numerics(dynamics)):
+        digest.update(f"{text}\0".encode())
+    return digest.hexdigest()

@@ -76,27 +76,28 @@ def reason_in_words(line: Mapping[str, Any]) -> str:
     return str(line.get("exception", ""))
 
 
-def cases_without_reason(directory: Path, wanted: Inventory) -> list[bytes]:
+def cases_without_reason(wanted: Inventory) -> list[bytes]:
     """Return the identities of the cases that should have a reason and have none."""
     ended = np.isin(wanted.status, EXPLAINED)
     if not ended.any():
         return []
-    explained, pairs = reasons(directory, wanted.dynamics), zip(wanted.ids[ended], wanted.status[ended], strict=True)
+    explained = reasons(wanted.store.directory, wanted.dynamics)
+    pairs = zip(wanted.ids[ended], wanted.status[ended], strict=True)
     return sorted(
         {bytes(identity) for identity, status in pairs if (whole(identity), Status(int(status))) not in explained}
     )
 
 
-def write_outcomes(store: RunStore, wanted: Inventory) -> None:
-    """Write the table of the cases in a store that ended otherwise than ok; remove it if all ended ok."""
-    path = outcomes_path(store.directory, store.dynamics)
-    if text := outcomes_table(store, wanted):
+def write_outcomes(wanted: Inventory) -> None:
+    """Write the table of the cases that ended otherwise than ok; remove it if all ended ok."""
+    path = outcomes_path(wanted.store.directory, wanted.dynamics)
+    if text := outcomes_table(wanted):
         write_text(path, text, durable=False)
     else:
         path.unlink(missing_ok=True)
 
 
-def outcomes_table(store: RunStore, wanted: Inventory) -> str:
+def outcomes_table(wanted: Inventory) -> str:
     """Return the table of the cases that ended otherwise than ok as CSV, empty if there are none."""
     places = np.flatnonzero(wanted.status > Status.ok)
     if not len(places):
@@ -105,15 +106,15 @@ def outcomes_table(store: RunStore, wanted: Inventory) -> str:
     places = places[np.argsort(~np.isin(wanted.status[places], EXPLAINED), kind="stable")]
     names, text = (*wanted.sweep.grid.names, "seed"), io.StringIO()
     columns = [wanted.column(name, places).tolist() for name in names]
-    ends = np.where(np.isnan(last := _ends(store, wanted, places)), "", last.astype(object)).T.tolist()
+    ends = np.where(np.isnan(last := _ends(wanted, places)), "", last.astype(object)).T.tolist()
     written = csv.writer(text, lineterminator="\n")
-    written.writerow(["identity", "status", *names, *_end_names(store), *SAID])
+    written.writerow(["identity", "status", *names, *_end_names(wanted.store), *SAID])
     for identity, status, coordinates, end, reason in zip(
         wanted.ids[places].tolist(),
         wanted.status[places].tolist(),
         zip(*columns, strict=True),
         ends,
-        _reason_cells(store.directory, wanted, places),
+        _reason_cells(wanted, places),
         strict=True,
     ):
         written.writerow([whole(identity).hex(), Status(status).name, *coordinates, *end, *reason])
@@ -146,13 +147,13 @@ def first_outcomes(directory: Path, dynamics: str, most: int) -> list[dict[str, 
     return lines
 
 
-def _ends(store: RunStore, wanted: Inventory, places: np.ndarray) -> np.ndarray:
+def _ends(wanted: Inventory, places: np.ndarray) -> np.ndarray:
     """Return how far the cases at places (n,) came: the values (ends, n) of the variables `_end_names`, or NaN."""
-    names = _end_names(store)
+    names = _end_names(wanted.store)
     ends = np.full((len(names), len(places)), np.nan)
     for number, rows, indices in by_segment(wanted.segment[places], wanted.row[places]):
         for end, name in zip(ends, names, strict=True):
-            end[indices] = store.segments[number].data(name)[rows]
+            end[indices] = wanted.store.segments[number].data(name)[rows]
     return ends
 
 
@@ -161,10 +162,10 @@ def _end_names(store: RunStore) -> tuple[str, ...]:
     return next((segment.simulator.ends for segment in store.segments), ())
 
 
-def _reason_cells(directory: Path, wanted: Inventory, places: np.ndarray) -> Iterator[list[Any]]:
+def _reason_cells(wanted: Inventory, places: np.ndarray) -> Iterator[list[Any]]:
     """Yield the cells of the columns `SAID` for each case at some places, empty where a case has no reason."""
     explained = np.isin(wanted.status[places], EXPLAINED).any()
-    lines = reasons(directory, wanted.dynamics) if explained else {}
+    lines = reasons(wanted.store.directory, wanted.dynamics) if explained else {}
     for identity, status in zip(wanted.ids[places].tolist(), wanted.status[places].tolist(), strict=True):
         line = lines.get((whole(identity), Status(status)), {})
         yield [" ".join(cell.split()) if isinstance(cell := line.get(name, ""), str) else cell for name in SAID]

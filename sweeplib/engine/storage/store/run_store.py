@@ -9,7 +9,7 @@ stored. `directory` is the folder of a sweep's results.
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from functools import cached_property
 from os.path import lexists
@@ -19,8 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeplib.engine.status import FAILURES, Status
-from sweeplib.engine.storage.records.files import DamageError, partial
-from sweeplib.engine.storage.records.links import refuse_links
+from sweeplib.engine.storage.records.files import DamageError, partial, refuse_links
 from sweeplib.engine.storage.records.stage_records import stage_record
 from sweeplib.engine.storage.store.earlier_store import convert, earlier_runs, earlier_segments
 from sweeplib.engine.storage.store.origins import append_forgotten, append_origin, taken_from
@@ -237,13 +236,20 @@ class RunStore:
             status[places] = self.segments[number].status[rows]
         return status
 
-    def wait_for(self, names: Iterable[str]) -> None:
+    def seconds_a_unit(self) -> float | None:
+        """Return the seconds of a unit of a simulator's work, over all segments that were timed; None without any."""
+        # a segment that was taken from elsewhere has no seconds
+        timed = [segment for segment in self.segments if segment.header.get("seconds")]
+        work = sum(sum(segment.header["computed"].values()) * segment.work for segment in timed)
+        return sum(segment.header["seconds"] for segment in timed) / work if work else None
+
+    def wait_for(self, names: set[str]) -> None:
         """Wait until segments of these names, which workers have written, are listed on this machine.
 
         A network file system may remember an old listing. SweeplibError if it does for `LISTING_SECONDS`.
         """
         self.path.mkdir(parents=True, exist_ok=True)  # it may not be seen here yet, either
-        lacking, until = set(names) - self._listed(), time.monotonic() + LISTING_SECONDS
+        lacking, until = names - self._listed(), time.monotonic() + LISTING_SECONDS
         while lacking and time.monotonic() < until:
             # a change by this machine ends what it remembers of the folder
             beside = partial(self.path / "listing")

@@ -28,8 +28,7 @@ from sweeplib.engine.cases import Cases, Recording
 from sweeplib.engine.files.regular_files import IrregularFileError, file_bytes, open_bytes
 from sweeplib.engine.simulator import NETWORKS, Simulator, simulator_named
 from sweeplib.engine.status import Status
-from sweeplib.engine.storage.records.files import damaged, digest, lost, write_bytes
-from sweeplib.engine.storage.records.links import refuse_links
+from sweeplib.engine.storage.records.files import damaged, digest, lost, refuse_links, write_bytes
 from sweeplib.engine.variable import Variable
 from sweeplib.errors import SweeplibError
 
