@@ -15,7 +15,8 @@ from sweeplib.networks.kernels.replay import tasks_of
 from sweeplib.networks.numerics.random import normals
 from sweeplib.networks.problem import TASKS
 from sweeplib.networks.simulation import Case, Recording
-from sweeplib.networks.simulation.driver import replicas_of, samples_key
+from sweeplib.networks.simulation.driver import replicas_of
+from sweeplib.networks.simulation.sample_keys import samples_key
 from tests.tiers import slow_but
 
 

@@ -26,7 +26,8 @@ from sweeplib.networks.kernels.training_set import TrainingSet, choose
 from sweeplib.networks.numerics.compiled import specialised
 from sweeplib.networks.numerics.random import normals, stream_key
 from sweeplib.networks.simulation import Case, Recording, run_cases
-from sweeplib.networks.simulation.driver import replicas_of, samples_key
+from sweeplib.networks.simulation.driver import replicas_of
+from sweeplib.networks.simulation.sample_keys import samples_key
 from tests.in_process import InProcess
 from tests.plugged import nothing_left
 from tests.tiers import slow_among

@@ -222,7 +222,7 @@ class Calibration:
             raise
         self._compilation += compilation
         self._ended[pilot.dynamics] = max(measurement.ended, LEAST_ENDED)
-        return Cost(measurement.seconds, factor=OF_WHOLE_RUNS if measurement.whole else OF_PARTS)
+        return Cost(pilot.solutions * measurement.seconds, factor=OF_WHOLE_RUNS if measurement.whole else OF_PARTS)
 
     def result(self, pilot: Pilot, seconds: float, task: Callable[..., Any], *args: Any) -> Any:
         """Return `task(*args)`, computed in the process for a pilot in at most `seconds`, not counting compilation.

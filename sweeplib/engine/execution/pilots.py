@@ -20,10 +20,15 @@ MOST_CASES, FEWEST_CASES, CASES_OF_ALL = 512, 128, 8192
 
 @dataclass(frozen=True)
 class Pilot:
-    """Cases of one layout that represent it and may run together; `name` distinguishes it from the other pilots."""
+    """Cases of one layout that represent it and may run together; `name` distinguishes it from the other pilots.
+
+    solutions : the number of solutions of a case of the layout, below 1 where cases have one in common. Those of the
+        pilot have none in common.
+    """
 
     name: str
     cases: tuple[Case, ...]
+    solutions: float = 1.0
 
     @property
     def dynamics(self) -> str:
@@ -70,7 +75,8 @@ def pilots_of(wanted: Inventory, size: int | None) -> dict[str, Pilot]:
     most = max(FEWEST_CASES, min(MOST_CASES, CASES_OF_ALL // max(1, len(wanted.missing))))
     pilots = {}
     for name, missing in wanted.missing.items():
-        [first] = wanted.cases(missing[:1])
-        places = missing[beside_others(len(missing), min(most, size or most), first.simulator.lanes(first)[1])]
-        pilots[name] = Pilot(f"{wanted.dynamics}/{name}", tuple(wanted.cases(places)))
+        [first], solved = wanted.cases(missing[:1]), wanted.solved(missing)
+        places = solved[beside_others(len(solved), min(most, size or most), first.simulator.lanes(first)[1])]
+        share = len(solved) / len(missing)
+        pilots[name] = Pilot(f"{wanted.dynamics}/{name}", tuple(wanted.cases(places)), share)
     return pilots
