@@ -84,7 +84,7 @@ class RestrictedMean:
         """
         lowest, highest = mean_interval(values, confidence)
         # what values lack of the horizon, in parts of it: no mean lacks more than 1
-        count, lacks = values.count("seed"), (1.0 - values / self.horizon).where(values.notnull())
+        count, lacks = values.count("seed"), 1.0 - values / self.horizon
         has_few_exits = (count >= FEWEST_SEEDS) & (2 * (values < self.horizon).sum("seed") < count)
         tail, mean, variance = (1.0 - confidence) / 2.0, lacks.mean("seed"), (lacks**2).sum("seed") / count**2
         # the upper end has one more exit, at the time 0, as that of Fay and Feuer
