@@ -30,6 +30,8 @@ import psutil
 from sweeplib.engine.process.children import descendants, end, with_descendants
 from sweeplib.engine.process.job import ADDRESS, MOST_BYTES, number, request_connection
 
+SHORTEST = "/tmp"
+"""The folder for sockets where the path of one in that of temporary files would have more than about 100 letters."""
 SECONDS_TO_ASK = 1.0
 """Seconds within which a process that has connected must send its request."""
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -57,14 +59,29 @@ def fork_server(imports: Sequence[str]) -> Iterator[None]:
         around what a fork imports apart. There is no process where a socket or a process cannot be made.
     """
     with ExitStack() as stack:
-        with suppress(OSError, AttributeError):  # a system without such sockets
-            address = str(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sweeplib-")), "forks"))
-            with ExitStack() as sockets:
-                paths = [address, *(address + name for name in _names_apart(imports))]
-                listening = [sockets.enter_context(_listening(path)) for path in paths]
-                stack.callback(_end, _start_server(listening, imports))
-            os.environ[ADDRESS] = address
-            stack.callback(os.environ.pop, ADDRESS, None)
+        for place in filter(None, (tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR"), SHORTEST)):
+            # AttributeError: a system without such sockets
+            with suppress(OSError, AttributeError), ExitStack() as here:
+                here.enter_context(_started(Path(place), imports))
+                stack.enter_context(here.pop_all())
+                break
+        yield
+
+
+@contextmanager
+def _started(place: Path, imports: Sequence[str]) -> Iterator[None]:
+    """A context with the process of `fork_server`, whose sockets are in a folder at a place; OSError if it cannot be.
+
+    So it is where their paths would be too long.
+    """
+    with tempfile.TemporaryDirectory(prefix="sweeplib-", dir=place) as folder, ExitStack() as stack:
+        address = str(Path(folder, "forks"))
+        with ExitStack() as sockets:
+            paths = [address, *(address + name for name in _names_apart(imports))]
+            listening = [sockets.enter_context(_listening(path)) for path in paths]
+            stack.callback(_end, _start_server(listening, imports))
+        os.environ[ADDRESS] = address
+        stack.callback(os.environ.pop, ADDRESS, None)
         yield
 
 
