@@ -77,7 +77,7 @@ def run_sweep(
     """Run the cases of each dynamics (by default all), store them in the run store, and return a summary of each.
 
     Failed cases are recorded and raise no error. After a crash the same call continues. Writes the record of each
-    dynamics: the digest of its cases' identities, and their counts. InputError if another driver runs one of them.
+    dynamics: the digest of its cases' identities, and their counts. BusyError if another driver runs one of them.
 
     directory : the folder of the sweep's results.
     workers, client, lasting : which cluster runs the blocks of all dynamics, the costliest first: the sweep's own, with
