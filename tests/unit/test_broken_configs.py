@@ -587,7 +587,7 @@ def test_missing_file_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
         ("sedes=3", "override sedes=3: sedes: unknown key; got 'sedes'; expected one of"),
         (
             "gama=3",
-            "override gama=3: gama: unknown key; got 'gama'; expected a key (`sweeplib list keys`), or below `problem`, ",
+            "override gama=3: gama: unknown key; got 'gama'; expected a key (`sweeplib list keys`), or below ",
         ),
         ("sedes.x.y=3", "override sedes.x.y=3: sedes: unknown key; got 'sedes'; expected one of"),
         ("grid.gamma[0]=3", "override grid.gamma[0]=3: grid.gamma[0]: unknown name"),
