@@ -123,10 +123,12 @@ def plan(directory: str) -> None:
     with _stage(directory, "plan") as sweep:
         from sweeplib.engine.execution.clusters import cluster_of
         from sweeplib.engine.execution.plan import write_plan
+        from sweeplib.engine.storage.dataset.folded_names import refuse_folded_names
         from sweeplib.engine.storage.records.publish import check_publishing
 
         cluster_of(sweep).in_results(Path(directory)).check()
         check_publishing(sweep, Path(directory))
+        refuse_folded_names(sweep, Path(directory))
         write_plan(sweep, Path(directory)).show()
 
 

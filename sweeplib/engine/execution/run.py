@@ -32,6 +32,7 @@ from sweeplib.engine.execution.plan import (
 )
 from sweeplib.engine.execution.queue import LayoutCases, Queue
 from sweeplib.engine.execution.work import Stored, Workload, by_cluster, by_processes
+from sweeplib.engine.storage.dataset.folded_names import refuse_folded_names
 from sweeplib.engine.storage.records.artefacts import cases_made_from
 from sweeplib.engine.storage.records.config_files import write_complete_config
 from sweeplib.engine.storage.records.files import digest, read_json
@@ -91,6 +92,7 @@ def run_sweep(
         )
     load_plugins(sweep.plugins)
     check_publishing(sweep, directory)
+    refuse_folded_names(sweep, directory)
     names = list(sweep.runs if dynamics is None else dynamics)
     with ExitStack() as locks:
         # in one order, so that two runs cannot wait for each other
