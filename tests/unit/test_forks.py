@@ -11,7 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sweeplib.engine.process.forks import MEANWHILE, WAIT, fork_of, fork_server
+from sweeplib.engine.process.fork_apart import fork_of
+from sweeplib.engine.process.forks import MEANWHILE, WAIT, fork_server
 from sweeplib.engine.process.job import ADDRESS, command, ran
 
 ROOT = Path(__file__).parents[2]

@@ -141,7 +141,7 @@ def horizontal_axis(outline: Outline, x: str | None, chosen: Mapping[str, Any]) 
     that is no axis of numbers and no coordinate, and if there is none.
     """
     chosen_axes = {axis for option, axis in chosen.items() if option != "where"}
-    fixed = fixed_axes(chosen.get("where"), drawn=x)
+    fixed = fixed_axes(chosen.get("where"), along=x)
     fits = [name for name in _numeric_axes(outline) if name not in fixed]
     if x is None:
         candidates = [name for name in fits if name not in NO_DEFAULT | chosen_axes]
