@@ -3,8 +3,8 @@
 `fork_server` starts it and puts its address into the environment, where the jobs of the workflow find it
 (`process.job`), and what needs a process for cases (`fork_apart`). It imports modules of the library and nothing of
 the user's, so that each fork reads the config and the plugins as they are. It has one thread, and answers only
-processes of the sweep that started it. It may leave some imports to a fork, which answers the tasks that need them. Where it is
-missing or has died, processes import for themselves.
+processes of the sweep that started it. It may leave some imports to a fork, which answers the tasks that need them.
+Where it is missing or has died, processes import for themselves.
 """
 
 import atexit
