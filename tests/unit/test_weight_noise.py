@@ -158,8 +158,13 @@ WALKS = {
 }
 
 
-@pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain"])
-@pytest.mark.parametrize("kind", slow_among(WALKS, "batches", "large batches", "many"))
+WALKERS = [(dynamics, kind) for kind in WALKS for dynamics in ("sgd", "sgd_chain")]
+SLOW = [(dynamics, kind) for dynamics, kind in WALKERS if kind in ("batches", "large batches", "many")]
+SLOW.append(("sgd_chain", "momentum"))
+"""The last needs a kernel that no other quick test needs."""
+
+
+@pytest.mark.parametrize(("dynamics", "kind"), slow_among(WALKERS, *SLOW))
 def test_without_a_gradient_the_rows_walk_at_random(dynamics, kind):
     """With a = 0, d Q_ii/(2Tt) ~ χ²_d(d Q_ii(0)/(2Tt)) and M_ir ~ N(M_ir(0), 2Tt P_rr/d), after seven steps.
 
