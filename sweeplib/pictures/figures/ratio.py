@@ -152,8 +152,7 @@ def _relative_variance(
     relative = runs / runs.mean("seed")
     difference = relative - relative.isel(point, drop=True)
     both = difference.count("seed")
-    enough = both >= FEWEST_SEEDS
-    return difference.where(enough, 0.0).var("seed", ddof=1) / both.where(enough)
+    return difference.var("seed", ddof=1) / both.where(both >= FEWEST_SEEDS)
 
 
 def _elsewhere(result: xr.Dataset, point: Mapping[str, int]) -> xr.DataArray:
