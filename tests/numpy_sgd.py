@@ -17,7 +17,8 @@ from sweeplib.networks.numerics.compiled import specialised
 from sweeplib.networks.numerics.random import chi_square, normals, random_words, stream_key
 from sweeplib.networks.problem import problem_expectations
 from sweeplib.networks.simulation import Case, Recording
-from sweeplib.networks.simulation.driver import replicas_of, samples_key
+from sweeplib.networks.simulation.driver import replicas_of
+from sweeplib.networks.simulation.sample_keys import samples_key
 from tests.losses import force
 
 

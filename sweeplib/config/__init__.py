@@ -87,7 +87,9 @@ def from_mapping(keys: Mapping[str, Any], folder: str | Path = ".") -> "Design":
 
         return sweep_of(config, Path(folder))
     except pydantic.ValidationError as error:
-        raise input_error(error) from None
+        from sweeplib.config.build import parameters_of
+
+        raise input_error(error, model, lambda: parameters_of(keys, Path(folder))) from None
 
 
 def _config_and_bases(

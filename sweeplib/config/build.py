@@ -38,6 +38,7 @@ from sweeplib.engine.design.design import Design, replica_counts
 from sweeplib.engine.design.grid import Grid
 from sweeplib.engine.files.strict_yaml import SHORTER, size, written
 from sweeplib.engine.language import Expression, FormulaWithNames
+from sweeplib.engine.parameters import Parameters
 from sweeplib.engine.simulator import Simulator, networks
 from sweeplib.engine.storage.dataset.outline import Outline, planned_outline
 from sweeplib.engine.storage.records.publish import checked_address
@@ -125,6 +126,22 @@ def _subject(config: SweepConfig | FunctionConfig, folder: Path, points: Any) ->
     for axes in linked if isinstance(linked, list) else ():
         names |= {name for name in axes if isinstance(name, str)} if isinstance(axes, dict) else set()
     return network_subject(config, names), table
+
+
+def parameters_of(keys: Mapping[str, Any], folder: Path) -> Parameters:
+    """Return the parameters of what a config is about, by its keys, of which others may be wrong.
+
+    InputError if it names a function that cannot be imported.
+    """
+    if "simulator" not in keys:
+        from sweeplib.networks.parameters import NetworkParameters
+
+        return NetworkParameters()
+    from sweeplib.config.functions import called
+    from sweeplib.functions.simulator import FunctionParameters
+
+    with _path_errors_at("simulator"):
+        return FunctionParameters(called(keys["simulator"], folder)[0])
 
 
 @contextmanager

@@ -4,22 +4,28 @@ A location is a key path, `grid.d[2]`, in steps: ("grid", "d", 2).
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pydantic
 
+from sweeplib.config.function_models import FunctionConfig
 from sweeplib.config.models import AnswerSection, DynamicsSection, SweepConfig
 from sweeplib.config.overrides import Override
 from sweeplib.config.time_models import Times
 from sweeplib.config.values import SPACINGS
 from sweeplib.engine.base.validation import Location, refusal
 from sweeplib.engine.files.strict_yaml import Document, flow
+from sweeplib.engine.parameters import Parameters
 from sweeplib.errors import InputError
 
-_MODELS: dict[tuple[str, ...], type[pydantic.BaseModel]] = {(): SweepConfig, ("times",): Times}
-"""The models of the sections at fixed locations; those below `answers` and `dynamics` have names of the user."""
+Config = type[SweepConfig] | type[FunctionConfig]
+"""The models of a whole config."""
+FEW = 12
+"""The parameters that are all named beside an unknown key."""
 
 
 def location_of(key: str) -> tuple[str | int, ...]:
@@ -27,16 +33,36 @@ def location_of(key: str) -> tuple[str | int, ...]:
     return tuple(int(number) if number else word for word, number in re.findall(r"([^.\[\]]+)(?<!\d\])|\[(\d+)\]", key))
 
 
-def input_error(error: pydantic.ValidationError) -> InputError:
-    """Return the first error that pydantic found in a config; misspelt keys come before missing ones."""
-    from sweeplib.networks.problem import PARAMETERS
+def input_error(error: pydantic.ValidationError, model: Config, parameters: Callable[[], Parameters]) -> InputError:
+    """Return the first error that pydantic found in a config; misspelt keys come before missing ones.
 
-    refused = refusal(error, choices=_valid_keys, example=_example)
+    model : of the config. parameters : returns those of its simulator, which are told where a name at the top may be
+    one of them; it may raise InputError.
+    """
+    refused = refusal(error, choices=partial(_valid_keys, model), example=partial(_example, model))
     if refused.key == f"times.{refused.value}" and refused.value in SPACINGS:
         refused.choices, refused.expected = (), f"`values: {{{refused.value}: ...}}` beside `scale`"
-    if refused.choices and refused.key in PARAMETERS:
-        refused.choices, refused.expected = (), "it below `problem`, `grid` or `derive`"
+    for unknown in (refused, *refused.others):
+        if unknown.choices and unknown.key == unknown.value:
+            with suppress(InputError):
+                _tell_parameters(unknown, parameters())
     return refused
+
+
+def _tell_parameters(unknown: InputError, parameters: Parameters) -> None:
+    """Let the refusal of a key at the top say where parameters stand, if it is one, or no misspelt key."""
+    names, below = parameters.names(), f"below `{parameters.section}`, `grid` or `derive`"
+    if unknown.value in names:
+        unknown.choices, unknown.expected = (), f"it {below}"
+    elif (nearest := unknown.suggestion) is None:
+        keys, unknown.choices = unknown.choices, (*unknown.choices, *names)
+        nearest = unknown.suggestion
+        if len(names) <= FEW:
+            unknown.expected = f"one of {', '.join(sorted(keys))}; or {below} one of {', '.join(names)}"
+        elif nearest is not None:
+            unknown.expected = f"a key (`sweeplib list keys`), or {below} a {parameters.kind}"
+        else:
+            unknown.choices = keys
 
 
 def error_at(error: InputError, documents: Mapping[str | Path, Document], overrides: Sequence[Override]) -> InputError:
@@ -61,14 +87,16 @@ def error_at(error: InputError, documents: Mapping[str | Path, Document], overri
     return error.within(file=f"{file}:{lines[file][-1]}" if lines[file] else file)
 
 
-def _valid_keys(location: Location) -> Iterable[str]:
-    """Return the keys that are valid in place of the last step of a location."""
+def _valid_keys(model: Config, location: Location) -> Iterable[str]:
+    """Return the keys that are valid, in a config of this model, in place of the last step of a location."""
     above = tuple(map(str, location[:-1]))
-    model = _MODELS.get(above, AnswerSection if above[:1] == ("answers",) else DynamicsSection)
-    return [field.alias or name for name, field in model.model_fields.items()]
+    # those below `answers` and `dynamics` have names of the user
+    others = AnswerSection if above[:1] == ("answers",) else DynamicsSection
+    models: dict[tuple[str, ...], type[pydantic.BaseModel]] = {(): model, ("times",): Times}
+    return [field.alias or name for name, field in models.get(above, others).model_fields.items()]
 
 
-def _example(location: Location) -> str | None:
-    """Return an example for a key at the top of the config, None for one below a section."""
-    field: Any = SweepConfig.model_fields.get(str(location[0])) if len(location) == 1 else None
+def _example(model: Config, location: Location) -> str | None:
+    """Return an example for a key at the top of a config of this model, None for one below a section."""
+    field: Any = model.model_fields.get(str(location[0])) if len(location) == 1 else None
     return f"such as `{location[0]}: {flow(field.examples[0])}`" if field is not None else None

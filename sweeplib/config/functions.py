@@ -36,23 +36,9 @@ def function_subject(config: FunctionConfig, folder: Path) -> Subject:
 
     InputError for a file without a simulator (a function with that decorator), or with several of which none is named.
     """
-    named: str | dict[str, Any]
-    if isinstance(config.simulator, str):
-        path, name = file_and_name(config.simulator)
-        [plugin] = located([path], folder)
-        with errors_at("simulator"):
-            load_plugins([plugin])
-            function = _function(plugin, name)
-            _ = function.code  # refuses a name that nothing defines
-        named = f"{plugin}:{function.name}"
-    else:
-        named = _command(config.simulator, folder)
-        with errors_at("simulator"):
-            function = declared(declaration := json.dumps(named))  # with the files as they are now
-            load_plugins([plugin := f"{declared.__module__}:{declaration}"])  # by which other processes get it
+    function, named, plugin = called(config.simulator, folder)
     return Subject(
         simulator=FunctionSimulator(function),
-        place="parameters",
         fixed=config.parameters,
         recording=WholeRun(_times(function, config.times), config.keep == "ends"),
         runs=lambda grid, seeds: {function.name: Run(function.name)},
@@ -64,6 +50,26 @@ def function_subject(config: FunctionConfig, folder: Path) -> Subject:
         plugin=plugin,
         checkpoint=_checkpoint(function, config),
     )
+
+
+def called(simulator: Any, folder: Path) -> tuple[Function, str | dict[str, Any], str]:
+    """Return the function of a key `simulator`, what a design calls it, and what other processes import for it.
+
+    InputError as for `function_subject`.
+    """
+    if isinstance(simulator, str):
+        path, name = file_and_name(simulator)
+        [plugin] = located([path], folder)
+        with errors_at("simulator"):
+            load_plugins([plugin])
+            function = _function(plugin, name)
+            _ = function.code  # refuses a name that nothing defines
+        return function, f"{plugin}:{function.name}", plugin
+    named = _command(simulator, folder)
+    with errors_at("simulator"):
+        function = declared(declaration := json.dumps(named))  # with the files as they are now
+        load_plugins([plugin := f"{declared.__module__}:{declaration}"])  # by which other processes get it
+    return function, named, plugin
 
 
 def _command(section: Any, folder: Path) -> dict[str, Any]:

@@ -47,7 +47,6 @@ def network_subject(config: SweepConfig, symbols: set[str]) -> Subject:
         used |= expression_at(when, key).names if when is not None else frozenset()
     return Subject(
         simulator=SIMULATOR,
-        place="problem",
         fixed={name: value for name, value in config.problem.items() if name not in formulas},
         formulas=formulas,
         used=frozenset(used),

@@ -17,8 +17,7 @@ FigureEntry = tuple[str, dict[str, Any]]
 class Subject:
     """The part of a config that its simulator reads.
 
-    place : the section of the config with the values that all points share.
-    fixed, formulas : the plain ones of these values, and those that are formulas with names of the grid.
+    fixed, formulas : values that all points share, plain ones, and those that are formulas with names of the grid.
     used : names of the grid that this part uses, but for those of expressions.
     expressions : expressions of names of the grid, by the keys of the config.
     recording, clock : what is recorded, and the unit of its times.
@@ -33,7 +32,6 @@ class Subject:
     """
 
     simulator: Simulator
-    place: str
     fixed: Mapping[str, Any]
     recording: Any
     runs: Callable[[Grid, tuple[int, ...]], dict[str, Run]]

@@ -14,7 +14,7 @@ import xarray as xr
 
 from sweeplib.contracts.check import BrokenError, remembered, require, require_equal, require_refusal
 from sweeplib.contracts.observables import quick
-from sweeplib.contracts.problems import CHANGED, CHANGED_OF, OTHERS, PROBLEMS
+from sweeplib.contracts.problems import CHANGED, CHANGED_OF, OTHERS, PROBLEMS, variants
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import scipy
 from sweeplib.engine.status import Status
@@ -35,20 +35,8 @@ CHEAPER: dict[str, dict[str, Any]] = {"dmft": {"paths": 2**15}, "nonlinear_dynam
 """Options of dynamics that take long with their defaults."""
 LAW_SEEDS, LAW_LEVEL = 300, 1e-6
 """The seeds of a test of a law, and the p-value below which it fails: tests are many."""
-TIMES = (0.0, 0.5, 1.0, 1.5, 2.0)
-SEEDS = (0, 1)
+TIMES, SEEDS = (0.0, 0.5, 1.0, 1.5, 2.0), (0, 1)
 """The recording times and the seeds of runs."""
-
-
-def variants(problem: Problem) -> tuple[Problem, ...]:
-    """Return the problem, in few dimensions, and with a full batch and long steps: what some dynamics need.
-
-    The latter has a bounded activation: samples do not determine the means of polynomials after long steps.
-    """
-    batch: dict[str, Any] = {"samples": 120, "batch_size": 120, "activation": "erf"}
-    if problem.in_turn:  # with fresh samples alone
-        return (problem,)
-    return problem, replace(problem, d=3), replace(problem, gamma=0.25 * problem.p * problem.d, **batch)
 
 
 def readable(name: str, problem: Problem, *names: str) -> Problem:
@@ -234,6 +222,18 @@ def no_bit_depends_on_what_it_is_unaffected_by(name: str) -> None:
         for item in (*names, "end_steps", "end_time", "exit_steps", "exit_time", *errors):
             same = whole[item].sel({dim: at for dim, at in along.items() if dim in whole[item].dims})
             require(array[item].values.tobytes() == same.values.tobytes(), f"{item} depends on what else is recorded")
+
+
+def runs_of_one_solution_have_the_bits_of_each_alone(name: str) -> None:
+    """Check that runs which differ in γ alone have the same bits together as alone, where it `solves_all_rates`."""
+    for problem in suited(name)[:1]:
+        names = tuple(item for item in quick(recordable(name), problem) if "gamma" not in OBSERVABLES[item].acts_on)
+        recording, other = Recording(TIMES, (0.01, 0.5), names), replace(problem, gamma=0.37 * problem.gamma)
+        cases = [Case(at_rate, name, SEEDS[0], recording, options=_options(name)) for at_rate in (problem, other)]
+        if DYNAMICS[name].solves_all_rates(problem, cases[0].numerical_options()):
+            alone, together = run_cases(cases[1:]).data, run_cases(cases).data
+            changed = _first_change(alone, {item: values[1:] for item, values in together.items()})
+            require(changed is None, f"`solves_all_rates` says that γ only counts steps, but {changed} depends on it")
 
 
 def seeds_of_one_start_differ_if_it_is_stochastic(name: str) -> None:

@@ -49,6 +49,14 @@ def drawings(name: str, dataset: str) -> "Drawing | Exception":
 
 
 @remembered
+def interactive(name: str, dataset: str) -> tuple[Any, Plot]:
+    """Return what the figure of a dataset declares, and its interactive plot."""
+    ds, result = example(dataset), analysed_as_needed(FIGURES[name].needed({}), dataset)
+    chart = FIGURES[name].declared(ds, result)
+    return chart, interactive_plot(name, chart, ds, result, {})
+
+
+@remembered
 def foreseen(name: str, dataset: str) -> Exception | None:
     """Return the exception with which the outlines of a dataset and its analyses are refused; None if they are not."""
     result = {need: analyses.foreseen(need, dataset) for need in FIGURES[name].needed({})}
@@ -142,8 +150,7 @@ def its_interactive_plot_has_the_points(name: str) -> None:
     if figure.interactive is None:
         return
     for dataset in results_by_dataset(drawings, name):
-        ds, result = example(dataset), analysed_as_needed(figure.needed({}), dataset)
-        plot = interactive_plot(name, figure.declared(ds, result), ds, result, {})
+        _, plot = interactive(name, dataset)
         require(bool(plot.table.rows), f"of {dataset} its interactive plot has no points")
 
 
@@ -157,9 +164,7 @@ def its_interactive_plot_is_its_picture(name: str) -> None:
     if figure.interactive is None or figure.interactive is not figure.arrange:
         return
     for dataset, drawing in results_by_dataset(drawings, name).items():
-        ds, result = example(dataset), analysed_as_needed(figure.needed({}), dataset)
-        chart = figure.declared(ds, result)
-        plot = interactive_plot(name, chart, ds, result, {})
+        chart, plot = interactive(name, dataset)
         if plot.spec["x"].removeprefix(SCALED) != chart.x:
             continue
         axes = drawing.axes[chart.place * (len(drawing.axes) // len(chart.levels)) :]

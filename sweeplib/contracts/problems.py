@@ -76,6 +76,17 @@ CHANGED_OF: dict[str, Problem] = {
 """The problem of which a field is changed, for fields that CHANGED cannot have: what needs another part."""
 
 
+def variants(problem: Problem) -> tuple[Problem, ...]:
+    """Return the problem, in few dimensions, and with a full batch and long steps: what some dynamics need.
+
+    The latter has a bounded activation: samples do not determine the means of polynomials after long steps.
+    """
+    batch: dict[str, Any] = {"samples": 120, "batch_size": 120, "activation": "erf"}
+    if problem.in_turn:  # with fresh samples alone
+        return (problem,)
+    return problem, replace(problem, d=3), replace(problem, gamma=0.25 * problem.p * problem.d, **batch)
+
+
 def two_values(name: str) -> tuple[Any, Any]:
     """Return two values of a parameter: its default, if it has one, its example, or others; BrokenError without two."""
     definition, result = PARAMETERS[name], list[Any]()

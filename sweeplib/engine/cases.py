@@ -128,6 +128,13 @@ class Cases(Table, Sequence[Any]):
         """Return the work (n,) of each case, in the unit of its simulator."""
         return self.numbers(lambda case: case.simulator.work(case))
 
+    def solutions(self) -> NDArray[np.intp]:
+        """Return, for each case, the place of the first case that has the same solution; by default its own.
+
+        Cases of one solution are computed together at the cost of one.
+        """
+        return np.arange(len(self))
+
     def of_one_shape(self) -> list[NDArray[np.intp]]:
         """Return the places (m,) of the cases that can be run together, one array a shape."""
         shapes, codes = self.shapes()

@@ -20,10 +20,12 @@ class Parameters(ABC):
     """The parameters of a simulator.
 
     kind : what a parameter is called in messages, such as `field of a problem`.
+    section : the section of a config with values that all points share.
     needed : the names that each point must have.
     """
 
     kind: str
+    section: str
     needed: tuple[str, ...] = ()
 
     @abstractmethod

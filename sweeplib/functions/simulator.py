@@ -44,7 +44,7 @@ FEWEST, LONG = 2, 4.0
 class FunctionParameters(Parameters):
     """The arguments of a function."""
 
-    kind = "parameter of the function"
+    kind, section = "parameter of the function", "parameters"
 
     def __init__(self, function: Function) -> None:
         self.function = function

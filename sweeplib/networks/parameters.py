@@ -26,7 +26,7 @@ GROUP = re.compile(r"p\d+_k\d+")
 class NetworkParameters(Parameters):
     """Fields of problems; `sde.step` is the option `step` of the run `sde`."""
 
-    kind = "field of a problem"
+    kind, section = "field of a problem", "problem"
     needed = ("gamma", "p", "k", "d", "Delta", "activation")
 
     def names(self) -> Collection[str]:

@@ -84,7 +84,7 @@ class RestrictedMean:
         """
         lowest, highest = mean_interval(values, confidence)
         # what values lack of the horizon, in parts of it: no mean lacks more than 1
-        count, lacks = values.count("seed"), (1.0 - values / self.horizon).where(values.notnull())
+        count, lacks = values.count("seed"), 1.0 - values / self.horizon
         has_few_exits = (count >= FEWEST_SEEDS) & (2 * (values < self.horizon).sum("seed") < count)
         tail, mean, variance = (1.0 - confidence) / 2.0, lacks.mean("seed"), (lacks**2).sum("seed") / count**2
         # the upper end has one more exit, at the time 0, as that of Fay and Feuer
@@ -153,7 +153,8 @@ def mean_interval(values: xr.DataArray, confidence: float) -> tuple[xr.DataArray
     count = values.count("seed")
     mean, least = values.mean("seed"), values.min("seed")
     with np.errstate(invalid="ignore", divide="ignore"):  # of infinite and of equal values
-        spread = values.std("seed")
+        # a zero in the place of no value, of which the deviation warns with xarray of 2024
+        spread = values.where(count > 0, 0.0).std("seed")
         skewness = (((values - mean) / spread) ** 3).mean("seed").where(spread > 0.0, 0.0)
     ends: tuple[xr.DataArray, xr.DataArray] = xr.apply_ufunc(
         ends_of_mean, count.where(count >= FEWEST_SEEDS), mean, spread, skewness, least > 0.0,

@@ -20,8 +20,10 @@ def standard_error(values: xr.DataArray) -> xr.DataArray:
     NaN for fewer than FEWEST_SEEDS values, and if one of them is infinite.
     """
     count = values.count("seed")
+    enough = count >= FEWEST_SEEDS
+    # zeros in the place of too few values, of which the deviation warns with xarray of 2024
     with np.errstate(invalid="ignore"):  # of infinite values
-        return values.std("seed", ddof=1) / np.sqrt(count.where(count >= FEWEST_SEEDS))
+        return values.where(enough, 0.0).std("seed", ddof=1) / np.sqrt(count.where(enough))
 
 
 def mean_and_error(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:

@@ -16,7 +16,7 @@ import sweeplib
 from sweeplib import DYNAMICS, OBSERVABLES, InputError, Problem
 from sweeplib.commands.starter import write_new
 from sweeplib.contracts import dynamics as contract
-from sweeplib.contracts.problems import CHANGED, CHANGED_OF, OTHERS
+from sweeplib.contracts.problems import CHANGED, CHANGED_OF, OTHERS, variants
 from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.networks.dynamics.dynamics import NOISE, OFFSETS
 from sweeplib.networks.problem import AVERAGES, DATA, DEFAULTS, PARAMETERS, TAILS, names_with_parts, parameters_of
@@ -64,8 +64,8 @@ def needs_teacher(observable: str) -> bool:
 
 def suited(problem: Problem, dynamics: str, *kept: str) -> Problem:
     """Return the problem as the dynamics takes it, without what it does not read, but for fields that are kept."""
-    variants = contract.variants(contract.readable(dynamics, problem, *kept))
-    return next(each for each in variants if not refused(case(each, dynamics, ()), *kept))
+    candidates = variants(contract.readable(dynamics, problem, *kept))
+    return next(each for each in candidates if not refused(case(each, dynamics, ()), *kept))
 
 
 def refused(one: Case, *kept: str) -> bool:

@@ -52,9 +52,10 @@ class Done:
     def told(self, command: str, *arguments: str, typed: str = "") -> tuple[int, str]:
         """Return the exit status of a command, and its output without its steps; its debugger reads what is `typed`."""
         words = command, str(self.config), *arguments, "--results", str(self.config.parent / "results")
-        shown = io.StringIO()  # the runner gives a debugger the streams with which Python has started
+        # the runner gives a debugger the streams with which Python has started, that of older releases its own
+        shown = io.StringIO()
         with patch.multiple(sys, __stdin__=io.StringIO(typed), __stdout__=shown):
-            result = CliRunner().invoke(app, words)
+            result = CliRunner().invoke(app, words, input=typed)
         return result.exit_code, shown.getvalue() + result.stdout + STEP.sub("", result.stderr)
 
     def verified(self, *arguments: str) -> tuple[int, dict]:

@@ -6,7 +6,8 @@ import pytest
 from sweeplib import InputError, Problem, simulate
 from sweeplib.networks.numerics.random import normals
 from sweeplib.networks.simulation import Case, Recording
-from sweeplib.networks.simulation.driver import replicas_of, samples_key
+from sweeplib.networks.simulation.driver import replicas_of
+from sweeplib.networks.simulation.sample_keys import samples_key
 from tests.tiers import slow_among
 
 FIELDS = {"gamma": 0.3, "p": 3, "k": 2, "d": 50, "Delta": 0.2, "activation": "square"}

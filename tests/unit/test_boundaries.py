@@ -125,6 +125,21 @@ def test_undecided_points_get_larger_values_of_an_axis_with_bounds_first() -> No
     assert plane.rows[0.0, 0.0, 5000] == 32  # was not run
 
 
+def test_a_new_value_is_run_with_all_values_of_a_second_hidden_axis_at_once() -> None:
+    """One row got it a round: each label was of half its rows in between."""
+
+    def over_both(ds: xr.Dataset) -> xr.Dataset:
+        return side(ds[["risk"]].mean("y"))
+
+    with nothing_left():
+        ANALYSES.register("both", Analysis("both", over_both, "", label="label"))
+        question = replace(asked(bounds={"d": (10, 40)}), of="both")
+        plane = LabelledPlane(lambda x, y: 0.0, question, xs=[0.0], ys=[0.0, 1.0, 2.0], ds=[10, 40], seeds=8)
+        plane.answered()
+    rounds = {d: [plane.first[0.0, y, d] for y in (0.0, 1.0, 2.0)] for d in (20, 14, 28)}
+    assert rounds == {20: [1, 1, 1], 14: [2, 2, 2], 28: [3, 3, 3]}
+
+
 @pytest.mark.parametrize(
     ("column", "low", "high", "expected"),
     [

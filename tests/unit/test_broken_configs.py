@@ -170,12 +170,12 @@ BROKEN = {
     "empty grid": Broken(
         f"grid:\n{D}\n{DELTA}\n{GAMMA}",
         "grid: {}",
-        (":1: problem.gamma: a problem needs this field", "an axis in `grid`"),
+        (":1: problem.gamma: this field of a problem is needed", "an axis in `grid`"),
     ),
     "wrong type of the grid": Broken(
         f"grid:\n{D}\n{DELTA}\n{GAMMA}", "grid: [300]", (":2: grid: ", "got [300]", "`name: value` lines")
     ),
-    "missing field": Broken(DELTA, "", (": problem.Delta: a problem needs this field",)),
+    "missing field": Broken(DELTA, "", (": problem.Delta: this field of a problem is needed",)),
     "misspelt field": Broken(
         DELTA, "  delta: [0, 0.5]", (":4: grid.delta: unknown name", "got 'delta'", "did you mean 'Delta'?")
     ),
@@ -587,6 +587,10 @@ def test_missing_file_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
         ("grid.d=[300", "override grid.d=[300:1: not YAML"),
         ("seeds.x=3", "override seeds.x=3: seeds has no keys below it; got 4"),
         ("sedes=3", "override sedes=3: sedes: unknown key; got 'sedes'; expected one of"),
+        (
+            "gama=3",
+            "override gama=3: gama: unknown key; got 'gama'; expected a key (`sweeplib list keys`), or below ",
+        ),
         ("sedes.x.y=3", "override sedes.x.y=3: sedes: unknown key; got 'sedes'; expected one of"),
         ("grid.gamma[0]=3", "override grid.gamma[0]=3: grid.gamma[0]: unknown name"),
         ("dynamics.ode.rtol=1", "override dynamics.ode.rtol=1: dynamics.ode.rtol: "),

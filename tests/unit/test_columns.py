@@ -14,7 +14,8 @@ from sweeplib.networks.dynamics import DYNAMICS
 from sweeplib.networks.problem import Problem
 from sweeplib.networks.rows import cases_of, index_of, shared_fields
 from sweeplib.networks.simulation import Case, Cases, Recording, case_memory, case_steps, case_work
-from sweeplib.networks.simulation.driver import replicas_of, samples_key
+from sweeplib.networks.simulation.driver import replicas_of
+from sweeplib.networks.simulation.sample_keys import samples_key
 
 RECORDING = Recording((0.0, 0.3, 1.0), (0.1,))
 SHARED: dict[str, Any] = {"p": 2, "k": 1, "d": 30}

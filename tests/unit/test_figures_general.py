@@ -36,6 +36,17 @@ def analyses(ds):
     return {name: ANALYSES[name](ds) for name in ("averages", "exit_times", "optimal_learning_rate")}
 
 
+def test_a_list_of_one_value_is_no_axis_to_draw_against_unless_it_is_asked_for(ds, analyses):
+    """By default the longest axis is drawn, which was that of the ratio with one value too."""
+    at, y = ds.gamma_ratio.values[2].item(), "exit_steps"
+    one, listed = (line(ds, analyses, y=y, where={"gamma_ratio": chosen}) for chosen in (at, [at]))
+    assert one.axes[0].get_xlabel() == listed.axes[0].get_xlabel()
+    assert [drawn.tolist() for drawn in points(one.axes[0])] == [drawn.tolist() for drawn in points(listed.axes[0])]
+    asked = line(ds, analyses, y=y, x="gamma_ratio", where={"gamma_ratio": [at]})
+    assert {len(drawn) for drawn in points(asked.axes[0])} == {1}
+    assert asked.axes[0].get_xlabel() != one.axes[0].get_xlabel()
+
+
 def points(axes):
     return [container.lines[0].get_xydata() for container in axes.containers]
 

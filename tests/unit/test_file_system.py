@@ -11,8 +11,11 @@ import numba
 import pytest
 
 from sweeplib import InputError
+from sweeplib.config import load
+from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.process.environment import caches_in
 from sweeplib.engine.process.troubles import in_one_line
+from sweeplib.engine.storage.dataset.folded_names import refuse_folded_names
 from sweeplib.engine.storage.records.file_system import examine
 from sweeplib.engine.storage.records.files import lost, read_json, write_json
 from sweeplib.networks.numerics import cache
@@ -83,6 +86,49 @@ def test_locks_that_hold_on_one_host_only_are_said_once(
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == is_said
     assert not is_said or f"({kind} at /) has no locks between hosts" in lines[0]
+
+
+@pytest.fixture
+def folding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let names that differ in case be one file, as on macOS."""
+
+    def exists(path: Path) -> bool:
+        return os.path.isdir(path.parent) and path.name.casefold() in map(str.casefold, os.listdir(path.parent))  # noqa: PTH112, PTH208
+
+    monkeypatch.setattr(Path, "exists", exists)
+
+
+TWO_NAMES = """
+from sweeplib import simulator
+
+@simulator(energy="J", Energy="1")
+def heated(t: float, T: float):
+    return {"energy": t * T, "Energy": t + T}
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "other"),
+    [(TWO_NAMES, "energy", "Energy"), (TWO_NAMES.replace("Energy", "sum"), "t", "T")],
+)
+def test_names_that_are_one_file_here_are_refused_before_anything_runs(
+    code: str, name: str, other: str, tmp_path: Path, folding: None
+) -> None:
+    """The array of T replaced that of t."""
+    (tmp_path / "two.py").write_text(code)
+    (tmp_path / "two.yaml").write_text("simulator: two.py\ngrid: {t: [1, 2], T: [1, 3]}\nfigures: []\n")
+    sweep, results = load(tmp_path / "two.yaml"), tmp_path / "results" / "two"
+    with pytest.raises(InputError, match=f"{results}: .* does not tell this name from {other}; got '{name}'; expected"):
+        run_sweep(sweep, results, progress=False)
+    assert not (tmp_path / "results").exists()
+
+
+def test_names_that_differ_in_case_alone_are_two_files_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "two.py").write_text(TWO_NAMES)
+    (tmp_path / "two.yaml").write_text("simulator: two.py\ngrid: {t: [1, 2], T: [1, 3]}\nfigures: []\n")
+    sweep = load(tmp_path / "two.yaml")
+    refuse_folded_names(sweep, tmp_path / "results" / "two")
+    assert not (tmp_path / "results").exists()
 
 
 def doubled(x: float) -> float:

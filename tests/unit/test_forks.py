@@ -11,7 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sweeplib.engine.process.forks import MEANWHILE, WAIT, fork_of, fork_server
+from sweeplib.engine.process.fork_apart import fork_of
+from sweeplib.engine.process.forks import MEANWHILE, WAIT, fork_server
 from sweeplib.engine.process.job import ADDRESS, command, ran
 
 ROOT = Path(__file__).parents[2]
@@ -88,6 +89,19 @@ def test_a_fork_is_like_a_process_of_its_own(tmp_path, server):
     assert process.returncode == 7
     assert output.split() == ["a", "b", tmp_path.name, "yes", str(server.pid), "True"]
     assert errors == "to the errors\n"
+
+
+@pytest.mark.parametrize("letters", [pytest.param(85, id="too long for one of two"), 120])
+def test_a_long_path_of_temporary_files_has_its_sockets_elsewhere(tmp_path, monkeypatch, letters):
+    """With more than about 100 letters there were no forks, without a word: each stage imported for itself."""
+    long = tmp_path / ("n" * max(1, letters - len(str(tmp_path))))
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    with fork_server(["-snakemake", "sweeplib.errors", MEANWHILE]):
+        folder_of_sockets = Path(os.environ[ADDRESS]).parent
+        assert ran("builtins:len", "is answered") == 0
+    assert not folder_of_sockets.exists() and ADDRESS not in os.environ and list(long.iterdir()) == []
 
 
 def test_without_forks_the_process_does_the_work_itself(tmp_path, monkeypatch):

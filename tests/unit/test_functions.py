@@ -204,6 +204,18 @@ def test_what_a_function_does_wrong_is_a_status_with_a_reason(
 @pytest.mark.parametrize(
     ("keys", "says"),
     [
+        (
+            "grid: {bias: [0.1]}\nn: 50",
+            "yaml:3: n: unknown key; got 'n'; expected it below `parameters`, `grid` or `derive`",
+        ),
+        (
+            "grid: {bias: [0.1]}\nbais: 50",
+            "expected one of analyses, .* simulator, .*; or below `parameters`, .* one of bias, n.*did you mean 'bias'",
+        ),
+        ("grid: {bias: [0.1]}\nsedes: 50", "did you mean 'seeds'"),
+        ("grid: {bias: [0.1]}\nobservables: [risk]", "got 'observables'; expected one of analyses, answers, "),
+        ("parameters: {bais: 0.1}", "parameters.bais: unknown name: no parameter of the function.*did you mean 'bias'"),
+        ("parameters: {bias: 3}", "parameters.bias: not a value of bias; got 3"),
         ("grid: {bais: [0.1]}", "unknown name: no parameter of the function.*did you mean 'bias'"),
         ("grid: {bias: [0.1, 3]}", "not a value of bias; got 3"),
         ("grid: {n: [1.5]}", "a whole number"),

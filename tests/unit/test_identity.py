@@ -70,7 +70,7 @@ EDITS = {
     "meaning of a part's number": Edit("problem/starts/gaussian.py", "s > 0 of a", "s of a", NONE, True),
     "bound of a part's number": Edit("problem/starts/gaussian.py", "gt=0, allow", "ge=0, allow", NONE, True),
     "random numbers": Edit("numerics/random.py", "0xD2511F53", "0xD2511F55", ALL),
-    "random stream": Edit("simulation/driver.py", '"samples", _stream_of(case), _D', '"steps", case.dynamics, _D', ALL),
+    "random stream": Edit("simulation/sample_keys.py", "\"samples\", _stream_of(", "\"steps\", _stream_of(", ALL),
     "default of an option": Edit("dynamics/sde.py", "Field(default=2, ge", "Field(default=3, ge", {SDE}, True),
     "observable": Edit("observables/student_norm.py", "/ now.q.shape[1]", "/ now.q.shape[0]", {ODE}),
     "driver": Edit("simulation/driver.py", "reached & ~beyond", "reached & beyond", ALL),

@@ -10,11 +10,12 @@ import pytest
 
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.engine.design.grid import Axis, Grid
+from sweeplib.engine.execution.pilots import pilots_of
 from sweeplib.engine.language import Expression
 from sweeplib.engine.storage.store.inventory import Inventory, inventory
 from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.networks.problem import Problem
-from sweeplib.networks.simulation import Recording, case_work
+from sweeplib.networks.simulation import Case, Recording, case_work, driver, run_cases
 
 FIXED: dict[str, Any] = {"p": 1, "k": 1, "d": 1000, "activation": "square", "spherical": True}
 
@@ -49,6 +50,46 @@ def test_it_is_that_of_the_cases_one_by_one(sweep: Design, tmp_path: Path) -> No
     assert set(rows) <= {(case.problem.text, case.seed, case.clock) for case in cases.values()}
     for new in found.missing.values():
         assert (np.diff([case_work(case) for case in found.cases(new)]) <= 0).all()
+
+
+def test_cases_of_one_solution_stand_side_by_side_and_cost_that_of_one(tmp_path: Path) -> None:
+    """`mean_field` was solved again for each γ, on which it does not depend: a block had one γ and many seeds."""
+    sweep = sweep_of(4, 3, dynamics="gradient_flow")
+    sweep = replace(sweep, grid=replace(sweep.grid, derived={"gamma": Expression("ratio / (12 + p + 10 * Delta)")}))
+    found = wanted(sweep, tmp_path)
+    [places] = found.missing.values()
+    # four points that differ in γ alone, as a flow does not read Δ, of three seeds
+    assert [(case.seed, case.problem.gamma) for case in found.cases(places)] == [
+        (seed, pytest.approx(0.3 / (13 + 10 * Delta))) for seed in range(3) for Delta in np.linspace(0.0, 1.0, 4)
+    ]
+    assert [case.seed for case in found.cases(found.solved(places))] == [0, 1, 2]
+    [pilot] = pilots_of(found, None).values()
+    assert (len(pilot.cases), pilot.solutions) == (3, 0.25)
+    # noise of the labels is of order γ/p
+    noisy = replace(sweep, runs={"mean_field": Run("mean_field", options={"noise": "labels"})})
+    assert all(pilot.solutions == 1.0 for pilot in pilots_of(wanted(noisy, tmp_path), None).values())
+
+
+@pytest.mark.parametrize(
+    ("dynamics", "observables", "solved"),
+    [
+        ("gradient_flow", ("risk",), 2),
+        pytest.param("gradient_flow", ("risk", "sharpness"), 4, id="γ λ_max"),
+        ("ode", ("risk",), 4),
+    ],
+)
+def test_cases_of_one_solution_are_solved_once(
+    monkeypatch: pytest.MonkeyPatch, dynamics: str, observables: tuple[str, ...], solved: int
+) -> None:
+    replicas_of, counts = driver.replicas_of, []
+    monkeypatch.setattr(driver, "replicas_of", lambda *args: counts.append(len(args[0])) or replicas_of(*args))
+    problem = Problem(gamma=0.3, p=1, k=1, d=30, Delta=0.0, activation="square")
+    recording = Recording((0.0, 2.0), (0.1,), observables)
+    rates_and_seeds = (0.03, 0), (0.05, 0), (0.03, 1), (0.07, 1)
+    cases = [Case(replace(problem, gamma=gamma), dynamics, seed, recording) for gamma, seed in rates_and_seeds]
+    steps = run_cases(cases).data["end_steps"]
+    assert counts == [solved]
+    assert steps == pytest.approx([2.0 * 30 / gamma for gamma, _ in rates_and_seeds])
 
 
 def seconds(sweep: Design, directory: Path) -> float:

@@ -13,7 +13,8 @@ from sweeplib.networks.maths.activations import activation
 from sweeplib.networks.maths.offsets import OffsetRisks
 from sweeplib.networks.numerics.random import normals, random_words, stream_key
 from sweeplib.networks.simulation import Case, Recording
-from sweeplib.networks.simulation.driver import replicas_of, samples_key
+from sweeplib.networks.simulation.driver import replicas_of
+from sweeplib.networks.simulation.sample_keys import samples_key
 from tests.numpy_sgd import takes_the_steps_of_numpy
 from tests.tiers import slow_but
 

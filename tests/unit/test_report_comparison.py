@@ -7,7 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from sweeplib.commands.cli import app
-from sweeplib.engine.storage.records.files import write_json
+from sweeplib.engine.design.design import Design
+from sweeplib.engine.storage.records.files import write_json, write_text
+from sweeplib.pictures.report import comparison
 from sweeplib.pictures.report.comparison import differences, labels
 from tests.compared import finished_pair
 
@@ -45,9 +47,19 @@ def test_one_sweep_is_written_again_from_its_folder(folders: list[Path]) -> None
     assert page.read_bytes() == before
 
 
-def test_the_page_lies_where_it_is_asked_for(folders: list[Path], tmp_path: Path) -> None:
+def test_the_page_lies_where_it_is_asked_for(
+    folders: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page of two sweeps is drawn above: here the name of one is written."""
+
+    def write_name(sweeps: list[tuple[Design, Path]], path: Path) -> list[str]:
+        write_text(path, sweeps[1][0].name)
+        return []
+
+    monkeypatch.setattr(comparison, "write_comparison", write_name)
     code, said = reported(*folders, "--output", tmp_path / "deep" / "here.html")
     assert (code, said.strip()) == (0, str(tmp_path / "deep" / "here.html"))
+    assert (tmp_path / "deep" / "here.html").read_text() == "noisy"
     assert reported(*folders, "--output", tmp_path)[0] == 2
     assert reported(folders[0], "--output", tmp_path / "here.html")[0] == 2
 

@@ -14,7 +14,8 @@ from sweeplib.networks.numerics.compiled import call_by_address, over_arrays
 from sweeplib.networks.numerics.random import normals
 from sweeplib.networks.problem import problem_expectations
 from sweeplib.networks.simulation import Case, Recording
-from sweeplib.networks.simulation.driver import replicas_of, samples_key
+from sweeplib.networks.simulation.driver import replicas_of
+from sweeplib.networks.simulation.sample_keys import samples_key
 from tests.tiers import slow_among, slow_but
 
 COMMITTEE = Problem(gamma=0.5, p=2, k=2, d=40, Delta=0.1, activation="erf")

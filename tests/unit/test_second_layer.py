@@ -10,7 +10,7 @@ from sweeplib.networks.kernels.sample_blocks import MULTIPLE
 from sweeplib.networks.maths.activations import activation
 from sweeplib.networks.numerics.random import fill_normals, normals
 from sweeplib.networks.simulation import Case, Recording, run_cases
-from sweeplib.networks.simulation.driver import samples_key
+from sweeplib.networks.simulation.sample_keys import samples_key
 
 COMMITTEE = Problem(
     gamma=2.0, p=3, k=2, d=21, Delta=0.3, activation="erf", a=(0.7, -0.4, 1.1), a_star=(2.0, 1.0), second_layer_rate=1.5

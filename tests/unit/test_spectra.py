@@ -19,7 +19,8 @@ from sweeplib.networks.maths.overlaps import lower_factors
 from sweeplib.networks.numerics.random import normals
 from sweeplib.networks.observables import OBSERVABLES
 from sweeplib.networks.simulation import Case, Recording
-from sweeplib.networks.simulation.driver import replicas_of, samples_key
+from sweeplib.networks.simulation.driver import replicas_of
+from sweeplib.networks.simulation.sample_keys import samples_key
 from sweeplib.networks.views import OverlapView
 from sweeplib.pictures.figures import FIGURES
 from sweeplib.pictures.report.plots import interactive_plot

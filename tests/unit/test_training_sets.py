@@ -24,7 +24,8 @@ from sweeplib.engine.storage.dataset.folder import open_dataset
 from sweeplib.networks.dynamics import DYNAMICS
 from sweeplib.networks.numerics.random import normals, stream_key
 from sweeplib.networks.simulation import Case, Recording, run_cases
-from sweeplib.networks.simulation.driver import replicas_of, samples_key
+from sweeplib.networks.simulation.driver import replicas_of
+from sweeplib.networks.simulation.sample_keys import samples_key
 from tests.in_process import InProcess
 from tests.numpy_sgd import batches
 from tests.plugged import nothing_left

@@ -19,7 +19,8 @@ from sweeplib.networks.maths.expectations.classes import ClassExpectations, fiel
 from sweeplib.networks.numerics.random import normals, random_words, stream_key
 from sweeplib.networks.problem.weights import drawn_weights
 from sweeplib.networks.simulation import Case, Recording
-from sweeplib.networks.simulation.driver import replicas_of, samples_key
+from sweeplib.networks.simulation.driver import replicas_of
+from sweeplib.networks.simulation.sample_keys import samples_key
 from tests.in_process import InProcess
 from tests.tiers import slow_but
 

@@ -158,8 +158,13 @@ WALKS = {
 }
 
 
-@pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain"])
-@pytest.mark.parametrize("kind", slow_among(WALKS, "batches", "large batches", "many"))
+WALKERS = [(dynamics, kind) for kind in WALKS for dynamics in ("sgd", "sgd_chain")]
+SLOW = [(dynamics, kind) for dynamics, kind in WALKERS if kind in ("batches", "large batches", "many")]
+SLOW.append(("sgd_chain", "momentum"))
+"""The last needs a kernel that no other quick test needs."""
+
+
+@pytest.mark.parametrize(("dynamics", "kind"), slow_among(WALKERS, *SLOW))
 def test_without_a_gradient_the_rows_walk_at_random(dynamics, kind):
     """With a = 0, d Q_ii/(2Tt) ~ χ²_d(d Q_ii(0)/(2Tt)) and M_ir ~ N(M_ir(0), 2Tt P_rr/d), after seven steps.
 
@@ -184,7 +189,8 @@ def test_without_a_gradient_the_rows_walk_at_random(dynamics, kind):
 TWO = {"data": "spectrum", "eigenvalues": (3.0, 0.5), "fractions": (2.0, 12.0)}
 
 
-@pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain"])
+# no other quick test needs the kernel of the chain with noise in blocks
+@pytest.mark.parametrize("dynamics", slow_among(["sgd", "sgd_chain"], "sgd_chain"))
 def test_without_a_gradient_rows_walk_in_all_blocks_of_inputs(dynamics):
     """Given its start, d Q/(2Tt) ~ χ²_d(d Q(0)/(2Tt)): one block with coordinates beyond p + k, one without.
 
@@ -235,7 +241,8 @@ def test_a_wide_student_of_one_unit_is_the_flow(more):
 
 
 @pytest.mark.rest
-@pytest.mark.parametrize("spherical", [False, True])
+# no other quick test needs the kernel of the chain with noise on the sphere
+@pytest.mark.parametrize("spherical", slow_among([False, True], True))
 def test_increments_of_the_sde_have_the_covariance_of_those_of_the_chain(spherical):
     """20,000 first steps in d = 1000: all variances and covariances within 4.5 errors; means within the SDE's order."""
     problem = dataclasses.replace(COMMITTEE, d=1000, temperature=0.4, spherical=spherical, a=(0.3, -0.2))

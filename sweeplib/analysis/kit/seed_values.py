@@ -13,7 +13,7 @@ from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.sweep_axis import SWEEP
 from sweeplib.analysis.kit.variables import recorded, statistics_outline
 from sweeplib.engine.base.late_modules import xarray as xr
-from sweeplib.engine.storage.dataset.outline import Outline, outline_of
+from sweeplib.engine.storage.dataset.outline import Outline, fixed_axes, outline_of
 from sweeplib.errors import InputError
 from sweeplib.networks.problem import PARAMETERS
 from sweeplib.statistics.laws import law_along
@@ -46,8 +46,7 @@ def drawn_scan_dim(ds: xr.Dataset | Outline, where: Mapping[str, Any] | None) ->
     InputError as for `scan_dim`.
     """
     outline = outline_of(ds)
-    fixed = {axis for axis, values in (where or {}).items() if not isinstance(values, list | tuple)}
-    scanned = scan_dims(outline)
+    fixed, scanned = fixed_axes(where), scan_dims(outline)
     candidates = [dim for dim in scanned if dim not in fixed] or scanned
     if len(candidates) > 1:
         raise InputError(SEVERAL, key="where", value=candidates, expected="a value for all but one of them")

@@ -116,7 +116,8 @@ class Grid:
 
     def _own_key(self, name: str) -> str:
         """Return the key of the config that gives a value to a name that is no axis."""
-        return f"derive.{name}" if isinstance(self.derived.get(name), Expression) else f"problem.{name}"
+        section = "derive" if isinstance(self.derived.get(name), Expression) else self.simulator.parameters.section
+        return f"{section}.{name}"
 
     def points(self, where: Where | None = None, when: Condition | None = None) -> tuple[np.ndarray, Table]:
         """Return the places (points, dims) of the selected points, in C order, and a table of all names there.
@@ -282,7 +283,7 @@ class Grid:
 
     def _fixed_value(self, name: str) -> Any:
         """Return the fixed value of a name in the type that this has; InputError if it is not valid."""
-        with errors_under("problem"):
+        with errors_under(self.simulator.parameters.section):
             return field_value(self.simulator.parameters, name, self.fixed[name])
 
     def _checked(self, points: Table) -> Table:
@@ -328,7 +329,7 @@ class Grid:
         """Raise InputError for a name that is given twice, has another meaning, or is read as another one."""
         keys: dict[str, str] = {}
         swept = [(name, _key(axis, name)) for axis in self.axes for name in axis.names]
-        fixed = [(name, f"problem.{name}") for name in self.fixed]
+        fixed = [(name, f"{self.simulator.parameters.section}.{name}") for name in self.fixed]
         derived = [(name, self._own_key(name)) for name in self.derived]
         for name, key in (*fixed, *swept, *derived):
             is_reserved = name in RESERVED or self.simulator.parameters.is_reserved(name)
@@ -374,10 +375,11 @@ class Grid:
 
     def _refuse_missing(self) -> None:
         """Raise InputError for a parameter that every point needs and that the config does not give."""
-        for name in self.simulator.parameters.needed:
+        parameters = self.simulator.parameters
+        for name in parameters.needed:
             if name not in self.names:
                 expected = "a value here, an axis in `grid`, or an expression in `derive`"
-                raise InputError("a problem needs this field", key=f"problem.{name}", expected=expected)
+                raise InputError(f"this {parameters.kind} is needed", key=self.origin(name), expected=expected)
 
 
 def _key(axis: Axis, name: str) -> str:

@@ -104,7 +104,7 @@ def _cost(alternative: Alternative, pilot: Pilot, calibration: Calibration) -> f
     cases = [replaced for case in pilot.cases if (replaced := alternative.case(case))]
     if len(cases) < len(pilot.cases):
         return None
-    instead = Pilot(f"{pilot.name} by {alternative.kind}", tuple(cases))
+    instead = Pilot(f"{pilot.name} by {alternative.kind}", tuple(cases), pilot.solutions)
     try:
         calibration.compile(instead)
         with calibration.steps.step(f"measuring {instead.title} instead of {pilot.dynamics}"):

@@ -67,10 +67,15 @@ MOST_CASES, FEWEST_CASES, CASES_OF_ALL = 512, 128, 8192
 
 @dataclass(frozen=True)
 class Pilot:
-    """Cases of one layout that represent it and may run together; `name` distinguishes it from the other pilots."""
+    """Cases of one layout that represent it and may run together; `name` distinguishes it from the other pilots.
+
+    solutions : the number of solutions of a case of the layout, below 1 where cases have one in common. Those of the
+        pilot have none in common.
+    """
 
     name: str
     cases: tuple[Case, ...]
+    solutions: float = 1.0
 
     @property
     def dynamics(self) -> str:
@@ -117,9 +122,10 @@ def pilots_of(wanted: Inventory, size: int | None) -> dict[str, Pilot]:
     most = max(FEWEST_CASES, min(MOST_CASES, CASES_OF_ALL // max(1, len(wanted.missing))))
     pilots = {}
     for name, missing in wanted.missing.items():
-        [first] = wanted.cases(missing[:1])
-        places = missing[beside_others(len(missing), min(most, size or most), first.simulator.lanes(first)[1])]
-        pilots[name] = Pilot(f"{wanted.dynamics}/{name}", tuple(wanted.cases(places)))
+        [first], solved = wanted.cases(missing[:1]), wanted.solved(missing)
+        places = solved[beside_others(len(solved), min(most, size or most), first.simulator.lanes(first)[1])]
+        share = len(solved) / len(missing)
+        pilots[name] = Pilot(f"{wanted.dynamics}/{name}", tuple(wanted.cases(places)), share)
     return pilots
 
 
@@ -278,7 +284,7 @@ class Calibration:
             raise
         self._compilation += compilation
         self._ended[pilot.dynamics] = max(measurement.ended, LEAST_ENDED)
-        return Cost(measurement.seconds, factor=OF_WHOLE_RUNS if measurement.whole else OF_PARTS)
+        return Cost(pilot.solutions * measurement.seconds, factor=OF_WHOLE_RUNS if measurement.whole else OF_PARTS)
 
     def result(self, pilot: Pilot, seconds: float, task: Callable[..., Any], *args: Any) -> Any:
         """Return `task(*args)`, computed in the process for a pilot in at most `seconds`, not counting compilation.

@@ -26,7 +26,8 @@ import psutil
 from sweeplib.engine.code.plugins import import_plugins
 from sweeplib.engine.execution.machine import UnfitError, unfit
 from sweeplib.engine.execution.time_limit import ENDED, time_limit
-from sweeplib.engine.process.forks import ONE_THREAD, Fork, fork_of
+from sweeplib.engine.process.fork_apart import Fork, fork_of
+from sweeplib.engine.process.forks import ONE_THREAD
 from sweeplib.engine.process.troubles import MOST_OF_A_TRACEBACK, Trouble, shortened
 from sweeplib.errors import SweeplibError
 

@@ -24,6 +24,7 @@ from sweeplib.engine.execution.progress import Steps
 from sweeplib.engine.execution.queue import block_size, even
 from sweeplib.engine.process.terminal import counted
 from sweeplib.engine.simulator import home_of
+from sweeplib.engine.storage.dataset.folded_names import refuse_folded_names
 from sweeplib.engine.storage.records.artefacts import cases_made_from, settings_digest
 from sweeplib.engine.storage.records.config_files import write_complete_config
 from sweeplib.engine.storage.records.files import DamageError, digest, write_json
@@ -109,9 +110,10 @@ def write_missing_plan(
 
 
 def check_places(sweep: Design, directory: Path) -> None:
-    """Raise InputError if the sweep's cluster cannot be started from here, or its dataset cannot be published."""
+    """Raise InputError if the sweep's cluster cannot be started from here, or its dataset cannot be written there."""
     cluster_of(sweep).in_results(directory).check()
     check_publishing(sweep, directory)
+    refuse_folded_names(sweep, directory)
 
 
 def plan_of_rest(sweep: Design, directory: Path, demands: Mapping[str, Demand], workers: int | None) -> Plan:

@@ -14,6 +14,7 @@ from sweeplib.engine.execution.clients import LastingCluster
 from sweeplib.engine.execution.clusters import refuse_unfit
 from sweeplib.engine.execution.plan import plan_of_rest
 from sweeplib.engine.execution.work import Stored, Workload, computed_cases
+from sweeplib.engine.storage.dataset.folded_names import refuse_folded_names
 from sweeplib.engine.storage.records.artefacts import cases_made_from
 from sweeplib.engine.storage.records.config_files import write_description
 from sweeplib.engine.storage.records.files import digest
@@ -53,7 +54,7 @@ def run_sweep(
     """Run the cases of each dynamics (by default all), store them in the run store, and return a summary of each.
 
     Failed cases are recorded and raise no error. After a crash the same call continues. Writes the record of each
-    dynamics: the digest of its cases' identities, and their counts. InputError if another driver runs one of them.
+    dynamics: the digest of its cases' identities, and their counts. BusyError if another driver runs one of them.
 
     What cases cost is taken from the plan that was written (`write_missing_plan`), and learned as they are done.
 
@@ -63,6 +64,7 @@ def run_sweep(
     progress : whether the plan and the progress are shown.
     """
     check_publishing(sweep, directory)
+    refuse_folded_names(sweep, directory)
     names = list(sweep.runs if dynamics is None else dynamics)
     with driver_locks(directory, names):
         write_description(sweep, directory)

@@ -1,10 +1,10 @@
 """A process that has imported the library, and forks: the stages of one `sweeplib sweep` need not import it again.
 
 `fork_server` starts it and puts its address into the environment, where the jobs of the workflow find it
-(`process.job`), and what needs a process for cases (`fork_of`). It imports modules of the library and nothing of the
-user's, so that each fork reads the config and the plugins as they are. It has one thread, and answers only processes
-of the sweep that started it. It may leave some imports to a fork, which answers the tasks that need them. Where it is
-missing or has died, processes import for themselves.
+(`process.job`), and what needs a process for cases (`fork_apart`). It imports modules of the library and nothing of
+the user's, so that each fork reads the config and the plugins as they are. It has one thread, and answers only
+processes of the sweep that started it. It may leave some imports to a fork, which answers the tasks that need them.
+Where it is missing or has died, processes import for themselves.
 """
 
 import atexit
@@ -28,8 +28,10 @@ from typing import Any, NamedTuple, NoReturn
 import psutil
 
 from sweeplib.engine.process.children import descendants, end, with_descendants
-from sweeplib.engine.process.job import ADDRESS, MOST_BYTES, number, request_connection
+from sweeplib.engine.process.job import ADDRESS, MOST_BYTES
 
+SHORTEST = "/tmp"
+"""The folder for sockets where the path of one in that of temporary files would have more than about 100 letters."""
 SECONDS_TO_ASK = 1.0
 """Seconds within which a process that has connected must send its request."""
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -57,49 +59,30 @@ def fork_server(imports: Sequence[str]) -> Iterator[None]:
         around what a fork imports apart. There is no process where a socket or a process cannot be made.
     """
     with ExitStack() as stack:
-        with suppress(OSError, AttributeError):  # a system without such sockets
-            address = str(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sweeplib-")), "forks"))
-            with ExitStack() as sockets:
-                paths = [address, *(address + name for name in _names_apart(imports))]
-                listening = [sockets.enter_context(_listening(path)) for path in paths]
-                stack.callback(_end, _start_server(listening, imports))
-            os.environ[ADDRESS] = address
-            stack.callback(os.environ.pop, ADDRESS, None)
+        for place in filter(None, (tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR"), SHORTEST)):
+            # AttributeError: a system without such sockets
+            with suppress(OSError, AttributeError), ExitStack() as here:
+                here.enter_context(_started(Path(place), imports))
+                stack.enter_context(here.pop_all())
+                break
         yield
 
 
-def fork_of(task: str, *descriptors: int) -> "Fork | None":
-    """Call `task`, "module:function", in a fork with copies of open files, by their descriptors; return the fork.
+@contextmanager
+def _started(place: Path, imports: Sequence[str]) -> Iterator[None]:
+    """A context with the process of `fork_server`, whose sockets are in a folder at a place; OSError if it cannot be.
 
-    None if there is no process to ask. The fork has a session of its own, and no streams.
+    So it is where their paths would be too long.
     """
-    connection = request_connection(task, None, descriptors)
-    if connection is not None:
-        with connection, suppress(OSError):  # it has ended already
-            pid = number(connection)
-            return None if pid is None else Fork(pid)
-    return None
-
-
-class Fork:
-    """A fork, which is no child of this process, with the methods of a process that `Child` needs."""
-
-    def __init__(self, pid: int) -> None:
-        # a descriptor stays that of this process, a pid may be given to another one
-        self.pid, self._descriptor = pid, os.pidfd_open(pid)
-
-    def kill(self) -> None:
-        """End the fork, if it has not ended."""
-        with suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
-
-    def wait(self) -> None:
-        """Wait for the end of the fork; its exit status is not known here."""
-        select.select([self._descriptor], [], [])
-
-    def __del__(self) -> None:
-        """Close the descriptor of the fork."""
-        os.close(self._descriptor)
+    with tempfile.TemporaryDirectory(prefix="sweeplib-", dir=place) as folder, ExitStack() as stack:
+        address = str(Path(folder, "forks"))
+        with ExitStack() as sockets:
+            paths = [address, *(address + name for name in _names_apart(imports))]
+            listening = [sockets.enter_context(_listening(path)) for path in paths]
+            stack.callback(_end, _start_server(listening, imports))
+        os.environ[ADDRESS] = address
+        stack.callback(os.environ.pop, ADDRESS, None)
+        yield
 
 
 def _names_apart(imports: Sequence[str]) -> list[str]:

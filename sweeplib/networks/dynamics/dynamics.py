@@ -196,6 +196,19 @@ class Dynamics(ABC):
         return False
 
     @classmethod
+    def solves_all_rates(cls, problem: Problem, options: NumericalOptions) -> bool:
+        """Whether γ does no more than to turn ODE times into steps: then cases that differ in γ alone are solved once.
+
+        By default γ does more.
+        """
+        return False
+
+    @classmethod
+    def step_time(cls, problem: Problem, options: NumericalOptions) -> float:
+        """The ODE time of a step of SGD, as `exit_steps` and `end_steps` are rounded, if it `solves_all_rates`."""
+        return problem.step_time()
+
+    @classmethod
     def most_steps(cls, problem: Problem, options: NumericalOptions) -> float:
         """The largest number of its steps to the last recording time; a run of more is refused."""
         return np.inf

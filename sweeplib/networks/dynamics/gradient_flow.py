@@ -8,7 +8,7 @@ import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.dynamics.diagnostics import LARGEST_UNDECIDED, Bound
-from sweeplib.networks.dynamics.dynamics import DYNAMICS, LOSS, UPDATE
+from sweeplib.networks.dynamics.dynamics import DYNAMICS, LOSS, UPDATE, NumericalOptions
 from sweeplib.networks.dynamics.integrated import IntegrationOptions
 from sweeplib.networks.dynamics.ode import Ode
 from sweeplib.networks.dynamics.ode_limits import OF_AVERAGES, OF_DISTURBED
@@ -70,6 +70,11 @@ class GradientFlow(Ode):
         falls = numbers.weight_decay + numbers.second_layer_decay + noise == 0.0
         highest = np.where(falls & (numbers.keep_probability == 1.0), highest, np.inf)
         return *super().bounds(), Bound("risk - risk_error", risk - self.risk_error, highest)
+
+    @classmethod
+    def solves_all_rates(cls, problem: Problem, options: NumericalOptions) -> bool:
+        """Whether inputs have one eigenvalue; with several the error of d → ∞, which is recorded, grows with γ."""
+        return not problem.has_spectrum
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:

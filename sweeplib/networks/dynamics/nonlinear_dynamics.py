@@ -113,6 +113,13 @@ class NonlinearDynamics(MeanField):
         return [(weight, view)]
 
     @classmethod
+    def step_time(cls, problem: Problem, options: NumericalOptions) -> float:
+        """The ODE time γ/(p d) of a step of SGD of the p units, rounded as that of N units at N/p times the γ."""
+        assert isinstance(options, NonlinearOptions)
+        count = options.particles
+        return problem.gamma * (count / problem.p) / (count * problem.d)
+
+    @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
         """Raise InputError too for fewer particles than units."""
         super().check(problem, options)

@@ -156,16 +156,11 @@ class ParticleDynamics(IntegratedDynamics):
         student = activation(self.replicas.activation)
         return Form(*misfits(student), lipschitz(student)) if math.isinf(D) else Form()
 
-    @property
-    def _noise(self) -> str:
-        """The option `noise`; "none" for dynamics without the option."""
-        return self.options.noise if isinstance(self.options, NoiseOptions) else "none"
-
     def _accuracy(self, i: int, levels: Levels) -> Accuracy:
         """How fine the rules of replica i are at these levels."""
         replicas, start = self.replicas, self._starts[i]
         label = _label_form(replicas.data, replicas.target, replicas.teacher_activation)
-        whole = self._noise == "whole"
+        whole = _noise_of(self.options) == "whole"
         of_law = replicas.activation, label, len(start.u), start.D
         return accuracy(*of_law, offsets=replicas.has_offsets, whole=whole, levels=levels)
 
@@ -185,7 +180,7 @@ class ParticleDynamics(IntegratedDynamics):
             self.replicas.trains_second_layer,
             start.D > 0,
             replicas.has_offsets,
-            NOISES[self._noise],
+            NOISES[_noise_of(self.options)],
             replicas.numbers_of(i),
             np.ascontiguousarray(replicas.a[i]),
             with_constant(nodes) if replicas.has_offsets else nodes,
@@ -298,8 +293,12 @@ class ParticleDynamics(IntegratedDynamics):
     @classmethod
     def reads_of(cls, problem: Problem, options: NumericalOptions) -> frozenset[str]:
         """The parameters that it depends on; with an option `noise` also Δ and the size of batches."""
-        noisy = isinstance(options, NoiseOptions) and options.noise != "none"
-        return super().reads_of(problem, options) | ({"Delta", "batch_size"} if noisy else set())
+        return super().reads_of(problem, options) | ({"Delta", "batch_size"} if _noise_of(options) != "none" else set())
+
+    @classmethod
+    def solves_all_rates(cls, problem: Problem, options: NumericalOptions) -> bool:
+        """Whether the norms feel no noise of SGD, which is of order γ/p."""
+        return _noise_of(options) == "none"
 
     @classmethod
     def dimensions(cls, problem: Problem) -> int:
@@ -318,6 +317,11 @@ class ParticleDynamics(IntegratedDynamics):
         )
         nodes = count_of_fields(dimensions, fine) * fine.rho * (1 if fine.even else fine.omega)
         return (60.0 * time + 120.0) * problem.p * nodes * 20.0
+
+
+def _noise_of(options: NumericalOptions) -> str:
+    """The option `noise`; "none" for dynamics without the option."""
+    return options.noise if isinstance(options, NoiseOptions) else "none"
 
 
 def _label_form(data: str, target_name: str, teacher_activation: str) -> Label:

@@ -299,6 +299,14 @@ CHECKS = (
 """The checks of a case but for its steps and schedules. Each reads few fields: tables check once for many cases."""
 
 
+def fields_read(case: Case) -> frozenset[str]:
+    """The fields of its problem that the dynamics, or an observable, or an optimal schedule of a case reads."""
+    problem = case.problem
+    reads = DYNAMICS[case.dynamics].reads_of(problem, case.numerical_options())
+    reads = reads.union(*(OBSERVABLES[name].acts_on for name in case.recording.measured))
+    return reads if problem.optimal is None else reads | DYNAMICS["ode"].reads_of(problem, numerical_options("ode", ()))
+
+
 def shared_digest(case: Case) -> tuple[bytes, frozenset[str]]:
     """A digest (32 bytes) of what identities contain beside the numbers of a problem; and the fields that are unread.
 
@@ -312,10 +320,7 @@ def shared_digest(case: Case) -> tuple[bytes, frozenset[str]]:
     names = *names_of(problem), str(problem.optimal)
     values, digests = shared_values(case.dynamics, case.recording, case.options, case.root_seed, case.pair_by)
     if names not in digests:
-        reads = DYNAMICS[case.dynamics].reads_of(problem, case.numerical_options())
-        reads = reads.union(*(OBSERVABLES[name].acts_on for name in case.recording.measured))
-        if problem.optimal is not None:
-            reads |= DYNAMICS["ode"].reads_of(problem, numerical_options("ode", ()))
+        reads = fields_read(case)
         forms = map(activation, (problem.activation, problem.teacher))
         of_names = {
             "defaults": {name: default for name, default in DEFAULTS.items() if name in reads},

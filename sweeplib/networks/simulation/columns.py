@@ -11,14 +11,16 @@ from functools import cached_property
 from typing import Any, ClassVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sweeplib.engine import cases as engine
 from sweeplib.engine.base.table import Column, Reading
 from sweeplib.errors import SweeplibError
 from sweeplib.networks.dynamics import DYNAMICS
+from sweeplib.networks.observables import OBSERVABLES
 from sweeplib.networks.problem.columns import ProblemRow, Problems, column_property, columns_of
-from sweeplib.networks.problem.parameters import RESERVED
-from sweeplib.networks.simulation.cases import CHECKS, Case, level_of, shared_digest
+from sweeplib.networks.problem.parameters import PARAMETERS, RESERVED
+from sweeplib.networks.simulation.cases import CHECKS, Case, fields_read, level_of, shared_digest
 from sweeplib.networks.views import ExitLevel
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Case) if field.name != "problem")
@@ -92,6 +94,18 @@ class Cases(Problems, engine.Cases):
             raise SweeplibError(f"the level of {on} has another rule for problems that differ in numbers alone")
         return levels.items()
 
+    def solutions(self) -> NDArray[np.intp]:
+        """Return, for each case, the place of the first case that has the same solution, as `engine.Cases` says.
+
+        Where γ does no more than to turn times into steps, cases have one solution that differ in it alone.
+        """
+        of_all_rates, places = self.column_of(_is_of_all_rates).array(bool), super().solutions()
+        if not of_all_rates.any():
+            return places
+        unread = PARAMETERS.keys() - frozenset().union(*self.column_of(fields_read).values)
+        first, codes = self.distinct(self.columns.keys() - unread - {"gamma"})
+        return np.where(of_all_rates, first[codes], places)
+
     def but_seeds(self) -> list[bytes]:
         """Return 32 bytes for each case that identify it except for its seed."""
         shared, ends = self.column_of(shared_digest), self.over(("student_start", "clock"), _ends).array(object)
@@ -128,6 +142,13 @@ def _column(items: Sequence[Any]) -> Column:
     places = {key: place for place, key in enumerate(objects)}
     values, codes = Column.of(objects.values())
     return Column(values, codes[[places[id(item)] for item in items]])
+
+
+def _is_of_all_rates(case: Case) -> bool:
+    """Return whether the solution of a case is that of all γ: neither dynamics nor schedule nor observables use it."""
+    problem, observed = case.problem, (OBSERVABLES[name] for name in case.recording.measured)
+    shares = DYNAMICS[case.dynamics].solves_all_rates(problem, case.numerical_options()) and problem.optimal is None
+    return shares and not any("gamma" in observable.acts_on for observable in observed)
 
 
 def _ends(columns: Mapping[str, Sequence[Any]], _: int) -> list[str]:

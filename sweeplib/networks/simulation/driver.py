@@ -5,8 +5,6 @@ first axis; a place is the number of a recording time, or of a case in a table. 
 cases to earlier last times, from whose ends they go on.
 """
 
-import hashlib
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -16,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.engine.base.table import Table
 from sweeplib.engine.records import Begun, Records
 from sweeplib.engine.status import Excess, Status
 from sweeplib.engine.variable import END_STATE, Variable
@@ -26,13 +23,15 @@ from sweeplib.networks.dynamics.lessons import Lessons
 from sweeplib.networks.kernels.numbers import REAL
 from sweeplib.networks.numerics.random import stream_key
 from sweeplib.networks.observables import OBSERVABLES
-from sweeplib.networks.problem import DATA, parameters_of
+from sweeplib.networks.problem import DATA
 from sweeplib.networks.problem.weights import drawn_second_layer
+from sweeplib.networks.simulation.all_rates import at_all_rates
 from sweeplib.networks.simulation.cases import Case
 from sweeplib.networks.simulation.columns import Cases
 from sweeplib.networks.simulation.initial import CaseStarts, Initial
 from sweeplib.networks.simulation.optima import schedule_of
 from sweeplib.networks.simulation.recording import EXIT_ERRORS, Recording
+from sweeplib.networks.simulation.sample_keys import samples_keys
 from sweeplib.networks.simulation.variables import error_of, stored_variables
 from sweeplib.networks.views import View
 
@@ -41,8 +40,6 @@ States = Sequence[tuple[Array, View]]
 OwnParameters = Mapping[str, NDArray[Any]]
 """The values (n,) of an observable's own parameters, by name."""
 
-_DIGEST = "digest"
-"""What stands for the digest of the problem in the text of which a key is made."""
 EXITS = "exit_steps", "exit_time", *EXIT_ERRORS
 """The variables of exits; those after the last accurate record of a run are not known."""
 BYTES_AT_ONCE = 2**26
@@ -85,7 +82,19 @@ def unfinished(begun: Begun, recording: Recording) -> NDArray[np.intp]:
 
 
 def run_checked(cases: Cases, timeout: float | None, initial: Initial, begun: Begun | None = None) -> Records:
-    """The records of cases that are valid and have one shape, as `run_cases` returns them; run in batches."""
+    """The records of cases that are valid and have one shape, as `run_cases` returns them; those of one solution once.
+
+    What has begun goes on one by one: ends may be of different processors, whose last bits differ.
+    """
+    if begun is not None:
+        return _in_batches(cases, timeout, initial, begun)
+    first, places = np.unique(cases.solutions(), return_inverse=True)
+    solved = _in_batches(cases.at(first), timeout, initial, None)
+    return solved if len(first) == len(cases) else at_all_rates(cases, solved, places)
+
+
+def _in_batches(cases: Cases, timeout: float | None, initial: Initial, begun: Begun | None) -> Records:
+    """The records of cases of one shape, computed in batches of as many as are run together."""
     size = _cases_at_once(cases)
     batches = [group[at : at + size] for group in _groups(cases) for at in range(0, len(group), size)]
     ends = np.cumsum([len(batch) for batch in batches]).tolist()
@@ -298,7 +307,7 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
         a_star=cases.arrays(_first_a_star),
         has_offsets=problem.has_offsets,
         starts=CaseStarts(cases, initial),
-        keys=_samples_keys(cases),
+        keys=samples_keys(cases),
         seeds=cases.field("seed", np.uint64),
         times=times,
         thresholds=np.array(recording.thresholds, dtype=float),
@@ -347,49 +356,3 @@ def _lessons(cases: Cases) -> Lessons | None:
     heads = np.repeat(heads, a_star.shape[1] if course.own_heads else 1, axis=1)
     shares = cases.arrays(lambda case: [case.problem.course.shares(phase) for phase in range(len(course.order))])
     return Lessons(a_star, course.order, heads, shares, replays=course.replay > 0.0)
-
-
-def samples_key(case: Case) -> int:
-    """The key of the random numbers of a case's samples, shared by cases that agree in the fields `pair_by`."""
-    return int(_samples_keys(Cases.of([case]))[0])
-
-
-def _samples_keys(cases: Cases) -> NDArray[np.uint64]:
-    """The keys (n,) of the random numbers of the samples of cases, which have one `pair_by`.
-
-    Without it keys are made of all parameters of the problem but those of observables, as `stream_key` would make them;
-    the texts of many problems are written at once.
-    """
-    if cases[0].pair_by is not None:
-        return cases.numbers(_shared_key, np.uint64)
-    # columns of the texts of problems, and of the two texts between which `stream_key` has a problem's digest
-    texts, streams = cases.texts(frozenset(parameters_of("observables"))), cases.column_of(_samples_stream)
-    pairs = Table({"stream": streams, "text": texts}, len(cases))
-    return pairs.over(("stream", "text"), _keys_of).array(np.uint64)
-
-
-def _keys_of(columns: Mapping[str, Sequence[Any]], _: int) -> list[int]:
-    """The keys of rows with a `stream`, the text before and after the problem's digest, and the `text` of a problem."""
-    keys = []
-    for (before, after), text in zip(columns["stream"], columns["text"], strict=True):
-        problem = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-        key = hashlib.blake2b(f"{before}{problem}{after}".encode(), digest_size=8).digest()
-        keys.append(int.from_bytes(key, "little"))
-    return keys
-
-
-def _samples_stream(case: Case) -> tuple[str, str]:
-    """The text of which a key is made, before and after the digest of the problem that stands in it."""
-    before, after = json.dumps([case.root_seed, "samples", _stream_of(case), _DIGEST]).split(_DIGEST)
-    return before, after
-
-
-def _stream_of(case: Case) -> str:
-    """The name of the dynamics whose samples a case has: its own, unless the dynamics takes those of another."""
-    return DYNAMICS[case.dynamics].samples_of or case.dynamics
-
-
-def _shared_key(case: Case) -> int:
-    """The key of the samples of a case that shares them with all that agree in its `pair_by`."""
-    shared = {name: getattr(case.problem, name) for name in case.pair_by or () if name != "seed"}
-    return stream_key(case.root_seed, "samples", _stream_of(case), shared)

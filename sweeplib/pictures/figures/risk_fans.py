@@ -10,7 +10,7 @@ from typing import Any
 from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.variables import is_stochastic, need_stochastic, require
 from sweeplib.engine.base.late_modules import xarray as xr
-from sweeplib.engine.storage.dataset.outline import outline_of
+from sweeplib.engine.storage.dataset.outline import fixed_axes, outline_of
 from sweeplib.errors import SweeplibError
 from sweeplib.pictures.figures.figure import FIGURES, LogAxes, SingleRuns, Where, chart_figure
 from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
@@ -50,8 +50,7 @@ def risk_fans(
     require(outline, "risk")
     need_stochastic(outline)
     axes = {"dynamics", "seed", "time"}
-    listed = {axis: values for axis, values in (where or {}).items() if isinstance(values, list | tuple)}
-    points = [axis for axis, values in listed.items() if axis not in axes and len(set(map(str, values))) > 1]
+    points = [axis for axis in where or () if axis not in axes | fixed_axes(where)]
     split = arranged(outline.only("risk"), axes, where, panel=next(iter(points), None), most=len(points[:1]))
     names = dynamics_order(split.selected(xr.DataArray(list(outline.axes["dynamics"]), dims="dynamics")).values)
     noisy, quiet = ([name for name in names if is_stochastic(name) is noise] for noise in (True, False))

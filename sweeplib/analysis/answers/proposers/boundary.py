@@ -282,7 +282,7 @@ class Labelled:
         if changed:
             # rows that differ in this axis alone become one
             rows = [self._row(place, at, changed) for at in hidden]
-            return list({row.at[next(iter(changed))]: row for row in rows}.values())
+            return list({tuple(row.at.items()): row for row in rows}.values())
         runs = [at for at, count in zip(hidden, self._counts(place), strict=True) if count]
         rows = [self._row(place, at) for at in runs]
         return [replace(row, seeds=GROWTH * row.seeds) for row in rows]

@@ -93,6 +93,18 @@ def outline_of(ds: xr.Dataset | Outline) -> Outline:
     return Outline(axes, variables, attrs, errors, frozenset(map(str, ds.coords)), columns)
 
 
+def fixed_axes(where: Mapping[str, Any] | None, along: str | None = None) -> set[str]:
+    """Return the axes that `where` fixes at a single value, alone or in a list; a list does not fix the axis `along`.
+
+    So a figure that is drawn along an axis may be of one value of it, which a list says.
+    """
+    return {
+        axis
+        for axis, value in (where or {}).items()
+        if not isinstance(value, list | tuple) or (axis != along and len(set(map(str, value))) == 1)
+    }
+
+
 def planned_outline(sweep: Design, *, groups: bool = False) -> Outline:
     """Return the outline of the dataset that a sweep will produce.
 

@@ -171,6 +171,12 @@ class Inventory:
         seed = Column(self.sweep.seeds, self.flat[places] % len(self.sweep.seeds))
         return self._points.cases.at(self._point(places)).replaced(seed=seed.at(slice(None)))
 
+    def solved(self, places: np.ndarray) -> np.ndarray:
+        """Return those of some places, in their order, whose solution no place before them has."""
+        seed = self.flat[places] % len(self.sweep.seeds)
+        solution = self._points.cases.solutions()[self._point(places)]
+        return places[np.sort(np.unique(solution * len(self.sweep.seeds) + seed, return_index=True)[1])]
+
     @cached_property
     def missing(self) -> dict[str, np.ndarray]:
         """The places (m,) of the different cases that are missing, by the name of their layout, the costliest first."""
@@ -182,7 +188,9 @@ class Inventory:
         numbers = {case_shape: number for number, case_shape in enumerate(dict.fromkeys(shapes))}
         # one number for shape and class of cost; `shape`, `work` and `kind` are of points, then of the missing cases
         kind = (np.array([numbers[case_shape] for case_shape in shapes])[shape] * CLASSES + cost_class(work))[point]
-        order = np.lexsort((-work[point], kind))
+        # cases of one solution stand side by side: points that have it with the same seed
+        seed, solution = self.flat[places] % len(self.sweep.seeds), points.solutions()
+        order = np.lexsort((seed, solution[point], -work[point], kind))
         groups = np.split(order, np.flatnonzero(np.diff(kind[order])) + 1)
         first = [int(point[group[0]]) for group in groups]
         names = [layout_name(points[at], float(work[at])) for at in first]

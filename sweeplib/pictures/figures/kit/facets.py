@@ -16,7 +16,7 @@ import numpy as np
 from sweeplib.analysis.kit.sweep_axis import SWEEP
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT, places_in
-from sweeplib.engine.storage.dataset.outline import Outline, outline_of
+from sweeplib.engine.storage.dataset.outline import Outline, fixed_axes, outline_of
 from sweeplib.errors import InputError
 from sweeplib.pictures.figures.kit.labels import dynamics_order, value_label
 
@@ -187,8 +187,7 @@ def _blank(dtype: np.dtype[Any]) -> Any:
 
 def free_axes(outline: Outline, where: Mapping[str, Any] | None) -> set[str]:
     """Return the axes with more than one value that `where` does not fix at a single value."""
-    fixed = {dim for dim, values in (where or {}).items() if not isinstance(values, list | tuple) or len(values) == 1}
-    return {dim for dim, size in outline.sizes.items() if size > 1} - fixed
+    return {dim for dim, size in outline.sizes.items() if size > 1} - fixed_axes(where)
 
 
 def over_times(outline: Outline, drawn_axes: set[str], where: Mapping[str, Any]) -> Facets:

@@ -71,6 +71,8 @@ def _fitting_layout() -> mpl.layout_engine.LayoutEngine:
                 changed = [_broke(text, room, renderer) for text, room in _labels_with_room(fig)]
                 if not any(changed):
                     break
+            else:
+                super().execute(fig)  # room for the lines that came last
             for axes in fig.axes:
                 for axis in (axes.xaxis, axes.yaxis):
                     _thin(axis, renderer)

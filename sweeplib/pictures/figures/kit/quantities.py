@@ -22,7 +22,7 @@ from sweeplib.analysis.analysis import declared_quantities
 from sweeplib.analysis.kit.problem_fields import has_direction
 from sweeplib.analysis.kit.variables import over_time, recorded
 from sweeplib.engine.base.late_modules import xarray as xr
-from sweeplib.engine.storage.dataset.outline import Outline, outline_of
+from sweeplib.engine.storage.dataset.outline import Outline, fixed_axes, outline_of
 from sweeplib.errors import InputError
 from sweeplib.networks.problem import PARAMETERS
 from sweeplib.networks.simulation.labels import label
@@ -141,7 +141,7 @@ def horizontal_axis(outline: Outline, x: str | None, chosen: Mapping[str, Any]) 
     that is no axis of numbers and no coordinate, and if there is none.
     """
     chosen_axes = {axis for option, axis in chosen.items() if option != "where"}
-    fixed = {axis for axis, values in (chosen.get("where") or {}).items() if not isinstance(values, list | tuple)}
+    fixed = fixed_axes(chosen.get("where"), along=x)
     fits = [name for name in _numeric_axes(outline) if name not in fixed]
     if x is None:
         candidates = [name for name in fits if name not in NO_DEFAULT | chosen_axes]
