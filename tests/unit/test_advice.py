@@ -71,7 +71,7 @@ def test_the_chain_is_told_of_where_the_sde_dominates() -> None:
 
 def test_the_chain_is_told_of_where_weights_dominate_if_it_applies() -> None:
     assert said({"sgd": 1.0}, {CHAIN: 0.01})[0].instead == "sgd_chain is exact in law and"
-    assert said({"sgd": 1.0}, {}, p=300) == []
+    assert said({"sgd": 1.0}, {}, offset_scale=1.0) == []
     assert said({"sgd": 1.0}, {CHAIN: 0.9}) == []
 
 

@@ -33,7 +33,7 @@ def config(dynamics: Any = None, **changed: Any) -> dict[str, Any]:
     whole = {
         "name": "cheap",
         "problem": PROBLEM,
-        "grid": {"p": [2, 8], "d": [3, 30]},
+        "grid": {"p": [2, 30], "d": [45, 400]},
         "seeds": 2,
         "dynamics": {"law": LAW} if dynamics is None else dynamics,
         "times": [0, 1],
@@ -67,15 +67,17 @@ def test_each_point_gets_one_simulator_and_what_one_refuses_another_takes() -> N
     weights, chain = points(sweep, "sgd-law"), points(sweep, "sgd_chain-law")
     assert weights | chain == {(p, d) for p in (2, 8, 30) for d in (3, 20, 40, 400)}
     assert not weights & chain
-    assert {(p, d) for p, d in weights | chain if d < p + 1} <= weights
     assert {(2, 400), (30, 400)} <= chain and (30, 40) in weights  # p of the order of d: the chain costs p², SGD p d
+    offsets = of(grid={"p": [2], "d": [400], "offset_scale": [0, 1]})
+    taken = {name: [case.problem.offset_scale for _, case in offsets.cases(f"{name}-law")] for name in LAW["of"]}
+    assert taken == {"sgd": [1.0, 1.0], "sgd_chain": [0.0, 0.0]}
 
 
 def test_the_choice_is_that_of_the_model_and_does_not_change_as_a_sweep_grows() -> None:
-    sweep, more = of(), of(grid={"p": [2, 8, 40], "d": [3, 17, 30, 50]}, seeds=50)
+    sweep, more = of(), of(grid={"p": [2, 30, 40], "d": [45, 100, 400, 500]}, seeds=50)
     for simulator in ("sgd", "sgd_chain"):
         own = points(more, f"{simulator}-law")
-        assert points(sweep, f"{simulator}-law") == {(p, d) for p, d in own if p in (2, 8) and d in (3, 30)}
+        assert points(sweep, f"{simulator}-law") == {(p, d) for p, d in own if p in (2, 30) and d in (45, 400)}
 
 
 @pytest.mark.rest
@@ -83,8 +85,8 @@ def test_the_dataset_has_one_run_says_which_simulator_it_was(tmp_path: Path) -> 
     ds = run(tmp_path)
     assert ds.dynamics.values.tolist() == ["law"]
     names = ds.simulator.attrs["flag_meanings"].split()
-    found = {(p, d): names[int(ds.simulator.sel(dynamics="law", p=p, d=d))] for p in (2, 8) for d in (3, 30)}
-    assert found == {(2, 3): "sgd_chain", (2, 30): "sgd_chain", (8, 3): "sgd", (8, 30): "sgd_chain"}
+    found = {(p, d): names[int(ds.simulator.sel(dynamics="law", p=p, d=d))] for p in (2, 30) for d in (45, 400)}
+    assert found == {(2, 45): "sgd_chain", (2, 400): "sgd_chain", (30, 45): "sgd", (30, 400): "sgd_chain"}
     assert (ds.status == 1).all() and ds.risk.notnull().all()
     again = run(tmp_path)
     xr.testing.assert_identical(again, ds)
@@ -94,11 +96,11 @@ def test_the_dataset_has_one_run_says_which_simulator_it_was(tmp_path: Path) -> 
 def test_cases_are_shared_with_sweeps_that_name_the_simulator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(COMPUTE_ALL, raising=False)
     ds = run(tmp_path)
-    other = of({"sgd": {"where": {"p": [8], "d": [3]}}, "sgd_chain": {"where": {"d": [30]}}}, name="others")
+    other = of({"sgd": {"where": {"p": [30], "d": [45]}}, "sgd_chain": {"where": {"d": [400]}}}, name="others")
     plan = write_plan(other, tmp_path / "others", progress=False)
     assert {name: sum(part.copies.values()) for name, part in plan.dynamics.items()} == {"sgd": 2, "sgd_chain": 4}
-    alone = run(tmp_path, ["sgd_chain"], name="alone", grid={"p": [2, 8], "d": [30]})
-    np.testing.assert_array_equal(alone.risk.sel(dynamics="sgd_chain"), ds.risk.sel(dynamics="law", d=[30]))
+    alone = run(tmp_path, ["sgd_chain"], name="alone", grid={"p": [2, 30], "d": [400]})
+    np.testing.assert_array_equal(alone.risk.sel(dynamics="sgd_chain"), ds.risk.sel(dynamics="law", d=[400]))
 
 
 @pytest.mark.rest
@@ -138,11 +140,11 @@ def test_a_cost_is_that_of_all_seeds_of_the_config() -> None:
 def test_the_name_of_another_run_is_true_where_that_runs() -> None:
     dynamics = {
         "ode": {"when": "law and p < 8 or sgd"},
-        "law": LAW | {"where": {"d": [30]}},
-        "sgd": {"when": "d < 10 and p > 2"},
+        "law": LAW | {"where": {"d": [400]}},
+        "sgd": {"when": "d < 100 and p > 2"},
     }
     sweep = of(dynamics)
-    assert points(sweep, "ode") == {(2, 30), (8, 3)}
+    assert points(sweep, "ode") == {(2, 400), (30, 45)}
 
 
 @pytest.mark.parametrize(
@@ -150,21 +152,21 @@ def test_the_name_of_another_run_is_true_where_that_runs() -> None:
     [
         {
             "problem": {name: value for name, value in PROBLEM.items() if name != "gamma"},
-            "grid": {"zip": [{"gamma": [0.4, 0.5, 0.6], "p": [2, 8, 8], "d": [3, 3, 30]}]},
+            "grid": {"zip": [{"gamma": [0.4, 0.5, 0.6], "p": [2, 30, 30], "d": [45, 45, 400]}]},
         },
-        {"grid": {}, "points": {"p": [2, 8, 8], "d": [3, 3, 30]}},
-        {"grid": {"p": [2, 8], "d": [3, 30]}, "seeds": "2 if d > 3 or p < 8 else 1", "pair_by": ["seed"]},
+        {"grid": {}, "points": {"p": [2, 30, 30], "d": [45, 45, 400]}},
+        {"grid": {"p": [2, 30], "d": [45, 400]}, "seeds": "2 if d > 45 or p < 30 else 1", "pair_by": ["seed"]},
     ],
 )
 def test_linked_axes_tables_of_points_and_ragged_seeds(given: dict[str, Any]) -> None:
-    sweep = of({"law": LAW | {"when": "cost < 1"}, "ode": {"when": "law", "where": {"d": [3]}}}, **given)
-    assert points(sweep, "sgd-law") == {(8, 3)}
-    assert {(2, 3), (8, 30)} <= points(sweep, "sgd_chain-law")
-    assert points(sweep, "ode") == {(2, 3), (8, 3)}
+    sweep = of({"law": LAW | {"when": "cost < 9"}, "ode": {"when": "law", "where": {"d": [45]}}}, **given)
+    assert points(sweep, "sgd-law") == {(30, 45)}
+    assert {(2, 45), (30, 400)} <= points(sweep, "sgd_chain-law")
+    assert points(sweep, "ode") == {(2, 45), (30, 45)}
 
 
 def test_a_sweep_of_one_point() -> None:
-    sweep = of(problem=PROBLEM | {"p": 8, "d": 3}, grid={})
+    sweep = of(problem=PROBLEM | {"p": 30, "d": 45}, grid={})
     assert (sweep.size_of("sgd-law"), sweep.size_of("sgd_chain-law")) == (2, 0)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.engine.design.grid import Axis, Grid
-from sweeplib.engine.execution.pilots import pilots_of
+from sweeplib.engine.execution.calibration import pilots_of
 from sweeplib.engine.language import Expression
 from sweeplib.engine.storage.store.inventory import Inventory, inventory
 from sweeplib.engine.storage.store.run_store import RunStore

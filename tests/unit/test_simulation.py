@@ -238,11 +238,16 @@ def test_bad_input_is_refused(arguments, message):
         sweeplib.simulate(**{"problem": RETRIEVAL, "dynamics": "sgd_chain", "times": [0.1], **arguments})
 
 
-def test_the_chain_refuses_more_units_than_dimensions():
-    problem = Problem(gamma=0.1, p=4, k=1, d=4, Delta=0.0, activation="erf")
-    with pytest.raises(InputError, match="at least p \\+ k = 5"):
-        sweeplib.simulate(problem, "sgd_chain", times=[0.1])
-    assert sweeplib.simulate(problem, "sgd", times=[0.1]).status.item() == Status.ok
+def test_more_units_than_dimensions_are_their_weights_in_the_chain():
+    """Without a second layer nothing moves: overlaps are those of the weights, whatever the dimension."""
+    for d in range(1, 7):
+        problem = Problem(gamma=0.1, p=4, k=1, d=d, Delta=0.0, activation="erf", a=0.0)
+        weights, chain = (
+            sweeplib.simulate(problem, name, times=[0.1], seeds=range(3), observables=("overlap_Q", "overlap_M"))
+            for name in ("sgd", "sgd_chain")
+        )
+        for name in ("overlap_Q", "overlap_M"):
+            np.testing.assert_allclose(chain[name], weights[name], rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.slow

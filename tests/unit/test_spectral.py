@@ -297,13 +297,6 @@ REFUSED = [
     ),
     ("ode", {"update": "muon", "k": 1}, "update: no drifts of this update and loss"),
     ("overlap_map", {"update": "muon", "batch_size": 4}, "batch_size.*at least 16 with the update muon"),
-    ("sgd_chain", {"update": "spectral", "repeats": 2}, "repeats.*1 with the update spectral in sgd_chain"),
-    ("sgd_chain", {"update": "muon", "d": 5}, r"d.*at least 2 p \+ k = 6"),
-    (
-        "sgd_chain",
-        {"update": "spectral", "data": "power_law", "exponent": 1.0},
-        "update.*plain with inputs of power_law",
-    ),
     (
         "sgd",
         {"update": "muon", "spectral_ridge": 0.1},

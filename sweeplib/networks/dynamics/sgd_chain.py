@@ -272,16 +272,16 @@ class SgdChain(LaneDynamics):
         """The rows of `state`: of A and B of all blocks of inputs, a memory and a; 0 with several tasks."""
         if problem.in_turn:
             return 0
-        step, sizes = UPDATES[problem.update], np.array(problem.blocks[1])
-        height = problem.p * (1 + step.has_velocities + problem.has_averages)
-        return int(frame_of(sizes, problem.k, height).states[-1]) + (step.memory is not None) + problem.p
+        frame = frame_of(np.array(problem.blocks[1]), problem.k, problem.rows)
+        return int(frame.states[-1]) + (UPDATES[problem.update].memory is not None) + problem.p
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
         """Return the number of steps to a time, times the work of all samples and uses of a batch in one."""
-        width = problem.p + problem.k + (problem.batch_size if problem.repeats > 1 else 0)
-        of_sample = 20.0 * (width + 3) + 8.0 * problem.p * width * problem.repeats
-        return time / problem.step_time() * problem.batch_size * of_sample * len(problem.blocks[0])
+        sizes, most = problem.blocks[1], problem.p + problem.k
+        width = sum(min(size, most) for size in sizes) + len(sizes) * (problem.batch_size if problem.repeats > 1 else 0)
+        of_sample = 20.0 * (width + 3 * len(sizes)) + 8.0 * problem.p * width * problem.repeats
+        return time / problem.step_time() * problem.batch_size * of_sample
 
 
 def with_other_rows(A: Array, B: Array, velocities: bool, averages: bool) -> tuple[Array, Array]:

@@ -128,6 +128,11 @@ class Problem(Core):
         return self.averaging_rate > 0.0 or self.averaging_order > 0.0
 
     @property
+    def rows(self) -> int:
+        """The number of rows that a step keeps: p of the weights, and p each of velocities and averages, if any."""
+        return self.p * (1 + UPDATES[self.update].has_velocities + self.has_averages)
+
+    @property
     def student_start(self) -> str:
         """The name of the law of the student's initial weights, given or by default."""
         return self.start or self._default_start

@@ -272,8 +272,8 @@ class Case(engine.Case):
         sample = (problem.batch_size, problem.repeats, problem.samples is not None, problem.rule, problem.noise_factor)
         kind = (problem.p, problem.k, problem.spherical, problem.trains_second_layer, problem.has_offsets)
         sizes = DYNAMICS[self.dynamics].sizes(problem, self.numerical_options())
-        # the chain factors larger blocks, whose arrays then have one size: rows of weights, velocities and averages
-        blocks = tuple(min(size, 3 * problem.p + problem.k + 1) for size in problem.blocks[1])
+        # the chain factors larger blocks, whose arrays then have one size
+        blocks = tuple(min(size, problem.rows + problem.k + 1) for size in problem.blocks[1])
         course = problem.course
         tasks = (*course.order, course.own_heads, course.replay > 0.0) if problem.in_turn else ()
         steps = (*sample, problem.has_weight_noise, problem.has_averages)
