@@ -171,10 +171,15 @@ class Inventory:
         seed = Column(self.sweep.seeds, self.flat[places] % len(self.sweep.seeds))
         return self._points.cases.at(self._point(places)).replaced(seed=seed.at(slice(None)))
 
+    @cached_property
+    def _solutions(self) -> np.ndarray:
+        """The first point that has the solution of each point with the same seed."""
+        return self._points.cases.solutions()
+
     def solved(self, places: np.ndarray) -> np.ndarray:
         """Return those of some places, in their order, whose solution no place before them has."""
         seed = self.flat[places] % len(self.sweep.seeds)
-        solution = self._points.cases.solutions()[self._point(places)]
+        solution = self._solutions[self._point(places)]
         return places[np.sort(np.unique(solution * len(self.sweep.seeds) + seed, return_index=True)[1])]
 
     @cached_property
@@ -189,8 +194,8 @@ class Inventory:
         # one number for shape and class of cost; `shape`, `work` and `kind` are of points, then of the missing cases
         kind = (np.array([numbers[case_shape] for case_shape in shapes])[shape] * CLASSES + cost_class(work))[point]
         # cases of one solution stand side by side: points that have it with the same seed
-        seed, solution = self.flat[places] % len(self.sweep.seeds), points.solutions()
-        order = np.lexsort((seed, solution[point], -work[point], kind))
+        seed = self.flat[places] % len(self.sweep.seeds)
+        order = np.lexsort((seed, self._solutions[point], -work[point], kind))
         groups = np.split(order, np.flatnonzero(np.diff(kind[order])) + 1)
         first = [int(point[group[0]]) for group in groups]
         names = [layout_name(points[at], float(work[at])) for at in first]
