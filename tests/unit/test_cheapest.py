@@ -207,8 +207,8 @@ def test_what_does_not_fit_is_refused_at_its_key(dynamics: dict[str, Any], key: 
 
 
 def test_names_of_the_grid_come_before_costs_and_runs() -> None:
-    sweep = of({"sgd": {"when": "cost > 20 and ode"}, "ode": {}}, derive={"cost": "p*d", "ode": "1 if d > 3 else 0"})
-    assert points(sweep, "sgd") == {(2, 30), (8, 30)}
+    sweep = of({"sgd": {"when": "cost > 20 and ode"}, "ode": {}}, derive={"cost": "p*d", "ode": "1 if d > 45 else 0"})
+    assert points(sweep, "sgd") == {(2, 400), (30, 400)}
 
 
 def test_the_model_of_each_dynamics_has_three_numbers() -> None:
