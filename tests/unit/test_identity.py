@@ -39,7 +39,7 @@ class Edit(NamedTuple):
 
 EDITS = {
     "comment": Edit("kernels/chain.py", "import math\n", "import math  # of Python\n", NONE),
-    "docstring of a kernel": Edit("kernels/chain.py", "Fill Q (p, p, lanes) with", "Compute Q (p, p, lanes),", NONE),
+    "docstring of a kernel": Edit("kernels/chain.py", "Replace the labels in", "Change the labels in", NONE),
     "docstring of a constant": Edit("kernels/lanes.py", "A larger displacement", "Larger displacement", NONE),
     "annotation": Edit("problem/starts/start.py", "m0: float)", "m0: float | int)", NONE),
     "annotation of a result": Edit("observables/risk.py", "-> Array:", "-> 'Array':", NONE),
@@ -48,7 +48,7 @@ EDITS = {
     "message of a problem": Edit("problem/combinations.py", "start on the sphere", "begin on the sphere", NONE),
     "words of all errors": Edit("../errors.py", "did you mean", "perhaps", NONE),
     "check of a problem": Edit("problem/combinations.py", "> problem.d", "> 2 * problem.d", NONE, True),
-    "check of a dynamics": Edit("dynamics/sgd_chain.py", "d < problem.p +", "d < 1 + problem.p +", NONE, True),
+    "check of a dynamics": Edit("dynamics/sgd_chain.py", "> LARGEST_REUSED", ">= LARGEST_REUSED", NONE, True),
     "bound of an option": Edit("dynamics/sde.py", "le=1e6", "le=1e7", NONE, True),
     "label of a dynamics": Edit("dynamics/sgd_chain.py", "SGD (overlap chain)", "overlap chain", NONE, True),
     "label of an activation": Edit("maths/activations/square.py", r"\lambda^2", r"\lambda^{2}", NONE, True),
