@@ -176,6 +176,13 @@ def project(work):  # type: ignore[no-untyped-def]
         multiply_row(work, i, norm)
 
 
+@kernel
+def add_weighted(root, x, out):  # type: ignore[no-untyped-def]
+    """Add λ_b x to out; all are (lanes,), and root is √λ_b."""
+    for lane in range(out.shape[0]):
+        out[lane] += root[lane] * root[lane] * x[lane]
+
+
 @loops
 def fill_variance(work, i, square):  # type: ignore[no-untyped-def]
     """Fill square (lanes,) with Σ_b λ_b |(A_b, B_b)_i|², the variance of the field of row i."""
@@ -185,8 +192,7 @@ def fill_variance(work, i, square):  # type: ignore[no-untyped-def]
         A, B = rows_of(work, b)
         root = work.constants.teacher[work.frame.teachers[b]]
         put_squared_norm(False, A, B, i, of_block)
-        for lane in range(square.shape[0]):
-            square[lane] += root[lane] * root[lane] * of_block[lane]
+        add_weighted(root, of_block, square)
 
 
 @loops
@@ -196,26 +202,29 @@ def chain_network(work):  # type: ignore[no-untyped-def]
     work : the data of a group of any kind of steps, with its `chain`.
     """
     chain = work.chain
-    Q, M, square = chain.network.Q, chain.network.M, chain.rotations.tail
+    Q, M, square, blocks = chain.network.Q, chain.network.M, chain.rotations.tail, chain.frame.factored.size
     (p, k, lanes), first = M.shape, chain.push.shape[0] - M.shape[0]
     Q[:], M[:] = 0.0, 0.0
-    for b in range(chain.frame.factored.size):
+    for b in range(blocks):
         A, B = rows_of(chain, b)
         root, L_star = teacher_of(chain, b)
         for i in range(p):
             for j in range(i + 1):
-                square[:] = 0.0
+                # one block has the eigenvalue one
+                out = Q[i, j] if blocks == 1 else square
+                out[:] = 0.0
                 if B.shape[0] > 0:
-                    add_products(B[first + i], B[first + j], first + j + 1, square)
-                add_products(A[first + i], A[first + j], A.shape[1], square)
-                for lane in range(lanes):
-                    Q[i, j, lane] += root[lane] * root[lane] * square[lane]
+                    add_products(B[first + i], B[first + j], first + j + 1, out)
+                add_products(A[first + i], A[first + j], A.shape[1], out)
+                if blocks > 1:
+                    add_weighted(root, square, Q[i, j])
             for r in range(k):
-                square[:] = 0.0
+                out = M[i, r] if blocks == 1 else square
+                out[:] = 0.0
                 # L* of a factor is lower triangular
-                add_products(A[first + i], L_star[r], r + 1 if B.shape[0] > 0 else A.shape[1], square)
-                for lane in range(lanes):
-                    M[i, r, lane] += root[lane] * root[lane] * square[lane]
+                add_products(A[first + i], L_star[r], r + 1 if B.shape[0] > 0 else A.shape[1], out)
+                if blocks > 1:
+                    add_weighted(root, square, M[i, r])
     for i in range(p):
         for j in range(i):
             for lane in range(lanes):
