@@ -99,6 +99,21 @@ def columns(run, shown):
     return np.hstack([run[name].isel(time=[1, 2]).values.reshape(len(run.seed), -1) for name in shown]).T
 
 
+@pytest.mark.parametrize("number", [pytest.param(n, marks=marks(n)) for n in range(COUNT)])
+def test_exits_are_where_the_risk_after_a_step_is_first_below_the_target(number):
+    """A bound of the change of f tells the chain when it need not compute the risk: no exit may be missed by it."""
+    name, problem = [*drawn().items()][number]
+    if problem.in_turn or problem.repeats > 1:
+        pytest.skip("no exits of tasks in turn; those of reused batches are found after the last use")
+    times, thresholds = np.arange(61) * problem.step_time(), [0.03, 0.1, 0.25]
+    common = {"times": times, "thresholds": thresholds, "observables": ("risk",), "root_seed": 3}
+    run = simulate(problem, "sgd_chain", seeds=range(40), **common)
+    for j, threshold in enumerate(thresholds):
+        below = run.risk.values <= (1.0 - threshold) * run.risk.values[:, :1] + 1e-14
+        first = np.where(below.any(axis=1), below.argmax(axis=1), np.nan)
+        np.testing.assert_array_equal(run.exit_steps.values[:, j], first, err_msg=name)
+
+
 def test_pairs_of_features_are_drawn_that_few_would_think_of():
     names = " ".join(drawn())
     assert all(name in names for name in FEATURES)
