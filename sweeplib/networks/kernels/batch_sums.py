@@ -68,6 +68,7 @@ class Samples(NamedTuple):
     """Samples in lanes, with what they need of the lane's replica, and work arrays.
 
     a (p, lanes), frame, constants, stream : second layer, `Frame`, `Constants`, and name of the random numbers.
+    L_star : a view of L* of the first block of inputs.
     z (draws + 1 or more, lanes), fields : the normal numbers of a sample, and its `Fields`.
     column (p, lanes) : the column of C of each sample.
     overflow (lanes,) : whether E is beyond OVERFLOW, or NaN.

@@ -71,14 +71,8 @@ def draw_batch(settings, functions, stream, work):  # type: ignore[no-untyped-de
 
     A sample's coordinates after the one of S_ss are not read (`use_batch`): random numbers stay in them.
     """
-    n_b, frame, columns, chain, samples, label = (
-        settings.batch_size,
-        settings.frame,
-        work.explicit.columns,
-        work.chain,
-        work.stream,
-        work.label,
-    )
+    n_b, frame, columns = settings.batch_size, settings.frame, work.explicit.columns
+    chain, samples, label = work.chain, work.stream, work.label
     lengths, lam_star, of_block = chain.lengths, chain.fields.lam_star, chain.lengths.stream
     lanes = label.shape[1]
     begin_batches(stream, n_b, samples)
@@ -119,13 +113,8 @@ def draw_batch(settings, functions, stream, work):  # type: ignore[no-untyped-de
 def use_batch(settings, functions, stream, use, work, broken):  # type: ignore[no-untyped-def]
     """Take a step of SGD with the batch in the explicit frame; units are dropped anew at each `use`, from 0 on."""
     chain, explicit, frame = work.chain, work.explicit, settings.frame
-    V, moves, layer, columns, numbers = (
-        explicit.V,
-        explicit.moves,
-        explicit.layer,
-        explicit.columns,
-        chain.constants.numbers,
-    )
+    V, moves, layer, columns = explicit.V, explicit.moves, explicit.layer, explicit.columns
+    numbers = chain.constants.numbers
     lam, _, value, c, E, _, _ = chain.fields
     (p, _, lanes), share = moves.shape, 1.0 / settings.batch_size
     weights = V[V.shape[0] - p :]

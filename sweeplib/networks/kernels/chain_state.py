@@ -122,7 +122,9 @@ class Lengths(NamedTuple):
 class Chain(NamedTuple):
     """The data of a group: the state, the constants, and work arrays of a step.
 
+    frame : the `Frame` of the run.
     state (rows, lanes), a (p, lanes) : the whole state, and its last rows.
+    A, B, L_star : views of the first block of inputs.
     memory (lanes,) : that of the rule of the steps, zero without one.
     z (draws, lanes) : normals of a sample: those of the blocks, of the label, and of the lengths.
     push (rows, lanes) : what a sample adds to the rows, c for each of the weights and of the velocities, 0 of averages.
@@ -233,6 +235,7 @@ def rows_of(work, b):  # type: ignore[no-untyped-def]
 @kernel
 def teacher_of(work, b):  # type: ignore[no-untyped-def]
     """√λ_b (lanes,), and a view L*_b (k, r, lanes), of the `Chain` or of the `Samples` of a batch."""
+    # decisions: Inputs of one eigenvalue are one block of the chain
     teacher, k = work.constants.teacher, work.constants.a_star.shape[0]
     _, _, L_star = views_of(work.frame, teacher, teacher, 0, k, b)
     return teacher[work.frame.teachers[b]], L_star

@@ -30,7 +30,6 @@ HEAVY_BALL = Feature(
     lambda problem: UPDATES[problem.update].has_velocities and UPDATES[problem.update].spectrum is None,
     "momentum of plain steps",
 )
-VELOCITIES = Feature("the update {problem.update}", lambda problem: UPDATES[problem.update].has_velocities, "momentum")
 TANGENT = Feature(
     "the update {problem.update}", lambda problem: UPDATES[problem.update].is_tangent, "steps along the sphere"
 )
@@ -44,7 +43,6 @@ NO_TEACHER = Feature("{problem.data}", lambda problem: not DATA[problem.data].te
 ORTHOGONAL = Feature("an orthogonal teacher", lambda problem: problem.teacher_start == "orthogonal")
 NO_MIXTURE = Feature("inputs of {problem.data}", lambda problem: DATA[problem.data].classes is None, "other inputs")
 SPECTRUM = Feature("inputs of {problem.data}", lambda problem: problem.has_spectrum, "inputs with a spectrum")
-ONE_LEVEL = Feature("inputs of one eigenvalue", lambda problem: not problem.has_spectrum)
 REPEATS = Feature("repeats > 1", lambda problem: problem.repeats > 1)
 TASKS = Feature("tasks in turn", lambda problem: problem.in_turn)
 REPLAY = Feature("tasks in turn", lambda problem: problem.in_turn and problem.replay > 0.0, "replay")
