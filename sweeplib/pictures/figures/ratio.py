@@ -116,8 +116,8 @@ def ratios(
 ) -> dict[str, xr.DataArray]:
     """Return the ratio of a quantity to its value at a `point`, with its ratio_error, or its ratio_low and ratio_high.
 
-    The variance of the ratio r = a/b is r² (var a/a² + var b/b² − 2 cov(a, b)/(ab)). A quantity with an interval in place
-    of an error has a ratio with an interval. The ratio is NaN where one of the two is only a bound.
+    The variance of the ratio r = a/b is r² (var a/a² + var b/b² − 2 cov(a, b)/(ab)). A quantity with an interval in
+    place of an error has a ratio with an interval. The ratio is NaN where one of the two is only a bound.
     """
     measured = result[variable]
     above = measured.where(measured.copy(data=~bounds(result, variable)))
@@ -157,9 +157,9 @@ def _ends(
 ) -> tuple[xr.DataArray, xr.DataArray]:
     """Return the ends of the intervals of ratios a/b, by those of a and b at the `point`, as if these were independent.
 
-    Distances of an end from the value are taken in logarithms: those of a to one side and of b to the other are added in
-    squares, so that the ratio of two intervals of one level has an interval of that level. An interval of a or b that
-    contains zero leaves that of the ratio without a bound on one side: its end is zero or infinite.
+    Distances of an end from the value are taken in logarithms: that of a to one side and of b to the other are
+    added in squares: of two intervals of one level comes an interval of that level. An interval of a or b that contains
+    zero leaves that of the ratio without a bound on one side: its end is zero or infinite.
     """
     with np.errstate(divide="ignore"):
         ends = [abs(np.log(_quotient(result[f"{variable}_{end}"], result[variable]))) for end in ("low", "high")]
