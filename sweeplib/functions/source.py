@@ -89,7 +89,7 @@ def refuse_other_values(function: Function, imported: Function) -> None:
     changed = {name for entry in needed if entry.certain & reached for name in _changed_in_functions(entry)}
     values, others = function.function.__globals__, imported.function.__globals__
     for name in sorted(reached - changed):
-        if name in values and _text(values[name]) != _text(others.get(name)):
+        if name in values and _comparable(values[name]) != _comparable(others.get(name)):
             problem = f"{name} has another value here than the statements give it that {function.name} needs"
             expected = f"a parameter of {function.name}, or no other statement that changes it"
             raise InputError(problem, value=values[name], expected=expected)
@@ -101,16 +101,18 @@ def _changed_in_functions(entry: Statement) -> set[str]:
     return changed_in(entry.node, inside=True) | (entry.bound - entry.certain) if is_definition else set()
 
 
-def _text(value: Any) -> bytes | None:
-    """Return a value as bytes that tell it from others; None if it is no number, text, path or array, nor of such."""
+def _comparable(value: Any) -> Any:
+    """Return what tells a value from others: its bytes, or those of its entries; its type where it has none."""
+    if isinstance(value, Path | np.random.Generator):
+        return str(value)
     try:
-        return (
-            None
-            if isinstance(value, np.random.Generator)
-            else state_bytes(str(value) if isinstance(value, Path) else value)
-        )
+        return state_bytes(value)
     except TypeError:
-        return None
+        if type(value) in (list, tuple):
+            return list(map(_comparable, value))
+        return list(map(_comparable, value.items())) if type(value) is dict else type(value).__name__
+    except RecursionError:
+        return type(value).__name__
 
 
 def _numerical_code(function: Function) -> tuple[str, set[str]]:

@@ -202,8 +202,8 @@ def test_any_file_has_a_source_that_gives_the_same_or_is_refused(
         except InputError:
             continue
         # what changes at each call, as a count of calls does, is no result of a function
-        result = fresh()
-        assert written() == result or fresh() != result
+        value = fresh()
+        assert written() == value or fresh() != value
 
 
 NOTEBOOK = """
