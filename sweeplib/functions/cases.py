@@ -20,7 +20,6 @@ from sweeplib.engine.simulator import FUNCTIONS, simulator_named
 from sweeplib.functions.function import TIMES, registered
 
 if TYPE_CHECKING:
-
     from sweeplib.engine.simulator import Simulator
     from sweeplib.functions.function import Function
 
