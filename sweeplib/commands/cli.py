@@ -15,6 +15,7 @@ from sweeplib.commands.cli_options import Commands, folder_of, loaded, named, re
 from sweeplib.commands.cli_start import explain, new, schema, test_plugin
 from sweeplib.commands.cli_upkeep import commands
 from sweeplib.commands.up_to_date import record_plan, undisturbed_run
+from sweeplib.config.kinds import EVERY_KIND, KEYS, PLUGINS
 from sweeplib.engine.process.command import command
 from sweeplib.engine.process.terminal import counted, echo, table
 from sweeplib.errors import InputError
@@ -194,8 +195,8 @@ def watch(config: Path, overrides: Sequence[str], results: Path) -> None:
     "kind",
     required=False,
     metavar="[KIND]",
-    shell_complete=options.beginnings(options.KINDS),
-    help=f"{', '.join(options.KINDS[:-1])} or {options.KINDS[-1]}.",
+    shell_complete=options.beginnings(EVERY_KIND),
+    help=f"{', '.join(EVERY_KIND[:-1])} or {EVERY_KIND[-1]}.",
 )
 @options.names
 @options.results
@@ -218,7 +219,7 @@ def list_(kind: str | None, names: Sequence[str], results: Path, json: bool) -> 
             return
         show(table)
         return
-    from sweeplib.config.catalogue import PLUGINS, catalogue
+    from sweeplib.config.catalogue import catalogue
 
     out, entries = console(), catalogue(kind, names)
     if json:
@@ -229,8 +230,7 @@ def list_(kind: str | None, names: Sequence[str], results: Path, json: bool) -> 
     for line in listing.names(entries, out.width if out.is_terminal else LINE, options=bool(names)):
         echo(line)
     if kind != PLUGINS and not names:
-        of_keys = kind == options.KINDS[0]
-        echo(f"Options and an example: sweeplib explain {'KEY' if of_keys else f'{kind}.NAME'}")
+        echo(f"Options and an example: sweeplib explain {'KEY' if kind == KEYS else f'{kind}.NAME'}")
 
 
 app.add_command(explain)

@@ -194,26 +194,6 @@ def show(table: "Table") -> None:
     terminal.show(table, terminal.console())
 
 
-KINDS = [
-    "keys",
-    "dynamics",
-    "activations",
-    "analyses",
-    "figures",
-    "observables",
-    "targets",
-    "starts",
-    "data",
-    "losses",
-    "updates",
-    "tasks",
-    "clusters",
-    "proposers",
-    "plugins",
-]
-"""The kinds of names in `config.catalogue`, which is not imported for the sake of speed."""
-
-
 PASSING = (click.exceptions.Exit, click.Abort, click.UsageError, BrokenPipeError)
 """Exceptions that click handles itself."""
 
