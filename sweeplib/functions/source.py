@@ -16,11 +16,10 @@ import symtable
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from sweeplib.engine.code.numerical_code import numerical_code
-from sweeplib.engine.code.sources import modules_digest, source_text, user_files
-from sweeplib.engine.code.user_code import user_file
+from sweeplib.engine.code.sources import imported_names, modules_digest, source_text, user_files
+from sweeplib.engine.code.user_code import package_of, user_file
 from sweeplib.errors import InputError
 from sweeplib.functions.function import Function
 
@@ -40,7 +39,7 @@ def code_of(function: Function) -> str:
         if isinstance(statement, ast.FunctionDef) and statement.name == function.name:
             statement.decorator_list = [entry for entry in statement.decorator_list if not _declares(entry)]
     text, imports = numerical_code("\n".join(map(ast.unparse, statements)))
-    modules = {name for node in imports for name in _modules(node) if user_file(name) is not None}
+    modules = filter(user_file, imported_names(imports, package_of(function.module)))
     return hashlib.blake2b(f"{text}\0{modules_digest(modules)}".encode(), digest_size=12).hexdigest()
 
 
@@ -159,10 +158,3 @@ def _names_used(statement: ast.stmt) -> set[str]:
 def _scope(statement: ast.stmt) -> symtable.SymbolTable:
     """Return Python's table of the names of a statement, as if it were a module."""
     return symtable.symtable(ast.unparse(statement), "<statement>", "exec")
-
-
-def _modules(node: Any) -> list[str]:
-    """Return the modules that an import statement may name, among them names that it imports from a module."""
-    if isinstance(node, ast.ImportFrom):
-        return [node.module, *(f"{node.module}.{name.name}" for name in node.names)] if node.module else []
-    return [name.name for name in node.names]
