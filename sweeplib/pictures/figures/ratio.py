@@ -16,7 +16,7 @@ from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import places_in
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
-from sweeplib.errors import InputError
+from sweeplib.errors import InputError, errors_under
 from sweeplib.pictures.figures.figure import FIGURES, Dash, Drawn, Horizontal, Hue, Panel, Where, chart_figure
 from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
 from sweeplib.pictures.figures.kit.labels import value_label
@@ -104,10 +104,8 @@ def _point(outline: Outline, to: Mapping[str, Any] | None) -> dict[str, int]:
         if axis not in outline.axes:
             choices = [name for name, size in outline.sizes.items() if size > 1]
             raise InputError("no such axis", key=f"to.{axis}", value=axis, choices=choices)
-        try:
+        with errors_under("to"):
             selection[axis] = places_in(outline.axes[axis], axis, [value])[0][0]
-        except InputError as error:
-            raise error.within(prefix="to") from None
     return selection
 
 
