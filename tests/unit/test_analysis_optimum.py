@@ -177,7 +177,8 @@ def test_what_has_no_curve_is_refused(options, problem):
 def test_the_headline_of_a_crossing_that_is_not_one_says_so():
     passed = crossing(with_outcome(), of="risk", along="gamma", level=0.27)
     [first, second] = headline(passed, "crossing").lines
-    assert first.startswith("learning rate at which the mean population risk passes 0.27 0.5") and first.endswith("(ode)")
+    assert first.startswith("learning rate at which the mean population risk passes 0.27 0.5")
+    assert first.endswith("(ode)")
     assert second.endswith("at 1 of 2 points the level is passed more than once, never, or too near to the last values")
     assert "At 1 of 2 points of all dynamics the level is passed more than once" in headline(passed, "crossing").text
 
