@@ -28,7 +28,7 @@ those up to twice the least .84 to 1, with these .94 to 1.
 CLEARLY = 3.0
 """The standard errors by which the mean of values of either sign is above zero, for a curve of logarithms.
 
-A line from .05 to 2.05 with errors of .07 had no crossing of 1 in a fifth of the scans in which all means were positive.
+Of lines from .05 to 2.05 with errors of .07 a fifth had no crossing of 1, as all means were positive by chance.
 """
 
 
