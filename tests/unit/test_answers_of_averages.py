@@ -144,7 +144,7 @@ def test_each_statistic_is_given_to_its_precision(noise: Noise, options: dict[st
 
 @pytest.mark.rest
 def test_runs_without_a_value_are_told_with_the_answer() -> None:
-    """Those with the largest values: the mean of the others is .96 of the truth, and their interval says nothing of it."""
+    """Those with the largest values: the mean of the others is .96 of the truth, whatever their interval."""
 
     def noise(rng: np.random.Generator, count: int) -> np.ndarray:
         values = exponential(rng, count)

@@ -228,13 +228,13 @@ def test_a_dynamics_has_one_marker_above_and_below(ds):
     assert lower.containers[0].lines[0].get_markerfacecolor() == "white"
 
 
-def test_a_ratio_of_intervals_adds_their_halves_in_quadrature(ds, analyses):
+def test_a_ratio_of_intervals_has_the_standard_error_of_normal_numbers_with_them(ds, analyses):
     optima = analyses["optimal_learning_rate"].copy()
     optima["at_edge"] = xr.zeros_like(optima.at_edge)
     sure = {"optimal_learning_rate": optima}
     _, lower = ratio(ds, sure, y="gamma_opt", x="Delta", to={"d": 300}, where={"dynamics": "ode"}).axes
     found = optima.sel(dynamics="ode").squeeze()
-    relative = 0.5 * (found.gamma_opt_high - found.gamma_opt_low) / found.gamma_opt
+    relative = 0.5 / 1.959964 * (found.gamma_opt_high - found.gamma_opt_low) / found.gamma_opt
     value = found.gamma_opt.sel(d=3000) / found.gamma_opt.sel(d=300)
     expected = value * np.hypot(relative.sel(d=3000), relative.sel(d=300))
     drawn = [0.5 * (ends[:, 1] - ends[:, 0]) for ends in bars(lower)]

@@ -20,9 +20,9 @@ from sweeplib.errors import InputError
 from sweeplib.pictures.figures.figure import FIGURES, Dash, Drawn, Horizontal, Hue, Panel, Where, chart_figure
 from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
 from sweeplib.pictures.figures.kit.labels import value_label
-from sweeplib.pictures.figures.kit.quantities import AVERAGES, bounds, interval, with_requests
+from sweeplib.pictures.figures.kit.quantities import AVERAGES, bounds, with_requests
 from sweeplib.pictures.figures.line import needed, quantity_chart
-from sweeplib.statistics.labelled import labelled
+from sweeplib.statistics.labelled import labelled, standard_errors
 from sweeplib.statistics.lost_runs import MOST_LOST, sample_of, values_of
 from sweeplib.statistics.seed_means import FEWEST_SEEDS
 
@@ -123,8 +123,7 @@ def ratios(
     above = measured.where(measured.copy(data=~bounds(result, variable)))
     below = above.isel(point, drop=True)
     value = above / below.where(below != 0.0)
-    relative = _relative_variance(ds, result, analysis, variable, point)
-    error = value.where(False) if relative is None else abs(value) * relative**0.5
+    error = abs(value) * _relative_variance(ds, result, analysis, variable, point) ** 0.5
     reference = ", ".join(value_label(result[axis].isel({axis: place}), result[axis]) for axis, place in point.items())
     variables = {
         "ratio": labelled(value, f"ratio to {reference}"),
@@ -135,18 +134,14 @@ def ratios(
 
 def _relative_variance(
     ds: xr.Dataset, result: xr.Dataset, analysis: str, variable: str, point: Mapping[str, int]
-) -> xr.DataArray | None:
-    """Return the variance of log a/b of a variable a and its value b at the `point`; None without any uncertainty.
+) -> xr.DataArray:
+    """Return the variance of log a/b of a variable a and its value b at the `point`; NaN without any uncertainty.
 
     By the values of the runs, with their correlation, if the variable is a mean of such; else as if independent.
     """
     runs = _runs(ds, result, analysis, variable)
     if runs is None:
-        ends = [f"{variable}_{end}" for end in ("low", "high")] if f"{variable}_error" in result else []
-        bars = interval(result.drop_vars(ends, errors="ignore"), variable)
-        if bars is None:
-            return None
-        squared = (result[variable].copy(data=0.5 * (bars[0] + bars[1])) / result[variable]) ** 2
+        squared = (standard_errors(result, variable) / result[variable]) ** 2
         total = squared + squared.isel(point, drop=True)
         return total.where(_elsewhere(result, point), 0.0)
     relative = runs / runs.mean("seed")
