@@ -138,7 +138,10 @@ class CrossingLook:
             place = max(bound, first - step) if end == 0 else min(bound, last + step)
             if new := [x for x in self._new(np.array([place]), step) if not first <= x <= last]:
                 return ScanFinding(f"the crossing may lie beyond {self.x[end]:.3g}", dict.fromkeys(new, FIRST))
-        # no row can be added beyond an end: why the question stays open
+        # no row can be added beyond an end: more values between them tell, if the level is passed there
+        if self.crossings and self.is_clear[[0, -1]].all():
+            return None
+        # why the question stays open
         if self.crossings and not any(is_open):
             ends = ~self.is_clear
             ends[1:-1] = False
