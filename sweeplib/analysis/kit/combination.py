@@ -5,7 +5,7 @@ Labels are the values along an axis: gamma=0.1, not places.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial, reduce
 from typing import Any
 
@@ -52,6 +52,7 @@ def combine(*datasets: Any, sweep: Sequence[str] | None = None) -> xr.Dataset:
             raise InputError("not the dataset of a sweep", value="without status", expected="that of `sweeplib.open`")
     for key in OF_RUNS:
         _require_same(key, [ds.attrs.get(key) for ds in datasets])
+    _require_same_units(datasets)
     if sweep is not None:
         return along_sweeps(datasets, sweep)
     first, *others = _with_same_axes(datasets)
@@ -83,8 +84,22 @@ def _differs(name: str, datasets: Sequence[xr.Dataset]) -> bool:
 
 def _require_same(key: str, values: Sequence[Any]) -> None:
     """Raise InputError, with the key, unless the values of all sweeps are the same."""
-    if any(value != values[0] for value in values):
+    if any(value != values[0] for value in values[1:]):
         raise InputError("sweeps that recorded differently", key=key, value=values, expected="the same in all of them")
+
+
+def _require_same_units(datasets: Sequence[xr.Dataset]) -> None:
+    """Raise InputError for times that are counted differently, and variables of one name in other units."""
+    _require_same("times", [_count(ds["time"].attrs) for ds in datasets if "time" in ds.coords])
+    for name in dict.fromkeys(str(name) for ds in datasets for name in ds.data_vars if name != "status"):
+        for key in ("units", "flag_meanings"):
+            values = [ds[name].attrs[key] for ds in datasets if name in ds and key in ds[name].attrs]
+            _require_same(f"{name}, {key}", values)
+
+
+def _count(attrs: Mapping[str, Any]) -> str:
+    """Return in words what recorded times count, by the attributes of their axis."""
+    return str(attrs.get("clock", "ODE time")) + (f", scale {attrs['scale']}" if "scale" in attrs else "")
 
 
 def _merged(first: xr.Dataset, other: xr.Dataset, *, exact: bool) -> xr.Dataset:

@@ -153,4 +153,6 @@ def without_constants(result: xr.Dataset, ds: xr.Dataset) -> xr.Dataset:
     still_fixed = {name: value for name, value in fixed.items() if not (name in result.coords and result[name].ndim)}
     # the attribute `fixed` explains constants that are no parameters of the problem (`explained_constants`)
     fixed_names = {"fixed": ds.attrs["fixed"]} if "fixed" in ds.attrs else {}
-    return result.drop_vars(still_fixed, errors="ignore").assign_attrs(still_fixed | fixed_names)
+    return result.drop_vars([name for name in still_fixed if name in result.coords]).assign_attrs(
+        still_fixed | fixed_names
+    )
