@@ -16,7 +16,7 @@ from sweeplib.analysis.analysis import ANALYSES, Treated, analysis_of
 from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
 from sweeplib.analysis.kit.problem_fields import field, one_pass_committee
 from sweeplib.analysis.kit.regime_samples import sgd_values
-from sweeplib.analysis.kit.variables import need_start, need_stochastic, require
+from sweeplib.analysis.kit.variables import need_later_time, need_start, need_stochastic, require
 from sweeplib.engine.base.late_modules import scipy
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
@@ -279,6 +279,7 @@ def _outline(ds: Outline, *, candidates: Sequence[str], **_: Any) -> Outline:
             raise InputError("not among the dynamics that were run", key="candidates", value=name, choices=names)
     need_stochastic(ds)
     need_start(ds)
+    need_later_time(ds)
     outline = ds.only("risk").without("dynamics", "seed", "time")
     return outline.along("candidate", candidates).with_variables({"limit": outline.dims_of("status")})
 
