@@ -46,7 +46,7 @@ def test_deviations_of_known_differences():
 @pytest.mark.parametrize("name", ["deviation", "deviation_scaling", "limits"])
 def test_a_comparison_needs_a_time_after_the_start(name):
     """Of [0, 1] the deviations up to .5 were all 0, with an error of 0."""
-    ds = sweep_dataset(seeds=3, dynamics=["sgd", "ode", "mean_field", "mean_field_hd"])
+    ds = sweep_dataset(seeds=3, dynamics=["sgd", "ode", "gradient_flow", "mean_field", "mean_field_hd"])
     first = float(ds.time[1])
     options = {} if name == "limits" else {"until": 0.5 * first}
     few = ds.isel(time=[0]) if name == "limits" else ds

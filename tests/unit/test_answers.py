@@ -17,6 +17,8 @@ import sweeplib
 from sweeplib import analysis
 from sweeplib.analysis.answers import PROPOSERS, State, rounds
 from sweeplib.analysis.answers.answer import Answer, cells
+from sweeplib.analysis.answers.proposers.along_axis import ScanColumn
+from sweeplib.analysis.answers.proposers.optimum import ScanLook
 from sweeplib.analysis.answers.proposers.seeds import MoreSeeds, Seen, growth_needed
 from sweeplib.commands.cli import app
 from sweeplib.commands.upkeep.retry import retry
@@ -684,6 +686,16 @@ def test_what_has_too_few_values_says_what_it_needs() -> None:
     ).answered()
     assert answer.state is State.none
     assert "it needs 5 learning rates at which three runs or more exited" in answer.why
+
+
+def test_an_optimum_of_means_that_are_not_positive_is_left_to_seeds() -> None:
+    """One negative mean among 30 ended in an error; where many were, two optima were not told apart."""
+    x, rng = np.geomspace(0.2, 5.0, 30), np.random.default_rng(0)
+    values = 4.0 * np.log(x) ** 2 - 0.3 + 0.3 * rng.standard_normal((64, 30))
+    counts, none = np.full(30, 64), np.zeros(30, bool)
+    finding = ScanLook(ScanColumn(x, x, values, counts, none, values), optimum(), (0.1, 10.0)).finding()
+    assert finding.state is State.none
+    assert "is not above 0: `refine: seeds` takes means of any sign" in finding.why
 
 
 def test_an_optimum_beyond_the_bounds_is_no_answer() -> None:
