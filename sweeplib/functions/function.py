@@ -320,7 +320,9 @@ def checked_results(
         )
     arrays = {}
     for name, result in function.results.items():
-        array, shape = np.asarray(returned[name]), result.shape(values, along)
+        value, shape = returned[name], result.shape(values, along)
+        # a masked number is none
+        array = np.ma.filled(value.astype(float), np.nan) if np.ma.isMaskedArray(value) else np.asarray(value)
         if array.dtype.kind not in "biuf" or array.shape != shape:
             kind = f"{array.dtype} of shape {array.shape}"
             raise TypeError(f"{function.name} returned {name} as {kind}; expected real numbers of shape {shape}")
