@@ -56,8 +56,9 @@ def picture_of(chart: Chart, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset])
     else:
         counts, widths = (len(chart.levels), len(other.levels)), (chart.size[0], other.size[0])
         panels, right = side_by_side(counts, widths, chart.size[2])
-        entries = _panels_and_entries(chart, ds, analyses, panels)[1]
-        entries += [group for group in _panels_and_entries(other, ds, analyses, right)[1] if group not in entries]
+        _, entries = _panels_and_entries(chart, ds, analyses, panels)
+        _, others = _panels_and_entries(other, ds, analyses, right)
+        entries += [group for group in others if group not in entries]
     legend_below(panels.drawing, entries, *filter(None, [chart.looks.handle]))
     return panels.drawing
 
