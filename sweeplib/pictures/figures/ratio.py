@@ -179,7 +179,7 @@ def _quotient(end: xr.DataArray, value: xr.DataArray) -> xr.DataArray:
 
 
 def _elsewhere(result: xr.Dataset, point: Mapping[str, int]) -> xr.DataArray:
-    """Return a mask along the axes of a point (indices by axis): true but at this point."""
+    """Return a mask along the axes of a point (indices by axis): false there, where the ratio to it is surely 1."""
     here = xr.DataArray(True)
     for axis, place in point.items():
         here = here & (xr.DataArray(np.arange(result.sizes[axis]), dims=axis) == place)

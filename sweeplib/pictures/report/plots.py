@@ -110,6 +110,7 @@ def interactive_plot(
     data = data.expand_dims([name for name in (declared.x, declared.y) if name in data.coords and not data[name].dims])
     declared = _against_what_varies(data, declared)
     value = declared.z or declared.y
+    # plots of the same values against the same axis, or against none that varies, are one picture
     varied = declared.x if len(np.unique(data[declared.x].values)) > 1 else None
     picture = (declared.data, declared.needs, varied, declared.y)
     series_axes = _series_axes(data, declared)
