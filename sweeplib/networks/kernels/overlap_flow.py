@@ -314,6 +314,7 @@ def state_risk(i: int, state: Array, systems: Systems, work: Work) -> float:
     for j in range(len(a)):
         a[j] = systems.a[i, j]
     unpacked(state, systems.spherical, systems.trained, Q, M, a)
+    # as for drifts (`fill_slope`)
     if len(systems.L_star) > 0:
         systems.inside(Q, M, systems.L_star[i], systems.spherical)
     return float(network_risk(i, systems, work))

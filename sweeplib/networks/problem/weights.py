@@ -140,7 +140,7 @@ def weights_of_overlaps(overlaps: Overlaps, d: int, *, root_seed: int, seed: int
     values, vectors = np.linalg.eigh(overlaps.omega)
     # Ω = root rootᵀ, columns of the largest eigenvalues first
     root = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1]
-    rank = int((values > 1e-12 * max(1.0, values[-1])).sum())  # smaller ones are rounding errors of eigh
+    rank = int((values > 1e-12 * values[-1]).sum())  # smaller ones are rounding errors of eigh
     if rank > d:
         raise InputError("no weights have these overlaps", key="d", value=d, expected=f"at least their rank {rank}")
     frame = _orthogonal(_normals("frame", "orthogonal", min(width, d), d, root_seed, seed))
