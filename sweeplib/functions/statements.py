@@ -156,6 +156,8 @@ def _statement(node: ast.stmt) -> Statement:
         inner += [(child, is_later or _is_function(child)) for child in scope.get_children()]
     # what a statement defines and calls at once is read where it stands
     read |= set() if only_defines else later
+    # only what is there can be deleted
+    read |= {part.id for part in _here(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Del)}
     names = (bound, _certain(node), changed_in(node, inside=False), read, later)
     return Statement(node, only_defines, *map(frozenset, names))
 

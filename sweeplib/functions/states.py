@@ -1,7 +1,7 @@
 """States of runs as bytes and back, as checkpoints keep them.
 
-A state is made of numbers, texts, arrays, generators, and lists, tuples and dicts of them. Their subclasses are refused,
-as a plain list or array would come back in their place.
+A state is made of numbers, texts, arrays, generators, and lists, tuples and dicts of them. Their subclasses are
+refused, as a plain list or array would come back in their place.
 """
 
 from __future__ import annotations

@@ -64,6 +64,7 @@ def own_of(text: str) -> Callable[..., Any]:
         ("from math import *", "sqrt(4.0)"),
         ("import os.path\nimport os", "len(os.path.join('a', 'b'))"),
         ("n = [1]\nn += [2]", "len(n)"),
+        ("k = 1\ndel k\ndef f():\n    return k", "2 if callable(f) else 3"),
         ("table = {}\ntable['a'] = lambda: k\nk = 2", "table['a']()"),
         ("table = {'a': 1}\ndel table['a']", "len(table)"),
         ("n = 2\ndef f():\n    return [n for _ in range(2)]", "sum(f())"),
