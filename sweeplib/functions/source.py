@@ -86,7 +86,9 @@ def refuse_other_values(function: Function, imported: Function) -> None:
     """
     needed = _needed(function, _statements(function)[0], set())
     reached = {function.name} | read_later({function.name}, needed)
-    changed = {name for entry in needed if entry.certain & reached for name in _changed_in_functions(entry)}
+    # the last definition of each
+    definitions = {name: entry for entry in needed for name in entry.certain & reached}
+    changed = {name for entry in definitions.values() for name in _changed_in_functions(entry)}
     values, others = function.function.__globals__, imported.function.__globals__
     for name in sorted(reached - changed):
         if name in values and _comparable(values[name]) != _comparable(others.get(name)):
@@ -225,7 +227,7 @@ def is_importable(function: Function) -> bool:
 
 
 def code_files_of(function: Function) -> list[Path]:
-    """Return the file of a function and the user's own that it imports."""
+    """Return the file of a function and the user's own that it imports; an error about an edit names the newest."""
     if is_importable(function):
         return user_files([function.module])
     own = [function.file] if function.file is not None else []
