@@ -16,7 +16,7 @@ from sweeplib.errors import InputError, errors_at, errors_under
 from sweeplib.networks.clock import TOTALS
 from sweeplib.networks.dynamics import DYNAMICS
 from sweeplib.networks.observables import OBSERVABLES
-from sweeplib.networks.problem import FORMULA_FIELDS, PARAMETERS, Problem
+from sweeplib.networks.problem import FORMULA_FIELDS, Problem
 from sweeplib.networks.simulation import Case, Recording, recorded_variables
 from sweeplib.networks.simulation.labels import ATTRIBUTES
 from sweeplib.networks.simulation.variables import observable_of
@@ -57,7 +57,6 @@ def network_subject(config: SweepConfig, symbols: set[str]) -> Subject:
         check=_check,
         written=lambda sweep: {"dynamics": written_runs(sweep)},
         figures=_figures,
-        pair_by=_pair_by,
     )
 
 
@@ -87,21 +86,6 @@ def _recording(config: SweepConfig, times: tuple[float, ...]) -> Recording:
         exit_on=config.exit_on,
         keep_ends=config.keep == "ends" or (config.keep is None and config.stop == "exit"),
     )
-
-
-def _pair_by(names: list[str] | None) -> tuple[str, ...] | None:
-    """Return the fields by which cases are paired, in the order of all fields; None, by all of them, for None.
-
-    Cases that agree in these and in the seed share their random numbers.
-    names : the key `pair_by` of a config; `seed`, by which cases are always paired, is left out.
-    """
-    if names is None:
-        return None
-    for place, name in enumerate(names):
-        if name not in (*PARAMETERS, "seed"):
-            choices = (*PARAMETERS, "seed")
-            raise InputError("unknown problem field", key=f"pair_by[{place}]", value=name, choices=choices)
-    return tuple(name for name in PARAMETERS if name in names)
 
 
 def _check(sweep: Design) -> None:

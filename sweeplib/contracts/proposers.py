@@ -14,9 +14,9 @@ import xarray as xr
 from sweeplib.analysis.answers import PROPOSERS, Answer, State
 from sweeplib.config import from_mapping
 from sweeplib.contracts.check import LeftOutError, remembered, require
-from sweeplib.contracts.datasets import FLAGS
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.design.questions import Question, Row
+from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.errors import InputError
 
 SCAN = {"gamma": [0.3, 0.45, 0.65, 0.9, 1.2, 1.5]}
@@ -44,7 +44,7 @@ def scanned(rows: Mapping[float, int]) -> xr.Dataset:
     labelled = {name: (dims, exits, {"long_name": name, "units": "1"}) for name in names}
     coords = {"dynamics": ["sgd_chain"], "gamma": gammas, "seed": np.arange(most), "threshold": [0.1]}
     fixed = {"p": 1, "k": 1, "d": 1000, "Delta": 0.0, "activation": "square", "spherical": 1}
-    result = xr.Dataset({**labelled, "status": (dims[:3], status, FLAGS)}, coords)
+    result = xr.Dataset({**labelled, "status": (dims[:3], status, STATUS_LABELS)}, coords)
     return result.assign_attrs(fixed | {"fixed": " ".join(fixed)})
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import ast
 import builtins
 import hashlib
-import importlib.util
 import inspect
 import sys
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from sweeplib.engine.code.numerical_code import numerical_code
-from sweeplib.engine.code.sources import modules_digest, source_text, user_files
+from sweeplib.engine.code.sources import imported_names, modules_digest, source_text, user_files
 from sweeplib.engine.code.user_code import PACKAGE, package_of, user_file
 from sweeplib.errors import InputError
 from sweeplib.functions.function import MAIN, Function
@@ -126,7 +125,7 @@ def _numerical_code(function: Function) -> tuple[str, set[str]]:
             # units and labels change no number
             node.decorator_list = [entry for entry in node.decorator_list if last_name(entry) != "simulator"]
     text, imports = numerical_code("\n".join(map(ast.unparse, nodes)))
-    return text, {name for node in imports for name in _modules(node, function.module) if user_file(name) is not None}
+    return text, set(filter(user_file, imported_names(imports, package_of(function.module))))
 
 
 def _statements(function: Function) -> tuple[list[Statement], ast.stmt | None]:
@@ -186,16 +185,23 @@ def _for_effect(statements: list[Statement], module: str) -> set[ast.stmt]:
         for entry in statements
         if entry.is_star
         or _is_future(entry.node)
-        or (entry.is_import and not entry.bound & read and any(map(user_file, _modules(entry.node, module))))
+        or (
+            entry.is_import
+            and not entry.bound & read
+            and any(map(user_file, imported_names([entry.node], package_of(module))))
+        )
     }
 
 
 def _names_of_ours(statements: list[Statement]) -> set[str]:
     """Return the names that statements import from this package."""
-    imports = [entry for entry in statements if entry.is_import]
-    return {
-        name for entry in imports for name in entry.bound if _modules(entry.node, MAIN)[0].partition(".")[0] == PACKAGE
-    }
+    ours = (entry for entry in statements if any(_is_ours(name) for name in imported_names([entry.node])))
+    return {name for entry in ours for name in entry.bound}
+
+
+def _is_ours(module: str) -> bool:
+    """Return whether a module is one of this package."""
+    return module.partition(".")[0] == PACKAGE
 
 
 def _without_mere_calls(statements: list[Statement]) -> list[Statement]:
@@ -275,17 +281,3 @@ def _line_of(module: Any, path: Path | None) -> int | None:
             return frame.f_lineno
         frame = frame.f_back
     return None
-
-
-def _modules(node: Any, module: str) -> list[str]:
-    """Return the modules that an import statement may name, among them names that it imports from a module.
-
-    module : the one that has the statement.
-    """
-    if isinstance(node, ast.Import):
-        return [name.name for name in node.names]
-    base, package = "." * node.level + (node.module or ""), package_of(module)
-    if node.level and not package:
-        return []
-    base = importlib.util.resolve_name(base, package)
-    return [base, *(f"{base}.{name.name}" for name in node.names)]

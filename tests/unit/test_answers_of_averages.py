@@ -1,5 +1,6 @@
 """Questions about means, medians, quantiles and fractions of recorded observables."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,9 +16,9 @@ from sweeplib.analysis.answers.proposers.seeds import FIRST, SEEDS_FOR_NOTHING
 from sweeplib.analysis.answers.rounds import decided
 from sweeplib.config import from_mapping
 from sweeplib.engine.design.questions import Question, Row
+from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.engine.storage.records.rounds import Rounds
 from sweeplib.errors import InputError
-from tests.datasets import FLAGS
 from tests.scans import answers_of, exponential, lognormal
 
 Noise = Callable[[np.random.Generator, int], np.ndarray]
@@ -98,7 +99,7 @@ class Values:
         dims = ("dynamics", "gamma", "seed", "time")
         risk = xr.DataArray(np.stack([np.ones(self.seeds), last], -1)[None, None], dims=dims)
         status = np.ones((1, 1, self.seeds), np.uint8)
-        ds = xr.Dataset({"risk": risk.assign_attrs(long_name="risk"), "status": (dims[:3], status, FLAGS)})
+        ds = xr.Dataset({"risk": risk.assign_attrs(long_name="risk"), "status": (dims[:3], status, STATUS_LABELS)})
         fixed = {"p": 1, "k": 1, "d": 30, "Delta": 0.0}
         return ds.assign_coords(dynamics=[self.dynamics], gamma=[0.1], time=[0.0, 1.0], seed=range(self.seeds), **fixed)
 
@@ -139,6 +140,21 @@ def test_each_statistic_is_given_to_its_precision(noise: Noise, options: dict[st
     assert abs(answer.value - truth) <= 2.0 * answer.half_width + 1e-12 and answer.low <= answer.value <= answer.high
     assert answer.half_width <= answer.wanted
     assert answer.at == {"time": 1.0}
+
+
+@pytest.mark.rest
+def test_runs_without_a_value_are_told_with_the_answer() -> None:
+    """Those with the largest values: the mean of the others is .96 of the truth, whatever their interval."""
+
+    def noise(rng: np.random.Generator, count: int) -> np.ndarray:
+        values = exponential(rng, count)
+        return np.where(values < 4.7, values, np.nan)
+
+    answer = Values(noise).answer()
+    assert answer.state is State.given
+    assert re.fullmatch(r"asked at time = 1: 0.9\d+ .* was asked; \d+ of [\d,]+ runs have no value", answer.line())
+    assert answer.outcome.startswith("given; ") and Answer.of(answer.record()).note == answer.note
+    assert Values(exponential).answer().note == ""
 
 
 @pytest.mark.rest
@@ -205,7 +221,7 @@ def test_rows_with_more_seeds_get_no_more_than_they_need() -> None:
     ds = xr.concat(
         [few.assign_coords(gamma=[0.05]), many], "gamma", join="outer", fill_value={"status": 0, "risk": np.nan}
     )
-    ds["status"] = ds.status.astype(np.uint8).assign_attrs(FLAGS)
+    ds["status"] = ds.status.astype(np.uint8).assign_attrs(STATUS_LABELS)
     ds["risk"].attrs |= {"long_name": "risk"}
     asked_of = {"asked": Question("averages", "risk", 0.1)}
     sweep: Any = SimpleNamespace(questions=asked_of, analyses={}, laws={"sgd_chain": 0}, size=0)

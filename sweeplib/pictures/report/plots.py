@@ -23,12 +23,13 @@ from sweeplib.engine.design.axis import POINT
 from sweeplib.pictures.figures.kit.chart import Chart, along
 from sweeplib.pictures.figures.kit.facets import PANELS_FIRST, by_columns, dynamics_where
 from sweeplib.pictures.figures.kit.labels import axis_label
-from sweeplib.pictures.figures.kit.quantities import ROUND, bound_side, with_rounds
+from sweeplib.pictures.figures.kit.quantities import ROUND, with_rounds
 from sweeplib.pictures.report.choices import (
     DESCRIBING,
     Look,
     cells,
     columns_of,
+    description,
     dynamics_looks,
     few_ticks,
     horizontal,
@@ -342,7 +343,6 @@ class _Points:
         """Return what the page's script knows of a plot: names of columns, looks, ranges, ticks and labels."""
         data, chart, names, kind = self.data, self.chart, self.names, self.kind
         value, axes = chart.z or chart.y, {"x": chart.x, "y": chart.y}
-        ends = [value + end for end in ("_low", "_high") if value + end in names]
         looks = {control.column: [look.json() for look in control.looks or []] for control in _layered(controls)}
         colours = range_of(data[value]) if chart.z and chart.z not in looks else None
         hover = [*self.dims, *(name for name in (*axes.values(), *chart.hover) if name not in (*self.dims, value))]
@@ -351,13 +351,11 @@ class _Points:
             "joined": self.series_axes[-1] != POINT,
             **axes,
             "value": value,
-            "error": f"{value}_error" if f"{value}_error" in names else None,
-            "interval": ends if len(ends) == 2 else None,
+            **description(data, value, names),
+            **({"bound": None} if kind == "map" else {}),
             "interval_label": interval_of(data),
             "theory": chart.theory if chart.theory in names else None,
             "solid": self._theories_differ(),
-            "bound": bound if (bound := data[value].attrs.get("bound")) in names and kind != "map" else None,
-            "side": bound_side(data[value]),
             "series": [dim for dim in self.dims if dim not in self.series_axes],
             "shown": [name for name in dict.fromkeys(hover) if name in names and not name.endswith(DESCRIBING)],
             "seeds": sorted(name for name in names if name.startswith("seeds_")),
