@@ -168,6 +168,7 @@ SHOWN = """def shown(value, depth=4):
 """
 
 
+@pytest.mark.rest
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(
     st.lists(statement(), min_size=2, max_size=9),
