@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import sweeplib
 from sweeplib import InputError
+from sweeplib.engine.code import sources
 from sweeplib.functions.function import Function, registered
 from sweeplib.functions.source import code_of, refuse_other_values, source_of
 
@@ -115,6 +116,29 @@ def test_the_code_of_a_function_is_all_that_may_change_what_it_gives(
     """A case that is computed once too often costs time; one that is stale is wrong."""
     codes = [code_of(imported(f"{HEAD}{text}\n{OWN.format('n')}")) for text in (before, after)]
     assert (codes[0] != codes[1]) == is_other
+
+
+@pytest.mark.parametrize(
+    "line", ["from .helpers import n", "from . import helpers", "from .helpers import *", "import inner.helpers"]
+)
+def test_the_code_of_a_function_covers_the_modules_beside_it(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those of its package, and those that are imported for what they do."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "__init__.py").touch()
+    (tmp_path / "inner" / "own_model.py").write_text(f"{HEAD}{line}\n{OWN.format(1)}", encoding="utf-8")
+    codes = []
+    for number in (1, 2):
+        (tmp_path / "inner" / "helpers.py").write_text(f"n = {number}\n", encoding="utf-8")
+        sources._content_of.cache_clear()
+        module = importlib.import_module("inner.own_model")
+        codes.append(code_of(module.own))
+    for name in [name for name in sys.modules if name.partition(".")[0] == "inner"]:
+        del sys.modules[name]
+    sources._content_of.cache_clear()
+    assert codes[0] != codes[1]
 
 
 NAMES, NUMBERS = st.sampled_from("abc"), st.integers(0, 9).map(str)
