@@ -36,7 +36,7 @@ PLAIN = Rule("plain", ())
 
 
 def _problem(name: str, **fields: Any) -> Problem:
-    """Return a problem with the loss; `fields` replace others."""
+    """Return a small problem with the loss, and with values of what it needs; `fields` replace others."""
     values: dict[str, Any] = {"gamma": 0.5, "p": 1, "k": 1, "d": 50, "Delta": DELTA, "activation": "erf", "loss": name}
     return Problem(**values | needed(LOSSES[name]) | fields)
 

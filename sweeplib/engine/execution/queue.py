@@ -38,9 +38,10 @@ Lanes = tuple[int, int]
 
 
 def block_size(seconds: float, nbytes: int, lanes: Lanes = (1, 1), target: float = BLOCK_SECONDS) -> int:
-    """Return the number of cases of a block: about `target` seconds of work, in whole groups of lanes.
+    """Return the number of cases of a block: about `target` seconds of work, in whole groups that lanes compute.
 
-    seconds, nbytes : of one case: its work, and its results.
+    seconds, nbytes : of one case: its work, and its results. lanes : how many cases a kernel computes together, at
+        least and at most.
     The number is from that of the most lanes to 32,768, but fewer if so many take more than a minute or their results
     exceed 64 MiB.
     """
