@@ -70,7 +70,10 @@ def _means(name: str, values: xr.DataArray, title: str, symbol: str) -> dict[str
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:
-    """Return the outline of `batch_tradeoff`: means by batch size, one exponent; InputError without that axis."""
+    """Return the structure of the result, before anything runs: means by batch size, one exponent for all.
+
+    InputError without an axis of batch sizes.
+    """
     need_axis(ds, "batch_size")
     outline = passages_outline(ds, "steps", "samples")
     return outline.with_variables({"exponent": tuple(dim for dim in outline.dims_of("steps") if dim != "batch_size")})

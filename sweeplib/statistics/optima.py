@@ -117,12 +117,15 @@ class MeanCurve:
 
     @cached_property
     def linear(self) -> PointErrors:
-        """The means themselves, of any sign."""
+        """The means themselves, of any sign, in the place of logarithms: its `logs`."""
         return linear_means(self._values)
 
     @cached_property
     def hidden_variances(self) -> Array | None:
-        """Variances (n,) of fractions that runs do not show (Agresti); None unless all values are 0 or 1."""
+        """Variances (n,) to be added to those of fractions: equal outcomes do not make a fraction certain (Agresti).
+
+        None unless all values are 0 or 1.
+        """
         if not self.of_fractions:
             return None
         counts = self.linear.present.sum(axis=0)
