@@ -631,7 +631,7 @@ def test_what_has_too_few_values_says_what_it_needs() -> None:
 def test_an_optimum_beyond_the_bounds_is_no_answer() -> None:
     [answer] = SyntheticSweep(pole, dict.fromkeys((0.1, 0.15, 0.2, 0.3, 0.4), 16), optimum(high=0.5)).answered()
     assert answer.state is State.none
-    assert "the least steps are at the bound, 0.5" in answer.why
+    assert "the best mean is at the bound, 0.5" in answer.why
 
 
 @pytest.mark.rest
