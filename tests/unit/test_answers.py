@@ -672,7 +672,7 @@ def test_an_axis_of_whole_numbers_gets_whole_numbers() -> None:
 def test_an_axis_with_two_whole_numbers_left_ends() -> None:
     sweep = SyntheticSweep(lambda x: 1000.0 * (x / 2 + 2 / x) ** 2, {1: 64, 3: 64}, optimum(low=1, high=4))
     [answer] = sweep.answered()
-    assert answer.state is State.none and "too few rates" in answer.why
+    assert answer.state is State.none and "too few values" in answer.why
     assert set(sweep.rows) <= {1, 2, 3, 4}
 
 
