@@ -5,16 +5,14 @@ import xarray as xr
 
 from sweeplib.contracts.datasets import (
     FIXED,
-    FLAGS,
-    STATUS,
     giant_steps_dataset,
     labelled,
     norms_dataset,
     sweep_dataset,
 )
+from sweeplib.engine.status import STATUS_LABELS, Status
 
 __all__ = [
-    "FLAGS",
     "giant_steps_dataset",
     "norms_dataset",
     "sweep_dataset",
@@ -43,13 +41,13 @@ def timed_out(ds: xr.Dataset, steps: float) -> xr.Dataset:
         exit_time=ds.exit_time.where(~late),
         end_steps=ds.end_steps.where(~late, steps),
         end_time=ds.end_time.where(~late, steps * pace),
-        status=ds.status.where(~late, STATUS["timeout"]).astype(np.uint8).assign_attrs(FLAGS),
+        status=ds.status.where(~late, Status.timeout).astype(np.uint8).assign_attrs(STATUS_LABELS),
     )
 
 
 def with_outcome(ds: xr.Dataset, outcome: str, where: xr.DataArray) -> xr.Dataset:
     """Return the dataset with this status of the runs at `where`; failed and killed runs have no values."""
-    status = ds.status.where(~where, STATUS[outcome]).astype(np.uint8).assign_attrs(FLAGS)
+    status = ds.status.where(~where, Status[outcome]).astype(np.uint8).assign_attrs(STATUS_LABELS)
     if outcome in ("failed", "killed"):
         ds = ds.assign({name: ds[name].where(~where) for name in ds.data_vars if name != "status"})
     return ds.assign(status=status)

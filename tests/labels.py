@@ -13,8 +13,8 @@ from sweeplib.analysis.analysis import Analysis
 from sweeplib.analysis.answers import Answer
 from sweeplib.analysis.kit.options import Confidence
 from sweeplib.engine.design.questions import Precision, Question, Row
+from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.engine.storage.records.rounds import Rounds
-from tests.datasets import FLAGS
 from tests.plugged import nothing_left
 from tests.scans import answers_of
 
@@ -83,7 +83,7 @@ class LabelledPlane:
         dims = ("dynamics", "x", "y", "d", "seed")
         coords = {"dynamics": ["sgd_chain"], **dict(zip(("x", "y", "d"), axes, strict=True)), "seed": range(shape[-1])}
         found = xr.Dataset(
-            {"risk": (dims, np.where(status == 1, risk, np.nan)), "status": (dims, status, FLAGS)}, coords
+            {"risk": (dims, np.where(status == 1, risk, np.nan)), "status": (dims, status, STATUS_LABELS)}, coords
         )
         return found.assign_coords(round=(dims[1:-1], rounds))
 

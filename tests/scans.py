@@ -10,8 +10,8 @@ import xarray as xr
 from sweeplib.analysis.answers import Answer
 from sweeplib.analysis.answers.rounds import decided
 from sweeplib.engine.design.questions import Question, Row
+from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.engine.storage.records.rounds import Rounds
-from tests.datasets import FLAGS
 
 Law = Callable[[float], float]
 MOST_ROUNDS = 60
@@ -97,7 +97,7 @@ class SyntheticSweep:
         labelled = {name: (dims, values, {"long_name": name, "units": "1"}) for name, values in found.items()}
         coords = {"dynamics": ["sgd_chain"], "gamma": gammas, "seed": np.arange(most), "threshold": [0.1]}
         fixed = {"p": 1, "k": 1, "d": 1000, "Delta": 0.0, "activation": "erf", "spherical": 1}
-        return xr.Dataset({**labelled, "status": (dims[:3], status, FLAGS)}, coords=coords).assign_attrs(
+        return xr.Dataset({**labelled, "status": (dims[:3], status, STATUS_LABELS)}, coords=coords).assign_attrs(
             fixed | {"fixed": " ".join(fixed)}
         )
 

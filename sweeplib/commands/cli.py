@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 import click
 
 from sweeplib.commands import cli_options as options
-from sweeplib.commands.cli_options import Commands, folder_of, loaded, named, recorded, show, to_work_on, work_in
+from sweeplib.commands.cli_options import Commands, loaded, show, stage_of, to_work_on, work_in
 from sweeplib.commands.cli_start import explain, new, schema, test_plugin
 from sweeplib.commands.cli_upkeep import commands
+from sweeplib.commands.named_sweeps import compared, folder_of, named, present_status, recorded
 from sweeplib.commands.up_to_date import record_plan, undisturbed_run
+from sweeplib.config.kinds import EVERY_KIND, KEYS, PLUGINS
 from sweeplib.engine.process.command import command
 from sweeplib.engine.process.terminal import counted, echo, table
 from sweeplib.errors import InputError
@@ -84,16 +86,9 @@ def plan(
     prepare_child(HOMES[NETWORKS])
     sweep, directory = loaded(config, settings, results)
     from sweeplib.engine.execution.plan import plan_as_json, write_plan
-    from sweeplib.engine.storage.records.config_files import record_origin
-    from sweeplib.engine.storage.records.file_system import examine
-    from sweeplib.engine.storage.records.stage_records import recorded_stage
     from sweeplib.pictures.report.summary import answers
 
-    directory.mkdir(parents=True, exist_ok=True)
-    work_in(directory, "plans")
-    examine(directory)
-    with recorded_stage(directory, "plan"):
-        record_origin(config, directory)
+    with stage_of(config, directory, "plan", does="plans"):
         new_plan = write_plan(sweep, directory, workers=workers)
     if json:
         echo(plan_as_json(new_plan, sweep, directory))
@@ -129,15 +124,8 @@ def run(
     sweep, directory = to_work_on(config, set_, results)
     chosen = _chosen(names, sweep.runs, "dynamics of this sweep")
     from sweeplib.commands.sweep import simulate
-    from sweeplib.engine.storage.records.config_files import record_origin
-    from sweeplib.engine.storage.records.file_system import examine
-    from sweeplib.engine.storage.records.stage_records import recorded_stage
 
-    directory.mkdir(parents=True, exist_ok=True)
-    work_in(directory, "simulates")
-    examine(directory)
-    with recorded_stage(directory, "simulate"):
-        record_origin(config, directory)
+    with stage_of(config, directory, "simulate", does="simulates"):
         summaries = simulate(sweep, directory, chosen, workers=workers, progress=progress)
     from sweeplib.engine.process.terminal import counts_table
     from sweeplib.engine.status import failed, outcomes
@@ -162,7 +150,6 @@ def status(config: Path, overrides: Sequence[str], set_: Sequence[str], results:
     Also its dashboard, its last error, and how many cases have each status. With --json, the exit status is 0 for
     "finished" (all cases have a result), 1 for "failed" (a stage or cases), 3 for "unfinished", 4 for "running".
     """
-    from sweeplib.commands.named_sweeps import present_status
     from sweeplib.engine.process.terminal import counts_table
 
     now = present_status(config, [*set_, *overrides], results)
@@ -194,8 +181,8 @@ def watch(config: Path, overrides: Sequence[str], results: Path) -> None:
     "kind",
     required=False,
     metavar="[KIND]",
-    shell_complete=options.beginnings(options.KINDS),
-    help=f"{', '.join(options.KINDS[:-1])} or {options.KINDS[-1]}.",
+    shell_complete=options.beginnings(EVERY_KIND),
+    help=f"{', '.join(EVERY_KIND[:-1])} or {EVERY_KIND[-1]}.",
 )
 @options.names
 @options.results
@@ -218,7 +205,7 @@ def list_(kind: str | None, names: Sequence[str], results: Path, json: bool) -> 
             return
         show(table)
         return
-    from sweeplib.config.catalogue import PLUGINS, catalogue
+    from sweeplib.config.catalogue import catalogue
 
     out, entries = console(), catalogue(kind, names)
     if json:
@@ -229,8 +216,7 @@ def list_(kind: str | None, names: Sequence[str], results: Path, json: bool) -> 
     for line in listing.names(entries, out.width if out.is_terminal else LINE, options=bool(names)):
         echo(line)
     if kind != PLUGINS and not names:
-        of_keys = kind == options.KINDS[0]
-        echo(f"Options and an example: sweeplib explain {'KEY' if of_keys else f'{kind}.NAME'}")
+        echo(f"Options and an example: sweeplib explain {'KEY' if kind == KEYS else f'{kind}.NAME'}")
 
 
 app.add_command(explain)
@@ -316,8 +302,6 @@ def report(sweeps: Sequence[Path], set_: Sequence[str], results: Path, output: P
 
     Sweeps are named by their YAML files or their folders of results. The exit status is 1 if a part was not made.
     """
-    from sweeplib.commands.named_sweeps import compared
-
     if len(sweeps) > 1:
         if set_:
             raise InputError("not for several sweeps", key="--set", value=set_, expected="the folders of their results")

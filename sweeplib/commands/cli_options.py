@@ -1,13 +1,16 @@
 """The arguments and options that several commands have, and what all commands do with them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from sweeplib.commands.named_sweeps import named
 from sweeplib.engine.process.command import command
+from sweeplib.engine.process.environment import caches_in
 from sweeplib.engine.process.terminal import echo
 from sweeplib.errors import InputError
 
@@ -120,14 +123,12 @@ def echo_json(values: Any) -> None:
     echo(dumps(values, indent=1, ensure_ascii=False))
 
 
-def loaded(config: Path, overrides: Iterable[str], results: Path) -> "tuple[Design, Path]":
+def loaded(config: Path, overrides: Sequence[str], results: Path) -> "tuple[Design, Path]":
     """Return the sweep of a file and its folder; InputError if that holds the results of another file's sweep."""
-    from sweeplib.engine.process.environment import caches_in
-
     caches_in(results)
     from sweeplib.commands.sweep import loaded as of_file
 
-    return of_file(config, list(overrides), results)
+    return of_file(config, overrides, results)
 
 
 def work_in(directory: Path, does: str) -> None:
@@ -143,47 +144,41 @@ def work_in(directory: Path, does: str) -> None:
     click.get_current_context().with_resource(part_lock(directory, does))
 
 
-def named(path: Path, overrides: Iterable[str], results: Path) -> "tuple[Design, Path]":
-    """Return the sweep of a YAML file or of a folder of results, and its folder; InputError as `loaded` raises it."""
-    from sweeplib.commands.named_sweeps import named as of_either
+@contextmanager
+def stage_of(config: Path, directory: Path, stage: str, *, does: str) -> Iterator[None]:
+    """Return a context in which the command is a stage of the sweep of a file, in the folder of its results.
 
-    return of_either(path, list(overrides), results)
+    does : what it does there, in words.
+    """
+    from sweeplib.engine.storage.records.config_files import record_origin
+    from sweeplib.engine.storage.records.file_system import examine
+    from sweeplib.engine.storage.records.stage_records import recorded_stage
 
-
-def folder_of(path: Path, overrides: Iterable[str], results: Path) -> Path:
-    """Return the folder of the sweep of a YAML file or of a folder of results; nothing of the sweep is executed."""
-    from sweeplib.commands.named_sweeps import folder_of as of_either
-
-    return of_either(path, list(overrides), results)
-
-
-def recorded(path: Path, overrides: Iterable[str], results: Path) -> Path | None:
-    """Return the folder of a sweep of which only records are to be read; None if its plugins may be executed."""
-    from sweeplib.commands.named_sweeps import recorded as of_either
-
-    return of_either(path, list(overrides), results)
+    directory.mkdir(parents=True, exist_ok=True)
+    work_in(directory, does)
+    examine(directory)
+    with recorded_stage(directory, stage):
+        record_origin(config, directory)
+        yield
 
 
-def to_work_on(path: Path, overrides: Iterable[str], results: Path) -> "tuple[Design, Path]":
+def to_work_on(path: Path, overrides: Sequence[str], results: Path) -> "tuple[Design, Path]":
     """Return what `named` does, for a command that may need caches."""
-    from sweeplib.engine.process.environment import caches_in
-
     caches_in(path.parent if path.is_dir() else results)
     return named(path, overrides, results)
 
 
-def named_although_damaged(path: Path, overrides: Iterable[str], results: Path) -> "tuple[Design, Path]":
+def named_although_damaged(path: Path, overrides: Sequence[str], results: Path) -> "tuple[Design, Path]":
     """Return what `named` does, even if the record of the config of a file's folder is damaged."""
     from sweeplib.config import load
     from sweeplib.engine.storage.records.files import DamageError
 
-    settings = list(overrides)
     try:
-        return named(path, settings, results)
+        return named(path, overrides, results)
     except DamageError:
         if path.is_dir():
             raise
-        sweep = load(path, settings)
+        sweep = load(path, overrides)
         return sweep, results / sweep.name
 
 
@@ -192,26 +187,6 @@ def show(table: "Table") -> None:
     from sweeplib.engine.process import terminal
 
     terminal.show(table, terminal.console())
-
-
-KINDS = [
-    "keys",
-    "dynamics",
-    "activations",
-    "analyses",
-    "figures",
-    "observables",
-    "targets",
-    "starts",
-    "data",
-    "losses",
-    "updates",
-    "tasks",
-    "clusters",
-    "proposers",
-    "plugins",
-]
-"""The kinds of names in `config.catalogue`, which is not imported for the sake of speed."""
 
 
 PASSING = (click.exceptions.Exit, click.Abort, click.UsageError, BrokenPipeError)

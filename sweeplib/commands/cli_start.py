@@ -7,32 +7,16 @@ import click
 
 from sweeplib.commands import cli_options as options
 from sweeplib.commands.cli_options import PATH, beginnings
+from sweeplib.config.kinds import FILES
 from sweeplib.engine.files.regular_files import file_text
 from sweeplib.engine.process.terminal import echo
 from sweeplib.errors import InputError
 
-KINDS = [
-    "sweep",
-    "function",
-    "activation",
-    "analysis",
-    "cluster",
-    "data",
-    "dynamics",
-    "figure",
-    "loss",
-    "observable",
-    "proposer",
-    "start",
-    "update",
-    "target",
-]
-"""The kinds of files in `commands.starter`, which is not imported for the sake of speed."""
-KIND_HELP = f"{', '.join(KINDS)}; without a KIND, FILE is a sweep."
+KIND_HELP = f"{', '.join(FILES)}; without a KIND, FILE is a sweep."
 
 
 @click.command(cls=options.Command)
-@options.argument("kind", metavar="KIND", help=KIND_HELP, shell_complete=beginnings(KINDS))
+@options.argument("kind", metavar="KIND", help=KIND_HELP, shell_complete=beginnings(FILES))
 @options.argument("file", metavar="[FILE]", required=False, type=PATH, help="NAME.yaml; of a plugin NAME.py.")
 def new(kind: str, file: Path | None) -> None:
     """Write a commented sweep, a function or a plugin.

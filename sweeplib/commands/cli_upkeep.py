@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 
 from sweeplib.commands import cli_options as options
-from sweeplib.commands.cli_options import folder_of, loaded, named, named_although_damaged, show, work_in
+from sweeplib.commands.cli_options import loaded, named_although_damaged, show, stage_of
+from sweeplib.commands.named_sweeps import folder_of, named
 from sweeplib.engine.process.terminal import counted, echo, table
 from sweeplib.errors import InputError
 
@@ -31,15 +32,8 @@ def answer(config: Path, overrides: Sequence[str], results: Path, workers: int |
     from sweeplib.analysis.answers import State
     from sweeplib.analysis.answers.answer import answers_of, cells
     from sweeplib.commands.sweep import simulate
-    from sweeplib.engine.storage.records.config_files import record_origin
-    from sweeplib.engine.storage.records.file_system import examine
-    from sweeplib.engine.storage.records.stage_records import recorded_stage
 
-    directory.mkdir(parents=True, exist_ok=True)
-    work_in(directory, "answers questions")
-    examine(directory)
-    with recorded_stage(directory, "simulate"):
-        record_origin(config, directory)
+    with stage_of(config, directory, "simulate", does="answers questions"):
         simulate(sweep, directory, workers=workers, say=lambda line: echo(f"{sweep.name}: {line}", errors=True))
     answers = answers_of(sweep, directory)
     if json:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from sweeplib.commands.state import RunState, Stage
 from sweeplib.engine.process.terminal import clock_time, console, show, table
@@ -25,15 +25,8 @@ STARTS = "between two stages"
 """What a line says when no job runs."""
 
 
-class RunView(Protocol):
-    """What shows the states of a run."""
-
-    def update(self, state: RunState) -> None:
-        """Show a state."""
-
-
 @contextmanager
-def view(name: str, beginning: str = "") -> Iterator[RunView]:
+def view(name: str, beginning: str = "") -> Iterator["PlainLines | Screen"]:
     """Return a context with the view of the sweep `name` on standard error; its last state remains visible.
 
     Lines start with `beginning`, because the first stage may end only after a minute of compilation.

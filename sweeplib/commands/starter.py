@@ -4,31 +4,13 @@ import keyword
 from pathlib import Path
 from string import Template
 
+from sweeplib.config.kinds import FILES, WITH_TEMPLATE
 from sweeplib.engine.files.regular_files import file_text
 from sweeplib.engine.files.strict_yaml import parsed
 from sweeplib.errors import InputError
 
 TEMPLATES = Path(__file__).with_name("templates")
 """The folder of the templates KIND.py.txt and KIND.yaml.txt."""
-PLUGINS = {
-    "activation": "activations",
-    "analysis": "analyses",
-    "cluster": "clusters",
-    "data": "data",
-    "dynamics": "dynamics",
-    "figure": "figures",
-    "loss": "losses",
-    "observable": "observables",
-    "proposer": "proposers",
-    "start": "starts",
-    "update": "updates",
-    "target": "targets",
-}
-"""The kinds of plugins that have a template, with the names of these kinds in `config.catalogue`."""
-
-FUNCTION = "function"
-"""The kind of a function of one's own, which comes with a sweep too."""
-
 TEXT = """\
 # A sweep of sweeplib. What it costs:   sweeplib plan {file}
 # From here to the report:              sweeplib sweep {file}
@@ -61,21 +43,21 @@ figures: [learning_rate_scan]
 
 
 def write_new(kind: str, file: Path | None = None) -> list[Path]:
-    """Write a file of a kind, `sweep`, `FUNCTION` or one of `PLUGINS`; return what was written.
+    """Write a file of a kind, one of `FILES`; return what was written.
 
     Without `file`, `kind` is the path of a sweep to write. A function or a plugin comes with a sweep that uses it, a
     YAML file of the same name. InputError, before anything is written, for another kind, for files that exist, and for
     a name that the file cannot give to what it registers.
     """
     if file is None:
-        if kind in ("sweep", FUNCTION, *PLUGINS):
+        if kind in FILES:
             expected = f"`sweeplib new {kind} NAME.{'yaml' if kind == 'sweep' else 'py'}`"
             raise InputError("no file to write", value=kind, expected=expected)
         return [write_starter(Path(kind))]
     if kind == "sweep":
         return [write_starter(file)]
-    if kind not in (FUNCTION, *PLUGINS):
-        raise InputError("not a kind of file to start from", value=kind, choices=["sweep", FUNCTION, *PLUGINS])
+    if kind not in FILES:
+        raise InputError("not a kind of file to start from", value=kind, choices=FILES)
     if file.suffix != ".py":
         raise InputError("not the name of a plugin's file", value=str(file), expected="a new file, NAME.py")
     _check_name(kind, file)
@@ -108,7 +90,7 @@ def _check_name(kind: str, file: Path) -> None:
     if not file.stem.isidentifier() or keyword.iskeyword(file.stem) or parsed(file.stem) != file.stem:
         expected = "letters, digits and underscores, no word of Python or YAML: what it registers has this name"
         raise InputError("no name of a plugin", value=file.stem, expected=expected)
-    if kind in PLUGINS and file.stem in registry_of(PLUGINS[kind]):
+    if kind in WITH_TEMPLATE and file.stem in registry_of(WITH_TEMPLATE[kind]):
         raise InputError(f"{kind} {file.stem!r} is one of sweeplib's", value=str(file), expected="another name")
 
 

@@ -73,7 +73,7 @@ def sweep_of(config: SweepConfig | FunctionConfig, folder: Path) -> Design:
         clock=subject.clock,
         replicas=replicas,
         root_seed=config.root_seed,
-        pair_by=subject.pair_by(config.pair_by),
+        pair_by=_pair_by(config.pair_by, subject.simulator.parameters),
         analyses=analyses,
         figures=figures,
         cluster=cluster,
@@ -153,6 +153,20 @@ def _path_errors_at(key: str) -> Iterator[None]:
         raise
     except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: `~` for a user without a home directory
         raise InputError(f"not a path: {error}", key=key) from None
+
+
+def _pair_by(names: list[str] | None, parameters: Parameters) -> tuple[str, ...] | None:
+    """Return the parameters by which cases are paired, in the order of all; None, by all of them, for None.
+
+    Cases that agree in these and in the seed share their random numbers.
+    names : the key `pair_by` of a config; `seed`, by which cases are always paired, is left out.
+    """
+    if names is None:
+        return None
+    for place, name in enumerate(names):
+        if name not in (choices := (*parameters.names(), "seed")):
+            raise InputError(f"unknown {parameters.kind}", key=f"pair_by[{place}]", value=name, choices=choices)
+    return tuple(name for name in parameters.names() if name in names)
 
 
 def _most_replicas(replicas: Expression, grid: Grid) -> int:

@@ -14,32 +14,13 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from sweeplib.analysis.kit.options import option_type
+from sweeplib.config.kinds import EVERY_KIND, KEYS, KINDS, PLUGINS
 from sweeplib.config.reference import KeyRow, function_options, key_rows, setting_rows
 from sweeplib.engine.base.registry import Registry
 from sweeplib.engine.code.user_code import installed_plugins
 from sweeplib.engine.files.strict_yaml import written
 from sweeplib.errors import InputError
 from sweeplib.networks.problem import synonyms
-
-KINDS = {
-    "dynamics": ("sweeplib.networks.dynamics", "DYNAMICS"),
-    "activations": ("sweeplib.networks.maths.activations", "ACTIVATIONS"),
-    "analyses": ("sweeplib.analysis", "ANALYSES"),
-    "figures": ("sweeplib.pictures.figures", "FIGURES"),
-    "observables": ("sweeplib.networks.observables", "OBSERVABLES"),
-    "targets": ("sweeplib.networks.problem.targets", "TARGETS"),
-    "starts": ("sweeplib.networks.problem.starts", "STARTS"),
-    "data": ("sweeplib.networks.problem.data", "DATA"),
-    "losses": ("sweeplib.networks.problem.losses", "LOSSES"),
-    "updates": ("sweeplib.networks.problem.updates", "UPDATES"),
-    "tasks": ("sweeplib.networks.problem.tasks", "TASKS"),
-    "clusters": ("sweeplib.engine.execution.clusters", "CLUSTERS"),
-    "proposers": ("sweeplib.analysis.answers", "PROPOSERS"),
-}
-"""The kinds of names, each with the module and the name there of the registry that has them."""
-
-KEYS, PLUGINS = "keys", "plugins"
-"""The kinds of the keys of a config, and of the names of installed plugins, which are entry points."""
 
 PARTS = {
     "observables": "observables",
@@ -224,9 +205,8 @@ def _installed_plugin_entries(names: list[str]) -> list[Entry]:
 def registry_of(kind: str) -> Registry[Any]:
     """Return the registry of a kind of names; InputError for an unknown kind."""
     if kind not in KINDS:
-        raise InputError("not a kind of names", value=kind, choices=[KEYS, *KINDS, PLUGINS])
-    module, attribute = KINDS[kind]
-    return getattr(importlib.import_module(module), attribute)
+        raise InputError("not a kind of names", value=kind, choices=EVERY_KIND)
+    return getattr(importlib.import_module(KINDS[kind].module), KINDS[kind].registry)
 
 
 def _meaning(registry: Registry[Any], name: str) -> str:

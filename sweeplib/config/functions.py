@@ -45,7 +45,6 @@ def function_subject(config: FunctionConfig, folder: Path) -> Subject:
         check=partial(_check, function),
         written=lambda sweep: {"checkpoint": sweep.checkpoint},
         figures=partial(_figures, function),
-        pair_by=partial(_pair_by, function),
         function=named,
         plugin=plugin,
         checkpoint=_checkpoint(function, config),
@@ -97,8 +96,8 @@ def _command(section: Any, folder: Path) -> dict[str, Any]:
 def _function(file: str, name: str) -> Function:
     """Return the function of a file: the one of this name, or the only one if `name` is ""."""
     module = module_of(file)
-    newest = [functions[-1] for functions in FUNCTIONS.values()]  # of each name: a file that is read again adds one
-    here = {function.name: function for function in newest if function.module == module}
+    # the newest of each name: a file that is read again adds one
+    here = {entry.name: entry for functions in FUNCTIONS.values() for entry in functions if entry.module == module}
     if not here:
         expected = 'a function with the decorator `@simulator(RESULT="units")` in it'
         raise InputError("no simulator in this file", value=Path(file).name, expected=expected)
@@ -138,20 +137,6 @@ def _checkpoint(function: Function, config: FunctionConfig) -> float | None:
     if time is None:
         raise InputError("not a time", key="checkpoint", value=chosen, expected="such as `5 min`, `2 h` or `30 s`")
     return float(time[1]) * {"h": 3600.0, "min": 60.0}.get(time[2], 1.0)
-
-
-def _pair_by(function: Function, names: list[str] | None) -> tuple[str, ...] | None:
-    """Return the parameters by which cases are paired, in the function's order; None, by all of them, for None.
-
-    Cases that agree in these and in the seed share their random numbers.
-    names : the key `pair_by` of a config; `seed`, by which cases are always paired, is left out.
-    """
-    if names is None:
-        return None
-    for place, name in enumerate(names):
-        if name not in (choices := (*function.arguments, "seed")):
-            raise InputError("unknown parameter", key=f"pair_by[{place}]", value=name, choices=choices)
-    return tuple(name for name in function.arguments if name in names)
 
 
 def _check(function: Function, sweep: Design) -> None:

@@ -16,7 +16,7 @@ from sweeplib.errors import InputError, errors_at, errors_under
 from sweeplib.networks.clock import TOTALS
 from sweeplib.networks.dynamics import DYNAMICS
 from sweeplib.networks.observables import OBSERVABLES
-from sweeplib.networks.problem import FORMULA_FIELDS, PARAMETERS, Problem
+from sweeplib.networks.problem import FORMULA_FIELDS, Problem
 from sweeplib.networks.simulation import Case, Recording, recorded_variables
 from sweeplib.networks.simulation.labels import ATTRIBUTES
 from sweeplib.networks.simulation.variables import observable_of
@@ -57,7 +57,6 @@ def network_subject(config: SweepConfig, symbols: set[str]) -> Subject:
         check=_check,
         written=lambda sweep: {"dynamics": written_runs(sweep)},
         figures=_figures,
-        pair_by=_pair_by,
     )
 
 
@@ -89,21 +88,6 @@ def _recording(config: SweepConfig, times: tuple[float, ...]) -> Recording:
     )
 
 
-def _pair_by(names: list[str] | None) -> tuple[str, ...] | None:
-    """Return the fields by which cases are paired, in the order of all fields; None, by all of them, for None.
-
-    Cases that agree in these and in the seed share their random numbers.
-    names : the key `pair_by` of a config; `seed`, by which cases are always paired, is left out.
-    """
-    if names is None:
-        return None
-    for place, name in enumerate(names):
-        if name not in (*PARAMETERS, "seed"):
-            choices = (*PARAMETERS, "seed")
-            raise InputError("unknown problem field", key=f"pair_by[{place}]", value=name, choices=choices)
-    return tuple(name for name in PARAMETERS if name in names)
-
-
 def _check(sweep: Design) -> None:
     """Raise InputError for an observable, a unit of times or a point to which a dynamics does not apply."""
     _check_observables(sweep)
@@ -128,8 +112,11 @@ def _check_observables(sweep: Design) -> None:
 def _refuse_no_steps(sweep: Design) -> None:
     """Raise InputError for a dynamics without steps where times are in steps or samples."""
     clock = sweep.clock
-    for name in sweep.runs if clock is not None and clock.count is not None else ():
-        if clock is not None and not DYNAMICS[name].counts_steps:
+    # those of ODE time count nothing
+    if clock is None or clock.count is None:
+        return
+    for name in sweep.runs:
+        if not DYNAMICS[name].counts_steps:
             problem = f"no {clock.count} in {name}, a limit of steps that take no time"
             expected = "ODE time, t = steps·gamma/(p d): `values`, with a `scale` such as `gamma/p`"
             raise InputError(problem, key=f"times.{clock.count}", expected=expected)

@@ -12,7 +12,7 @@ import pydantic
 
 from sweeplib.engine.base.validation import Location, refusal
 from sweeplib.engine.run_names import RUN_NAME
-from sweeplib.errors import InputError, Refusals, errors_under
+from sweeplib.errors import InputError, Refusals, errors_at, errors_under
 
 if TYPE_CHECKING:
     from sweeplib.engine.design.design import Design
@@ -135,11 +135,8 @@ def cluster_settings(settings: Mapping[str, Any]) -> "ClusterSettings":
 
 def _thing_of(registry: Mapping[str, Any], name: Any, prefix: str, key: str | None = None) -> Any:
     """Return what a registry has of this name; InputError, at `prefix.key` or else `prefix.name`, if it has nothing."""
-    try:
+    with errors_at(f"{prefix}.{key or name}"):
         return registry[name]
-    except InputError as error:
-        error.key = f"{prefix}.{key or name}"
-        raise
 
 
 def _model_of(model: type[pydantic.BaseModel], options: Mapping[str, Any], key: str) -> Any:

@@ -140,25 +140,14 @@ def _limits() -> str:
     return "\n".join(["## Limits", "", introduction, "", *lines, steps]) + "\n"
 
 
-def _refuse_no_meaning(meaning: str, declared: Any, name: str) -> str:
-    """Return the meaning of an option or a field; InputError, with the file, without one.
-
-    declared : the class or function that has it.
-    """
-    if not meaning:
-        where = f"{inspect.getsourcefile(declared)}: {declared.__name__}"
-        expected = f"`{name} : meaning.` in the docstring of a class, or `Annotated[TYPE, Field(description=...)]`"
-        raise InputError("an option without a meaning", key=where, value=name, expected=expected)
-    return meaning
-
-
-def _documented_fields(described: type) -> dict[str, str]:
-    """Return the text of each `name, other : text` in the docstring of a class; a text may have indented lines."""
-    meanings: dict[str, str] = {}
-    docstring = inspect.cleandoc(described.__doc__ or "")
-    for names, text in re.findall(r"^(\w[\w, ]*) : (.*(?:\n +.*)*)", docstring, re.MULTILINE):
-        meanings |= dict.fromkeys(names.split(", "), " ".join(text.split()))
-    return meanings
+def _with_meanings(rows: Iterable[KeyRow], declared: Any) -> Iterator[KeyRow]:
+    """Yield the rows of the options of a class or a function; InputError, with its file, for one without a meaning."""
+    for row in rows:
+        if not row.meaning:
+            where, name = f"{inspect.getsourcefile(declared)}: {declared.__name__}", row.key.rpartition(".")[2]
+            expected = f"`{name} : meaning.` in the docstring of a class, or `Annotated[TYPE, Field(description=...)]`"
+            raise InputError("an option without a meaning", key=where, value=name, expected=expected)
+        yield row
 
 
 def key_rows() -> dict[str, KeyRow]:
@@ -178,12 +167,8 @@ def _own_rows() -> list[KeyRow]:
 
 @cache
 def _rows(model: type[BaseModel], prefix: str = "") -> tuple[KeyRow, ...]:
-    """Return the rows of the keys of a model."""
-    return tuple(_key_rows_of(model, prefix))
-
-
-def _key_rows_of(model: type[BaseModel], prefix: str) -> Iterator[KeyRow]:
-    """Yield for each key of a model its row, with a part of a config that has its example."""
+    """Return the rows of the keys of a model, each with a part of a config that has its example."""
+    rows = []
     for field_name, field in model.model_fields.items():
         name = field.alias or field_name
         default = "the file's name" if name == "name" else _default(field)
@@ -194,7 +179,8 @@ def _key_rows_of(model: type[BaseModel], prefix: str) -> Iterator[KeyRow]:
             "answers.NAME.": {"answers": {"mine": ANSWER | {name: example}}},
         }
         content: dict[str, Any] = config_by_prefix.get(prefix, {name: example})
-        yield KeyRow(prefix + name, _type(field), default, _code(example), field.description or "", content)
+        rows.append(KeyRow(prefix + name, _type(field), default, _code(example), field.description or "", content))
+    return tuple(rows)
 
 
 def _problem_rows(prefix: str = "") -> Iterator[KeyRow]:
@@ -217,18 +203,12 @@ def _option_tables() -> Iterator[str]:
     from sweeplib.networks.dynamics import DYNAMICS
 
     for kind, settings in CLUSTERS.items():
-        rows = _rows_with_meanings(settings, "cluster.")
+        rows = _with_meanings(setting_rows(settings, "cluster."), settings)
         yield _table(f"`cluster: {{kind: {kind}}}`", rows, introduction=settings.__doc__)
     for name, dynamics in DYNAMICS.items():
         if dynamics.Options.model_fields:
-            yield _table(f"`dynamics: {{{name}: ...}}`", _rows_with_meanings(dynamics.Options, f"dynamics.{name}."))
-
-
-def _rows_with_meanings(model: type[BaseModel], prefix: str) -> Iterator[KeyRow]:
-    """Yield the rows of the settings of a model; InputError for one without a meaning."""
-    for row in setting_rows(model, prefix):
-        _refuse_no_meaning(row.meaning, model, row.key.removeprefix(prefix))
-        yield row
+            rows = _with_meanings(setting_rows(dynamics.Options, f"dynamics.{name}."), dynamics.Options)
+            yield _table(f"`dynamics: {{{name}: ...}}`", rows)
 
 
 def setting_rows(model: type[BaseModel], prefix: str) -> Iterator[KeyRow]:
@@ -240,10 +220,15 @@ def setting_rows(model: type[BaseModel], prefix: str) -> Iterator[KeyRow]:
 
 
 def _attribute_meanings(model: type[BaseModel]) -> dict[str, str]:
-    """Return the meaning of each setting of a model, from its docstring and those of its base classes."""
+    """Return the meaning of each setting of a model: `name, other : text` in its docstring or that of a base class.
+
+    A text may have indented lines.
+    """
     meanings: dict[str, str] = {}
     for base in reversed(model.__mro__):
-        meanings |= _documented_fields(base)
+        docstring = inspect.cleandoc(base.__doc__ or "")
+        for names, text in re.findall(r"^(\w[\w, ]*) : (.*(?:\n +.*)*)", docstring, re.MULTILINE):
+            meanings |= dict.fromkeys(names.split(", "), " ".join(text.split()))
     return meanings
 
 
@@ -292,23 +277,26 @@ def _function_table(section: str, functions: Mapping[str, Callable[..., Any]], a
     """
     names: dict[tuple[str, str, str, str], list[str]] = {}
     for name, function in functions.items():
-        for row in function_options(function, arguments):
-            _refuse_no_meaning(row.meaning, function, row.key)
+        for row in _with_meanings(function_options(function, arguments), function):
             names.setdefault((row.key, row.type, row.default, row.meaning), []).append(name)
-    lines = [f"## Options of {section}, below `{section}.NAME`", ""]
-    lines += [f"| option | type | default | {section} | meaning |", "|---|---|---|---|---|"]
+    rows = []
     for (option, kind, default, meaning), having in sorted(names.items()):
         users = "all" if len(having) == len(functions) else ", ".join(f"`{name}`" for name in having)
-        lines.append(_line(KeyRow(option, kind, default, users, meaning)))
-    return "\n".join(lines) + "\n"
+        rows.append(KeyRow(option, kind, default, users, meaning))
+    return _table(f"Options of {section}, below `{section}.NAME`", rows, head=("option", section))
 
 
-def _table(title: str, rows: Iterable[KeyRow], introduction: str | None = None) -> str:
-    """Return a table with a line for each row, below its title and the first line of the introduction."""
+def _table(
+    title: str, rows: Iterable[KeyRow], introduction: str | None = None, *, head: tuple[str, str] = ("key", "example")
+) -> str:
+    """Return a table with a line for each row, below its title and the first line of the introduction.
+
+    head : what stands above the keys and above the examples.
+    """
     lines = [f"## {title}", ""]
     if introduction:
         lines += [introduction.strip().splitlines()[0], ""]
-    lines += ["| key | type | default | example | meaning |", "|---|---|---|---|---|"]
+    lines += [f"| {head[0]} | type | default | {head[1]} | meaning |", "|---|---|---|---|---|"]
     return "\n".join(lines + [_line(row) for row in rows]) + "\n"
 
 

@@ -22,7 +22,6 @@ class Subject:
     expressions : expressions of names of the grid, by the keys of the config.
     recording, clock : what is recorded, and the unit of its times.
     runs : returns the runs on a grid with some seeds.
-    pair_by : returns the names of `pair_by` in the order of the parameters, without `seed`; None for None.
     check : raises InputError, with the key, for a sweep that cannot be run.
     written : returns the sections of the complete config that are not as the config has them.
     figures : returns the default figures, those of each kind in the order in which they are tried.
@@ -38,7 +37,6 @@ class Subject:
     check: Callable[[Design], None]
     written: Callable[[Design], dict[str, Any]]
     figures: Callable[[Design], list[tuple[FigureEntry, ...]]]
-    pair_by: Callable[[list[str] | None], tuple[str, ...] | None]
     formulas: Mapping[str, FormulaWithNames] = field(default_factory=dict)
     used: frozenset[str] = frozenset()
     expressions: Mapping[str, Expression] = field(default_factory=dict)

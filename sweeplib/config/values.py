@@ -17,7 +17,7 @@ import numpy as np
 
 from sweeplib.engine.base.budget import NAME_LENGTH, SEEDS, VALUES, refuse_more
 from sweeplib.engine.files.strict_yaml import flow
-from sweeplib.errors import InputError
+from sweeplib.errors import InputError, errors_under
 
 Number = int | float
 _DIGITS, _TRUSTED = Context(prec=70), Context(prec=45)
@@ -97,10 +97,8 @@ def plain(value: Any) -> Any:
 
 def _plain_under(key: str, value: Any) -> Any:
     """Return `plain(value)`, whose InputError has the key."""
-    try:
+    with errors_under(key):
         return plain(value)
-    except InputError as error:
-        raise error.within(prefix=key) from None
 
 
 def _complete(array: Any) -> Any:
@@ -250,13 +248,12 @@ def _values_of_spacing(name: str, arguments: Any, key: str, most: int) -> list[N
     if name != "range":
         _refuse_count(arguments[2], arguments[2], most, f"{key}[2]")
     try:
-        if name == "range":
-            _refuse_count(_steps(*arguments), arguments, most)
-        return function(*arguments)
+        with errors_under(key):
+            if name == "range":
+                _refuse_count(_steps(*arguments), arguments, most)
+            return function(*arguments)
     except (OverflowError, ArithmeticError):
         raise InputError("beyond the range of numbers", key=key, value=arguments) from None
-    except InputError as error:
-        raise error.within(prefix=key) from None
 
 
 def _refuse_count(count: Any, value: Any, most: int, key: str | None = None) -> None:

@@ -7,33 +7,24 @@ the strength of the noise of SGD: the noise-corrected law of the theory. The ODE
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from sweeplib.networks.simulation.labels import label, time_attributes
+from sweeplib.analysis.kit.labels import relabelled
+from sweeplib.engine.status import STATUS_LABELS, Status
+from sweeplib.networks.simulation.labels import time_attributes
 from sweeplib.networks.theory.regimes import deviation_exponent, excess_risk_exponent
 from sweeplib.networks.views import QUANTILES
 
-FLAGS: dict[str, Any] = {
-    "long_name": "status of the case",
-    "flag_values": [0, 1, 2, 3, 4, 5, 6],
-    "flag_meanings": "missing ok diverged failed killed timeout inaccurate",
-}
 LABELS = {
-    "risk": ("population risk", r"\mathcal{R}"),
     "exit_steps": ("steps to the exit", r"\nu_{\mathrm{ext}}"),
     "exit_time": ("exit time", r"t_{\mathrm{ext}}"),
-    "subspace_cosine": ("cosine of teacher direction and student subspace", r"\cos\vartheta_r"),
     "end_steps": ("last step simulated", r"\nu_{\mathrm{end}}"),
     "end_time": ("last time simulated", r"t_{\mathrm{end}}"),
-    "student_norm": ("mean squared norm of the students", r"\mathrm{tr}\,Q/p"),
 }
-"""Long names and symbols of variables; those of coordinates are the library's."""
-STATUS = dict(zip(str(FLAGS["flag_meanings"]).split(), range(7), strict=True))
-"""The codes of `status`, by name."""
+"""Long names and symbols of exits and ends; those of other variables are the library's (`relabelled`)."""
 FIXED = {"p": 1, "k": 1, "activation": "square", "spherical": 1}
 """The constants of most datasets."""
 
@@ -109,11 +100,9 @@ def _start(
 
 def labelled(ds: xr.Dataset) -> xr.Dataset:
     """Return a dataset with the labels of its variables, as `finalise` writes them."""
-    for name, variable in ds.variables.items():
-        labels = dict(zip(("long_name", "symbol"), LABELS.get(str(name), ()), strict=False))
-        variable.attrs |= label(str(name)) | labels
-    ds["status"].attrs = FLAGS
-    return ds.assign_attrs(title="synthetic")
+    for name in LABELS.keys() & ds.variables.keys():
+        ds.variables[name].attrs |= dict(zip(("long_name", "symbol"), LABELS[name], strict=True)) | {"units": "1"}
+    return relabelled(ds).assign_attrs(title="synthetic")
 
 
 def giant_steps_dataset(
@@ -234,7 +223,7 @@ def regime_dataset(
         }
     ).assign_coords(axes | time | {"dynamics": ["sgd_chain", "ode", "gradient_flow"]})
     fields = {"gamma": axes["d"] ** -axes["delta"], "p": (2.0 * axes["d"] ** axes["kappa"]).round()}
-    named = labelled(ds.transpose("dynamics", *dims, "time").assign_coords(fields))
+    named = labelled(ds.drop_attrs().transpose("dynamics", *dims, "time").assign_coords(fields))
     return named.assign_attrs(k=1, Delta=0.0, activation="erf")
 
 
@@ -264,13 +253,11 @@ def one_axis_dataset(*, gamma: Sequence[float] = (0.05, 0.1, 0.2), seeds: int = 
                 "threshold": [0.5], "quantile": QUANTILES},
     ).assign_attrs({name: value for name, value in FIXED.items() if name not in ("p", "k", "spherical")}
                    | {"p": 2, "k": 2, "spherical": 0, "d": 100, "Delta": 0.0})  # fmt: skip
-    ds = labelled(ds)
     for name, observable in OBSERVABLES.items():
         if observable.is_of(OverlapView):
             inner = observable.dims_of(OverlapView)
             ds[name] = random_values((*names, *(("time",) if observable.over_time else ()), *inner))
-            ds[name].attrs = {key: getattr(observable, key) for key in ("long_name", "units", "symbol")}
-    return ds
+    return labelled(ds)
 
 
 def with_truth_values(ds: xr.Dataset) -> xr.Dataset:
@@ -317,5 +304,5 @@ def cut_short(ds: xr.Dataset, end: str) -> xr.Dataset:
 
 def _with_status(ds: xr.Dataset, where: xr.DataArray, status: str) -> xr.DataArray:
     """Return the statuses of a dataset, in which those that were ok are `status` at a mask."""
-    changed = ds["status"].where(~(where & (ds["status"] == STATUS["ok"])), STATUS[status])
-    return changed.transpose(*ds["status"].dims).astype(np.uint8).assign_attrs(FLAGS)
+    changed = ds["status"].where(~(where & (ds["status"] == Status.ok)), Status[status])
+    return changed.transpose(*ds["status"].dims).astype(np.uint8).assign_attrs(STATUS_LABELS)

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 class Recording(ABC):
-    """What is recorded of a case; it has a meaning for its simulator alone, but for how two of them compare."""
+    """What is recorded of a case; it has a meaning for its simulator alone, but for how two of them compare.
+
+    By default two recordings have the same results only if they are equal, and no run goes on from a stored one.
+    """
 
     keep_ends: bool
     """Whether the states of runs are kept from which others could go on."""
@@ -38,35 +41,35 @@ class Recording(ABC):
         """All that tells this recording from others, with a `repr` of which identities are made."""
 
     @property
-    @abstractmethod
     def of_runs(self) -> dict[str, str]:
         """The attributes by which a dataset says what was recorded of its runs."""
+        return {}
 
-    @abstractmethod
     def covers(self, wanted: Any, kind: str) -> bool:
         """Whether a run, of a kind of dynamics, with this recording has all numbers of a run with the `wanted` one."""
+        return False
 
-    @abstractmethod
     def begins(self, wanted: Any, kind: str) -> bool:
         """Whether a run with this recording kept its end, and begins a longer one with the `wanted` one."""
+        return False
 
-    @abstractmethod
     def reached(self, wanted: Any) -> int:
         """The number of recording times of the `wanted` recording that a run with this one reaches."""
+        return 0
 
-    @abstractmethod
     def gives(self, name: str, dims: Sequence[str], wanted: Any) -> bool:
         """Whether the values of a variable with the `wanted` recording can be taken from a run with this one.
 
         dims : of the variable, without the cases.
         """
+        return True
 
-    @abstractmethod
     def values_at(self, values: NDArray[Any], dims: Sequence[str], wanted: Any) -> NDArray[Any]:
         """The `values` (n, *dims) of a variable of runs with this recording, taken at the times of the `wanted` one.
 
         They are NaN beyond the end of this one.
         """
+        return values
 
 
 class Case(ABC):
@@ -93,9 +96,8 @@ class Case(ABC):
     def shape(self) -> Hashable:
         """What cases must have in common to be run together."""
 
-    @abstractmethod
-    def check(self) -> None:
-        """Raise InputError if it cannot be run."""
+    def check(self) -> None:  # noqa: B027
+        """Raise InputError if it cannot be run; by default values are checked by their types alone."""
 
     @abstractmethod
     def identity(self) -> bytes:

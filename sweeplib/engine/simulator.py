@@ -49,7 +49,10 @@ class Measurement(NamedTuple):
 
 
 class Simulator(ABC):
-    """What computes the cases of some kinds of runs, and what the engine must know of them before."""
+    """What computes the cases of some kinds of runs, and what the engine must know of them before.
+
+    What the engine can do without has a default, as for one of which nothing is known but its results.
+    """
 
     name: str
     """The name that is stored with its cases."""
@@ -64,9 +67,9 @@ class Simulator(ABC):
     files: Sequence[Path] = ()
     """Files of the user that it runs, beside plugins."""
 
-    @abstractmethod
     def shares(self, dims: Collection[str]) -> bool:
-        """Return whether variables with some dimensions have the same shape in all groups of cases."""
+        """Return whether variables with some dimensions have the same shape in all groups of cases, or are padded."""
+        return True
 
     @abstractmethod
     def run(
@@ -96,24 +99,24 @@ class Simulator(ABC):
     def variables(self, case: Any) -> dict[str, Variable]:
         """Return what is stored of a case: the variables that it records, and `end_state` if runs go on from it."""
 
-    @abstractmethod
     def group(self, case: Any) -> Mapping[str, int]:
         """Return the sizes, by name, on which shapes of variables depend that are not the same in all cases: p, k."""
+        return {}
 
-    @abstractmethod
     def work(self, case: Any) -> float:
         """Return the work of a case, in a unit of its own; cases of more work take longer."""
+        return 1.0
 
-    @abstractmethod
     def seconds(self, case: Any) -> float:
-        """Return the seconds of a case by a model that is the same on every machine."""
+        """Return the seconds of a case by a model that is the same on every machine; 1 without a model."""
+        return 1.0
 
-    @abstractmethod
     def checks(self) -> Sequence[Callable[[Any], None]]:
         """Return functions that raise InputError for a case that cannot run; each reads few parameters of a case.
 
         They are called before any work, once for each combination of what they read.
         """
+        return ()
 
     @abstractmethod
     def cases_at(self, points: Any, columns: Mapping[str, Any]) -> Cases:
@@ -123,25 +126,25 @@ class Simulator(ABC):
         and options among others, by the names of fields of `Case`.
         """
 
-    @abstractmethod
     def steps(self, case: Any) -> float:
-        """Return the number of steps of a case, 0 if it has none."""
+        """Return the number of steps of a case, 0 if it has none, or this is not known."""
+        return 0.0
 
-    @abstractmethod
     def memory(self, case: Any) -> int:
-        """Return the bytes of the large arrays that a case has in memory while it runs."""
+        """Return the bytes of the large arrays that a case has in memory while it runs; 0 if this is not known."""
+        return 0
 
     @abstractmethod
     def peak_memory(self, case: Any) -> int:
         """Return the bytes that a case takes at most, before it runs or while it does."""
 
-    @abstractmethod
     def lanes(self, case: Any) -> tuple[int, int]:
         """Return the smallest and the largest number of cases that are computed together."""
+        return 1, 1
 
-    @abstractmethod
     def compiled(self, case: Any) -> tuple[Hashable, ...]:
         """Return what determines which machine code a case needs, its kind; () if it needs none."""
+        return ()
 
     @abstractmethod
     def title(self, case: Any) -> str:
@@ -151,9 +154,8 @@ class Simulator(ABC):
     def sizes(self, case: Any) -> Mapping[str, Any]:
         """Return the values on which the memory of a case depends, for a message."""
 
-    @abstractmethod
-    def warm_up(self, cases: Sequence[Any]) -> None:
-        """Compile what cases need, or load it."""
+    def warm_up(self, cases: Sequence[Any]) -> None:  # noqa: B027
+        """Compile what cases need, or load it; by default nothing."""
 
     @abstractmethod
     def measured(self, cases: Sequence[Any], limit: float, ended: float) -> Measurement:

@@ -20,8 +20,6 @@ from sweeplib.engine.simulator import FUNCTIONS, simulator_named
 from sweeplib.functions.function import TIMES, registered
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sweeplib.engine.simulator import Simulator
     from sweeplib.functions.function import Function
 
@@ -45,31 +43,6 @@ class WholeRun(engine.Recording):
     def key(self) -> tuple[Any, ...]:
         """Return what tells it from another recording: the times."""
         return self.times
-
-    @property
-    def of_runs(self) -> dict[str, str]:
-        """Return the attributes that runs get: none."""
-        return {}
-
-    def covers(self, wanted: Any, kind: str) -> bool:
-        """Return False: two recordings have the same results only if they are equal."""
-        return False
-
-    def begins(self, wanted: Any, kind: str) -> bool:
-        """Return False: no run goes on from a stored row; a function that yields has checkpoints for that."""
-        return False
-
-    def reached(self, wanted: Any) -> int:
-        """Return 0: nothing is recorded on the way."""
-        return 0
-
-    def gives(self, name: str, dims: Sequence[str], wanted: Any) -> bool:
-        """Return True: every result is kept whole."""
-        return True
-
-    def values_at(self, values: NDArray[Any], dims: Sequence[str], wanted: Any) -> NDArray[Any]:
-        """Return the results as they are."""
-        return values
 
 
 @dataclass(frozen=True)
@@ -97,9 +70,6 @@ class FunctionCase(engine.Case):
         """Return what cases must share to be run together: the function, its code, the shapes of its results."""
         lengths = tuple(variable.shape for variable in self.simulator.variables(self).values())
         return (self.dynamics, self.code, *lengths)
-
-    def check(self) -> None:
-        """Do nothing: values are checked one by one, by their types."""
 
     def identity(self) -> bytes:
         """Return 16 bytes that are equal for two cases exactly if they have the same results."""

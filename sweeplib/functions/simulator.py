@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -98,10 +98,6 @@ class FunctionSimulator(Simulator):
     def __reduce__(self) -> Any:
         return simulator_of, (f"{self.function.name}.{self.function.code}",)
 
-    def shares(self, dims: Collection[str]) -> bool:
-        """Return true: arrays of different lengths are padded."""
-        return True
-
     def run(
         self,
         cases: Sequence[FunctionCase],
@@ -112,7 +108,8 @@ class FunctionSimulator(Simulator):
     ) -> Records:
         """Return the results of calls, one after the other; one that raises harms no other.
 
-        Cases that are not begun after the time for all, `timeout` times their number, have the status timeout.
+        A case that takes longer than `timeout`, or is not begun after `timeout` times their number, has the status
+        timeout. begun : None, as functions go on from checkpoints alone.
         """
         variables = self.variables(cases[0])
         data = {name: np.full((len(cases), *variable.shape), np.nan) for name, variable in variables.items()}
@@ -170,41 +167,9 @@ class FunctionSimulator(Simulator):
             for name, result in self.function.results.items()
         }
 
-    def group(self, case: FunctionCase) -> Mapping[str, int]:
-        """Return no sizes: arrays of different lengths are padded."""
-        return {}
-
-    def work(self, case: FunctionCase) -> float:
-        """Return 1: what a call costs is measured."""
-        return 1.0
-
-    def seconds(self, case: FunctionCase) -> float:
-        """Return 1: there is no model of the cost."""
-        return 1.0
-
-    def checks(self) -> Sequence[Callable[[Any], None]]:
-        """Return nothing: values are checked by their types."""
-        return ()
-
-    def steps(self, case: FunctionCase) -> float:
-        """Return 0: it is not known what a function does."""
-        return 0.0
-
-    def memory(self, case: FunctionCase) -> int:
-        """Return 0: it is not known."""
-        return 0
-
     def peak_memory(self, case: FunctionCase) -> int:
         """Return the bytes of the results."""
         return sum(8 * int(np.prod(variable.shape)) for variable in self.variables(case).values())
-
-    def lanes(self, case: FunctionCase) -> tuple[int, int]:
-        """Return one: each call is by itself."""
-        return 1, 1
-
-    def compiled(self, case: FunctionCase) -> tuple[Hashable, ...]:
-        """Return nothing: what a function compiles is compiled by its first call."""
-        return ()
 
     def title(self, case: FunctionCase) -> str:
         """Return the name of the function."""
@@ -213,9 +178,6 @@ class FunctionSimulator(Simulator):
     def sizes(self, case: FunctionCase) -> Mapping[str, Any]:
         """Return the values of the arguments."""
         return dict(case.values)
-
-    def warm_up(self, cases: Sequence[FunctionCase]) -> None:
-        """Do nothing: the first call compiles what the function compiles."""
 
     def measured(self, cases: Sequence[FunctionCase], limit: float, ended: float = 1.0) -> Measurement:
         """Return the mean seconds of calls that are evenly spaced among the cases: of more and more, as there is time.

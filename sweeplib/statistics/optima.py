@@ -65,27 +65,18 @@ class FirstOfCrossings(NamedTuple):
     used: int = 0
 
 
-class LeastMean(NamedTuple):
-    """The fields of a `LeastValue`, NaN with too few values of the axis, and whether its place is at an end of them."""
-
-    value: float
-    parts: Array
-    form: float
-    freedom: float
-    at_edge: bool = False
-
-
 class LeastValue(NamedTuple):
     """The least value of a curve, in the units of the curve (logarithms of positive means), and its errors.
 
     parts : those of the seeds (seed,) in its error. form : its standard error by the form of the curve.
-    freedom : the degrees of freedom of the error.
+    freedom : the degrees of freedom of the error. at_edge : whether its place is at an end of the values of the axis.
     """
 
     value: float
     parts: Array
     form: float
     freedom: float
+    at_edge: bool
 
     @property
     def error(self) -> float:
@@ -217,17 +208,18 @@ class MeanCurve:
             high = min(high, float(self.x[self.near.stop]))
         first, last = float(self.x[0]), float(self.x[-1])
         at = min(max(place, first), last)  # exp(log x) may be a hair beyond x
-        at_end = bool(np.isclose((first, last), at, rtol=1e-9).any())
-        value, at_edge = self._interval(self.least(at), confidence), at_end or low < first or high > last
+        least = self.least(at)
+        value, at_edge = self._interval(least, confidence), least.at_edge or low < first or high > last
         ends = min(max(low, first), at), max(min(high, last), at)
-        return Optimum(at, *ends, *value, at_edge, at_end, len(self.x))
+        return Optimum(at, *ends, *value, at_edge, least.at_edge, len(self.x))
 
     def least(self, at: float) -> LeastValue:
         """Return the value at the place of the least one, with its errors."""
         tangent, parts = self.tangent(at), self.points.parts
         weights = tangent.value_weights
         freedom = max(1.0, min(self.smooth.freedom, float(self.points.freedom(weights[None])[0])))
-        return LeastValue(tangent.value, parts @ weights, tangent.value_form, freedom)
+        at_edge = bool(np.isclose(self.x[[0, -1]], at, rtol=1e-9).any())
+        return LeastValue(tangent.value, parts @ weights, tangent.value_form, freedom, at_edge)
 
     def _interval(self, least: LeastValue, confidence: float) -> tuple[float, float, float]:
         """Return the value of an optimum in units of the quantity, with its interval, made as that of a mean."""
@@ -247,13 +239,12 @@ def minimum(values: Array, x: Array, confidence: float, *, greatest: bool = Fals
     return MeanCurve(values, x, greatest=greatest).optimum(confidence)
 
 
-def least_mean(values: Array, x: Array, confidence: float) -> LeastMean:
-    """Return the least value of the curve through the means of `values` (seed, n) at x (n,), with its errors."""
+def least_mean(values: Array, x: Array, confidence: float) -> LeastValue:
+    """Return the least value of the curve through the means of `values` (seed, n) at x (n,); NaN for too few means."""
     curve = MeanCurve(values, x)
     if not curve.is_enough:
-        return LeastMean(np.nan, np.full(len(values), np.nan), np.nan, np.nan)
-    at = curve.smooth.minimum(confidence).at
-    return LeastMean(*curve.least(at), bool(np.isclose(curve.x[[0, -1]], at, rtol=1e-9).any()))
+        return LeastValue(np.nan, np.full(len(values), np.nan), np.nan, np.nan, at_edge=False)
+    return curve.least(curve.smooth.minimum(confidence).at)
 
 
 def first_crossing(values: Array, x: Array, level: float, confidence: float) -> FirstOfCrossings:

@@ -13,8 +13,9 @@ from benchmarks.optima import SPACINGS, coverage
 from sweeplib import analysis
 from sweeplib.analysis.kit.headlines import headline
 from sweeplib.contracts.datasets import regime_dataset
+from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.statistics.estimators import Mean, RestrictedMean
-from tests.datasets import FLAGS, sweep_dataset
+from tests.datasets import sweep_dataset
 from tests.unit.test_analysis_optimal_learning_rate import true_optimum
 from tests.unit.test_analysis_sample_complexity import exits
 
@@ -55,7 +56,7 @@ def deviations(
     shown = xr.DataArray([0.0, 1.0], dims="time") * xr.DataArray([0.0, 1.0], dims="dynamics")
     risk = 2.0 + size * np.exp(scale * kicks - scale**2 / 2) * shown
     ds = xr.Dataset({"risk": risk.assign_attrs(long_name="population risk", units="1", symbol="R")})
-    ds["status"] = xr.ones_like(ds.risk.isel(time=0, drop=True), dtype=np.uint8).assign_attrs(FLAGS)
+    ds["status"] = xr.ones_like(ds.risk.isel(time=0, drop=True), dtype=np.uint8).assign_attrs(STATUS_LABELS)
     return ds.assign_coords(axes | {"dynamics": ["ode", "sgd"], "seed": np.arange(seeds), "time": [0.0, 1.0]})
 
 
@@ -75,7 +76,7 @@ def covered_growth(*, seeds: int, misfit: float, experiments: int, d, random_see
     ds = ds.coarsen(seed=seeds).construct(seed=("experiment", "seed"))
     off = factors(ds, ("experiment", "d"), misfit, random_seed)
     ds["exit_steps"], ds["end_steps"] = ds.exit_steps * off, ds.end_steps * off
-    ds["status"] = ds.status.astype(np.uint8).assign_attrs(FLAGS)
+    ds["status"] = ds.status.astype(np.uint8).assign_attrs(STATUS_LABELS)
     found = analysis.sample_complexity(ds.assign_coords(seed=np.arange(seeds)), resamples=500).squeeze()
     return float(((found.exponent_low <= 2.0) & (found.exponent_high >= 2.0)).mean())
 
@@ -220,7 +221,7 @@ def passage_runs(axis, values, seeds, law, experiments, random_seed=0) -> xr.Dat
     steps = xr.DataArray(np.where(there, drawn, np.nan), dims=dims, attrs={"long_name": "exit steps", "units": "1"})
     ds = xr.Dataset({"exit_steps": steps.expand_dims(threshold=[0.5], axis=-1), "end_steps": steps})
     ds = ds.assign(exit_time=ds.exit_steps, end_time=ds.end_steps)
-    ds["status"] = (dims, np.broadcast_to(there, drawn.shape).astype(np.uint8), FLAGS)
+    ds["status"] = (dims, np.broadcast_to(there, drawn.shape).astype(np.uint8), STATUS_LABELS)
     fixed = {"p": 1, "k": 1, "d": 1000, "gamma": 0.1, "Delta": 0.0, "activation": "square", "spherical": True}
     coords = {axis: values, "seed": np.arange(counts.max())} | {k: v for k, v in fixed.items() if k != axis}
     return ds.expand_dims(dynamics=["sgd"]).assign_coords(coords)
@@ -283,7 +284,7 @@ def test_a_point_with_few_seeds_counts_by_its_part():
     widths = {}
     for few in (2, 3, 64):
         ds = whole.where((whole.gamma != SCAN[5]) | (whole.seed < few))
-        ds["status"] = ds.exit_steps.squeeze("threshold").notnull().astype(np.uint8).assign_attrs(FLAGS)
+        ds["status"] = ds.exit_steps.squeeze("threshold").notnull().astype(np.uint8).assign_attrs(STATUS_LABELS)
         found = analysis.optimal_learning_rate(ds)
         assert (found.gammas_few == (few == 2)).all()
         widths[few] = float((found.gamma_opt_high - found.gamma_opt_low).median())

@@ -8,12 +8,12 @@ from scipy.stats import t as student
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.overlaps import open_with_overlaps
+from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.engine.storage.dataset.folder import GroupWriter, written_dataset
 from sweeplib.errors import InputError
 from sweeplib.statistics.bootstrap import Resampling, seed_weights
 from sweeplib.statistics.fits import power_law
 from sweeplib.statistics.seed_means import normal_scores
-from tests.datasets import FLAGS
 
 deviation, scaling = ANALYSES["deviation"], ANALYSES["deviation_scaling"]
 TIMES = np.linspace(0.0, 2.0, 5)
@@ -25,7 +25,7 @@ def runs(risk, status=None, **others) -> xr.Dataset:
     dims = ("dynamics", "seed", "time")
     labels = {"long_name": "population risk", "units": "1", "symbol": r"\mathcal{R}"}
     status = np.ones(risk.shape[:2]) if status is None else np.asarray(status)
-    variables = {"risk": (dims, risk, labels), "status": (dims[:2], status.astype(np.uint8), FLAGS)}
+    variables = {"risk": (dims, risk, labels), "status": (dims[:2], status.astype(np.uint8), STATUS_LABELS)}
     coords = {"dynamics": ["ode", "sgd"], "seed": np.arange(risk.shape[1]), "time": TIMES[: risk.shape[2]]}
     return xr.Dataset(variables | others, coords)
 
@@ -164,7 +164,7 @@ def scaling_dataset(exponents, seeds=64, noise=0.3, **axes) -> xr.Dataset:
     shown = xr.DataArray([0.0, 1.0], dims="time") * xr.DataArray([0.0, 1.0], dims="dynamics")
     labels = {"long_name": "population risk", "units": "1", "symbol": r"\mathcal{R}"}
     ds = xr.Dataset({"risk": (2.0 + size * kicks * shown).assign_attrs(labels)})
-    ds["status"] = xr.ones_like(ds.risk.isel(time=0, drop=True), dtype=np.uint8).assign_attrs(FLAGS)
+    ds["status"] = xr.ones_like(ds.risk.isel(time=0, drop=True), dtype=np.uint8).assign_attrs(STATUS_LABELS)
     return ds.assign_coords(arrays | {"dynamics": ["ode", "sgd"], "seed": np.arange(seeds), "time": [0.0, 1.0]})
 
 

@@ -6,9 +6,9 @@ import xarray as xr
 
 from sweeplib import analysis
 from sweeplib.analysis import ANALYSES
+from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.errors import InputError
 from sweeplib.pictures.figures import FIGURES
-from tests.datasets import FLAGS
 from tests.unit.test_analysis_coverage import LAWS, UNEQUAL
 
 AXES = {"gamma": [1.0], "p": [4, 8, 16, 32, 64], "d": [16, 64, 256, 1024]}
@@ -25,7 +25,7 @@ def deviations(law, *, noise=0.3, scatter=0.0, seeds=16, experiments=1, random_s
     shown = xr.DataArray([0.0, 1.0], dims="time") * xr.DataArray([0.0, 1.0], dims="dynamics")
     risk = 2.0 + size * xr.DataArray(kicks, dims=(*size.dims, "seed")) * shown
     ds = xr.Dataset({"risk": risk.assign_attrs(long_name="population risk", units="1", symbol="R")})
-    ds["status"] = xr.ones_like(ds.risk.isel(time=0, drop=True), dtype=np.uint8).assign_attrs(FLAGS)
+    ds["status"] = xr.ones_like(ds.risk.isel(time=0, drop=True), dtype=np.uint8).assign_attrs(STATUS_LABELS)
     return ds.assign_coords(arrays | {"dynamics": ["ode", "sgd"], "seed": np.arange(seeds), "time": [0.0, 1.0]})
 
 
@@ -176,7 +176,7 @@ def test_intervals_cover_with_unequal_numbers_of_seeds(law, resolved):
     risk = 2.0 + (ds.risk - 2.0) * kicks.drop_vars(["dynamics", "time"])
     there = ds.seed < xr.DataArray(counts, dims=("gamma", "p", "d"))
     ds["risk"] = risk.where(there).transpose(*ds.risk.dims).assign_attrs(ds.risk.attrs)
-    ds["status"] = ds.status.where(there, 0).astype(np.uint8).transpose(*ds.status.dims).assign_attrs(FLAGS)
+    ds["status"] = ds.status.where(there, 0).astype(np.uint8).transpose(*ds.status.dims).assign_attrs(STATUS_LABELS)
     found = analysis.deviation_sum(ds, resamples=200).squeeze()
     known = found.risk_exponent.notnull().all("variable")
     assert float(known.mean()) > resolved

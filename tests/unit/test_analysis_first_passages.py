@@ -5,8 +5,9 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
+from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.errors import InputError
-from tests.datasets import FLAGS, giant_steps_dataset, with_outcome
+from tests.datasets import giant_steps_dataset, with_outcome
 
 first_passages = ANALYSES["first_passages"]
 STEPS, LEVEL = 60, 2.5
@@ -18,7 +19,7 @@ def walks(runs: int, seeds: int, random_seed: int = 0) -> xr.Dataset:
     place = np.concatenate([np.zeros((1, runs, seeds, 1)), moves.cumsum(-1)], -1)
     dims = ("dynamics", "run", "seed", "time")
     ds = xr.Dataset({"x": (dims, place, {"long_name": "place", "units": "m"})})
-    ds["status"] = (dims[:-1], np.ones((1, runs, seeds), np.uint8), FLAGS)
+    ds["status"] = (dims[:-1], np.ones((1, runs, seeds), np.uint8), STATUS_LABELS)
     coords = {"dynamics": ["walk"], "run": np.arange(float(runs)), "seed": np.arange(seeds)}
     ds = ds.assign_coords(coords | {"time": np.arange(STEPS + 1.0)}).assign_attrs(function="walk")
     ds["time"].attrs = {"long_name": "time", "units": "s"}

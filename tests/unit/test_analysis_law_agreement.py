@@ -6,9 +6,10 @@ import xarray as xr
 from scipy.stats import ks_2samp, kstest
 
 from sweeplib.analysis import ANALYSES
+from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.errors import InputError
 from sweeplib.statistics.agreement import kolmogorov_smirnov, spread_ratio
-from tests.datasets import FLAGS, sweep_dataset
+from tests.datasets import sweep_dataset
 
 analysis = ANALYSES["law_agreement"]
 DIMS = ("dynamics", "seed", "time")
@@ -17,7 +18,10 @@ LABELS = {"long_name": "population risk", "units": "1", "symbol": r"\mathcal{R}"
 
 def runs(values) -> xr.Dataset:
     """Return a dataset of the chain and the SDE with these risks (dynamics, seed, time)."""
-    variables = {"risk": (DIMS, values, LABELS), "status": (DIMS[:2], np.ones(values.shape[:2], np.uint8), FLAGS)}
+    variables = {
+        "risk": (DIMS, values, LABELS),
+        "status": (DIMS[:2], np.ones(values.shape[:2], np.uint8), STATUS_LABELS),
+    }
     coords = {"dynamics": ["sgd_chain", "sde"], "seed": np.arange(values.shape[1]), "time": np.arange(values.shape[2])}
     return xr.Dataset(variables, coords)
 

@@ -6,8 +6,8 @@ import xarray as xr
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.limits import limits_expected
+from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.errors import InputError
-from tests.datasets import FLAGS
 
 analysis = ANALYSES["limits"]
 
@@ -18,7 +18,7 @@ def runs(flow_bias: float, ode_bias: float, spread: float, *, seeds: int = 64, r
     time = np.array([0.0, 0.5, 1.0])
     sgd = 0.3 - 0.2 * time + noise * time
     ode, flow = (np.tile(0.3 - (0.2 + bias) * time, (seeds, 1)) for bias in (ode_bias, flow_bias))
-    status = xr.Variable(("dynamics", "seed"), np.ones((3, seeds), np.uint8), FLAGS)
+    status = xr.Variable(("dynamics", "seed"), np.ones((3, seeds), np.uint8), STATUS_LABELS)
     return xr.Dataset(
         {"risk": (("dynamics", "seed", "time"), np.stack([sgd, ode, flow])), "status": status},
         {"dynamics": ["sgd_chain", "ode", "gradient_flow"], "seed": np.arange(seeds), "time": time},
@@ -52,12 +52,14 @@ def test_the_simplest_limit_within_the_seed_error(flow_bias, ode_bias, spread, e
 @pytest.mark.rest
 def test_no_seeds_decide_where_the_limit_that_would_has_not_been_run():
     ds = runs(0.03, 0.0, 0.01)
-    without = ds.assign(status=ds.status.where(ds.dynamics != "ode", 0).astype(np.uint8).assign_attrs(FLAGS))
+    without = ds.assign(status=ds.status.where(ds.dynamics != "ode", 0).astype(np.uint8).assign_attrs(STATUS_LABELS))
     assert (name(without), float(analysis(without)["decidable"])) == ("undecided", 0.0)
     near = runs(0.03, 0.01, 0.01)
     assert (name(near), float(analysis(near)["decidable"])) == ("undecided", 1.0)
     flow = runs(0.0, 0.0, 0.01)
-    unneeded = flow.assign(status=flow.status.where(ds.dynamics != "ode", 0).astype(np.uint8).assign_attrs(FLAGS))
+    unneeded = flow.assign(
+        status=flow.status.where(ds.dynamics != "ode", 0).astype(np.uint8).assign_attrs(STATUS_LABELS)
+    )
     assert (name(unneeded), float(analysis(unneeded)["decidable"])) == ("gradient_flow", 1.0)
 
 
@@ -76,7 +78,7 @@ def test_a_bias_that_is_the_same_at_many_times_is_not_above_its_interval_more_of
     values = np.stack([0.8 + generator.standard_normal((400, 16, 20)), np.zeros((400, 16, 20))])
     risk = np.concatenate([np.zeros((2, 400, 16, 1)), values], axis=-1)
     dims = ("dynamics", "experiment", "seed")
-    status = xr.Variable(dims, np.ones(risk.shape[:-1], np.uint8), FLAGS)
+    status = xr.Variable(dims, np.ones(risk.shape[:-1], np.uint8), STATUS_LABELS)
     ds = xr.Dataset({"risk": ((*dims, "time"), risk), "status": status}, {"gamma": 0.1, "p": 10, "d": 10_000})
     ds = ds.assign_coords(dynamics=["sgd_chain", "ode"], seed=np.arange(16), time=np.arange(21.0))
     found = analysis(ds, candidates=["ode"])
@@ -94,7 +96,7 @@ def test_a_dynamics_of_ones_own_can_be_a_limit():
 
 def test_what_was_not_run_is_undecided_or_refused():
     ds = runs(0.0, 0.0, 0.01)
-    assert name(ds.assign(status=xr.zeros_like(ds.status).assign_attrs(FLAGS))) == "undecided"
+    assert name(ds.assign(status=xr.zeros_like(ds.status).assign_attrs(STATUS_LABELS))) == "undecided"
     with pytest.raises(InputError, match=r"candidates: not among the dynamics that were run.*hdmf"):
         analysis(ds, candidates=["hdmf"])
     with pytest.raises(InputError, match=r"times: the start is not recorded; got 0\.5"):

@@ -6,9 +6,10 @@ import xarray as xr
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.headlines import headline
+from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.errors import InputError
 from sweeplib.statistics.optima import MeanCurve
-from tests.datasets import FLAGS, sweep_dataset
+from tests.datasets import sweep_dataset
 
 optimum, crossing = ANALYSES["optimum"], ANALYSES["crossing"]
 RNG = np.random.default_rng
@@ -125,13 +126,13 @@ def with_outcome(seeds: int = 64) -> xr.Dataset:
     best = np.array([0.8, 1.2])[:, None, None, None]
     level = 0.1 * (gamma / best + best / gamma).transpose(0, 1, 3, 2) * rng.lognormal(0.0, 0.2, (2, 1, 9, seeds))
     status = np.ones(level.shape, np.uint8)
-    codes = dict(zip(FLAGS["flag_meanings"].split(), FLAGS["flag_values"], strict=True))
+    codes = dict(zip(STATUS_LABELS["flag_meanings"].split(), STATUS_LABELS["flag_values"], strict=True))
     status[:, :, -1, ::8] = codes["diverged"]
     level[status == codes["diverged"]] = np.nan
     dims = ("dynamics", "d", "gamma", "seed")
     risk = np.stack([np.ones_like(level), level], axis=-1)
     ds = xr.Dataset({"risk": ((*dims, "time"), risk, {"long_name": "population risk", "units": "1"})})
-    ds["status"] = (dims, status, FLAGS)
+    ds["status"] = (dims, status, STATUS_LABELS)
     coords = {
         "dynamics": ["sgd_chain", "ode"],
         "d": [100],

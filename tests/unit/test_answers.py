@@ -24,9 +24,10 @@ from sweeplib.engine.design.questions import Question, Row, with_rows, without_r
 from sweeplib.engine.execution import work
 from sweeplib.engine.execution.plan import plan_when_done
 from sweeplib.engine.files.strict_yaml import written as yaml_text
+from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.engine.storage.records.rounds import Rounds, rounds_of
 from sweeplib.errors import InputError
-from tests.datasets import FLAGS, sweep_dataset
+from tests.datasets import sweep_dataset
 from tests.in_process import Here, computed
 from tests.plugged import nothing_left
 from tests.scans import SyntheticSweep, exponential
@@ -567,7 +568,9 @@ def test_a_median_that_most_runs_do_not_reach_is_no_answer() -> None:
 def test_pairs_of_a_dynamics_with_few_seeds_of_its_own_get_no_seeds(to: float, state: State) -> None:
     """The ODE has 8 of the 64 seeds; seeds were added up to a million, and the interval had the t of 64 pairs."""
     ds = sweep_dataset(seeds=64, d=(100,), ratios=(1.0,), Delta=(0.0,), dynamics=("sgd_chain", "ode"))
-    ds["status"] = ds.status.where((ds.dynamics != "ode") | (ds.seed < 8), 0).astype(np.uint8).assign_attrs(FLAGS)
+    ds["status"] = (
+        ds.status.where((ds.dynamics != "ode") | (ds.seed < 8), 0).astype(np.uint8).assign_attrs(STATUS_LABELS)
+    )
     [answer] = MoreSeeds("q", question("deviation", "risk_sup_deviation", to)).tell(ds, {})
     error = analysis.deviation(ds).risk_sup_deviation_error.item()
     assert answer.state is state and not answer.requests

@@ -16,9 +16,9 @@ from sweeplib.analysis.answers.proposers.seeds import FIRST, SEEDS_FOR_NOTHING
 from sweeplib.analysis.answers.rounds import decided
 from sweeplib.config import from_mapping
 from sweeplib.engine.design.questions import Question, Row
+from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.engine.storage.records.rounds import Rounds
 from sweeplib.errors import InputError
-from tests.datasets import FLAGS
 from tests.scans import answers_of, exponential, lognormal
 
 Noise = Callable[[np.random.Generator, int], np.ndarray]
@@ -99,7 +99,7 @@ class Values:
         dims = ("dynamics", "gamma", "seed", "time")
         risk = xr.DataArray(np.stack([np.ones(self.seeds), last], -1)[None, None], dims=dims)
         status = np.ones((1, 1, self.seeds), np.uint8)
-        ds = xr.Dataset({"risk": risk.assign_attrs(long_name="risk"), "status": (dims[:3], status, FLAGS)})
+        ds = xr.Dataset({"risk": risk.assign_attrs(long_name="risk"), "status": (dims[:3], status, STATUS_LABELS)})
         fixed = {"p": 1, "k": 1, "d": 30, "Delta": 0.0}
         return ds.assign_coords(dynamics=[self.dynamics], gamma=[0.1], time=[0.0, 1.0], seed=range(self.seeds), **fixed)
 
@@ -221,7 +221,7 @@ def test_rows_with_more_seeds_get_no_more_than_they_need() -> None:
     ds = xr.concat(
         [few.assign_coords(gamma=[0.05]), many], "gamma", join="outer", fill_value={"status": 0, "risk": np.nan}
     )
-    ds["status"] = ds.status.astype(np.uint8).assign_attrs(FLAGS)
+    ds["status"] = ds.status.astype(np.uint8).assign_attrs(STATUS_LABELS)
     ds["risk"].attrs |= {"long_name": "risk"}
     asked_of = {"asked": Question("averages", "risk", 0.1)}
     sweep: Any = SimpleNamespace(questions=asked_of, analyses={}, laws={"sgd_chain": 0}, size=0)

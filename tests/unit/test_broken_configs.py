@@ -372,7 +372,9 @@ BROKEN = {
         (":13: figures.learning_rate_scn: unknown figure", "_scan'?"),
     ),
     "unknown field to pair by": Broken(
-        "stop: exit", "stop: exit\npair_by: [seed, dd]", (":13: pair_by[1]: unknown problem field; got 'dd'", "'d'?")
+        "stop: exit",
+        "stop: exit\npair_by: [seed, dd]",
+        (":13: pair_by[1]: unknown field of a problem; got 'dd'", "'d'?"),
     ),
     "unknown kind of cluster": Broken(
         "stop: exit",

@@ -10,7 +10,8 @@ import xarray as xr
 import sweeplib
 from sweeplib import InputError
 from sweeplib.analysis import ANALYSES
-from tests.datasets import STATUS, sweep_dataset, with_outcome
+from sweeplib.engine.status import Status
+from tests.datasets import sweep_dataset, with_outcome
 
 MACHINE = "A (numba 1)"
 
@@ -27,7 +28,7 @@ def test_the_cases_of_overlapping_sweeps_are_those_of_one(ds: xr.Dataset) -> Non
         found = sweeplib.combine(*parts)
         assert (found.status.dtype, found.seed.dtype, found.d.dtype) == (np.uint8, ds.seed.dtype, ds.d.dtype)
         lacking = (ds.seed == 3) & (ds.Delta == 0.0)
-        assert (found.status.where(lacking, drop=True) == STATUS["missing"]).all()
+        assert (found.status.where(lacking, drop=True) == Status.missing).all()
         known = found.where(~lacking).assign(status=found.status)
         for name in ds.data_vars:
             xr.testing.assert_identical(known[name].where(~lacking), ds[name].where(~lacking))
@@ -53,7 +54,7 @@ def test_labels_that_differ_by_rounding_are_one(ds: xr.Dataset) -> None:
 
 
 def test_a_case_that_failed_is_taken_from_where_it_ended(ds: xr.Dataset) -> None:
-    failed = with_outcome(ds, "failed", (ds.seed == 1) & (ds.status == STATUS["ok"]))
+    failed = with_outcome(ds, "failed", (ds.seed == 1) & (ds.status == Status.ok))
     for parts in ((failed, ds), (ds, failed)):
         assert sweeplib.combine(*parts).drop_attrs().identical(ds.drop_attrs())
 
@@ -134,9 +135,7 @@ def test_rows_are_matched_by_their_parameters(ds: xr.Dataset, shape: str, droppe
     wanted = risks(one).keys() | risks(other).keys()
     for parts in ((one, other), (other, one)):
         found = sweeplib.combine(*parts)
-        assert (
-            found.status.dtype == np.uint8 and not (found.status == STATUS["missing"]).all(["dynamics", "seed"]).any()
-        )
+        assert found.status.dtype == np.uint8 and not (found.status == Status.missing).all(["dynamics", "seed"]).any()
         values = risks(found)
         assert values.keys() == wanted and found.sizes["point"] * found.sizes["seed"] == len(wanted)
         for key, risk in values.items():

@@ -7,9 +7,8 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis.kit.exit_counts import exit_counts, exit_lines
-from sweeplib.engine.status import Status
+from sweeplib.engine.status import STATUS_LABELS, Status
 from sweeplib.networks.simulation.labels import time_attributes
-from tests.datasets import FLAGS
 
 HORIZON = 10.0
 
@@ -21,7 +20,7 @@ def dataset(exits: Any, status: Any, ends: Any, **time: Any) -> xr.Dataset:
         {
             "exit_time": ((*dims, "threshold"), np.array(exits, float)),
             "end_time": (dims, np.array(ends, float)),
-            "status": (dims, np.array(status, np.uint8), FLAGS),
+            "status": (dims, np.array(status, np.uint8), STATUS_LABELS),
         },
         {"dynamics": names, "threshold": [0.1, 0.5][: np.shape(exits)[2]], "time": ("time", [0.0, HORIZON], time)},
     )

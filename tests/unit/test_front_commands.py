@@ -24,14 +24,13 @@ from sweeplib import __version__
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.headlines import headline, undecided_ends
 from sweeplib.commands.cli import app
-from sweeplib.commands.cli_options import KINDS
 from sweeplib.commands.starter import write_new
 from sweeplib.commands.status import _last_error, state, status_by_records
 from sweeplib.commands.sweep import _at_the_end, _prepared
 from sweeplib.config import from_mapping, load
-from sweeplib.config.catalogue import KINDS as REGISTRIES
 from sweeplib.config.catalogue import catalogue, explanation, registry_of
 from sweeplib.config.function_models import FunctionConfig, FunctionSections
+from sweeplib.config.kinds import EVERY_KIND, KINDS
 from sweeplib.config.models import SweepConfig
 from sweeplib.config.options import cluster_settings, run_options
 from sweeplib.config.overrides import Override
@@ -209,7 +208,7 @@ def plain(text: str) -> Any:
 
 
 @pytest.mark.rest
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 def test_names_are_listed_for_programs(kind: str) -> None:
     """All that the list for people has, each name with the meaning and the default of each option."""
     records = plain(invoked("list", kind, "--json"))
@@ -311,7 +310,7 @@ def test_results_of_an_earlier_version_are_unfinished_in_the_list_and_by_the_sta
     assert (by_records.state, by_records.done, by_records.total) == ("unfinished", 0, 4)
 
 
-@pytest.mark.parametrize("kind", REGISTRIES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_name_of_a_kind_has_a_meaning_and_its_options(kind: str) -> None:
     text, page = invoked("list", kind), REFERENCE.read_text()
     assert max(map(len, text.splitlines())) <= 100
@@ -322,7 +321,6 @@ def test_every_name_of_a_kind_has_a_meaning_and_its_options(kind: str) -> None:
 
 
 def test_the_kinds_are_those_of_the_catalogue() -> None:
-    assert ["keys", *REGISTRIES, "plugins"] == KINDS
     assert len(invoked("list", "figures").splitlines()) <= 50
     assert "did you mean 'figures'" in invoked("list", "figure", status=2)
     assert invoked("list", "dynamics", "sde").startswith("sde: The diffusion")
@@ -430,7 +428,7 @@ figures: []
 """
 """A sweep in which the examples of options make sense."""
 KEYS = [*key_rows()]
-NAMES = [f"{kind}.{name}" for kind in REGISTRIES for name in registry_of(kind)]
+NAMES = [f"{kind}.{name}" for kind in KINDS for name in registry_of(kind)]
 
 
 @pytest.mark.parametrize("address", [*KEYS, *NAMES])

@@ -148,6 +148,19 @@ def test_a_sweep_of_a_function_grows_and_an_edit_computes_it_again(written: Call
     assert len({original, codes["helper"], codes["default"]}) == 3
 
 
+@pytest.mark.rest
+def test_an_edit_of_a_module_that_is_imported_relatively_is_another_code(tmp_path: Path) -> None:
+    (package := tmp_path / "package").mkdir()
+    text = "from sweeplib import simulator\nfrom .helper import SCALE\n\n"
+    (package / "model.py").write_text(f'{text}@simulator(y="m")\ndef scaled(x: float):\n    return SCALE * x\n')
+    codes = []
+    for helper in ("SCALE = 1", "SCALE = 1  # a remark", "SCALE = 2"):
+        (package / "helper.py").write_text(helper)
+        command = [sys.executable, "-B", "-c", "from package.model import scaled; print(scaled.code)"]
+        codes.append(subprocess.run(command, cwd=tmp_path, capture_output=True, check=True).stdout)
+    assert codes[0] == codes[1] != codes[2]
+
+
 LABELS = """
 import sweeplib, sys
 ds = sweeplib.Sweep.from_yaml(sys.argv[1], results="results").run(progress=False)

@@ -14,10 +14,9 @@ from click.testing import CliRunner
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.commands.cli import app
-from sweeplib.commands.cli_start import KINDS
-from sweeplib.commands.starter import FUNCTION, PLUGINS, TEMPLATES
+from sweeplib.commands.starter import TEMPLATES
 from sweeplib.config import load
-from sweeplib.config.catalogue import KINDS as LISTED
+from sweeplib.config.kinds import FUNCTION, WITH_TEMPLATE
 from sweeplib.contracts import observables as levels
 from sweeplib.contracts.check import LeftOutError
 from sweeplib.contracts.outcomes import CONTRACTS, Outcome, all_outcomes
@@ -309,7 +308,7 @@ def test_every_kind_has_checks_or_says_that_it_has_none() -> None:
 @pytest.fixture
 def templates() -> Path:
     """Return a folder with a new plugin of each kind, as the command writes it, with its sweep."""
-    for kind in PLUGINS:
+    for kind in WITH_TEMPLATE:
         assert invoked("new", kind, f"own_{kind}.py") == f"own_{kind}.py\nown_{kind}.yaml\n"
     return Path.cwd()
 
@@ -321,21 +320,20 @@ def invoked(*arguments: str, status: int = 0) -> str:
 
 
 def test_the_kinds_of_templates_are_those_that_are_said() -> None:
-    assert ["sweep", FUNCTION, *PLUGINS] == KINDS and set(PLUGINS.values()) <= set(LISTED)
     [row] = [line for line in COMMANDS_PAGE.read_text("utf-8").splitlines() if "sweeplib new KIND FILE" in line]
-    assert re.findall(r"`(\w+)`", row) == [FUNCTION, *PLUGINS]
+    assert re.findall(r"`(\w+)`", row) == [FUNCTION, *WITH_TEMPLATE]
     assert {path.name for path in TEMPLATES.iterdir()} == {
-        f"{kind}.{end}.txt" for kind in (FUNCTION, *PLUGINS) for end in ("py", "yaml")
+        f"{kind}.{end}.txt" for kind in (FUNCTION, *WITH_TEMPLATE) for end in ("py", "yaml")
     }
 
 
 @pytest.mark.slow
 def test_every_template_passes_its_checks_and_runs_as_it_is(templates: Path) -> None:
-    said = invoked("test-plugin", *(f"own_{kind}.py" for kind in PLUGINS))
+    said = invoked("test-plugin", *(f"own_{kind}.py" for kind in WITH_TEMPLATE))
     lines = said.splitlines()
     assert {line.split()[0] for line in lines[:-1]} == {"ok"}
     assert lines[-1] == f"{len(lines) - 1} checks: {len(lines) - 1} ok, 0 failed, 0 left out"
-    for kind in PLUGINS:
+    for kind in WITH_TEMPLATE:
         sweep = load(templates / f"own_{kind}.yaml")
         directory = templates / "results" / sweep.name
         assert f"own_{kind}" in sweep.source
@@ -352,7 +350,7 @@ def test_every_template_passes_its_checks_and_runs_as_it_is(templates: Path) -> 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", PLUGINS)
+@pytest.mark.parametrize("kind", WITH_TEMPLATE)
 def test_every_template_is_a_sweep(kind: str, templates: Path) -> None:
     command = [str(Path(sys.executable).with_name("sweeplib")), "sweep", f"own_{kind}.yaml"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -9,6 +9,7 @@ import xarray as xr
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.problem_fields import with_constants
+from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.errors import InputError
 from sweeplib.pictures.figures import FIGURES, Chart
@@ -21,7 +22,7 @@ from sweeplib.pictures.report.overview import run_counts
 from sweeplib.pictures.report.plots import interactive_plot
 from sweeplib.pictures.report.tables import analysis_tables
 from sweeplib.pictures.report.write import different
-from tests.datasets import FLAGS, sweep_dataset
+from tests.datasets import sweep_dataset
 
 REGIMES = ["plateau", "bad_learning", "no_ode"]
 
@@ -77,7 +78,7 @@ def regimes():
     data = xr.Dataset({"regime": found, "confidence": confidence}, attrs={"title": "Regimes"})
     for name, symbol in (("delta", r"\delta"), ("kappa", r"\kappa")):
         data[name].attrs = {"long_name": f"exponent {name}", "units": "1", "symbol": symbol}
-    status = xr.DataArray(np.ones((5, 3, 4), np.uint8), dims=(*shape, "seed"), coords=shape, attrs=FLAGS)
+    status = xr.DataArray(np.ones((5, 3, 4), np.uint8), dims=(*shape, "seed"), coords=shape, attrs=STATUS_LABELS)
     return xr.Dataset({"status": status}), data
 
 

@@ -8,8 +8,9 @@ import xarray as xr
 
 import sweeplib
 from sweeplib import ANALYSES, FIGURES, InputError
+from sweeplib.engine.status import Status
 from sweeplib.pictures.report.comparison import compared_figures
-from tests.datasets import STATUS, sweep_dataset
+from tests.datasets import sweep_dataset
 from tests.unit.test_combined import table
 
 NAMES = ["quiet", "noisy"]
@@ -38,9 +39,7 @@ def test_each_sweep_keeps_its_runs_and_lacks_those_of_the_others(parts: list[xr.
         for variable in part.data_vars:
             values = part[variable].isel(Delta=0, drop=True)
             np.testing.assert_array_equal(mine[variable].transpose(*values.dims), values)
-        assert int((both.status.sel(sweep=name) != STATUS["missing"]).sum()) == int(
-            (part.status != STATUS["missing"]).sum()
-        )
+        assert int((both.status.sel(sweep=name) != Status.missing).sum()) == int((part.status != Status.missing).sum())
     assert both.status.dtype == np.uint8 and both.status.attrs == parts[0].status.attrs
     assert both.attrs["k"] == 1
 
@@ -81,7 +80,7 @@ def test_of_dynamics_and_seeds_each_has_its_own(ds: xr.Dataset) -> None:
     one, other = ds.sel(dynamics=["sgd"]), ds.sel(dynamics=["ode", "sgd_chain"]).isel(seed=[0])
     whole = sweeplib.combine(one, other, sweep=NAMES)
     assert set(whole.dynamics.values) == {"sgd", "ode", "sgd_chain"}
-    run = (whole.status != STATUS["missing"]).any(["d", "Delta", "gamma_ratio"])
+    run = (whole.status != Status.missing).any(["d", "Delta", "gamma_ratio"])
     assert run.sel(sweep="quiet", dynamics="sgd").all() and not run.sel(sweep="quiet", dynamics="ode").any()
     assert run.sel(sweep="noisy", dynamics="ode").values.tolist() == [True, False, False, False]
 

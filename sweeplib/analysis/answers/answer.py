@@ -150,8 +150,6 @@ def answers_of(sweep: Design, directory: Path) -> list[Answer]:
 
 def answer_lines(sweep: Design, directory: Path) -> list[str]:
     """Return how many questions of a sweep are answered, and its answers; those that are missing come first."""
-    if not sweep.questions:
-        return []
     rounds = rounds_of(sweep, directory)
     answers = sorted(map(Answer.of, rounds.answers), key=lambda answer: answer.state is State.given)
     lines = [f"  {answer.line()}" for answer in answers]
@@ -171,9 +169,7 @@ def summary_line(rounds: Rounds) -> str:
 
 
 def tables(sweep: Design, directory: Path) -> dict[str, dict[str, Any]]:
-    """Return the tables of the answers of a sweep, and of the rows of its rounds; none if it asks nothing."""
-    if not sweep.questions:
-        return {}
+    """Return the tables of the answers of a sweep, and of the rows of its rounds."""
     rounds = rounds_of(sweep, directory)
     answers = {"Answers, each with its precision, or what is missing": cells(list(map(Answer.of, rounds.answers)))}
     return answers | ({"Rows that rounds asked for": round_cells(rounds)} if rounds.rows else {})

@@ -17,9 +17,8 @@ from sweeplib.analysis.kit.sweep_axis import (
     along_sweeps,
     are_one_grid,
     as_rows,
-    at_labels_of,
-    every_label,
-    near_labels,
+    at_common_labels,
+    refuse_unknown,
 )
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT
@@ -78,9 +77,7 @@ def _with_same_axes(datasets: Sequence[xr.Dataset]) -> list[xr.Dataset]:
 
 def _differs(name: str, datasets: Sequence[xr.Dataset]) -> bool:
     """Return whether a field is fixed in each dataset, at several values; InputError if one does not have it."""
-    if any(name not in ds.coords for ds in datasets):
-        values = [ds[name].values.tolist() if name in ds.coords else None for ds in datasets]
-        raise InputError("not a field of all sweeps", key=name, value=values, expected="sweeps that all have it")
+    refuse_unknown(name, datasets)
     return all(not ds[name].ndim for ds in datasets) and len({ds[name].item() for ds in datasets}) > 1
 
 
@@ -95,10 +92,7 @@ def _merged(first: xr.Dataset, other: xr.Dataset, *, exact: bool) -> xr.Dataset:
 
     exact : whether cases with a result in both must have the same bits. InputError if they differ.
     """
-    near = {dim: near_labels(other.indexes[dim], first.indexes[dim]) for dim in map(str, first.indexes)}
-    other = other.assign_coords({dim: (dim, values, other[dim].attrs) for dim, values in near.items()})
-    labels = {dim: every_label(first.indexes[dim], values) for dim, values in near.items()}
-    first, other = (at_labels_of(ds, labels) for ds in (first, other))
+    first, other = at_common_labels([first, other])
     best, second = _rank(first), _rank(other)
     merged: dict[str, xr.DataArray] = {}
     for name in dict.fromkeys(map(str, (*first.data_vars, *other.data_vars))):

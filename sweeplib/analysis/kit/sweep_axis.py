@@ -46,12 +46,11 @@ def along_sweeps(datasets: Sequence[xr.Dataset], names: Sequence[str]) -> xr.Dat
         raise InputError("networks and functions have nothing in common", key=SWEEP, expected="sweeps of one kind")
     # the parts get the same variables, axes, labels and sizes
     parts = _with_same_axes(_without_single_values(_with_same_variables(parts)))
-    labels = {str(dim): _labels(str(dim), parts) for dim in dict.fromkeys(dim for ds in parts for dim in ds.indexes)}
     kinds = {name: array.dtype for name, array in parts[0].coords.items() if array.dtype.kind in "iub"}
-    parts = _with_same_sizes([_at_labels(ds, labels) for ds in parts])
+    parts = _with_same_sizes(at_common_labels(parts))
     # they are put one after the other; what is no axis is compared (`_coordinate`)
     axis = xr.Variable(SWEEP, np.array(names, dtype=str), {"long_name": "sweep", "units": "1"})
-    no_axes = [name for name in parts[0].coords if name not in labels]
+    no_axes = [name for name in parts[0].coords if name not in parts[0].indexes]
     bare = [ds.drop_vars(no_axes).drop_attrs(deep=False) for ds in parts]
     whole = xr.concat(bare, SWEEP, data_vars="all", coords="minimal", compat="override", combine_attrs="override")
     joined = {name: _coordinate(str(name), parts, kinds.get(name)) for name in no_axes}
@@ -113,9 +112,7 @@ def _with_same_axes(parts: Sequence[xr.Dataset]) -> list[xr.Dataset]:
         ]
         dims = dict.fromkeys(str(dim) for ds in parts for dim in ds.dims)
     for name in dims:
-        if any(name not in ds.dims and name not in ds.coords for ds in parts):
-            values = [ds[name].values.tolist() if name in ds.coords else None for ds in parts]
-            raise InputError("not a field of all sweeps", key=name, value=values, expected="sweeps that all have it")
+        refuse_unknown(name, parts)
     names = [name for name in parts[0].coords if all(name in ds.coords for ds in parts)]
     return [
         ds.drop_vars([name for name in ds.coords if name not in names]).expand_dims(
@@ -129,16 +126,16 @@ def _labels(dim: str, parts: Sequence[xr.Dataset]) -> np.ndarray:
     """Return the labels of an axis: of all parts, or of COMMON axes those that all parts have."""
     columns, labels = [ds.indexes[dim] for ds in parts], parts[0].indexes[dim]
     for column in columns[1:]:
-        labels = type(labels)(every_label(labels, near_labels(column, labels)))
+        labels = type(labels)(_every_label(labels, _near_labels(column, labels)))
     if dim in COMMON:
-        labels = labels[np.all([labels.isin(near_labels(column, labels)) for column in columns], axis=0)]
-    if not len(labels):
+        labels = labels[np.all([labels.isin(_near_labels(column, labels)) for column in columns], axis=0)]
+    if not len(labels) and any(map(len, columns)):
         values = [column.tolist() for column in columns]
         raise InputError("the sweeps have no value in common", key=dim, value=values, expected="one or more")
     return np.array(labels.tolist())
 
 
-def near_labels(labels: Any, others: Any) -> Any:
+def _near_labels(labels: Any, others: Any) -> Any:
     """Return the labels of an axis, where a number that differs from one of `others` by rounding becomes that one."""
     if labels.dtype.kind != "f" or not len(others):
         return labels.values
@@ -146,23 +143,26 @@ def near_labels(labels: Any, others: Any) -> Any:
     return np.where(np.isclose(labels, nearest, rtol=ROUNDING, atol=0.0), nearest, labels)
 
 
-def every_label(first: Any, other: Any) -> Any:
+def _every_label(first: Any, other: Any) -> Any:
     """Return the labels of two axes together: numbers ascending, others in their order."""
     labels = list(dict.fromkeys([*first.tolist(), *np.asarray(other).tolist()]))
     return np.array(sorted(labels) if first.dtype.kind in "iuf" else labels)
 
 
-def at_labels_of(ds: xr.Dataset, labels: dict[str, Any]) -> xr.Dataset:
-    """Return the dataset at all `labels`, by axis; where it has no cases, their status is missing."""
-    # 0 is the code of missing; texts have no NaN
-    texts = [name for name, variable in ds.variables.items() if variable.dtype.kind in "UO"]
-    return ds.reindex(labels, fill_value=dict.fromkeys(texts, "") | {"status": np.uint8(0)})
+def at_common_labels(parts: Sequence[xr.Dataset]) -> list[xr.Dataset]:
+    """Return datasets with the same axes at the labels of all; where one has no cases, their status is missing."""
+    labels = {dim: _labels(dim, parts) for dim in map(str, parts[0].indexes)}
+    return [_at_labels(ds, labels) for ds in parts]
 
 
 def _at_labels(ds: xr.Dataset, labels: dict[str, np.ndarray]) -> xr.Dataset:
     """Return a dataset at all `labels`, by axis, which may differ from its own by rounding."""
-    near = {dim: near_labels(ds.indexes[dim], xr.Variable(dim, wanted)) for dim, wanted in labels.items()}
-    return at_labels_of(ds.assign_coords({dim: (dim, values, ds[dim].attrs) for dim, values in near.items()}), labels)
+    numbers = {dim: xr.Variable(dim, wanted) for dim, wanted in labels.items() if wanted.dtype.kind == "f"}
+    near = {dim: _near_labels(ds.indexes[dim], wanted) for dim, wanted in numbers.items()}
+    ds = ds.assign_coords({dim: (dim, values, ds[dim].attrs) for dim, values in near.items()})
+    # 0 is the code of missing; texts have no NaN
+    texts = [name for name, variable in ds.variables.items() if variable.dtype.kind in "UO"]
+    return ds.reindex(labels, fill_value=dict.fromkeys(texts, "") | {"status": np.uint8(0)})
 
 
 def _with_same_sizes(parts: Sequence[xr.Dataset]) -> list[xr.Dataset]:
@@ -230,8 +230,7 @@ def as_rows(datasets: Sequence[xr.Dataset]) -> list[xr.Dataset]:
     varying += [name for name in names if name not in varying and len(_single_values(name, tables)) > 1]
     for name in [name for name in names if any(name not in ds.coords for ds in tables)]:
         if name in PARAMETERS:
-            values = [_few_values(ds[name]) if name in ds.coords else None for ds in tables]
-            raise InputError("not a field of all sweeps", key=name, value=values, expected="sweeps that all have it")
+            refuse_unknown(name, tables)
         # no parameter but a symbol of an expression: without it the parameters still tell the rows apart
         tables = [ds.drop_vars(name, errors="ignore") for ds in tables]
         varying = [other for other in varying if other != name]
@@ -256,6 +255,13 @@ def _table(ds: xr.Dataset) -> xr.Dataset:
 def _single_values(name: str, tables: Sequence[xr.Dataset]) -> set[Any]:
     """The values of a field in the tables in which it is fixed."""
     return {ds[name].item() for ds in tables if name in ds.coords and not ds[name].ndim}
+
+
+def refuse_unknown(name: str, datasets: Sequence[xr.Dataset]) -> None:
+    """Raise InputError unless all datasets have a field, as an axis or a coordinate."""
+    if any(name not in ds.dims and name not in ds.coords for ds in datasets):
+        values = [_few_values(ds[name]) if name in ds.coords else None for ds in datasets]
+        raise InputError("not a field of all sweeps", key=name, value=values, expected="sweeps that all have it")
 
 
 def _few_values(coordinate: xr.DataArray) -> Any:

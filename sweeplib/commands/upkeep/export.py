@@ -207,11 +207,5 @@ def _table(ds: "xr.Dataset") -> "pd.DataFrame":
     # rows without a value are padding or times after the end of a run; a run without an exit keeps its row
     if set(ds.dims) - set(ds.status.dims) and "exit_steps" not in values:
         frame = frame.dropna(subset=values, how="all")
-    return frame.assign(status=[Status(code).name for code in frame["status"]])[list(_columns(frame, values))]
-
-
-def _columns(frame: "pd.DataFrame", values: list[str]) -> Iterator[str]:
-    """Yield the names of the columns: labels, the status, the values."""
-    yield from (str(name) for name in frame.columns if name not in (*values, "status"))
-    yield "status"
-    yield from values
+    labels = [name for name in frame.columns if name not in (*values, "status")]
+    return frame.assign(status=[Status(code).name for code in frame["status"]])[[*labels, "status", *values]]

@@ -123,47 +123,29 @@ def verify(
         raise InputError("no results here", file=directory, expected=f"`sweeplib sweep {config}` before")
     if repaired and not access(directory, W_OK):
         raise InputError("cannot be written", file=directory, expected="no --repair, or other permissions")
-    steps = Steps(sweep.name if progress else None)
-    # `_verified` has its own lock while it reads, and none while stages run again: this one keeps out other runs
+    steps, done = Steps(sweep.name if progress else None), Verification()
+    # the inner locks are held while files are read, and none while stages run again: this one keeps out other runs
     with part_lock(directory, "repairs the results") if repaired else nullcontext():
-        return _verified(sweep, config, directory, steps, sample=sample, repaired=repaired, workers=workers)
-
-
-def _verified(
-    sweep: Design,
-    config: Path,
-    directory: Path,
-    steps: Steps,
-    *,
-    sample: int | None,
-    repaired: bool,
-    workers: int | None,
-) -> Verification:
-    """Return what is damaged, after repairing it if `repaired`; see `verify` for the arguments.
-
-    While files are read nobody else may write; while stages run again others may be at work.
-    """
-    done = Verification()
-    with _lock_if_writable(directory, writes=repaired):
-        with steps.step("reading all files"):
-            stored, done.findings, done.chunks = _findings(sweep, directory)
-        chosen = random_sample(stored, sample)
-        if chosen.expensive:
-            done.notes.append(f"{chosen.expensive} more cases of the sample would take long: --sample N computes N")
-        with steps.step(f"computing {counted(chosen.size)} again") if chosen.size else nullcontext():
-            done.cases, differing, notes = sample_findings(chosen)
-        done.findings += differing
-        done.notes += notes
-        can_repair = repaired and any(finding.remedy is not Remedy.refused for finding in done.findings)
-        repair = Repair(sweep, config, directory, done.findings, stored, done.notes.append) if can_repair else None
-    if repair is not None:
-        with steps.step("repairing"):
-            repair.complete(workers=workers, progress=steps.name is not None)
-        with _lock_if_writable(directory, writes=repaired), steps.step("reading all files again"):
-            _, done.remaining, _ = _findings(sweep, directory)
-    elif repaired:
-        done.remaining = list(done.findings)
-    done.notes += _link_notes(directory, done.findings)
+        with _lock_if_writable(directory, writes=repaired):
+            with steps.step("reading all files"):
+                stored, done.findings, done.chunks = _findings(sweep, directory)
+            chosen = random_sample(stored, sample)
+            if chosen.expensive:
+                done.notes.append(f"{chosen.expensive} more cases of the sample would take long: --sample N computes N")
+            with steps.step(f"computing {counted(chosen.size)} again") if chosen.size else nullcontext():
+                done.cases, differing, notes = sample_findings(chosen)
+            done.findings += differing
+            done.notes += notes
+            can_repair = repaired and any(finding.remedy is not Remedy.refused for finding in done.findings)
+            repair = Repair(sweep, config, directory, done.findings, stored, done.notes.append) if can_repair else None
+        if repair is not None:
+            with steps.step("repairing"):
+                repair.complete(workers=workers, progress=progress)
+            with _lock_if_writable(directory, writes=repaired), steps.step("reading all files again"):
+                _, done.remaining, _ = _findings(sweep, directory)
+        elif repaired:
+            done.remaining = list(done.findings)
+        done.notes += _link_notes(directory, done.findings)
     return done
 
 

@@ -124,8 +124,13 @@ def user_files(modules: Iterable[str]) -> list[Path]:
 
 def absolute_imports(path: Path) -> frozenset[str]:
     """Return the names that a Python file imports absolutely: modules, and attributes that may be modules."""
-    statements = imports_of(ast.walk(syntax_tree(source_text(path))))
-    return frozenset(name for statement in statements if not statement[0] for name in _imported_names(statement, ""))
+    return imported_names(ast.walk(syntax_tree(source_text(path))))
+
+
+def imported_names(nodes: Iterable[ast.AST], package: str = "") -> frozenset[str]:
+    """Return the names that import statements among nodes mean, of relative imports those in a package, if any."""
+    statements = (statement for statement in imports_of(nodes) if package or not statement[0])
+    return frozenset(name for statement in statements for name in _imported_names(statement, package))
 
 
 # decisions: What says where machine code is kept does not change an identity

@@ -109,16 +109,14 @@ def is_logarithmic(data: xr.Dataset, name: str, kind: str, declared: Chart) -> b
         return ("x" if name == declared.x else "y") in declared.log_axes
     if kind == "map":
         return logarithmic_cells(values.values)
-    if (values == 0).any():
-        return False
     if name not in data.coords:
-        return wide(values.values, WIDE if kind == "points" else DECADE)
+        return not (values == 0).any() and wide(values.values, WIDE if kind == "points" else DECADE)
     return logarithmic_places(values)
 
 
 def logarithmic_places(values: xr.DataArray) -> bool:
-    """Return whether the axis of a coordinate is logarithmic; none with a zero is."""
-    if not (values > 0).all():
+    """Return whether the axis of a coordinate is logarithmic, by its values but NaN; none with a zero is."""
+    if (values <= 0).any():
         return False
     return logarithmic_time(values) if "time" in values.dims else logarithmic(values.values)
 
@@ -195,14 +193,22 @@ def _choice(data: xr.Dataset, name: str, kind: str, declared: Chart) -> dict[str
 
 def vertical_choice(data: xr.Dataset, name: str, names: set[str], declared: Chart) -> dict[str, Any]:
     """Return the object for the page's script of a quantity `name` for the vertical axis; `names` are all columns."""
-    attrs, ends = data[name].attrs, [f"{name}_low", f"{name}_high"]
+    attrs = data[name].attrs
     theory = declared.theory if name == declared.y and declared.theory else attrs.get("theory", attrs.get("fit"))
-    return _choice(data, name, declared.kind, declared) | {
-        "ticks": None,
+    described = description(data, name, names) | {"theory": theory if theory in names else None, "ticks": None}
+    return _choice(data, name, declared.kind, declared) | described
+
+
+def description(data: xr.Dataset, name: str, names: set[str]) -> dict[str, Any]:
+    """Return which of the columns `names` are the error, the ends of the interval and the bound of a quantity, as JSON.
+
+    None for those that are no columns. `side` is that on which the bounds are.
+    """
+    ends, bound = [f"{name}_low", f"{name}_high"], data[name].attrs.get("bound")
+    return {
         "error": f"{name}_error" if f"{name}_error" in names else None,
         "interval": ends if set(ends) <= names else None,
-        "theory": theory if theory in names else None,
-        "bound": bound if (bound := attrs.get("bound")) in names else None,
+        "bound": bound if bound in names else None,
         "side": bound_side(data[name]),
     }
 

@@ -23,12 +23,13 @@ from sweeplib.engine.design.axis import POINT
 from sweeplib.pictures.figures.kit.chart import Chart, along
 from sweeplib.pictures.figures.kit.facets import PANELS_FIRST, by_columns, dynamics_where
 from sweeplib.pictures.figures.kit.labels import axis_label
-from sweeplib.pictures.figures.kit.quantities import ROUND, bound_side, with_rounds
+from sweeplib.pictures.figures.kit.quantities import ROUND, with_rounds
 from sweeplib.pictures.report.choices import (
     DESCRIBING,
     Look,
     cells,
     columns_of,
+    description,
     dynamics_looks,
     few_ticks,
     horizontal,
@@ -100,7 +101,7 @@ def interactive_plot(
     analyses: Mapping[str, xr.Dataset],
     options: Mapping[str, Any],
 ) -> Plot:
-    """Return the plot of a declaration, with an empty table if the page has no room for its points.
+    """Return the plot of a declaration, with an empty table if it has no points or the page no room for them.
 
     options : of its figure, which choose the colours and the initial filters.
     """
@@ -111,7 +112,7 @@ def interactive_plot(
     declared = _against_what_varies(data, declared)
     value = declared.z or declared.y
     varied = declared.x if len(np.unique(data[declared.x].values)) > 1 else None
-    same = (declared.data, declared.needs, varied, declared.y, declared.z)
+    picture = (declared.data, declared.needs, varied, declared.y)
     series_axes = _series_axes(data, declared)
     dims = [str(dim) for dim in data[value].dims if dim not in series_axes] + series_axes
     data = data.drop_dims([str(dim) for dim in data.dims if dim not in dims])
@@ -139,7 +140,7 @@ def interactive_plot(
     spec |= points.choices(xs, ys, [*controls, *others])
     spec["sampled"], spec["samples"], left_out = samples(dataset, data, ys, dims, mask)
     spec["sample_labels"] = {entry: str(html_label(heading(dataset[entry]))) for entry in spec["samples"]}
-    return Plot(name, title, table, controls, notes + left_out, spec, others, same)
+    return Plot(name, title, table, controls, notes + left_out, spec, others, picture)
 
 
 def _fitted(
@@ -342,7 +343,6 @@ class _Points:
         """Return what the page's script knows of a plot: names of columns, looks, ranges, ticks and labels."""
         data, chart, names, kind = self.data, self.chart, self.names, self.kind
         value, axes = chart.z or chart.y, {"x": chart.x, "y": chart.y}
-        ends = [value + end for end in ("_low", "_high") if value + end in names]
         looks = {control.column: [look.json() for look in control.looks or []] for control in _layered(controls)}
         colours = range_of(data[value]) if chart.z and chart.z not in looks else None
         hover = [*self.dims, *(name for name in (*axes.values(), *chart.hover) if name not in (*self.dims, value))]
@@ -351,13 +351,11 @@ class _Points:
             "joined": self.series_axes[-1] != POINT,
             **axes,
             "value": value,
-            "error": f"{value}_error" if f"{value}_error" in names else None,
-            "interval": ends if len(ends) == 2 else None,
+            **description(data, value, names),
+            **({"bound": None} if kind == "map" else {}),
             "interval_label": interval_of(data),
             "theory": chart.theory if chart.theory in names else None,
             "solid": self._theories_differ(),
-            "bound": bound if (bound := data[value].attrs.get("bound")) in names and kind != "map" else None,
-            "side": bound_side(data[value]),
             "series": [dim for dim in self.dims if dim not in self.series_axes],
             "shown": [name for name in dict.fromkeys(hover) if name in names and not name.endswith(DESCRIBING)],
             "seeds": sorted(name for name in names if name.startswith("seeds_")),

@@ -17,7 +17,7 @@ from sweeplib.analysis.kit.sweep_axis import SWEEP
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.axis import POINT, places_in
 from sweeplib.engine.storage.dataset.outline import Outline, fixed_axes, outline_of
-from sweeplib.errors import InputError
+from sweeplib.errors import InputError, errors_under
 from sweeplib.pictures.figures.kit.labels import dynamics_order, value_label
 
 if TYPE_CHECKING:
@@ -227,10 +227,8 @@ def _places_along(outline: Outline, axis: str, values: Sequence[Any]) -> list[in
     """Return the indices of values along an axis, each once; InputError at their key for a value that it lacks."""
     if not values:
         raise InputError("no values of the axis", key=f"where.{axis}", value=values, expected="one at least")
-    try:
+    with errors_under("where"):
         return list(dict.fromkeys(places[0] for places in places_in(outline.axes[axis], axis, values)))
-    except InputError as error:
-        raise error.within(prefix="where") from None
 
 
 def _size(places: int | list[int] | None, size: int) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.files.published import Reference, Value, reference
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
-from sweeplib.errors import InputError
+from sweeplib.errors import InputError, errors_under
 from sweeplib.networks.problem import PARAMETERS
 from sweeplib.pictures.figures.kit.distances import Distance, distances, is_same, standing_in
 from sweeplib.pictures.figures.kit.facets import Facets
@@ -92,10 +92,8 @@ def check_references(names: Sequence[str], x: str, y: str, data: xr.Dataset | Ou
 
 def _file(name: str, place: int, columns: tuple[str, str]) -> Reference:
     """Return the file `name` of published values; InputError unless it can be read and has numbers in the columns."""
-    try:
+    with errors_under(f"reference[{place}]"):
         file = reference(name)
-    except InputError as error:
-        raise error.within(prefix=f"reference[{place}]") from None
     for column in columns:
         values = file.columns.get(column)
         if values is None or isinstance(values[0], str):
