@@ -715,7 +715,7 @@ def test_an_optimum_of_means_that_are_not_positive_is_left_to_seeds() -> None:
 def test_an_optimum_beyond_the_bounds_is_no_answer() -> None:
     [answer] = SyntheticSweep(pole, dict.fromkeys((0.1, 0.15, 0.2, 0.3, 0.4), 16), optimum(high=0.5)).answered()
     assert answer.state is State.none
-    assert "the least steps are at the bound, 0.5" in answer.why
+    assert "the best mean is at the bound, 0.5" in answer.why
 
 
 @pytest.mark.rest
@@ -756,7 +756,7 @@ def test_an_axis_of_whole_numbers_gets_whole_numbers() -> None:
 def test_an_axis_with_two_whole_numbers_left_ends() -> None:
     sweep = SyntheticSweep(lambda x: 1000.0 * (x / 2 + 2 / x) ** 2, {1: 64, 3: 64}, optimum(low=1, high=4))
     [answer] = sweep.answered()
-    assert answer.state is State.none and "too few rates" in answer.why
+    assert answer.state is State.none and "too few values" in answer.why
     assert set(sweep.rows) <= {1, 2, 3, 4}
 
 

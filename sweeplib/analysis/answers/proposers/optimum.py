@@ -247,7 +247,7 @@ class ScanLook:
             if apart < CLEAR * math.hypot(self.errors[inner], self.errors[place]):
                 return ScanFinding("its optimum is near a bound", self._more([place, inner]))
         gamma = self.column.gamma[place]
-        why = f"the least steps are at the bound, {gamma:.3g}: the optimum lies near or beyond it"
+        why = f"the best mean is at the bound, {gamma:.3g}: the optimum lies near or beyond it"
         return ScanFinding(why, state=State.none)
 
     def _more(self, places: list[int]) -> dict[float, int]:
@@ -345,10 +345,10 @@ class ScanLook:
         seeds = self.column.seeds[self.finite].astype(float)
         if np.isnan(optimum.at):
             return ScanFinding(
-                "too few rates of the range are cut off neither by a bound nor by the horizon", state=State.none
+                "too few values of the range are cut off neither by a bound nor by the horizon", state=State.none
             )
         if optimum.at_edge:
-            why, has_most = "its interval is not closed between the ends of the rates", seeds.max() >= MOST_SEEDS
+            why, has_most = "its interval is not closed between the ends of the axis", seeds.max() >= MOST_SEEDS
             more = {} if has_most else self._more([int(at) for at in np.flatnonzero(self.finite)])
             return ScanFinding(why, more, State.none if has_most else State.open)
         tangent, covariance = curve.tangent(optimum.at), curve.covariance
@@ -382,7 +382,7 @@ class ScanLook:
     @property
     def _untold(self) -> str:
         """The reason why there is no answer where rates leave the curve open and none can be added."""
-        return f"its {self.finite.sum()} rates do not tell the form of the curve as precisely as that"
+        return f"its {self.finite.sum()} values do not tell the form of the curve as precisely as that"
 
     def _rates_near(self, gamma: float) -> dict[float, int]:
         """Return new rates in the widest of the gaps beside a rate, each with as many seeds as any row has."""
