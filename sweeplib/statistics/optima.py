@@ -249,7 +249,7 @@ def _logits(fractions: PointErrors) -> tuple[PointErrors, Array]:
     parts = fractions.parts * np.sqrt(1.0 - 1.0 / counts) / (share * (1.0 - share))
     # The variance of a logit by Gart and Zweifel (1967) is finite where all runs passed, or none.
     variances = (1.0 / share + 1.0 / (1.0 - share)) / (counts + 1.0)
-    logits = fractions._replace(logs=np.log(share / (1.0 - share)), parts=parts)
+    logits = fractions._replace(logs=np.log(share / (1.0 - share)), parts=parts, plain=parts)
     return logits, np.maximum(variances - np.sum(parts**2, axis=0), 0.0)
 
 

@@ -178,12 +178,7 @@ def _ends(
 
 def _quotient(end: xr.DataArray, value: xr.DataArray) -> xr.DataArray:
     """Return the end of an interval over the value in it, zero where they have different signs."""
-<<<<<<< HEAD
     return (end / value.where(value != 0.0)).clip(0.0)
-=======
-    quotient: xr.DataArray = xr.ufuncs.maximum(end / value.where(value != 0.0), 0.0)
-    return quotient
->>>>>>> audit
 
 
 def _elsewhere(result: xr.Dataset, point: Mapping[str, int]) -> xr.DataArray:
