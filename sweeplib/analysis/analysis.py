@@ -138,7 +138,7 @@ class Analysis:
 
 def _is_hidden(ds: xr.Dataset, name: str, outline: Outline) -> bool:
     """Return whether a coordinate is a constant of which the name is that of a variable in the outline of a result."""
-    return not ds.variables[name].ndim and bool(outline.variables.get(name))
+    return not ds.variables[name].ndim and name not in outline.axes and bool(outline.variables.get(name))
 
 
 def analysis_of(

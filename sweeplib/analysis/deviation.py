@@ -32,8 +32,8 @@ def deviation(
     (and entries). overlaps_sup_deviation takes the largest over all recorded overlap matrices: ‖Ω^ν − Ω(νγ/(pd))‖∞.
     Where runs stop at their exits, `until` has to be a time before them, the same last time of all pairs.
     seeds_paired: number of pairs used for these maxima; both runs were recorded up to the last time or `until`.
-    seeds_lost: number of pairs in which a run ended before that for any reason. The maxima are
-    NaN where these are more than the fraction `max_lost` of all pairs.
+    seeds_lost: number of pairs in which a run ended before that for any reason, also as it diverged. The maxima are
+    NaN where these are more than the fraction `max_lost` of all pairs, otherwise those of the others.
     """
     deviations = differences(ds, reference, until, max_lost)
     result = deviations.counts

@@ -114,7 +114,9 @@ def _source(ds: Outline, of: str | None) -> tuple[str, str, str]:
     """
     if of is None:
         of = "exit_steps" if "exit_steps" in ds.variables else next(iter(averaged_observables(ds)), "risk")
-    return of, *declared_quantities().get(of, (AVERAGES, of))
+    # a result of a function may have the name of a quantity of an analysis, which needs networks
+    declared = {} if of in averaged_observables(ds) else declared_quantities()
+    return of, *declared.get(of, (AVERAGES, of))
 
 
 def _values(

@@ -54,7 +54,8 @@ class Optimum(NamedTuple):
 class FirstOfCrossings(NamedTuple):
     """The first place along an axis at which a level is passed, with its interval; NaN if there is none.
 
-    unsettled : there is another number of crossings than one, or an end of the interval lies beyond the values used.
+    unsettled : there is another number of crossings than one, or an end of the interval lies beyond the values used;
+    false of fewer than FEWEST values, which do not tell it.
     crossings, used : how many crossings there are, and values of the axis that were used.
     """
 
@@ -271,7 +272,8 @@ def first_crossing(values: Array, x: Array, level: float, confidence: float) -> 
     curve = MeanCurve(values, x)
     crossings = curve.crossings(level, confidence)
     if not crossings:
-        return FirstOfCrossings(used=len(curve.x))
+        # of too few values it is not known whether they pass it
+        return FirstOfCrossings(unsettled=curve.is_enough, used=len(curve.x))
     at, low, high, _ = crossings[0]
     is_open = low < curve.x[0] or high > curve.x[-1]
     ends = max(low, float(curve.x[0])), min(high, float(curve.x[-1]))

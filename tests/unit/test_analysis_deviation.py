@@ -11,6 +11,7 @@ from sweeplib.analysis.kit.overlaps import open_with_overlaps
 from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.engine.storage.dataset.folder import GroupWriter, written_dataset
 from sweeplib.errors import InputError
+from sweeplib.pictures.figures import FIGURES
 from sweeplib.statistics.bootstrap import Resampling, seed_weights
 from sweeplib.statistics.fits import power_law
 from sweeplib.statistics.seed_means import normal_scores
@@ -54,6 +55,13 @@ def test_a_comparison_needs_a_time_after_the_start(name):
         InputError, match=r"until: no time after the start is compared; .* a recorded time above 0, of 0"
     ):
         ANALYSES[name](few, **options)
+
+
+def test_points_and_a_fit_of_other_options_are_not_one_figure():
+    ds = sweep_dataset(seeds=3, Delta=[0.0], dynamics=["sgd_chain", "ode"])
+    results = {"deviation": deviation(ds, until=0.3), "deviation_scaling": scaling(ds, resamples=20)}
+    with pytest.raises(InputError, match=r"until: its points and its fit are of other options; got \[0.3, inf\]"):
+        FIGURES["deviation"](ds, results)
 
 
 def test_two_pairs_have_neither_error_nor_z_score():

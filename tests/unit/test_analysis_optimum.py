@@ -9,7 +9,7 @@ from sweeplib.analysis.kit.headlines import headline
 from sweeplib.analysis.kit.seed_values import curves_along
 from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.errors import InputError
-from sweeplib.statistics.optima import MeanCurve
+from sweeplib.statistics.optima import MeanCurve, first_crossing
 from tests import datasets
 from tests.datasets import sweep_dataset
 
@@ -232,3 +232,10 @@ def test_an_axis_has_the_name_and_the_units_that_the_dataset_gives_it():
     assert found.optimum.attrs["long_name"] == "temperature of the least mean population risk"
     assert passed.crossing.attrs["long_name"].startswith("temperature at which")
     assert {found.optimum.units, found.optimum_low.units, passed.crossing_high.units} == {"K"}
+
+
+def test_of_four_values_it_is_not_said_that_the_level_is_passed_twice_or_never() -> None:
+    x = np.linspace(1.0, 4.0, 4)
+    found = first_crossing(np.tile(x, (8, 1)) + 0.1 * RNG(0).standard_normal((8, 4)), x, 2.5, 0.95)
+    assert np.isnan(found.at)
+    assert not found.unsettled

@@ -93,6 +93,13 @@ def table(ds: xr.Dataset, keep: slice = slice(None), *, reverse: bool = False) -
     return rows.assign_coords(point=np.arange(rows.sizes["point"])).transpose("dynamics", "point", "seed", ...)
 
 
+def test_a_case_that_a_limit_stopped_is_taken_from_where_it_ended(ds: xr.Dataset) -> None:
+    at = (ds.seed == 1) & (ds.status == Status.ok)
+    stopped = with_outcome(ds.assign(risk=ds.risk.where(~at | (ds.time < 0.5 * ds.time[-1]))), "timeout", at)
+    for pair in ((ds, stopped), (stopped, ds)):
+        xr.testing.assert_equal(sweeplib.combine(*pair), sweeplib.combine(ds))
+
+
 def risks(ds: xr.Dataset) -> dict[tuple[float, ...], np.ndarray]:
     """Return the risks of each point and seed by the parameters."""
     flat = ds if "point" in ds.dims else table(ds)
@@ -179,7 +186,10 @@ CHANGES: dict[str, tuple[Callable[[xr.Dataset], xr.Dataset], str]] = {
         lambda ds: ds.assign(risk=ds.risk + 1e-9 * (ds.seed == 2)),
         r"^risk: other numbers of one case at dynamics=ode, d=300, Delta=0.0, gamma_ratio=0.3, seed=2, time=0.0; got",
     ),
-    "outcome": (lambda ds: with_outcome(ds, "timeout", ds.seed == 1), "^status: other numbers of one case at .*seed=1"),
+    "outcome": (
+        lambda ds: with_outcome(ds, "diverged", ds.seed == 1),
+        "^status: other numbers of one case at .*seed=1",
+    ),
     "observable": (lambda ds: ds.drop_vars("risk"), "^risk: not recorded in every sweep; .*ds.drop_vars"),
     "times": (lambda ds: ds.isel(time=slice(0, 3)), "^time: sweeps that recorded differently"),
     "clock": (lambda ds: with_attrs(ds, "time", clock="steps"), r"^times: .* got \['ODE time', 'steps'\]"),

@@ -295,7 +295,7 @@ def test_long_curves_are_thinned_and_it_is_said(ds, monkeypatch):
     plot = plot_of(FIGURES["risk_curves"].declared(one, {}), one)
     shown = len(set(values(plot.table, "time")))
     assert 40 <= shown < 200
-    assert any("Thinned for this page: every" in note and "2001" in note for note in plot.notes)
+    assert any("Thinned for this page: one of" in note and "2001" in note for note in plot.notes)
 
 
 def test_points_of_a_table_are_not_joined_along_a_column(ds):
