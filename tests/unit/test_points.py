@@ -16,11 +16,13 @@ from sweeplib.commands.upkeep.cases import chosen_case
 from sweeplib.config import from_mapping, load
 from sweeplib.config.catalogue import explanation
 from sweeplib.config.values import plain
+from sweeplib.engine.design import grid
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.execution import work
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.storage.dataset.finalise import finalise
 from sweeplib.engine.storage.dataset.outline import outline_of
+from sweeplib.engine.storage.records.artefacts import cases_made_from
 from sweeplib.errors import InputError
 from sweeplib.pictures.figures.figure import requested
 from sweeplib.pictures.figures.kit.facets import by_columns
@@ -170,6 +172,18 @@ def test_a_table_of_points_with_seeds_of_their_own(results: Callable[..., xr.Dat
         grown.set_index(point=["gamma", "d"]).unstack()["risk"].sel(gamma=0.4, d=50).values,
         grown["risk"].isel(point=3).values,
     )
+
+
+def test_an_edit_of_any_row_of_a_long_table_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grid, "PROBES", 2)
+    rows, config = tmp_path / "rows.csv", {"points": "rows.csv", "problem": PROBLEM, "dynamics": ["ode"], **SHORT}
+    found = []
+    for second in (0.2, 0.25, 0.2):
+        rows.write_text(f"gamma\n.1\n{second}\n.3\n.4\n")
+        design = from_mapping({"name": "x", **config}, tmp_path)
+        found.append((design.numerics("ode"), cases_made_from(design)))
+    (numerics, before), (same, edited), (_, again) = found
+    assert numerics == same and before != edited and before == again, "the second row is not probed"
 
 
 @pytest.mark.slow

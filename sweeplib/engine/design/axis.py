@@ -3,6 +3,7 @@
 A place is the index of a value. Numbers are found if they agree to 12 digits, since a config may have rounded them.
 """
 
+import hashlib
 import itertools
 import math
 from bisect import bisect_left
@@ -87,6 +88,11 @@ class TableAxis(Axis):
         rows = range(len(next(iter(columns.values()), ())))
         linked = {name: tuple(column) for name, column in columns.items()}
         super().__init__(POINT, tuple(rows), linked, simulator or networks())
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of all values: a config names the file of a table alone."""
+        return hashlib.blake2b(repr(self).encode(), digest_size=16).hexdigest()
 
 
 def places_in(column: Sequence[Any], name: str, wanted: Iterable[Any]) -> list[list[int]]:
