@@ -206,11 +206,12 @@ FUNCTIONS: dict[str, list[Function]] = {}
 
 
 def registered(name: str, code: str | None = None) -> Function:
-    """Return the function of a name and a code, or the last one that was defined; InputError if there is none."""
+    """Return the last function that was defined with a name, and with this code if given; InputError if none was."""
     functions = FUNCTIONS.get(name, [])
     if code is None and functions:
         return functions[-1]
-    for function in functions:
+    # the last one says the labels and dimensions of now, which are no code
+    for function in reversed(functions):
         if function.code == code:
             return function
     if not functions:
@@ -289,10 +290,12 @@ def checked_argument(of: str, argument: Argument) -> Argument:
 
 
 def type_of_default(default: Any) -> Any:
-    """Return the type of the values of a parameter without an annotation: that of its default; numbers for a number."""
+    """Return the type of the values of a parameter without an annotation: that of its default; numbers for an int."""
     if isinstance(default, bool | str):
         return type(default)
-    return Number if default is None or isinstance(default, int | float) else Any
+    if isinstance(default, float):
+        return Real
+    return Number if default is None or isinstance(default, int) else Any
 
 
 def is_text(kind: Any) -> bool:
