@@ -13,7 +13,7 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any, NoReturn
 
-from sweeplib.engine.design.fields import field_values
+from sweeplib.engine.design.fields import field_values, tells_whole
 from sweeplib.engine.parameters import Parameters
 from sweeplib.engine.simulator import Simulator, networks
 from sweeplib.errors import InputError
@@ -149,7 +149,7 @@ class NearestError(InputError):
 
 
 def _scalars(parameters: Parameters, name: str, values: Iterable[Any]) -> tuple[Any, ...]:
-    """Return the values of an axis, checked for its name; all are floats if one is."""
+    """Return the values of an axis, checked for its name; all are floats if one is, but for a name with ints."""
     values = tuple(values)
     if not values:
         raise InputError("an axis needs at least one value", key=name, value=[])
@@ -161,8 +161,11 @@ def _scalars(parameters: Parameters, name: str, values: Iterable[Any]) -> tuple[
     if {str, int} <= {str if isinstance(value, str) else int for value in checked if value is not None}:
         expected = "numbers alone, or names alone; other values in a second sweep"
         raise InputError("an axis of numbers and names", key=name, value=list(checked), expected=expected)
+    # identities tell 1 from 1.0: a value of a parameter does not depend on the others, with which an axis grows
+    if tells_whole(parameters, name) or not any(isinstance(value, float) for value in checked):
+        return checked
     try:
-        return tuple(map(float, checked)) if any(isinstance(value, float) for value in checked) else checked
+        return tuple(map(float, checked))
     except OverflowError:
         raise InputError("beyond the range of numbers", key=name, value=list(checked)) from None
 
