@@ -348,6 +348,14 @@ def test_what_was_made_missing_is_computed_and_taken_from_nobody(tmp_path: Path)
     assert version(second, tmp_path) == alone(second, tmp_path)
 
 
+def test_a_link_brings_back_nothing_that_was_made_missing(tmp_path: Path) -> None:
+    """Neither segment has a case that is stored, but one has what was made missing."""
+    ran(sweep_of("b", (0.1,), seeds=1), tmp_path)
+    RunStore(tmp_path / "b", "sgd_chain").forget(RunStore(tmp_path / "b", "sgd_chain").ids)
+    ran(sweep_of("a", (0.1,), size=100), tmp_path)
+    assert ran(sweep_of("b", (0.1,)), tmp_path) == {"sgd_chain": 2}
+
+
 def test_a_sweep_can_be_told_to_compute_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran(sweep_of("a", GAMMAS[:1], 1), tmp_path)
     monkeypatch.setenv(COMPUTE_ALL, "1")
