@@ -21,8 +21,10 @@ from sweeplib.engine.design.design import Design
 from sweeplib.engine.execution import work
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.storage.dataset.finalise import finalise
-from sweeplib.engine.storage.dataset.outline import outline_of
+from sweeplib.engine.storage.dataset.outline import outline_of, planned_outline
 from sweeplib.engine.storage.records.artefacts import cases_made_from
+from sweeplib.engine.storage.store.inventory import inventory
+from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.errors import InputError
 from sweeplib.pictures.figures.figure import requested
 from sweeplib.pictures.figures.kit.facets import by_columns
@@ -253,6 +255,20 @@ def test_a_table_is_read_as_what_it_is(name: str, text: str, tmp_path: Path) -> 
         1,
         0,
     ]
+
+
+def test_a_run_without_cases_has_no_rows_and_no_variables(tmp_path: Path) -> None:
+    config = {"problem": PROBLEM, "grid": {"gamma": [0.1, 0.2]}, "seeds": "4 if gamma > 0.15 else 0", **SHORT}
+    design = from_mapping(
+        {"name": "x", "dynamics": {"sgd": {}, "ode": {"where": {"gamma": [0.1]}}}, **config}, tmp_path
+    )
+    rows = inventory(design, "ode", RunStore(tmp_path, "ode")).rows()
+    assert rows == {"gamma": [], "seed": [], "status": [], "identity": []}
+    assert not design.has_cases("ode") and design.has_cases("sgd")
+    assert "risk_error" not in planned_outline(design).variables
+    assert (
+        "risk_error" in planned_outline(from_mapping({"name": "x", **config, "dynamics": ["ode"]}, tmp_path)).variables
+    )
 
 
 def test_seeds_are_whole_numbers_and_points_no_axis_of_ones_own(tmp_path: Path) -> None:
