@@ -131,6 +131,15 @@ def test_commands_find_the_cases_of_runs_by_their_options(tmp_path: Path) -> Non
     assert entry.name == "ode-loose" and "ode-loose" in text
 
 
+def test_a_case_of_a_law_is_found_by_the_name_of_the_law(tmp_path: Path) -> None:
+    """The dataset has that name alone."""
+    runs = {"fast": {"kind": "cheapest", "of": ["sgd", "sgd_chain"]}}
+    config = {"problem": PROBLEM | {"gamma": 0.1, "d": 3000}, "dynamics": runs, **SHORT}
+    design = from_mapping({"name": "x", **config}, tmp_path)
+    chosen = chosen_case(design, tmp_path, "dynamics=fast,seed=0")
+    assert design.laws["fast"] == ("sgd-fast", "sgd_chain-fast") and chosen.coordinates["dynamics"] in design.runs
+
+
 def test_an_option_is_an_axis_or_fixed_and_belongs_to_a_run(tmp_path: Path) -> None:
     problem = PROBLEM | {"gamma": 0.5}
     twice = refusal(tmp_path, problem=problem, grid={"sde.step": [1, 2]}, dynamics={"sde": {"step": 3}})
