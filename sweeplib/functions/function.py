@@ -78,6 +78,13 @@ class Result:
     label: str = ""
     symbol: str = ""
 
+    def __post_init__(self) -> None:
+        """Refuse lengths that are none."""
+        for dim, size in self.dims.items():
+            if not isinstance(size, str) and (type(size) is not int or size < 0):
+                expected = "a whole number from 0 on, or the name of a parameter"
+                raise InputError(f"not the length of {dim}", value=size, expected=expected)
+
     def shape(self, values: Mapping[str, Any], along: str | None = None) -> tuple[int, ...]:
         """Return the shape of the result where the parameters, and `times`, have some values.
 

@@ -16,6 +16,8 @@ from matplotlib.text import Text
 
 import sweeplib
 from sweeplib import InputError, Result, simulator
+from sweeplib.commands.upkeep.cases import chosen_case
+from sweeplib.commands.upkeep.reproduce import reproduces
 from sweeplib.config import from_mapping, load
 from sweeplib.engine.code.user_code import file_and_name
 from sweeplib.engine.execution import work
@@ -649,8 +651,56 @@ def test_the_engine_runs_with_physics_taken_away(tmp_path: Path) -> None:
     assert done.stdout.endswith("values [2.0] seeds 40\n")
 
 
-def test_results_of_arrays_need_their_lengths() -> None:
+LONG = """
+from sweeplib import Result, simulator
+
+@simulator(y=Result("1", dims={"x": LENGTH}))
+def long(rng, n: int = 2, half: float = 1.0):
+    return [0.0]
+"""
+
+
+def test_results_of_arrays_need_their_lengths(written: Callable[..., Path]) -> None:
     assert Result("m", dims={"x": "L", "y": 3}).shape({"L": 5}) == (5, 3)
+    for length in ("-1", "2.5", "True"):
+        with pytest.raises(InputError, match=re.escape(f"not the length of x; got {length}; expected a whole")):
+            load(written(LONG.replace("LENGTH", length), "grid: {n: [1]}", f"long{len(length)}"))
+    config = written(LONG.replace("LENGTH", "'half'"), "grid: {half: [1, 0]}")
+    assert len(load(config).probed("long")) == 2
+    for value in ("-1", "1.5"):
+        said = re.escape(f"grid.half: long: not the length of x at half={float(value)}; got {float(value)}; expected a")
+        with pytest.raises(InputError, match=said):
+            load(config, [f"grid.half=[1, {value}]"])
+
+
+CHOSEN = """
+import os
+from sweeplib import simulator
+
+@simulator(y="1")
+def chosen(rng, γ: float = 0.5, n: int = 1):
+    if n == 2:
+        raise ValueError(os.environ["WHY"])
+    return γ
+"""
+
+
+def test_a_case_is_chosen_by_any_names_and_fails_by_its_exception(
+    written: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work, "dispatched", computed)
+    design = replace(load(written(CHOSEN, "grid: {γ: [0.1, 0.7], n: [1, 2]}\nseeds: 2")), cluster=Here())
+    monkeypatch.setenv("WHY", "first reason")
+    run_sweep(design, tmp_path / "results", progress=False)
+    for name in ("γ=0.7,n=2,seed=1", "seed=1,n=2,γ=0.7,dynamics=chosen"):
+        assert dict(chosen_case(design, tmp_path / "results", name).coordinates)["γ"] == 0.7
+    with pytest.raises(InputError, match="not a coordinate; got 'nonsense'"):
+        chosen_case(design, tmp_path / "results", "nonsense,n=1,seed=1")
+    for reason, alike in (("first reason", True), ("another reason", False)):
+        monkeypatch.setenv("WHY", reason)
+        said: list[str] = []
+        assert reproduces(design, tmp_path / "results", "γ=0.7,n=2,seed=1", say=said.append) is alike
+        assert said[-2:] == ["in the store: failed, ValueError: first reason", f"here: failed, ValueError: {reason}"]
 
 
 @pytest.mark.parametrize(
