@@ -47,6 +47,18 @@ def test_every_block_is_computed_once_and_tasks_are_bounded(client: Client, monk
     assert max(tasks) == 20
 
 
+@pytest.mark.parametrize(
+    ("limits", "says"),
+    [([2e9, 1e9, 0], "1000 MB of memory each"), ([0], "if they lack memory, take fewer"), ([], "if they lack memory")],
+)
+def test_workers_that_die_may_lack_memory(limits: list[float], says: str) -> None:
+    """Nothing is said of a limit that is none, nor of workers that are gone."""
+    workers = {str(place): {"memory_limit": limit} for place, limit in enumerate(limits)}
+    some = SimpleNamespace(scheduler_info=lambda: {"workers": workers}, scheduler=None)
+    text = dispatch._Workers(some, print, 1.0, lambda: None, None).memory()
+    assert says in text and ("cluster.memory_limit" in text) == ("MB" in text)
+
+
 @pytest.mark.rest
 def test_an_exception_of_a_task_ends_the_run(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def run_block(block: Block) -> BlockReport:
