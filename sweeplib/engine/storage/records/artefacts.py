@@ -36,7 +36,9 @@ DATASET = "dataset.zarr"
 PAGE = Path("report", "index.html")
 EXECUTION_KEYS = ("checkpoint", "cluster", "publish", "timeout")
 """Keys of a config that only affect how it is run."""
-UNREAD = (*EXECUTION_KEYS, "analyses", "authors", "figures", "license", "plugins")
+SHOWN_KEYS = ("analyses", "figures")
+"""Keys of a config that only say what is shown of its dataset."""
+UNREAD = (*EXECUTION_KEYS, *SHOWN_KEYS, "authors", "license", "plugins")
 """Keys of a config on which the numbers of its dataset do not depend, or only through the cases."""
 
 
