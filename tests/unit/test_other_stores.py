@@ -1,7 +1,7 @@
 """Cases of a sweep that other sweeps of the same results folder have: taken to the bit, or computed, never mixed up."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from struct import unpack_from
@@ -14,6 +14,7 @@ from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.engine.design.grid import Axis, Grid
 from sweeplib.engine.execution import plan, run, work
+from sweeplib.engine.execution.blocks import run_block
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.storage.dataset.finalise import finalise
 from sweeplib.engine.storage.dataset.versions import name_of
@@ -346,6 +347,26 @@ def test_what_was_made_missing_is_computed_and_taken_from_nobody(tmp_path: Path)
     store = RunStore(tmp_path / "b", "sgd_chain")
     assert sum(map(len, store.segments)) == len(store.ids) == 30
     assert version(second, tmp_path) == alone(second, tmp_path)
+
+
+def test_a_block_that_a_lost_worker_has_stored_names_its_segments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that the driver waits until it sees them, too."""
+    reports = []
+
+    def twice(_: Any, queue: Any, *_others: Any, **_named: Any) -> Iterator[Any]:
+        while queue:
+            block = queue.block(1)
+            reports.append((run_block(block), run_block(block)))
+            yield block, reports[-1][1]
+
+    monkeypatch.setattr(work, "dispatched", twice)
+    ran(sweep_of("a", (0.1,), seeds=1), tmp_path)
+    assert reports
+    for first, second in reports:
+        assert first.segment and not first.found
+        assert (second.segment, second.found, second.computed) == ("", {first.segment}, {})
 
 
 def test_a_link_brings_back_nothing_that_was_made_missing(tmp_path: Path) -> None:
