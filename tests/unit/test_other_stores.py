@@ -10,6 +10,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from sweeplib.commands.upkeep.stored_cases import stored_cases
 from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.engine.design.grid import Axis, Grid
@@ -20,7 +21,13 @@ from sweeplib.engine.storage.dataset.finalise import finalise
 from sweeplib.engine.storage.dataset.versions import name_of
 from sweeplib.engine.storage.records.files import read_json
 from sweeplib.engine.storage.store.inventory import inventory
-from sweeplib.engine.storage.store.origins import taken_cases, taken_from
+from sweeplib.engine.storage.store.origins import (
+    append_forgotten,
+    forgotten_cases,
+    origin_paths,
+    taken_cases,
+    taken_from,
+)
 from sweeplib.engine.storage.store.other_stores import COMPUTE_ALL, Demand, demand_of, take
 from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.engine.storage.store.segment import merged, write_content
@@ -365,8 +372,20 @@ def test_a_block_that_a_lost_worker_has_stored_names_its_segments(
     ran(sweep_of("a", (0.1,), seeds=1), tmp_path)
     assert reports
     for first, second in reports:
-        assert first.segment and not first.found
-        assert (second.segment, second.found, second.computed) == ("", {first.segment}, {})
+        assert first.segment and not first.stored_in
+        assert (second.segment, second.stored_in, second.computed) == ("", {first.segment}, {})
+
+
+def test_a_damaged_line_of_where_cases_come_from_is_found(tmp_path: Path) -> None:
+    append_forgotten(tmp_path, "sgd_chain", [b"0" * 16])
+    append_forgotten(tmp_path, "sgd_chain", [b"1" * 16])
+    [_, path] = origin_paths(tmp_path, "sgd_chain")
+    path.write_bytes(path.read_bytes().replace(b"3030", b"3130", 1))
+    stored = stored_cases(sweep_of("a"), "sgd_chain", tmp_path)
+    [finding] = stored.findings()
+    assert (finding.path, finding.problem) == (path, "1 damaged lines")
+    stored.forget([finding])
+    assert not list(stored.findings()) and forgotten_cases(tmp_path, "sgd_chain") == {b"1" * 16}
 
 
 def test_a_link_brings_back_nothing_that_was_made_missing(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def _followed(done: Generator[tuple[Block, BlockReport], None, None], listeners:
     with closing(done):
         for block, report in done:
             listeners.task_ended(block, report)
-            names = {*report.found, *([report.segment] if report.segment else [])}
+            names = {*report.stored_in, *([report.segment] if report.segment else [])}
             if names:
                 stored.setdefault(block.dynamics, set()).update(names)
     listeners.run_ended()

@@ -95,8 +95,10 @@ def cpu_model() -> str:
         lines = file_text("/proc/cpuinfo").splitlines()
     except OSError:
         return platform.processor() or platform.machine()
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.machine())
+    entries = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in reversed(lines))}
+    # ARM's kernels give numbers in place of a name
+    numbers = [entries[name] for name in ("CPU implementer", "CPU part") if name in entries]
+    return entries.get("model name") or " ".join([platform.machine(), *numbers])
 
 
 @cache
