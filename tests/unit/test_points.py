@@ -197,6 +197,18 @@ def test_an_edit_of_any_row_of_a_long_table_is_noticed(tmp_path: Path, monkeypat
     assert numerics == same and before != edited and before == again, "the second row is not probed"
 
 
+def test_code_that_any_row_of_a_long_table_needs_is_probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts say which code runs; of rows in turn every second one is probed."""
+    monkeypatch.setattr(grid, "PROBES", 5)
+    rows = "".join(f"{0.1 + 0.01 * row},{'erf' if row % 2 else 'relu'}\n" for row in range(10))
+    (tmp_path / "rows.csv").write_text(f"gamma,activation\n{rows}")
+    problem = {name: value for name, value in PROBLEM.items() if name != "activation"}
+    design = from_mapping(
+        {"name": "x", "points": "rows.csv", "problem": problem, "dynamics": ["sgd"], **SHORT}, tmp_path
+    )
+    assert {case.problem.activation for case in design.probed("sgd")} == {"relu", "erf"}
+
+
 @pytest.mark.slow
 def test_a_frame_a_mapping_and_a_file_are_one_table(results: Callable[..., xr.Dataset], tmp_path: Path) -> None:
     columns = {"gamma": [0.1, 0.1], "d": [50, 60], "schedule": ["1", "1/(1 + t)"]}

@@ -71,6 +71,14 @@ class Axis:
         """Return the index of each value."""
         return {value: place for place, value in enumerate(self.values)}
 
+    @cached_property
+    def places_of_texts(self) -> list[int]:
+        """The places where a linked name has a text for the first time: other code may run for it."""
+        # a column has texts and None alone, or none
+        columns = [column for column in self.linked.values() if isinstance(column[0], str | None)]
+        firsts = [{text: place for place, text in reversed(list(enumerate(column)))} for column in columns]
+        return sorted({place for places in firsts for place in places.values()})
+
     def at(self, place: int) -> dict[str, Any]:
         """Return the value of each of `names` at this index of the axis."""
         return {self.name: self.values[place]} | {name: values[place] for name, values in self.linked.items()}

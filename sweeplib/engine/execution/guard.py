@@ -83,7 +83,7 @@ def computed_here(
     if begun is None:
         return _guarded(cases, compute, explained)
     outcome = _tried(cases, partial(compute, begun=begun))
-    return _told(outcome, cases, explained) if isinstance(outcome, Records) else _alone(cases, compute, explained)
+    return _reported(outcome, cases, explained) if isinstance(outcome, Records) else _alone(cases, compute, explained)
 
 
 def computed_apart(
@@ -122,7 +122,7 @@ def _guarded(cases: Sequence[Case], compute: Compute, explained: Explained) -> R
     if isinstance(outcome, DiedError) and len(cases) == 1:
         outcome = _tried(cases, compute)
     if isinstance(outcome, Records):
-        return _told(outcome, cases, explained)
+        return _reported(outcome, cases, explained)
     if len(cases) > 1:
         return _alone(cases, compute, explained)
     status = Status.failed if isinstance(outcome, RaisedError) else Status.killed
@@ -135,7 +135,7 @@ def _alone(cases: Sequence[Case], compute: Compute, explained: Explained) -> Rec
     return Records.joined([_guarded([case], compute, explained) for case in cases])
 
 
-def _told(records: Records, cases: Sequence[Case], explained: Explained) -> Records:
+def _reported(records: Records, cases: Sequence[Case], explained: Explained) -> Records:
     """Return the records of cases unchanged; `explained` is called for those that are inaccurate or raised."""
     for place, excess in records.excess.items():
         explained(cases[place], Status.inaccurate, excess)

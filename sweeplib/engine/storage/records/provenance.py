@@ -90,13 +90,12 @@ def _git(*arguments: str) -> str | None:
 
 @cache
 def cpu_model() -> str:
-    """Return the type of this machine's processor."""
+    """Return the type of this machine's processor: a name, or the numbers that kernels of ARM give."""
     try:
         lines = file_text("/proc/cpuinfo").splitlines()
     except OSError:
         return platform.processor() or platform.machine()
     entries = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in reversed(lines))}
-    # ARM's kernels give numbers in place of a name
     numbers = [entries[name] for name in ("CPU implementer", "CPU part") if name in entries]
     return entries.get("model name") or " ".join([platform.machine(), *numbers])
 
