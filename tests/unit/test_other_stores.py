@@ -383,7 +383,7 @@ def test_a_damaged_line_of_where_cases_come_from_is_found(tmp_path: Path) -> Non
     path.write_bytes(path.read_bytes().replace(b"3030", b"3130", 1))
     stored = stored_cases(sweep_of("a"), "sgd_chain", tmp_path)
     [finding] = stored.findings()
-    assert (finding.path, finding.problem) == (path, "1 damaged lines")
+    assert (finding.path, finding.problem) == (path, "1 damaged lines, of where cases come from")
     stored.forget([finding])
     assert not list(stored.findings()) and forgotten_cases(tmp_path, "sgd_chain") == {b"1" * 16}
 

@@ -12,14 +12,7 @@ from sweeplib.engine.design.design import Design
 from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.engine.process.terminal import counted
 from sweeplib.engine.status import Status
-from sweeplib.engine.storage.records.files import (
-    DAMAGED,
-    LOST,
-    damaged_lines,
-    digest,
-    drop_damaged_lines,
-    remove_files,
-)
+from sweeplib.engine.storage.records.files import DAMAGED, LOST, damaged_lines, digest, drop_damaged_lines, remove_files
 from sweeplib.engine.storage.records.stage_records import stage_record
 from sweeplib.engine.storage.store.examination import damaged_segments
 from sweeplib.engine.storage.store.inventory import inventory
@@ -57,9 +50,8 @@ class StoredCases:
         yield from self._outcomes()
         for path in origin_paths(self.directory, self.dynamics):
             if damaged := damaged_lines(path):
-                yield Finding(
-                    path, f"{damaged} damaged lines", Remedy.cases, self.dynamics, words="where cases come from"
-                )
+                problem = f"{damaged} damaged lines, of where cases come from"
+                yield Finding(path, problem, Remedy.cases, self.dynamics)
 
     def described(self, ids: tuple[bytes, ...]) -> str:
         """Return the cases with these identities in words."""
