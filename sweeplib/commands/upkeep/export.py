@@ -156,12 +156,16 @@ def _tables_of_analysis(name: str, analysis: "xr.Dataset", dataset: "xr.Dataset"
     for rows in rows_of(name, analysis, dataset):
         names = (*rows.dims, *rows.parameters, *rows.variables, *rows.runs)
         frame = pd.DataFrame({column: rows.column(column) for column in names}).assign(**rows.constants)
-        yield Table(rows.name, frame, about | {"columns": _columns_of(rows.data, frame)})
+        yield Table(rows.name, frame, about | {"columns": _columns_of(rows.data, frame, dataset)})
 
 
-def _columns_of(ds: "xr.Dataset", frame: "pd.DataFrame") -> dict[str, dict[str, Any]]:
-    """Return, by column of a table of `ds`, its long name, its units and its symbol in LaTeX."""
-    attrs = {str(name): ds[str(name)].attrs if name in ds.variables else networks().label(str(name)) for name in frame}
+def _columns_of(ds: "xr.Dataset", frame: "pd.DataFrame", dataset: "xr.Dataset") -> dict[str, dict[str, Any]]:
+    """Return, by column of a table of `ds`, its long name, its units and its symbol in LaTeX.
+
+    dataset : that of the cases. Of constants of a function it has the values alone.
+    """
+    of_others = networks().label if "function" not in dataset.attrs else lambda name: {}
+    attrs = {str(name): ds[str(name)].attrs if name in ds.variables else of_others(str(name)) for name in frame}
     return {
         name: {"long_name": labels.get("long_name", name), "units": labels.get("units", "1")}
         | ({"symbol": labels["symbol"]} if labels.get("symbol") else {})

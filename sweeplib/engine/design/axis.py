@@ -3,6 +3,7 @@
 A place is the index of a value. Numbers are found if they agree to 12 digits, since a config may have rounded them.
 """
 
+import hashlib
 import itertools
 import math
 from bisect import bisect_left
@@ -12,7 +13,7 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any, NoReturn
 
-from sweeplib.engine.design.fields import field_values
+from sweeplib.engine.design.fields import field_values, tells_whole
 from sweeplib.engine.parameters import Parameters
 from sweeplib.engine.simulator import Simulator, networks
 from sweeplib.errors import InputError
@@ -70,6 +71,14 @@ class Axis:
         """Return the index of each value."""
         return {value: place for place, value in enumerate(self.values)}
 
+    @cached_property
+    def places_of_texts(self) -> list[int]:
+        """The places where a linked name has a text for the first time: other code may run for it."""
+        # a column has texts and None alone, or none
+        columns = [column for column in self.linked.values() if isinstance(column[0], str | None)]
+        firsts = [{text: place for place, text in reversed(list(enumerate(column)))} for column in columns]
+        return sorted({place for places in firsts for place in places.values()})
+
     def at(self, place: int) -> dict[str, Any]:
         """Return the value of each of `names` at this index of the axis."""
         return {self.name: self.values[place]} | {name: values[place] for name, values in self.linked.items()}
@@ -87,6 +96,11 @@ class TableAxis(Axis):
         rows = range(len(next(iter(columns.values()), ())))
         linked = {name: tuple(column) for name, column in columns.items()}
         super().__init__(POINT, tuple(rows), linked, simulator or networks())
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of all values: a config names the file of a table alone."""
+        return hashlib.blake2b(repr(self).encode(), digest_size=16).hexdigest()
 
 
 def places_in(column: Sequence[Any], name: str, wanted: Iterable[Any]) -> list[list[int]]:
@@ -143,7 +157,7 @@ class NearestError(InputError):
 
 
 def _scalars(parameters: Parameters, name: str, values: Iterable[Any]) -> tuple[Any, ...]:
-    """Return the values of an axis, checked for its name; all are floats if one is."""
+    """Return the values of an axis, checked for its name; all are floats if one is, but for a name with ints."""
     values = tuple(values)
     if not values:
         raise InputError("an axis needs at least one value", key=name, value=[])
@@ -155,8 +169,11 @@ def _scalars(parameters: Parameters, name: str, values: Iterable[Any]) -> tuple[
     if {str, int} <= {str if isinstance(value, str) else int for value in checked if value is not None}:
         expected = "numbers alone, or names alone; other values in a second sweep"
         raise InputError("an axis of numbers and names", key=name, value=list(checked), expected=expected)
+    # identities tell 1 from 1.0: a value of a parameter does not depend on the others, with which an axis grows
+    if tells_whole(parameters, name) or not any(isinstance(value, float) for value in checked):
+        return checked
     try:
-        return tuple(map(float, checked)) if any(isinstance(value, float) for value in checked) else checked
+        return tuple(map(float, checked))
     except OverflowError:
         raise InputError("beyond the range of numbers", key=name, value=list(checked)) from None
 

@@ -64,31 +64,38 @@ class HeadlineCurves:
     def curves(self, *, ended: bool) -> ResultCurves | None:
         """Read blocks for a while, and return the curves; None without any value. `ended` : whether the run has."""
         until = time.monotonic() + (SECONDS_AT_THE_END if ended else SECONDS_TO_READ)
+        unseen = []
         while self._waiting and time.monotonic() < until:
-            self._read(*self._waiting.popleft())
+            if not self._read(*(waiting := self._waiting.popleft())):
+                unseen.append(waiting)
+        self._waiting.extend(unseen)
         if self._axis is None or self._headline is None or not self._values:
             return None
         by_name = {name: self._curve(self._values[name], self._axis) for name in self._maps if name in self._values}
         log_x = logarithmic(np.array(self._axis.values, float))
         return ResultCurves(self._axis.name, self._headline.title, self._at, of=by_name, log_x=log_x)
 
-    def _read(self, block: "Block", name: str) -> None:
-        """Read the values of a block's cases that are at the middle of the other axes, from its segment of a `name`."""
+    def _read(self, block: "Block", name: str) -> bool:
+        """Read the values of a block's cases that are at the middle of the other axes, from its segment of a `name`.
+
+        Return whether the segment is seen here, if it has any.
+        """
         assert self._axis is not None
         places, positions = self._maps[block.dynamics].along(block, self._axis.name, self._middle)
         if not len(places):
-            return
+            return True
         try:
             segment = Segment(segment_path(Path(block.directory), block.dynamics, name))
             values, status = self._values_of(segment), segment.status[positions]
         except (DamageError, OSError):  # a file system that does not show it here yet
-            return
+            return False
         if values is None:
-            return
+            return True
         values = values[positions]
         results, ended = self._values.setdefault(block.dynamics, {}), status != Status.missing
         for place in np.unique(places[ended]).tolist():
             results.setdefault(place, []).append(values[ended & (places == place)])
+        return True
 
     def _values_of(self, segment: Segment) -> np.ndarray | None:
         """Return the values (n,) that stand for the rows of a segment; None if its simulator draws none.
