@@ -141,7 +141,8 @@ def log_means_by_leaving_out(values: Array) -> PointErrors:
 def log_deviations(values: Array) -> PointErrors:
     """Return the logarithms of the standard deviations over the seeds of values (seed, point), NaN for no run.
 
-    Their variance is at least that of normal values, ψ′((n−1)/2)/4, which a few seeds underestimate.
+    Their variance is at least that of normal values, ψ′((n−1)/2)/4, which a few seeds underestimate; their bias is that
+    of normal values, (ψ((n−1)/2) − log((n−1)/2))/2.
     """
     present, mean, variance = moments(values)
     spread = np.where(variance > 0.0, variance, np.nan)
@@ -149,9 +150,9 @@ def log_deviations(values: Array) -> PointErrors:
     middle = np.sum(squares, axis=0) / np.maximum(present.sum(axis=0), 1)
     parts = np.where(present, 0.5 * (squares - middle) / spread, 0.0)
     counts = np.maximum(present.sum(axis=0), 2)
-    return _points(
-        0.5 * np.log(spread), parts, present, counts * scipy.special.polygamma(1, 0.5 * (counts - 1.0)) / 4.0
-    )
+    half = 0.5 * (counts - 1.0)
+    points = _points(0.5 * np.log(spread), parts, present, counts * scipy.special.polygamma(1, half) / 4.0)
+    return points._replace(bias=0.5 * (scipy.special.digamma(half) - np.log(half)))
 
 
 def moments(values: Array) -> tuple[NDArray[np.bool_], Array, Array]:

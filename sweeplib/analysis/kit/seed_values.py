@@ -18,7 +18,7 @@ from sweeplib.errors import InputError
 from sweeplib.networks.problem import PARAMETERS
 from sweeplib.networks.simulation.labels import label
 from sweeplib.statistics.laws import law_along
-from sweeplib.statistics.lost_runs import MOST_LOST, sample_of, values_of
+from sweeplib.statistics.lost_runs import MOST_LOST, STOPPED, has_run, sample_of, unless_lost, values_of, with_status
 
 SEVERAL = "several axes vary the learning rate"
 """The problem of a message."""
@@ -138,15 +138,18 @@ def curves_along(
 ) -> Curves:
     """Return the values of single runs of a quantity along an axis, by default the only one, at the last time.
 
-    A point has none where more than the fraction `max_lost` of its runs has no value, or, of exits, where more than
-    `CUT_OFF` of them have not exited.
+    A point has none where more than the fraction `max_lost` of its runs has no value, as `exited` of runs that were
+    stopped before their horizon, or, of exits, where more than `CUT_OFF` of them have not exited.
     """
     axis = axis_along(outline_of(ds), of, along)
     if of in PASSAGES:
         sample = passages(ds, PASSAGES[of], max_lost)
         x = ds[axis].astype(float)
         if of == "exited":
-            return Curves.complete(sample.reached.astype(float).where(sample.used), x, axis)
+            # whether a run that was stopped before its horizon would have exited by then is not known
+            known = sample.used & (sample.reached | ~with_status(ds, *STOPPED))
+            values = sample.reached.astype(float).where(known).transpose(*sample.used.dims)
+            return Curves.complete(unless_lost(values, values.isnull() & has_run(ds), has_run(ds), max_lost), x, axis)
         return Curves.of_exits(sample, x, axis, CUT_OFF, samples_of_a_step(ds) if of == "exit_samples" else 1.0)
     values = values_of(ds, of)
     if "time" in values.dims:
