@@ -18,7 +18,7 @@ d, and the label noise is averaged over in closed form: costs do not depend on d
 Means over u are sums over nodes: of Gauss and Hermite for polynomials, equally spaced in up to four dimensions, else
 Sobol' points. The error is three standard errors by leaving out parts of the nodes in turn: of equally spaced ones each
 part has every other place along each axis, and one ends nearer, so that kinks of labels, steep fields and what lies
-beyond the nodes show. `network` is the `Network`, u (n, m) are nodes and weight (m,) their weights, n_b is `batch_size`.
+beyond the nodes show. `network` is the `Network`, u (n, m) are nodes, weight (m,) their weights, n_b is `batch_size`.
 """
 
 import math
