@@ -38,19 +38,19 @@ def deviation(
     deviations = differences(ds, reference, until, max_lost)
     result = deviations.counts
     for name, difference in deviations.at_each_time().items():
-        result |= _means(f"{name}_deviation", difference, with_article(reference))
+        result |= _means(name, difference, with_article(reference))
     for name, largest in deviations.largest().items():
         result |= sup_deviations(name, largest)
     return xr.Dataset(result).assign_attrs(reference=reference, max_lost=max_lost)
 
 
 def _means(name: str, difference: xr.DataArray, reference: str) -> dict[str, xr.DataArray]:
-    """Return the mean difference, its standard error and its z-score: NAME, NAME_error, NAME_z.
+    """Return the mean difference of an observable x, its standard error and its z-score: x_deviation, and _error, _z.
 
-    reference : the other dynamics in words, "the ODE".
+    name : that of x. reference : the other dynamics in words, "the ODE".
     """
     title = f"deviation of the {difference.attrs['long_name']} from {reference}"
-    x = difference.attrs.get("symbol", name.removesuffix("_deviation"))
+    x, name = difference.attrs.get("symbol", name), f"{name}_deviation"
     symbol, units = rf"\langle {x}-{x}'\rangle", difference.attrs.get("units", "1")
     pair = with_error(name, difference, f"mean {title}", symbol, error_symbol=rf"\mathrm{{se}}{symbol}", units=units)
     mean, error = pair.values()

@@ -201,10 +201,11 @@ def _outline(ds: Outline, *, of: str | None, axis: str, time: float | None, **_:
     if outlined is None:
         raise InputError("its analysis does not say what it returns", key="of", value=name, choices=quantities)
     dims = outlined.dims_of(variable)
-    if axis not in dims or axis in ("dynamics", "time", "threshold"):
-        choices = [dim for dim in dims if dim not in ("dynamics", "time", "threshold")]
+    choices = [dim for dim in dims if dim not in ("dynamics", "time", "threshold")]
+    if axis not in choices:
         raise InputError("not an axis of this quantity", key="axis", value=axis, choices=choices)
-    values = ds.axes[axis]
+    # the result may have an axis along which the parameter is fixed: the dataset has none then
+    values = ds.axes.get(axis, ())
     if len(values) < 2 or any(isinstance(number, str | bool) or number <= 0 for number in values):
         text = f"{label(axis)['long_name']} {list(values)[:3]}"
         raise InputError("no axis that goes to ∞", key="axis", value=text, expected="two values or more, all above 0")

@@ -1,7 +1,7 @@
 """Hessians against finite differences of the risk, batch sharpness against gradients and Hessians of samples."""
 
 from functools import partial
-from math import sqrt
+from math import factorial, sqrt
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ import pytest
 from sweeplib import InputError, Overlaps, Problem, simulate
 from sweeplib.networks.kernels.labels import labels
 from sweeplib.networks.maths.activations import activation
-from sweeplib.networks.maths.curvature import Network, batch_sharpness, moments, nodes, values_of
+from sweeplib.networks.maths.curvature import Network, batch_sharpness, moments, nodes, products, values_of
 from sweeplib.networks.maths.expectations import expectations
 
 START = Overlaps([[1, 0.2], [0.2, 0.8]], [[0.3, 0.1], [0, 0.4]], np.eye(2))
@@ -48,6 +48,20 @@ def test_parts_of_the_batch_sharpness_of_another_code() -> None:
     parts = 4 * now.single, 4 * d * now.cross @ now.gradient, of_three, (now.bulk * now.noise).sum()
     np.testing.assert_allclose(parts, [0.019961, 0.009490, 0.007414, 0.018723], atol=2e-6)
     assert batch_sharpness(network, now, 1) == pytest.approx(0.106845, abs=2e-5)
+
+
+@pytest.mark.parametrize("degree", [2, 3, 4, 5, 6, 8])
+def test_polynomials_are_exact_whatever_the_degree_of_the_teacher(degree: int) -> None:
+    """Moments of the nodes, whose error is stated as 0, are those of many more nodes."""
+
+    def label(lam_star: np.ndarray) -> np.ndarray:
+        return np.polynomial.hermite_e.hermeval(lam_star[0], [0.0] * degree + [1.0]) / sqrt(factorial(degree))
+
+    factor = Overlaps([[1.0]], [[0.5]], [[1.0]]).factor()
+    network = Network(factor, np.ones(1), activation("square"), label, degree, 0.1, 10.0, 0.7)
+    [rule] = nodes(network)
+    for moment, expected in zip(moments(network, *rule), moments(network, *products(2, 40)), strict=True):
+        np.testing.assert_allclose(moment, expected, rtol=1e-9, atol=1e-9)
 
 
 def risks_of(name: str, d: int, p: int, a_star: np.ndarray):  # type: ignore[no-untyped-def]

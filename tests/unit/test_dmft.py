@@ -16,7 +16,7 @@ from sweeplib.engine.storage.dataset.finalise import finalise
 from sweeplib.networks.dynamics.dmft import BATCHES
 from sweeplib.networks.dynamics.effective_process import EffectiveProcess, Setting, tails
 from sweeplib.networks.kernels.numbers import COUNT, Numbers
-from sweeplib.networks.numerics.low_discrepancy import low_discrepancy_normals, with_wider_half
+from sweeplib.networks.numerics.low_discrepancy import WIDER, low_discrepancy_normals, with_wider_half
 from tests.giant_steps import TARGETS, descent, staircase
 from tests.in_process import InProcess
 from tests.plugged import nothing_left, written
@@ -278,6 +278,14 @@ def test_tails_are_those_of_powers():
     np.testing.assert_allclose(index, k[:, 0], atol=0.04)
     np.testing.assert_allclose(share, [1 / 1624, 1 / 181, 1 / 5.83], rtol=3e-3)
     assert (tails(np.ones((1, 100))) == [[0.0, 0.01]]).all() and (tails(np.zeros((1, 100))) == 0.0).all()
+
+
+def test_weights_of_an_odd_number_of_samples_are_those_of_their_mixture():
+    """Of three samples two are wider: the density over that of the mixture."""
+    z = np.array([[0.5, -1.0, 2.0], [0.1, 0.3, -0.7]])
+    weights = with_wider_half(z)
+    plain, wide = (np.exp(-0.5 * (z / s) ** 2).prod(axis=0) / s**2 for s in (1.0, WIDER))
+    np.testing.assert_allclose(weights, plain / (plain / 3 + 2 * wide / 3))
 
 
 def test_wider_samples_have_the_means_of_normal_ones():

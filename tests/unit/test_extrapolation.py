@@ -63,6 +63,7 @@ def test_runs_that_do_not_exit_leave_their_point_out() -> None:
         ({"of": "limit"}, "of", "not a quantity"),
         ({"axis": "Delta"}, "axis", "above 0"),
         ({"axis": "p"}, "axis", "d"),
+        ({"axis": "p", "of": "gain"}, "axis", "goes to"),
         ({"axis": "threshold"}, "axis", "d"),
         ({"law": "exponential"}, "law", "constant"),
         ({"correction": 0}, "correction", "greater"),

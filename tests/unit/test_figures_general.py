@@ -18,6 +18,7 @@ from sweeplib.pictures.figures.kit.labels import value_label
 from sweeplib.pictures.figures.kit.quantities import quantity
 from sweeplib.pictures.figures.kit.scales import edges_of, logarithmic_time
 from sweeplib.pictures.figures.kit.style import ARROWS, UNKNOWN, save
+from sweeplib.pictures.figures.ratio import ratios
 from sweeplib.pictures.report.plots import interactive_plot
 from tests.datasets import giant_steps_dataset, sweep_dataset, with_outcome
 from tests.tiers import slow_but
@@ -228,17 +229,30 @@ def test_a_dynamics_has_one_marker_above_and_below(ds):
     assert lower.containers[0].lines[0].get_markerfacecolor() == "white"
 
 
-def test_a_ratio_of_intervals_adds_their_halves_in_quadrature(ds, analyses):
-    optima = analyses["optimal_learning_rate"].copy()
-    optima["at_edge"] = xr.zeros_like(optima.at_edge)
-    sure = {"optimal_learning_rate": optima}
-    _, lower = ratio(ds, sure, y="gamma_opt", x="Delta", to={"d": 300}, where={"dynamics": "ode"}).axes
-    found = optima.sel(dynamics="ode").squeeze()
-    relative = 0.5 * (found.gamma_opt_high - found.gamma_opt_low) / found.gamma_opt
-    value = found.gamma_opt.sel(d=3000) / found.gamma_opt.sel(d=300)
-    expected = value * np.hypot(relative.sel(d=3000), relative.sel(d=300))
-    drawn = [0.5 * (ends[:, 1] - ends[:, 0]) for ends in bars(lower)]
-    assert any(np.allclose(half, expected) for half in drawn)
+def ratio_to_first(value, low, high):
+    """Return the ratios of numbers (2, n) with intervals to the first of each pair, as the figure has them."""
+    numbers = {"gain": value, "gain_low": low, "gain_high": high}
+    result = xr.Dataset({name: (("d", "pair"), one) for name, one in numbers.items()}, coords={"d": [300, 3000]})
+    found = ratios(xr.Dataset(), result, "gain_over_width", "gain", {"d": 0})
+    assert found.keys() == {"ratio", "ratio_low", "ratio_high"}
+    return found["ratio_low"], found["ratio_high"]
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_ratio_of_intervals_has_an_interval_that_covers_as_often(sign):
+    """Of numbers with normal logarithms of unequal errors, whose intervals cover with 95 %; within 4 errors of it."""
+    error, n = np.array([[0.3], [0.1]]), 8000
+    log = error * np.random.default_rng(1).normal(size=(2, n))
+    ends = np.sort(sign * np.exp(log + 1.96 * error * np.array([[[-1.0]], [[1.0]]])), axis=0)
+    low, high = ratio_to_first(sign * np.exp(log), *ends)
+    covered = ((low <= 1.0) & (high >= 1.0)).mean("pair")
+    assert covered[0] == 1.0 and covered[1].item() == pytest.approx(0.95, abs=0.01)
+
+
+def test_a_ratio_to_a_number_that_may_be_zero_has_no_upper_end():
+    low, high = ratio_to_first(np.ones((2, 1)), np.array([[-0.5], [0.8]]), 2.0 * np.ones((2, 1)))
+    assert high.values.ravel().tolist() == [1.0, np.inf]
+    np.testing.assert_allclose(low.values.ravel(), [1.0, np.exp(-np.hypot(np.log(0.8), np.log(2.0)))])
 
 
 def test_a_ratio_of_bounds_has_no_value():

@@ -59,6 +59,8 @@ def test_too_few_dimensions_for_the_overlaps_are_refused():
         ([[1.0]], [[1.5]], [[1.0]]),
         ([[float("nan")]], [[0.0]], [[1.0]]),
         ([[1.0]], [[0.0, 0.0]], [[1.0]]),
+        ([[1e-8]], [[1.05e-8]], [[1e-8]]),
+        ([[1e-8, 2e-9], [3e-9, 1e-8]], [[0.0], [0.0]], [[1e-8]]),
     ],
 )
 def test_what_no_weights_have_is_refused(Q, M, P):

@@ -118,6 +118,7 @@ def test_arrays_and_labels_are_broadcast():
         assert (found.dims, found.attrs["units"]) == (("contrast", "d"), "1")
     assert found[1, 1] == least_network_risk(RAMP, 0.8, 40)
     assert np.isnan(least_network_risk(RAMP, 1.0, 40))
+    assert np.isnan(least_network_risk(RAMP, 0.5, 2.5))
     with pytest.raises(InputError, match="rmap"):
         least_network_risk("rmap", 0.5, 40)
 

@@ -38,7 +38,7 @@ class Passages:
 
     exit : the first passage, NaN where not reached. end : when the observation of a run stopped, inf for runs that
     diverged; it is meaningful only where not `reached`. used : runs that count. reached : those of them that passed.
-    refused : cells in which too many runs were lost. All but `refused` have the dims of `exit_steps`.
+    refused : cells in which too many runs were lost. All but `refused` have the same dims, `seed` among them.
     """
 
     exit: xr.DataArray

@@ -213,15 +213,15 @@ def values_of(student: Activation, fields: Array) -> tuple[Array, Array, Array]:
 
 def nodes(network: Network) -> list[Part]:
     """Return the parts of the nodes for a network, each of which is a rule by itself."""
-    n, degrees = len(network.factor), (network.student.hermite, network.teacher_degree)
-    if degrees[0] is not None and degrees[1] is not None:
-        degree = len(degrees[0]) - 1
-        # of σ'⁴ E² ‖x‖⁴, the highest
-        count = (4 * (degree - 1) + 2 * max(degree, degrees[1]) + 4) // 2 + 1
+    n, hermite, of_labels = len(network.factor), network.student.hermite, network.teacher_degree
+    if hermite is not None and of_labels is not None:
+        degree = len(hermite) - 1
+        # `count` nodes are exact up to the degree 2 count − 1; the highest is that of E³ ∇fᵀ ∇²f ∇f = E³ σ'² σ'' ‖x‖⁴
+        count = 3 * (degree + max(degree, of_labels)) // 2 + 1
         if count**n <= MOST_PRODUCTS:
             return [products(n, count)]
-    narrow = 1.0 + 4.0 * (network.factor[n - len(network.a) :] ** 2).sum(axis=1).max()
-    return spaced(n) if n in SPACING and narrow * SPACING[n][0] ** 2 <= RESOLVED else sobol(n)
+    inverse_variance = 1.0 + 4.0 * (network.factor[n - len(network.a) :] ** 2).sum(axis=1).max()
+    return spaced(n) if n in SPACING and inverse_variance * SPACING[n][0] ** 2 <= RESOLVED else sobol(n)
 
 
 @cache

@@ -45,7 +45,7 @@ class Overlaps:
             if matrix.shape != shape:
                 raise InputError("shapes do not fit", key=name, value=matrix.shape, expected=f"{shape}, as M has")
         omega = self.omega
-        scale = max(1.0, float(np.abs(omega).max()))
+        scale = float(np.abs(omega).max())
         if not np.allclose(omega, omega.T, rtol=0, atol=_TOLERANCE * scale):
             raise InputError("overlaps are not symmetric", key="omega", expected="Q = Qᵀ and P = Pᵀ")
         lowest = float(np.linalg.eigvalsh(omega)[0])

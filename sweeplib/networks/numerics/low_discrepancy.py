@@ -58,12 +58,16 @@ def low_discrepancy_normals(key: int, seed: int, batch: int, dimensions: int, co
 def with_wider_half(z: Array) -> Array:
     """Multiply half of the samples of N(0, 1) numbers (m, n) by `WIDER`; return the weights (n,) of all samples.
 
+    Of an odd number of samples one more is made wider.
+
     A weight is the density of N(0, 1) over that of the mixture. It is less than 2: the errors of means grow by a factor
     √2 at most, and tails are known farther out (Hesterberg, Technometrics 37, 185 (1995)).
     """
-    z[:, z.shape[1] // 2 :] *= WIDER
+    wider = z[:, z.shape[1] // 2 :]
+    wider *= WIDER
+    share = wider.shape[1] / z.shape[1]
     excess = 0.5 * (1.0 - WIDER**-2) * np.einsum("mn,mn->n", z, z)
-    return np.asarray(2.0 / (1.0 + WIDER ** -len(z) * np.exp(excess)))
+    return np.asarray(1.0 / ((1.0 - share) + share * WIDER ** -len(z) * np.exp(excess)))
 
 
 def _fill_randomised(points, key, seed, batch, out):  # type: ignore[no-untyped-def]

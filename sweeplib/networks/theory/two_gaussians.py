@@ -80,9 +80,9 @@ def least_network_risk(activation: str, contrast: Any, d: Any) -> Any:
 def optimal_measure(activation: str, contrast: float, d: float) -> Measure:
     """The measure of least R of an activation, by name, on the grid of norms, refined once around its points.
 
-    Its R is NaN for a contrast outside [0, 1) and for d < 1.
+    Its R is NaN for a contrast outside [0, 1), and unless d is a whole number above zero or inf.
     """
-    if not (0.0 <= contrast < 1.0 and d >= 1.0):
+    if not (0.0 <= contrast < 1.0 and d >= 1.0 and (math.isinf(d) or d.is_integer())):
         return Measure(np.empty(0), np.empty(0), math.nan)
     norms = np.concatenate([[0.0], np.geomspace(LEAST, MOST, NORMS)])
     columns = residuals(activation, contrast, d, norms)

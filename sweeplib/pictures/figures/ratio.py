@@ -20,7 +20,7 @@ from sweeplib.errors import InputError, errors_under
 from sweeplib.pictures.figures.figure import FIGURES, Dash, Drawn, Horizontal, Hue, Panel, Where, chart_figure
 from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Level
 from sweeplib.pictures.figures.kit.labels import value_label
-from sweeplib.pictures.figures.kit.quantities import AVERAGES, bounds, interval, with_requests
+from sweeplib.pictures.figures.kit.quantities import AVERAGES, bounds, with_requests
 from sweeplib.pictures.figures.line import needed, quantity_chart
 from sweeplib.statistics.labelled import labelled
 from sweeplib.statistics.lost_runs import MOST_LOST, sample_of, values_of
@@ -112,45 +112,68 @@ def _point(outline: Outline, to: Mapping[str, Any] | None) -> dict[str, int]:
 def ratios(
     ds: xr.Dataset, result: xr.Dataset, analysis: str, variable: str, point: Mapping[str, int]
 ) -> dict[str, xr.DataArray]:
-    """Return the variables ratio and ratio_error: a quantity over its value at a `point`.
+    """Return the ratio of a quantity to its value at a `point`, with its ratio_error, or its ratio_low and ratio_high.
 
-    The variance of the ratio r = a/b is r² (var a/a² + var b/b² − 2 cov(a, b)/(ab)). It is NaN where one of the two is
-    only a bound.
+    The variance of the ratio r = a/b is r² (var a/a² + var b/b² − 2 cov(a, b)/(ab)). A quantity with an interval in
+    place of an error has a ratio with an interval. The ratio is NaN where one of the two is only a bound.
     """
     measured = result[variable]
     above = measured.where(measured.copy(data=~bounds(result, variable)))
     below = above.isel(point, drop=True)
     value = above / below.where(below != 0.0)
-    relative = _relative_variance(ds, result, analysis, variable, point)
-    error = value.where(False) if relative is None else abs(value) * relative**0.5
     reference = ", ".join(value_label(result[axis].isel({axis: place}), result[axis]) for axis, place in point.items())
-    variables = {
-        "ratio": labelled(value, f"ratio to {reference}"),
-        "ratio_error": labelled(error, f"standard error of the ratio to {reference}"),
-    }
+    variables = {"ratio": labelled(value, f"ratio to {reference}")}
+    if (relative := _relative_variance(ds, result, analysis, variable, point)) is not None:
+        error = abs(value) * relative**0.5
+        variables["ratio_error"] = labelled(error, f"standard error of the ratio to {reference}")
+    elif f"{variable}_low" in result:
+        for end, values in zip(("low", "high"), _ends(value, result, variable, point), strict=True):
+            variables[f"ratio_{end}"] = labelled(values, f"{end} end of the interval of the ratio to {reference}")
     return {name: array.transpose(*above.dims) for name, array in variables.items()}
 
 
 def _relative_variance(
     ds: xr.Dataset, result: xr.Dataset, analysis: str, variable: str, point: Mapping[str, int]
 ) -> xr.DataArray | None:
-    """Return the variance of log a/b of a variable a and its value b at the `point`; None without any uncertainty.
+    """Return the variance of log a/b of a variable a and its value b at the `point`; None for one without an error.
 
     By the values of the runs, with their correlation, if the variable is a mean of such; else as if independent.
     """
-    runs = _runs(ds, result, analysis, variable)
-    if runs is None:
-        ends = [f"{variable}_{end}" for end in ("low", "high")] if f"{variable}_error" in result else []
-        bars = interval(result.drop_vars(ends, errors="ignore"), variable)
-        if bars is None:
-            return None
-        squared = (result[variable].copy(data=0.5 * (bars[0] + bars[1])) / result[variable]) ** 2
-        total = squared + squared.isel(point, drop=True)
-        return total.where(_elsewhere(result, point), 0.0)
-    relative = runs / runs.mean("seed")
-    difference = relative - relative.isel(point, drop=True)
-    both = difference.count("seed")
-    return difference.var("seed", ddof=1) / both.where(both >= FEWEST_SEEDS)
+    if (runs := _runs(ds, result, analysis, variable)) is not None:
+        relative = runs / runs.mean("seed")
+        difference = relative - relative.isel(point, drop=True)
+        both = difference.count("seed")
+        return difference.where(both >= FEWEST_SEEDS).var("seed", ddof=1) / both
+    if f"{variable}_error" not in result:
+        return None
+    squared = (result[f"{variable}_error"] / result[variable]) ** 2
+    return (squared + squared.isel(point, drop=True)).where(_elsewhere(result, point), 0.0)
+
+
+def _ends(
+    ratio: xr.DataArray, result: xr.Dataset, variable: str, point: Mapping[str, int]
+) -> tuple[xr.DataArray, xr.DataArray]:
+    """Return the ends of the intervals of ratios a/b, by those of a and b at the `point`, as if these were independent.
+
+    Distances of an end from the value are taken in logarithms: that of a to one side and of b to the other are
+    added in squares: of two intervals of one level comes an interval of that level. An interval of a or b that contains
+    zero leaves that of the ratio without a bound on one side: its end is zero or infinite.
+    """
+    with np.errstate(divide="ignore"):
+        ends = [abs(np.log(_quotient(result[f"{variable}_{end}"], result[variable]))) for end in ("low", "high")]
+    # of a negative number the upper end is the one nearer to zero
+    near, far = (xr.where(result[variable] > 0.0, *pair) for pair in (ends, ends[::-1]))
+    down, up = (
+        (this**2 + that.isel(point, drop=True) ** 2).where(_elsewhere(result, point), 0.0) ** 0.5
+        for this, that in ((near, far), (far, near))
+    )
+    smaller, larger = ratio * np.exp(-down), ratio * np.exp(up)
+    return np.minimum(smaller, larger), np.maximum(smaller, larger)
+
+
+def _quotient(end: xr.DataArray, value: xr.DataArray) -> xr.DataArray:
+    """Return the end of an interval over the value in it, zero where they have different signs."""
+    return np.maximum(end / value.where(value != 0.0), 0.0)
 
 
 def _elsewhere(result: xr.Dataset, point: Mapping[str, int]) -> xr.DataArray:

@@ -109,16 +109,14 @@ def is_logarithmic(data: xr.Dataset, name: str, kind: str, declared: Chart) -> b
         return ("x" if name == declared.x else "y") in declared.log_axes
     if kind == "map":
         return logarithmic_cells(values.values)
-    if (values == 0).any():
-        return False
     if name not in data.coords:
-        return wide(values.values, WIDE if kind == "points" else DECADE)
+        return not (values == 0).any() and wide(values.values, WIDE if kind == "points" else DECADE)
     return logarithmic_places(values)
 
 
 def logarithmic_places(values: xr.DataArray) -> bool:
-    """Return whether the axis of a coordinate is logarithmic; none with a zero is."""
-    if not (values > 0).all():
+    """Return whether the axis of a coordinate is logarithmic, by its values but NaN; none with a zero is."""
+    if (values <= 0).any():
         return False
     return logarithmic_time(values) if "time" in values.dims else logarithmic(values.values)
 

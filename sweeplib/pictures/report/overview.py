@@ -131,7 +131,7 @@ def _constant(coordinate: xr.DataArray) -> str:
 
 
 def axes(dataset: xr.Dataset) -> list[dict[str, str]]:
-    """Return the name, size and shortened values of each axis of the dataset."""
+    """Return the name, size and shortened values of each axis along which there are runs."""
     rows = []
     for name in dataset["status"].dims:
         values = [value_text(value, str(name)) for value in dataset[name].values.tolist()]

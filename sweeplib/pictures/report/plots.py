@@ -101,7 +101,7 @@ def interactive_plot(
     analyses: Mapping[str, xr.Dataset],
     options: Mapping[str, Any],
 ) -> Plot:
-    """Return the plot of a declaration, with an empty table if the page has no room for its points.
+    """Return the plot of a declaration, with an empty table if it has no points or the page no room for them.
 
     options : of its figure, which choose the colours and the initial filters.
     """
@@ -112,7 +112,7 @@ def interactive_plot(
     declared = _against_what_varies(data, declared)
     value = declared.z or declared.y
     varied = declared.x if len(np.unique(data[declared.x].values)) > 1 else None
-    same = (declared.data, declared.needs, varied, declared.y, declared.z)
+    picture = (declared.data, declared.needs, varied, declared.y)
     series_axes = _series_axes(data, declared)
     dims = [str(dim) for dim in data[value].dims if dim not in series_axes] + series_axes
     data = data.drop_dims([str(dim) for dim in data.dims if dim not in dims])
@@ -140,7 +140,7 @@ def interactive_plot(
     spec |= points.choices(xs, ys, [*controls, *others])
     spec["sampled"], spec["samples"], left_out = samples(dataset, data, ys, dims, mask)
     spec["sample_labels"] = {entry: str(html_label(heading(dataset[entry]))) for entry in spec["samples"]}
-    return Plot(name, title, table, controls, notes + left_out, spec, others, same)
+    return Plot(name, title, table, controls, notes + left_out, spec, others, picture)
 
 
 def _fitted(

@@ -110,12 +110,16 @@ def _pieces(word: str, room: float, length: Callable[[str], float]) -> list[str]
 
 def _labels_with_room(figure: mpl.figure.Figure) -> list[tuple[mpl.text.Text, float]]:
     """Return titles and labels, each with its largest length."""
-    labels = [(text, figure.bbox.width) for text in figure.texts]
+    labels = [(text, _along(text, figure.bbox)) for text in figure.texts]
     for axes in figure.axes:
-        width, height = axes.bbox.width, axes.bbox.height
-        labels += [(axes.title, width), (axes.xaxis.label, width), (axes.yaxis.label, height)]
-        labels += [(text, INSIDE * width) for text in axes.texts]
+        labels += [(text, _along(text, axes.bbox)) for text in (axes.title, axes.xaxis.label, axes.yaxis.label)]
+        labels += [(text, INSIDE * _along(text, axes.bbox)) for text in axes.texts]
     return [(text, room) for text, room in labels if text.get_text() and text.get_visible()]
+
+
+def _along(text: mpl.text.Text, box: mpl.transforms.BboxBase) -> float:
+    """Return the length of a box along the direction of a text: its height for an upright one."""
+    return float(box.height if text.get_rotation() == 90.0 else box.width)
 
 
 def _shrink_titles(figure: mpl.figure.Figure, renderer: Any) -> None:
@@ -145,8 +149,7 @@ def _broke(text: mpl.text.Text, room: float, renderer: Any) -> bool:
     def length(content: str) -> float:
         """Return the length of a content along the direction of the text, which is changed."""
         text.set_text(content)
-        box = text.get_window_extent(renderer)
-        return float(box.height if text.get_rotation() == 90.0 else box.width)
+        return _along(text, text.get_window_extent(renderer))
 
     content = text.get_text()
     lines = broken(content, room, length) if length(content) > room else content

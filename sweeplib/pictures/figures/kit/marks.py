@@ -131,7 +131,7 @@ def _dots(piece: Part) -> None:
 def _ticks(piece: Part) -> None:
     """Draw values along x with their intervals, in the row of the colour; arrows where they lie at an end of x."""
     series, y, unit = piece.series, piece.layer.y, unit_of(piece.series, piece.chart.x_over)
-    names, scanned = dynamics_where(series["seeds_used"] > 0), places_of(piece.chart, series).values
+    names = dynamics_where(series["seeds_used"] > 0)
     for place, name in enumerate(names):
         dynamics = series.sel(dynamics=name)
         best, low, high = (dynamics[f"{y}{end}"].item() / unit for end in ("", "_low", "_high"))
@@ -139,16 +139,19 @@ def _ticks(piece: Part) -> None:
         row = -piece.index - 0.22 * (place - (len(names) - 1) / 2)
         style = dynamics_look(name, names, look(piece.index)) | {"markersize": 3.6}
         piece.axes.errorbar(best, row, xerr=[[best - low], [high - best]], elinewidth=0.9, **style)
+        scanned = places_of(piece.chart, dynamics).where(dynamics["requested"])
         for end, marker in (_ends(scanned, (low, best, high)) if dynamics["at_edge"] else {}).items():
             arrow = {"marker": marker, "markersize": 5.4, "color": style["color"], "gid": f"{style['gid']} beyond"}
             piece.axes.plot(end, row, clip_on=False, zorder=4, **arrow)
 
 
-def _ends(scanned: np.ndarray, values: tuple[float, ...]) -> dict[float, int]:
-    """Return the numbers at an end of the scanned places, each with an arrow from there, that hides no mark."""
-    middle = np.median(scanned)
-    ends = [x for x in values if np.isclose(scanned, x, rtol=1e-9, atol=0.0).any()]
-    return {x: BEFORE if x < middle else AFTER for x in ends}
+def _ends(scanned: xr.DataArray, values: tuple[float, ...]) -> dict[float, int]:
+    """Return those of the numbers at the first or last scanned place, with the arrow out of the scan, beside the mark.
+
+    An end of an interval at a place within the scan is no edge: the places beyond have clearly larger values.
+    """
+    edges = {scanned.min().item(): BEFORE, scanned.max().item(): AFTER}
+    return {x: marker for x in values for edge, marker in edges.items() if np.isclose(edge, x, rtol=1e-9, atol=0.0)}
 
 
 def _bar(piece: Part) -> None:
