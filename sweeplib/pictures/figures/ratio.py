@@ -173,7 +173,7 @@ def _ends(
 
 def _quotient(end: xr.DataArray, value: xr.DataArray) -> xr.DataArray:
     """Return the end of an interval over the value in it, zero where they have different signs."""
-    return np.maximum(end / value.where(value != 0.0), 0.0)
+    return (end / value.where(value != 0.0)).clip(min=0.0)
 
 
 def _elsewhere(result: xr.Dataset, point: Mapping[str, int]) -> xr.DataArray:
