@@ -23,6 +23,7 @@ The keys are those of the YAML file (config/README.md). Results, and the identit
 the same content: a sweep that was begun here can go on there, and the reverse.
 """
 
+import hashlib
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -327,15 +328,22 @@ def sweep_of(
 
 
 def _file_of(function: "Function", directory: Path) -> Path:
-    """Return the file that other processes import: the function's own, or one in the folder of a sweep for it."""
+    """Return the file that other processes import: the function's own, or one in the folder of a sweep for it.
+
+    InputError if the function depends on what cannot be written into a file, such as a value of another sweep.
+    """
+    from sweeplib.config.functions import called
     from sweeplib.engine.storage.records.files import write_text
-    from sweeplib.functions.source import is_importable
+    from sweeplib.functions.source import is_importable, refuse_other_values
 
     if function.file is not None and is_importable(function):
         return function.file
-    function.__dict__.pop("code", None)  # a cell may have changed what the function reaches since
-    path = directory.resolve() / "functions" / f"{function.name}_{function.code}.py"
+    text = function.source()
+    digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+    path = directory.resolve() / "functions" / f"{function.name}_{digest}.py"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, function.source())
+        write_text(path, text)
+    imported, _, _ = called(f"{path}:{function.name}", directory)
+    refuse_other_values(function, imported)
     return path

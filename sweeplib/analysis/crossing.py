@@ -8,10 +8,17 @@ from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, analysis_of
 from sweeplib.analysis.kit.options import Confidence, LostPart
-from sweeplib.analysis.kit.seed_values import AlongAxis, AtTime, Of, curves_along, outline_along, quantity_of
+from sweeplib.analysis.kit.seed_values import (
+    AlongAxis,
+    AtTime,
+    Of,
+    axis_labels,
+    curves_along,
+    outline_along,
+    quantity_of,
+)
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
-from sweeplib.networks.simulation.labels import label
 from sweeplib.statistics.labelled import labelled, with_bounds
 from sweeplib.statistics.lost_runs import MOST_LOST
 from sweeplib.statistics.optima import FEWEST, first_crossing
@@ -40,11 +47,11 @@ def crossing(
     `max_lost` are lost, none diverged and, for exits, .2 % at most did not exit. NaN with fewer than 5.
     """
     curves = curves_along(ds, of, along, time, max_lost)
-    axis, (quantity, _) = label(curves.along), quantity_of(ds, of)
+    axis, (quantity, _) = axis_labels(ds, curves.along), quantity_of(ds, of)
     *place, unsettled, number, used = curves.law(first_crossing, level=level, confidence=confidence)
     title, needs = f"{axis['long_name']} at which the {quantity} passes {level:g}", "means of three runs or more"
     needs = f"{FEWEST} values of {curves.along} with {needs}, on both sides of the level"
-    variables = with_bounds("crossing", place, title, units=axis.get("units", "1"), bound="unsettled", needs=needs)
+    variables = with_bounds("crossing", place, title, units=axis["units"], bound="unsettled", needs=needs)
     title = "there is not one crossing, or its interval ends beyond the values used"
     reason = "the level is passed more than once, never, or too near to the last values"
     variables["unsettled"] = labelled(unsettled, title, reason=reason, lasting="not_one")

@@ -12,13 +12,12 @@ from sweeplib.analysis.averages import averaged_observables, numbered
 from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.seed_values import AtTime
-from sweeplib.engine.base.late_modules import scipy
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
 from sweeplib.networks.simulation.labels import label
 from sweeplib.statistics.extrapolation import TRUSTED, Limit, extrapolated
-from sweeplib.statistics.labelled import labelled, with_bounds
+from sweeplib.statistics.labelled import labelled, standard_errors, with_bounds
 from sweeplib.statistics.lost_runs import MOST_LOST, has_run, values_of
 from sweeplib.statistics.seed_means import FEWEST_SEEDS
 
@@ -131,10 +130,7 @@ def _values(
     value = result[variable]
     if "bound" in value.attrs:
         value = value.where(~result[value.attrs["bound"]].astype(bool)).assign_attrs(value.attrs)
-    if f"{variable}_error" in result:
-        return value, result[f"{variable}_error"]
-    width = result[f"{variable}_high"] - result[f"{variable}_low"]
-    return value, 0.5 * width / float(scipy.special.ndtri(0.5 + 0.5 * result.attrs["confidence"]))
+    return value, standard_errors(result, variable)
 
 
 def _at_time(values: Any, time: float | None) -> Any:

@@ -8,10 +8,17 @@ from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, analysis_of
 from sweeplib.analysis.kit.options import Confidence, LostPart
-from sweeplib.analysis.kit.seed_values import AlongAxis, AtTime, Of, curves_along, outline_along, quantity_of
+from sweeplib.analysis.kit.seed_values import (
+    AlongAxis,
+    AtTime,
+    Of,
+    axis_labels,
+    curves_along,
+    outline_along,
+    quantity_of,
+)
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
-from sweeplib.networks.simulation.labels import label
 from sweeplib.statistics.labelled import labelled, with_bounds
 from sweeplib.statistics.lost_runs import MOST_LOST
 from sweeplib.statistics.optima import FEWEST, minimum
@@ -41,12 +48,13 @@ def optimum(
     """
     curves = curves_along(ds, of, along, time, max_lost)
     *numbers, at_edge, at_end, used = curves.law(minimum, confidence=confidence, greatest=greatest)
-    axis, extreme, (quantity, units) = label(curves.along), "greatest" if greatest else "least", quantity_of(ds, of)
+    axis, extreme = axis_labels(ds, curves.along), "greatest" if greatest else "least"
+    quantity, units = quantity_of(ds, of)
     title, needs = f"{axis['long_name']} of the {extreme} {quantity}", "with means of three runs or more"
     needed = {"bound": "at_edge", "needs": f"{FEWEST} values of {curves.along} {needs}"}
     side = needed | {"bound_side": "above" if greatest else "below"}
     # numbers: the place, low, high; the value there, low, high
-    variables = with_bounds("optimum", numbers[:3], title, units=axis.get("units", "1"), **needed)
+    variables = with_bounds("optimum", numbers[:3], title, units=axis["units"], **needed)
     variables |= with_bounds("best", numbers[3:6], f"{extreme} {quantity}", units=units, **side)
     title = "the optimum or its interval ends at the edge of the values used"
     reason = "the optimum may lie beyond the values of the axis"

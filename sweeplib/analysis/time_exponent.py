@@ -51,7 +51,7 @@ def time_exponent(
 
     time_exponent (_low, _high): the slope of ln ⟨X⟩ over ln t by least squares, all recorded times from `first` to
     `last` alike. It is a property of the mean curve at these times whether that is a power of t or not; the interval,
-    of Student's t by the jackknife, is due to the seeds, which all times share. exponent_change (_low, _high): the
+    that of a mean by the jackknife, is due to the seeds, which all times share. exponent_change (_low, _high): the
     slope of the later half of the times minus that of the earlier half, which has the middle one too; 0 for a power.
     seeds_used: the least number of runs with a value. NaN if ⟨X⟩ is not above zero by two standard errors at all of the
     times, with three runs or more, and above zero without any one of them, and where more than the fraction `max_lost`

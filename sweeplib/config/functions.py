@@ -96,8 +96,8 @@ def _command(section: Any, folder: Path) -> dict[str, Any]:
 def _function(file: str, name: str) -> Function:
     """Return the function of a file: the one of this name, or the only one if `name` is ""."""
     module = module_of(file)
-    newest = [functions[-1] for functions in FUNCTIONS.values()]  # of each name: a file that is read again adds one
-    here = {function.name: function for function in newest if function.module == module}
+    # the newest of each name: a file that is read again adds one
+    here = {entry.name: entry for functions in FUNCTIONS.values() for entry in functions if entry.module == module}
     if not here:
         expected = 'a function with the decorator `@simulator(RESULT="units")` in it'
         raise InputError("no simulator in this file", value=Path(file).name, expected=expected)

@@ -112,8 +112,11 @@ def _check_observables(sweep: Design) -> None:
 def _refuse_no_steps(sweep: Design) -> None:
     """Raise InputError for a dynamics without steps where times are in steps or samples."""
     clock = sweep.clock
-    for name in sweep.runs if clock is not None and clock.count is not None else ():
-        if clock is not None and not DYNAMICS[name].counts_steps:
+    # those of ODE time count nothing
+    if clock is None or clock.count is None:
+        return
+    for name in sweep.runs:
+        if not DYNAMICS[name].counts_steps:
             problem = f"no {clock.count} in {name}, a limit of steps that take no time"
             expected = "ODE time, t = steps·gamma/(p d): `values`, with a `scale` such as `gamma/p`"
             raise InputError(problem, key=f"times.{clock.count}", expected=expected)

@@ -68,7 +68,10 @@ class Outcome:
 
 
 def all_outcomes(plugins: Iterable[str]) -> Iterator[Outcome]:
-    """Yield the outcomes of some plugins, whose paths are relative to the working directory, after all are loaded."""
+    """Yield the outcomes of some plugins, whose paths are relative to the working directory, after all are loaded.
+
+    InputError if one cannot be loaded, or registers nothing.
+    """
     result = located(plugins, Path())
     load_plugins(result)
     for plugin in result:
@@ -82,11 +85,11 @@ def summary(statuses: Iterable[str]) -> str:
 
 
 def outcomes(plugin: str) -> Iterator[Outcome]:
-    """Yield the outcomes of all checks of what a plugin registers; InputError if it cannot be loaded.
+    """Yield the outcomes of all checks of what a loaded plugin registers; InputError if that is nothing.
 
     If the first check of a thing fails, the others, which need it, are left out.
     """
-    load_plugins([plugin])
+    # results of what was registered before under the names of this plugin
     forget()
     order = list(CONTRACTS)
     result = sorted(registered_names(plugin), key=lambda item: order.index(item[0]) if item[0] in order else len(order))

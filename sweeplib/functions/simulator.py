@@ -108,7 +108,8 @@ class FunctionSimulator(Simulator):
     ) -> Records:
         """Return the results of calls, one after the other; one that raises harms no other.
 
-        Cases that are not begun after the time for all, `timeout` times their number, have the status timeout.
+        A case that takes longer than `timeout`, or is not begun after `timeout` times their number, has the status
+        timeout. begun : None, as functions go on from checkpoints alone.
         """
         variables = self.variables(cases[0])
         data = {name: np.full((len(cases), *variable.shape), np.nan) for name, variable in variables.items()}

@@ -2,8 +2,10 @@
 
 Other processes cannot import a function that a script or a notebook defines: what it needs is written into a file
 beside the results. It is made of the statements at the top level that give the names that the function uses, and those
-that these use: imports, functions, classes, values. Other statements, such as plots, are left out. A place is the index
-of a statement at the top level.
+that these use: imports, functions, classes, values, with the statements that change these values in place. Other
+statements, such as plots, are left out, and those that did not run before the sweep.
+
+A file that is imported runs whole: each of its statements that does more than to define names counts as its code.
 """
 
 from __future__ import annotations
@@ -12,88 +14,215 @@ import ast
 import builtins
 import hashlib
 import inspect
-import symtable
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from sweeplib.engine.code.numerical_code import numerical_code
 from sweeplib.engine.code.sources import imported_names, modules_digest, source_text, user_files
-from sweeplib.engine.code.user_code import package_of, user_file
+from sweeplib.engine.code.user_code import PACKAGE, package_of, user_file
 from sweeplib.errors import InputError
 from sweeplib.functions.function import Function
+from sweeplib.functions.statements import (
+    Statement,
+    called_in,
+    changed_in,
+    last_name,
+    needed_by,
+    read_later,
+    statements_of,
+)
+from sweeplib.functions.states import state_bytes
 
 OF_MODULES = ("__file__", "__name__", "__doc__")
 """Names that every module has."""
+SWEEPS = ("Sweep", "answer", "from_yaml", "run", "sweep")
+"""Functions of this package that run sweeps."""
+MAIN = "__main__"
+"""The name of the module of a script or a notebook."""
 
 
 def source_of(function: Function) -> str:
-    """Return a module's text with the function and all that it reaches; InputError for a name that nothing defines."""
-    return "\n\n\n".join(map(ast.unparse, _statements(function))) + "\n"
+    """Return a module's text with the function and all that it reaches, of what a script or notebook has run so far.
+
+    InputError for a name that nothing defines, and for a value that depends on a sweep.
+    """
+    statements, running = _statements(function)
+    statements, ours = _without_mere_calls(statements), _names_of_ours(statements)
+    needed = _needed(function, statements, _for_effect(statements, function.module))
+    swept = [
+        entry
+        for entry in needed
+        if entry.node is running or any(root in ours and name in SWEEPS for root, name in called_in(entry.node))
+    ]
+    if swept:
+        # of a loop around a sweep that one says more than the sweeps that it needs
+        names = ", ".join(sorted(swept[-1].bound | swept[-1].changed))
+        problem = f"{function.name} depends on a statement that runs a sweep"
+        expected = f"a parameter of {function.name}, or a value that is written out"
+        raise InputError(problem, value=names, expected=expected)
+    nodes = sorted((entry.node for entry in needed), key=lambda node: not _is_future(node))
+    return "\n\n\n".join(map(ast.unparse, nodes)) + "\n"
 
 
 def code_of(function: Function) -> str:
     """Return a digest of the code that makes the numbers of a function: its own, and the user's modules it imports."""
-    statements = _statements(function)
-    for statement in statements:
-        if isinstance(statement, ast.FunctionDef) and statement.name == function.name:
-            statement.decorator_list = [entry for entry in statement.decorator_list if not _declares(entry)]
-    text, imports = numerical_code("\n".join(map(ast.unparse, statements)))
-    modules = filter(user_file, imported_names(imports, package_of(function.module)))
+    text, modules = _numerical_code(function)
     return hashlib.blake2b(f"{text}\0{modules_digest(modules)}".encode(), digest_size=12).hexdigest()
 
 
-def _declares(decorator: ast.expr) -> bool:
-    """Return whether a decorator is `@simulator(...)`, whose units and labels change no number."""
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return "simulator" in (getattr(called, "id", None), getattr(called, "attr", None))
+def refuse_other_values(function: Function, imported: Function) -> None:
+    """Raise InputError if a function of a script or notebook reads a value that its file has otherwise.
+
+    A call may have changed it in place, which `source_of` cannot see. What cannot be compared counts as equal, and so
+    does what functions that it reaches change themselves, such as a cache.
+
+    imported : the function of the file that was written.
+    """
+    needed = _needed(function, _statements(function)[0], set())
+    reached = {function.name} | read_later({function.name}, needed)
+    changed = {name for entry in needed if entry.certain & reached for name in _changed_in_functions(entry)}
+    values, others = function.function.__globals__, imported.function.__globals__
+    for name in sorted(reached - changed):
+        if name in values and _comparable(values[name]) != _comparable(others.get(name)):
+            problem = f"{name} has another value here than the statements give it that {function.name} needs"
+            expected = f"a parameter of {function.name}, or no other statement that changes it"
+            raise InputError(problem, value=values[name], expected=expected)
 
 
-def _statements(function: Function) -> list[ast.stmt]:
-    """Return the statements of a function's file that it needs, itself among them, in their order.
+def _changed_in_functions(entry: Statement) -> set[str]:
+    """Return the names of the file whose values a function or class changes when it is called."""
+    is_definition = isinstance(entry.node, ast.FunctionDef | ast.ClassDef)
+    return changed_in(entry.node, inside=True) | (entry.bound - entry.certain) if is_definition else set()
+
+
+def _comparable(value: Any) -> Any:
+    """Return what tells a value from others: its bytes, or those of its entries; its type where it has none."""
+    if isinstance(value, Path | np.random.Generator):
+        return str(value)
+    try:
+        return state_bytes(value)
+    except TypeError:
+        if type(value) in (list, tuple):
+            return list(map(_comparable, value))
+        return list(map(_comparable, value.items())) if type(value) is dict else type(value).__name__
+    except RecursionError:
+        return type(value).__name__
+
+
+def _numerical_code(function: Function) -> tuple[str, set[str]]:
+    """Return the code of a function that can change a number, and the user's modules that it imports."""
+    statements, _ = _statements(function)
+    always = _for_effect(statements, function.module)
+    always |= {entry.node for entry in statements if not entry.only_defines}
+    nodes = [entry.node for entry in _needed(function, statements, always)]
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef) and node.name == function.name:
+            # units and labels change no number
+            node.decorator_list = [entry for entry in node.decorator_list if last_name(entry) != "simulator"]
+    text, imports = numerical_code("\n".join(map(ast.unparse, nodes)))
+    return text, set(filter(user_file, imported_names(imports, package_of(function.module))))
+
+
+def _statements(function: Function) -> tuple[list[Statement], ast.stmt | None]:
+    """Return the statements of a function's file or notebook that have begun, and the one of a script that runs now.
+
+    That one is None for a module that is imported, of which all have run.
+    """
+    text, line = _text_around(function)
+    body = list(_flat(ast.parse(text).body, function.module == MAIN))
+    if line is None:
+        return statements_of(body), None
+    begun = [node for node in body if node.lineno <= line]
+    return statements_of(begun), begun[-1]
+
+
+def _needed(function: Function, statements: list[Statement], always: set[ast.stmt]) -> list[Statement]:
+    """Return the statements that a function needs, itself among them, and those that are `always` needed.
 
     InputError for a name that none of them defines.
     """
-    body = list(_flat(ast.parse(_text_around(function)).body))
-    bound = [_names_bound(statement) for statement in body]  # the names that each statement defines
-    needed = {place for place, statement in enumerate(body) if _is_future(statement)}
-    waiting, done = [function.name], set[str]()
-    while waiting:
-        name = waiting.pop()
-        if name not in done:
-            done.add(name)
-            places = [place for place, names in enumerate(bound) if name in names]
-            if not places and not hasattr(builtins, name) and name not in OF_MODULES:
-                problem = f"{function.name} uses a name that its file or notebook does not define at the top level"
-                raise InputError(problem, value=name, expected="an argument, or a definition before it")
-            places = _last_binding(body, places)
-            needed.update(places)
-            waiting += [used for place in places for used in _names_used(body[place])]
-    return [body[place] for place in sorted(needed)]
+    needed = needed_by(function.name, statements, always)
+    defined = {*OF_MODULES, *dir(builtins), *(name for entry in statements for name in entry.bound)}
+    missing = sorted(read_later({function.name}, needed) - defined)
+    if missing and not any(entry.is_star for entry in statements):
+        problem = f"{function.name} uses a name that its file or notebook does not define at the top level"
+        raise InputError(problem, value=missing[0], expected="an argument, or a definition before it")
+    return needed
 
 
-def _flat(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a module, with those below `if __name__ == "__main__"` in place of the `if`."""
+def _flat(body: list[ast.stmt], is_main: bool) -> Iterator[ast.stmt]:
+    """Yield the statements of a module, with the block that runs in place of an `if __name__ == "__main__"`."""
     for statement in body:
         match statement:
-            case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
-                yield from statement.body
+            case ast.If(
+                test=ast.Compare(
+                    left=ast.Name(id="__name__"), ops=[ast.Eq()], comparators=[ast.Constant(value="__main__")]
+                )
+            ):
+                yield from _flat(statement.body if is_main else statement.orelse, is_main)
             case _:
                 yield statement
 
 
-def _is_future(statement: ast.stmt) -> bool:
-    """Return whether a statement is an import from `__future__`, which each module made of it needs."""
-    return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
+def _is_future(node: ast.stmt) -> bool:
+    """Return whether a statement is an import from `__future__`, which stands first in each module made of it."""
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
 
 
-def _last_binding(body: list[ast.stmt], places: list[int]) -> list[int]:
-    """Return the place of the last statement that defines a name, and of those after it that change it by `+=`.
+def _for_effect(statements: list[Statement], module: str) -> set[ast.stmt]:
+    """Return the imports that do not tell what they define, and those of the user's modules whose names nobody reads.
 
-    places : of all statements in a body that give the name, ascending.
+    module : the one that has the statements.
     """
-    whole = [place for place in places if not isinstance(body[place], ast.AugAssign)]
-    return [place for place in places if place >= whole[-1]] if whole else places
+    read = {name for entry in statements for name in entry.read | entry.read_later}
+    return {
+        entry.node
+        for entry in statements
+        if entry.is_star
+        or _is_future(entry.node)
+        or (
+            entry.is_import
+            and not entry.bound & read
+            and any(map(user_file, imported_names([entry.node], package_of(module))))
+        )
+    }
+
+
+def _names_of_ours(statements: list[Statement]) -> set[str]:
+    """Return the names that statements import from this package."""
+    ours = (entry for entry in statements if any(_is_ours(name) for name in imported_names([entry.node])))
+    return {name for entry in ours for name in entry.bound}
+
+
+def _is_ours(module: str) -> bool:
+    """Return whether a module is one of this package."""
+    return module.partition(".")[0] == PACKAGE
+
+
+def _without_mere_calls(statements: list[Statement]) -> list[Statement]:
+    """Return statements that change no module by a call of its functions, unless it sets something for all.
+
+    `torch.set_default_dtype(torch.float64)` does, `numpy.save("W.npy", W)` with a computed W does not.
+    """
+    modules = {name for entry in statements if entry.is_import for name in entry.bound}
+    plain = modules | {
+        name
+        for entry in statements
+        if entry.only_defines and isinstance(entry.node, ast.Assign)
+        for name in entry.bound
+    }
+    ours = _names_of_ours(statements)
+    return [
+        replace(entry, changed=entry.changed - (ours if entry.read <= plain else modules))
+        if isinstance(entry.node, ast.Expr)
+        else entry
+        for entry in statements
+    ]
 
 
 def is_importable(function: Function) -> bool:
@@ -102,27 +231,30 @@ def is_importable(function: Function) -> bool:
 
 
 def code_files_of(function: Function) -> list[Path]:
-    """Return the file of a function and the user's own that it imports; of a script or a notebook none but its own."""
+    """Return the file of a function and the user's own that it imports."""
     if is_importable(function):
         return user_files([function.module])
-    return [function.file] if function.file is not None else []
+    own = [function.file] if function.file is not None else []
+    return own + user_files(_numerical_code(function)[1])
 
 
-def _text_around(function: Function) -> str:
+def _text_around(function: Function) -> tuple[str, int | None]:
     """Return the text of the file, or of the cells of the notebook, where a function stands; else its own text.
 
-    InputError if it has no source.
+    Of a script or a notebook the line that runs now comes with it, else None. InputError if there is no source.
     """
     module = sys.modules.get(function.module)
     path = getattr(module, "__file__", None)
     if path is not None and Path(path).is_file():
-        return source_text(Path(path))
-    cells = getattr(module, "In", None)  # of IPython: the cells as they ran
+        return source_text(Path(path)), _line_of(module, Path(path))
+    cells = getattr(module, "In", None)  # of IPython: the cells as they ran, the one that runs last
     if isinstance(cells, list):
-        return "\n".join(cell for cell in map(str, cells) if _parses(cell))
+        *before, last = [cell for cell in map(str, cells) if _parses(cell)] or [""]
+        line = _line_of(module, None)
+        return "\n".join([*before, last]), line and line + sum(cell.count("\n") + 1 for cell in before)
     # elsewhere, as in some consoles, the function alone has a source: it can use no names around it
     try:
-        return inspect.getsource(function.function)
+        return inspect.getsource(function.function), None
     except (OSError, TypeError):
         expected = "a function of a file, a script or a notebook"
         raise InputError(f"no source of {function.name}", value=function.name, expected=expected) from None
@@ -137,24 +269,15 @@ def _parses(text: str) -> bool:
     return True
 
 
-def _names_bound(statement: ast.stmt) -> set[str]:
-    """Return the names that a statement at the top level defines."""
-    symbols = _scope(statement).get_symbols()
-    return {symbol.get_name() for symbol in symbols if symbol.is_assigned() or symbol.is_imported()}
+def _line_of(module: Any, path: Path | None) -> int | None:
+    """Return the line of a script or a notebook that runs now, None in another module or another thread.
 
-
-def _names_used(statement: ast.stmt) -> set[str]:
-    """Return the names that a statement at the top level reads from there, in the functions that it defines too."""
-    top = _scope(statement)
-    names = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_referenced()}
-    inner = list(top.get_children())
-    while inner:
-        scope = inner.pop()
-        names |= {symbol.get_name() for symbol in scope.get_symbols() if symbol.is_referenced() and symbol.is_global()}
-        inner += scope.get_children()
-    return names
-
-
-def _scope(statement: ast.stmt) -> symtable.SymbolTable:
-    """Return Python's table of the names of a statement, as if it were a module."""
-    return symtable.symtable(ast.unparse(statement), "<statement>", "exec")
+    path : the file of the script, None for a notebook.
+    """
+    frame = inspect.currentframe() if module.__name__ == MAIN else None
+    while frame is not None:
+        is_here = frame.f_globals is vars(module) and frame.f_locals is frame.f_globals
+        if is_here and (path is None or Path(frame.f_code.co_filename).resolve() == path.resolve()):
+            return frame.f_lineno
+        frame = frame.f_back
+    return None

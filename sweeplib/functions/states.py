@@ -1,4 +1,8 @@
-"""States of runs as bytes and back: numbers, texts, arrays, generators, and lists, tuples and dicts of them."""
+"""States of runs as bytes and back, as checkpoints keep them.
+
+A state is made of numbers, texts, arrays, generators, and lists, tuples and dicts of them. Their subclasses are
+refused, as a plain list or array would come back in their place.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,10 @@ import numpy as np
 ALLOWED = "numbers, texts, arrays, generators of NumPy, and lists, tuples and dicts of them"
 TEXT = "text"
 """The name of the array that has, as JSON, all of the state but its arrays."""
+KINDS = "biufcSU"
+"""The kinds of arrays that a file has without pickles."""
+SEEDS = "seed_sequence"
+"""The key of the seeds of a generator, beside those of its state."""
 
 
 def state_bytes(state: Any) -> bytes:
@@ -39,16 +47,21 @@ def plain(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         return [plain(entry, arrays) for entry in values]
 
     match value:
-        case np.ndarray() | np.generic() if value.dtype.kind in "biufcSU":
+        case np.ndarray() if type(value) is np.ndarray and value.dtype.kind in KINDS:
+            arrays[name := str(len(arrays))] = value
+            return {"array": name}
+        case np.generic() if value.dtype.kind in KINDS:
             arrays[name := str(len(arrays))] = np.asarray(value)
-            return {"array" if isinstance(value, np.ndarray) else "scalar": name}
-        case np.random.Generator():
-            return {"generator": plain(value.bit_generator.state, arrays)}
+            return {"scalar": name}
+        case np.random.Generator(bit_generator=bits) if getattr(np.random, type(bits).__name__, None) is type(bits):
+            # `spawn` makes its generators of the seeds, which the state lacks
+            seeds = bits.seed_seq.state if isinstance(bits.seed_seq, np.random.SeedSequence) else None
+            return {"generator": plain({**bits.state, SEEDS: seeds}, arrays)}
         case None | bool() | int() | float() | str() if type(value) in (type(None), bool, int, float, str):
             return value
         case list() | tuple() if type(value) in (list, tuple):
             return {type(value).__name__: inner(value)}
-        case dict():
+        case dict() if type(value) is dict:
             return {"dict": [inner(item) for item in value.items()]}
     raise TypeError(f"a state has a {type(value).__name__}; expected {ALLOWED}")
 
@@ -62,7 +75,9 @@ def _restored(value: Any, arrays: Any) -> Any:
             return arrays[name][()]
         case {"generator": state}:
             described = _restored(state, arrays)
-            bits = getattr(np.random, described["bit_generator"])()
+            seeds = described.pop(SEEDS, None)  # states of before have none
+            sequence = np.random.SeedSequence(**seeds) if seeds is not None else None
+            bits = getattr(np.random, described["bit_generator"])(sequence)
             bits.state = described
             return np.random.Generator(bits)
         case {"list": entries}:

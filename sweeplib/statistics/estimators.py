@@ -151,48 +151,49 @@ def _are_zeros_and_ones(values: xr.DataArray) -> bool:
 def mean_interval(values: xr.DataArray, confidence: float) -> tuple[xr.DataArray, xr.DataArray]:
     """Return the ends of the interval of the mean over `seed`, by `ends_of_mean`; NaN for fewer than FEWEST_SEEDS."""
     count = values.count("seed")
-    mean, least = values.mean("seed"), values.min("seed")
+    mean, has_one_sign = values.mean("seed"), (values.min("seed") > 0.0) | (values.max("seed") < 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):  # of infinite and of equal values
         # a zero in the place of no value, of which the deviation warns with xarray of 2024
         spread = values.where(count > 0, 0.0).std("seed")
         skewness = (((values - mean) / spread) ** 3).mean("seed").where(spread > 0.0, 0.0)
     ends: tuple[xr.DataArray, xr.DataArray] = xr.apply_ufunc(
-        ends_of_mean, count.where(count >= FEWEST_SEEDS), mean, spread, skewness, least > 0.0,
+        ends_of_mean, count.where(count >= FEWEST_SEEDS), mean, spread, skewness, has_one_sign,
         kwargs={"confidence": confidence}, output_core_dims=[(), ()],
     )  # fmt: skip
     return ends
 
 
 def ends_of_mean(
-    count: Array, mean: Array, spread: Array, skewness: Array, positive: NDArray[np.bool_], *, confidence: float
+    count: Array, mean: Array, spread: Array, skewness: Array, has_one_sign: NDArray[np.bool_], *, confidence: float
 ) -> tuple[Array, Array]:
-    """Return the ends of intervals of means by the moments of `count` values, all of which are `positive` or not.
+    """Return the ends of intervals of means by the moments of `count` values, all of one sign (`ends_by_error`) or not.
 
     spread : the standard deviation, by n. All arrays are of one shape, that of the cells.
     """
     # `spread` divides by n, not by n − 1
     error = spread / np.sqrt(count - 1.0)
-    return ends_by_error(mean, error, skewness / np.sqrt(count), count - 1.0, positive, confidence=confidence)
+    return ends_by_error(mean, error, skewness / np.sqrt(count), count - 1.0, has_one_sign, confidence=confidence)
 
 
 def ends_by_error(
-    mean: ArrayLike, error: ArrayLike, g: ArrayLike, freedom: ArrayLike, positive: ArrayLike, *, confidence: float
+    mean: ArrayLike, error: ArrayLike, g: ArrayLike, freedom: ArrayLike, has_one_sign: ArrayLike, *, confidence: float
 ) -> tuple[Array, Array]:
     """Return the ends of intervals of means by the standard error of each, its skewness g and its degrees of freedom.
 
-    positive : where all values that were averaged are above zero.
+    has_one_sign : where all values that were averaged are above zero, or all below it.
     The hull of Student's interval and of Hall's, which allows for the skewness (J. Roy. Statist. Soc. B 54, 221, 1992),
-    with PART_OF_TAIL of the probability beyond each end; of positive values also of m exp(−t s), m exp(t s (1 + 2s))
+    with PART_OF_TAIL of the probability beyond each end; of values of one sign also of m exp(−t s), m exp(t s (1 + 2s))
     with the relative standard error s, as a few of them show too little of a long tail. Coverage: docs/statistics.md.
     """
     mean, error, g, freedom = (np.asarray(number, dtype=float) for number in (mean, error, g, freedom))
     # .9825 for a confidence of .95
     # decisions: The mean of anything has one interval
     t = scipy.special.stdtrit(freedom, 1.0 - PART_OF_TAIL * (1.0 - confidence) / 2.0)
-    relative = error / np.where(positive, mean, np.nan)
+    relative = error / np.abs(np.where(has_one_sign, mean, np.nan))
     log_half = relative * scipy.special.stdtrit(freedom, (1.0 + confidence) / 2.0)
-    lows = mean - t * error, mean - error * _hall(t, g), mean * np.exp(-log_half)
-    highs = mean + t * error, mean - error * _hall(-t, g), mean * np.exp(log_half * (1.0 + 2.0 * relative))
+    near, far = mean * np.exp(-log_half), mean * np.exp(log_half * (1.0 + 2.0 * relative))
+    lows = mean - t * error, mean - error * _hall(t, g), np.minimum(near, far)
+    highs = mean + t * error, mean - error * _hall(-t, g), np.maximum(near, far)
     return np.asarray(np.fmin.reduce(lows)), np.asarray(np.fmax.reduce(highs))
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from statistics import NormalDist
 from typing import Any
+
+import numpy as np
 
 from sweeplib.engine.base.late_modules import xarray as xr
 
@@ -30,3 +33,16 @@ def with_bounds(
         f"{name}_low": labelled(low, f"{long_name}, lower bound", symbol, units),
         f"{name}_high": labelled(high, f"{long_name}, upper bound", symbol, units),
     }
+
+
+def standard_errors(data: xr.Dataset, name: str) -> xr.DataArray:
+    """Return the standard errors of an estimate: its own, or those of normal numbers with its intervals; else NaN.
+
+    An interval with an end that is not told has none.
+    """
+    if f"{name}_error" in data:
+        return data[f"{name}_error"]
+    if f"{name}_low" not in data or "confidence" not in data.attrs:
+        return data[name] * np.nan
+    width = data[f"{name}_high"] - data[f"{name}_low"]
+    return 0.5 * width.where(np.isfinite(width)) / NormalDist().inv_cdf(0.5 + 0.5 * float(data.attrs["confidence"]))

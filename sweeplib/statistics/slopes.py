@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.engine.base.late_modules import scipy
+from sweeplib.statistics.estimators import ends_by_error
 from sweeplib.statistics.exponents import means
 
 
@@ -21,7 +21,10 @@ class Slopes(NamedTuple):
 
 
 def slopes_of_mean(sample: Array, times: Array, confidence: float) -> Slopes:
-    """Return the slopes of the mean of a sample (seed, time), by the jackknife; NaN for a mean that is not positive."""
+    """Return the slopes of the mean of a sample (seed, time), by the jackknife; NaN for a mean that is not positive.
+
+    A slope is a mean over the seeds of what each changes in it: its interval is that of a mean, with its skewness.
+    """
     sample = sample[np.isfinite(sample).any(axis=1)]
     present, freedom, directions = np.isfinite(sample), len(sample) - 1.0, _directions(np.log(times))
     total, counts = np.where(present, sample, 0.0).sum(axis=0), present.sum(axis=0)
@@ -32,10 +35,12 @@ def slopes_of_mean(sample: Array, times: Array, confidence: float) -> Slopes:
         return Slopes()
     slopes = np.log(without) @ directions.T
     centre = slopes.mean(axis=0)
-    half = np.sqrt(freedom / (freedom + 1.0) * np.sum((slopes - centre) ** 2, axis=0))
-    half *= scipy.special.stdtrit(freedom, (1.0 + confidence) / 2.0)
+    parts = np.sqrt(freedom / (freedom + 1.0)) * (centre - slopes)
+    error = np.linalg.norm(parts, axis=0)
+    skewness = np.divide(np.sum(parts**3, axis=0), error**3, out=np.zeros_like(error), where=error > 0.0)
     value = (freedom + 1.0) * (directions @ np.log(total / counts)) - freedom * centre
-    return Slopes(*np.stack([value, value - half, value + half], axis=1).ravel())
+    ends = ends_by_error(value, error, skewness, freedom, has_one_sign=False, confidence=confidence)
+    return Slopes(*np.stack([value, *ends], axis=1).ravel())
 
 
 def _directions(x: Array) -> Array:

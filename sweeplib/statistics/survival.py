@@ -49,7 +49,8 @@ def medians(exit_: Array, end: Array, used: NDArray[np.bool_], confidence: float
     Of cells with n runs each (..., n): `exit_` are the first passages, NaN where there was none, `end` the censoring
     times of the others (inf: never). The interval contains the times at which the log-log band of the survival function
     contains ½ (Brookmeyer and Crowley 1982, doi 10.2307/2530286); the curve and its band are those of
-    `survival_curve`.
+    `survival_curve`. An end is NaN where the band does not tell it, both of so few runs that all may be on one side of
+    the median: five or fewer at .95.
     """
     statistics = _in_parts(lambda *cells: np.stack(_medians(PassageSamples.of(*cells), confidence)), exit_, end, used)
     return statistics[0], statistics[1], statistics[2]
@@ -60,7 +61,9 @@ def _medians(sample: PassageSamples, confidence: float) -> Sequence[Array]:
     ends, _, used, _ = sample
     below = [used & _last_of_equal(sample) & (curve <= HALF) for curve in _curves(sample, confidence)]
     first = [np.take_along_axis(ends, mask.argmax(1)[:, None], 1)[:, 0] for mask in below]
-    return [np.where(mask.any(1), times, np.nan) for mask, times in zip(below, first, strict=True)]
+    median, low, high = (np.where(mask.any(1), times, np.nan) for mask, times in zip(below, first, strict=True))
+    enough = 0.5 ** used.sum(1) <= (1.0 - confidence) / 2.0
+    return median, np.where(enough, low, np.nan), np.where(enough, high, np.nan)
 
 
 def _last_of_equal(sample: PassageSamples) -> NDArray[np.bool_]:

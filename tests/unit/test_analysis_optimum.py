@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
+from sweeplib.analysis.kit.headlines import headline
 from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.errors import InputError
 from sweeplib.statistics.optima import MeanCurve
@@ -172,3 +173,22 @@ def test_samples_of_exits_are_those_of_all_batches():
 def test_what_has_no_curve_is_refused(options, problem):
     with pytest.raises(InputError, match=problem):
         optimum(with_outcome(seeds=3), **options)
+
+
+def test_the_headline_of_a_crossing_that_is_not_one_says_so():
+    passed = crossing(with_outcome(), of="risk", along="gamma", level=0.27)
+    [first, second] = headline(passed, "crossing").lines
+    assert first.startswith("learning rate at which the mean population risk passes 0.27 0.5")
+    assert first.endswith("(ode)")
+    assert second.endswith("at 1 of 2 points the level is passed more than once, never, or too near to the last values")
+    assert "At 1 of 2 points of all dynamics the level is passed more than once" in headline(passed, "crossing").text
+
+
+def test_an_axis_has_the_name_and_the_units_that_the_dataset_gives_it():
+    """A parameter of a function may be called `a`, as the second layer of a student is."""
+    ds = with_outcome().isel(gamma=slice(8)).rename(gamma="a").assign_coords(d=[100])
+    ds["a"] = ds["a"].assign_attrs(long_name="temperature", units="K", symbol="")
+    found, passed = optimum(ds, of="risk", along="a"), crossing(ds, of="risk", along="a", level=0.27)
+    assert found.optimum.attrs["long_name"] == "temperature of the least mean population risk"
+    assert passed.crossing.attrs["long_name"].startswith("temperature at which")
+    assert {found.optimum.units, found.optimum_low.units, passed.crossing_high.units} == {"K"}

@@ -15,8 +15,9 @@ FACTORS = {
     "normal": lambda rng, shape: 1.0 + 0.3 * rng.normal(size=shape),
     "exponential": lambda rng, shape: rng.exponential(size=shape),
     "growing": lambda rng, shape: 1.0 + 0.1 * np.cumsum(rng.normal(size=shape), axis=-1),
+    "multiplied": lambda rng, shape: np.exp(np.cumsum(rng.normal(-0.02, 0.2, shape), axis=-1)),
 }
-"""Laws of factors of mean 1; the scatter of the last grows with time."""
+"""Laws of factors of mean 1; the scatter of the last two grows with time."""
 
 
 def sweep(risks, times=TIMES):
@@ -42,9 +43,11 @@ def test_it_is_the_slope_of_the_mean():
     found = time_exponent(sweep(risks), first=TIMES[3], last=TIMES[9]).squeeze()
     resampled = [risks[0, np.arange(9) != n].mean(axis=0)[3:10] for n in range(9)]
     jackknife = np.polyfit(np.log(TIMES[3:10]), np.log(resampled).T, 1)[0]
-    half = 2.306004135 * np.std(jackknife) * np.sqrt(8)  # Student's t of 8 degrees of freedom at .975
+    half = 2.53467 * np.std(jackknife) * np.sqrt(8)  # Student's t of 8 degrees of freedom at .9825
     assert float(found.time_exponent) == pytest.approx(by_fit, abs=0.02)  # less the bias of a logarithm
-    assert float(found.time_exponent_high - found.time_exponent_low) == pytest.approx(2 * half, rel=1e-6)
+    ends = found.time_exponent - found.time_exponent_low, found.time_exponent_high - found.time_exponent
+    assert float(min(ends)) == pytest.approx(half, rel=1e-6)
+    assert float(max(ends)) > half  # by the skewness
     assert float(found.seeds_used) == 9
 
 
@@ -61,13 +64,13 @@ def test_a_power_has_no_change_and_a_bend_has_its_own():
 @pytest.mark.parametrize("law", FACTORS)
 @pytest.mark.parametrize("seeds", slow_but([3, 8, 32], 3))
 def test_intervals_cover(law, seeds):
-    """2000 experiments, coverage known to .005, .89 by pooled scatter that grows; of three
-    exponential runs a mean is measured in 30 %."""
+    """2000 experiments, coverage known to .005, .89 by pooled scatter that grows, .91 by Student's t where factors
+    multiply; of three exponential runs a mean is measured in 30 %."""
     found = time_exponent(sweep(runs(law, np.random.default_rng(seeds), 2000, seeds)))
     for name, truth in (("time_exponent", -0.5), ("exponent_change", 0.0)):
         known = found[name].notnull()
         covered = ((found[f"{name}_low"] <= truth) & (found[f"{name}_high"] >= truth)).where(known).mean()
-        assert 0.92 < float(covered) < 0.97
+        assert 0.935 < float(covered) < 0.99
         assert float(known.mean()) > (0.25 if law == "exponential" and seeds == 3 else 0.98)
 
 

@@ -1,5 +1,6 @@
 """Questions about means, medians, quantiles and fractions of recorded observables."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -139,6 +140,21 @@ def test_each_statistic_is_given_to_its_precision(noise: Noise, options: dict[st
     assert abs(answer.value - truth) <= 2.0 * answer.half_width + 1e-12 and answer.low <= answer.value <= answer.high
     assert answer.half_width <= answer.wanted
     assert answer.at == {"time": 1.0}
+
+
+@pytest.mark.rest
+def test_runs_without_a_value_are_told_with_the_answer() -> None:
+    """Those with the largest values: the mean of the others is .96 of the truth, whatever their interval."""
+
+    def noise(rng: np.random.Generator, count: int) -> np.ndarray:
+        values = exponential(rng, count)
+        return np.where(values < 4.7, values, np.nan)
+
+    answer = Values(noise).answer()
+    assert answer.state is State.given
+    assert re.fullmatch(r"asked at time = 1: 0.9\d+ .* was asked; \d+ of [\d,]+ runs have no value", answer.line())
+    assert answer.outcome.startswith("given; ") and Answer.of(answer.record()).note == answer.note
+    assert Values(exponential).answer().note == ""
 
 
 @pytest.mark.rest

@@ -47,6 +47,14 @@ def test_intervals_of_means_cover(name: str, seeds: int, least: float) -> None:
     assert least < coverage(Mean(), law, truth, seeds) < 0.99
 
 
+def test_the_interval_of_negative_values_is_the_mirror_of_that_of_positive_ones() -> None:
+    """Without it intervals of −lognormal(1) covered .90 to .92 of 3 to 8 seeds, in place of .96."""
+    values = over_seeds(np.random.default_rng(2).lognormal(0.0, 1.0, (50, 5)))
+    mean, low, high = Mean()(values, 0.95)
+    for mirrored, other in zip(Mean()(-values, 0.95), (mean, high, low), strict=True):
+        np.testing.assert_allclose(mirrored, -other, rtol=1e-12)
+
+
 @pytest.mark.rest
 @pytest.mark.parametrize("confidence", [0.68, 0.9, 0.99])
 def test_intervals_of_means_cover_at_other_confidences(confidence: float) -> None:

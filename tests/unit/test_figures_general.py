@@ -229,6 +229,23 @@ def test_a_dynamics_has_one_marker_above_and_below(ds):
     assert lower.containers[0].lines[0].get_markerfacecolor() == "white"
 
 
+def test_the_error_of_a_ratio_counts_the_seeds_of_both():
+    """Of 400 runs over 50 others, of which 50 seeds are shared and correlated: against the spread of such ratios."""
+    rng, n, draws = np.random.default_rng(3), 400, 2000
+    shared = rng.normal(size=(draws, n))
+    runs = 10.0 + np.stack([shared + rng.normal(size=(draws, n)), 2.0 * shared])
+    runs[1, :, 50:] = np.nan
+    runs = xr.DataArray(runs, dims=("d", "draw", "seed"), coords={"d": [1, 2]}, name="risk")
+    run = runs.notnull().astype(int).rename("status").assign_attrs(flag_values=[0, 1], flag_meanings="missing ok")
+    ds = xr.Dataset({"risk": runs, "status": run})
+    mean, error = runs.mean("seed"), runs.std("seed", ddof=1) / runs.count("seed") ** 0.5
+    result = xr.Dataset({"risk": mean, "risk_error": error}).assign_attrs(max_lost=1.0)
+    found = ratios(ds, result, "averages", "risk", {"d": 0})
+    assert found["ratio_error"].isel(d=1).mean().item() == pytest.approx(
+        found["ratio"].isel(d=1).std().item(), rel=0.06
+    )
+
+
 def ratio_to_first(value, low, high):
     """Return the ratios of numbers (2, n) with intervals to the first of each pair, as the figure has them."""
     numbers = {"gain": value, "gain_low": low, "gain_high": high}

@@ -1,5 +1,6 @@
 """Functions that yield their results: one recording time after the other, with a state from which they go on."""
 
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -191,7 +192,9 @@ def test_a_state_has_its_types_and_bits_again() -> None:
     assert again["texts"] == ["a", ("b", 2**70, True)] and again["number"] == 0.1 and again["none"] is None
     np.testing.assert_array_equal(again[3], state[3])
     assert again["rng"].random(3).tobytes() == rng.random(3).tobytes()
-    for wrong in (object(), {"a": {1, 2}}, np.array([None])):
+    assert again["rng"].spawn(1)[0].random() == rng.spawn(1)[0].random()
+    masked = np.ma.masked_array([1.0, 2.0], [True, False])
+    for wrong in (object(), {"a": {1, 2}}, np.array([None]), masked, Counter("ab"), OrderedDict(a=1)):
         with pytest.raises(TypeError, match="a state has a"):
             state_bytes(wrong)
 

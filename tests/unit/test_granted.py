@@ -81,14 +81,14 @@ def test_the_smallest_quota_above_a_process_counts(
 def test_workers_share_what_is_granted(groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sweeplib.engine.execution.clusters.local.granted_processors", lambda: 64)
     (groups / "memory.max").write_text(f"{2 * GB}\n")
-    assert (LOCAL().expected_workers(), LOCAL().worker_memory()) == (5, 2 * GB // 5)
-    assert LOCAL(workers=2).worker_memory() == 2 * GB // 5
-    assert LOCAL(workers=8).worker_memory() == 2 * GB // 8
-    assert LOCAL(memory_limit="0.5").worker_memory() == GB
-    assert LOCAL(memory_limit="8GB").worker_memory() == 2 * GB
+    assert (LOCAL().expected_workers(), LOCAL().memory_here()) == (5, 2 * GB // 5)
+    assert LOCAL(workers=2).memory_here() == 2 * GB // 5
+    assert LOCAL(workers=8).memory_here() == 2 * GB // 8
+    assert LOCAL(memory_limit="0.5").memory_here() == GB
+    assert LOCAL(memory_limit="8GB").memory_here() == 2 * GB
     monkeypatch.setattr(granted, "memory_of_a_process", lambda: GB)
     monkeypatch.setattr("sweeplib.engine.execution.clusters.local.memory_of_a_process", lambda: GB)
-    assert LOCAL(memory_limit="8GB").worker_memory() == GB
+    assert LOCAL(memory_limit="8GB").memory_here() == GB
 
 
 @pytest.mark.rest

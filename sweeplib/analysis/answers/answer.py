@@ -57,6 +57,7 @@ class Answer:
     cases : an estimate of the number of cases that are missing for it, of one dynamics until it is recorded; NaN if it
         cannot be told.
     requests : the rows of the next round.
+    note : what is to be said of its runs.
     """
 
     question: str
@@ -69,6 +70,7 @@ class Answer:
     why: str = ""
     cases: float = math.nan
     requests: tuple[Row, ...] = field(default=(), repr=False)
+    note: str = ""
 
     @property
     def half_width(self) -> float:
@@ -112,7 +114,16 @@ class Answer:
 
     def line(self) -> str:
         """Return the answer in words."""
-        return f"{self.question}{f' at {self.where}' if self.at else ''}: {self._outcome()}"
+        return f"{self.question}{f' at {self.where}' if self.at else ''}: {self._with_note(self._outcome())}"
+
+    @property
+    def outcome(self) -> str:
+        """Return in words whether the answer is given, and what is missing."""
+        given = self.state is State.given
+        return self._with_note(self.state.value if given else f"{self.state.value}: {self.missing()}")
+
+    def _with_note(self, text: str) -> str:
+        return f"{text}; {self.note}" if self.note else text
 
     def _outcome(self) -> str:
         """Return the value with its interval, and what is missing."""
@@ -191,7 +202,7 @@ def cells(answers: list[Answer]) -> dict[str, Any]:
             answer.interval,
             answer.precision,
             decimal(answer.wanted, 2) if math.isfinite(answer.wanted) else "",
-            answer.state.value if answer.state is State.given else f"{answer.state.value}: {answer.missing()}",
+            answer.outcome,
         ]
         for answer in answers
     ]

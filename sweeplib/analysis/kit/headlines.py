@@ -18,6 +18,8 @@ MOST = 3
 
 EDGE = "the interval ends at the edge of the scan"
 """What is said of an optimum that may lie beyond the values of the axis that were run (`at_edge` of the analysis)."""
+BEYOND = ": the truth may lie beyond"
+"""What a report adds to it."""
 
 
 @dataclass(frozen=True)
@@ -28,16 +30,18 @@ class Headline:
     inside : value with its interval, place, dynamics, in words, of the first points whose interval ends inside the
     scan.
     others : the value and the dynamics of each further one.
-    decided, at_edge, bare, points : how many points have an interval, have one that ends at the edge of the scan, have
-    a value without an interval, and how many there are, of all `dynamics` (a number) together.
-    has_value : whether any point has a value. needs : what a value and its interval need, in words.
+    decided, flagged, bare, points : how many points have an interval or a flag, have a flag of the analysis that the
+    interval does not hold, have a value without an interval, and how many there are, of all `dynamics` (a number).
+    why : what the flag says, in words. has_value : whether any point has a value. needs : what a value and its interval
+    need, in words.
     """
 
     title: str
     interval: str
     inside: list[tuple[str, str, str]]
     others: list[tuple[float, str]]
-    at_edge: int
+    flagged: int
+    why: str
     decided: int
     bare: int
     points: int
@@ -52,8 +56,8 @@ class Headline:
         if self.others:
             points = "point" if len(self.others) == 1 else "points"
             lines.append(f"{self.title}: {len(self.others)} more {points} in the report")
-        if self.at_edge:
-            lines.append(f"{self.title}: at {self.at_edge} of {self.decided} points {EDGE}")
+        if self.flagged:
+            lines.append(f"{self.title}: at {self.flagged} of {self.decided} points {self.why}")
         needed = f"; it needs {self.needs}" if self.needs else ""
         if self.bare:
             lines.append(f"{self.title}: no interval at {self.bare} of {self.points} points{needed}")
@@ -67,8 +71,9 @@ class Headline:
             return f"The {self.title} is known at none of {self.points} points{needed}."
         sentences = self._values() if self.inside else [f"The {self.title} has no interval inside of the scan."]
         of_all = " of all dynamics" if self.dynamics > 1 else ""
-        if self.at_edge:
-            sentences.append(f"At {self.at_edge} of {self.decided} points{of_all} {EDGE}: the truth may lie beyond.")
+        if self.flagged:
+            why = self.why + BEYOND * (self.why == EDGE)
+            sentences.append(f"At {self.flagged} of {self.decided} points{of_all} {why}.")
         if self.bare:
             sentences.append(f"At {self.bare} of {self.points} points{of_all} it has no interval{needed}.")
         return " ".join(sentences)
@@ -110,28 +115,32 @@ def headline(
     """Return what is to be said of the variable `name` of the `result` of an analysis, with its `_low` and `_high`.
 
     Stochastic dynamics come first. A point that the rest are compared with, with an interval of no width, is left out.
-    The attribute `needs` of the variable says what an interval needs.
+    The attribute `needs` of the variable says what an interval needs, and `bound` which flag says that it does not
+    hold; unless it has a `bound_side`: then the value is a bound, as its name says.
 
     most : the number of points in words. words : a function of a coordinate of a point, and of the whole coordinate,
     that puts the first into words, by default as a config does. dataset : points at which it has no runs do not count.
     """
     run = None if dataset is None else has_run_at(result[name], dataset)
-    points = _points(result, name, run)
-    decided = [point for point in points if point[f"{name}_low"] < point[f"{name}_high"] or point.get("at_edge")]
-    inside = [point for point in decided if not point.get("at_edge")]
+    attrs = result[name].attrs
+    flag = "" if "bound_side" in attrs else str(attrs.get("bound", ""))
+    points = _points(result, name, run, flag)
+    decided = [point for point in points if point[f"{name}_low"] < point[f"{name}_high"] or point.get(flag)]
+    inside = [point for point in decided if not point.get(flag)]
     inside.sort(key=lambda point: not _is_noisy(point))
     place = partial(_place, result, worded=words or _as_in_config)
     return Headline(
-        title=str(result[name].attrs["long_name"]),
+        title=str(attrs["long_name"]),
         interval=interval_of(result),
         inside=[(_value(point, name), *place(point)) for point in inside[:most]],
         others=[(point[name].item(), place(point)[1]) for point in inside[most:]],
-        at_edge=len(decided) - len(inside),
+        flagged=len(decided) - len(inside),
+        why=EDGE if flag in ("", "at_edge") else str(result[flag].attrs["reason"]),
         decided=len(decided),
         bare=sum(bool(np.isfinite(point[name]) & np.isnan(point[f"{name}_low"])) for point in points),
         points=len(points),
         has_value=bool(result[name].notnull().any()),
-        needs=str(result[name].attrs.get("needs", "")),
+        needs=str(attrs.get("needs", "")),
         dynamics=len({place(point)[1] for point in points}),
     )
 
@@ -189,13 +198,13 @@ def rounded_interval(best: float, low: float, high: float) -> Iterator[str]:
     return (f"{value:.{decimals}f}" for value in (best, low, high))
 
 
-def _points(result: xr.Dataset, name: str, run: xr.DataArray | None) -> list[xr.Dataset]:
-    """Return a dataset for each point with a value or a run, with the variable `name`, its interval and `at_edge`.
+def _points(result: xr.Dataset, name: str, run: xr.DataArray | None, flag: str) -> list[xr.Dataset]:
+    """Return a dataset for each point with a value or a run, with the variable `name`, its interval and its `flag`.
 
     run : the points that have runs; None: all have.
     """
     dims = result[name].dims
-    parts = result[[variable for variable in (name, f"{name}_low", f"{name}_high", "at_edge") if variable in result]]
+    parts = result[[variable for variable in (name, f"{name}_low", f"{name}_high", flag) if variable in result]]
     counts = np.ones(result[name].shape, bool) if run is None else (run | result[name].notnull()).values
     places = map(tuple, np.argwhere(counts))
     return [parts.isel(dict(zip(dims, place, strict=True))) for place in places]

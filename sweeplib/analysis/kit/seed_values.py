@@ -17,6 +17,7 @@ from sweeplib.engine.design.axis import are_numbers
 from sweeplib.engine.storage.dataset.outline import Outline, fixed_axes, outline_of
 from sweeplib.errors import InputError
 from sweeplib.networks.problem import PARAMETERS
+from sweeplib.networks.simulation.labels import label
 from sweeplib.statistics.laws import law_along
 from sweeplib.statistics.lost_runs import MOST_LOST, sample_of, values_of
 
@@ -192,6 +193,14 @@ def samples_of_a_step(ds: xr.Dataset) -> xr.DataArray:
     n, in_epochs = field(ds, "samples", 0), field(ds, "sampling", "").isin(["epochs"])
     whole = xr.where(in_epochs & (n > 0), n / np.ceil(np.maximum(n, 1) / size), size)
     return whole / repeats
+
+
+def axis_labels(ds: xr.Dataset, axis: str) -> dict[str, Any]:
+    """Return the `long_name` and the `units` of an axis: those of the dataset, else of a field of a problem.
+
+    A parameter of a function may have the name of such a field, and another meaning.
+    """
+    return label(axis) | ds[axis].attrs
 
 
 def quantity_of(ds: xr.Dataset, of: str) -> tuple[str, str]:

@@ -148,7 +148,8 @@ class Table:
     def distinct(self, names: Iterable[str]) -> tuple[NDArray[np.intp], NDArray[np.int32]]:
         """Return the first row (m,) of each different combination of values of some columns, in the order of the table.
 
-        Also returned is the index (n,) of the combination that each row has.
+        Also returned is the index (n,) of the combination that each row has. A value that a column has twice, under two
+        indices, counts as two.
         """
         columns = [self.column(name) for name in names if not self.is_constant(name)]
         if not columns:

@@ -9,7 +9,7 @@ import pydantic
 from pydantic import Field
 
 from sweeplib.engine.base.registry import Registry
-from sweeplib.engine.process.granted import granted_memory
+from sweeplib.engine.process.granted import granted_memory, memory_of_a_process
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -59,12 +59,14 @@ class ClusterSettings(pydantic.BaseModel, ABC):
         """Return why no worker will ever come, None if there is no such reason; called while a sweep waits for one."""
         return None
 
-    def worker_memory(self, workers: int | None = None) -> int:
-        """Return the bytes of memory that a process of cases may use on the machine that plans, as a worker would.
+    def memory_here(self, workers: int | None = None) -> int:
+        """Return the bytes that each process of cases may take on this machine: of trials, and of runs that are short.
 
-        By default it is half of the memory.
+        By default it is an equal share of what is granted here for each worker that runs here, at most half.
         """
-        return granted_memory() // 2
+        here = 0 if self.workers_here() is None else self.expected_workers(workers) or 0
+        share = granted_memory() // max(2, here)
+        return min(share, memory_of_a_process() or share)
 
     def known_memory(self, workers: int | None = None) -> int | None:
         """Return the bytes of memory of a worker; None where it is not known before the cluster runs."""

@@ -235,9 +235,11 @@ class _Workers:
     def memory(self) -> str:
         """Return in words how much memory the workers have, as lack of it may be why they die."""
         workers = self._client.scheduler_info()["workers"].values()
-        limits = sorted(worker["memory_limit"] for worker in workers if worker["memory_limit"])
-        has = f"they have {limits[0] / 10**6:.0f} MB of memory each" if limits else "their memory is not limited"
-        return f"{has}: give them more if it is that, as by `cluster.memory_limit`"
+        limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
+        if limits:
+            has = f"they have {min(limits) / 10**6:.0f} MB of memory each"
+            return f"{has}: give them more if it is that, as by `cluster.memory_limit`"
+        return "if they lack memory, take fewer on a machine, or a machine with more"
 
     def are_back(self) -> None:
         """Forget that there were no workers: a block was done, or one has lived for `STEADY_SECONDS`."""

@@ -48,7 +48,7 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
     """
     cluster, steps = cluster_of(sweep), Steps(sweep.name if progress else None)
     before = _plan_on(_basis(sweep), sweep, directory)
-    memory, module = cluster.worker_memory(workers), home_of(sweep.simulator)
+    memory, module = cluster.memory_here(workers), home_of(sweep.simulator)
     with Calibration(sweep.plugins, steps, memory, sweep.timeout, module) as calibration:
         with steps.step(f"planning {counted(sweep.size)}"):
             demands = {name: _remembered_demand(sweep, name, directory) for name in sweep.runs}

@@ -86,7 +86,8 @@ class Probes:
             self._addresses |= new
             self._answers.append(Future())
             Thread(target=self._ask, args=(sorted(new), self._answers[-1]), daemon=True).start()
-            wait(self._answers, SECONDS_TO_ANSWER if first else 0)
+            if first:
+                wait(self._answers, SECONDS_TO_ANSWER)
         ready = [answer for answer in self._answers if answer.done()]
         self._answers = [answer for answer in self._answers if answer not in ready]
         unfit = {address: why for answer in ready for address, why in answer.result().items() if why is not None}

@@ -1,15 +1,17 @@
 """A time limit for code that may never return to Python: when it expires, the process ends.
 
 `faulthandler` keeps the time in a thread of its own, which does not need the interpreter lock. The clock stands still
-while numba compiles.
+while numba compiles, in whichever thread.
 """
 
 import faulthandler
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import IO, Any
 
 ENDED = "Timeout ("
@@ -21,6 +23,18 @@ SOONEST = 0.001
 """Seconds from now to which the timer is set at least, for a deadline that has passed."""
 
 
+@dataclass(eq=False)
+class _Deadline:
+    """When the time of a thread is up, as the times of `time.monotonic` are, and where its stack is written then.
+
+    begun : when it was set.
+    """
+
+    begun: float
+    at: float
+    report: IO[Any]
+
+
 class _Clock:
     """The only timer of this process, set to the earliest of the deadlines of its threads.
 
@@ -30,9 +44,9 @@ class _Clock:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._deadlines: dict[object, float] = {}  # by token, as times of `time.monotonic`
-        self._compiling, self._since = 0, 0.0  # compilations that are under way, and when the first of them began
-        self._report: IO[Any] | None = None  # where the stack is written when a deadline has passed
+        self._deadlines = set[_Deadline]()
+        # by thread, the compilations that are under way, one within the other; and when the first of them began
+        self._compiling, self._since = Counter[int](), 0.0
         self._events: Any = None  # numba's module of events
 
     def notify(self, event: Any) -> None:
@@ -42,8 +56,8 @@ class _Clock:
         elif event.is_end:
             self.on_end(event)
 
-    def begin(self, seconds: float, report: IO[Any]) -> object:
-        """Set a deadline after some seconds; return the token with which it is removed."""
+    def begin(self, seconds: float, report: IO[Any]) -> _Deadline:
+        """Set a deadline after some seconds, and return it."""
         with self._lock:
             if not self._deadlines:
                 self._events = sys.modules.get("numba.core.event")
@@ -51,45 +65,53 @@ class _Clock:
                     # numba asks for a Listener; this class is none, as it may be used without numba
                     self._events.Listener.register(_Clock)
                     self._events.register(COMPILATION, self)
-            token = object()
-            self._deadlines[token] = time.monotonic() + seconds
-            self._report = report
+            begun = time.monotonic()
+            deadline = _Deadline(begun, begun + seconds, report)
+            self._deadlines.add(deadline)
             self._set()
-            return token
+            return deadline
 
-    def end(self, token: object) -> None:
+    def end(self, deadline: _Deadline) -> None:
         """Remove a deadline."""
         with self._lock:
-            del self._deadlines[token]
+            self._deadlines.remove(deadline)
             if not self._deadlines:
                 if self._events is not None:
                     self._events.unregister(COMPILATION, self)
-                self._compiling = 0  # the ends of compilations are not heard any more
+                self._compiling.clear()  # the ends of compilations are not heard any more
             self._set()
 
     def on_start(self, event: Any) -> None:
-        """Stop the clock as a compilation begins."""
+        """Stop the clock as a compilation of this thread begins."""
         with self._lock:
-            self._compiling += 1
-            if self._compiling == 1:
+            if not self._compiling:
                 self._since = time.monotonic()
-                self._set()
+            self._compiling[threading.get_ident()] += 1
+            self._set()
 
     def on_end(self, event: Any) -> None:
         """Restart the clock as the last compilation ends: all deadlines are later by the time it took."""
         with self._lock:
-            self._compiling = max(0, self._compiling - 1)
-            if self._compiling == 0:
-                compilation = time.monotonic() - self._since
-                self._deadlines = {token: deadline + compilation for token, deadline in self._deadlines.items()}
+            thread = threading.get_ident()
+            # of a compilation that was under way when the first deadline was set only the end is heard
+            if thread not in self._compiling:
+                return
+            self._compiling[thread] -= 1
+            if not self._compiling[thread]:
+                del self._compiling[thread]
+            if not self._compiling:
+                now = time.monotonic()
+                for deadline in self._deadlines:
+                    deadline.at += now - max(self._since, deadline.begun)
                 self._set()
 
     def _set(self) -> None:
         """Set the timer of this process to the earliest deadline; stop it if there is none, or numba compiles."""
         faulthandler.cancel_dump_traceback_later()
-        if self._deadlines and not self._compiling and self._report is not None:
-            seconds = max(SOONEST, min(self._deadlines.values()) - time.monotonic())
-            faulthandler.dump_traceback_later(seconds, exit=True, file=self._report)
+        if self._deadlines and not self._compiling:
+            first = min(self._deadlines, key=lambda deadline: deadline.at)
+            seconds = max(SOONEST, first.at - time.monotonic())
+            faulthandler.dump_traceback_later(seconds, exit=True, file=first.report)
 
 
 _clock = _Clock()
@@ -104,8 +126,8 @@ def time_limit(seconds: float | None, report: IO[Any]) -> Iterator[None]:
     if seconds is None:
         yield
         return
-    token = _clock.begin(seconds, report)
+    deadline = _clock.begin(seconds, report)
     try:
         yield
     finally:
-        _clock.end(token)
+        _clock.end(deadline)

@@ -106,7 +106,7 @@ def _by_processes(work: Workload, workers: int | None, *, show: bool) -> Stored:
     processes = min(1 + int(seconds / SECONDS_A_PROCESS), cluster.expected_workers(workers) or 1)
     with _listeners(work, queue, processes, show=show) as (_, listeners):
         listeners.run_begins(f"no cluster is started for {seconds:.1f} s of work")
-        memory, module = cluster.worker_memory(workers), home_of(work.sweep.simulator)
+        memory, module = cluster.memory_here(workers), home_of(work.sweep.simulator)
         return _followed(computed_by_processes(queue, processes, memory, module), listeners)
 
 

@@ -137,17 +137,21 @@ def _relative_variance(
 ) -> xr.DataArray | None:
     """Return the variance of log a/b of a variable a and its value b at the `point`; None for one without an error.
 
-    By the values of the runs, with their correlation, if the variable is a mean of such; else as if independent.
+    Of means it is that of the values of the runs, those of one seed being correlated; else as if independent.
     """
-    if (runs := _runs(ds, result, analysis, variable)) is not None:
-        relative = runs / runs.mean("seed")
-        difference = relative - relative.isel(point, drop=True)
-        both = difference.count("seed")
-        return difference.where(both >= FEWEST_SEEDS).var("seed", ddof=1) / both
     if f"{variable}_error" not in result:
         return None
-    squared = (result[f"{variable}_error"] / result[variable]) ** 2
-    return (squared + squared.isel(point, drop=True)).where(_elsewhere(result, point), 0.0)
+    if (runs := _runs(ds, result, analysis, variable)) is None:
+        squared = (result[f"{variable}_error"] / result[variable]) ** 2
+        return (squared + squared.isel(point, drop=True)).where(_elsewhere(result, point), 0.0)
+    excess = runs / runs.mean("seed") - 1.0
+    other = excess.isel(point, drop=True)
+    counts, products = (number.count("seed") for number in (excess, excess * other))
+    variances = (excess.var("seed", ddof=1) / counts).where(counts >= FEWEST_SEEDS)
+    # both may have runs of seeds that the other has not
+    covariance = (excess * other).sum("seed") / (products - 1.0).clip(1.0)
+    total = variances + variances.isel(point, drop=True)
+    return (total - 2.0 * covariance * products / (counts * counts.isel(point, drop=True))).clip(0.0)
 
 
 def _ends(

@@ -35,7 +35,7 @@ from sweeplib.engine.design.questions import Question, Row
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
 from sweeplib.statistics.estimators import PART_OF_TAIL, unseen
-from sweeplib.statistics.lost_runs import has_run
+from sweeplib.statistics.lost_runs import has_run, values_of, with_status, without_value
 from sweeplib.statistics.seed_means import FEWEST_SEEDS
 
 FIRST = 64
@@ -132,6 +132,7 @@ class MoreSeeds:
         is_open, is_lasting = (values_at(array.broadcast_like(variable), dims) for array in (flag, lasting))
         columns = [values_at(array, dims) for array in (variable, low, high)]
         unmoved, sight_at = np.zeros(variable.shape, bool), self._sights(result, variable, high - low)
+        lost = values_at(self._lost(ds, variable), dims)
         if common is not None:
             of_all = self._interval(ANALYSES[self.question.of](common, **options), freedom)
             unmoved = np.logical_and.reduce([values_at(a, dims) == b for a, b in zip(of_all, columns, strict=True)])
@@ -148,8 +149,17 @@ class MoreSeeds:
                 rows.at(place), named(place), numbers, why, sight_at(place), is_open=may_close,
                 needs=str(variable.attrs.get("needs", "")),
             )  # fmt: skip
-            answers += [answer] if answer is not None else []
+            if answer is not None:
+                answers.append(replace(answer, note=_of_lost_runs(int(lost[index]), rows.at(place))))
         return answers
+
+    def _lost(self, ds: xr.Dataset, variable: xr.DataArray) -> xr.DataArray:
+        """Return how many runs at each point of a variable have no value of it or, if it is not recorded, failed."""
+        name = self.question.variable
+        lost = without_value(values_of(ds, name), has_run(ds)) if name in ds else with_status(ds, "failed", "killed")
+        count = lost.sum([dim for dim in lost.dims if dim not in variable.dims]).reset_coords(drop=True)
+        at_points = count.reindex({dim: variable[dim].values for dim in count.dims}, fill_value=0)
+        return at_points.broadcast_like(variable)
 
     def _at(self, variable: xr.DataArray) -> Mapping[str, tuple[Any, ...]]:
         """Return where the question is asked: at the last time, unless it says which."""
@@ -273,6 +283,11 @@ def _of_equal_values(answer: Answer, seeds: int, noisy: bool) -> Answer:
         return replace(answer, state=State.given, why=EQUAL, cases=0.0)
     why = f"no variation in {seeds:,} seeds: {unseen(seeds)}"
     return replace(answer, low=math.nan, high=math.nan, state=State.none, why=why)
+
+
+def _of_lost_runs(lost: int, rows: list[tuple[dict[str, Any], int]]) -> str:
+    """Return in words how many of the runs of the rows of an answer are left out; "" if none is."""
+    return f"{lost:,} of {sum(seeds for _, seeds in rows):,} runs have no value" if lost else ""
 
 
 def _not_known(answer: Answer) -> str:

@@ -89,7 +89,7 @@ class Local(ClusterSettings):
         """Return the requested number of workers, or one per processor as far as there is memory for them."""
         return workers or self.workers or places()
 
-    def worker_memory(self, workers: int | None = None) -> int:
+    def memory_here(self, workers: int | None = None) -> int:
         """Return the bytes of memory of a worker: the configured limit, or its share of what is granted here."""
         whole, of_a_process = granted_memory(), memory_of_a_process()
         if self.memory_limit == "auto":
@@ -103,7 +103,7 @@ class Local(ClusterSettings):
 
     def known_memory(self, workers: int | None = None) -> int:
         """Return the bytes that Dask grants a worker."""
-        return self.worker_memory(workers)
+        return self.memory_here(workers)
 
     def check(self) -> None:
         """Raise InputError if workers cannot start because this system gives them no semaphores."""
@@ -142,7 +142,7 @@ class Local(ClusterSettings):
                 threads_per_worker=1,
                 processes=True,
                 host=THIS_MACHINE,
-                memory_limit=self.worker_memory(workers),
+                memory_limit=self.memory_here(workers),
                 silence_logs=logging.CRITICAL,
                 security=own_certificates(),
                 dashboard_address=address,

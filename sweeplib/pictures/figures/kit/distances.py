@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from sweeplib.engine.files.published import Reference, Value
 from sweeplib.pictures.figures.kit.facets import Facets, numbered_parts
 from sweeplib.pictures.figures.kit.labels import dynamics_order, value_label
 from sweeplib.pictures.figures.kit.quantities import bounds
+from sweeplib.statistics.labelled import standard_errors
 
 CLOSE = 1e-6
 """Relative difference below which a number of a file and a number of a dataset are equal."""
@@ -272,17 +272,8 @@ def _at_equal_points(
 def _measured(subset: xr.Dataset, x: str, y: str) -> Curve:
     """Return the points of a dynamics in the order of x; a bound is no value."""
     values = subset[y].where(subset[y].copy(data=~bounds(subset, y)))
-    arrays = xr.broadcast(subset[x].reset_coords(drop=True), values.reset_coords(drop=True), _errors(subset, y))
+    errors = standard_errors(subset, y).reset_coords(drop=True)
+    arrays = xr.broadcast(subset[x].reset_coords(drop=True), values.reset_coords(drop=True), errors)
     columns = [np.asarray(array.values, float).ravel() for array in arrays]
     order = np.argsort(columns[0], kind="stable")
     return Curve(*(column[order] for column in columns))
-
-
-def _errors(subset: xr.Dataset, y: str) -> xr.DataArray:
-    """Return standard errors: those of the analysis, or half of its intervals over the quantile of a normal law."""
-    if f"{y}_error" in subset:
-        return subset[f"{y}_error"].reset_coords(drop=True)
-    if f"{y}_low" in subset and "confidence" in subset.attrs:
-        width = (subset[f"{y}_high"] - subset[f"{y}_low"]).reset_coords(drop=True)
-        return 0.5 * width / NormalDist().inv_cdf(0.5 + 0.5 * float(subset.attrs["confidence"]))
-    return (subset[y] * np.nan).reset_coords(drop=True)

@@ -1,0 +1,267 @@
+"""What statements at the top level of a file do with its names, and which of them the value of a name depends on."""
+
+from __future__ import annotations
+
+import ast
+import symtable
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+_FORM_ALONE = frozenset(
+    {"cache", "dataclass", "guvectorize", "jit", "lru_cache", "njit", "simulator", "total_ordering", "vectorize"}
+)
+"""Decorators that give what they decorate another form. Others may enter it into a table, which functions read."""
+_INERT = (
+    *(ast.Attribute, ast.BinOp, ast.BoolOp, ast.Compare, ast.Constant, ast.Dict, ast.FormattedValue, ast.IfExp),
+    *(ast.JoinedStr, ast.Lambda, ast.List, ast.Name, ast.Set, ast.Tuple, ast.UnaryOp),
+)
+"""The expressions that change nothing where they are evaluated."""
+_FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement at the top level, with the names of the file that it uses.
+
+    only_defines : whether it does nothing but define names, so that it matters only to who reads these.
+    bound, certain : the names that it may define or delete, and those of them that it does whatever happens.
+    changed : the names whose values it changes in place, by an assignment to a part or by a method.
+    read, read_later : the names whose values it needs, and those that functions in it need when they are called.
+    """
+
+    node: ast.stmt
+    only_defines: bool
+    bound: frozenset[str]
+    certain: frozenset[str]
+    changed: frozenset[str]
+    read: frozenset[str]
+    read_later: frozenset[str]
+
+    @property
+    def is_import(self) -> bool:
+        """Whether it is an import."""
+        return isinstance(self.node, ast.Import | ast.ImportFrom)
+
+    @property
+    def is_star(self) -> bool:
+        """Whether it is `from ... import *`, which may define any name."""
+        return isinstance(self.node, ast.ImportFrom) and self.node.names[0].name == "*"
+
+
+def statements_of(body: Iterable[ast.stmt]) -> list[Statement]:
+    """Return statements with their names, without those that repeat an earlier one, as of a cell that runs again."""
+    statements = list(map(_statement, body))
+    texts = [ast.dump(statement.node) for statement in statements]
+    return [
+        statement
+        for place, statement in enumerate(statements)
+        if texts[place] not in texts[:place]
+        or not _is_fixed(statement)
+        or any(
+            texts[place] != text and not _are_modules(statement, other) and statement.bound & other.bound
+            for text, other in zip(texts, statements, strict=True)
+        )
+    ]
+
+
+def needed_by(name: str, statements: list[Statement], always: Collection[ast.stmt]) -> list[Statement]:
+    """Return the statements on which the value of a name depends, and what it gives where it is called, in order.
+
+    always : the statements that are among them whoever reads their names.
+    """
+    while True:
+        fewer = _without_unread(name, statements, always)
+        # a definition that is replaced later is gone now, and what it alone reads goes next
+        if len(fewer) == len(statements):
+            return fewer
+        statements = fewer
+
+
+def _without_unread(name: str, statements: list[Statement], always: Collection[ast.stmt]) -> list[Statement]:
+    """Return the statements but those whose names nobody reads; the arguments are those of `needed_by`."""
+    # a function that such a statement has in hand may be called later by whoever gets it from there
+    in_hand = {read for statement in statements if statement.node in always for read in statement.read}
+    live = {name} | read_later({name} | in_hand, statements)
+    needed = []
+    for statement in reversed(statements):
+        if statement.node in always or (statement.bound | statement.changed) & live:
+            needed.append(statement)
+            live = (live - statement.certain) | statement.read | read_later(statement.read, statements)
+    return needed[::-1]
+
+
+def read_later(names: Iterable[str], statements: list[Statement]) -> set[str]:
+    """Return the names of the file that are read when the values of some names are called, directly or by others."""
+    found, done, waiting = set[str](), set[str](), list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in done:
+            done.add(name)
+            for statement in statements:
+                if name in statement.bound or name in statement.changed:
+                    found |= statement.read_later
+                    waiting += statement.read | statement.read_later
+    return found
+
+
+def changed_in(node: ast.AST, *, inside: bool) -> set[str]:
+    """Return the names of which a node sets or deletes a part, or calls a method whose result it drops.
+
+    inside : whether functions in it count, which run later.
+    """
+    names = set[str]()
+    for part in ast.walk(node) if inside else _here(node):
+        match part:
+            case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
+                names |= _root(part)
+            case ast.Expr(value=ast.Call(func=ast.Attribute() as method)):
+                names |= _root(method)
+            case ast.AugAssign(target=ast.Name(id=name)):
+                names.add(name)
+    return names
+
+
+def called_in(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """Yield the name at the root of each call where a node runs, and the name that is called."""
+    for part in _here(node):
+        if isinstance(part, ast.Call):
+            called = part.func.attr if isinstance(part.func, ast.Attribute) else ""
+            yield from ((root, called or root) for root in _root(part.func))
+
+
+def last_name(decorator: ast.expr) -> str:
+    """Return the last name of a decorator, with or without arguments."""
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return str(getattr(called, "attr", getattr(called, "id", "")))
+
+
+def _statement(node: ast.stmt) -> Statement:
+    """Return a statement with its names, by Python's table of them, as if it were a module."""
+    top = symtable.symtable(ast.unparse(node), "<statement>", "exec")
+    only_defines = _only_defines(node)
+    symbols = top.get_symbols()
+    read = {symbol.get_name() for symbol in symbols if symbol.is_referenced()}
+    bound = {symbol.get_name() for symbol in symbols if symbol.is_assigned() or symbol.is_imported()}
+    later = set[str]()
+    # whether a scope runs later: a function, and all that is in one
+    inner = [(scope, _is_function(scope)) for scope in top.get_children()]
+    while inner:
+        scope, is_later = inner.pop()
+        for symbol in scope.get_symbols():
+            if symbol.is_global():
+                if symbol.is_referenced():
+                    (later if is_later else read).add(symbol.get_name())
+                if symbol.is_assigned():
+                    bound.add(symbol.get_name())
+        inner += [(child, is_later or _is_function(child)) for child in scope.get_children()]
+    # what a statement defines and calls at once is read where it stands
+    read |= set() if only_defines else later
+    names = (bound, _certain(node), changed_in(node, inside=False), read, later)
+    return Statement(node, only_defines, *map(frozenset, names))
+
+
+def _is_function(scope: symtable.SymbolTable) -> bool:
+    """Return whether a scope is a function that runs when it is called, not a comprehension, which runs at once."""
+    return scope.get_type() == "function" and scope.get_name() not in ("listcomp", "setcomp", "dictcomp")
+
+
+def _only_defines(node: ast.stmt) -> bool:
+    """Return whether a statement does nothing but define names."""
+    match node:
+        case ast.Import() | ast.ImportFrom() | ast.Pass() | ast.Expr(value=ast.Constant()):
+            return True
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            arguments = node.args
+            defaults = [*arguments.defaults, *filter(None, arguments.kw_defaults)]
+            return _change_form(node.decorator_list) and all(map(_is_inert, defaults))
+        case ast.ClassDef(bases=[], keywords=[]):
+            return _change_form(node.decorator_list) and all(map(_only_defines, node.body))
+        case ast.Assign(targets=targets, value=value):
+            return all(isinstance(target, ast.Name) for target in targets) and _is_inert(value)
+        case ast.AnnAssign(target=ast.Name(), value=value):
+            return value is None or _is_inert(value)
+        case ast.If(test=test, body=body, orelse=otherwise):
+            return _is_inert(test) and all(map(_only_defines, [*body, *otherwise]))
+    return False
+
+
+def _change_form(decorators: list[ast.expr]) -> bool:
+    """Return whether decorators only give what they decorate another form."""
+    return all(last_name(decorator) in _FORM_ALONE for decorator in decorators)
+
+
+def _is_inert(node: ast.expr) -> bool:
+    """Return whether an expression changes nothing where it is evaluated: it calls, unpacks and looks up nothing."""
+    return all(isinstance(part, _INERT) for part in _here(node) if isinstance(part, ast.expr))
+
+
+def _is_fixed(statement: Statement) -> bool:
+    """Return whether a statement gives the same whenever it runs: an import, or a number or text as a value."""
+    node = statement.node
+    return statement.is_import or (
+        isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and statement.only_defines
+    )
+
+
+def _are_modules(one: Statement, other: Statement) -> bool:
+    """Return whether two statements define names as modules of the same names: `import a.b` and `import a.c`."""
+    return all(
+        isinstance(statement.node, ast.Import) and all(entry.asname is None for entry in statement.node.names)
+        for statement in (one, other)
+    )
+
+
+def _certain(node: ast.stmt) -> set[str]:
+    """Return the names that a statement defines or deletes whatever happens, and whatever they were before."""
+    match node:
+        case ast.Import(names=names):
+            # `import a.b` and `import a.c` both give `a`, and more than one of them alone
+            return {entry.asname for entry in names if entry.asname}
+        case ast.ImportFrom(names=names):
+            return {entry.asname or entry.name for entry in names}
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return {name}
+        case ast.Assign(targets=targets) | ast.Delete(targets=targets):
+            return set().union(*map(_names_in, targets))
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
+            return {name}
+        case ast.If(body=body, orelse=otherwise):
+            return _all_certain(body) & _all_certain(otherwise)
+        case ast.Try(body=body, handlers=handlers):
+            return _all_certain(body).intersection(*(_all_certain(handler.body) for handler in handlers))
+    return set()
+
+
+def _all_certain(body: list[ast.stmt]) -> set[str]:
+    """Return the names that statements one after the other define whatever happens."""
+    return set().union(*map(_certain, body))
+
+
+def _names_in(target: ast.expr) -> set[str]:
+    """Return the names that a target of an assignment defines."""
+    if isinstance(target, ast.Tuple | ast.List):
+        return set().union(*map(_names_in, target.elts))
+    return {target.id} if isinstance(target, ast.Name) else set()
+
+
+def _here(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and its parts but the bodies of functions and annotations, which do not run where they stand."""
+    yield node
+    for name, field in ast.iter_fields(node):
+        later = name == "body" and isinstance(node, _FUNCTION | ast.Lambda)
+        if not later and name not in ("annotation", "returns"):
+            for part in field if isinstance(field, list) else [field]:
+                if isinstance(part, ast.AST):
+                    yield from _here(part)
+
+
+def _root(node: ast.expr) -> set[str]:
+    """Return the name with which an expression such as `a.b[0].c()` begins, if there is one."""
+    while True:
+        match node:
+            case ast.Attribute(value=value) | ast.Subscript(value=value) | ast.Call(func=value):
+                node = value
+            case ast.Name(id=name):
+                return {name}
+            case _:
+                return set()

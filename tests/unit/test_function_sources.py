@@ -1,0 +1,252 @@
+"""The source and the code of a function: what it reaches in its file, script or notebook, and nothing that is stale."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import sweeplib
+from sweeplib import InputError
+from sweeplib.functions.function import Function, registered
+from sweeplib.functions.source import code_of, refuse_other_values, source_of
+
+pytestmark = pytest.mark.usefixtures("forgotten_functions")
+
+HEAD = "from sweeplib import simulator\n"
+OWN = '@simulator(y="1")\ndef own(x: float = 1.0):\n    return {}\n'
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Function]:
+    """Return what imports a text as a module, and gives its function `own`."""
+    folder, numbers = tmp_path_factory.mktemp("modules"), iter(range(10**6))
+
+    def function(text: str) -> Function:
+        name = f"text_{next(numbers)}"
+        path = folder / f"{name}.py"
+        path.write_text(text, encoding="utf-8")
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None and spec.loader is not None
+        sys.modules[name] = module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return registered("own")
+
+    return function
+
+
+def own_of(text: str) -> Callable[..., Any]:
+    names: dict[str, Any] = {"__name__": "written"}
+    exec(compile(text, "written", "exec"), names)
+    return names["own"].function
+
+
+@pytest.mark.parametrize(
+    ("before", "result"),
+    [
+        ("n = 3\nn = n * 2", "n"),
+        ("n = 'a'\nfirst = len(n)\nn = 'bcd'\nsecond = len(n)", "first + 10 * second"),
+        ("n = 2.0\nn: float", "n"),
+        ("w = [0, 0]\nw[0] = 1\nw.append(4)", "sum(w)"),
+        ("w = [0, 0]\nfor i in range(2):\n    w[i] = i + 3", "sum(w)"),
+        ("import math\nn = math.sqrt(4)\ndel math", "n"),
+        ("n = 1\nif __name__ == '__main__':\n    n = 5\nelse:\n    n = 7", "n"),
+        ("n = 1\nif __name__ != '__main__':\n    n = 5", "n"),
+        ("n = 1\ndef given():\n    return n\nm = given()\nn = 2", "m + 10 * n"),
+        ("class A:\n    n = 1\nA.n = 4\na = A()\na.m = 3", "A.n + a.m"),
+        ("try:\n    from nowhere import n\nexcept ImportError:\n    n = 2", "n"),
+        ("from math import *", "sqrt(4.0)"),
+        ("import os.path\nimport os", "len(os.path.join('a', 'b'))"),
+        ("n = [1]\nn += [2]", "len(n)"),
+        ("table = {}\ntable['a'] = lambda: k\nk = 2", "table['a']()"),
+        ("table = {'a': 1}\ndel table['a']", "len(table)"),
+        ("n = 2\ndef f():\n    return [n for _ in range(2)]", "sum(f())"),
+    ],
+)
+def test_the_source_of_a_function_gives_what_its_file_gives(
+    before: str, result: str, imported: Callable[[str], Function]
+) -> None:
+    """Also with earlier values of a name, changes in place, `del`, and blocks for scripts alone."""
+    function = imported(f"{HEAD}{before}\nunused = print\n{OWN.format(result)}")
+    text = source_of(function)
+    assert own_of(text)() == function() and "unused" not in text
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_other"),
+    [
+        ("n = 3\nn = n * 2", "n = 5\nn = n * 2", True),
+        ("n = 1", "n = 1\nn = 1", False),
+        ("n = 1", "n = 1\nm = 2\nimport sys\ndef f(): return m", False),
+        ("n = 1", "n = 1\nif __name__ == '__main__':\n    n = 5", False),
+        ("n = 1\nif __name__ == '__main__':\n    n = 5", "n = 2\nif __name__ == '__main__':\n    n = 5", True),
+        ("n = 1\nif __name__ == '__main__':\n    pass\nelse:\n    n = 5", "n = 1", True),
+        ("n = [1]\nn[0] = 2", "n = [1]\nn[0] = 3", True),
+        ("n = [1]\nm = n\nm[0] = 2", "n = [1]\nm = n\nm[0] = 3", True),
+        ("n = [1]\nlist.append(n, 2)", "n = [1]\nlist.append(n, 3)", True),
+        (
+            "n = {}\ndef add(f):\n    n[f.__name__] = f\n    return f\n@add\ndef a():\n    return 1",
+            "n = {}\ndef add(f):\n    n[f.__name__] = f\n    return f\n@add\ndef a():\n    return 2",
+            True,
+        ),
+        (
+            "n = []\nclass Base:\n    def __init_subclass__(cls):\n        n.append(cls)\nclass A(Base):\n    k = 1",
+            "n = []\nclass Base:\n    def __init_subclass__(cls):\n        n.append(cls)\nclass A(Base):\n    k = 2",
+            True,
+        ),
+        (
+            "n = 1\ndef put():\n    global n\n    n = 2\nput()",
+            "n = 1\ndef put():\n    global n\n    n = 3\nput()",
+            True,
+        ),
+        ("n = 1\nimport os\nos.environ['A'] = '1'", "n = 1\nimport os\nos.environ['A'] = '2'", True),
+    ],
+)
+def test_the_code_of_a_function_is_all_that_may_change_what_it_gives(
+    before: str, after: str, is_other: bool, imported: Callable[[str], Function]
+) -> None:
+    """A case that is computed once too often costs time; one that is stale is wrong."""
+    codes = [code_of(imported(f"{HEAD}{text}\n{OWN.format('n')}")) for text in (before, after)]
+    assert (codes[0] != codes[1]) == is_other
+
+
+NAMES, NUMBERS = st.sampled_from("abc"), st.integers(0, 9).map(str)
+STATEMENTS = st.sampled_from(
+    [
+        *(
+            "A = [N]",
+            "A = B",
+            "A = B + [N]",
+            "A = list(B)",
+            "A += [N]",
+            "A[0] = N",
+            "A.append(N)",
+            "A.sort()",
+            "A, B = B, A",
+        ),
+        *(
+            "A = [B, N]",
+            "C = A.pop()",
+            "del A[0]",
+            "if len(A) > 1:\n    B = [N]",
+            "for i in range(2):\n    A.append(N)",
+        ),
+        *("def f():\n    return [A, N]", "A = f()", "f()", "def g():\n    A.append(N)", "g()", "B = [f]", "A = [f, N]"),
+        *("def f():\n    global A\n    A = A + [N]\n    return [N]", "def g(x=A):\n    x.append(N)", "A = [*B, N]"),
+        *("try:\n    A = B[5]\nexcept IndexError:\n    A = [N]", "class K:\n    k = A", "A = K.k", "A = (lambda: B)()"),
+        *(
+            "if __name__ == '__main__':\n    A = [N]",
+            "[B.append(N) for A in [[1]]]",
+            "A: list",
+            "del A",
+            "A = lambda: B",
+        ),
+    ]
+)
+
+
+@st.composite
+def statement(draw: st.DrawFn) -> str:
+    """Draw a statement in which `A`, `B` and `C` are names and `N` is a number."""
+    text = draw(STATEMENTS)
+    for mark in "ABC":
+        text = text.replace(mark, draw(NAMES)) if mark in text else text
+    return text.replace("N", draw(NUMBERS))
+
+
+SHOWN = """def shown(value, depth=4):
+    if callable(value):
+        return shown(value(), depth - 1) if depth else 0
+    return [shown(entry, depth) for entry in value] if isinstance(value, list) else value
+"""
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@given(
+    st.lists(statement(), min_size=2, max_size=9),
+    st.integers(0, 8),
+    NUMBERS,
+    st.sampled_from(["[a, b]", "a", "[c, f]"]),
+)
+def test_any_file_has_a_source_that_gives_the_same_or_is_refused(
+    imported: Callable[[str], Function], texts: list[str], at: int, number: str, result: str
+) -> None:
+    """And what gives another result has another code."""
+    start = "a, b, c = [1], [2], [3]\nclass K:\n    k = [4]\ndef f():\n    return [5]\ndef g():\n    return [6]\n"
+
+    def module(texts: list[str]) -> str:
+        return "\n".join([HEAD + start + SHOWN, *texts, OWN.format(f"repr(shown({result}))")])
+
+    edited = [*texts]
+    place = at % len(texts)
+    edited[place] = "".join(number if letter.isdigit() else letter for letter in texts[place])
+    functions, values = [], []
+    for each in (texts, edited):
+        try:
+            functions.append(imported(module(each)))
+            code_of(functions[-1]), source_of(functions[-1])
+            values.append(own_of(module(each))())
+        except (InputError, AttributeError, IndexError, NameError, RecursionError, TypeError):
+            assume(False)
+    assert values[0] == values[1] or code_of(functions[0]) != code_of(functions[1])
+    for function, text in zip(functions, (texts, edited), strict=True):
+        written, fresh = imported(source_of(function)), own_of(module(text))
+        try:
+            refuse_other_values(function, written)
+        except InputError:
+            continue
+        # what changes at each call, as a count of calls does, is no result of a function
+        value = fresh()
+        assert written() == value or fresh() != value
+
+
+NOTEBOOK = """
+In = []
+
+def run(*cells):
+    for cell in cells:
+        In.append(cell)
+        exec(compile(cell, "cell", "exec"), globals())
+
+def refused(cell):
+    try:
+        run(cell)
+    except sweeplib.InputError as error:
+        print(error)
+
+HEAD = "import numpy as np\\nimport sweeplib\\nfrom sweeplib import simulator\\nbeta = 1.0"
+OWN = "@simulator(y='1')\\ndef own(rng, x: float = 1.0):\\n    return float(np.sum(beta)) * x + 0 * rng.random()"
+SHOW = "print(ds.y.values[0, :, 0], ds.y.attrs.get('units'))"
+SWEEP = "ds = sweeplib.sweep(own, x=[1, 2], seeds=2, results='res')\\n" + SHOW
+run(HEAD, OWN, SWEEP, OWN, SWEEP, HEAD, SWEEP)
+run(OWN.replace("'1'", "'J'"), SWEEP)
+run("beta = 2.0\\n" + SWEEP + "\\nbeta = 3.0")
+refused("beta = float(ds.y.mean())\\n" + SWEEP)
+refused("for beta in (4.0,):\\n    " + SWEEP.partition("\\n")[0])
+run("beta = [1.0]\\nbeta.append(2.0)\\nprint('not in the file')", SWEEP)
+refused("list.reverse(other := beta)\\nbeta.reverse()\\nother[0] = 5.0\\n" + SWEEP)
+"""
+
+
+@pytest.mark.rest
+def test_a_notebook_sweeps_what_has_run(tmp_path: Path) -> None:
+    """Cells that run again change nothing, labels are those of now, and a value that a file cannot have is refused."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(sweeplib.__file__).parents[1])}
+    command = [sys.executable, "-c", NOTEBOOK]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    *lines, printed, value, other = done.stdout.splitlines()
+    assert lines[:3] == ["[1. 2.] None"] * 3
+    assert lines[3:5] == ["[1. 2.] J", "[2. 4.] J"]
+    assert lines[5].startswith("own depends on a statement that runs a sweep; got 'ds'")
+    assert lines[6].startswith("own depends on a statement that runs a sweep; got 'beta, ds'")
+    assert (printed, value) == ("not in the file", "[3. 6.] J")
+    assert other.startswith("beta has another value here than the statements give it that own needs; got [5.0")
+    files = [path.read_text(encoding="utf-8") for path in (tmp_path / "res" / "own" / "functions").glob("*.py")]
+    assert len(files) == 5 and not any("print" in text for text in files)
