@@ -139,7 +139,7 @@ def _ticks(piece: Part) -> None:
         row = -piece.index - 0.22 * (place - (len(names) - 1) / 2)
         style = dynamics_look(name, names, look(piece.index)) | {"markersize": 3.6}
         piece.axes.errorbar(best, row, xerr=[[best - low], [high - best]], elinewidth=0.9, **style)
-        scanned = places_of(piece.chart, dynamics).where(dynamics["requested"])
+        scanned = places_of(piece.chart, dynamics).where(dynamics["seeds_used"] > 0)
         for end, marker in (_ends(scanned, (low, best, high)) if dynamics["at_edge"] else {}).items():
             arrow = {"marker": marker, "markersize": 5.4, "color": style["color"], "gid": f"{style['gid']} beyond"}
             piece.axes.plot(end, row, clip_on=False, zorder=4, **arrow)
