@@ -69,7 +69,10 @@ def _means(name: str, values: xr.DataArray, title: str, symbol: str) -> dict[str
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:
-    """Return the axes of `batch_tradeoff`, without its variables; InputError without an axis of batch sizes."""
+    """Return the structure of the result, before anything runs: its axes; names of its variables are not told.
+
+    InputError without an axis of batch sizes.
+    """
     need_axis(ds, "batch_size")
     return passages_outline(ds)
 

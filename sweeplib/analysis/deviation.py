@@ -47,7 +47,8 @@ def deviation(
 def _means(name: str, difference: xr.DataArray, reference: str) -> dict[str, xr.DataArray]:
     """Return the mean difference of an observable x, its standard error and its z-score: x_deviation, and _error, _z.
 
-    name : that of x. reference : the other dynamics in words, "the ODE".
+    name : that of x. difference : x − x_reference of each pair, with the label and the units of x itself.
+    reference : the other dynamics in words, "the ODE".
     """
     title = f"deviation of the {difference.attrs['long_name']} from {reference}"
     x, name = difference.attrs.get("symbol", name), f"{name}_deviation"
@@ -66,7 +67,7 @@ def sup_deviations(name: str, largest: xr.DataArray) -> dict[str, xr.DataArray]:
 
 
 def _outline(ds: Outline, *, reference: str, until: float, **_: Any) -> Outline:
-    """Return the outline of `deviation`, of its suprema alone, which figures draw."""
+    """Return the structure of the result, before anything runs: its suprema alone, which figures draw."""
     outline, names = deviations_outline(ds, reference, until)
     return outline.with_variables({f"{name}_sup_deviation": outline.dims_of("status") for name in names})
 

@@ -69,7 +69,7 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:
-    """Return the outline of `exit_times`: means and medians of both clocks, and the fraction, over the seeds."""
+    """Return the structure of the result, before anything runs: means and medians by both clocks, and a fraction."""
     names = [f"exit_{quantity}_{statistic}" for quantity in QUANTITIES for statistic in ("mean", "median")]
     return passages_outline(ds, *names, "exited_fraction")
 

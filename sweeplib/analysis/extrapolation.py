@@ -185,11 +185,12 @@ def _variables(parts: xr.DataArray, attrs: dict[str, Any], axis: str, law: str, 
 
 
 def _outline(ds: Outline, *, of: str | None, axis: str, time: float | None, **_: Any) -> Outline:
-    """Return the outline of `extrapolation`, of a limit for each point of the other axes.
+    """Return the structure of the result, before anything runs: a limit for each point of the other axes.
 
     InputError unless the quantity is known, has the axis with two positive values or more, and is recorded at the time.
     """
     name, source, variable = _source(ds, of)
+    # all but the limit itself
     quantities = [other for other in [*declared_quantities(), *averaged_observables(ds)] if other != "limit"]
     if name not in quantities:
         raise InputError("not a quantity", key="of", value=name, choices=quantities)
@@ -197,6 +198,7 @@ def _outline(ds: Outline, *, of: str | None, axis: str, time: float | None, **_:
     if outlined is None:
         raise InputError("its analysis does not say what it returns", key="of", value=name, choices=quantities)
     dims = outlined.dims_of(variable)
+    # no sweep goes to infinite times; the others are no numbers that grow
     choices = [dim for dim in dims if dim not in ("dynamics", "time", "threshold")]
     if axis not in choices:
         raise InputError("not an axis of this quantity", key="axis", value=axis, choices=choices)

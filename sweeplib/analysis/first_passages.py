@@ -70,7 +70,10 @@ def first_passages(
 
 
 def _outline(ds: Outline, *, of: str, **_: Any) -> Outline:
-    """Return the outline of `first_passages`, over seeds and times; InputError if `of` is not recorded over time."""
+    """Return the structure of the result, before anything runs: statistics over seeds and times.
+
+    InputError if `of` is not recorded over time.
+    """
     names = [name for name in averaged_observables(ds) if name in over_time(ds)]
     if of not in names:
         expected = {"choices": names} if names else {"expected": "a quantity over time, with a dimension `time`"}

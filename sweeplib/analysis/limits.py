@@ -268,7 +268,7 @@ def _holds(ds: xr.Dataset) -> xr.DataArray:
 
 
 def _outline(ds: Outline, *, candidates: Sequence[str], **_: Any) -> Outline:
-    """Return the outline of `limits`: a code at each point, measures along `candidate`.
+    """Return the structure of the result, before anything runs: a code at each point, measures along `candidate`.
 
     InputError unless the candidates and a stochastic dynamics are run, with the risk from the start on.
     """

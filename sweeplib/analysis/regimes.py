@@ -264,7 +264,7 @@ def scaling_holds(ds: xr.Dataset) -> xr.DataArray:
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:
-    """Return the outline of `regimes`: a code at each point of the axes but d, probabilities along `candidate`.
+    """Return the structure of the result, before anything runs: a code at each point, probabilities by `candidate`.
 
     InputError unless SGD, gradient flow and the ODE are run from recorded starts at several d, with enough seeds.
     """

@@ -34,6 +34,8 @@ from sweeplib.errors import SweeplibError
 
 STORE = "runs"
 """The folder of the run store in that of a sweep."""
+NAME = "name="
+"""The beginning of an override of a sweep's name."""
 CHANGING = ("inventory", "journal", "locks", STORE)
 """The parts of a sweep's folder that are no results: records of runs, and the store from which results are made."""
 
@@ -42,8 +44,8 @@ def complete_run(config: Path, overrides: Sequence[str], results: Path) -> dict[
     """Return the record of the last complete run if the same command has nothing to do, otherwise None."""
     # a record that cannot be read, or says other things, is none: Snakemake decides
     with suppress(OSError, SweeplibError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
-        if config.is_file():  # a pipe can be read once
-            directory = results / _name(config)
+        if config.is_file():  # a pipe can be read only once
+            directory = results / _name(config, overrides)
             return _checked(directory, stage_record(directory, WHOLE).complete, config, overrides)
     return None
 
@@ -148,8 +150,9 @@ def _stats(directory: Path, without: Sequence[str] = ()) -> str:
     return digest.hexdigest()
 
 
-def _name(config: Path) -> str:
-    """Return the name of a sweep by its file."""
+def _name(config: Path, overrides: Sequence[str]) -> str:
+    """Return the name of a sweep by its file and overrides, of which the last one counts."""
     from sweeplib.engine.files.strict_yaml import parsed
 
-    return str(parsed(file_text(config, "utf-8-sig"), config).get("name", config.stem))
+    names = [text.removeprefix(NAME) for text in overrides if text.startswith(NAME)]
+    return names[-1] if names else str(parsed(file_text(config, "utf-8-sig"), config).get("name", config.stem))

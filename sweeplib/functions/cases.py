@@ -102,6 +102,7 @@ class FunctionCases(engine.Cases):
     def __getitem__(self, at: int | slice) -> FunctionCase | FunctionCases:
         if isinstance(at, slice):
             return self.at(at)
+        # IndexError beyond the end, which ends an iteration
         return self.row(Reading(self, range(len(self))[at], {}))
 
     def row(self, read: Reading) -> Any:

@@ -56,6 +56,8 @@ NAMES = (
 """Names with a meaning of their own in datasets and configs."""
 STORED = {"case_id", "problem"}
 """Names of columns of the run store that arguments may have, and results not."""
+MAIN = "__main__"
+"""The name of the module of a script or a notebook."""
 Real = Annotated[float, pydantic.Field(allow_inf_nan=False)]
 """The type of values of a parameter of floats: finite ones."""
 Number = int | Real
@@ -211,7 +213,8 @@ def registered(name: str, code: str | None = None) -> Function:
     if code is None and functions:
         return functions[-1]
     for function in functions:
-        if function.code == code:
+        # a function of a script or notebook reads what these change later; the file that was written of it does not
+        if function.module != MAIN and function.code == code:
             return function
     if not functions:
         raise InputError("no such simulator", value=name, choices=FUNCTIONS)
@@ -320,7 +323,9 @@ def checked_results(
         )
     arrays = {}
     for name, result in function.results.items():
-        array, shape = np.asarray(returned[name]), result.shape(values, along)
+        value, shape = returned[name], result.shape(values, along)
+        # a masked number is none
+        array = np.ma.filled(value.astype(float), np.nan) if np.ma.isMaskedArray(value) else np.asarray(value)
         if array.dtype.kind not in "biuf" or array.shape != shape:
             kind = f"{array.dtype} of shape {array.shape}"
             raise TypeError(f"{function.name} returned {name} as {kind}; expected real numbers of shape {shape}")

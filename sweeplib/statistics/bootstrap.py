@@ -26,10 +26,11 @@ has more seeds than this, it counts for as many fewer: points that are more accu
 
 
 class PointErrors(NamedTuple):
-    """Logarithms of positive quantities at points, each from the seeds that were observed there.
+    """Logarithms of positive quantities at points, or means of any sign in their place (`linear_means`), with errors.
 
-    logs (points,): NaN where not measured. bias (points,): their mean error. parts (seeds, points): the parts of the
-    seeds in their errors. present (seeds, points): which seeds were observed.
+    Each is from the seeds that were observed there. logs (points,): NaN where not measured. bias (points,): their mean
+    error. parts (seeds, points): the parts of the seeds in their errors. present (seeds, points): which seeds were
+    observed.
     """
 
     logs: Array

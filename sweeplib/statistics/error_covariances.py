@@ -50,7 +50,7 @@ def errors_of_levels(parts: Array) -> tuple[Array, float]:
 def _freedom(parts: Array, covariance: Array) -> float:
     """Return the degrees of freedom of a covariance (n, n) of parts (seeds, n): at most the number of seeds less one.
 
-    They are fewer where few seeds make most of the errors.
+    They are fewer where few seeds make most of the errors, and never below one.
     """
     by_seed, rank = np.sum(parts**2, axis=1), np.trace(covariance) ** 2 / np.sum(covariance**2)
     # Satterthwaite; by_seed is χ² of so many squares

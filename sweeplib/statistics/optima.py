@@ -110,12 +110,12 @@ class MeanCurve:
 
     @cached_property
     def linear(self) -> PointErrors:
-        """The means themselves, of any sign."""
+        """The means themselves, of any sign, in the place of logarithms: its `logs`."""
         return linear_means(self._values)
 
     @cached_property
     def hidden_variances(self) -> Array | None:
-        """Variances (n,) of fractions that runs do not show: equal outcomes do not make them certain (Agresti).
+        """Variances (n,) to be added to those of fractions: equal outcomes do not make a fraction certain (Agresti).
 
         None unless all values are 0 or 1.
         """

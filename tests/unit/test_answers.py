@@ -20,6 +20,7 @@ from sweeplib.analysis.answers.answer import Answer, cells
 from sweeplib.analysis.answers.proposers.seeds import MoreSeeds, Seen
 from sweeplib.commands.cli import app
 from sweeplib.config import from_mapping
+from sweeplib.contracts import proposers
 from sweeplib.engine.design.questions import Question, Row, with_rows, without_rows
 from sweeplib.engine.execution import work
 from sweeplib.engine.execution.plan import plan_when_done
@@ -400,6 +401,19 @@ PROPOSERS.register("{name}", Own)
 
 def question(of: str = "exit_times", variable: str = "exit_steps_mean", to: float = 0.1, **others: Any) -> Question:
     return Question(of, variable, to, **others)
+
+
+def test_the_checks_of_a_proposer_run_the_rows_that_the_engine_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two requests for a row the larger one; a row that cannot grow ends the rounds."""
+
+    def asked(*seeds: int) -> list[Answer]:
+        return [Answer("own", {}, requests=tuple(Row({"gamma": 0.3}, count, "more") for count in seeds))]
+
+    rounds = iter([asked(90, 40), asked(10**6), asked(10**6), asked(1)])
+    monkeypatch.setattr(proposers, "_answers", lambda *_: next(rounds))
+    monkeypatch.setattr(proposers, "scanned", lambda rows: rows)
+    counts = [rows[0.3] for rows, _ in proposers.history.__wrapped__("own")]
+    assert counts == [proposers.FIRST_SEEDS, 90, proposers.MOST_SEEDS]
 
 
 def test_a_budget_of_nothing_says_what_the_answer_would_cost() -> None:

@@ -4,6 +4,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from distributed import Client
@@ -42,6 +43,18 @@ def test_every_block_is_computed_once_and_tasks_are_bounded(client: Client, monk
     reported = Counter(block.number for block, _ in dispatched(client, queue_of(2000, size=10)))
     assert done == reported == Counter(range(200))
     assert max(tasks) == 20
+
+
+@pytest.mark.parametrize(
+    ("limits", "says"),
+    [([2e9, 1e9, 0], "1000 MB of memory each"), ([0], "if they lack memory, take fewer"), ([], "if they lack memory")],
+)
+def test_workers_that_die_may_lack_memory(limits: list[float], says: str) -> None:
+    """Nothing is said of a limit that is none, nor of workers that are gone."""
+    workers = {str(place): {"memory_limit": limit} for place, limit in enumerate(limits)}
+    some = SimpleNamespace(scheduler_info=lambda: {"workers": workers}, scheduler=None)
+    text = dispatch._Workers(some, print, 1.0, lambda: None, None).memory()
+    assert says in text and ("cluster.memory_limit" in text) == ("MB" in text)
 
 
 @pytest.mark.rest

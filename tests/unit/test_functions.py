@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from sweeplib.engine.status import Status
 from sweeplib.engine.storage.store.outcomes import first_outcomes
 from sweeplib.engine.storage.store.run_store import segment_paths
 from sweeplib.functions.cases import FunctionCase, generator_of
-from sweeplib.functions.function import Function, registered
+from sweeplib.functions.function import Function, checked_results, registered
 from sweeplib.functions.source import source_of
 
 WALK = '''
@@ -587,6 +588,22 @@ def test_the_engine_runs_with_physics_taken_away(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("values [2.0] seeds 40\n")
+
+
+@simulator(m=Result("1", dims={"x": 2}))
+def masked(rng: np.random.Generator, workers: int = 3) -> Any:
+    return np.ma.masked_array([1, -999], mask=[False, True])
+
+
+def test_a_masked_number_is_none() -> None:
+    [values] = checked_results(masked, masked.function(np.random.default_rng(0)), {}).values()
+    np.testing.assert_array_equal(values, [1.0, np.nan])
+
+
+@pytest.mark.parametrize("call", [sweeplib.sweep, partial(sweeplib.answer, variable="m", to="1 %")])
+def test_a_parameter_that_the_call_would_take_for_its_own_is_refused(call: Callable[..., Any], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^workers: a parameter of masked has the name of an argument"):
+        call(masked, workers=2, results=tmp_path)
 
 
 def test_results_of_arrays_need_their_lengths() -> None:

@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 
 import sweeplib
-from sweeplib import Problem
+from sweeplib import InputError, Problem
 from sweeplib.engine.code.numerical_code import LABELS, numerical_code
 from sweeplib.networks.maths.activations import Activation
 from sweeplib.networks.observables import Observable
+from sweeplib.networks.problem import PARAMETERS
 from sweeplib.networks.rows import cases_of, index_of, shared_fields
 from sweeplib.networks.simulation import Case, Cases, Recording, run_cases
+from sweeplib.networks.simulation.cases import shared_values
 
 CASES = ("chain of square", "ode of erf", "sde of he3")
 CHAIN, ODE, SDE = CASES
@@ -240,3 +242,26 @@ def test_the_driver_takes_nothing_from_a_case_but_what_its_identity_holds(
     assert held.fields == list(problem.canonical())
     for name, values in run_cases(held).data.items():
         np.testing.assert_array_equal(whole.data[name], values)
+
+
+@pytest.mark.parametrize(("dynamics", "observables"), [("sgd", ("risk", "test_loss")), ("ode", ("risk",))])
+def test_an_identity_does_not_depend_on_the_case_identified_before(dynamics: str, observables: tuple[str, ...]) -> None:
+    """Of a plain problem, and of each that differs from it in one parameter; their digests share a memory."""
+
+    def identities(order: list[Case]) -> dict[Case, bytes]:
+        shared_values.cache_clear()
+        return {case: case.identity() for case in order}
+
+    plain, recording = Problem(p=2, activation="erf", **COMMON), Recording((0.0, 1.0), observables=observables)
+    compared = 0
+    for name, parameter in PARAMETERS.items():
+        try:
+            problems = [plain, dataclasses.replace(plain, **{name: parameter.example})]
+            cases = [Case(problem, dynamics, 0, recording) for problem in problems]
+            for case in cases:
+                case.check()
+        except InputError:
+            continue
+        assert identities(cases) == identities(cases[::-1]), name
+        compared += 1
+    assert compared > 5

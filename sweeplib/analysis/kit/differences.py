@@ -95,8 +95,8 @@ def check_reference(ds: xr.Dataset | Outline, reference: str) -> None:
 def deviations_outline(ds: Outline, reference: str, until: float) -> tuple[Outline, list[str]]:
     """Return the outline of statistics over seeds of the dynamics but `reference`, and the names of what is compared.
 
-    InputError for a reference that is not run, if no observable has a time axis, and if runs stop at their exits but
-    are to be compared without end.
+    An outline is the structure of a dataset, known before anything runs. InputError for a reference that is not run, if
+    no observable has a time axis, and if runs stop at their exits but are to be compared without end.
     """
     check_reference(ds, reference)
     if ds.attrs.get("stop") == "exit" and until == float("inf"):
@@ -151,16 +151,20 @@ def from_reference(
     paired = run.isel(dynamics=others) & run.sel(dynamics=reference, drop=True)
     either_diverged = diverged.isel(dynamics=others) | diverged.sel(dynamics=reference, drop=True)
     distances = distance(state.isel(dynamics=others), state.sel(dynamics=reference, drop=True))
-    return _unless_lost(distances, paired, max_lost, either_diverged).reindex(dynamics=ds["dynamics"].values)
+    distances = _distances_unless_lost(distances, paired, max_lost, either_diverged)
+    # NaN for the reference
+    return distances.reindex(dynamics=ds["dynamics"].values)
 
 
 def from_start(ds: xr.Dataset, state: xr.DataArray, distance: Distance, max_lost: float) -> xr.DataArray:
     """Return the distance of the `state` of each dynamics from its start, per seed; NaN if that is not recorded."""
     start = state.isel(time=0, drop=True).where(ds["time"][0].item() == 0.0)
-    return _unless_lost(distance(state, start), has_run(ds), max_lost, has_diverged(ds))
+    return _distances_unless_lost(distance(state, start), has_run(ds), max_lost, has_diverged(ds))
 
 
-def _unless_lost(distance: xr.DataArray, run: xr.DataArray, max_lost: float, diverged: xr.DataArray) -> xr.DataArray:
+def _distances_unless_lost(
+    distance: xr.DataArray, run: xr.DataArray, max_lost: float, diverged: xr.DataArray
+) -> xr.DataArray:
     """Return the distances of pairs that were run, NaN for all seeds where too many have none, or a lost one diverged.
 
     run, diverged : masks of the pairs that were run, and of those of which a run diverged. max_lost : the fraction of

@@ -175,8 +175,10 @@ def passages(ds: xr.Dataset, quantity: str, max_lost: float = MOST_LOST) -> Pass
 def recorded_passages(
     ds: xr.Dataset, values: xr.DataArray, passed: xr.DataArray, times: xr.DataArray, max_lost: float = MOST_LOST
 ) -> Passages:
-    """Return the first of the recorded `times` at which runs have `passed`; they are observed while they have `values`.
+    """Return first passages that are found in a record: the first of the recorded `times` at which runs have `passed`.
 
+    They are those of other quantities than the exits, which simulators find at each step (`passages`). Runs are
+    observed while they have `values`.
     values, passed : over all dims of `status`, and time. times : in steps, or in time, along `time` at least.
     The result has the dims of `values` but `time`. A run without any value is lost, whatever its status.
     """

@@ -215,7 +215,8 @@ def quantity_of(ds: xr.Dataset, of: str) -> tuple[str, str]:
 def outline_along(ds: Outline, of: str, along: str | None, time: float | None, *names: str) -> Outline:
     """Return the outline of variables `names` that are numbers of a whole curve (`curves_along`).
 
-    InputError if the quantity has no such axis, or is not recorded at the time.
+    An outline is the structure of a dataset, known before anything runs. InputError if the quantity has no such axis,
+    or is not recorded at the time.
     """
     axis, source = axis_along(ds, of, along), "exit_steps" if of in PASSAGES else of
     times = ds.axes["time"] if "time" in ds.dims_of(source) else ()

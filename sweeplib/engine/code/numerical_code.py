@@ -125,7 +125,10 @@ def _counts(item: Any, parent: ast.AST) -> bool:
 
 
 def _counted_parts_of_raise(error: ast.expr | None) -> Iterator[tuple[str, Any]]:
-    """Yield the parts of a raised exception that count: its class, and non-text arguments, which handlers may use."""
+    """Yield the parts of a raised exception that count: its class, and what handlers may use of it.
+
+    Those are arguments that are no texts, and none of REFUSALS, which tell users what is wrong.
+    """
     if isinstance(error, ast.Call) and _name_of(error.func) not in REFUSALS:
         yield "exc", error.func
         yield "args", [argument for argument in error.args if not _is_text(argument)]

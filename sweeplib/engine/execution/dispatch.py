@@ -77,7 +77,9 @@ def dispatched(
         while running or queue:
             threads = max(1, expected or 0, running.workers.threads)
             window = min(MOST_TASKS, max(FEWEST_TASKS, TASKS_A_THREAD * threads))
-            running.submit([queue.block(threads) for _ in range(window - len(running)) if queue])
+            # until it is known what cases take, each worker has one block: a case, or a group of lanes
+            most = threads if queue.is_blind else window
+            running.submit([queue.block(threads) for _ in range(most - len(running)) if queue])
             for block, report in running.done():
                 queue.learn(block, report)
                 yield block, report

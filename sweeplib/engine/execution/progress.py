@@ -178,6 +178,7 @@ class Forecast:
 
     def seconds_left(self) -> float:
         """Return the seconds that are left: planned · ratio^w, where w goes from 0 to 1 as blocks are done."""
+        # rounding may leave less than nothing
         planned = max(0.0, self.planned - self._over)
         if not self._expected:
             return planned

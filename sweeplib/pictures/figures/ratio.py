@@ -177,11 +177,11 @@ def _ends(
 
 def _quotient(end: xr.DataArray, value: xr.DataArray) -> xr.DataArray:
     """Return the end of an interval over the value in it, zero where they have different signs."""
-    return (end / value.where(value != 0.0)).clip(min=0.0)
+    return (end / value.where(value != 0.0)).clip(0.0)
 
 
 def _elsewhere(result: xr.Dataset, point: Mapping[str, int]) -> xr.DataArray:
-    """Return a mask along the axes of a point (indices by axis): true but at this point."""
+    """Return a mask along the axes of a point (indices by axis): false there, where the ratio to it is surely 1."""
     here = xr.DataArray(True)
     for axis, place in point.items():
         here = here & (xr.DataArray(np.arange(result.sizes[axis]), dims=axis) == place)

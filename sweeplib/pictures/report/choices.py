@@ -115,7 +115,10 @@ def is_logarithmic(data: xr.Dataset, name: str, kind: str, declared: Chart) -> b
 
 
 def logarithmic_places(values: xr.DataArray) -> bool:
-    """Return whether the axis of a coordinate is logarithmic, by its values but NaN; none with a zero is."""
+    """Return whether the axis of a coordinate is logarithmic: not with a value at or below zero, else by their spacing.
+
+    `logarithmic` decides, along the time `logarithmic_time`; NaN does not count.
+    """
     if (values <= 0).any():
         return False
     return logarithmic_time(values) if "time" in values.dims else logarithmic(values.values)

@@ -206,7 +206,7 @@ class ScanLook:
 
     @property
     def _ends(self) -> tuple[_End, _End]:
-        """The ends of the scan, that of the least γ first."""
+        """The ends of the scan, that of the least γ first; the inner row of a single one is itself."""
         last = len(self.finite) - 1
         return _End(0, min(1, last), self.bounds[0], -1), _End(last, max(0, last - 1), self.bounds[1], 1)
 

@@ -149,10 +149,10 @@ def _median(values: np.ndarray) -> tuple[float, float, float, int]:
 
 
 def _mean(values: np.ndarray) -> tuple[float, float, float, int]:
-    """Return the mean, its interval by Student's t if there are three values, and their number."""
+    """Return the mean, its interval by Student's t if there are three values and all are finite, and their number."""
     mean, n = float(values.mean()), len(values)
     if n < 3 or not math.isfinite(mean):
         return mean, math.nan, math.nan, n
-    # a curve of a run that goes on: the intervals of what has ended are those of `statistics`, above the engine
+    # for a picture of a run that goes on: final intervals are those of `statistics`, which the engine cannot import
     half = float(scipy.special.stdtrit(n - 1, 1 - OUTSIDE) * values.std(ddof=1) / math.sqrt(n))
     return mean, mean - half, mean + half, n

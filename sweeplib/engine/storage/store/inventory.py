@@ -176,6 +176,11 @@ class Inventory:
         """The first point that has the solution of each point with the same seed."""
         return self._points.cases.solutions()
 
+    @property
+    def shares_solutions(self) -> bool:
+        """Whether cases of several points have one solution."""
+        return bool((self._solutions != np.arange(len(self._solutions))).any())
+
     def solved(self, places: np.ndarray) -> np.ndarray:
         """Return those of some places, in their order, whose solution no place before them has."""
         seed = self.flat[places] % len(self.sweep.seeds)

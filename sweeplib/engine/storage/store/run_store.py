@@ -90,6 +90,7 @@ def recorded_counts(directory: Path) -> dict[str, dict[str, int]]:
         numbers = Counter(stage_record(directory, f"simulate.{name}").counts)
         if not numbers and not is_of_earlier:
             numbers = stored_counts(directory, name)
+        # with cases of earlier grids more may be stored than are planned
         missing = max(0, plan.counts.get(name, 0) - numbers.total())
         counts[name] = {status.name: numbers[status.name] for status in Status} | {Status.missing.name: missing}
     return counts
