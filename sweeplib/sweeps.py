@@ -114,6 +114,10 @@ class Sweep:
             problem = "not a client of Dask that waits for its results"
             expected = "distributed.Client(..., asynchronous=False)"
             raise InputError(problem, key="client", value=client, expected=expected)
+        if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
+            raise InputError(
+                "not a number of workers", key="workers", value=workers, expected="a whole number from 1 on"
+            )
         with part_lock(self.directory, "simulates"):
             self._record()
             with recorded_stage(self.directory, "simulate"), script_not_imported():

@@ -83,6 +83,13 @@ class Result:
     label: str = ""
     symbol: str = ""
 
+    def __post_init__(self) -> None:
+        """Refuse lengths that are none."""
+        for dim, size in self.dims.items():
+            if not isinstance(size, str) and (type(size) is not int or size < 0):
+                expected = "a whole number from 0 on, or the name of a parameter"
+                raise InputError(f"not the length of {dim}", value=size, expected=expected)
+
     def shape(self, values: Mapping[str, Any], along: str | None = None) -> tuple[int, ...]:
         """Return the shape of the result where the parameters, and `times`, have some values.
 
@@ -219,11 +226,12 @@ FUNCTIONS: dict[str, list[Function]] = {}
 
 
 def registered(name: str, code: str | None = None) -> Function:
-    """Return the function of a name and a code, or the last one that was defined; InputError if there is none."""
+    """Return the last function that was defined with a name, and with this code if given; InputError if none was."""
     functions = FUNCTIONS.get(name, [])
     if code is None and functions:
         return functions[-1]
-    for function in functions:
+    # the last one says the labels and dimensions of now, which are no code
+    for function in reversed(functions):
         # a function of a script or notebook reads what these change later; the file that was written of it does not
         if function.module != MAIN and function.code == code:
             return function
@@ -303,10 +311,12 @@ def checked_argument(of: str, argument: Argument) -> Argument:
 
 
 def type_of_default(default: Any) -> Any:
-    """Return the type of the values of a parameter without an annotation: that of its default; numbers for a number."""
+    """Return the type of the values of a parameter without an annotation: that of its default; numbers for an int."""
     if isinstance(default, bool | str):
         return type(default)
-    return Number if default is None or isinstance(default, int | float) else Any
+    if isinstance(default, float):
+        return Real
+    return Number if default is None or isinstance(default, int) else Any
 
 
 def is_text(kind: Any) -> bool:

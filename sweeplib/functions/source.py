@@ -124,7 +124,7 @@ def _numerical_code(function: Function) -> tuple[str, set[str]]:
         if isinstance(node, ast.FunctionDef) and node.name == function.name:
             # units and labels change no number
             node.decorator_list = [entry for entry in node.decorator_list if last_name(entry) != "simulator"]
-    text, imports = numerical_code("\n".join(map(ast.unparse, nodes)))
+    text, imports = numerical_code("\n".join(map(ast.unparse, nodes)), of_library=False)
     return text, set(filter(user_file, imported_names(imports, package_of(function.module))))
 
 

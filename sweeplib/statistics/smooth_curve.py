@@ -178,7 +178,7 @@ class SmoothCurve:
         return np.log(self.x) if self.x[0] > 0.0 else self.x
 
     def _z(self, u: Array) -> tuple[Array, Array]:
-        """Return z (forms, n), the coordinate from −1 to 1 in the chart of each form, at u (n,), and dz/du."""
+        """Return z (forms, places), the coordinate from −1 to 1 in the chart of a form, at u (places,), and dz/du."""
         linear, rate = (np.exp(u), np.exp(u)) if self.x[0] > 0.0 else (u, np.ones_like(u))
         low, high = (np.where(self._logarithmic, self._u[end], self.x[end]) for end in (0, -1))
         place, slope = np.where(self._logarithmic, u, linear), np.where(self._logarithmic, 1.0, rate)
@@ -194,7 +194,7 @@ class SmoothCurve:
         """The inverse covariances times the responses (forms, n)."""
         return np.asarray((self._roots.transpose(0, 2, 1) @ (self._roots @ self._y[..., None]))[..., 0])
 
-    def _levels(self, u: Array) -> tuple[Array, Array]:
+    def _prior_of_levels(self, u: Array) -> tuple[Array, Array]:
         """Return the prior covariances (forms, places, n) of responses at u (places,) with those of the values.
 
         And their prior variances (forms, places).
@@ -205,7 +205,7 @@ class SmoothCurve:
         bell = self._sizes[:, None] ** 2 * np.exp(-0.5 * apart**2)
         return bell + line, LINE[0] ** 2 + (LINE[1] * z) ** 2 + self._sizes**2
 
-    def _rises(self, u: Array) -> tuple[Array, Array]:
+    def _prior_of_slopes(self, u: Array) -> tuple[Array, Array]:
         """Return the prior covariances (forms, places, n) of slopes dy/du at u (places,) with responses of the values.
 
         And their prior variances (forms, places).
@@ -217,15 +217,18 @@ class SmoothCurve:
         return cross, (LINE[1] ** 2 + (self._sizes / self._lengths) ** 2) * dz**2
 
     def _posterior(self, cross: Array, prior: Array) -> tuple[Array, Array]:
-        """Return means and variances (forms, places) of responses or slopes, by what `_levels` or `_rises` return."""
+        """Return means and variances (forms, places) of responses, or of slopes, by their prior.
+
+        cross, prior : as `_prior_of_levels` and `_prior_of_slopes` return them.
+        """
         white = cross @ self._roots.transpose(0, 2, 1)
         # where values are exact this is the difference of two equal numbers
         variance = np.maximum(prior - np.sum(white**2, axis=2), ROUNDING * prior)
         return (cross @ self._solutions[..., None])[..., 0], variance
 
     def rising(self, u: Array) -> Array:
-        """Return the probability (n,) that the curve rises at places u (n,)."""
-        mean, variance = self._posterior(*self._rises(u))
+        """Return the probability (places,) that the curve rises at u (places,)."""
+        mean, variance = self._posterior(*self._prior_of_slopes(u))
         return np.asarray(self._weights @ scipy.special.stdtr(self.freedom, mean / np.sqrt(variance)))
 
     def minimum(self, confidence: float) -> Minimum:
@@ -235,7 +238,8 @@ class SmoothCurve:
         turns = np.flatnonzero((rising[:-1] < 0.5) & (rising[1:] >= 0.5))
         # where the curve turns from falling to rising, and an end of the axis where it falls towards it
         places = np.concatenate([u[:1][rising[:1] >= 0.5], u[turns], u[-1:][rising[-1:] < 0.5]])
-        best = int((self._weights @ self._values_of(self._posterior(*self._levels(places))[0])).argmin())
+        responses, _ = self._posterior(*self._prior_of_levels(places))
+        best = int((self._weights @ self._values_of(responses)).argmin())
         # places that may have a lower value belong to the interval
         also = [at for at in range(len(places)) if at == best or self._is_lower(places[at], places[best]) > tail]
         below = np.flatnonzero((u <= places[also[0]]) & (rising <= tail))[-1:]
@@ -281,8 +285,8 @@ class SmoothCurve:
         return crossings
 
     def above(self, u: Array, level: float) -> Array:
-        """Return the probability (n,) that the curve is above a level at u (n,)."""
-        cross, prior = self._levels(u)
+        """Return the probability (places,) that the curve is above a level at u (places,)."""
+        cross, prior = self._prior_of_levels(u)
         mean, variance = self._posterior(cross, prior)
         directions = (cross @ self._roots.transpose(0, 2, 1) @ self._roots) * self._slopes[:, None]
         shared = np.sum(directions @ self._shared * directions, axis=2)
@@ -298,12 +302,12 @@ class SmoothCurve:
         apart = z[:, :1] - z[:, 1:]
         # expm1: near places have a difference of little variance
         prior = (LINE[1] * apart) ** 2 - 2.0 * self._sizes**2 * np.expm1(-0.5 * (apart / self._lengths) ** 2)
-        cross, _ = self._levels(np.array([place, other]))
+        cross, _ = self._prior_of_levels(np.array([place, other]))
         mean, variance = self._posterior(cross[:, :1] - cross[:, 1:], prior)
         return float(self._weights @ scipy.special.stdtr(self.freedom, -mean / np.sqrt(variance))[:, 0])
 
     def _values_of(self, responses: Array) -> Array:
-        """Return the values, relative to their mean, of responses (forms, n)."""
+        """Return the values, relative to their mean, of responses (forms, places)."""
         y = self._middle + self._scale * responses
         return np.where(self._reciprocal, -np.log(self._reciprocals(y)), y)
 
@@ -321,7 +325,7 @@ class SmoothCurve:
         u = np.log(at) if self.x[0] > 0.0 else at
         step = NEAR * (self._u[-1] - self._u[0])
         around = np.array([u, u - step, u + step])
-        (levels, level_prior), (rises, rise_prior) = self._levels(around), self._rises(around)
+        (levels, level_prior), (rises, rise_prior) = self._prior_of_levels(around), self._prior_of_slopes(around)
         level, level_variance = self._posterior(levels, level_prior)
         rise, rise_variance = self._posterior(rises, rise_prior)
         y = self._middle + self._scale * level

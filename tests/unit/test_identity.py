@@ -87,7 +87,7 @@ root, edits = pathlib.Path(sys.argv[1]) / "sweeplib", json.load(sys.stdin)
 # Each text is parsed once for all children.
 sweeplib.engine.code.module_content.numerical_code = functools.cache(sweeplib.engine.code.module_content.numerical_code)
 for file in [*(root / "networks").rglob("*.py"), *(root / "engine" / "language").rglob("*.py")]:
-    sweeplib.engine.code.module_content.numerical_code(file.read_text())
+    sweeplib.engine.code.module_content.numerical_code(file.read_text(), of_library=True)
 
 def identities():
     from sweeplib.networks.problem import Problem
@@ -164,8 +164,8 @@ def test_an_edit_changes_the_identity_of_the_cases_whose_numbers_it_may_change(
     assert {case for case, before, after in pairs if before != after} == EDITS[name].changes
 
 
-def counted(text: str) -> str:
-    return numerical_code(text)[0]
+def counted(text: str, *, of_library: bool = True) -> str:
+    return numerical_code(text, of_library=of_library)[0]
 
 
 @pytest.mark.parametrize(
@@ -212,6 +212,52 @@ def test_what_does_not_count(one: str, other: str) -> None:
 )
 def test_what_counts(one: str, other: str) -> None:
     assert counted(one) != counted(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("x: int = 1", "x = 1"),
+        ("def f(x: float): return x", "def f(x):\n    'Itself.'\n    return x"),
+        ("raise ValueError('one')", "raise ValueError('another')"),
+        (
+            "from sweeplib import InputError\nraise InputError('one')",
+            "from sweeplib import InputError\nraise InputError()",
+        ),
+        (
+            "from sweeplib.plugins import Dynamics as D\nclass A(D): limits = (Limit(1),); label = 'one'",
+            "from sweeplib.plugins import Dynamics as D\nclass A(D): limits = (Limit(2),); label = 'another'",
+        ),
+        (
+            "from sweeplib.plugins import NumericalOptions\nclass A(NumericalOptions): x: int = 2",
+            "from sweeplib.plugins import NumericalOptions\nclass A(NumericalOptions): x: int = 3",
+        ),
+    ],
+)
+def test_what_does_not_count_in_a_file_of_a_user(one: str, other: str) -> None:
+    assert counted(one, of_library=False) == counted(other, of_library=False)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("class A: limits = (0, 1)", "class A: limits = (0, 2)"),
+        ("class A(B): label = 'one'", "class A(B): label = 'another'"),
+        ("x = Limit(1.0)", "x = Limit(2.0)"),
+        ("raise InputError(1.0)", "raise InputError(2.0)"),
+        ("x = Activation(f, 'one')", "x = Activation(f, 'another')"),
+        ("class A(Parameters): x: float = 1.0", "class A(Parameters): x: float = 2.0"),
+        ("class A: x: int = 2", "class A: x: ClassVar[int] = 2"),
+        ("class A: x: int", "class A: x: float"),
+        (
+            "from sweeplib import InputError\nif x > 3:\n    raise InputError('no')",
+            "from sweeplib import InputError\nif x > 4:\n    raise InputError('no')",
+        ),
+    ],
+)
+def test_what_counts_in_a_file_of_a_user(one: str, other: str) -> None:
+    """There a name means what this package means by it only if it is imported from here."""
+    assert counted(one, of_library=False) != counted(other, of_library=False)
 
 
 @pytest.mark.parametrize("kind", [Activation, Observable])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.sweep_axis import SWEEP
 from sweeplib.analysis.kit.variables import recorded, statistics_outline
 from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.design.axis import are_numbers
 from sweeplib.engine.storage.dataset.outline import Outline, fixed_axes, outline_of
 from sweeplib.errors import InputError
 from sweeplib.networks.problem import PARAMETERS
@@ -178,7 +179,7 @@ def axis_along(ds: Outline, of: str, along: str | None) -> str:
     axes = [
         name
         for name, values in ds.axes.items()
-        if name not in NOT_ALONG and name in ds.dims_of("status") and len(values) > 2 and _are_numbers(values)
+        if name not in NOT_ALONG and name in ds.dims_of("status") and len(values) > 2 and are_numbers(values)
     ]
     if along is None and len(axes) == 1:
         return axes[0]
@@ -187,10 +188,6 @@ def axis_along(ds: Outline, of: str, along: str | None) -> str:
         problem = "several axes of numbers" if along is None and axes else "no such axis of numbers"
         raise InputError(problem, key="along", value=along or ", ".join(axes), **expected)
     return along
-
-
-def _are_numbers(values: Sequence[Any]) -> bool:
-    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
 def samples_of_a_step(ds: xr.Dataset) -> xr.DataArray:

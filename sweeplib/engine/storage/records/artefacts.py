@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.engine.base.registry import origin_of
 from sweeplib.engine.code.plugins import plugins_digest
 from sweeplib.engine.code.sources import library_digest
+from sweeplib.engine.design.axis import TableAxis
 from sweeplib.engine.design.questions import RowCounts
 from sweeplib.engine.files.regular_files import file_text
 from sweeplib.engine.files.strict_yaml import parsed
@@ -35,7 +36,9 @@ DATASET = "dataset.zarr"
 PAGE = Path("report", "index.html")
 EXECUTION_KEYS = ("checkpoint", "cluster", "publish", "timeout")
 """Keys of a config that only affect how it is run."""
-UNREAD = (*EXECUTION_KEYS, "analyses", "authors", "figures", "license", "plugins")
+SHOWN_KEYS = ("analyses", "figures")
+"""Keys of a config that only say what is shown of its dataset."""
+UNREAD = (*EXECUTION_KEYS, *SHOWN_KEYS, "authors", "license", "plugins")
 """Keys of a config on which the numbers of its dataset do not depend, or only through the cases."""
 
 
@@ -90,7 +93,9 @@ def cases_made_from(sweep: "Design") -> dict[str, Any]:
     """Return what the plan and the cases of a sweep are made from: digests of settings, code and rows, by name."""
     numerics = {dynamics: sweep.numerics(dynamics) for dynamics in sweep.runs}
     rows = {"rows": digest(sweep.replicas.text.encode())} if isinstance(sweep.replicas, RowCounts) else {}
-    return {"settings": settings_digest(sweep.source), "numerics": numerics, **rows}
+    points = [axis.digest for axis in sweep.grid.axes if isinstance(axis, TableAxis)]
+    tables = {"points": points} if points else {}
+    return {"settings": settings_digest(sweep.source), "numerics": numerics, **tables, **rows}
 
 
 def questions_made_from(sweep: "Design") -> dict[str, Any]:

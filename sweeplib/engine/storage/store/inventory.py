@@ -102,7 +102,7 @@ class Inventory:
         if name == "dynamics":
             return np.full(len(flat), self.dynamics, object)
         *index, seed = np.unravel_index(flat, self.sweep.shape)
-        points = np.array(index, np.int64).reshape(-1, len(flat)).T
+        points = np.array(index, np.int64).reshape(len(index), len(flat)).T
         column = (
             Column(self.sweep.seeds, seed) if name == "seed" else self.sweep.grid.table(points, (name,)).column(name)
         )
