@@ -193,10 +193,15 @@ def test_many_cells_at_once_have_the_statistics_of_scipys_curves(runs: int, monk
         exits, ends = exit_[cell][used[cell]], end[cell][used[cell]]
         if not np.isfinite(exits).any():
             assert fractions[cell] == 0.0 if len(ends) else np.isnan(fractions[cell])
-            assert np.isnan([each[cell] for each in found]).all()
+            assert np.isnan([each[cell] for each in found[:2]]).all()
+            assert np.isnan(found[2][cell]) if len(ends) < 6 else found[2][cell] == np.inf
             continue
         times, *curves = survival_curve(exits[np.isfinite(exits)], ends[np.isnan(exits)], 0.95)
-        expected = [times[curve <= HALF][0] if (curve <= HALF).any() else np.nan for curve in curves]
+        # where no run is left the band goes from 0 to the fraction at which that has the probability .025
+        bands = [np.where(curves[0] > 0.0, curve, 0.0) for curve in curves]
+        bands[2] = np.where(curves[0] > 0.0, curves[2], 1.0 - 0.025 ** (1.0 / worth[cell]))
+        expected = [times[curve <= HALF][0] if (curve <= HALF).any() else np.nan for curve in bands]
+        expected[2] = np.inf if np.isnan(expected[2]) else expected[2]
         expected[1:] = expected[1:] if used[cell].sum() > 5 else [np.nan, np.nan]
         np.testing.assert_array_equal([each[cell] for each in found], expected)
         assert fractions[cell] == pytest.approx(1.0 - curves[0][-1])
