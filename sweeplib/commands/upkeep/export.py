@@ -145,7 +145,7 @@ def _tables_of_cases(ds: "xr.Dataset") -> Iterator[Table]:
     for axes, names in _variables_by_axes(ds).items():
         frame = _table(ds[[*names, "status"]])
         title = "a row a case" if not axes else f"a row a case and a value of {', '.join(axes)}"
-        yield Table("_".join(axes), frame, {"title": title, "columns": _columns_of(ds, frame)})
+        yield Table("_".join(axes), frame, {"title": title, "columns": _columns_of(ds, frame, ds)})
 
 
 def _tables_of_analysis(name: str, analysis: "xr.Dataset", dataset: "xr.Dataset") -> Iterator[Table]:
