@@ -62,7 +62,8 @@ def deviation_scaling(
         result |= _fits(name, ds, largest, over, resampling)
     scaling = xr.Dataset(result)
     scaling["variable"] = labelled(scaling["variable"], "variable that the deviation scales with")
-    return scaling.assign_attrs(reference=reference, confidence=confidence, over=" ".join(over))
+    options = {"reference": reference, "until": until, "max_lost": max_lost, "confidence": confidence}
+    return scaling.assign_attrs(options | {"over": " ".join(over)})
 
 
 def scaling_dims(ds: xr.Dataset | Outline) -> list[str]:
@@ -142,13 +143,13 @@ def expected_exponents(names: Sequence[str]) -> xr.DataArray:
     return labelled(values, "exponent of the theoretical bound")
 
 
-def _outline(ds: Outline, *, reference: str, until: float, **_: Any) -> Outline:
+def _outline(ds: Outline, **options: Any) -> Outline:
     """Return the structure of the result, before anything runs: exponents along `variable` and the remaining axes."""
-    outline, names = deviations_outline(ds, reference, until)
+    outline, names = deviations_outline(ds, options["reference"], options["until"])
     over = scaling_dims(ds)
     remaining = tuple(dim for dim in outline.dims_of("status") if dim not in over)
     fits = {f"{name}_exponent": (*remaining, "variable") for name in names}
-    return outline.without(*over).along("variable", list(EXPECTED)).with_variables(fits, over=" ".join(over))
+    return outline.without(*over).along("variable", list(EXPECTED)).with_variables(fits, over=" ".join(over), **options)
 
 
 ANALYSES.add(

@@ -95,7 +95,8 @@ def extrapolation(
         vectorize=True, output_dtypes=[float] * 2, dask_gufunc_kwargs={"output_sizes": {"part": 6}},
     )  # fmt: skip
     variables = _variables(parts, attrs, axis, law, per)
-    variables["limit_error_of_value"] = labelled(abs(shares * errors), f"error of the limit by that of one {axis}")
+    title, units = f"error of the limit by that of one {axis}", variables["limit"].attrs["units"]
+    variables["limit_error_of_value"] = labelled(abs(shares * errors), title, units=units)
     return xr.Dataset(variables).assign_attrs(
         of=name, axis=axis, law=law, per=per, correction=correction, confidence=confidence, max_lost=max_lost
     )
@@ -113,7 +114,9 @@ def _source(ds: Outline, of: str | None) -> tuple[str, str, str]:
     """
     if of is None:
         of = "exit_steps" if "exit_steps" in ds.variables else next(iter(averaged_observables(ds)), "risk")
-    return of, *declared_quantities().get(of, (AVERAGES, of))
+    # a result of a function may have the name of a quantity of an analysis, which needs networks
+    declared = {} if of in averaged_observables(ds) else declared_quantities()
+    return of, *declared.get(of, (AVERAGES, of))
 
 
 def _values(
@@ -176,7 +179,9 @@ def _variables(parts: xr.DataArray, attrs: dict[str, Any], axis: str, law: str, 
     *bounds, verdict, used, reduced_chi2 = parts.transpose("part", ...)
     needs = f"more values of {axis}, or larger ones"
     reason = f"too few values of {axis}, or points that deviate from the law and its corrections"
-    return with_bounds("limit", bounds, names[law], needs=needs, bound="untrusted") | {
+    units = str(attrs.get("units", "1")) if law != "power" else "1"
+    units += f"/{axis}^{per:g}" * (units != "1" and per != 0.0)
+    return with_bounds("limit", bounds, names[law], units=units, needs=needs, bound="untrusted") | {
         "verdict": labelled(verdict.astype(np.uint8), "whether the limit is trusted", **VERDICTS),
         "untrusted": labelled(verdict != TRUSTED, "the limit is not trusted", reason=reason),
         "reduced_chi2": labelled(reduced_chi2, "chi-squared over degrees of freedom of the fit", r"\chi^2/n"),

@@ -147,9 +147,11 @@ def _exits(ds: xr.Dataset, reference: str, seeds: str, max_lost: float) -> dict[
     horizon = xr.ufuncs.minimum(first, second)
     whole_steps = xr.ufuncs.ceil(sample.exit - 1e-6).fillna(np.inf).where(sample.used)  # whole in spite of rounding
     pair = _pair(whole_steps, reference)
-    # exits beyond the horizon are later than all others for the test, and at the horizon for the spread
+    # exits beyond the horizon are later than all others for the test, and at it, or the last exit, for the spread
     censored = tuple(exits.where((exits <= horizon) | exits.isnull(), np.inf) for exits in pair)
-    restricted = tuple(exits.where((exits <= horizon) | exits.isnull(), horizon) for exits in pair)
+    latest = xr.ufuncs.fmax(*(exits.where(exits < np.inf).max("seed") for exits in pair))
+    last = horizon.where(horizon < np.inf, latest)
+    restricted = tuple(exits.where((exits <= last) | exits.isnull(), last) for exits in pair)
     quantity = ds["exit_steps"].attrs["long_name"]
     variables = _tests("exit_steps", quantity, (censored[0], censored[1]), seeds)
     variables |= _spreads("exit_steps", quantity, (restricted[0], restricted[1]))

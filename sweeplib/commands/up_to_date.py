@@ -56,10 +56,8 @@ def undisturbed_run(config: Path, overrides: Sequence[str], results: Path) -> di
     Then `summary`, `status` and `plan` show what it says, without importing what a sweep needs. Without overrides,
     `config` may be the folder of a sweep, for whatever config and overrides it was run.
     """
-    if config.is_dir() and not overrides:
-        record = _complete_folder(config) or {}
-    else:
-        record = complete_run(config, overrides, results) or {}
+    is_folder = config.is_dir() and not overrides
+    record = (_complete_folder(config) if is_folder else complete_run(config, overrides, results)) or {}
     if record and record.get("store") == _stats(record["directory"] / STORE):
         busy = any(job.running or job.outcome for job in stage_records(record["directory"]).values())
         return {} if busy else record
@@ -80,7 +78,7 @@ def _checked(directory: Path, record: dict[str, Any], config: Path, overrides: S
     And of the user's code, the library and the results as they are now.
     """
     files = [Path(file) for file in record["files"]]
-    if record["made_from"] == made_from(config, overrides, files) and record["results"] == _results(directory):
+    if record["made_from"] == made_from(config, overrides, files) and record["results"] == _stats(directory, CHANGING):
         return {**record, "directory": directory}
     return None
 
@@ -96,7 +94,7 @@ def record_complete_run(
     source = made_from(config, overrides, map(Path, paths))
     if source == begun:
         request = {"config": str(config.resolve()), "overrides": list(overrides), "files": paths, "made_from": source}
-        record = {"results": _results(directory), "store": _stats(directory / STORE)}
+        record = {"results": _stats(directory, CHANGING), "store": _stats(directory / STORE)}
         with recorded_stage(directory, WHOLE):
             tell(complete=request | record | ending)
 
@@ -137,11 +135,6 @@ def _workflow() -> list[Path]:
     """Return the files of the workflow."""
     folder = workflow_folder()
     return [folder / "Snakefile", folder / "workflow/Snakefile", *sorted((folder / "workflow").rglob("*.smk"))]
-
-
-def _results(directory: Path) -> str:
-    """Return a digest of all files of results."""
-    return _stats(directory, CHANGING)
 
 
 def _stats(directory: Path, without: Sequence[str] = ()) -> str:

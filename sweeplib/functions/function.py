@@ -20,6 +20,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -54,6 +55,8 @@ NAMES = (
     *("round", "runs", "seed", "simulator", "status", "zip"),
 )
 """Names with a meaning of their own in datasets and configs."""
+ENDS = ("_low", "_high", "_error")
+"""What analyses add to the name of a result, for the ends of its interval and for its standard error."""
 STORED = {"case_id", "problem"}
 """Names of columns of the run store that arguments may have, and results not."""
 MAIN = "__main__"
@@ -148,6 +151,7 @@ class Function:
             name: _argument(self.name, argument, hints.get(name)) for name, argument in parameters.items()
         }
         self._refuse_names()
+        self._refuse_ends()
 
     @functools.cached_property
     def code(self) -> str:
@@ -208,6 +212,13 @@ class Function:
                     raise InputError(
                         f"{self.name}: no parameter has the length of {dim}", value=size, choices=self.arguments
                     )
+
+    def _refuse_ends(self) -> None:
+        """Raise InputError for a result whose name is that of the error, or an end of the interval, of another."""
+        for name, of, end in product(self.results, self.results, ENDS):
+            if name == f"{of}{end}":
+                problem = f"{self.name}: averages have this name for an end of the interval, or the error, of {of}"
+                raise InputError(problem, value=name, expected="another name")
 
 
 FUNCTIONS: dict[str, list[Function]] = {}

@@ -10,8 +10,9 @@ counts. A place is given by u: the logarithm of x if all x are positive, else x.
 value is a response y, in standard deviations.
 
 The least value lies below u as surely as the slope at u is positive. Of the errors only what differs between places
-counts. Errors may be shared exactly, as those of a deterministic dynamics at the same starts: then the curve is exact,
-and the interval is that of its interpolation.
+counts in the curve. Errors may be shared exactly, as those of a deterministic dynamics at the same starts: then the
+curve is exact, and the interval is that of its interpolation. What is shared makes a level less certain, by the parts
+of the seeds in the combination of the values that the curve is there.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import scipy
-from sweeplib.statistics.error_covariances import TINY, errors_of_differences, errors_of_levels
+from sweeplib.statistics.error_covariances import TINY, errors_of_differences, freedom_of_levels
 
 LENGTHS, SIZES = (0.8, 1.4, 2.5), (1.0, 10.0)
 """Lengths ℓ, in halves of the axis, and sizes σ of deviations, in standard deviations of the values.
@@ -108,7 +109,7 @@ class SmoothCurve:
     """The curves through `values` (n,) at `x` (n,), ascending, whose errors are sums of `parts` (seeds, n).
 
     of_logarithms : the values are logarithms of positive quantities, whose least value is looked for.
-    with_shared : the errors have in them what all values share, which matters for a level, not for a least value.
+    with_shared : a level is looked for, which what all values share moves; it does not move a least value.
     variances (n,) : those of single values that the parts do not show.
     """
 
@@ -118,7 +119,11 @@ class SmoothCurve:
     ) -> None:  # fmt: skip
         self.x, self.values, self.of_logarithms = x, values, of_logarithms
         self._shapes = SHAPES_OF_LEVELS if with_shared else SHAPES_OF_SLOPES
-        self._errors, self.freedom = (errors_of_levels if with_shared else errors_of_differences)(parts)
+        self._errors, self.freedom = errors_of_differences(parts)
+        # what errors of a level have beyond those of differences: by it alone values would be weighted by chance
+        self._shared = parts.T @ parts - self._errors
+        if with_shared:
+            self.freedom = freedom_of_levels(parts)
         if variances is not None:
             self._errors = self._errors + np.diag(variances)
         axes, responses = (True, False) if x[0] > 0.0 else (False,), (False, True) if of_logarithms else (False,)
@@ -281,7 +286,11 @@ class SmoothCurve:
 
     def above(self, u: Array, level: float) -> Array:
         """Return the probability (places,) that the curve is above a level at u (places,)."""
-        mean, variance = self._posterior(*self._prior_of_levels(u))
+        cross, prior = self._prior_of_levels(u)
+        mean, variance = self._posterior(cross, prior)
+        directions = (cross @ self._roots.transpose(0, 2, 1) @ self._roots) * self._slopes[:, None]
+        shared = np.sum(directions @ self._shared * directions, axis=2)
+        variance = np.maximum(variance + shared, ROUNDING * prior)
         response = level - self.values.mean()
         response = np.where(self._reciprocal, -np.exp(-response), response)
         apart = mean - (response - self._middle) / self._scale
@@ -307,9 +316,9 @@ class SmoothCurve:
         return np.maximum(-y, LEAST_RECIPROCAL * float(np.exp(self.values.mean() - self.values.max())))
 
     def noise_at(self, at: float) -> float:
-        """Return the standard error of the value at a place by the errors of the values alone."""
+        """Return the standard error of a level at a place by the errors of the values alone."""
         weights = self.tangent(at).value_weights
-        return float(np.sqrt(weights @ self._errors @ weights))
+        return float(np.sqrt(weights @ (self._errors + self._shared) @ weights))
 
     def tangent(self, at: float) -> Tangent:
         """Return the value and the slope of the curve at a place, with their weights."""

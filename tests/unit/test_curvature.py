@@ -9,7 +9,17 @@ import pytest
 from sweeplib import InputError, Overlaps, Problem, simulate
 from sweeplib.networks.kernels.labels import labels
 from sweeplib.networks.maths.activations import activation
-from sweeplib.networks.maths.curvature import Network, batch_sharpness, moments, nodes, products, values_of
+from sweeplib.networks.maths.curvature import (
+    Network,
+    _mean,
+    _of_moments,
+    batch_sharpness,
+    curvatures,
+    moments,
+    nodes,
+    products,
+    values_of,
+)
 from sweeplib.networks.maths.expectations import expectations
 
 START = Overlaps([[1, 0.2], [0.2, 0.8]], [[0.3, 0.1], [0, 0.4]], np.eye(2))
@@ -43,7 +53,7 @@ def test_parts_of_the_batch_sharpness_of_another_code() -> None:
     d, layer = 1e9, np.array([1.0, -0.7])
     label = partial(labels, "committee", "erf", a_star=np.ones(2))
     network = Network(START.factor(), layer, activation("erf"), label, None, 0.1, d, 0.0)
-    now = next(moments(network, *rule) for rule in nodes(network))
+    now = _mean([moments(network, *rule) for rule in nodes(network)])
     of_three = 4 * now.gradient @ now.K @ now.gradient
     parts = 4 * now.single, 4 * d * now.cross @ now.gradient, of_three, (now.bulk * now.noise).sum()
     np.testing.assert_allclose(parts, [0.019961, 0.009490, 0.007414, 0.018723], atol=2e-6)
@@ -226,3 +236,38 @@ def test_runs_that_diverged_have_none() -> None:
     run = simulate(problem, "sgd_chain", times=[0, 300], observables=["sharpness", "batch_sharpness"])
     assert np.isfinite(run.sharpness.values[..., 0]).all()
     assert np.isnan(run.batch_sharpness.values[..., 1]).all()
+
+
+def panels(end: float, width: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the product of rules on panels that end at zero, in two dimensions: nodes (2, m) and weights (m,)."""
+    node, weight = np.polynomial.legendre.leggauss(8)
+    edges = np.arange(-end, end, width)
+    x = (edges[:, None] + width / 2 * (node + 1)).ravel()
+    density = np.tile(width / 2 * weight, len(edges)) * np.exp(-(x**2) / 2) / sqrt(2 * np.pi)
+    return np.array(np.meshgrid(x, x, indexing="ij")).reshape(2, -1), np.outer(density, density).ravel()
+
+
+@pytest.mark.parametrize(
+    ("student", "label", "P"),
+    [
+        ("tanh", lambda x: np.maximum(x, 0.0), 1.0),
+        ("erf", lambda x: np.tanh(8 * x), 1.0),
+        ("erf", lambda x: np.tanh(8 * x), 25.0),
+        ("sigmoid", np.abs, 4.0),
+        ("he3", np.tanh, 1.0),
+        ("hermite(0, 0, 0, 1, 0, 0, 0, 0.1)", np.tanh, 1.0),
+    ],
+)
+def test_errors_hold_for_labels_with_kinks_and_for_polynomials(student, label, P) -> None:  # type: ignore[no-untyped-def]
+    """Panels have no error: they end at the kink, and where polynomials of the samples end too."""
+    factor = Overlaps([[1.0]], [[0.5 * sqrt(P)]], [[P]]).factor()
+    network = Network(factor, np.array([1.2]), activation(student), lambda x: label(x[0]), None, 0.1, 100.0, 0.0)
+    exact = _of_moments(network, moments(network, *panels(13.0, 1.0)), 1)
+    for name, value, error in zip(exact._fields, *curvatures(network, 1), strict=True):
+        expected = getattr(exact, name)
+        assert (np.abs(value - expected) <= error + 1e-10 * np.abs(expected).max()).all(), (
+            name,
+            value,
+            expected,
+            error,
+        )

@@ -266,6 +266,7 @@ def test_a_config_that_does_not_fit_is_refused_before_any_call(
         (WALK.replace("doubled(bias)", "tripled(bias)"), "got 'tripled'"),
         (WALK.replace("rng, bias", "rng, seed, bias"), "rng and seed"),
         (WALK.replace('position="m"', 'bias="m"'), "parameter has"),
+        (WALK.replace("passed", "position_error"), "for an end of the interval, or the error, of position"),
         (WALK.replace('dims={"step": "n"}', 'dims={"step": "length"}'), "no parameter has the length of step"),
         (WALK.replace("n: int = 3", 'n: int = "x"'), "the default of n is no value of it"),
     ],

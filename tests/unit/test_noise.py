@@ -191,7 +191,7 @@ def test_units_without_a_norm_have_no_drift_with_dropout():
 def test_the_error_of_the_drifts_is_that_of_those_with_noise(monkeypatch, keep, noise):
     """Of a rule with nodes four times as far apart, against sums over sets of units and Stein's lemma by the usual one.
 
-    That of plain drifts is up to seven times smaller.
+    It is twice the difference: of errors at kinks. That of plain drifts is up to seven times smaller.
     """
     problem = dataclasses.replace(COMMITTEE, teacher_activation="he3", keep_probability=keep, input_noise=noise)
     usual, start = problem_expectations(problem), system_of(2, 2, 0.3)[:3]
@@ -207,7 +207,7 @@ def test_the_error_of_the_drifts_is_that_of_those_with_noise(monkeypatch, keep, 
     expected = np.concatenate([part.ravel() for part in drifts_over_masks(usual, keep, noise, *system)])
     found = np.concatenate([part.ravel() for part in disturbed_drifts(rule, System(*system, 1.0), keep, noise)])
     true = np.abs(found - expected).max() / np.abs(expected).max()
-    assert 0.7 * true < ds.drift_error.item() < 1.5 * true
+    assert 1.4 * true < ds.drift_error.item() < 3.0 * true
 
 
 def test_the_error_of_the_drifts_is_that_at_the_noise_now():

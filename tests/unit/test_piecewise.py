@@ -8,7 +8,7 @@ import pytest
 from sweeplib import InputError, Problem, simulate
 from sweeplib.networks.maths.activations import activation
 from sweeplib.networks.maths.activations.activation import lipschitz
-from sweeplib.networks.maths.expectations import expectations, hinges, relu
+from sweeplib.networks.maths.expectations import expectations, hinges, plane, relu
 from sweeplib.networks.problem import problem_expectations
 from tests.plain import plain
 from tests.tiers import slow_but
@@ -170,3 +170,19 @@ def test_sgd_and_its_chain_run_and_start_at_the_same_risk():
     first, other = (run.risk.isel(seed=0, time=0).item() for run in runs)
     assert first == pytest.approx(other, rel=1e-12)
     assert problem_expectations(problem).name == f"{DIP}|{DIP}"
+
+
+def test_two_equal_fields_have_one_step_whatever_the_rounding_of_their_norms():
+    """E[σ'(z) u σ(z)] is s E[θθ'] = s/2 also where √q √q is not q: there it was off by the root of the last digit."""
+    row, slopes = np.array([0.0, 0.0, 1.0]), plain(hinges.hinge_slopes)
+    for q in np.linspace(0.5, 3.0, 20).tolist():
+        scale = math.sqrt(q)
+        assert slopes(row, row, scale, scale, q)[0] == pytest.approx(0.5 * scale, abs=1e-13)
+
+
+def test_panels_end_around_bends_that_are_far_narrower_than_the_nodes_are_apart():
+    """As of two students of a correlation of 1 − 10⁻¹⁴: a bend without panels is off by a share of its width."""
+    axis = plane.Axis(np.empty(0), np.empty(0), np.empty(plane.ENDS_OF_A_BEND))
+    for width in (1e-7, 1.5e-8):
+        count = plain(plane.add_bend)(axis, 0, 0.3, width, 3.0, 8.5)
+        assert np.sort(np.abs(axis.ends[:count] - 0.3))[:3] == pytest.approx([0.0, 2 * width, 2 * width])

@@ -96,3 +96,12 @@ def test_two_gaussians_have_potentials() -> None:
     samples = -y[:, None] * np.maximum(x @ W.T, 0.0)
     error = samples.std(axis=0) / np.sqrt(len(y))
     assert (np.abs(external_potential(of, W, np.zeros((0, d))) - samples.mean(axis=0)) < 4.0 * error).all()
+
+
+def test_fields_have_the_spectrum_of_the_inputs() -> None:
+    """Of linear units V = −wᵀΣw*/d and U = wᵀΣw'/d."""
+    of = problem(activation="linear", p=1, k=k, a=1.0, data="spectrum", eigenvalues=(4.0, 1.0), fractions=(1.0, 1.0))
+    values = np.repeat(*of.blocks)
+    assert np.ptp(values) > 1.0
+    np.testing.assert_allclose(external_potential(of, W, W_star), -((W * values) @ W_star.T / d).mean(axis=1))
+    np.testing.assert_allclose(pair_potential(of, W, W), (W * values) @ W.T / d, atol=1e-12)

@@ -10,6 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.design.questions import Row
 from sweeplib.engine.storage.records.rounds import Rounds, rounds_of
@@ -74,8 +76,8 @@ class Answer:
 
     @property
     def half_width(self) -> float:
-        """Return the larger of the distances from the value to the ends of its interval."""
-        return max(self.value - self.low, self.high - self.value)
+        """Return the larger of the distances from the value to the ends of its interval; NaN if an end is."""
+        return float(np.maximum(self.value - self.low, self.high - self.value))
 
     def record(self) -> dict[str, Any]:
         """Return the answer as plain values, without the requests."""

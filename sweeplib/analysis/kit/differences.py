@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sweeplib.analysis.kit.labels import with_article
-from sweeplib.analysis.kit.variables import over_time
+from sweeplib.analysis.kit.variables import need_later_time, over_time
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
@@ -68,7 +68,7 @@ class Differences:
             inner = [dim for dim in values.dims if dim not in self.paired.dims]
             largest = abs(values).max(inner).where(self.complete)
             largest = unless_lost(largest, self.paired & ~self.complete, self.paired, self.max_lost)
-            suprema[name] = labelled(largest, *self._sup_label(values))
+            suprema[name] = labelled(largest, *self._sup_label(values), units=values.attrs.get("units", "1"))
         matrices = [largest for name, largest in suprema.items() if name.startswith("overlap_")]
         if matrices:
             overlaps = xr.concat(matrices, "matrix", combine_attrs="drop").max("matrix")
@@ -96,7 +96,8 @@ def deviations_outline(ds: Outline, reference: str, until: float) -> tuple[Outli
     """Return the outline of statistics over seeds of the dynamics but `reference`, and the names of what is compared.
 
     An outline is the structure of a dataset, known before anything runs. InputError for a reference that is not run, if
-    no observable has a time axis, and if runs stop at their exits but are to be compared without end.
+    no observable has a time axis, if no time between the start and `until` is recorded, and if runs stop at their exits
+    but are to be compared without end.
     """
     check_reference(ds, reference)
     if ds.attrs.get("stop") == "exit" and until == float("inf"):
@@ -106,6 +107,7 @@ def deviations_outline(ds: Outline, reference: str, until: float) -> tuple[Outli
     if not names:
         expected = "one over time, such as risk, among the `observables`"
         raise InputError("no observable is recorded over time", expected=expected)
+    need_later_time(ds, until)
     others = [name for name in ds.axes["dynamics"] if name != reference]
     matrices = any(name.startswith("overlap_") for name in names)
     return ds.only("status").without("seed").along("dynamics", others), names + ["overlaps"] * matrices

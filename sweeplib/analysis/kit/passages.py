@@ -51,11 +51,11 @@ class Passages:
     def watched(self) -> xr.DataArray:
         """Return, per cell, the time up to which all used runs were observed: the earliest censoring.
 
-        Exits of two dynamics can be compared up to it. If only diverged runs have not exited, it is the last exit, as
-        none follows; if all runs exited, inf: it is the `horizon` then.
+        Exits of two dynamics can be compared up to it. It is inf if all runs exited or diverged: of those that diverged
+        it is known that they never exit. NaN of no run.
         """
         first = self.end.where(self.censored()).min("seed")
-        return first.where(np.isfinite(first), self.horizon)
+        return first.where(np.isfinite(first), np.inf).where(self.used.any("seed"))
 
     @property
     def horizon(self) -> xr.DataArray:

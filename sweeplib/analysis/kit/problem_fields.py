@@ -157,4 +157,4 @@ def without_constants(result: xr.Dataset, ds: xr.Dataset) -> xr.Dataset:
     constant = {name: value for name, value in of_ds.items() if not (name in result.coords and result[name].ndim)}
     # a text that explains constants that are no parameters of the problem (`explained_constants`)
     explanation = {"fixed": ds.attrs["fixed"]} if "fixed" in ds.attrs else {}
-    return result.drop_vars(constant, errors="ignore").assign_attrs(constant | explanation)
+    return result.drop_vars([name for name in constant if name in result.coords]).assign_attrs(constant | explanation)

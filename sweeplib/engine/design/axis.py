@@ -49,7 +49,7 @@ class Axis:
             if len(values) != len(column):
                 expected = f"{len(column)} values, as many as {self.name} has"
                 raise InputError("linked axes differ in length", key=name, value=list(values), expected=expected)
-        order = sorted(range(len(column)), key=column.__getitem__) if _are_numbers(column) else range(len(column))
+        order = sorted(range(len(column)), key=column.__getitem__) if are_numbers(column) else range(len(column))
         columns = {name: tuple(values[place] for place in order) for name, values in columns.items()}
         object.__setattr__(self, "values", columns.pop(self.name))
         object.__setattr__(self, "linked", columns)
@@ -112,7 +112,7 @@ def places_in(column: Sequence[Any], name: str, wanted: Iterable[Any]) -> list[l
     for place, value in enumerate(column):
         # True equals 1, and is another value
         places.setdefault((isinstance(value, bool), value), []).append(place)
-    numbers = [key for key in places if _are_numbers(key[1:])]
+    numbers = [key for key in places if are_numbers(key[1:])]
     numbers.sort(key=itemgetter(1))
     return [
         (places.get((isinstance(value, bool), value)) if isinstance(value, _SCALARS) else None)
@@ -127,7 +127,7 @@ def _near(numbers: list[tuple[bool, Any]], value: Any) -> list[tuple[bool, Any]]
 
     A value that is no number equals none.
     """
-    if not _are_numbers([value]):
+    if not are_numbers([value]):
         return []
     # begun below all that can be close; then numbers that are still too small are skipped
     first = bisect_left(numbers, value - 2e-12 * abs(value), key=itemgetter(1))
@@ -138,7 +138,7 @@ def _near(numbers: list[tuple[bool, Any]], value: Any) -> list[tuple[bool, Any]]
 
 def _refuse_absent(column: Sequence[Any], name: str, value: Any) -> NoReturn:
     """Raise InputError for a value that a column lacks; it suggests the nearest number or the most similar text."""
-    if not (_are_numbers(column) and _are_numbers([value])):
+    if not (are_numbers(column) and are_numbers([value])):
         raise InputError(f"not a value of the axis {name}", key=name, value=value, choices=map(str, column))
     nearest = min(column, key=lambda other: abs(other - value))
     are_few = len(column) <= MAX_SHOWN
@@ -192,6 +192,6 @@ def _close(first: float, second: float) -> bool:
     return math.isclose(first, second, rel_tol=1e-12)
 
 
-def _are_numbers(values: Iterable[Any]) -> bool:
+def are_numbers(values: Iterable[Any]) -> bool:
     """Return whether all values are numbers; true and false are none."""
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)

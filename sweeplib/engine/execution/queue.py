@@ -124,8 +124,8 @@ class LayoutCases:
         Cases that take less than half of what is known count alone: before, code was loaded, or others were computed.
         """
         if computed := sum(report.computed.values()):
-            mean, known = report.seconds / computed, self.seconds
-            self.seconds = mean if known is None or mean < known / 2 else known + (mean - known) / 4
+            mean, earlier = report.seconds / computed, self.seconds
+            self.seconds = mean if earlier is None or mean < earlier / 2 else earlier + (mean - earlier) / 4
 
 
 class Queue:

@@ -169,14 +169,14 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         return 1.0 / (1.0 - numbers[0]) if step.has_velocities else 1.0
 
     def _tolerances(self) -> Array:
-        """The relative tolerance (n,) of each replica: the option, or the error of the drifts at the start."""
+        """The relative tolerance (n,) of each replica: the option, or half of the error of the drifts at the start."""
         start, needed = self.replicas, self.replicas.equations
         finest = FINEST / SAFETY if self._finite_d else DEFAULT_RTOL
         if self.options.rtol is not None or needed.finer is None:
             rtol = self.options.rtol or DEFAULT_RTOL
             return np.full(len(start), max(rtol, finest) if self._finite_d else rtol)
         errors = self.drift_errors(start.fields, start.a, np.zeros(len(start)))
-        return np.clip(errors, max(finest, LEAST_BY_QUADRATURE), LARGEST_DEFAULT_RTOL)
+        return np.clip(0.5 * errors, max(finest, LEAST_BY_QUADRATURE), LARGEST_DEFAULT_RTOL)
 
     def _numbers(self) -> Any:
         """The `Numbers` of the equations, whose noise is the factor (n,) of Ψ^Var."""

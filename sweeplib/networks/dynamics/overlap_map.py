@@ -232,7 +232,7 @@ class OverlapMap(StepDynamics):
         """
         replicas, n_b, step = self.replicas, self.replicas.batch_size, UPDATES[self.replicas.rule.update]
         resolution = self._resolution[order]
-        products = mean_gradient_products(drifts.M, drifts.GF, *fields, resolution)
+        products, _ = mean_gradient_products(drifts.M, drifts.GF, *fields, resolution)
         noise = (replicas.d[order] / n_b)[:, None, None] * drifts.Var
         if step.is_tangent:
             slopes = mean_slopes(drifts.M, drifts.GF, *fields, resolution)

@@ -16,8 +16,9 @@ lies outside of the span enters through ρ = ‖x‖² with means ρ₁ = E[ρ |
 d, and the label noise is averaged over in closed form: costs do not depend on d, and n_b is only a number.
 
 Means over u are sums over nodes: of Gauss and Hermite for polynomials, equally spaced in up to four dimensions, else
-Sobol' points. The error is three standard errors by leaving out parts of the nodes in turn. `network` is the `Network`,
-u (n, m) are nodes and weight (m,) their weights, n_b is `batch_size`.
+Sobol' points. The error is three standard errors by leaving out parts of the nodes in turn: of equally spaced ones each
+part has every other place along each axis, and one ends nearer, so that kinks of labels, steep fields and what lies
+beyond the nodes show. `network` is the `Network`, u (n, m) are nodes, weight (m,) their weights, n_b is `batch_size`.
 """
 
 import math
@@ -31,11 +32,14 @@ import numpy as np
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.maths.activations import Activation
 from sweeplib.networks.maths.expectations import gauss
+from sweeplib.networks.maths.expectations.grids import reach
 from sweeplib.networks.numerics.compiled import function_values
 from sweeplib.networks.numerics.low_discrepancy import low_discrepancy_normals
 
-SPACING = {2: (0.1, 8.0), 3: (0.3, 7.0), 4: (0.5, 6.5)}
+SPACING = {2: (0.07, 8.5), 3: (0.25, 7.5), 4: (0.45, 7.0)}
 """The distance of equally spaced nodes by their dimension, and the radius at which they end."""
+NEARER = 0.9
+"""The radius of the part of them that ends nearer, over that of the others."""
 RESOLVED = 2.0
 """The largest (1 + 4 max Q_ii) h² that they resolve: the first is the inverse variance of a density with σ'⁴."""
 PARTS, PART = 8, 8192
@@ -214,15 +218,20 @@ def values_of(student: Activation, fields: Array) -> tuple[Array, Array, Array]:
 def nodes(network: Network) -> list[Part]:
     """Return the parts of the nodes for a network, each of which is a rule by itself."""
     n, hermite, of_labels = len(network.factor), network.student.hermite, network.teacher_degree
-    if hermite is not None and of_labels is not None:
-        degree = len(hermite) - 1
-        # `count` nodes are exact up to the degree 2 count − 1; the highest is that of E³ ∇fᵀ ∇²f ∇f = E³ σ'² σ'' ‖x‖⁴
-        count = 3 * (degree + max(degree, of_labels)) // 2 + 1
+    # functions that are no polynomials grow at most like their argument
+    degree, of_labels = 1 if hermite is None else len(hermite) - 1, 1 if of_labels is None else of_labels
+    # the highest degree is that of E³ ∇fᵀ ∇²f ∇f = E³ σ'² σ'' ‖x‖⁴
+    highest = 3 * (degree + max(degree, of_labels))
+    if hermite is not None and network.teacher_degree is not None:
+        count = highest // 2 + 1  # nodes are exact up to the degree 2 count − 1
         if count**n <= MOST_PRODUCTS:
             return [products(n, count)]
     # of the density times σ'⁴ along the longest row of the student, where σ' ∝ e^(−λ²/2) as for erf
     inverse_variance = 1.0 + 4.0 * (network.factor[n - len(network.a) :] ** 2).sum(axis=1).max()
-    return spaced(n) if n in SPACING and inverse_variance * SPACING[n][0] ** 2 <= RESOLVED else sobol(n)
+    if n not in SPACING or inverse_variance * SPACING[n][0] ** 2 > RESOLVED:
+        return sobol(n)
+    # of four dimensions more nodes would cost too much: the error says what lies beyond them
+    return spaced(n, 1.0 if n == 4 else reach(highest // 2) / reach(3))
 
 
 @cache
@@ -233,14 +242,19 @@ def products(n: int, count: int) -> Part:
 
 
 @cache
-def spaced(n: int) -> list[Part]:
-    """Return equally spaced nodes inside a sphere in n dimensions, in two parts by the parity of their places."""
-    step, reach = SPACING[n]
-    places = np.indices((2 * round(reach / step) + 1,) * n).reshape(n, -1)
+def spaced(n: int, stretch: float) -> list[Part]:
+    """Return equally spaced nodes inside a sphere in n dimensions, in 2ⁿ parts by the parity of each place.
+
+    stretch : the radius of the sphere, over that of `SPACING`.
+    """
+    step, end = SPACING[n][0], stretch * SPACING[n][1]
+    places = np.indices((2 * round(end / step) + 1,) * n).reshape(n, -1)
     # no node at zero, where functions may have kinks
-    u = np.asarray(step * (places - round(reach / step) + 0.37), float)
-    inside, odd = (u**2).sum(axis=0) <= reach**2, places.sum(axis=0) % 2 == 1
-    return [_with_density(u[:, inside & chosen]) for chosen in (odd, ~odd)]
+    u = np.asarray(step * (places - round(end / step) + 0.37), float)
+    # two parts by the parity of the sum would have the same places along each axis, and the same error of a kink there
+    square, part = (u**2).sum(axis=0), 2 ** np.arange(n) @ (places % 2)
+    ends = [NEARER * end] + [end] * (2**n - 1)
+    return [_with_density(u[:, (part == at) & (square <= last**2)]) for at, last in enumerate(ends)]
 
 
 def _with_density(u: Array) -> Part:

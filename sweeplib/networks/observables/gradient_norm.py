@@ -27,34 +27,37 @@ def gradient_norm(now: OverlapView) -> Estimate:
 
 def estimate_by_rules(
     now: OverlapView,
-    by_rule: Callable[[OverlapView, Expectations], Array],
+    by_rule: Callable[[OverlapView, Expectations], Estimate],
     of_forms: Callable[[OverlapView, Expectations], Array],
 ) -> Estimate:
     """Return numbers (n,) of a view by its rule, with their errors.
 
-    by_rule : function that returns the numbers by a rule. of_forms : function that returns their errors where the rule
-        is inexact by its forms of σ alone.
-    Errors are the distances to the finer rule if there is one, `of_forms`, or zero for exact rules.
+    by_rule : function that returns the numbers by a rule, and errors that every rule has. of_forms : function that
+        returns their errors where the rule is inexact by its forms of σ alone.
+    Further errors are the distances to the finer rule if there is one, or `of_forms`.
     """
     rule = now.expectations
     assert isinstance(rule, Expectations)  # there is a teacher
-    value = by_rule(now, rule)
+    value, error = by_rule(now, rule)
     if rule.finer:
-        return Estimate(value, SLOW * np.abs(value - by_rule(now, rule.finer)))
-    return Estimate(value, np.zeros(len(value)) if rule.exact else of_forms(now, rule))
+        return Estimate(value, error + SLOW * np.abs(value - by_rule(now, rule.finer).value))
+    return Estimate(value, error if rule.exact else error + of_forms(now, rule))
 
 
-def _by_rule(now: OverlapView, rule: Expectations) -> Array:
-    """The norm ‖∇R‖ (n,) at the overlaps of a view, by a rule for the drifts."""
-    return np.sqrt(squared_mean_gradients(now, rule, drifts_of(now, rule, 0.0)) / now.d)
+def _by_rule(now: OverlapView, rule: Expectations) -> Estimate:
+    """The norm ‖∇R‖ (n,) at the overlaps of a view by a rule for the drifts, and what it lacks."""
+    squares, lack = squared_mean_gradients(now, rule, drifts_of(now, rule, 0.0))
+    norm = np.sqrt(squares / now.d)
+    return Estimate(norm, np.sqrt((squares + lack) / now.d) - norm)
 
 
-def squared_mean_gradients(now: OverlapView, rule: Expectations, drifts: Drifts) -> Array:
-    """Return d ‖∇R‖² (n,) at the overlaps of a view, by their `drifts`, which are those of the `rule`."""
+def squared_mean_gradients(now: OverlapView, rule: Expectations, drifts: Drifts) -> Estimate:
+    """Return d ‖∇R‖² (n,) at the overlaps of a view by their `drifts`, those of the `rule`, and what it lacks."""
     state = now.Q, now.M, now.P
     resolution = resolution_of(rule, *state, now.a, now.a_star, now.Delta)
-    products = mean_gradient_products(drifts.M, drifts.GF, *state, resolution)
-    return np.asarray(np.einsum("nii->n", products) / now.a.shape[1] ** 2)
+    products, lack = mean_gradient_products(drifts.M, drifts.GF, *state, resolution)
+    squares = now.a.shape[1] ** 2
+    return Estimate(np.asarray(np.einsum("nii->n", products) / squares), lack / squares)
 
 
 def drifts_of(now: OverlapView, rule: Expectations, stretch: float) -> Drifts:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 def external_potential(problem: "Problem", W: Array, W_star: Array, a: Array | float = 1.0) -> Array:
     """Return V(θ) = −E[y a σ(w·x)] (N,) of units with weights W (N, d) and second layer a, for a teacher W* (k, d)."""
     n, d = W.shape
+    W, W_star = _of_fields(problem, W), _of_fields(problem, W_star)
     M = (W @ W_star.T / d)[:, None]
     Q = np.einsum("ij,ij->i", W, W)[:, None, None] / d
     up, down = (_risks(problem, Q, M, W_star, np.full((n, 1), sign)) for sign in (1.0, -1.0))
@@ -42,7 +43,7 @@ def pair_potential(
     It does not depend on the teacher: one of zero weights stands for it.
     """
     rows, columns = np.indices((len(W), len(others))).reshape(2, -1)
-    pairs = np.stack([W[rows], others[columns]], axis=1)
+    pairs = _of_fields(problem, np.stack([W[rows], others[columns]], axis=1))
     Q, W_star = pairs @ pairs.transpose(0, 2, 1) / W.shape[1], np.zeros((problem.k, W.shape[1]))
     M = np.zeros((len(rows), 2, problem.k))
     risk = {
@@ -60,6 +61,11 @@ def first_variation(
 ) -> Array:
     """Return Ψ(θ; ρ) = δR_N/δρ(θ) = 2 V(θ) + 2 ∫ U(θ, θ') dρ(θ') (N,), ρ the mean over the units `others` (W', b)."""
     return 2.0 * (external_potential(problem, W, W_star, a) + pair_potential(problem, W, others, a, b).mean(axis=1))
+
+
+def _of_fields(problem: "Problem", W: Array) -> Array:
+    """Return the weights (..., d) whose products are the covariances of fields: along its eigenvalues, √λ times W."""
+    return W * np.sqrt(np.repeat(*problem.blocks)) if problem.has_spectrum else W
 
 
 def _risks(problem: "Problem", Q: Array, M: Array, W_star: Array, a: Array) -> Array:

@@ -191,7 +191,7 @@ def _thinned(data: xr.Dataset, dims: list[str], x: str) -> tuple[xr.Dataset, lis
     if stride < 2:
         return data, []
     axis = axis_label(data[x])
-    note = f"Thinned for this page: every {stride}th of the {size} values of {axis}; the stored data have all."
+    note = f"Thinned for this page: one of {stride} of the {size} values of {axis}; the stored data have all."
     return data.isel({x: slice(None, None, stride)}), [note]
 
 

@@ -5,12 +5,13 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sweeplib.engine.base.arrays import logarithmic
 from sweeplib.engine.base.late_modules import scipy
+from sweeplib.engine.design.axis import are_numbers
 from sweeplib.engine.execution.live.case_map import CaseMap, in_words
 from sweeplib.engine.execution.live.graph import ResultCurve, ResultCurves
 from sweeplib.engine.hints import Headline
@@ -42,7 +43,7 @@ class HeadlineCurves:
     def __init__(self, work: "Workload", maps: dict[str, CaseMap]) -> None:
         """Choose the axis of the curves; `maps`, by dynamics, tell where cases are on the axes."""
         axes = work.sweep.grid.axes
-        numbers = [axis for axis in axes if len(axis) > 1 and all(_is_number(value) for value in axis.values)]
+        numbers = [axis for axis in axes if len(axis) > 1 and are_numbers(axis.values)]
         self._axis: Axis | None = max(numbers, key=len, default=None)
         self._maps = maps
         # the place on each other axis
@@ -162,8 +163,3 @@ def _mean(values: np.ndarray) -> tuple[float, float, float, int]:
     # for a picture of a run that goes on: final intervals are those of `statistics`, which the engine cannot import
     half = float(scipy.special.stdtrit(n - 1, 1 - OUTSIDE) * values.std(ddof=1) / math.sqrt(n))
     return mean, mean - half, mean + half, n
-
-
-def _is_number(value: Any) -> bool:
-    """Return whether a value of an axis is a number; true and false are none."""
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -98,6 +98,15 @@ def cases_made_from(sweep: "Design") -> dict[str, Any]:
     return {"settings": settings_digest(sweep.source), "numerics": numerics, **tables, **rows}
 
 
+def questions_made_from(sweep: "Design") -> dict[str, Any]:
+    """Return what rounds decide by, beside the cases: digests of code and options, by name; {} without questions."""
+    if not sweep.questions:
+        return {}
+    options = {name: question.options_in(sweep.analyses) for name, question in sweep.questions.items()}
+    origins = (origin_of("analysis", question.of) for question in sweep.questions.values())
+    return {"questions": {"options": options, "code": _code(sweep, "analyse", "sweeplib.analysis.answers", *origins)}}
+
+
 def made_from(sweep: "Design", directory: Path, stage: str, name: str = "") -> dict[str, Any]:
     """Return what the artefact of a stage is made from now: digests, options and names that a record holds."""
     if stage == "finalise":
@@ -182,7 +191,9 @@ def stale_outputs(directory: Path, sweep: "Design", *, remember: bool, count_fai
     """
     now, names = cases_made_from(sweep), ("plan", *(f"simulate.{dynamics}" for dynamics in sweep.runs))
     outputs = {name: path for name in names if (path := done_path(directory, name)).exists()}
-    stale = [path for name, path in outputs.items() if not stage_record(directory, name).is_of(now)]
+    # the rounds of a simulation decide by analyses too
+    parts = {name: now if name == "plan" else now | questions_made_from(sweep) for name in outputs}
+    stale = [path for name, path in outputs.items() if not stage_record(directory, name).is_of(parts[name])]
     for artefact in artefacts(sweep, directory):
         if artefact.output.exists():
             has_failed = bool(stage_record(directory, artefact.record_name).failures)

@@ -22,8 +22,9 @@ DriftsOf = Callable[["Expectations", System, int], Drifts]
 
 FINER = 1.0, 1.5, 2.0
 """How many times as many nodes in a direction the rules of quadrature have: the usual one, and finer ones."""
-SLOW = 3.0
-"""The error of a rule over its difference to 1.5 times as many nodes, where it falls as their inverse, when steep."""
+AT_KINKS, SLOW = 2.0, 3.0
+"""At least the error of a rule over its difference to 1.5 times as many nodes, where it falls as the inverse of their
+square, at kinks that nodes do not meet, and of their number, when steep."""
 RESOLVED = 1e-9
 """The largest difference of two rules for a risk after which no third one is asked."""
 CHANCE = 5.0
@@ -120,7 +121,7 @@ class Expectations:
         if finer is None:
             return self.form_errors(risks, a, a_star)
         fine = finer.risks(*systems)
-        errors = 2.0 * np.abs(fine - risks)
+        errors = AT_KINKS * np.abs(fine - risks)
         rough = np.flatnonzero(errors > RESOLVED)
         if finer.finer is not None and rough.size:
             third = finer.finer.risks(*(array[rough] for array in systems))
@@ -154,7 +155,7 @@ class Expectations:
     ) -> Array:  # fmt: skip
         """The error (n,) of the drifts of n systems, relative to the largest drift; 0 for exact closed forms.
 
-        It is the largest difference to the finer rule, and a bound of what the forms of activations are off.
+        It is twice the largest difference to the finer rule, and a bound of what the forms of activations are off.
         Q (n, p, p), M (n, p, k), P (n, k, k), a (n, p), a_star (n, k), Delta (n,) : the systems.
         stretch : the factor of Ω in Ψ^Var; 0 if errors of Ψ^Var do not count.
         drifts_of : makes other drifts of system number i, by a rule, in place of the drifts of the rule.
@@ -162,7 +163,7 @@ class Expectations:
         errors, drifts = np.empty(len(M)), drifts_of or (lambda rule, system, _: rule.drifts_of(system))
         for i, system in enumerate(map(System, Q, M, P, a, a_star, Delta, np.full(len(M), stretch))):
             coarse, fine = (_flat(drifts(rule, system, i), stretch != 0.0) for rule in (self, self.finer or self))
-            off = np.abs(fine - coarse).max() + self._drift_form_error(system, varies=stretch != 0.0)
+            off = AT_KINKS * np.abs(fine - coarse).max() + self._drift_form_error(system, varies=stretch != 0.0)
             errors[i] = off / max(np.abs(fine).max(), np.finfo(float).tiny)
         return errors
 

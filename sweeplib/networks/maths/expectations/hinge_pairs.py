@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.engine.base.arrays import Array
-from sweeplib.networks.maths.expectations.hinges import PANELS, RATIO
+from sweeplib.networks.maths.expectations.hinges import PANELS, RATIO, correlation
 from sweeplib.networks.maths.expectations.lines import (
     Lines,
     along_line,
@@ -118,7 +118,7 @@ def units_of(system: System, C: Array, nodes: int, total: Array) -> Units:
         a[i], scale[i] = system.a[i] / p, math.sqrt(C[i, i])
         for j in range(i):
             if scale[i] > 0.0 and scale[j] > 0.0:
-                rho[i, j] = rho[j, i] = max(min(C[i, j] / scale[i] / scale[j], 1.0), -1.0)
+                rho[i, j] = rho[j, i] = correlation(C[i, j], scale[i], scale[j])
     return Units(bends, a, scale, rho, many[0], many[1], many[2], many[3], room[8], room[9], room[10], room[:8], total)
 
 

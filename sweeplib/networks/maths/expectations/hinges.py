@@ -91,6 +91,19 @@ def split(s: float, t: float, c: float) -> tuple[float, float]:
     return along, math.sqrt(remainder) if remainder > ROUNDING * t * t else 0.0
 
 
+@inlined
+def correlation(covariance: float, scale: float, other: float) -> float:
+    """The correlation ρ of two fields with this covariance and the deviations `scale` and `other`.
+
+    It is ±1 where it is that up to rounding, 0 for a field without variance.
+    """
+    if scale == 0.0 or other == 0.0:
+        return 0.0
+    # two divisions: the product of two tiny scales would lose its digits, or be zero
+    rho = covariance / scale / other
+    return math.copysign(1.0, rho) if abs(rho) > 1.0 - 1e-15 else rho
+
+
 @without_references
 def densities(hinges: Array, others: Array, scale: float, other: float, square: float, plus: float) -> float:
     """The sum Σ κ_j κ'_l exp(−(h_j − h'_l)²/square − h_j h'_l/plus) over the knots of two functions.
@@ -111,7 +124,7 @@ def bent(hinges: Array, others: Array, scale: float, other: float, covariance: f
 
     scale, other, covariance : of the fields of both functions.
     """
-    rho, total, slope = max(min(covariance / scale / other, 1.0), -1.0), 0.0, 0.0
+    rho, total, slope = correlation(covariance, scale, other), 0.0, 0.0
     if abs(rho) <= WEAK:
         for node in range(len(chord)):
             sine = rho * chord[node]

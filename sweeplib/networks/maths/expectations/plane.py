@@ -11,9 +11,9 @@ import numpy as np
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.numerics.compiled import inlined, without_references
 
-NARROWEST = 1e-5
+NARROWEST = 1e-8
 """A bend of less width is a kink."""
-ENDS_OF_A_BEND = 40
+ENDS_OF_A_BEND = 60
 """The most ends of panels around one bend."""
 
 

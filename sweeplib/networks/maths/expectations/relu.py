@@ -28,6 +28,7 @@ import numpy as np
 from sweeplib.engine.base.arrays import Array
 from sweeplib.networks.maths.activations import Activation
 from sweeplib.networks.maths.expectations.expectations import FAMILIES, Expectations, Family
+from sweeplib.networks.maths.expectations.hinges import correlation
 from sweeplib.networks.maths.expectations.system import Drifts, Pair, System
 from sweeplib.networks.numerics.binding import bound
 from sweeplib.networks.numerics.compiled import inlined, specialised, without_references
@@ -39,19 +40,6 @@ TWO_PI = 2.0 * math.pi
 path: tuple[float, ...] = ()
 path_weights: tuple[float, ...] = ()
 """The nodes t and weights that `_drifts` binds."""
-
-
-@inlined
-def correlation(covariance: float, scale: float, other: float) -> float:
-    """The correlation ρ of two fields with this covariance and the deviations `scale` and `other`.
-
-    It is ±1 where it is that up to rounding, 0 for a field without variance.
-    """
-    if scale == 0.0 or other == 0.0:
-        return 0.0
-    # two divisions: the product of two tiny scales would lose its digits, or be zero
-    rho = covariance / scale / other
-    return math.copysign(1.0, rho) if abs(rho) > 1.0 - 1e-15 else rho
 
 
 @inlined
