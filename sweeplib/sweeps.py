@@ -24,6 +24,8 @@ the same content: a sweep that was begun here can go on there, and the reverse.
 """
 
 import hashlib
+import inspect
+from collections.abc import Callable
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,6 +114,10 @@ class Sweep:
             problem = "not a client of Dask that waits for its results"
             expected = "distributed.Client(..., asynchronous=False)"
             raise InputError(problem, key="client", value=client, expected=expected)
+        if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
+            raise InputError(
+                "not a number of workers", key="workers", value=workers, expected="a whole number from 1 on"
+            )
         with part_lock(self.directory, "simulates"):
             self._record()
             with recorded_stage(self.directory, "simulate"), script_not_imported():
@@ -264,6 +270,7 @@ def sweep(
     What was computed before is not computed again: with more seeds or values the dataset grows. The file of a function
     of a script or a notebook is written into the folder. InputError for anything wrong, before any call.
     """
+    _refuse_names_of(sweep, function)
     whole = sweep_of(function, seeds=seeds, name=name, results=results, config=config, **parameters)
     return whole.run(workers=workers, progress=progress)
 
@@ -286,6 +293,8 @@ def answer(
         result, of: "optimum" or "crossing" where along an axis it is least or passes a value (`options`).
     others : the parameters and the keywords of `sweep`.
     """
+    _refuse_names_of(sweep, function)
+    _refuse_names_of(answer, function)
     config = dict(others.pop("config", None) or {})
     workers, progress = others.pop("workers", None), others.pop("progress", False)
     question: dict[str, Any] = {"of": of, "to": to, "refine": refine, "budget": budget}
@@ -300,6 +309,14 @@ def answer(
     whole = sweep_of(function, seeds=seeds, config=config, **others)
     whole.run(workers=workers, progress=progress)
     return whole.answers
+
+
+def _refuse_names_of(call: Callable[..., Any], function: Any) -> None:
+    """Raise InputError if a parameter of a function has the name of an argument of a `call`, which would take it."""
+    for name in inspect.signature(call).parameters.keys() & getattr(function, "arguments", {}).keys():
+        problem = f"a parameter of {function.name} has the name of an argument of sweeplib.{call.__name__}"
+        expected = "another name, or a YAML file, where parameters are below `grid`"
+        raise InputError(problem, key=name, expected=expected)
 
 
 def sweep_of(

@@ -84,7 +84,11 @@ class Analysis:
         if "stop" not in ds.attrs and censors and self.treatment("exit") is Treated.refused and stops_at_exits(ds):
             ds = ds.assign_attrs(stop="exit")
         dataset = relabelled(with_constants(ds))
-        self.outlined(outline_of(dataset), options)
+        outline = self.outlined(outline_of(dataset), options)
+        # a constant that has the name of a variable of the result would come along with every coordinate
+        alike = [] if outline is None else [name for name in dataset.coords if _is_hidden(dataset, str(name), outline)]
+        constant = {str(name): dataset[name].item() for name in alike}
+        dataset = dataset.drop_vars(alike).assign_attrs(constant)
         result = without_constants(self.function(dataset, **options), ds).copy()
         single = [name for name in ds.coords if not ds.variables[name].ndim and name not in result.variables]
         result = result.assign_coords({name: ds.variables[name] for name in single})
@@ -122,7 +126,19 @@ class Analysis:
         if ds.attrs.get("stop") == "exit" and self.treatment("exit") is Treated.refused:
             problem = f"runs stop at their exits, and {self.name} needs what they do later"
             raise InputError(problem, value="stop: exit", expected="`stop: end`")
-        return None if self.outline is None else self.outline(ds, **complete)
+        if self.outline is None:
+            return None
+        result = self.outline(ds, **complete)
+        for axis in ds.axes:
+            if result.variables.get(axis, (axis,)) != (axis,):
+                problem = f"an axis has the name of a variable of {self.name}"
+                raise InputError(problem, key="grid", value=axis, expected="another name of the parameter")
+        return result
+
+
+def _is_hidden(ds: xr.Dataset, name: str, outline: Outline) -> bool:
+    """Return whether a coordinate is a constant of which the name is that of a variable in the outline of a result."""
+    return not ds.variables[name].ndim and name not in outline.axes and bool(outline.variables.get(name))
 
 
 def analysis_of(

@@ -136,7 +136,7 @@ def steps_at_times(ds: xr.Dataset) -> xr.DataArray:
 
 
 def _outline(ds: Outline, *, statistic: str | Mapping[Any, float], **_: Any) -> Outline:
-    """Return the outline of `averages`: the averaged observables without seeds, and the coordinate `steps`."""
+    """Return the structure of the result, before anything runs: averaged observables without seeds, and `steps`."""
     estimator_of(statistic)
     names = averaged_observables(ds)
     if not names:

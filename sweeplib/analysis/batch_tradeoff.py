@@ -11,7 +11,7 @@ from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, analysis_of
 from sweeplib.analysis.kit.information import information_exponents
 from sweeplib.analysis.kit.options import CensoredPart, Confidence, LostPart, Positive, RandomSeed, Resamples
 from sweeplib.analysis.kit.passages import passages
-from sweeplib.analysis.kit.problem_fields import field
+from sweeplib.analysis.kit.seed_values import samples_of_a_step
 from sweeplib.analysis.kit.variables import need_axis, passages_outline
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
@@ -40,7 +40,8 @@ def batch_tradeoff(
     """Return mean exit steps and samples against the batch size n_b, per dynamics, threshold and point.
 
     steps, steps_error: mean exit steps ν and its standard error. samples, samples_error: the same of ν n_b/r, the
-    number of fresh samples, where each batch is used r times. NaN where more than `max_censored` of the runs did not
+    number of samples drawn, where each batch is used r times; in epochs the last batch of a pass may be smaller.
+    NaN where more than `max_censored` of the runs did not
     exit before their end or time limit (seeds_censored), or more than `max_lost` failed or were killed (seeds_lost).
     exponent (_low, _high): x of ν ∝ n_b^x for batches up to `largest_batch`, weighted least squares of logarithms.
     That of the samples is x + 1. The interval is from a wild bootstrap over the seeds, wider by √(χ²/n) and
@@ -54,7 +55,7 @@ def batch_tradeoff(
     fit = law_along("batch_size", steps, places, power_of, resampling=resampling, largest=largest_batch)
     *exponent, reduced_chi2, prefactor = fit
     variables = _means("steps", steps, "mean exit steps", STEPS)
-    variables |= _means("samples", steps * (size / field(ds, "repeats", 1)), "mean samples until the exit", SAMPLES)
+    variables |= _means("samples", steps * samples_of_a_step(ds), "mean samples until the exit", SAMPLES)
     variables |= with_bounds("exponent", exponent, "exponent of the steps in the batch size", "x")
     variables["reduced_chi2"] = labelled(reduced_chi2, *MISFIT)
     variables["prefactor"] = labelled(prefactor, "steps of the fitted power at one sample a step")
@@ -69,9 +70,13 @@ def _means(name: str, values: xr.DataArray, title: str, symbol: str) -> dict[str
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:
-    """Return the axes of `batch_tradeoff`, without its variables; InputError without an axis of batch sizes."""
+    """Return the structure of the result, before anything runs: means by batch size, one exponent for all.
+
+    InputError without an axis of batch sizes.
+    """
     need_axis(ds, "batch_size")
-    return passages_outline(ds)
+    outline = passages_outline(ds, "steps", "samples")
+    return outline.with_variables({"exponent": tuple(dim for dim in outline.dims_of("steps") if dim != "batch_size")})
 
 
 DOC = "Steps and samples to the exit against the batch size"

@@ -63,7 +63,10 @@ def crossing(
 
 
 def _outline(ds: Outline, *, of: str, along: str | None, time: float | None, **_: Any) -> Outline:
-    """Return the outline of `crossing`: one number for the whole axis; InputError if the quantity has no such axis."""
+    """Return the structure of the result, before anything runs: one number for the whole axis.
+
+    InputError if the quantity has no such axis.
+    """
     return outline_along(ds, of, along, time, "crossing")
 
 

@@ -32,8 +32,8 @@ def deviation(
     (and entries). overlaps_sup_deviation takes the largest over all recorded overlap matrices: ‖Ω^ν − Ω(νγ/(pd))‖∞.
     Where runs stop at their exits, `until` has to be a time before them, the same last time of all pairs.
     seeds_paired: number of pairs used for these maxima; both runs were recorded up to the last time or `until`.
-    seeds_lost: number of pairs in which a run ended before that for any reason. The maxima are
-    NaN where these are more than the fraction `max_lost` of all pairs.
+    seeds_lost: number of pairs in which a run ended before that for any reason, also as it diverged. The maxima are
+    NaN where these are more than the fraction `max_lost` of all pairs, otherwise those of the others.
     """
     deviations = differences(ds, reference, until, max_lost)
     result = deviations.counts
@@ -41,13 +41,14 @@ def deviation(
         result |= _means(name, difference, with_article(reference))
     for name, largest in deviations.largest().items():
         result |= sup_deviations(name, largest)
-    return xr.Dataset(result).assign_attrs(reference=reference, max_lost=max_lost)
+    return xr.Dataset(result).assign_attrs(reference=reference, until=until, max_lost=max_lost)
 
 
 def _means(name: str, difference: xr.DataArray, reference: str) -> dict[str, xr.DataArray]:
     """Return the mean difference of an observable x, its standard error and its z-score: x_deviation, and _error, _z.
 
-    name : that of x. reference : the other dynamics in words, "the ODE".
+    name : that of x. difference : x − x_reference of each pair, with the label and the units of x itself.
+    reference : the other dynamics in words, "the ODE".
     """
     title = f"deviation of the {difference.attrs['long_name']} from {reference}"
     x, name = difference.attrs.get("symbol", name), f"{name}_deviation"
@@ -62,13 +63,13 @@ def _means(name: str, difference: xr.DataArray, reference: str) -> dict[str, xr.
 def sup_deviations(name: str, largest: xr.DataArray) -> dict[str, xr.DataArray]:
     """Return mean and standard error over `seed` of the largest deviations of the observable `name`, labelled."""
     title, symbol = f"mean {largest.attrs['long_name']}", rf"\langle {largest.attrs['symbol']}\rangle"
-    return with_error(f"{name}_sup_deviation", largest, title, symbol)
+    return with_error(f"{name}_sup_deviation", largest, title, symbol, units=largest.attrs["units"])
 
 
-def _outline(ds: Outline, *, reference: str, until: float, **_: Any) -> Outline:
-    """Return the outline of `deviation`, of its suprema alone, which figures draw."""
-    outline, names = deviations_outline(ds, reference, until)
-    return outline.with_variables({f"{name}_sup_deviation": outline.dims_of("status") for name in names})
+def _outline(ds: Outline, **options: Any) -> Outline:
+    """Return the structure of the result, before anything runs: its suprema alone, which figures draw."""
+    outline, names = deviations_outline(ds, options["reference"], options["until"])
+    return outline.with_variables({f"{name}_sup_deviation": outline.dims_of("status") for name in names}, **options)
 
 
 ANALYSES.add(

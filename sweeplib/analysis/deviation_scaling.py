@@ -62,7 +62,8 @@ def deviation_scaling(
         result |= _fits(name, ds, largest, over, resampling)
     scaling = xr.Dataset(result)
     scaling["variable"] = labelled(scaling["variable"], "variable that the deviation scales with")
-    return scaling.assign_attrs(reference=reference, confidence=confidence, over=" ".join(over))
+    options = {"reference": reference, "until": until, "max_lost": max_lost, "confidence": confidence}
+    return scaling.assign_attrs(options | {"over": " ".join(over)})
 
 
 def scaling_dims(ds: xr.Dataset | Outline) -> list[str]:
@@ -81,7 +82,8 @@ def _fits(
 ) -> dict[str, xr.DataArray]:
     """Return the fits to the `largest` deviations of the observable `name`, along `variable`, as labelled variables.
 
-    One fit is to the coupling alone, a second one to those of γ, d and p that vary along the axes `over`.
+    One fit is to the coupling alone, a second one to those of γ, d and p that vary along the axes `over`; entries of
+    the others are NaN. largest : of each pair, over `seed` and the axes of `ds`.
     """
     logs = {key: xr.ufuncs.log(field(ds, key).astype(float)).reset_coords(drop=True) for key in QUANTITIES}
     varying = [key for key in QUANTITIES if set(logs[key].dims) & set(over)]
@@ -92,6 +94,7 @@ def _fits(
         parts = fits_over(largest, along_variables(regressors), over, power_law, resampling)
         fitted = xr.Dataset(dict(zip(FITTED, parts, strict=True)))
         fits.append(fitted.assign_coords(variable=names).broadcast_like(names))
+    # with an entry, NaN, of each variable that does not vary
     fitted = xr.concat(fits, "variable", combine_attrs="override").reindex(variable=list(EXPECTED))
     ends = [fitted[end] for end in FITTED]
     return fit_variables(name, ends, largest.attrs["long_name"], around="its power", prefactor="C")
@@ -140,13 +143,13 @@ def expected_exponents(names: Sequence[str]) -> xr.DataArray:
     return labelled(values, "exponent of the theoretical bound")
 
 
-def _outline(ds: Outline, *, reference: str, until: float, **_: Any) -> Outline:
-    """Return the outline of `deviation_scaling`: exponents along `variable`, over the axes that no fit runs along."""
-    outline, names = deviations_outline(ds, reference, until)
+def _outline(ds: Outline, **options: Any) -> Outline:
+    """Return the structure of the result, before anything runs: exponents along `variable` and the remaining axes."""
+    outline, names = deviations_outline(ds, options["reference"], options["until"])
     over = scaling_dims(ds)
     remaining = tuple(dim for dim in outline.dims_of("status") if dim not in over)
     fits = {f"{name}_exponent": (*remaining, "variable") for name in names}
-    return outline.without(*over).along("variable", list(EXPECTED)).with_variables(fits, over=" ".join(over))
+    return outline.without(*over).along("variable", list(EXPECTED)).with_variables(fits, over=" ".join(over), **options)
 
 
 ANALYSES.add(

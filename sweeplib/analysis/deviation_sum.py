@@ -128,7 +128,7 @@ def _fitted_sum(
 
 
 def _outline(ds: Outline, *, reference: str, until: float, terms: Sequence[str], **_: Any) -> Outline:
-    """Return the outline of `deviation_sum`: exponents along `variable`, suprema and sums at all points."""
+    """Return the structure of the result, before anything runs: exponents along `variable`, suprema and sums."""
     outline, names = deviations_outline(ds, reference, until)
     over = _fitted_dims(ds, terms)
     points = outline.dims_of("status")

@@ -53,7 +53,7 @@ def directions_learned(
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:
-    """Return the outline of `directions_learned`: a number of each per teacher direction, over seeds and times."""
+    """Return the structure of the result, before anything runs: numbers of each teacher direction."""
     require(ds, "subspace_cosine")
     return statistics_outline(numbered_axes(ds), "subspace_cosine", *NAMES)
 

@@ -27,12 +27,12 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
     exited_fraction (_low, _high): the Kaplan-Meier fraction at the last observed time, with the interval by Clopper and
     Pearson. If all runs were observed up to the same time it is the plain fraction.
     exit_steps_median (_low, _high): the Kaplan-Meier median; NaN where fewer than half of the runs exited. Its interval
-    needs seven runs or so: three of which the least and the greatest exit contain the median in 75 % of cases only. An
-    end that the runs do not tell is NaN.
+    needs six runs: three of which the least and the greatest exit contain the median in 75 % of cases only. A high end
+    that more runs do not tell is infinite.
     exit_steps_mean (_low, _high), exit_steps_mean_error: mean of min(exit, horizon), its interval (`estimators`) and
-    its standard error, NaN where no run exited. exit_steps_horizon is the last observed time. `restricted` says that
-    runs were censored: then the mean, its interval and its label are those of the restricted mean, a lower bound of the
-    mean. Runs censored before the horizon enter as in the Kaplan-Meier estimate.
+    its standard error, NaN where no run exited. exit_steps_horizon is the last observed time, inf where all exited.
+    `restricted` says that runs were censored: then the mean, its interval and its label are those of the restricted
+    mean, a lower bound of the mean. Runs censored before the horizon enter as in the Kaplan-Meier estimate.
     exit_steps_theory: noise-corrected for stochastic dynamics, quenched for the ODE, at γ → 0 for gradient flow; NaN
     where the hypotheses of the theory do not hold (`phase_retrieval`), absent if that is everywhere.
     The same for exit_time.
@@ -69,7 +69,7 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:
-    """Return the outline of `exit_times`: means and medians of both clocks, and the fraction, over the seeds."""
+    """Return the structure of the result, before anything runs: means and medians by both clocks, and a fraction."""
     names = [f"exit_{quantity}_{statistic}" for quantity in QUANTITIES for statistic in ("mean", "median")]
     return passages_outline(ds, *names, "exited_fraction")
 

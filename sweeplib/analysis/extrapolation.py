@@ -95,7 +95,8 @@ def extrapolation(
         vectorize=True, output_dtypes=[float] * 2, dask_gufunc_kwargs={"output_sizes": {"part": 6}},
     )  # fmt: skip
     variables = _variables(parts, attrs, axis, law, per)
-    variables["limit_error_of_value"] = labelled(abs(shares * errors), f"error of the limit by that of one {axis}")
+    title, units = f"error of the limit by that of one {axis}", variables["limit"].attrs["units"]
+    variables["limit_error_of_value"] = labelled(abs(shares * errors), title, units=units)
     return xr.Dataset(variables).assign_attrs(
         of=name, axis=axis, law=law, per=per, correction=correction, confidence=confidence, max_lost=max_lost
     )
@@ -113,7 +114,9 @@ def _source(ds: Outline, of: str | None) -> tuple[str, str, str]:
     """
     if of is None:
         of = "exit_steps" if "exit_steps" in ds.variables else next(iter(averaged_observables(ds)), "risk")
-    return of, *declared_quantities().get(of, (AVERAGES, of))
+    # a result of a function may have the name of a quantity of an analysis, which needs networks
+    declared = {} if of in averaged_observables(ds) else declared_quantities()
+    return of, *declared.get(of, (AVERAGES, of))
 
 
 def _values(
@@ -176,7 +179,9 @@ def _variables(parts: xr.DataArray, attrs: dict[str, Any], axis: str, law: str, 
     *bounds, verdict, used, reduced_chi2 = parts.transpose("part", ...)
     needs = f"more values of {axis}, or larger ones"
     reason = f"too few values of {axis}, or points that deviate from the law and its corrections"
-    return with_bounds("limit", bounds, names[law], needs=needs, bound="untrusted") | {
+    units = str(attrs.get("units", "1")) if law != "power" else "1"
+    units += f"/{axis}^{per:g}" * (units != "1" and per != 0.0)
+    return with_bounds("limit", bounds, names[law], units=units, needs=needs, bound="untrusted") | {
         "verdict": labelled(verdict.astype(np.uint8), "whether the limit is trusted", **VERDICTS),
         "untrusted": labelled(verdict != TRUSTED, "the limit is not trusted", reason=reason),
         "reduced_chi2": labelled(reduced_chi2, "chi-squared over degrees of freedom of the fit", r"\chi^2/n"),
@@ -185,11 +190,12 @@ def _variables(parts: xr.DataArray, attrs: dict[str, Any], axis: str, law: str, 
 
 
 def _outline(ds: Outline, *, of: str | None, axis: str, time: float | None, **_: Any) -> Outline:
-    """Return the outline of `extrapolation`, of a limit for each point of the other axes.
+    """Return the structure of the result, before anything runs: a limit for each point of the other axes.
 
     InputError unless the quantity is known, has the axis with two positive values or more, and is recorded at the time.
     """
     name, source, variable = _source(ds, of)
+    # all but the limit itself
     quantities = [other for other in [*declared_quantities(), *averaged_observables(ds)] if other != "limit"]
     if name not in quantities:
         raise InputError("not a quantity", key="of", value=name, choices=quantities)
@@ -197,6 +203,7 @@ def _outline(ds: Outline, *, of: str | None, axis: str, time: float | None, **_:
     if outlined is None:
         raise InputError("its analysis does not say what it returns", key="of", value=name, choices=quantities)
     dims = outlined.dims_of(variable)
+    # no sweep goes to infinite times; the others are no numbers that grow
     choices = [dim for dim in dims if dim not in ("dynamics", "time", "threshold")]
     if axis not in choices:
         raise InputError("not an axis of this quantity", key="axis", value=axis, choices=choices)

@@ -54,15 +54,18 @@ def first_passages(
     [(side, level)] = when.items()
     values = numbered(values_of(ds, of))
     sample = recorded_passages(ds, values, values > level if side == "above" else values < level, ds["time"], max_lost)
-    units, words = str(ds["time"].attrs.get("units", "1")), f"{ds[of].attrs['long_name']} is {side} {level:g}"
+    # what recorded times count, and in which unit
+    labels = ds["time"].attrs
+    time = str(labels["long_name"]) if labels.keys() & {"clock", "scale"} else "time"
+    units, words = str(labels.get("units", "1")), f"{ds[of].attrs['long_name']} is {side} {level:g}"
     fraction, mean, median = (number(confidence) for number in (sample.fraction, sample.mean, sample.median))
-    title, symbol = f"mean time at which the {words}", r"\langle t\rangle"
+    title, symbol = f"mean {time} at which the {words}", r"\langle t\rangle"
     variables = sample.mean_variables("passage_time_mean", mean, title, symbol, units=units)
-    variables |= with_bounds("passage_time_median", median, f"median time at which the {words}", "", units)
+    variables |= with_bounds("passage_time_median", median, f"median {time} at which the {words}", "", units)
     variables |= with_bounds("passed_fraction", fraction, f"fraction of runs of which the {words} at a recorded time")
     title, reason = "the mean is restricted to the horizon", "lower bound: some runs did not pass"
     variables |= {
-        "passage_time_horizon": labelled(sample.horizon, "time to which the mean is restricted", units=units),
+        "passage_time_horizon": labelled(sample.horizon, f"{time} to which the mean is restricted", units=units),
         "restricted": labelled(sample.censored().any("seed"), title, reason=reason),
     } | sample.used_runs("pass")
     attrs = {"of": of, side: level, "confidence": confidence, "max_lost": max_lost}
@@ -70,7 +73,10 @@ def first_passages(
 
 
 def _outline(ds: Outline, *, of: str, **_: Any) -> Outline:
-    """Return the outline of `first_passages`, over seeds and times; InputError if `of` is not recorded over time."""
+    """Return the structure of the result, before anything runs: statistics over seeds and times.
+
+    InputError if `of` is not recorded over time.
+    """
     names = [name for name in averaged_observables(ds) if name in over_time(ds)]
     if of not in names:
         expected = {"choices": names} if names else {"expected": "a quantity over time, with a dimension `time`"}

@@ -74,7 +74,7 @@ def _at(values: xr.DataArray, time: xr.DataArray, ds: xr.Dataset) -> xr.DataArra
 
 
 def _outline(ds: Outline, *, after: float | None, **_: Any) -> Outline:
-    """Return the outline of `forgetting`, over seeds, times and tasks.
+    """Return the structure of the result, before anything runs: means over seeds, times and tasks.
 
     InputError unless there are two tasks, in turn, whose start and switch are recorded.
     """

@@ -70,7 +70,7 @@ def law_agreement(
         quantity, values = ds[name].attrs["long_name"], values_of(ds, name)
         lost = without_value(values, run) & ~ok
         rounded = _rounded_samples(_pair(values, reference), _pair(ok, reference))
-        samples = _unless_lost(rounded, _pair(lost, reference), _pair(run, reference), max_lost)
+        samples = _unless_either_lost(rounded, _pair(lost, reference), _pair(run, reference), max_lost)
         result |= _tests(name, quantity, samples, seeds) | _spreads(name, quantity, samples)
     if "exit_steps" in ds:
         result |= _exits(ds, reference, seeds, max_lost)
@@ -99,10 +99,10 @@ def _rounded_samples(samples: Samples, ok: Samples) -> Samples:
     return (samples[0] / scale).round(DIGITS) * scale, (samples[1] / scale).round(DIGITS) * scale
 
 
-def _unless_lost(samples: Samples, lost: Samples, run: Samples, max_lost: float) -> Samples:
+def _unless_either_lost(samples: Samples, lost: Samples, run: Samples, max_lost: float) -> Samples:
     """Return both samples, NaN for all seeds where more than `max_lost` of the runs of either are lost."""
-    refused = [too_many(lost_runs, runs, max_lost) for lost_runs, runs in zip(lost, run, strict=True)]
-    return samples[0].where(~refused[0] & ~refused[1]), samples[1].where(~refused[0] & ~refused[1])
+    refused = too_many(lost[0], run[0], max_lost) | too_many(lost[1], run[1], max_lost)
+    return samples[0].where(~refused), samples[1].where(~refused)
 
 
 def _tests(name: str, quantity: str, samples: Samples, seeds: str) -> dict[str, xr.DataArray]:
@@ -147,9 +147,11 @@ def _exits(ds: xr.Dataset, reference: str, seeds: str, max_lost: float) -> dict[
     horizon = xr.ufuncs.minimum(first, second)
     whole_steps = xr.ufuncs.ceil(sample.exit - 1e-6).fillna(np.inf).where(sample.used)  # whole in spite of rounding
     pair = _pair(whole_steps, reference)
-    # exits beyond the horizon are later than all others for the test, and at the horizon for the spread
+    # exits beyond the horizon are later than all others for the test, and at it, or the last exit, for the spread
     censored = tuple(exits.where((exits <= horizon) | exits.isnull(), np.inf) for exits in pair)
-    restricted = tuple(exits.where((exits <= horizon) | exits.isnull(), horizon) for exits in pair)
+    latest = xr.ufuncs.fmax(*(exits.where(exits < np.inf).max("seed") for exits in pair))
+    last = horizon.where(horizon < np.inf, latest)
+    restricted = tuple(exits.where((exits <= last) | exits.isnull(), last) for exits in pair)
     quantity = ds["exit_steps"].attrs["long_name"]
     variables = _tests("exit_steps", quantity, (censored[0], censored[1]), seeds)
     variables |= _spreads("exit_steps", quantity, (restricted[0], restricted[1]))
@@ -158,9 +160,10 @@ def _exits(ds: xr.Dataset, reference: str, seeds: str, max_lost: float) -> dict[
 
 
 def _outline(ds: Outline, *, reference: str | None, seeds: str, **_: Any) -> Outline:
-    """Return the outline of the dynamics but the reference, without seeds, and without names of results.
+    """Return the structure of the result, before anything runs: the dynamics but the reference, without seeds.
 
-    InputError unless a stochastic reference, another dynamics, and something to compare are in the sweep.
+    Names of its variables are not told. InputError unless a stochastic reference, another dynamics, and something to
+    compare are in the sweep.
     """
     if seeds not in HALVES:
         raise InputError("no such choice of seeds", key="seeds", value=seeds, choices=HALVES)

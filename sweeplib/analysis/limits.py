@@ -16,7 +16,8 @@ from sweeplib.analysis.analysis import ANALYSES, Treated, analysis_of
 from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
 from sweeplib.analysis.kit.problem_fields import field, one_pass_committee
 from sweeplib.analysis.kit.regime_samples import sgd_values
-from sweeplib.analysis.kit.variables import need_start, need_stochastic, require
+from sweeplib.analysis.kit.sweep_axis import SWEEP
+from sweeplib.analysis.kit.variables import need_later_time, need_start, need_stochastic, require
 from sweeplib.engine.base.late_modules import scipy
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline
@@ -131,6 +132,7 @@ def _discrepancies(differences: xr.Dataset) -> xr.Dataset:
     share = y.fillna(0.0) / (pairs - 1)
     means = centre - share
     variances = ((y**2).sum("seed") - (y**2).fillna(0.0) - (pairs - 1) * share**2) / (pairs - 2)
+    variances = variances.where(y.notnull(), variance)  # a pair that a candidate lacks changes nothing of it
     # the scatter of SGD is taken around the candidate that leaves least of it
     best = variance.fillna(np.inf).argmin("candidate")
     scatter = variance.isel(candidate=best)
@@ -212,16 +214,22 @@ def first_described(within: xr.DataArray, beyond: xr.DataArray) -> xr.DataArray:
 def _agreement(limit: xr.DataArray, expected: xr.DataArray, confidence: float) -> dict[str, xr.DataArray]:
     """Return the fraction of points at which the measured limit is the expected one, with its interval.
 
-    Of points at which both codes are decided; their number is `points_compared`.
+    Of points at which both codes are decided, their number is `points_compared`; each sweep of a comparison by itself.
     """
     compared = (limit > 0) & (expected > 0)
-    count, equal = int(compared.sum()), int((compared & (limit == expected)).sum())
-    best, low, high = np.nan, np.nan, np.nan
-    if count:
-        best, (low, high) = equal / count, scipy.stats.binomtest(equal, count).proportion_ci(confidence)
+    over = [dim for dim in compared.dims if dim != SWEEP]
+    count, equal = compared.sum(over), (compared & (limit == expected)).sum(over)
+
+    def fraction(equal: np.int64, count: np.int64) -> tuple[float, float, float]:
+        """Return a fraction of points with its interval; NaN of none."""
+        if not count:
+            return np.nan, np.nan, np.nan
+        return float(equal / count), *scipy.stats.binomtest(int(equal), int(count)).proportion_ci(confidence)
+
+    numbers = xr.apply_ufunc(fraction, equal, count, output_core_dims=[()] * 3, vectorize=True)
+    compared_points = labelled(count, "points decided by runs and by theory")
     name = "fraction of the decided points where theory puts them"
-    compared_points = labelled(xr.DataArray(count), "points decided by runs and by theory")
-    return with_bounds("agreement", map(xr.DataArray, (best, low, high)), name) | {"points_compared": compared_points}
+    return with_bounds("agreement", numbers, name) | {"points_compared": compared_points}
 
 
 def limits_expected(ds: xr.Dataset, candidates: Sequence[str], most_spread: float, margin: float) -> xr.DataArray:
@@ -268,7 +276,7 @@ def _holds(ds: xr.Dataset) -> xr.DataArray:
 
 
 def _outline(ds: Outline, *, candidates: Sequence[str], **_: Any) -> Outline:
-    """Return the outline of `limits`: a code at each point, measures along `candidate`.
+    """Return the structure of the result, before anything runs: a code at each point, measures along `candidate`.
 
     InputError unless the candidates and a stochastic dynamics are run, with the risk from the start on.
     """
@@ -279,6 +287,7 @@ def _outline(ds: Outline, *, candidates: Sequence[str], **_: Any) -> Outline:
             raise InputError("not among the dynamics that were run", key="candidates", value=name, choices=names)
     need_stochastic(ds)
     need_start(ds)
+    need_later_time(ds)
     outline = ds.only("risk").without("dynamics", "seed", "time")
     return outline.along("candidate", candidates).with_variables({"limit": outline.dims_of("status")})
 

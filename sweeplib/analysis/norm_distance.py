@@ -41,7 +41,7 @@ def _root_mean_square(first: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
 
 
 def _outline(ds: Outline, *, reference: str, **_: Any) -> Outline:
-    """Return the outline of `norm_distance`, over seeds and quantiles; the times remain."""
+    """Return the structure of the result, before anything runs: numbers over seeds and quantiles; the times remain."""
     require(ds, QUANTITY)
     check_reference(ds, reference)
     return statistics_outline(ds, QUANTITY, *NAMES, over=["quantile"])

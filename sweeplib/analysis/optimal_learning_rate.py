@@ -97,7 +97,7 @@ def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
 
 
 def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:
-    """Return the outline of `optimal_learning_rate`, over seeds and the axis that scans the learning rate."""
+    """Return the structure of the result, before anything runs: optima over seeds and the axis that scans γ."""
     dim = scan_dim(ds, along)
     return passages_outline(ds, "gamma_opt", "exit_steps_min", over=dim).with_variables({}, along=dim)
 

@@ -31,7 +31,7 @@ def optimal_schedules(ds: xr.Dataset) -> xr.Dataset:
 
 
 def _outline(ds: Outline) -> Outline:
-    """Return the outline of `optimal_schedules`: rates along `knot`, the last dimension, and a risk without it."""
+    """Return the structure of the result, before anything runs: rates along `knot`, the last dimension, and risks."""
     require(ds, RATE)
     outline = ds.only(RATE).without("seed")
     dims = outline.dims_of(RATE)

@@ -66,7 +66,7 @@ def optimum(
 
 
 def _outline(ds: Outline, *, of: str, along: str | None, time: float | None, **_: Any) -> Outline:
-    """Return the outline of `optimum`: one place and one value for the whole axis."""
+    """Return the structure of the result, before anything runs: one place and one value for the whole axis."""
     return outline_along(ds, of, along, time, "optimum", "best")
 
 

@@ -92,7 +92,10 @@ def gain_of(kind: str, p: Any, d: Any, Delta: Any, T: Any) -> Any:
 
 
 def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:
-    """Return the outline of `overparametrisation_gain`, with an axis p; InputError without the width 1 to compare."""
+    """Return the structure of the result, before anything runs: gains along an axis p.
+
+    InputError without the width 1 to compare.
+    """
     dim = scan_dim(ds, along)
     if "p" not in ds.axes and ds.dims_of("p"):
         expected = "an axis p in `grid`"

@@ -107,7 +107,8 @@ def regimes(
 
     def cell_outcome(excess: Array, fall: Array, growth: Array) -> RegimeMeasures:
         """Return the outcome of one point, from its samples (seed, d)."""
-        return outcome(excess, fall, growth, d, weights, confidence, resolution, tolerance)
+        resampling = Resampling(weights, np.random.default_rng(random_seed + len(d)), confidence)
+        return outcome(excess, fall, growth, d, resampling, resolution, tolerance)
 
     core = ["seed", "d"]
     parts = xr.apply_ufunc(
@@ -126,22 +127,20 @@ def regimes(
 
 
 def outcome(
-    excess: Array, fall: Array, growth: Array, d: Array, weights: Array, confidence: float, resolution: float,
-    tolerance: float,
-) -> RegimeMeasures:  # fmt: skip
+    excess: Array, fall: Array, growth: Array, d: Array, resampling: Resampling, resolution: float, tolerance: float
+) -> RegimeMeasures:
     """Return the outcome of one point, from its samples (seed, d) of `regime_samples`, NaN where a run is missing.
 
-    d : the input dimensions. weights (resamples, seeds) : of the seeds' parts. The others are options of `regimes`.
+    d : the input dimensions. resolution, tolerance : options of `regimes`.
     """
     risk = means(excess)
     powers = (risk, risk.minus(means(fall)), log_deviations(growth))
-    resampling = Resampling(weights, np.random.default_rng(len(d)), confidence)
     draws = np.array([exponents(power, d, tolerance, resampling) for power in powers])
     least = np.array([least_error(power, d, tolerance) for power in powers])
     return RegimeMeasures(
-        np.array([interval(row, confidence) for row in draws]),
+        np.array([interval(row, resampling.confidence) for row in draws]),
         probabilities(draws[0, 1:], draws[1, 1:], draws[2, 1:], resolution),
-        decidable(draws, least, resolution, confidence, resampling.generator),
+        decidable(draws, least, resolution, resampling.confidence, resampling.generator),
         np.array([np.exp(power.logs) for power in powers]),
         np.array([np.exp(power.logs) * np.sqrt(np.diag(power.covariance)) for power in powers]),
     )
@@ -264,7 +263,7 @@ def scaling_holds(ds: xr.Dataset) -> xr.DataArray:
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:
-    """Return the outline of `regimes`: a code at each point of the axes but d, probabilities along `candidate`.
+    """Return the structure of the result, before anything runs: a code at each point, probabilities by `candidate`.
 
     InputError unless SGD, gradient flow and the ODE are run from recorded starts at several d, with enough seeds.
     """

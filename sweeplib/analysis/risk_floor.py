@@ -57,7 +57,10 @@ def risk_floor(ds: xr.Dataset, *, last: LastPart = 0.5, max_lost: LostPart = MOS
 
 
 def _outline(ds: Outline, *, last: float, **_: Any) -> Outline:
-    """Return the outline of `risk_floor`, over seeds and times; InputError without the risk, or for an empty window."""
+    """Return the structure of the result, before anything runs: numbers over seeds and times.
+
+    InputError without the risk, or for an empty window.
+    """
     if not 0.0 < last <= 1.0:
         raise InputError("not a part of the times", key="last", value=last, expected="a number in (0, 1]")
     require(ds, "risk")

@@ -78,7 +78,7 @@ def sample_complexity(
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:
-    """Return the outline of `sample_complexity`: steps at each d, one exponent for all, fits along `law`."""
+    """Return the structure of the result, before anything runs: steps at each d, an exponent, fits along `law`."""
     need_axis(ds, "d")
     outline = passages_outline(ds, "steps_over_d").along("law", laws(largest_exponent(ds)))
     exponent = tuple(dim for dim in outline.dims_of("exit_steps") if dim != "d")

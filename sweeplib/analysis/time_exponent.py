@@ -82,7 +82,10 @@ def _times(recorded: Array, first: float | None, last: float | None) -> Array:
 
 
 def _outline(ds: Outline, *, of: str, first: float | None, last: float | None, **_: Any) -> Outline:
-    """Return the outline of `time_exponent`, over seeds and times; InputError for too few times."""
+    """Return the structure of the result, before anything runs: exponents over seeds and times.
+
+    InputError for too few times.
+    """
     names = averaged_observables(ds)
     if of not in names:
         raise InputError("not recorded as numbers over time", key="of", value=of, choices=names)

@@ -145,7 +145,7 @@ def _reference(ds: xr.Dataset | Outline) -> str:
 
 
 def _outline(ds: Outline, *, reference: str | None, units: int | None, **_: Any) -> Outline:
-    """Return the outline of `unit_distance`, over seeds and units; the times remain.
+    """Return the structure of the result, before anything runs: statistics over seeds and units; the times remain.
 
     InputError without recorded units or a reference, and for wide students without the option `units`.
     """

@@ -125,7 +125,10 @@ def _choice(norm: xr.DataArray, sample: int) -> xr.DataArray:
 
 
 def _outline(ds: Outline, *, bins: int, sample: int, **_: Any) -> Outline:
-    """Return the outline of `unit_measure`; the values along bins and `unit` are not known before it runs."""
+    """Return the structure of the result, before anything runs: units along `unit`, and their density along bins.
+
+    The values along bins and `unit` are not known before.
+    """
     require_units(ds)
     outline = ds.only("self_overlap", "overlap_M").without("seed", "student")
     overlap, norm = outline.dims_of("overlap_M"), outline.dims_of("self_overlap")

@@ -51,16 +51,7 @@ def sweep_records(results: Path) -> list[dict[str, Any]]:
 
 def name_records(entries: Iterable["Entry"]) -> list[dict[str, Any]]:
     """Return the names of a kind as plain values: meaning and options, each with its default."""
-    return [
-        {
-            "name": entry.name,
-            "meaning": entry.meaning,
-            "options": [
-                {"name": option.name, "default": option.default, "meaning": option.meaning} for option in entry.options
-            ],
-        }
-        for entry in entries
-    ]
+    return [entry._asdict() | {"options": [option._asdict() for option in entry.options]} for entry in entries]
 
 
 def _cases(folder: Path) -> list[dict[str, int]]:

@@ -170,7 +170,10 @@ def _setting(path: Path) -> str:
 
 
 def _is_text(value: str) -> bool:
-    """Return whether Snakemake's --config leaves a value as it is."""
+    """Return whether Snakemake's --config leaves a value as it is.
+
+    It strips quotes, and takes the first that fits of: a number, True or False, YAML, the text.
+    """
     if value in ("True", "False") or value != value.strip("\"'"):
         return False
     with suppress(ValueError):
@@ -178,6 +181,7 @@ def _is_text(value: str) -> bool:
         return False
     with suppress(yaml.YAMLError):
         return bool(yaml.load(value, Loader=yaml.BaseLoader) == value)
+    # what is no YAML stays
     return True
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.commands.snakemake import (
     check_working_folder,
+    profile_folder,
     refuse_read_only_folder,
     refuse_without_snakemake,
     run_snakemake,
@@ -113,6 +114,7 @@ def run_stages(
     refuse_full_folder()
     done = complete_run(config, overrides, results)
     if done is not None:
+        profile_folder(profile)
         sys.stderr.write("nothing to compute: all is up to date\n")
         echo(done["summary"])
         return 0

@@ -34,6 +34,8 @@ from sweeplib.errors import SweeplibError
 
 STORE = "runs"
 """The folder of the run store in that of a sweep."""
+NAME = "name="
+"""The beginning of an override of a sweep's name."""
 CHANGING = ("inventory", "journal", "locks", STORE)
 """The parts of a sweep's folder that are no results: records of runs, and the store from which results are made."""
 
@@ -42,8 +44,8 @@ def complete_run(config: Path, overrides: Sequence[str], results: Path) -> dict[
     """Return the record of the last complete run if the same command has nothing to do, otherwise None."""
     # a record that cannot be read, or says other things, is none: Snakemake decides
     with suppress(OSError, SweeplibError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
-        if config.is_file():  # a pipe can be read once
-            directory = results / _name(config)
+        if config.is_file():  # a pipe can be read only once
+            directory = results / _name(config, overrides)
             return _checked(directory, stage_record(directory, WHOLE).complete, config, overrides)
     return None
 
@@ -54,10 +56,8 @@ def undisturbed_run(config: Path, overrides: Sequence[str], results: Path) -> di
     Then `summary`, `status` and `plan` show what it says, without importing what a sweep needs. Without overrides,
     `config` may be the folder of a sweep, for whatever config and overrides it was run.
     """
-    if config.is_dir() and not overrides:
-        record = _complete_folder(config) or {}
-    else:
-        record = complete_run(config, overrides, results) or {}
+    is_folder = config.is_dir() and not overrides
+    record = (_complete_folder(config) if is_folder else complete_run(config, overrides, results)) or {}
     if record and record.get("store") == _stats(record["directory"] / STORE):
         busy = any(job.running or job.outcome for job in stage_records(record["directory"]).values())
         return {} if busy else record
@@ -78,7 +78,7 @@ def _checked(directory: Path, record: dict[str, Any], config: Path, overrides: S
     And of the user's code, the library and the results as they are now.
     """
     files = [Path(file) for file in record["files"]]
-    if record["made_from"] == made_from(config, overrides, files) and record["results"] == _results(directory):
+    if record["made_from"] == made_from(config, overrides, files) and record["results"] == _stats(directory, CHANGING):
         return {**record, "directory": directory}
     return None
 
@@ -94,7 +94,7 @@ def record_complete_run(
     source = made_from(config, overrides, map(Path, paths))
     if source == begun:
         request = {"config": str(config.resolve()), "overrides": list(overrides), "files": paths, "made_from": source}
-        record = {"results": _results(directory), "store": _stats(directory / STORE)}
+        record = {"results": _stats(directory, CHANGING), "store": _stats(directory / STORE)}
         with recorded_stage(directory, WHOLE):
             tell(complete=request | record | ending)
 
@@ -137,11 +137,6 @@ def _workflow() -> list[Path]:
     return [folder / "Snakefile", folder / "workflow/Snakefile", *sorted((folder / "workflow").rglob("*.smk"))]
 
 
-def _results(directory: Path) -> str:
-    """Return a digest of all files of results."""
-    return _stats(directory, CHANGING)
-
-
 def _stats(directory: Path, without: Sequence[str] = ()) -> str:
     """Return a digest of the names, sizes and times of all files below a directory, `without` some folders in it."""
     digest = hashlib.blake2b(digest_size=16)
@@ -155,8 +150,9 @@ def _stats(directory: Path, without: Sequence[str] = ()) -> str:
     return digest.hexdigest()
 
 
-def _name(config: Path) -> str:
-    """Return the name of a sweep by its file."""
+def _name(config: Path, overrides: Sequence[str]) -> str:
+    """Return the name of a sweep by its file and overrides, of which the last one counts."""
     from sweeplib.engine.files.strict_yaml import parsed
 
-    return str(parsed(file_text(config, "utf-8-sig"), config).get("name", config.stem))
+    names = [text.removeprefix(NAME) for text in overrides if text.startswith(NAME)]
+    return names[-1] if names else str(parsed(file_text(config, "utf-8-sig"), config).get("name", config.stem))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.config.function_models import FunctionConfig
 from sweeplib.config.models import DECIDED, HOURS, PERCENT, AnswerSection, SweepConfig
 from sweeplib.config.values import values
-from sweeplib.engine.design.axis import POINT, Axis, places_in
+from sweeplib.engine.design.axis import POINT, Axis, are_numbers, places_in
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.design.questions import Precision, Question, Row, with_rows
 from sweeplib.engine.storage.dataset.outline import Outline
@@ -44,7 +44,11 @@ def with_questions(sweep: Design, config: SweepConfig | FunctionConfig, ds: Mapp
     from sweeplib.analysis.answers.proposer import explained
 
     questions = {name: _question(name, section, sweep, ds) for name, section in config.answers.items()}
-    added = {question.of: _options_to_add(question, ds) for question in reversed(questions.values())}
+    # analyses that the config does not name are added, with options if they do not apply without them
+    added = {
+        question.of: {} if _fits(question.of, ds[False], {}) else question.options
+        for question in reversed(questions.values())
+    }
     analyses = added | dict(sweep.analyses)
     for name, question in questions.items():
         proposer = proposer_of(name, question)
@@ -55,14 +59,14 @@ def with_questions(sweep: Design, config: SweepConfig | FunctionConfig, ds: Mapp
     return replace(sweep, questions=questions, analyses=analyses)
 
 
-def _options_to_add(question: Question, outlines: Mapping[bool, Outline]) -> Mapping[str, Any]:
-    """Return the options with which the analysis of a question is added to a sweep: none if it applies without them."""
+def _fits(of: str, ds: Outline, options: Mapping[str, Any]) -> bool:
+    """Return whether an analysis applies to a dataset of this outline."""
     from sweeplib.analysis import ANALYSES
 
     with suppress(InputError):
-        ANALYSES[question.of].outlined(outlines[False], {})
-        return {}
-    return question.options
+        ANALYSES[of].outlined(ds, options)
+        return True
+    return False
 
 
 def _question(name: str, section: AnswerSection, sweep: Design, ds: Mapping[bool, Outline]) -> Question:
@@ -126,7 +130,8 @@ def _variable(key: str, section: AnswerSection, options: Mapping[str, Any], ds: 
         variables = _variables(analysis, section, options, ds)
     if not variables:
         lack = "does not label points" if section.to == DECIDED else "has no quantity with an interval"
-        choices = [name for name, other in ANALYSES.items() if _answers(other, section, ds)]
+        fitting = [name for name in ANALYSES if _fits(name, ds[False], {})]
+        choices = [name for name in fitting if _variables(ANALYSES[name], section, {}, ds)]
         raise InputError(f"this analysis {lack}", key=f"{key}.of", value=section.of, choices=choices)
     default, kind = (analysis.label, "label") if section.to == DECIDED else (analysis.headline, "quantity")
     variable = section.variable or default or (variables[0] if len(variables) == 1 else None)
@@ -146,15 +151,6 @@ def _variables(
     return analysis.numbers(ds[False], options)
 
 
-def _answers(analysis: "Analysis", section: AnswerSection, ds: Mapping[bool, Outline]) -> bool:
-    """Return whether an analysis fits the sweep without options and can answer a question like that of the section."""
-    try:
-        analysis.outlined(ds[False], {})
-        return bool(_variables(analysis, section, {}, ds))
-    except InputError:
-        return False
-
-
 def _axes_of_answers(
     of: str, variable: str, options: Mapping[str, Any], sweep: Design, ds: Outline
 ) -> dict[str, Sequence[Any]]:
@@ -168,12 +164,9 @@ def _axes_of_answers(
     axes: dict[str, Sequence[Any]] = {dim.name: dim.values for dim in sweep.grid.axes}
     axes |= {"dynamics": tuple(sweep.laws)}
     axes |= {"threshold": ds.axes["threshold"]} if "threshold" in ds.axes else {}
-    try:
-        outline = ANALYSES[of].outlined(ds, options)
-    except InputError:  # raised again by later checks, with the key of the analysis
-        outline = None
-    if outline is not None:
-        axes |= {dim: outline.axes[dim] for dim in outline.variables.get(variable, ())}
+    with suppress(InputError):  # raised again by later checks, with the key of the analysis
+        if (outline := ANALYSES[of].outlined(ds, options)) is not None:
+            axes |= {dim: outline.axes[dim] for dim in outline.variables.get(variable, ())}
     return axes
 
 
@@ -196,16 +189,7 @@ def _refuse_matrices(name: str, question: Question, ds: Mapping[bool, Outline], 
 
     Rounds do not read them: an analysis that fits the dataset with overlaps alone has no answers.
     """
-    from sweeplib.analysis import ANALYSES
-
-    def fits(outline: Outline) -> bool:
-        """Return whether the analysis applies to a dataset of this outline."""
-        try:
-            return ANALYSES[question.of].outlined(outline, options) is not None
-        except InputError:
-            return False
-
-    if fits(ds[True]) and not fits(ds[False]):
+    if _fits(question.of, ds[True], options) and not _fits(question.of, ds[False], options):
         expected = "an analysis of numbers: rounds do not read vectors and matrices over units"
         raise InputError("no answers of this analysis", key=f"answers.{name}.of", value=question.of, expected=expected)
 
@@ -231,7 +215,7 @@ def _refinable_axis(sweep: Design, name: str, key: str) -> Axis:
         raise InputError("not an axis of the grid", key=key, value=name, choices=set(axes) - {POINT})
     if axes[name].linked:
         raise InputError("other names vary with this axis", key=key, value=name, expected="an axis outside of `zip`")
-    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in axes[name].values):
+    if not are_numbers(axes[name].values):
         raise InputError("not an axis of numbers", key=key, value=name, expected="an axis such as gamma")
     return axes[name]
 

@@ -140,7 +140,10 @@ def _thing_of(registry: Mapping[str, Any], name: Any, prefix: str, key: str | No
 
 
 def _model_of(model: type[pydantic.BaseModel], options: Mapping[str, Any], key: str) -> Any:
-    """Return an instance of `model` with these options; InputError for others, with a key below `key`."""
+    """Return an instance of `model` with these options; InputError for others, with a key below `key`.
+
+    A place is pydantic's location of an error in the options; examples are those of the option at its top.
+    """
     try:
         return model.model_validate(options)
     except pydantic.ValidationError as error:

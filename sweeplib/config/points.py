@@ -16,7 +16,7 @@ from sweeplib.engine.base.budget import ROWS, refuse_more
 from sweeplib.engine.design.axis import TableAxis
 from sweeplib.engine.files.delimited import SUFFIXES, LineError, text_table
 from sweeplib.engine.files.regular_files import file_text, open_bytes
-from sweeplib.engine.simulator import Simulator, networks
+from sweeplib.engine.simulator import Simulator
 from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,20 +28,19 @@ SHAPE = "a CSV or Parquet file, columns `{gamma: [.1, .2], d: [100, 300]}`, or r
 """What is expected of a table."""
 
 
-def table_axis(table: Any, simulator: Simulator | None = None, root_seed: int = 0) -> TableAxis:
+def table_axis(table: Any, simulator: Simulator, root_seed: int) -> TableAxis:
     """Return the rows of a table as an axis: of a file, a mapping of columns, a list of rows, or a design.
 
-    simulator : what its columns are parameters of; by default networks.
+    simulator : what its columns are parameters of.
     InputError, with the file and line of a value that is missing or that its name cannot have.
     """
-    simulator = simulator or networks()
     if isinstance(table, str):
         return _table_axis(*_read(Path(table), simulator.parameters.texts()), table, simulator)
     if is_design(table):
         return _table_axis(designed_columns(table, root_seed), None, None, simulator)
     if isinstance(table, list) and table and all(_is_row(row) for row in table):
         try:
-            return table_axis(_columns(table), simulator)
+            return table_axis(_columns(table), simulator, root_seed)
         except InputError as error:  # of a column: points.d[2] is points[2].d of the rows
             error.key = re.sub(r"^points\.(.+)\[(\d+)\]$", r"points[\2].\1", error.key or "points")
             raise

@@ -92,7 +92,7 @@ def _options(name: str, section: DynamicsSection, grid: Grid) -> dict[str, dict[
 def _simulators(name: str, section: DynamicsSection) -> dict[str, dict[str, Any]]:
     """Return the simulators of a law, with their options; InputError unless there are several, all of one law.
 
-    name : the name of the law.
+    name : the name of the law. section : that of the law, whose `of` has the simulators with their options.
     """
     from sweeplib.networks.dynamics import DYNAMICS
 
@@ -104,8 +104,10 @@ def _simulators(name: str, section: DynamicsSection) -> dict[str, dict[str, Any]
         expected = "the options of a simulator beside its name, `of: {sgd: {weights: float32}, sgd_chain: {}}`"
         raise InputError("not an option of the cheapest", key=f"{key}.{option}", value=option, expected=expected)
     for simulator in simulators:
+        # `ode-word` is in DYNAMICS too, as a run of ode
         if simulator not in DYNAMICS or "-" in simulator:
             raise InputError("no such dynamics", key=f"{key}.of", value=simulator, choices=DYNAMICS)
+    # a dynamics that names no other one has a law of its own
     laws = {simulator: DYNAMICS[simulator].law_of or simulator for simulator in simulators}
     for simulator, law in laws.items():
         if law != (first := next(iter(laws.values()))):

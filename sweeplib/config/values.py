@@ -201,8 +201,7 @@ def ascending(numbers: Sequence[Any], key: str, most: float | None, sort: bool =
     if not numbers and most is None:
         raise InputError("no times", key=key, value=list(numbers), expected="at least one")
     for place, number in enumerate(numbers):
-        real = isinstance(number, int | float) and not isinstance(number, bool) and number - number == 0
-        if not real or not (number >= 0.0 if most is None else 0.0 < number < most):
+        if not _is_number(number) or not (number >= 0.0 if most is None else 0.0 < number < most):
             requirement = "a finite number from 0" if most is None else f"a number between 0 and {most:g}"
             raise InputError("not a valid value", key=f"{key}[{place}]", value=number, expected=requirement)
     ordered = sorted(numbers) if sort else list(numbers)

@@ -166,7 +166,7 @@ def it_takes_a_dataset(name: str) -> None:
 
 
 def what_it_does_not_take_is_refused_before_anything_runs(name: str) -> None:
-    """Check that `outline` refuses it; without one, that an InputError does."""
+    """Check that `outline` refuses it; without one, that an InputError does, of datasets like those that it takes."""
     declares = None if ANALYSES[name].outline is None else "outline"
     require_refusals(analysed, foreseen, name, declares)
 

@@ -177,7 +177,7 @@ def its_overlaps_are_a_covariance_at_all_times(name: str) -> None:
     """Check the overlaps of every run that records Q, M and P."""
     for run in runs(name):
         if {"overlap_Q", "overlap_M", "overlap_P"} <= set(run.data_vars):
-            Q, M = run.overlap_Q.values, run.overlap_M.values
+            Q, M = run.overlap_Q.values, run.overlap_M.values  # P (seed, k, k) is the same at all times
             P = np.broadcast_to(run.overlap_P.values[:, None], (*M.shape[:2], M.shape[-1], M.shape[-1]))
             _require_covariance(Q, M, P)
 

@@ -16,7 +16,7 @@ from sweeplib.contracts.problems import needed, two_values
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.status import Status
 from sweeplib.networks.dynamics.label_means import LabelMeans, mean_losses
-from sweeplib.networks.kernels.loss_drifts import equations
+from sweeplib.networks.kernels.loss_drifts import expectations_of_steps
 from sweeplib.networks.kernels.losses import force_address
 from sweeplib.networks.maths.expectations import expectations
 from sweeplib.networks.maths.expectations.system import System
@@ -36,7 +36,7 @@ PLAIN = Rule("plain", ())
 
 
 def _problem(name: str, **fields: Any) -> Problem:
-    """Return a problem with the loss; `fields` replace others."""
+    """Return a small problem with the loss, and with values of what it needs; `fields` replace others."""
     values: dict[str, Any] = {"gamma": 0.5, "p": 1, "k": 1, "d": 50, "Delta": DELTA, "activation": "erf", "loss": name}
     return Problem(**values | needed(LOSSES[name]) | fields)
 
@@ -89,7 +89,7 @@ def its_closed_forms_are_sums_over_nodes(name: str) -> None:
     if loss.drifts is not None:
         system = System(Q, M, P, a[0], ones[0], DELTA, 1.0)
         rules = (
-            equations(criterion, PLAIN, needed_ones, 2, "erf", "committee", "erf", closed=closed)
+            expectations_of_steps(criterion, PLAIN, needed_ones, 2, "erf", "committee", "erf", closed=closed)
             for closed in (True, False)
         )
         for first, other in zip(*(rule.drifts_of(system) for rule in rules), strict=True):

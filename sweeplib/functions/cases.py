@@ -102,6 +102,7 @@ class FunctionCases(engine.Cases):
     def __getitem__(self, at: int | slice) -> FunctionCase | FunctionCases:
         if isinstance(at, slice):
             return self.at(at)
+        # IndexError beyond the end, which ends an iteration
         return self.row(Reading(self, range(len(self))[at], {}))
 
     def row(self, read: Reading) -> Any:
@@ -111,11 +112,16 @@ class FunctionCases(engine.Cases):
         return FunctionCase(read("dynamics"), read("code"), values, *fields)
 
     def but_seeds(self) -> list[bytes]:
-        """Return 32 bytes for each case that identify it except for its seed: function, code, values and times."""
+        """Return 32 bytes for each case that identify it except for its seed: function, code, values and times.
+
+        Of results with several dimensions their order counts.
+        """
         function = self.function
         names = [*function.arguments, "root_seed", "pair_by"]
         times = self.column("recording").values[0].times
-        shared = json.dumps([function.name, function.code, list(function.results), names, *([times] if times else [])])
+        dims = {name: list(result.dims) for name, result in function.results.items() if len(result.dims) > 1}
+        others = [entry for entry in (times, dims) if entry]
+        shared = json.dumps([function.name, function.code, list(function.results), names, *others])
         rows = zip(*(self.column(name).items() for name in names), strict=True)
         return [hashlib.blake2b(f"{shared} {text_of(row)}".encode(), digest_size=32).digest() for row in rows]
 

@@ -20,6 +20,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -54,8 +55,12 @@ NAMES = (
     *("round", "runs", "seed", "simulator", "status", "zip"),
 )
 """Names with a meaning of their own in datasets and configs."""
+ENDS = ("_low", "_high", "_error")
+"""What analyses add to the name of a result, for the ends of its interval and for its standard error."""
 STORED = {"case_id", "problem"}
 """Names of columns of the run store that arguments may have, and results not."""
+MAIN = "__main__"
+"""The name of the module of a script or a notebook."""
 Real = Annotated[float, pydantic.Field(allow_inf_nan=False)]
 """The type of values of a parameter of floats: finite ones."""
 Number = int | Real
@@ -77,6 +82,13 @@ class Result:
     dims: Mapping[str, int | str] = field(default_factory=dict)
     label: str = ""
     symbol: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse lengths that are none."""
+        for dim, size in self.dims.items():
+            if not isinstance(size, str) and (type(size) is not int or size < 0):
+                expected = "a whole number from 0 on, or the name of a parameter"
+                raise InputError(f"not the length of {dim}", value=size, expected=expected)
 
     def shape(self, values: Mapping[str, Any], along: str | None = None) -> tuple[int, ...]:
         """Return the shape of the result where the parameters, and `times`, have some values.
@@ -139,6 +151,7 @@ class Function:
             name: _argument(self.name, argument, hints.get(name)) for name, argument in parameters.items()
         }
         self._refuse_names()
+        self._refuse_ends()
 
     @functools.cached_property
     def code(self) -> str:
@@ -200,18 +213,27 @@ class Function:
                         f"{self.name}: no parameter has the length of {dim}", value=size, choices=self.arguments
                     )
 
+    def _refuse_ends(self) -> None:
+        """Raise InputError for a result whose name is that of the error, or an end of the interval, of another."""
+        for name, of, end in product(self.results, self.results, ENDS):
+            if name == f"{of}{end}":
+                problem = f"{self.name}: averages have this name for an end of the interval, or the error, of {of}"
+                raise InputError(problem, value=name, expected="another name")
+
 
 FUNCTIONS: dict[str, list[Function]] = {}
 """The functions that files have defined, by name, the last one last: a notebook defines one again and again."""
 
 
 def registered(name: str, code: str | None = None) -> Function:
-    """Return the function of a name and a code, or the last one that was defined; InputError if there is none."""
+    """Return the last function that was defined with a name, and with this code if given; InputError if none was."""
     functions = FUNCTIONS.get(name, [])
     if code is None and functions:
         return functions[-1]
-    for function in functions:
-        if function.code == code:
+    # the last one says the labels and dimensions of now, which are no code
+    for function in reversed(functions):
+        # a function of a script or notebook reads what these change later; the file that was written of it does not
+        if function.module != MAIN and function.code == code:
             return function
     if not functions:
         raise InputError("no such simulator", value=name, choices=FUNCTIONS)
@@ -289,10 +311,12 @@ def checked_argument(of: str, argument: Argument) -> Argument:
 
 
 def type_of_default(default: Any) -> Any:
-    """Return the type of the values of a parameter without an annotation: that of its default; numbers for a number."""
+    """Return the type of the values of a parameter without an annotation: that of its default; numbers for an int."""
     if isinstance(default, bool | str):
         return type(default)
-    return Number if default is None or isinstance(default, int | float) else Any
+    if isinstance(default, float):
+        return Real
+    return Number if default is None or isinstance(default, int) else Any
 
 
 def is_text(kind: Any) -> bool:
@@ -320,7 +344,9 @@ def checked_results(
         )
     arrays = {}
     for name, result in function.results.items():
-        array, shape = np.asarray(returned[name]), result.shape(values, along)
+        value, shape = returned[name], result.shape(values, along)
+        # a masked number is none
+        array = np.ma.filled(value.astype(float), np.nan) if np.ma.isMaskedArray(value) else np.asarray(value)
         if array.dtype.kind not in "biuf" or array.shape != shape:
             kind = f"{array.dtype} of shape {array.shape}"
             raise TypeError(f"{function.name} returned {name} as {kind}; expected real numbers of shape {shape}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from sweeplib.engine.storage.dataset.coordinates import (
     run_coordinates,
 )
 from sweeplib.engine.variable import Variable
+from sweeplib.errors import InputError
 from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, generator_of, lengths_of
 from sweeplib.functions.courses import course_results, kept_names
 from sweeplib.functions.function import TIMES, Function, TimeUpError, checked_results, is_text, registered
@@ -61,6 +62,16 @@ class FunctionParameters(Parameters):
     def texts(self) -> Collection[str]:
         """Return the arguments whose values are texts."""
         return [name for name, argument in self.function.arguments.items() if is_text(argument.type)]
+
+    def check(self, points: Table, refuse: Callable[[InputError, int], None]) -> None:
+        """Check that the parameters that are lengths of results are whole numbers from 0 on."""
+        expected = "a whole number from 0 on"
+        dims = {size: dim for result in self.function.results.values() for dim, size in result.dims.items()}
+        for name in dims.keys() & points.columns.keys():
+            problem = f"{self.function.name}: not the length of {dims[name]}"
+            for row, value in enumerate(points.column(str(name)).items()):
+                if not isinstance(value, int | float) or value < 0 or value != value // 1:
+                    refuse(InputError(problem, key=str(name), value=value, expected=expected), row)
 
     def is_reserved(self, name: str) -> bool:
         """Return whether a name is that of a result or of a dimension of one."""

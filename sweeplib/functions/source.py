@@ -26,7 +26,7 @@ from sweeplib.engine.code.numerical_code import numerical_code
 from sweeplib.engine.code.sources import imported_names, modules_digest, source_text, user_files
 from sweeplib.engine.code.user_code import PACKAGE, package_of, user_file
 from sweeplib.errors import InputError
-from sweeplib.functions.function import Function
+from sweeplib.functions.function import MAIN, Function
 from sweeplib.functions.statements import (
     Statement,
     called_in,
@@ -42,8 +42,6 @@ OF_MODULES = ("__file__", "__name__", "__doc__")
 """Names that every module has."""
 SWEEPS = ("Sweep", "answer", "from_yaml", "run", "sweep")
 """Functions of this package that run sweeps."""
-MAIN = "__main__"
-"""The name of the module of a script or a notebook."""
 
 
 def source_of(function: Function) -> str:
@@ -85,7 +83,9 @@ def refuse_other_values(function: Function, imported: Function) -> None:
     """
     needed = _needed(function, _statements(function)[0], set())
     reached = {function.name} | read_later({function.name}, needed)
-    changed = {name for entry in needed if entry.certain & reached for name in _changed_in_functions(entry)}
+    # the last definition of each
+    definitions = {name: entry for entry in needed for name in entry.certain & reached}
+    changed = {name for entry in definitions.values() for name in _changed_in_functions(entry)}
     values, others = function.function.__globals__, imported.function.__globals__
     for name in sorted(reached - changed):
         if name in values and _comparable(values[name]) != _comparable(others.get(name)):
@@ -124,7 +124,7 @@ def _numerical_code(function: Function) -> tuple[str, set[str]]:
         if isinstance(node, ast.FunctionDef) and node.name == function.name:
             # units and labels change no number
             node.decorator_list = [entry for entry in node.decorator_list if last_name(entry) != "simulator"]
-    text, imports = numerical_code("\n".join(map(ast.unparse, nodes)))
+    text, imports = numerical_code("\n".join(map(ast.unparse, nodes)), of_library=False)
     return text, set(filter(user_file, imported_names(imports, package_of(function.module))))
 
 
@@ -227,15 +227,15 @@ def _without_mere_calls(statements: list[Statement]) -> list[Statement]:
 
 def is_importable(function: Function) -> bool:
     """Return whether other processes can import the module of a function."""
-    return function.module != "__main__" and user_file(function.module) is not None
+    return function.module != MAIN and user_file(function.module) is not None
 
 
 def code_files_of(function: Function) -> list[Path]:
-    """Return the file of a function and the user's own that it imports."""
+    """Return the file of a function and the user's own that it imports; an error about an edit names the newest."""
     if is_importable(function):
         return user_files([function.module])
-    own = [function.file] if function.file is not None else []
-    return own + user_files(_numerical_code(function)[1])
+    files = [function.file] if function.file is not None else []
+    return files + user_files(_numerical_code(function)[1])
 
 
 def _text_around(function: Function) -> tuple[str, int | None]:

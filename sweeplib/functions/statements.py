@@ -92,16 +92,16 @@ def _without_unread(name: str, statements: list[Statement], always: Collection[a
 
 def read_later(names: Iterable[str], statements: list[Statement]) -> set[str]:
     """Return the names of the file that are read when the values of some names are called, directly or by others."""
-    found, done, waiting = set[str](), set[str](), list(names)
+    names_later, done, waiting = set[str](), set[str](), list(names)
     while waiting:
         name = waiting.pop()
         if name not in done:
             done.add(name)
             for statement in statements:
                 if name in statement.bound or name in statement.changed:
-                    found |= statement.read_later
+                    names_later |= statement.read_later
                     waiting += statement.read | statement.read_later
-    return found
+    return names_later
 
 
 def changed_in(node: ast.AST, *, inside: bool) -> set[str]:
@@ -110,10 +110,10 @@ def changed_in(node: ast.AST, *, inside: bool) -> set[str]:
     inside : whether functions in it count, which run later.
     """
     names = set[str]()
-    for part in ast.walk(node) if inside else _here(node):
-        match part:
+    for item in ast.walk(node) if inside else _here(node):
+        match item:
             case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
-                names |= _root(part)
+                names |= _root(item)
             case ast.Expr(value=ast.Call(func=ast.Attribute() as method)):
                 names |= _root(method)
             case ast.AugAssign(target=ast.Name(id=name)):
@@ -123,10 +123,10 @@ def changed_in(node: ast.AST, *, inside: bool) -> set[str]:
 
 def called_in(node: ast.AST) -> Iterator[tuple[str, str]]:
     """Yield the name at the root of each call where a node runs, and the name that is called."""
-    for part in _here(node):
-        if isinstance(part, ast.Call):
-            called = part.func.attr if isinstance(part.func, ast.Attribute) else ""
-            yield from ((root, called or root) for root in _root(part.func))
+    for item in _here(node):
+        if isinstance(item, ast.Call):
+            called = item.func.attr if isinstance(item.func, ast.Attribute) else ""
+            yield from ((root, called or root) for root in _root(item.func))
 
 
 def last_name(decorator: ast.expr) -> str:
@@ -156,6 +156,8 @@ def _statement(node: ast.stmt) -> Statement:
         inner += [(child, is_later or _is_function(child)) for child in scope.get_children()]
     # what a statement defines and calls at once is read where it stands
     read |= set() if only_defines else later
+    # only what is there can be deleted
+    read |= {item.id for item in _here(node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Del)}
     names = (bound, _certain(node), changed_in(node, inside=False), read, later)
     return Statement(node, only_defines, *map(frozenset, names))
 
@@ -192,7 +194,7 @@ def _change_form(decorators: list[ast.expr]) -> bool:
 
 def _is_inert(node: ast.expr) -> bool:
     """Return whether an expression changes nothing where it is evaluated: it calls, unpacks and looks up nothing."""
-    return all(isinstance(part, _INERT) for part in _here(node) if isinstance(part, ast.expr))
+    return all(isinstance(item, _INERT) for item in _here(node) if isinstance(item, ast.expr))
 
 
 def _is_fixed(statement: Statement) -> bool:
@@ -203,11 +205,11 @@ def _is_fixed(statement: Statement) -> bool:
     )
 
 
-def _are_modules(one: Statement, other: Statement) -> bool:
+def _are_modules(first: Statement, other: Statement) -> bool:
     """Return whether two statements define names as modules of the same names: `import a.b` and `import a.c`."""
     return all(
         isinstance(statement.node, ast.Import) and all(entry.asname is None for entry in statement.node.names)
-        for statement in (one, other)
+        for statement in (first, other)
     )
 
 
@@ -250,9 +252,9 @@ def _here(node: ast.AST) -> Iterator[ast.AST]:
     for name, field in ast.iter_fields(node):
         later = name == "body" and isinstance(node, _FUNCTION | ast.Lambda)
         if not later and name not in ("annotation", "returns"):
-            for part in field if isinstance(field, list) else [field]:
-                if isinstance(part, ast.AST):
-                    yield from _here(part)
+            for item in field if isinstance(field, list) else [field]:
+                if isinstance(item, ast.AST):
+                    yield from _here(item)
 
 
 def _root(node: ast.expr) -> set[str]:

@@ -26,16 +26,18 @@ has more seeds than this, it counts for as many fewer: points that are more accu
 
 
 class PointErrors(NamedTuple):
-    """Logarithms of positive quantities at points, each from the seeds that were observed there.
+    """Logarithms of positive quantities at points, or means of any sign in their place (`linear_means`), with errors.
 
-    logs (points,): NaN where not measured. bias (points,): their mean error. parts (seeds, points): the parts of the
-    seeds in their errors. present (seeds, points): which seeds were observed.
+    Each is from the seeds that were observed there. logs (points,): NaN where not measured. bias (points,): their mean
+    error. parts (seeds, points): the parts of the seeds in their errors. present (seeds, points): which seeds were
+    observed. plain (seeds, points): the parts by the variance of each point alone, which is not pooled.
     """
 
     logs: Array
     bias: Array
     parts: Array
     present: NDArray[np.bool_]
+    plain: Array
 
     @property
     def covariance(self) -> Array:
@@ -49,12 +51,23 @@ class PointErrors(NamedTuple):
 
     def at(self, places: NDArray[np.bool_] | NDArray[np.intp]) -> PointErrors:
         """Return the points at some places, or where a mask is true."""
-        return PointErrors(self.logs[places], self.bias[places], self.parts[:, places], self.present[:, places])
+        parts, plain = self.parts[:, places], self.plain[:, places]
+        return PointErrors(self.logs[places], self.bias[places], parts, self.present[:, places], plain)
 
     def minus(self, other: PointErrors) -> PointErrors:
         """Return the logarithms of the quotients of these quantities and those of `other`, of the same seeds."""
         parts, present = self.parts - other.parts, self.present & other.present
-        return PointErrors(self.logs - other.logs, self.bias - other.bias, parts, present)
+        plain = self.plain - other.plain
+        return PointErrors(self.logs - other.logs, self.bias - other.bias, parts, present, plain)
+
+    def growth(self, directions: Array) -> Array:
+        """Return the factors (k,), 1 at least, by which errors of combinations `directions` (k, points) are larger.
+
+        That is by the variances of the points themselves. Pooled ones are alike at all points: where points share
+        seeds, and the variance grows along an axis, what is left of the error of an exponent is too small.
+        """
+        plain, pooled = (np.linalg.norm(parts @ directions.T, axis=0) for parts in (self.plain, self.parts))
+        return np.asarray(np.maximum(np.divide(plain, pooled, np.ones_like(plain), where=pooled > 0.0), 1.0))
 
     def freedom(self, directions: Array) -> Array:
         """Return the degrees of freedom (k,) of the variances of linear combinations `directions` (k, points).
@@ -106,7 +119,8 @@ def linear_means(values: Array) -> PointErrors:
     present, mean, _ = moments(values)
     parts = np.where(present & np.isfinite(mean), values - mean, 0.0)
     counts = np.maximum(present.sum(axis=0), 2.0)
-    return PointErrors(mean, np.zeros_like(mean), parts / np.sqrt(counts * (counts - 1.0)), present)
+    parts = parts / np.sqrt(counts * (counts - 1.0))
+    return PointErrors(mean, np.zeros_like(mean), parts, present, parts)
 
 
 def log_means_by_leaving_out(values: Array) -> PointErrors:
@@ -127,7 +141,8 @@ def log_means_by_leaving_out(values: Array) -> PointErrors:
 def log_deviations(values: Array) -> PointErrors:
     """Return the logarithms of the standard deviations over the seeds of values (seed, point), NaN for no run.
 
-    Their variance is at least that of normal values, ψ′((n−1)/2)/4, which a few seeds underestimate.
+    Their variance is at least that of normal values, ψ′((n−1)/2)/4, which a few seeds underestimate; their bias is that
+    of normal values, (ψ((n−1)/2) − log((n−1)/2))/2.
     """
     present, mean, variance = moments(values)
     spread = np.where(variance > 0.0, variance, np.nan)
@@ -135,9 +150,9 @@ def log_deviations(values: Array) -> PointErrors:
     middle = np.sum(squares, axis=0) / np.maximum(present.sum(axis=0), 1)
     parts = np.where(present, 0.5 * (squares - middle) / spread, 0.0)
     counts = np.maximum(present.sum(axis=0), 2)
-    return _points(
-        0.5 * np.log(spread), parts, present, counts * scipy.special.polygamma(1, 0.5 * (counts - 1.0)) / 4.0
-    )
+    half = 0.5 * (counts - 1.0)
+    points = _points(0.5 * np.log(spread), parts, present, counts * scipy.special.polygamma(1, half) / 4.0)
+    return points._replace(bias=0.5 * (scipy.special.digamma(half) - np.log(half)))
 
 
 def moments(values: Array) -> tuple[NDArray[np.bool_], Array, Array]:
@@ -166,5 +181,9 @@ def _points(logs: Array, relative: Array, present: NDArray[np.bool_], least: Arr
     pooled = np.sum(weights * estimates) / max(float(weights.sum()), 1.0)
     prior = POOLED_SEEDS * np.minimum(1.0, POOLED_SEEDS / np.maximum(weights, 1.0))
     steady = np.maximum((prior * pooled + weights * estimates) / (prior + weights), least)
-    scale = np.sqrt(np.divide(steady, spreads, np.zeros_like(spreads), where=spreads > 0.0) / (counts * (counts - 1.0)))
-    return PointErrors(logs, -np.where(spreads > 0.0, steady, 0.0) / (2.0 * counts), relative * scale, present)
+    parts, plain = (
+        relative * np.sqrt(np.divide(variances, spreads, np.zeros_like(spreads), where=spreads > 0.0) / counts)
+        / np.sqrt(counts - 1.0)
+        for variances in (steady, estimates)
+    )  # fmt: skip
+    return PointErrors(logs, -np.where(spreads > 0.0, steady, 0.0) / (2.0 * counts), parts, present, plain)

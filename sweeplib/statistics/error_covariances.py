@@ -31,26 +31,16 @@ def errors_of_differences(parts: Array) -> tuple[Array, float]:
     return pattern + np.diag((prior * single.mean() + freedom * single) / ((prior + freedom) * counts)), freedom
 
 
-def errors_of_levels(parts: Array) -> tuple[Array, float]:
-    """Return a covariance (n, n) of full rank with what all places share, which moves where a level is passed.
-
-    It is that of the parts (seeds, n) of errors, shrunk towards one pattern and errors of single places the more, the
-    fewer its degrees of freedom are, which are returned too.
-    """
-    n, covariance = parts.shape[1], parts.T @ parts
-    spread = np.sqrt(np.diag(covariance))
-    if spread.max() <= TINY:
-        return np.zeros_like(covariance), CERTAIN
-    freedom = _freedom(parts, covariance)
-    pattern = _pattern(covariance, 0.0)
-    few = n / (n + freedom)
-    return (1.0 - few) * covariance + few * (pattern + np.diag(np.diag(covariance - pattern))), freedom
+def freedom_of_levels(parts: Array) -> float:
+    """Return the degrees of freedom of the parts (seeds, n) of errors, with what all places share."""
+    covariance = parts.T @ parts
+    return CERTAIN if np.diag(covariance).max() <= TINY**2 else _freedom(parts, covariance)
 
 
 def _freedom(parts: Array, covariance: Array) -> float:
     """Return the degrees of freedom of a covariance (n, n) of parts (seeds, n): at most the number of seeds less one.
 
-    They are fewer where few seeds make most of the errors.
+    They are fewer where few seeds make most of the errors, and never below one.
     """
     by_seed, rank = np.sum(parts**2, axis=1), np.trace(covariance) ** 2 / np.sum(covariance**2)
     # Satterthwaite; by_seed is χ² of so many squares

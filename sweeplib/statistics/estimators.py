@@ -135,7 +135,7 @@ class Fraction:
         count = values.count("seed")
         inside = (values > self.level if self.above else values < self.level).sum("seed")
         fraction = inside / count.where(count > 0)
-        return Estimate(fraction, *proportion_interval(fraction, count, confidence))
+        return Estimate(fraction, *proportion_interval(fraction, count.where(count >= FEWEST_SEEDS), confidence))
 
     def title(self, quantity: str) -> str:
         """Return the name of the fraction."""

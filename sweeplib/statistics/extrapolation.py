@@ -115,6 +115,7 @@ def extrapolated(
     by_seed = noise if parts is None else noise @ parts[finite]
     # what the points' own errors, with their correlations, have beyond those that weighed
     variance += max(0.0, float(by_seed @ by_seed - shares[finite] ** 2 @ errors**2))
+    # points that scatter by more than their errors make the interval wider
     half = float(scipy.special.stdtrit(least_n, 0.5 + 0.5 * confidence)) * math.sqrt(variance * max(1.0, chi2 / n_left))
     skew = 2.0 * math.sqrt(variance) / float(values.mean()) if law == "constant" and values.min() > 0.0 else 0.0
     # value, low, high

@@ -132,9 +132,10 @@ def line_fit(points: PointErrors, design: Array, resampling: Resampling, departu
     best = solution @ points.values
     resampled, noise = scatter_draws(points, resampling, excess, departure)
     widths = widening(points, solution, excess, resampling.confidence, departure)
+    by_seed, by_scatter = resampled @ solution.T * points.growth(solution), noise @ solution.T
     if not excess.is_large:
-        return LineFit(best, best + (resampled @ solution.T) * widths + noise @ solution.T, excess)
-    return LineFit(best, best + ((resampled + noise) @ solution.T) * widths, excess)
+        return LineFit(best, best + by_seed * widths + by_scatter, excess)
+    return LineFit(best, best + (by_seed + by_scatter) * widths, excess)
 
 
 def scatter_draws(

@@ -27,6 +27,7 @@ def has_run_at(measured: xr.DataArray, ds: xr.Dataset) -> xr.DataArray:
     """Return a mask with the axes of `measured`, a statistic of the runs of `ds`: where any run counts in it."""
     run = has_run(ds)
     reduced = run.any([dim for dim in run.dims if dim not in measured.dims]).reset_coords(drop=True)
+    # the statistic may have other labels along an axis than the runs, or in another order
     reduced = reduced.reindex({dim: measured[dim].values for dim in reduced.dims}, fill_value=False)
     return reduced.broadcast_like(measured).transpose(*measured.dims)
 

@@ -1,7 +1,7 @@
 """The optimum of means over the seeds along an axis, and where they pass a level: places and values, with intervals.
 
-Both are those of a smooth curve through the means (`smooth_curve`), or through their logarithms if all are clearly
-positive.
+Both are those of a smooth curve through the means (`smooth_curve`), through their logarithms if all are clearly
+positive, or through the logits of fractions.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeplib.engine.base.arrays import Array
+from sweeplib.engine.base.late_modules import scipy
 from sweeplib.statistics.bootstrap import PointErrors, linear_means, log_means_by_leaving_out, moments
 from sweeplib.statistics.error_covariances import TINY
 from sweeplib.statistics.estimators import ends_by_error
@@ -53,7 +54,8 @@ class Optimum(NamedTuple):
 class FirstOfCrossings(NamedTuple):
     """The first place along an axis at which a level is passed, with its interval; NaN if there is none.
 
-    unsettled : there is another number of crossings than one, or an end of the interval lies beyond the values used.
+    unsettled : there is another number of crossings than one, or an end of the interval lies beyond the values used;
+    false of fewer than FEWEST values, which do not tell it.
     crossings, used : how many crossings there are, and values of the axis that were used.
     """
 
@@ -87,8 +89,9 @@ class LeastValue(NamedTuple):
 class MeanCurve:
     """The curve through the means over the seeds of `values` (seed, n) at `x` (n,): NaN where there is no run.
 
-    Where all means are clearly positive the curve is that of their logarithms (`of_logarithms`), whose errors are in
-    `points`.
+    The curve is that of `points`: of the logarithms of the means where all are clearly positive (`of_logarithms`), of
+    logits where all values are 0 or 1 (`of_fractions`), else of the means. hidden (n,) : variances of logits that runs
+    do not show, as equal outcomes do not make a fraction certain; 0 otherwise.
     If the `greatest` value is sought, it is the least of the negative curve: `sign` is −1.
     """
 
@@ -98,10 +101,15 @@ class MeanCurve:
         # a mean of values of either sign may be above zero by chance, and its logarithm anywhere
         least = CLEARLY * np.sqrt(variances / np.maximum(present.sum(axis=0), 1))
         least = np.where((present & (values < 0.0)).any(axis=0), least, 0.0)
-        self.of_logarithms = bool((means[order] > least[order]).all())
         self.x, self.sign = x[order], -1.0 if greatest else 1.0
-        self._values = values[:, order]
-        self.points = (log_means_by_leaving_out if self.of_logarithms else linear_means)(self._values)
+        self._values, present = values[:, order], present[:, order]
+        self.of_fractions = bool(np.isin(self._values[present], (0.0, 1.0)).all())
+        self.of_logarithms = bool((means[order] > least[order]).all()) and not self.of_fractions
+        self.points, self.hidden = self.linear, np.zeros(len(order))
+        if self.of_logarithms:
+            self.points = log_means_by_leaving_out(self._values)
+        elif self.of_fractions:
+            self.points, self.hidden = _logits(self.linear)
 
     @property
     def is_enough(self) -> bool:
@@ -110,16 +118,16 @@ class MeanCurve:
 
     @cached_property
     def linear(self) -> PointErrors:
-        """The means themselves, of any sign."""
+        """The means themselves, of any sign, in the place of logarithms: its `logs`."""
         return linear_means(self._values)
 
     @cached_property
     def hidden_variances(self) -> Array | None:
-        """Variances (n,) of fractions that runs do not show: equal outcomes do not make them certain (Agresti).
+        """Variances (n,) to be added to those of fractions: equal outcomes do not make a fraction certain (Agresti).
 
         None unless all values are 0 or 1.
         """
-        if not np.isin(self._values[self.points.present], (0.0, 1.0)).all():
+        if not self.of_fractions:
             return None
         counts = self.linear.present.sum(axis=0)
         # Agresti and Coull: two successes and two failures more than were seen
@@ -134,19 +142,10 @@ class MeanCurve:
 
     @cached_property
     def at_levels(self) -> SmoothCurve:
-        """The smooth curve of which crossings of a level are looked for: of fractions that of their logits."""
-        if self.hidden_variances is None:
-            return SmoothCurve(
-                self.x, self.points.values, self.points.parts, of_logarithms=self.of_logarithms, with_shared=True
-            )
-        counts = self.linear.present.sum(axis=0)
-        share = (self.linear.logs * counts + 0.5) / (counts + 1.0)
-        parts = self.linear.parts * np.sqrt(1.0 - 1.0 / counts) / (share * (1.0 - share))
-        # The variance of a logit by Gart and Zweifel (1967) is finite where all runs passed, or none.
-        variances = (1.0 / share + 1.0 / (1.0 - share)) / (counts + 1.0)
+        """The smooth curve of which crossings of a level are looked for."""
         return SmoothCurve(
-            self.x, np.log(share / (1.0 - share)), parts, of_logarithms=False, with_shared=True,
-            variances=np.maximum(variances - np.sum(parts**2, axis=0), 0.0),
+            self.x, self.points.values, self.points.parts, of_logarithms=self.of_logarithms, with_shared=True,
+            variances=self.hidden,
         )  # fmt: skip
 
     def crossings(self, level: float, confidence: float) -> list[Crossing]:
@@ -154,7 +153,7 @@ class MeanCurve:
 
         None at a level that no curve can pass, such as 0 for positive means or 1 for fractions.
         """
-        if self.hidden_variances is not None:
+        if self.of_fractions:
             level = np.log(level / (1.0 - level)) if 0.0 < level < 1.0 else np.nan
         elif self.of_logarithms:
             level = np.log(level) if level > 0.0 else np.nan
@@ -188,7 +187,14 @@ class MeanCurve:
         """The smooth curve of which the least value is looked for, through the values near it."""
         values, near = self.sign * self.points.values, self.near
         parts = self.points.parts[:, near]
-        return SmoothCurve(self.x[near], values[near], parts, of_logarithms=self.of_logarithms)
+        return SmoothCurve(
+            self.x[near], values[near], parts, of_logarithms=self.of_logarithms, variances=self.hidden[near]
+        )
+
+    @property
+    def covariance(self) -> Array:
+        """Return the covariance (n, n) of the errors of `points`."""
+        return np.asarray(self.points.covariance + np.diag(self.hidden))
 
     def tangent(self, at: float) -> Tangent:
         """Return the tangent of the smooth curve at a place, with a weight for each value: 0 for those not `near`."""
@@ -219,7 +225,8 @@ class MeanCurve:
         weights = tangent.value_weights
         freedom = max(1.0, min(self.smooth.freedom, float(self.points.freedom(weights[None])[0])))
         at_edge = bool(np.isclose(self.x[[0, -1]], at, rtol=1e-9).any())
-        return LeastValue(tangent.value, parts @ weights, tangent.value_form, freedom, at_edge)
+        form = float(np.hypot(tangent.value_form, np.sqrt(weights**2 @ self.hidden)))
+        return LeastValue(tangent.value, parts @ weights, form, freedom, at_edge)
 
     def _interval(self, least: LeastValue, confidence: float) -> tuple[float, float, float]:
         """Return the value of an optimum in units of the quantity, with its interval, made as that of a mean."""
@@ -231,7 +238,20 @@ class MeanCurve:
         # Student's t of one degree of freedom makes ends beyond the largest number: there the end is not known
         with np.errstate(over="ignore"):
             low, high = ends_by_error(value, error, skewness, least.freedom, self.of_logarithms, confidence=confidence)
+        if self.of_fractions:
+            value, low, high = (float(scipy.special.expit(logit)) for logit in (value, low, high))
         return value, float(low), float(high)
+
+
+def _logits(fractions: PointErrors) -> tuple[PointErrors, Array]:
+    """Return the logits of fractions with their errors, and variances (n,) of these that runs do not show."""
+    counts = fractions.present.sum(axis=0)
+    share = (fractions.logs * counts + 0.5) / (counts + 1.0)
+    parts = fractions.parts * np.sqrt(1.0 - 1.0 / counts) / (share * (1.0 - share))
+    # The variance of a logit by Gart and Zweifel (1967) is finite where all runs passed, or none.
+    variances = (1.0 / share + 1.0 / (1.0 - share)) / (counts + 1.0)
+    logits = fractions._replace(logs=np.log(share / (1.0 - share)), parts=parts, plain=parts)
+    return logits, np.maximum(variances - np.sum(parts**2, axis=0), 0.0)
 
 
 def minimum(values: Array, x: Array, confidence: float, *, greatest: bool = False) -> Optimum:
@@ -252,7 +272,8 @@ def first_crossing(values: Array, x: Array, level: float, confidence: float) -> 
     curve = MeanCurve(values, x)
     crossings = curve.crossings(level, confidence)
     if not crossings:
-        return FirstOfCrossings(used=len(curve.x))
+        # of too few values it is not known whether they pass it
+        return FirstOfCrossings(unsettled=curve.is_enough, used=len(curve.x))
     at, low, high, _ = crossings[0]
     is_open = low < curve.x[0] or high > curve.x[-1]
     ends = max(low, float(curve.x[0])), min(high, float(curve.x[-1]))

@@ -10,8 +10,9 @@ counts. A place is given by u: the logarithm of x if all x are positive, else x.
 value is a response y, in standard deviations.
 
 The least value lies below u as surely as the slope at u is positive. Of the errors only what differs between places
-counts. Errors may be shared exactly, as those of a deterministic dynamics at the same starts: then the curve is exact,
-and the interval is that of its interpolation.
+counts in the curve. Errors may be shared exactly, as those of a deterministic dynamics at the same starts: then the
+curve is exact, and the interval is that of its interpolation. What is shared makes a level less certain, by the parts
+of the seeds in the combination of the values that the curve is there.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.late_modules import scipy
-from sweeplib.statistics.error_covariances import TINY, errors_of_differences, errors_of_levels
+from sweeplib.statistics.error_covariances import TINY, errors_of_differences, freedom_of_levels
 
 LENGTHS, SIZES = (0.8, 1.4, 2.5), (1.0, 10.0)
 """Lengths ℓ, in halves of the axis, and sizes σ of deviations, in standard deviations of the values.
@@ -108,7 +109,7 @@ class SmoothCurve:
     """The curves through `values` (n,) at `x` (n,), ascending, whose errors are sums of `parts` (seeds, n).
 
     of_logarithms : the values are logarithms of positive quantities, whose least value is looked for.
-    with_shared : the errors have in them what all values share, which matters for a level, not for a least value.
+    with_shared : a level is looked for, which what all values share moves; it does not move a least value.
     variances (n,) : those of single values that the parts do not show.
     """
 
@@ -118,7 +119,11 @@ class SmoothCurve:
     ) -> None:  # fmt: skip
         self.x, self.values, self.of_logarithms = x, values, of_logarithms
         self._shapes = SHAPES_OF_LEVELS if with_shared else SHAPES_OF_SLOPES
-        self._errors, self.freedom = (errors_of_levels if with_shared else errors_of_differences)(parts)
+        self._errors, self.freedom = errors_of_differences(parts)
+        # what errors of a level have beyond those of differences: by it alone values would be weighted by chance
+        self._shared = parts.T @ parts - self._errors
+        if with_shared:
+            self.freedom = freedom_of_levels(parts)
         if variances is not None:
             self._errors = self._errors + np.diag(variances)
         axes, responses = (True, False) if x[0] > 0.0 else (False,), (False, True) if of_logarithms else (False,)
@@ -173,7 +178,7 @@ class SmoothCurve:
         return np.log(self.x) if self.x[0] > 0.0 else self.x
 
     def _z(self, u: Array) -> tuple[Array, Array]:
-        """Return z (forms, n), the coordinate from −1 to 1 in the chart of each form, at u (n,), and dz/du."""
+        """Return z (forms, places), the coordinate from −1 to 1 in the chart of a form, at u (places,), and dz/du."""
         linear, rate = (np.exp(u), np.exp(u)) if self.x[0] > 0.0 else (u, np.ones_like(u))
         low, high = (np.where(self._logarithmic, self._u[end], self.x[end]) for end in (0, -1))
         place, slope = np.where(self._logarithmic, u, linear), np.where(self._logarithmic, 1.0, rate)
@@ -189,7 +194,7 @@ class SmoothCurve:
         """The inverse covariances times the responses (forms, n)."""
         return np.asarray((self._roots.transpose(0, 2, 1) @ (self._roots @ self._y[..., None]))[..., 0])
 
-    def _levels(self, u: Array) -> tuple[Array, Array]:
+    def _prior_of_levels(self, u: Array) -> tuple[Array, Array]:
         """Return the prior covariances (forms, places, n) of responses at u (places,) with those of the values.
 
         And their prior variances (forms, places).
@@ -200,7 +205,7 @@ class SmoothCurve:
         bell = self._sizes[:, None] ** 2 * np.exp(-0.5 * apart**2)
         return bell + line, LINE[0] ** 2 + (LINE[1] * z) ** 2 + self._sizes**2
 
-    def _rises(self, u: Array) -> tuple[Array, Array]:
+    def _prior_of_slopes(self, u: Array) -> tuple[Array, Array]:
         """Return the prior covariances (forms, places, n) of slopes dy/du at u (places,) with responses of the values.
 
         And their prior variances (forms, places).
@@ -212,15 +217,18 @@ class SmoothCurve:
         return cross, (LINE[1] ** 2 + (self._sizes / self._lengths) ** 2) * dz**2
 
     def _posterior(self, cross: Array, prior: Array) -> tuple[Array, Array]:
-        """Return means and variances (forms, places) of responses or slopes, by what `_levels` or `_rises` return."""
+        """Return means and variances (forms, places) of responses, or of slopes, by their prior.
+
+        cross, prior : as `_prior_of_levels` and `_prior_of_slopes` return them.
+        """
         white = cross @ self._roots.transpose(0, 2, 1)
         # where values are exact this is the difference of two equal numbers
         variance = np.maximum(prior - np.sum(white**2, axis=2), ROUNDING * prior)
         return (cross @ self._solutions[..., None])[..., 0], variance
 
     def rising(self, u: Array) -> Array:
-        """Return the probability (n,) that the curve rises at places u (n,)."""
-        mean, variance = self._posterior(*self._rises(u))
+        """Return the probability (places,) that the curve rises at u (places,)."""
+        mean, variance = self._posterior(*self._prior_of_slopes(u))
         return np.asarray(self._weights @ scipy.special.stdtr(self.freedom, mean / np.sqrt(variance)))
 
     def minimum(self, confidence: float) -> Minimum:
@@ -230,7 +238,8 @@ class SmoothCurve:
         turns = np.flatnonzero((rising[:-1] < 0.5) & (rising[1:] >= 0.5))
         # where the curve turns from falling to rising, and an end of the axis where it falls towards it
         places = np.concatenate([u[:1][rising[:1] >= 0.5], u[turns], u[-1:][rising[-1:] < 0.5]])
-        best = int((self._weights @ self._values_of(self._posterior(*self._levels(places))[0])).argmin())
+        responses, _ = self._posterior(*self._prior_of_levels(places))
+        best = int((self._weights @ self._values_of(responses)).argmin())
         # places that may have a lower value belong to the interval
         also = [at for at in range(len(places)) if at == best or self._is_lower(places[at], places[best]) > tail]
         below = np.flatnonzero((u <= places[also[0]]) & (rising <= tail))[-1:]
@@ -276,8 +285,12 @@ class SmoothCurve:
         return crossings
 
     def above(self, u: Array, level: float) -> Array:
-        """Return the probability (n,) that the curve is above a level at u (n,)."""
-        mean, variance = self._posterior(*self._levels(u))
+        """Return the probability (places,) that the curve is above a level at u (places,)."""
+        cross, prior = self._prior_of_levels(u)
+        mean, variance = self._posterior(cross, prior)
+        directions = (cross @ self._roots.transpose(0, 2, 1) @ self._roots) * self._slopes[:, None]
+        shared = np.sum(directions @ self._shared * directions, axis=2)
+        variance = np.maximum(variance + shared, ROUNDING * prior)
         response = level - self.values.mean()
         response = np.where(self._reciprocal, -np.exp(-response), response)
         apart = mean - (response - self._middle) / self._scale
@@ -289,12 +302,12 @@ class SmoothCurve:
         apart = z[:, :1] - z[:, 1:]
         # expm1: near places have a difference of little variance
         prior = (LINE[1] * apart) ** 2 - 2.0 * self._sizes**2 * np.expm1(-0.5 * (apart / self._lengths) ** 2)
-        cross, _ = self._levels(np.array([place, other]))
+        cross, _ = self._prior_of_levels(np.array([place, other]))
         mean, variance = self._posterior(cross[:, :1] - cross[:, 1:], prior)
         return float(self._weights @ scipy.special.stdtr(self.freedom, -mean / np.sqrt(variance))[:, 0])
 
     def _values_of(self, responses: Array) -> Array:
-        """Return the values, relative to their mean, of responses (forms, n)."""
+        """Return the values, relative to their mean, of responses (forms, places)."""
         y = self._middle + self._scale * responses
         return np.where(self._reciprocal, -np.log(self._reciprocals(y)), y)
 
@@ -303,16 +316,16 @@ class SmoothCurve:
         return np.maximum(-y, LEAST_RECIPROCAL * float(np.exp(self.values.mean() - self.values.max())))
 
     def noise_at(self, at: float) -> float:
-        """Return the standard error of the value at a place by the errors of the values alone."""
+        """Return the standard error of a level at a place by the errors of the values alone."""
         weights = self.tangent(at).value_weights
-        return float(np.sqrt(weights @ self._errors @ weights))
+        return float(np.sqrt(weights @ (self._errors + self._shared) @ weights))
 
     def tangent(self, at: float) -> Tangent:
         """Return the value and the slope of the curve at a place, with their weights."""
         u = np.log(at) if self.x[0] > 0.0 else at
         step = NEAR * (self._u[-1] - self._u[0])
         around = np.array([u, u - step, u + step])
-        (levels, level_prior), (rises, rise_prior) = self._levels(around), self._rises(around)
+        (levels, level_prior), (rises, rise_prior) = self._prior_of_levels(around), self._prior_of_slopes(around)
         level, level_variance = self._posterior(levels, level_prior)
         rise, rise_variance = self._posterior(rises, rise_prior)
         y = self._middle + self._scale * level

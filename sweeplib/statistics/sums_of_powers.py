@@ -109,8 +109,15 @@ def _with_gaps(values: Array, resolved: NDArray[np.bool_]) -> Array:
     return whole
 
 
-def _model(parameters: Array, variables: Array) -> tuple[Array, Array]:
-    """Return log D (points,) of parameters (2 terms,), log A_t then e_t, and its derivatives (points, 2 terms) by them.
+class _Model(NamedTuple):
+    """log D at points, `logs` (points,), and its derivatives by the parameters, `slopes` (points, 2 terms)."""
+
+    logs: Array
+    slopes: Array
+
+
+def _model(parameters: Array, variables: Array) -> _Model:
+    """Return log D of parameters (2 terms,), log A_t then e_t, and its derivatives by them.
 
     variables (terms, points) : log x_t.
     """
@@ -121,7 +128,7 @@ def _model(parameters: Array, variables: Array) -> tuple[Array, Array]:
     powers = np.exp(terms - largest)
     total = powers.sum(axis=0)
     shares = powers / total
-    return largest + np.log(total), np.vstack([shares, shares * variables]).T
+    return _Model(largest + np.log(total), np.vstack([shares, shares * variables]).T)
 
 
 def _is_determined(logarithms: Array) -> bool:
@@ -131,7 +138,7 @@ def _is_determined(logarithms: Array) -> bool:
         return False
     middle = logarithms.mean(axis=1, keepdims=True)
     trial = np.repeat([0.0, TRIAL_EXPONENT], terms)
-    return bool(np.linalg.matrix_rank(_model(trial, logarithms - middle)[1], tol=1e-8) == 2 * terms)
+    return bool(np.linalg.matrix_rank(_model(trial, logarithms - middle).slopes, tol=1e-8) == 2 * terms)
 
 
 def _fit(values: Array, variables: Array, weights: Array, starts: Sequence[Array]) -> tuple[Array, float]:
@@ -145,15 +152,15 @@ def _fit(values: Array, variables: Array, weights: Array, starts: Sequence[Array
 
     def residuals(parameters: Array) -> Array:
         """Return the weighted differences of the model to the values, and the pull to the first starting point."""
-        return np.concatenate([root * (_model(parameters, variables)[0] - values), pull @ (parameters - starts[0])])
+        return np.concatenate([root * (_model(parameters, variables).logs - values), pull @ (parameters - starts[0])])
 
     def slopes(parameters: Array) -> Array:
         """Return the derivatives of the `residuals` by the parameters."""
-        return np.vstack([root[:, None] * _model(parameters, variables)[1], pull])
+        return np.vstack([root[:, None] * _model(parameters, variables).slopes, pull])
 
     solutions = [scipy.optimize.least_squares(residuals, start, slopes, method="lm", max_nfev=200) for start in starts]
     best = min(solutions, key=lambda solution: float(solution.cost)).x
-    return best, float(np.sum(weights * (_model(best, variables)[0] - values) ** 2))
+    return best, float(np.sum(weights * (_model(best, variables).logs - values) ** 2))
 
 
 def _starts(values: Array, variables: Array) -> list[Array]:
@@ -197,14 +204,15 @@ def _resolved_terms(points: _Points, best: _BestFit, confidence: float) -> NDArr
     if terms == 1:
         return np.ones(1, dtype=bool)
     freedom = best.misfit.freedom if best.misfit.is_large else float(points.means.freedom(np.ones(len(points.logs))))
-    residuals = points.logs - _model(best.parameters, points.variables)[0]
+    residuals = points.logs - _model(best.parameters, points.variables).logs
     least = float(np.sum(best.weights * residuals**2))
     unit = 1.0 if best.weighted else least / max(len(points.logs) - 2 * terms, 1) + ROUNDING
 
     def squares_without(term: int) -> float:
         """Return the least χ² without one of the terms."""
         remaining = np.delete(points.variables, term, axis=0)
-        return _fit(points.logs, remaining, best.weights, _starts(points.logs, remaining))[1]
+        _, chi2 = _fit(points.logs, remaining, best.weights, _starts(points.logs, remaining))
+        return chi2
 
     increases = np.array([squares_without(term) - least for term in range(terms)])
     return np.asarray(increases > 2.0 * scipy.special.fdtri(2.0, freedom, confidence) * unit)
@@ -229,4 +237,5 @@ def _interval(points: _Points, best: _BestFit, resampling: Resampling) -> Array:
 
 def _largest_parts(parameters: Array, variables: Array) -> Array:
     """Return the largest part (terms,) of D that each term is at any point."""
-    return np.asarray(_model(parameters, variables)[1][:, : len(variables)].max(axis=0))
+    # the derivative of log D by the logarithm of an amplitude is the part of its term
+    return np.asarray(_model(parameters, variables).slopes[:, : len(variables)].max(axis=0))

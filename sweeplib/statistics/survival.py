@@ -49,8 +49,9 @@ def medians(exit_: Array, end: Array, used: NDArray[np.bool_], confidence: float
     Of cells with n runs each (..., n): `exit_` are the first passages, NaN where there was none, `end` the censoring
     times of the others (inf: never). The interval contains the times at which the log-log band of the survival function
     contains ½ (Brookmeyer and Crowley 1982, doi 10.2307/2530286); the curve and its band are those of
-    `survival_curve`. An end is NaN where the band does not tell it, both of so few runs that all may be on one side of
-    the median: five or fewer at .95.
+    `survival_curve`, and where no run is left by the probability that none of as many is. The upper end is infinite
+    where the band stays above ½; both ends are NaN of so few runs that all may be on one side of the median: five or
+    fewer at .95.
     """
     statistics = _in_parts(lambda *cells: np.stack(_medians(PassageSamples.of(*cells), confidence)), exit_, end, used)
     return statistics[0], statistics[1], statistics[2]
@@ -59,11 +60,23 @@ def medians(exit_: Array, end: Array, used: NDArray[np.bool_], confidence: float
 def _medians(sample: PassageSamples, confidence: float) -> Sequence[Array]:
     """Return the medians (cells,) by the curves of samples and by their bands: the first times with at most ½ left."""
     ends, _, used, _ = sample
-    below = [used & _last_of_equal(sample) & (curve <= HALF) for curve in _curves(sample, confidence)]
+    tail = (1.0 - confidence) / 2.0
+    curve, least, most = _curves(sample, confidence)
+    # where no run is left the log-log band is undefined: at a fraction u, none of n is with the probability (1 − u)^n
+    most = np.where(curve > 0.0, most, 1.0 - tail ** (1.0 / _left(sample))[:, None])
+    least = np.where(curve > 0.0, least, 0.0)
+    below = [used & _last_of_equal(sample) & (band <= HALF) for band in (curve, least, most)]
     first = [np.take_along_axis(ends, mask.argmax(1)[:, None], 1)[:, 0] for mask in below]
     median, low, high = (np.where(mask.any(1), times, np.nan) for mask, times in zip(below, first, strict=True))
-    enough = 0.5 ** used.sum(1) <= (1.0 - confidence) / 2.0
+    high = np.where(used.any(1) & np.isnan(high), np.inf, high)
+    enough = 0.5 ** used.sum(1) <= tail
     return median, np.where(enough, low, np.nan), np.where(enough, high, np.nan)
+
+
+def _left(sample: PassageSamples) -> Array:
+    """Return the number (cells,) of uncensored runs of which none being left says as much as that of a sample does."""
+    steps = 1.0 - sample.exits / sample.at_risk
+    return np.asarray(1.0 / np.prod(np.where(steps == 0.0, 1.0, steps), axis=1))
 
 
 def _last_of_equal(sample: PassageSamples) -> NDArray[np.bool_]:
@@ -136,10 +149,9 @@ def _fractions_exited(sample: PassageSamples) -> tuple[Array, Array]:
     latest = np.where(used & np.isfinite(times), times, -np.inf).max(1, initial=-np.inf)
     seen_to_latest = (used & (times >= latest[:, None])).sum(1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        at_zero = 1.0 / np.prod(np.where(steps == 0.0, 1.0, steps), axis=1)
         greenwood = np.where(exits, 1.0 / (at_risk * (at_risk - 1.0)), 0.0).sum(1)
         by_variance = (1.0 - surviving) / (surviving * greenwood)
-    equivalent = np.where(~any_exit, seen_to_latest, np.where(surviving == 0.0, at_zero, by_variance))
+    equivalent = np.where(~any_exit, seen_to_latest, np.where(surviving == 0.0, _left(sample), by_variance))
     return np.where(any_used, 1.0 - surviving, np.nan), np.where(any_used, equivalent, np.nan)
 
 

@@ -36,6 +36,17 @@ def test_samples_that_are_used_again_count_once():
     np.testing.assert_allclose(found.samples, (ds.exit_steps * ds.batch_size).mean("seed") / 4)
 
 
+def test_the_last_batch_of_a_pass_may_be_smaller():
+    """A training set of 100 samples is a parameter `samples`, as one of the variables is called."""
+    ds = giant_steps_dataset().assign_attrs(samples=100, sampling="epochs")
+    ds = ds.isel(batch_size=slice(3)).assign_coords(batch_size=[1, 16, 64])
+    found = analysis(ds, resamples=20)
+    a_step = (found.samples / found.steps).transpose("batch_size", ...).values.reshape(3, -1)
+    np.testing.assert_allclose(a_step, np.broadcast_to([[1], [100 / 7], [50]], a_step.shape))
+    with pytest.raises(InputError, match="an axis has the name of a variable of batch_tradeoff; got 'samples'"):
+        analysis(ds.expand_dims(samples=[100]))
+
+
 @pytest.mark.rest
 def test_the_fit_can_end_before_a_bend():
     ds = giant_steps_dataset(seeds=64)

@@ -11,9 +11,11 @@ from sweeplib.analysis.kit.overlaps import open_with_overlaps
 from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.engine.storage.dataset.folder import GroupWriter, written_dataset
 from sweeplib.errors import InputError
+from sweeplib.pictures.figures import FIGURES
 from sweeplib.statistics.bootstrap import Resampling, seed_weights
 from sweeplib.statistics.fits import power_law
 from sweeplib.statistics.seed_means import normal_scores
+from tests.datasets import sweep_dataset
 
 deviation, scaling = ANALYSES["deviation"], ANALYSES["deviation_scaling"]
 TIMES = np.linspace(0.0, 2.0, 5)
@@ -40,6 +42,26 @@ def test_deviations_of_known_differences():
     np.testing.assert_allclose(found.risk_deviation_z, [np.nan, *norm.isf(student.sf(t, 2))])
     np.testing.assert_allclose(found.risk_sup_deviation, 0.8 / 3)
     assert found.seeds_paired == 3
+
+
+@pytest.mark.parametrize("name", ["deviation", "deviation_scaling", "limits"])
+def test_a_comparison_needs_a_time_after_the_start(name):
+    """Of [0, 1] the deviations up to .5 were all 0, with an error of 0."""
+    ds = sweep_dataset(seeds=3, dynamics=["sgd", "ode", "gradient_flow", "mean_field", "mean_field_hd"])
+    first = float(ds.time[1])
+    options = {} if name == "limits" else {"until": 0.5 * first}
+    few = ds.isel(time=[0]) if name == "limits" else ds
+    with pytest.raises(
+        InputError, match=r"until: no time after the start is compared; .* a recorded time above 0, of 0"
+    ):
+        ANALYSES[name](few, **options)
+
+
+def test_points_and_a_fit_of_other_options_are_not_one_figure():
+    ds = sweep_dataset(seeds=3, Delta=[0.0], dynamics=["sgd_chain", "ode"])
+    results = {"deviation": deviation(ds, until=0.3), "deviation_scaling": scaling(ds, resamples=20)}
+    with pytest.raises(InputError, match=r"until: its points and its fit are of other options; got \[0.3, inf\]"):
+        FIGURES["deviation"](ds, results)
 
 
 def test_two_pairs_have_neither_error_nor_z_score():

@@ -241,7 +241,15 @@ def test_median_of_a_published_example():
     middle, low, high = median(exits, censored)
     assert middle == 23.0
     assert low == 13.0
-    assert np.isnan(high)
+    assert high == np.inf
+
+
+def test_the_median_of_equal_and_of_tied_exits_has_an_interval():
+    """Of 64 runs 54 exit at the last of all times, or at the last but one recorded time: no other median is likely."""
+    for exits in (np.full(64, 5.0), np.r_[np.full(10, 4.0), np.full(54, 5.0)]):
+        assert median(exits, np.array([])) == (5.0, 5.0, 5.0)
+    # of five runs all may be on one side of the median
+    assert np.isnan(median(np.full(5, 5.0), np.array([]))[1:]).all()
 
 
 def test_intervals_of_the_median_cover():

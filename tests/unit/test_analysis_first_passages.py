@@ -118,3 +118,11 @@ def test_what_is_no_passage_is_refused(options, words):
     with pytest.raises(InputError) as refusal:
         first_passages(walks(1, 3), **options)
     assert words in str(refusal.value)
+
+
+def test_passages_are_counted_as_the_times_are():
+    ds = walks(1, 8)
+    ds["time"].attrs |= {"long_name": "steps in units of d", "clock": "steps", "scale": "d"}
+    found = first_passages(ds, of="x", when={"above": LEVEL})
+    for name in ("passage_time_mean", "passage_time_median", "passage_time_horizon"):
+        assert "steps in units of d" in found[name].attrs["long_name"]

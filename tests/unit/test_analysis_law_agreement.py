@@ -9,7 +9,7 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.errors import InputError
 from sweeplib.statistics.agreement import kolmogorov_smirnov, spread_ratio
-from tests.datasets import sweep_dataset
+from tests.datasets import sweep_dataset, with_outcome
 
 analysis = ANALYSES["law_agreement"]
 DIMS = ("dynamics", "seed", "time")
@@ -44,6 +44,16 @@ def test_what_is_missing_is_left_out():
     assert statistic == 1.0
     assert pvalue == pytest.approx(ks_2samp([1, 2, 3], [5, 6]).pvalue)
     assert np.isnan(kolmogorov_smirnov(first * np.nan, second)).all()
+
+
+@pytest.mark.parametrize("diverged", [39, 40])
+def test_runs_that_all_diverge_have_not_the_law_of_runs_that_exit(diverged):
+    ds = sweep_dataset(ratios=(1.0,), d=(300,), Delta=(0.0,), seeds=40, dynamics=("sgd_chain", "sgd"))
+    lost = (ds.dynamics == "sgd") & (ds.seed < diverged)
+    found = analysis(with_outcome(ds.assign(exit_steps=ds.exit_steps.where(~lost)), "diverged", lost))
+    # of even against odd seeds
+    assert found.exit_steps_ks.item() >= 0.9
+    assert found.exit_steps_ks_pvalue.item() < 1e-4
 
 
 @pytest.mark.rest

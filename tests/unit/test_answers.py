@@ -17,9 +17,13 @@ import sweeplib
 from sweeplib import analysis
 from sweeplib.analysis.answers import PROPOSERS, State, rounds
 from sweeplib.analysis.answers.answer import Answer, cells
-from sweeplib.analysis.answers.proposers.seeds import MoreSeeds, Seen
+from sweeplib.analysis.answers.proposers.along_axis import ScanColumn
+from sweeplib.analysis.answers.proposers.optimum import ScanLook
+from sweeplib.analysis.answers.proposers.seeds import MoreSeeds, Seen, growth_needed
 from sweeplib.commands.cli import app
+from sweeplib.commands.upkeep.retry import retry
 from sweeplib.config import from_mapping
+from sweeplib.contracts import proposers
 from sweeplib.engine.design.questions import Question, Row, with_rows, without_rows
 from sweeplib.engine.execution import work
 from sweeplib.engine.execution.plan import plan_when_done
@@ -162,6 +166,40 @@ def test_a_sweep_adds_seeds_until_its_means_are_as_precise_as_asked(tmp_path: Pa
     again = swept(tmp_path, exits=EXITS)
     assert again.design.size == int(asked.sum())
     xr.testing.assert_identical(again.run(progress=False), ds)
+
+
+FAILING = """
+from pathlib import Path
+from sweeplib import simulator
+
+@simulator(y="1")
+def failing(rng, x: float = 0.0):
+    if Path(__file__).with_name("FAIL").exists():
+        raise RuntimeError("no licence")
+    return {"y": x + rng.standard_normal()}
+"""
+
+
+def test_cases_that_are_computed_again_and_other_options_are_judged_again(tmp_path: Path) -> None:
+    (tmp_path / "failing.py").write_text(FAILING)
+    (tmp_path / "FAIL").touch()
+    asked = {"simulator": str(tmp_path / "failing.py"), "grid": {"x": [5.0, 6.0]}, "seeds": 8}
+    asked |= {"answers": {"m": {"of": "averages", "variable": "y", "to": "50 %"}}, "name": "asked"}
+
+    def answered(**changed: Any) -> list[Answer]:
+        sweep = sweeplib.Sweep(results=tmp_path, **asked | changed)
+        sweep.design = replace(sweep.design, cluster=Here(block_size=64))
+        sweep.run(progress=False)
+        return list(sweep.answers)
+
+    assert [answer.state for answer in answered()] == [State.none] * 2
+    (tmp_path / "FAIL").unlink()
+    retry(sweeplib.Sweep(results=tmp_path, **asked).design, tmp_path / "asked", ["failed"])
+    again = answered()
+    assert [answer.state for answer in again] == [State.given] * 2
+    assert answered() == again
+    medians = answered(analyses={"averages": {"statistic": "median"}})
+    assert all(answer.value != last.value for answer, last in zip(medians, again, strict=True))
 
 
 @pytest.mark.rest
@@ -402,6 +440,19 @@ def question(of: str = "exit_times", variable: str = "exit_steps_mean", to: floa
     return Question(of, variable, to, **others)
 
 
+def test_the_checks_of_a_proposer_run_the_rows_that_the_engine_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two requests for a row the larger one; a row that cannot grow ends the rounds."""
+
+    def asked(*seeds: int) -> list[Answer]:
+        return [Answer("own", {}, requests=tuple(Row({"gamma": 0.3}, count, "more") for count in seeds))]
+
+    rounds = iter([asked(90, 40), asked(10**6), asked(10**6), asked(1)])
+    monkeypatch.setattr(proposers, "_answers", lambda *_: next(rounds))
+    monkeypatch.setattr(proposers, "scanned", lambda rows: rows)
+    counts = [rows[0.3] for rows, _ in proposers.history.__wrapped__("own")]
+    assert counts == [proposers.FIRST_SEEDS, 90, proposers.MOST_SEEDS]
+
+
 def test_a_budget_of_nothing_says_what_the_answer_would_cost() -> None:
     sweep = SyntheticSweep(lambda g: 1 / g, {0.1: 64, 0.2: 64}, question(to=0.02, budget=0))
     [answer, _] = sweep.answered()
@@ -456,6 +507,26 @@ def test_a_value_and_its_interval_have_the_digits_that_its_error_leaves(
 
 
 @pytest.mark.rest
+@pytest.mark.parametrize("ends", [(1011.0, np.nan), (np.nan, 1043.0)])
+def test_an_interval_with_an_unknown_end_is_not_narrow(ends: tuple[float, float]) -> None:
+    answer = Answer("q", {}, 1027.0, *ends, wanted=103.0)
+    assert np.isnan(answer.half_width)
+    assert answer.interval == ""
+    assert growth_needed(answer) == 1.0
+
+
+def test_a_median_whose_upper_end_few_seeds_do_not_tell_gets_more() -> None:
+    """36 of 64 runs exit near 1000 steps, the others never: the band stays above a half."""
+    ds = sweep_dataset(ratios=[1.0], d=[300], Delta=[0.0], seeds=64, dynamics=["sgd_chain"])
+    exits = np.full(64, np.nan)
+    exits[:36] = 1000.0 + np.arange(36)
+    ds["exit_steps"] = ds["exit_steps"].copy(data=exits.reshape(ds["exit_steps"].shape))
+    ds["end_steps"] = ds["end_steps"].copy(data=np.full(ds["end_steps"].shape, 1e4))
+    [answer] = MoreSeeds("q", Question("exit_times", "exit_steps_median", 0.1, relative=True)).tell(ds, {})
+    assert (answer.state, answer.high) == (State.open, np.inf)
+    assert answer.requests[0].seeds > 64
+
+
 def test_a_mean_of_zero_has_no_relative_precision() -> None:
     """With few seeds it may be chance: more are asked for, and what the answer costs is not told."""
     answer = MoreSeeds("asked", question())._answer([({"gamma": 0.1}, 8)], {}, [0.0, 0.0, 0.0], "", Seen(True, 0.0))
@@ -631,10 +702,20 @@ def test_what_has_too_few_values_says_what_it_needs() -> None:
     assert "it needs 5 learning rates at which three runs or more exited" in answer.why
 
 
+def test_an_optimum_of_means_that_are_not_positive_is_left_to_seeds() -> None:
+    """One negative mean among 30 ended in an error; where many were, two optima were not told apart."""
+    x, rng = np.geomspace(0.2, 5.0, 30), np.random.default_rng(0)
+    values = 4.0 * np.log(x) ** 2 - 0.3 + 0.3 * rng.standard_normal((64, 30))
+    counts, none = np.full(30, 64), np.zeros(30, bool)
+    finding = ScanLook(ScanColumn(x, x, values, counts, none, values), optimum(), (0.1, 10.0)).finding()
+    assert finding.state is State.none
+    assert "is not above 0: `refine: seeds` takes means of any sign" in finding.why
+
+
 def test_an_optimum_beyond_the_bounds_is_no_answer() -> None:
     [answer] = SyntheticSweep(pole, dict.fromkeys((0.1, 0.15, 0.2, 0.3, 0.4), 16), optimum(high=0.5)).answered()
     assert answer.state is State.none
-    assert "the least steps are at the bound, 0.5" in answer.why
+    assert "the best mean is at the bound, 0.5" in answer.why
 
 
 @pytest.mark.rest
@@ -675,7 +756,7 @@ def test_an_axis_of_whole_numbers_gets_whole_numbers() -> None:
 def test_an_axis_with_two_whole_numbers_left_ends() -> None:
     sweep = SyntheticSweep(lambda x: 1000.0 * (x / 2 + 2 / x) ** 2, {1: 64, 3: 64}, optimum(low=1, high=4))
     [answer] = sweep.answered()
-    assert answer.state is State.none and "too few rates" in answer.why
+    assert answer.state is State.none and "too few values" in answer.why
     assert set(sweep.rows) <= {1, 2, 3, 4}
 
 

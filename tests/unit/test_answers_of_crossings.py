@@ -76,6 +76,17 @@ def test_a_level_that_is_passed_twice_is_no_answer(seed: int) -> None:
     assert "passed more than once, near" in answer.why
 
 
+@pytest.mark.rest
+def test_a_jump_over_a_level_between_clear_ends_is_found() -> None:
+    """No smooth curve through few values has a jump, so that its interval is open; more values close it."""
+    rows = dict.fromkeys((0.1, 0.27, 0.43, 0.6, 0.77, 0.93, 1.1), 16)
+    jump = SyntheticSweep(lambda g: 2000.0 + 1000.0 * np.tanh(50.0 * (g - 0.53)), rows,
+                          crossing(of="exit_steps", level=2500.0, bounds=(0.1, 1.1)))  # fmt: skip
+    [answer] = jump.answered()
+    assert answer.state is State.given, answer.why
+    assert answer.low <= 0.53 + np.arctanh(0.5) / 50.0 <= answer.high
+
+
 def test_means_that_all_runs_share_have_a_crossing_that_more_values_tell() -> None:
     """As those of a deterministic dynamics at a given start."""
     exact = SyntheticSweep(falling, SCAN, crossing(to=1e-3, of="exit_steps", level=1500.0),

@@ -93,6 +93,13 @@ def table(ds: xr.Dataset, keep: slice = slice(None), *, reverse: bool = False) -
     return rows.assign_coords(point=np.arange(rows.sizes["point"])).transpose("dynamics", "point", "seed", ...)
 
 
+def test_a_case_that_a_limit_stopped_is_taken_from_where_it_ended(ds: xr.Dataset) -> None:
+    at = (ds.seed == 1) & (ds.status == Status.ok)
+    stopped = with_outcome(ds.assign(risk=ds.risk.where(~at | (ds.time < 0.5 * ds.time[-1]))), "timeout", at)
+    for pair in ((ds, stopped), (stopped, ds)):
+        xr.testing.assert_equal(sweeplib.combine(*pair), sweeplib.combine(ds))
+
+
 def risks(ds: xr.Dataset) -> dict[tuple[float, ...], np.ndarray]:
     """Return the risks of each point and seed by the parameters."""
     flat = ds if "point" in ds.dims else table(ds)
@@ -165,14 +172,29 @@ def test_statuses_are_known_without_attributes(ds: xr.Dataset) -> None:
             ANALYSES[name](bare)
 
 
+def with_attrs(ds: xr.Dataset, name: str, **attrs: str) -> xr.Dataset:
+    """Return the dataset with other attributes of a variable."""
+    return (
+        ds.assign_coords({name: ds[name].assign_attrs(attrs)})
+        if name in ds.coords
+        else ds.assign({name: ds[name].assign_attrs(attrs)})
+    )
+
+
 CHANGES: dict[str, tuple[Callable[[xr.Dataset], xr.Dataset], str]] = {
     "numbers": (
         lambda ds: ds.assign(risk=ds.risk + 1e-9 * (ds.seed == 2)),
         r"^risk: other numbers of one case at dynamics=ode, d=300, Delta=0.0, gamma_ratio=0.3, seed=2, time=0.0; got",
     ),
-    "outcome": (lambda ds: with_outcome(ds, "timeout", ds.seed == 1), "^status: other numbers of one case at .*seed=1"),
+    "outcome": (
+        lambda ds: with_outcome(ds, "diverged", ds.seed == 1),
+        "^status: other numbers of one case at .*seed=1",
+    ),
     "observable": (lambda ds: ds.drop_vars("risk"), "^risk: not recorded in every sweep; .*ds.drop_vars"),
     "times": (lambda ds: ds.isel(time=slice(0, 3)), "^time: sweeps that recorded differently"),
+    "clock": (lambda ds: with_attrs(ds, "time", clock="steps"), r"^times: .* got \['ODE time', 'steps'\]"),
+    "scale": (lambda ds: with_attrs(ds, "time", scale="p/gamma"), r"^times: .* got \['ODE time', 'ODE time, scale p/g"),
+    "units": (lambda ds: with_attrs(ds, "risk", units="km"), r"^risk, units: .* got \['1', 'km'\]"),
     "thresholds": (lambda ds: ds.assign_coords(threshold=[0.5]), "^threshold: sweeps that recorded differently"),
     "stop": (lambda ds: ds.assign_attrs(stop="exit"), r"^stop: sweeps that recorded differently; got \[None, 'exit'\]"),
     "field": (lambda ds: ds.assign_attrs(m0=0.1), r"^m0: not a field of all sweeps; got \[None, 0.1\]"),
@@ -186,6 +208,13 @@ def test_what_cannot_be_one_is_refused_in_one_line(ds: xr.Dataset, name: str) ->
     with pytest.raises(InputError, match=said) as refused:
         sweeplib.combine(ds, change(ds))
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["clock", "scale", "units"])
+def test_sweeps_with_other_units_are_not_compared(ds: xr.Dataset, name: str) -> None:
+    change, said = CHANGES[name]
+    with pytest.raises(InputError, match=said):
+        sweeplib.combine(ds, change(ds), sweep=["one", "other"])
 
 
 def test_nothing_cannot_be_combined() -> None:

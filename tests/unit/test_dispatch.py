@@ -4,6 +4,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from distributed import Client
@@ -11,6 +13,7 @@ from distributed import Client
 from sweeplib.engine.execution import dispatch
 from sweeplib.engine.execution.blocks import Block, BlockReport
 from sweeplib.engine.execution.dispatch import FEWEST_TASKS, dispatched
+from sweeplib.errors import SweeplibError
 from tests.blocks import queue_of
 from tests.in_process import InProcess
 
@@ -42,6 +45,18 @@ def test_every_block_is_computed_once_and_tasks_are_bounded(client: Client, monk
     reported = Counter(block.number for block, _ in dispatched(client, queue_of(2000, size=10)))
     assert done == reported == Counter(range(200))
     assert max(tasks) == 20
+
+
+@pytest.mark.parametrize(
+    ("limits", "says"),
+    [([2e9, 1e9, 0], "1000 MB of memory each"), ([0], "if they lack memory, take fewer"), ([], "if they lack memory")],
+)
+def test_workers_that_die_may_lack_memory(limits: list[float], says: str) -> None:
+    """Nothing is said of a limit that is none, nor of workers that are gone."""
+    workers = {str(place): {"memory_limit": limit} for place, limit in enumerate(limits)}
+    some = SimpleNamespace(scheduler_info=lambda: {"workers": workers}, scheduler=None)
+    text = dispatch._Workers(some, print, 1.0, lambda: None, None).memory()
+    assert says in text and ("cluster.memory_limit" in text) == ("MB" in text)
 
 
 @pytest.mark.rest
@@ -94,3 +109,24 @@ def test_a_run_that_is_stopped_leaves_no_task_on_the_cluster_of_its_user(
         time.sleep(0.01)
     go.set()
     assert left == 0
+
+
+@pytest.mark.parametrize(("came", "goes", "ends"), [(50, 1000, None), (50, 70, 70), (1000, 1000, 62), (50, 55, 62)])
+def test_a_worker_that_is_back_before_the_patience_ends_may_start(
+    monkeypatch: pytest.MonkeyPatch, came: int, goes: int, ends: int | None
+) -> None:
+    """Of 60 s; the last worker is lost at 1 s, the next one comes and goes."""
+    now, client = SimpleNamespace(at=1.0), SimpleNamespace(status="running", scheduler=None, nthreads=dict)
+    monkeypatch.setattr(dispatch, "time", SimpleNamespace(monotonic=lambda: now.at))
+    workers: Any = dispatch._Workers(cast("Any", client), lambda news: None, 60.0, lambda: None, None)
+    workers.look()
+    ended = None
+    for second in range(2, 100):
+        now.at = float(second)
+        client.nthreads = lambda second=second: {"tcp://w:1": 1} if came <= second < goes else {}
+        try:
+            workers.look()
+        except SweeplibError:
+            ended = second
+            break
+    assert ended == ends

@@ -155,3 +155,10 @@ def test_the_interval_of_a_mean_follows_its_units_and_sign() -> None:
         np.testing.assert_allclose(found, 1e-120 * expected, rtol=1e-9)
     value, low, high = Mean()(over_seeds(-values), 0.95)
     np.testing.assert_allclose([value, low, high], [-first.value, -first.high, -first.low], rtol=1e-9)
+
+
+def test_a_fraction_of_two_runs_has_no_interval() -> None:
+    values = xr.DataArray([[0.0, 1.0, np.nan], [0.0, 1.0, 1.0]], dims=("point", "seed"))
+    found = Fraction(0.5)(values, 0.95)
+    assert found.value.values.tolist() == pytest.approx([1 / 2, 1 / 3])
+    assert np.isnan(found.low.values).tolist() == np.isnan(found.high.values).tolist() == [True, False]

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import sweeplib
 from sweeplib.commands.cli import app
-from sweeplib.commands.upkeep.export import export
+from sweeplib.commands.upkeep.export import _columns_of, export
 from sweeplib.errors import InputError
 
 CONFIG = {
@@ -102,6 +102,12 @@ def test_what_cannot_be_written_is_refused(results: Path, tmp_path: Path) -> Non
     with pytest.raises(InputError, match=r"--output: cannot be written \(File exists\); .*expected a folder"):
         export(results, "csv", tmp_path / "scan_time.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["scan_time.csv"]
+
+
+def test_constants_of_a_function_have_no_labels_of_networks() -> None:
+    ds, frame = xr.Dataset(), pd.DataFrame({"p": [3]})
+    assert _columns_of(ds, frame, ds.assign_attrs(function="f")) == {"p": {"long_name": "p", "units": "1"}}
+    assert _columns_of(ds, frame, ds)["p"]["long_name"] == "student width"
 
 
 def test_a_sweep_that_has_not_run_is_refused_in_a_line(tmp_path: Path) -> None:

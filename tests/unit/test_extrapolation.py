@@ -5,12 +5,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from sweeplib import analysis
 from sweeplib.analysis.answers import State
+from sweeplib.analysis.answers.proposers.extrapolation import LimitAlongAxis
 from sweeplib.config import from_mapping
 from sweeplib.contracts.datasets import sweep_dataset
 from sweeplib.engine.design.questions import Question
+from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.errors import InputError
 from sweeplib.statistics.extrapolation import extrapolated
 from tests.scans import Law, SyntheticSweep
@@ -138,3 +141,44 @@ def test_a_question_of_a_limit_adds_its_analysis() -> None:
     sweep = from_mapping(config())
     assert sweep.analyses["extrapolation"] == {}
     assert from_mapping(config(refine="seeds")).questions["q"].bounds == {}
+
+
+def of_a_function(seeds: int = 64) -> xr.Dataset:
+    """Return runs of a function of n, a distance in metres, which has no steps."""
+    n, dims = np.array([10, 20, 40, 80, 160]), ("dynamics", "n", "seed")
+    values = 2.0 + 1.0 / n[:, None] + 0.3 * np.random.default_rng(0).standard_normal((1, 5, seeds))
+    return xr.Dataset(
+        {
+            "distance": (dims, values, {"long_name": "distance", "units": "m"}),
+            "status": (dims, np.ones(values.shape, np.uint8), STATUS_LABELS),
+        },
+        coords={"dynamics": ["walk"], "n": n, "seed": np.arange(seeds)},
+        attrs={"function": "walk"},
+    )
+
+
+def test_a_limit_of_a_function_may_be_asked_for_along_an_axis() -> None:
+    options = {"of": "distance", "axis": "n"}
+    asked = Question("extrapolation", "limit", 0.001, bounds={"n": (10.0, 1000.0)}, options=options)
+    [answer] = LimitAlongAxis("q", asked).tell(of_a_function(), options)
+    assert answer.state is State.open and answer.requests
+
+
+@pytest.mark.parametrize(
+    ("law", "per", "units"), [("constant", 0, "m"), ("constant", 0.5, "m/n^0.5"), ("power", 0, "1")]
+)
+def test_a_limit_has_the_units_of_its_quantity(law: str, per: float, units: str) -> None:
+    found = analysis.extrapolation(of_a_function(), of="distance", axis="n", law=law, per=per)
+    assert found.limit.attrs.get("units", "1") == units
+
+
+@pytest.mark.parametrize("axis", [True, False])
+def test_a_parameter_with_the_name_of_the_limit_hides_it_nowhere(axis: bool) -> None:
+    ds = of_a_function()
+    options = {"of": "distance", "axis": "n"}
+    if not axis:
+        named = analysis.extrapolation(ds.assign_coords(limit=3.0), **options)
+        assert named.limit.item() == analysis.extrapolation(ds, **options).limit.item()
+        return
+    with pytest.raises(InputError, match="an axis has the name of a variable of extrapolation; got 'limit'"):
+        analysis.extrapolation(ds.expand_dims(limit=[2.0]), **options)

@@ -81,6 +81,19 @@ def test_an_optimum_at_the_end_of_a_scan_has_its_mark_beside_the_arrow(ds):
 
 
 @pytest.mark.rest
+def test_an_arrow_stands_at_the_last_learning_rate_at_which_its_dynamics_was_run(ds):
+    whole = ds.isel(gamma_ratio=slice(0, 6)).sel(Delta=[1.0], d=[300])
+    last, chain = whole.gamma_ratio == whole.gamma_ratio[-1], whole.dynamics == "sgd_chain"
+    status = whole.status.where(~(last & chain), 0).astype(np.uint8).assign_attrs(whole.status.attrs)
+    every, without = (
+        {round(line.get_xdata()[0], 6) for axes in drawing.axes for line in axes.lines if line.get_marker() == AFTER}
+        for drawing in (scan(whole), scan(whole.assign(status=status)))
+    )
+    assert every == set(whole.gamma_ratio.values[-1:].round(6))
+    assert without == set(whole.gamma_ratio.values[-2:].round(6))
+
+
+@pytest.mark.rest
 def test_scan_with_one_problem_has_one_panel(ds):
     assert len(scan(ds, where={"Delta": 1.0, "d": 300}).axes) == 2
 

@@ -308,6 +308,7 @@ def test_cells_end_half_way_to_their_neighbours():
     np.testing.assert_allclose(edges_of(np.array([1.0, 2.0, 4.0]), logarithmic=False), [0.5, 1.5, 3.0, 5.0])
     np.testing.assert_allclose(edges_of(np.array([1.0, 4.0]), logarithmic=True), [0.5, 2.0, 8.0])
     np.testing.assert_allclose(edges_of(np.array([3.0]), logarithmic=False), [2.5, 3.5])
+    np.testing.assert_allclose(edges_of(np.array([100.0]), logarithmic=True), 100.0 * np.exp([-0.5, 0.5]))
 
 
 @pytest.mark.parametrize(

@@ -80,8 +80,9 @@ def test_locks_that_hold_on_one_host_only_are_said_once(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    mount = SimpleNamespace(fstype=kind, opts=options, mountpoint="/")
-    monkeypatch.setattr("psutil.disk_partitions", lambda **_: [mount])
+    # the last one at a place hides the others
+    mounts = [SimpleNamespace(fstype=of, opts=said, mountpoint="/") for of, said in (("autofs", "rw"), (kind, options))]
+    monkeypatch.setattr("psutil.disk_partitions", lambda **_: mounts)
     examine(tmp_path)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == is_said

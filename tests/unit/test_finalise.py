@@ -14,7 +14,7 @@ from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.files.strict_yaml import parsed
 from sweeplib.engine.language import Expression
 from sweeplib.engine.status import Status
-from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.dataset.finalise import _physics, finalise
 from sweeplib.engine.storage.dataset.folder import open_dataset
 from sweeplib.errors import InputError
 from sweeplib.networks.clock import Clock
@@ -114,6 +114,11 @@ def test_cases_outside_where_are_missing(dataset: xr.Dataset) -> None:
     assert (outside.status == Status.missing).all()
     assert outside.end_steps.isnull().all()
     assert int((dataset.status == Status.missing).sum()) == outside.status.size
+
+
+def test_what_is_shown_of_a_dataset_is_not_in_it() -> None:
+    """An edit of an analysis does not write it again."""
+    assert parsed(_physics("name: x\nseeds: 2\nanalyses: {}\nfigures: []\ntimeout: 3\n")) == {"name": "x", "seeds": 2}
 
 
 def test_overlap_group_covers_no_more_than_its_shape(path: Path) -> None:

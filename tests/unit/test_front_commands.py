@@ -661,6 +661,41 @@ def test_each_range_of_a_headline_is_of_what_its_sentence_speaks_of(most: int) -
     assert bare.endswith("At 3 of 12 points of all dynamics it has no interval.")
 
 
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([0.0, 2.0], "between 0.0 and 2.0"),
+        ([0.0, 0.0], "0 at 2 points"),
+        ([1000.0, 1000.4], "between 1000.0 and 1000.4"),
+        ([0.112, 0.114], "between 0.112 and 0.114"),
+    ],
+)
+def test_the_digits_of_a_range_tell_its_ends_apart(values: list[float], text: str) -> None:
+    column = np.array([5.0, *values])
+    dims = ("dynamics", "d")
+    result = xr.Dataset(
+        {
+            "x": (dims, column[None], {"long_name": "x"}),
+            "x_low": (dims, column[None] - 1),
+            "x_high": (dims, column[None] + 1),
+        },
+        coords={"dynamics": ["sgd"], "d": [1, 2, 3]},
+    )
+    assert f"; and {text}".replace(" at 2 points", " at 2 more points") in headline(result, "x", most=1).text
+
+
+def test_a_value_whose_interval_has_no_width_is_said() -> None:
+    """As of deterministic dynamics, or of passages that all are at one recorded time."""
+    dims = ("dynamics", "d")
+    result = xr.Dataset(
+        {name: (dims, [[2.0, 0.0]], {"long_name": "mean time"}) for name in ("x", "x_low", "x_high")},
+        coords={"dynamics": ["ode"], "d": [1, 2]},
+    )
+    assert headline(result, "x").lines == ["mean time 2.0000 at d = 1 (ode)", "mean time 0 at d = 2 (ode)"]
+    unknown = result.assign(x_low=result.x_low * np.nan, x_high=result.x_high * np.nan)
+    assert headline(unknown, "x").text == "The mean time has no interval. At 2 of 2 points it has no interval."
+
+
 def test_runs_that_end_at_their_error_are_counted() -> None:
     ds = sweep_dataset(seeds=3)
     error = xr.full_like(ds.risk, 1e-9).where(ds.dynamics == "ode").assign_attrs(error_of="risk")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import sweeplib
 from sweeplib import InputError
+from sweeplib.engine.code import sources
 from sweeplib.functions.function import Function, registered
 from sweeplib.functions.source import code_of, refuse_other_values, source_of
 
@@ -64,6 +65,7 @@ def own_of(text: str) -> Callable[..., Any]:
         ("from math import *", "sqrt(4.0)"),
         ("import os.path\nimport os", "len(os.path.join('a', 'b'))"),
         ("n = [1]\nn += [2]", "len(n)"),
+        ("k = 1\ndel k\ndef f():\n    return k", "2 if callable(f) else 3"),
         ("table = {}\ntable['a'] = lambda: k\nk = 2", "table['a']()"),
         ("table = {'a': 1}\ndel table['a']", "len(table)"),
         ("n = 2\ndef f():\n    return [n for _ in range(2)]", "sum(f())"),
@@ -114,6 +116,29 @@ def test_the_code_of_a_function_is_all_that_may_change_what_it_gives(
     """A case that is computed once too often costs time; one that is stale is wrong."""
     codes = [code_of(imported(f"{HEAD}{text}\n{OWN.format('n')}")) for text in (before, after)]
     assert (codes[0] != codes[1]) == is_other
+
+
+@pytest.mark.parametrize(
+    "line", ["from .helpers import n", "from . import helpers", "from .helpers import *", "import inner.helpers"]
+)
+def test_the_code_of_a_function_covers_the_modules_beside_it(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those of its package, and those that are imported for what they do."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "__init__.py").touch()
+    (tmp_path / "inner" / "own_model.py").write_text(f"{HEAD}{line}\n{OWN.format(1)}", encoding="utf-8")
+    codes = []
+    for number in (1, 2):
+        (tmp_path / "inner" / "helpers.py").write_text(f"n = {number}\n", encoding="utf-8")
+        sources._content_of.cache_clear()
+        module = importlib.import_module("inner.own_model")
+        codes.append(code_of(module.own))
+    for name in [name for name in sys.modules if name.partition(".")[0] == "inner"]:
+        del sys.modules[name]
+    sources._content_of.cache_clear()
+    assert codes[0] != codes[1]
 
 
 NAMES, NUMBERS = st.sampled_from("abc"), st.integers(0, 9).map(str)
@@ -167,6 +192,7 @@ SHOWN = """def shown(value, depth=4):
 """
 
 
+@pytest.mark.rest
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(
     st.lists(statement(), min_size=2, max_size=9),

@@ -1,9 +1,12 @@
 """Functions as simulators: their signatures, their sweeps from files, scripts and Python, what goes wrong in them."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +17,20 @@ from matplotlib.text import Text
 
 import sweeplib
 from sweeplib import InputError, Result, simulator
+from sweeplib.commands.upkeep.cases import chosen_case
+from sweeplib.commands.upkeep.reproduce import reproduces
 from sweeplib.config import from_mapping, load
 from sweeplib.engine.code.user_code import file_and_name
+from sweeplib.engine.execution import work
+from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.status import Status
+from sweeplib.engine.storage.dataset.finalise import dataset_in_memory
 from sweeplib.engine.storage.store.outcomes import first_outcomes
 from sweeplib.engine.storage.store.run_store import segment_paths
 from sweeplib.functions.cases import FunctionCase, generator_of
-from sweeplib.functions.function import Function, registered
+from sweeplib.functions.function import Function, checked_results, registered
 from sweeplib.functions.source import source_of
+from tests.in_process import Here, computed
 
 WALK = '''
 from typing import Annotated, Literal
@@ -257,6 +266,7 @@ def test_a_config_that_does_not_fit_is_refused_before_any_call(
         (WALK.replace("doubled(bias)", "tripled(bias)"), "got 'tripled'"),
         (WALK.replace("rng, bias", "rng, seed, bias"), "rng and seed"),
         (WALK.replace('position="m"', 'bias="m"'), "parameter has"),
+        (WALK.replace("passed", "position_error"), "for an end of the interval, or the error, of position"),
         (WALK.replace('dims={"step": "n"}', 'dims={"step": "length"}'), "no parameter has the length of step"),
         (WALK.replace("n: int = 3", 'n: int = "x"'), "the default of n is no value of it"),
     ],
@@ -275,6 +285,60 @@ def test_functions_that_other_processes_cannot_have_are_refused() -> None:
 
     with pytest.raises(InputError, match="cannot be sent"):
         simulator(y="1")(inner)
+
+
+NUMBERS = """
+from typing import Annotated
+from pydantic import Field
+from sweeplib import simulator
+
+@simulator(y="1")
+def numbers(rng, a=0.0, n=1, m: int | float = 2, b: Annotated[int | float, Field(ge=0)] = 1):
+    return a + n + m + b
+"""
+
+
+def test_a_value_is_the_same_whatever_other_values_its_parameter_has(written: Callable[..., Path]) -> None:
+    """Random numbers tell 1 from 1.0, and a grid that grows keeps its cases."""
+    few = load(written(NUMBERS, "grid: {a: [0, 1], n: [1, 3], m: [0, 2], b: [0, 1]}"))
+    more = load(written(NUMBERS, "grid: {a: [0, 0.5, 1], n: [1, 2.5, 3.0], m: [0, 0.5, 2], b: [0.0, 0.5, 1]}"))
+    ours, all_of_them = ({case.identity() for _, case in design.cases("numbers")} for design in (few, more))
+    assert len(ours) == 16 and ours < all_of_them
+    with pytest.raises(
+        InputError, match=re.escape("b[0]: not a value of b; got -0.5; expected a number of at least 0")
+    ):
+        load(written(NUMBERS, "grid: {b: [-0.5, 1]}"))
+
+
+TURNED = """
+import numpy as np
+from sweeplib import Result, simulator
+
+@simulator(m=Result("1", dims={"y": 2, "x": 2}), v=Result("m", dims={"z": 2}, label="length"))
+def turned(a: float = 0.0):
+    return {"m": np.array([[0.0, 1.0], [10.0, 11.0]]), "v": [1.0, 2.0]}
+"""
+
+
+def test_dimensions_are_those_of_the_code_of_now(
+    written: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An exchange of two is another result; another name of one is no other."""
+    monkeypatch.setattr(work, "dispatched", computed)
+    exchanged = TURNED.replace('"y": 2, "x": 2', '"x": 2, "y": 2').replace('"z"', '"w"').replace("length", "width")
+    counts, values = [], []
+    codes = {
+        "first": TURNED,
+        "renamed": TURNED.replace('"z"', '"w"').replace("length", "width"),
+        "exchanged": exchanged,
+    }
+    for name, code in codes.items():
+        design = replace(load(written(code, "grid: {a: [0]}", name)), cluster=Here())
+        counts.append(run_sweep(design, tmp_path / "results", progress=False)["turned"].computed)
+        ds = dataset_in_memory(design, tmp_path / "results")
+        values.append((ds.v.dims[-1], ds.v.long_name, ds.m.isel(x=0, y=1).item()))
+    assert counts == [1, 0, 1]
+    assert values == [("z", "length", 10.0), ("w", "width", 10.0), ("w", "width", 1.0)]
 
 
 @pytest.mark.rest
@@ -589,8 +653,72 @@ def test_the_engine_runs_with_physics_taken_away(tmp_path: Path) -> None:
     assert done.stdout.endswith("values [2.0] seeds 40\n")
 
 
-def test_results_of_arrays_need_their_lengths() -> None:
+@simulator(m=Result("1", dims={"x": 2}))
+def masked(rng: np.random.Generator, workers: int = 3) -> Any:
+    return np.ma.masked_array([1, -999], mask=[False, True])
+
+
+def test_a_masked_number_is_none() -> None:
+    [values] = checked_results(masked, masked.function(np.random.default_rng(0)), {}).values()
+    np.testing.assert_array_equal(values, [1.0, np.nan])
+
+
+@pytest.mark.parametrize("call", [sweeplib.sweep, partial(sweeplib.answer, variable="m", to="1 %")])
+def test_a_parameter_that_the_call_would_take_for_its_own_is_refused(call: Callable[..., Any], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^workers: a parameter of masked has the name of an argument"):
+        call(masked, workers=2, results=tmp_path)
+
+
+LONG = """
+from sweeplib import Result, simulator
+
+@simulator(y=Result("1", dims={"x": LENGTH}))
+def long(rng, n: int = 2, half: float = 1.0):
+    return [0.0]
+"""
+
+
+def test_results_of_arrays_need_their_lengths(written: Callable[..., Path]) -> None:
     assert Result("m", dims={"x": "L", "y": 3}).shape({"L": 5}) == (5, 3)
+    for length in ("-1", "2.5", "True"):
+        with pytest.raises(InputError, match=re.escape(f"not the length of x; got {length}; expected a whole")):
+            load(written(LONG.replace("LENGTH", length), "grid: {n: [1]}", f"long{len(length)}"))
+    config = written(LONG.replace("LENGTH", "'half'"), "grid: {half: [1, 0]}")
+    assert len(load(config).probed("long")) == 2
+    for value in ("-1", "1.5"):
+        said = re.escape(f"grid.half: long: not the length of x at half={float(value)}; got {float(value)}; expected a")
+        with pytest.raises(InputError, match=said):
+            load(config, [f"grid.half=[1, {value}]"])
+
+
+CHOSEN = """
+import os
+from sweeplib import simulator
+
+@simulator(y="1")
+def chosen(rng, γ: float = 0.5, n: int = 1):
+    if n == 2:
+        raise ValueError(os.environ["WHY"])
+    return γ
+"""
+
+
+def test_a_case_is_chosen_by_any_names_and_fails_by_its_exception(
+    written: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work, "dispatched", computed)
+    design = replace(load(written(CHOSEN, "grid: {γ: [0.1, 0.7], n: [1, 2]}\nseeds: 2")), cluster=Here())
+    monkeypatch.setenv("WHY", "first reason")
+    run_sweep(design, tmp_path / "results", progress=False)
+    for name in ("γ=0.7,n=2,seed=1", "seed=1,n=2,γ=0.7,dynamics=chosen"):
+        assert dict(chosen_case(design, tmp_path / "results", name).coordinates)["γ"] == 0.7
+    with pytest.raises(InputError, match="not a coordinate; got 'nonsense'"):
+        chosen_case(design, tmp_path / "results", "nonsense,n=1,seed=1")
+    for reason, alike in (("first reason", True), ("another reason", False)):
+        monkeypatch.setenv("WHY", reason)
+        said: list[str] = []
+        assert reproduces(design, tmp_path / "results", "γ=0.7,n=2,seed=1", say=said.append) is alike
+        assert said[-2:] == ["in the store: failed, ValueError: first reason", f"here: failed, ValueError: {reason}"]
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,16 @@ import errno
 import multiprocessing
 import subprocess
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, Literal
 
 import psutil
 import pytest
 
 from sweeplib import InputError
+from sweeplib.engine.design.cluster import ClusterSettings
 from sweeplib.engine.execution.clusters import CLUSTERS
 from sweeplib.engine.process import granted
 from sweeplib.engine.process.granted import granted_memory, granted_processors
@@ -89,6 +92,33 @@ def test_workers_share_what_is_granted(groups: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(granted, "memory_of_a_process", lambda: GB)
     monkeypatch.setattr("sweeplib.engine.execution.clusters.local.memory_of_a_process", lambda: GB)
     assert LOCAL(memory_limit="8GB").memory_here() == GB
+
+
+class _Plugin(ClusterSettings):
+    """A kind of cluster as a plugin may have it, which says only how many workers it has."""
+
+    kind: Literal["plugin"] = "plugin"
+
+    def expected_workers(self, workers: int | None = None) -> int | None:
+        """Return the number of workers, by default unknown."""
+        return workers
+
+    def client(self, workers: int | None = None) -> AbstractContextManager[Any]:
+        """Return nothing of use."""
+        return nullcontext()
+
+
+def test_processes_of_this_machine_share_its_memory(groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those of a plugin's cluster with many workers here, and as `ulimit` allows."""
+    (groups / "memory.max").write_text(f"{2 * GB}\n")
+
+    class Here(_Plugin):
+        def workers_here(self) -> int | None:
+            return 4
+
+    assert [Here().memory_here(workers) for workers in (None, 1, 8)] == [GB, GB, 2 * GB // 8]
+    monkeypatch.setattr("sweeplib.engine.design.cluster.memory_of_a_process", lambda: GB // 3)
+    assert _Plugin().memory_here() == GB // 3
 
 
 @pytest.mark.rest

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sweeplib.commands.upkeep.prune import stale
@@ -15,8 +16,11 @@ from sweeplib.engine.execution import horizons, plan, work
 from sweeplib.engine.execution.calibration import Calibration, Pilot
 from sweeplib.engine.execution.child import TimeUpError
 from sweeplib.engine.execution.estimates import Plan
+from sweeplib.engine.execution.guard import Allowance, computed_here
 from sweeplib.engine.execution.horizons import Outcome, tried
 from sweeplib.engine.process.troubles import Trouble
+from sweeplib.engine.records import Begun, Records
+from sweeplib.engine.status import Status
 from sweeplib.engine.storage.store.inventory import inventory
 from sweeplib.engine.storage.store.other_stores import COMPUTE_ALL
 from sweeplib.engine.storage.store.run_store import RunStore
@@ -35,6 +39,18 @@ LONG = replace(SHORT, times=(0.0, 1.0, 2.0, 3.0, 4.0))
 def _shared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(COMPUTE_ALL)
     monkeypatch.setattr(work, "dispatched", computed)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_cases_that_cannot_go_on_are_computed_from_the_start(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(_: Any, group: Any, begun: Begun | None = None, **others: Any) -> Records:
+        if begun is not None:
+            raise ValueError("not an end to go on from")
+        return Records({"x": np.ones(len(group))}, np.ones(len(group), np.uint8))
+
+    group = [case for _, case in sweep_of("a").cases("sgd_chain")][:count]
+    monkeypatch.setattr(type(group[0].simulator), "run", run)
+    assert computed_here(group, Allowance(), pytest.fail, Begun({}, 1)).status.tolist() == [Status.ok] * count
 
 
 def begun_elsewhere(sweep: Design, directory: Path) -> dict[str, int]:

@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 
 import sweeplib
-from sweeplib import Problem
+from sweeplib import InputError, Problem
 from sweeplib.engine.code.numerical_code import LABELS, numerical_code
 from sweeplib.networks.maths.activations import Activation
 from sweeplib.networks.observables import Observable
+from sweeplib.networks.problem import PARAMETERS
 from sweeplib.networks.rows import cases_of, index_of, shared_fields
 from sweeplib.networks.simulation import Case, Cases, Recording, run_cases
+from sweeplib.networks.simulation.cases import shared_values
 
 CASES = ("chain of square", "ode of erf", "sde of he3")
 CHAIN, ODE, SDE = CASES
@@ -85,7 +87,7 @@ root, edits = pathlib.Path(sys.argv[1]) / "sweeplib", json.load(sys.stdin)
 # Each text is parsed once for all children.
 sweeplib.engine.code.module_content.numerical_code = functools.cache(sweeplib.engine.code.module_content.numerical_code)
 for file in [*(root / "networks").rglob("*.py"), *(root / "engine" / "language").rglob("*.py")]:
-    sweeplib.engine.code.module_content.numerical_code(file.read_text())
+    sweeplib.engine.code.module_content.numerical_code(file.read_text(), of_library=True)
 
 def identities():
     from sweeplib.networks.problem import Problem
@@ -162,8 +164,8 @@ def test_an_edit_changes_the_identity_of_the_cases_whose_numbers_it_may_change(
     assert {case for case, before, after in pairs if before != after} == EDITS[name].changes
 
 
-def counted(text: str) -> str:
-    return numerical_code(text)[0]
+def counted(text: str, *, of_library: bool = True) -> str:
+    return numerical_code(text, of_library=of_library)[0]
 
 
 @pytest.mark.parametrize(
@@ -212,6 +214,52 @@ def test_what_counts(one: str, other: str) -> None:
     assert counted(one) != counted(other)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("x: int = 1", "x = 1"),
+        ("def f(x: float): return x", "def f(x):\n    'Itself.'\n    return x"),
+        ("raise ValueError('one')", "raise ValueError('another')"),
+        (
+            "from sweeplib import InputError\nraise InputError('one')",
+            "from sweeplib import InputError\nraise InputError()",
+        ),
+        (
+            "from sweeplib.plugins import Dynamics as D\nclass A(D): limits = (Limit(1),); label = 'one'",
+            "from sweeplib.plugins import Dynamics as D\nclass A(D): limits = (Limit(2),); label = 'another'",
+        ),
+        (
+            "from sweeplib.plugins import NumericalOptions\nclass A(NumericalOptions): x: int = 2",
+            "from sweeplib.plugins import NumericalOptions\nclass A(NumericalOptions): x: int = 3",
+        ),
+    ],
+)
+def test_what_does_not_count_in_a_file_of_a_user(one: str, other: str) -> None:
+    assert counted(one, of_library=False) == counted(other, of_library=False)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("class A: limits = (0, 1)", "class A: limits = (0, 2)"),
+        ("class A(B): label = 'one'", "class A(B): label = 'another'"),
+        ("x = Limit(1.0)", "x = Limit(2.0)"),
+        ("raise InputError(1.0)", "raise InputError(2.0)"),
+        ("x = Activation(f, 'one')", "x = Activation(f, 'another')"),
+        ("class A(Parameters): x: float = 1.0", "class A(Parameters): x: float = 2.0"),
+        ("class A: x: int = 2", "class A: x: ClassVar[int] = 2"),
+        ("class A: x: int", "class A: x: float"),
+        (
+            "from sweeplib import InputError\nif x > 3:\n    raise InputError('no')",
+            "from sweeplib import InputError\nif x > 4:\n    raise InputError('no')",
+        ),
+    ],
+)
+def test_what_counts_in_a_file_of_a_user(one: str, other: str) -> None:
+    """There a name means what this package means by it only if it is imported from here."""
+    assert counted(one, of_library=False) != counted(other, of_library=False)
+
+
 @pytest.mark.parametrize("kind", [Activation, Observable])
 def test_labels_are_arguments_at_their_places(kind: Any) -> None:
     names = [field.name for field in dataclasses.fields(kind) if not field.kw_only]
@@ -240,3 +288,26 @@ def test_the_driver_takes_nothing_from_a_case_but_what_its_identity_holds(
     assert held.fields == list(problem.canonical())
     for name, values in run_cases(held).data.items():
         np.testing.assert_array_equal(whole.data[name], values)
+
+
+@pytest.mark.parametrize(("dynamics", "observables"), [("sgd", ("risk", "test_loss")), ("ode", ("risk",))])
+def test_an_identity_does_not_depend_on_the_case_identified_before(dynamics: str, observables: tuple[str, ...]) -> None:
+    """Of a plain problem, and of each that differs from it in one parameter; their digests share a memory."""
+
+    def identities(order: list[Case]) -> dict[Case, bytes]:
+        shared_values.cache_clear()
+        return {case: case.identity() for case in order}
+
+    plain, recording = Problem(p=2, activation="erf", **COMMON), Recording((0.0, 1.0), observables=observables)
+    compared = 0
+    for name, parameter in PARAMETERS.items():
+        try:
+            problems = [plain, dataclasses.replace(plain, **{name: parameter.example})]
+            cases = [Case(problem, dynamics, 0, recording) for problem in problems]
+            for case in cases:
+                case.check()
+        except InputError:
+            continue
+        assert identities(cases) == identities(cases[::-1]), name
+        compared += 1
+    assert compared > 5

@@ -1,16 +1,19 @@
 """Settings of job queues: the text of a job, what a sweep takes, and what is refused before any work."""
 
+import asyncio
 import json
 import re
 import signal
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from sweeplib.config import load
 from sweeplib.engine.execution.clusters import CLUSTERS
+from sweeplib.engine.execution.clusters.job_keeper import JobKeeper
 from sweeplib.engine.execution.clusters.job_queue import JobQueue
 from sweeplib.engine.execution.plan import write_plan
 from sweeplib.engine.execution.run import run_sweep
@@ -162,3 +165,30 @@ def test_a_missing_package_is_named_with_its_installation(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "dask_jobqueue", None)
     with pytest.raises(InputError, match=r"dask-jobqueue is not installed; got 'slurm'; expected .*pip install"):
         settings("slurm").check()
+
+
+class Job:
+    """A job of dask-jobqueue, which the batch system lists or refused."""
+
+    def __init__(self, job_id: str, refused: str | None = None) -> None:
+        self.job_id, self.refused, self.status = job_id, refused, None
+
+    async def _call(self, listing: list[str]) -> str:
+        return "\n".join(listing)
+
+
+def test_a_refused_job_is_no_problem_while_others_wait() -> None:
+    """As of a limit of the site below `jobs.max`."""
+    jobs = {"Cluster-0": Job("101"), "Cluster-1": Job("102"), "Cluster-2": Job("", "QOSMaxSubmitJobPerUserLimit")}
+    cluster = SimpleNamespace(
+        loop=SimpleNamespace(add_callback=id), scheduler=SimpleNamespace(workers={}), workers=jobs.copy()
+    )
+    keeper, problems = JobKeeper(cluster, [], Path()), []
+    for listed in (["101", "102"], ["102"], []):
+        keeper._listing = listed
+        asyncio.run(keeper._look())
+        problems.append((list(cluster.workers), keeper.problem))
+    assert problems == [(["Cluster-0", "Cluster-1"], None), (["Cluster-1"], None), ([], None)]
+    cluster.workers["Cluster-3"] = jobs["Cluster-2"]
+    asyncio.run(keeper._look())
+    assert keeper.problem == "QOSMaxSubmitJobPerUserLimit"

@@ -5,15 +5,16 @@ import json
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from sweeplib.commands.cli import app
-from sweeplib.engine.storage.records import locks
+from sweeplib.engine.storage.records import holders, locks
 from sweeplib.engine.storage.records.files import is_below, is_partial, partial, remove_partials, write_json
 from sweeplib.engine.storage.records.holders import user
 from sweeplib.engine.storage.records.locks import (
@@ -21,6 +22,7 @@ from sweeplib.engine.storage.records.locks import (
     at_work,
     block_lock,
     driver_lock,
+    part_lock,
     remove_block_locks,
     writer_lock,
 )
@@ -135,6 +137,21 @@ def test_a_record_that_was_cut_by_a_kill_goes_with_the_next_command(content: byt
     with alone(tmp_path, "deletes"):
         pass
     assert [path.name for path in folder.glob("*.json")] == ["thesis.holder.json"]
+
+
+@pytest.mark.parametrize(("first", "second"), [(at_work, alone), (alone, at_work), (at_work, at_work)])
+def test_where_locks_are_of_one_host_who_deletes_sees_who_works_elsewhere(
+    first: Any, second: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the lock of the sweep, as commands that do a part by themselves share that."""
+    monkeypatch.setattr(fcntl, "flock", lambda *_: None)
+    monkeypatch.setattr(holders, "BEAT", 0.02)
+    monkeypatch.setattr(holders, "kernel", lambda: "one")
+    with part_lock(tmp_path, "simulates"), first(tmp_path, "is there first"):
+        monkeypatch.setattr(holders, "kernel", lambda: "another")
+        refused = nullcontext() if first is second else pytest.raises(BusyError, match="is there first")
+        with part_lock(tmp_path, "comes later"), refused, second(tmp_path, "comes later"):
+            assert first is second
 
 
 def test_a_worker_waits_for_who_deletes(tmp_path: Path) -> None:

@@ -141,6 +141,10 @@ def test_two_runs_of_a_scheduler_are_apart_and_a_second_run_of_a_folder_takes_th
     for number in range(3 * news.MOST_RUNS):
         plugin.take(pickle.dumps(RunBeginning(str(number), "4", "many", f"/{number}", [], {})))
     assert len(plugin.runs) == news.MOST_RUNS
+    # the oldest again: it takes its own place, and all others stay
+    oldest = next(iter(plugin.runs))
+    plugin.take(pickle.dumps(RunBeginning("again", "4", "many", f"/{oldest}", [], {})))
+    assert len(plugin.runs) == news.MOST_RUNS and oldest not in plugin.runs
 
 
 @pytest.mark.rest

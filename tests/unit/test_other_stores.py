@@ -1,7 +1,7 @@
 """Cases of a sweep that other sweeps of the same results folder have: taken to the bit, or computed, never mixed up."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from struct import unpack_from
@@ -10,16 +10,24 @@ from zipfile import ZipFile
 
 import pytest
 
+from sweeplib.commands.upkeep.stored_cases import stored_cases
 from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.engine.design.grid import Axis, Grid
 from sweeplib.engine.execution import plan, run, work
+from sweeplib.engine.execution.blocks import run_block
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.storage.dataset.finalise import finalise
 from sweeplib.engine.storage.dataset.versions import name_of
 from sweeplib.engine.storage.records.files import read_json
 from sweeplib.engine.storage.store.inventory import inventory
-from sweeplib.engine.storage.store.origins import taken_cases, taken_from
+from sweeplib.engine.storage.store.origins import (
+    append_forgotten,
+    forgotten_cases,
+    origin_paths,
+    taken_cases,
+    taken_from,
+)
 from sweeplib.engine.storage.store.other_stores import COMPUTE_ALL, Demand, demand_of, take
 from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.engine.storage.store.segment import merged, write_content
@@ -346,6 +354,46 @@ def test_what_was_made_missing_is_computed_and_taken_from_nobody(tmp_path: Path)
     store = RunStore(tmp_path / "b", "sgd_chain")
     assert sum(map(len, store.segments)) == len(store.ids) == 30
     assert version(second, tmp_path) == alone(second, tmp_path)
+
+
+def test_a_block_that_a_lost_worker_has_stored_names_its_segments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that the driver waits until it sees them, too."""
+    reports = []
+
+    def twice(_: Any, queue: Any, *_others: Any, **_named: Any) -> Iterator[Any]:
+        while queue:
+            block = queue.block(1)
+            reports.append((run_block(block), run_block(block)))
+            yield block, reports[-1][1]
+
+    monkeypatch.setattr(work, "dispatched", twice)
+    ran(sweep_of("a", (0.1,), seeds=1), tmp_path)
+    assert reports
+    for first, second in reports:
+        assert first.segment and not first.stored_in
+        assert (second.segment, second.stored_in, second.computed) == ("", {first.segment}, {})
+
+
+def test_a_damaged_line_of_where_cases_come_from_is_found(tmp_path: Path) -> None:
+    append_forgotten(tmp_path, "sgd_chain", [b"0" * 16])
+    append_forgotten(tmp_path, "sgd_chain", [b"1" * 16])
+    [_, path] = origin_paths(tmp_path, "sgd_chain")
+    path.write_bytes(path.read_bytes().replace(b"3030", b"3130", 1))
+    stored = stored_cases(sweep_of("a"), "sgd_chain", tmp_path)
+    [finding] = stored.findings()
+    assert (finding.path, finding.problem) == (path, "1 damaged lines, of where cases come from")
+    stored.forget([finding])
+    assert not list(stored.findings()) and forgotten_cases(tmp_path, "sgd_chain") == {b"1" * 16}
+
+
+def test_a_link_brings_back_nothing_that_was_made_missing(tmp_path: Path) -> None:
+    """Neither segment has a case that is stored, but one has what was made missing."""
+    ran(sweep_of("b", (0.1,), seeds=1), tmp_path)
+    RunStore(tmp_path / "b", "sgd_chain").forget(RunStore(tmp_path / "b", "sgd_chain").ids)
+    ran(sweep_of("a", (0.1,), size=100), tmp_path)
+    assert ran(sweep_of("b", (0.1,)), tmp_path) == {"sgd_chain": 2}
 
 
 def test_a_sweep_can_be_told_to_compute_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

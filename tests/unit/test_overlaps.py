@@ -52,6 +52,18 @@ def test_too_few_dimensions_for_the_overlaps_are_refused():
         weights_of_overlaps(Overlaps(np.eye(3), np.zeros((3, 1)), [[1.0]]), 3, root_seed=0, seed=0)
 
 
+@pytest.mark.parametrize("scale", [1e-20, 1.0, 1e20])
+def test_the_rank_that_weights_need_does_not_depend_on_the_scale_of_overlaps(scale):
+    overlaps = Overlaps(scale * np.eye(2), np.zeros((2, 1)), scale * np.eye(1))
+    with pytest.raises(InputError, match="at least their rank 3"):
+        weights_of_overlaps(overlaps, 2, root_seed=0, seed=0)
+
+
+def test_weights_of_overlaps_that_are_zero_are_zero():
+    W, W_star = weights_of_overlaps(Overlaps(np.zeros((2, 2)), np.zeros((2, 1)), [[0.0]]), 1, root_seed=0, seed=0)
+    assert not W.any() and not W_star.any()
+
+
 @pytest.mark.parametrize(
     ("Q", "M", "P"),
     [

@@ -16,11 +16,15 @@ from sweeplib.commands.upkeep.cases import chosen_case
 from sweeplib.config import from_mapping, load
 from sweeplib.config.catalogue import explanation
 from sweeplib.config.values import plain
+from sweeplib.engine.design import grid
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.execution import work
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.storage.dataset.finalise import finalise
-from sweeplib.engine.storage.dataset.outline import outline_of
+from sweeplib.engine.storage.dataset.outline import outline_of, planned_outline
+from sweeplib.engine.storage.records.artefacts import cases_made_from
+from sweeplib.engine.storage.store.inventory import inventory
+from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.errors import InputError
 from sweeplib.pictures.figures.figure import requested
 from sweeplib.pictures.figures.kit.facets import by_columns
@@ -127,6 +131,15 @@ def test_commands_find_the_cases_of_runs_by_their_options(tmp_path: Path) -> Non
     assert entry.name == "ode-loose" and "ode-loose" in text
 
 
+def test_a_case_of_a_law_is_found_by_the_name_of_the_law(tmp_path: Path) -> None:
+    """The dataset has that name alone."""
+    runs = {"fast": {"kind": "cheapest", "of": ["sgd", "sgd_chain"]}}
+    config = {"problem": PROBLEM | {"gamma": 0.1, "d": 3000}, "dynamics": runs, **SHORT}
+    design = from_mapping({"name": "x", **config}, tmp_path)
+    chosen = chosen_case(design, tmp_path, "dynamics=fast,seed=0")
+    assert design.laws["fast"] == ("sgd-fast", "sgd_chain-fast") and chosen.coordinates["dynamics"] in design.runs
+
+
 def test_an_option_is_an_axis_or_fixed_and_belongs_to_a_run(tmp_path: Path) -> None:
     problem = PROBLEM | {"gamma": 0.5}
     twice = refusal(tmp_path, problem=problem, grid={"sde.step": [1, 2]}, dynamics={"sde": {"step": 3}})
@@ -170,6 +183,30 @@ def test_a_table_of_points_with_seeds_of_their_own(results: Callable[..., xr.Dat
         grown.set_index(point=["gamma", "d"]).unstack()["risk"].sel(gamma=0.4, d=50).values,
         grown["risk"].isel(point=3).values,
     )
+
+
+def test_an_edit_of_any_row_of_a_long_table_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grid, "PROBES", 2)
+    rows, config = tmp_path / "rows.csv", {"points": "rows.csv", "problem": PROBLEM, "dynamics": ["ode"], **SHORT}
+    found = []
+    for second in (0.2, 0.25, 0.2):
+        rows.write_text(f"gamma\n.1\n{second}\n.3\n.4\n")
+        design = from_mapping({"name": "x", **config}, tmp_path)
+        found.append((design.numerics("ode"), cases_made_from(design)))
+    (numerics, before), (same, edited), (_, again) = found
+    assert numerics == same and before != edited and before == again, "the second row is not probed"
+
+
+def test_code_that_any_row_of_a_long_table_needs_is_probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts say which code runs; of rows in turn every second one is probed."""
+    monkeypatch.setattr(grid, "PROBES", 5)
+    rows = "".join(f"{0.1 + 0.01 * row},{'erf' if row % 2 else 'relu'}\n" for row in range(10))
+    (tmp_path / "rows.csv").write_text(f"gamma,activation\n{rows}")
+    problem = {name: value for name, value in PROBLEM.items() if name != "activation"}
+    design = from_mapping(
+        {"name": "x", "points": "rows.csv", "problem": problem, "dynamics": ["sgd"], **SHORT}, tmp_path
+    )
+    assert {case.problem.activation for case in design.probed("sgd")} == {"relu", "erf"}
 
 
 @pytest.mark.slow
@@ -239,6 +276,20 @@ def test_a_table_is_read_as_what_it_is(name: str, text: str, tmp_path: Path) -> 
         1,
         0,
     ]
+
+
+def test_a_run_without_cases_has_no_rows_and_no_variables(tmp_path: Path) -> None:
+    config = {"problem": PROBLEM, "grid": {"gamma": [0.1, 0.2]}, "seeds": "4 if gamma > 0.15 else 0", **SHORT}
+    design = from_mapping(
+        {"name": "x", "dynamics": {"sgd": {}, "ode": {"where": {"gamma": [0.1]}}}, **config}, tmp_path
+    )
+    rows = inventory(design, "ode", RunStore(tmp_path, "ode")).rows()
+    assert rows == {"gamma": [], "seed": [], "status": [], "identity": []}
+    assert not design.has_cases("ode") and design.has_cases("sgd")
+    assert "risk_error" not in planned_outline(design).variables
+    assert (
+        "risk_error" in planned_outline(from_mapping({"name": "x", **config, "dynamics": ["ode"]}, tmp_path)).variables
+    )
 
 
 def test_seeds_are_whole_numbers_and_points_no_axis_of_ones_own(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Workers that cannot take part in a sweep are named, one line each, before they get a block."""
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from distributed import Client
 
 from sweeplib.engine.design.design import Run
 from sweeplib.engine.execution import probe, work
-from sweeplib.engine.execution.probe import Probe, Probes
+from sweeplib.engine.execution.probe import Probe, Probes, answered
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.errors import SweeplibError
 from sweeplib.networks.simulation import Case
@@ -52,6 +53,17 @@ def test_a_worker_that_can_take_part_is_asked_once(client: Client, case: Case, t
 def test_a_worker_without_the_folder(client: Client, tmp_path: Path) -> None:
     [line] = said(client, Probe.of(str(tmp_path / "elsewhere"), (), ()))
     assert line.startswith("worker inproc://") and line.endswith(f"has no folder {tmp_path / 'elsewhere'}")
+
+
+def test_a_worker_that_cannot_reach_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An OSError that came back would be that of a lost worker."""
+
+    def refused(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_dir", refused)
+    reason = asyncio.run(answered(Probe.of(str(tmp_path), (), [])))
+    assert reason is not None and reason.endswith(f": PermissionError: [Errno 13] Permission denied: '{tmp_path}'")
 
 
 def test_a_worker_without_a_plugin(client: Client, tmp_path: Path) -> None:

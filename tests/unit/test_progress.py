@@ -133,9 +133,9 @@ def test_a_terminal_gets_a_bar_with_the_time_left(
     with shown_progress("tiny", 10, [block(50.0)] * 2) as shown:
         clock.now += 7261
         shown.task_ended(block(50.0), report(50.0, {"failed": 3, "diverged": 4}))
-        shown.say("news")
+        shown.say("news of [old] and [/usr/lib/libm.so.6]\a")
     written = capsys.readouterr().err
-    assert "news" in written
+    assert "news of [old] and [/usr/lib/libm.so.6]\\x07" in written, "brackets are no markup"
     assert "7/10" in written and "50%" in written
     assert "3 failed, 4 diverged" in written
     assert "2:01:01 left" in written

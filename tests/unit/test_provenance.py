@@ -81,3 +81,17 @@ def test_an_installed_package_says_what_it_was_built_from(
 def test_bits_are_those_of_a_processor_and_a_numba(machines: list[str], is_like: bool) -> None:
     """Segments of earlier versions name the processor alone; some went on from runs of other machines."""
     assert provenance.is_like_here(machines) == is_like
+
+
+@pytest.mark.parametrize(
+    ("lines", "model"),
+    [
+        ("processor\t: 0\nmodel name\t: One\nprocessor\t: 1\nmodel name\t: Other", "One"),
+        ("processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c", "aarch64 0x41 0xd0c"),
+        ("", "aarch64"),
+    ],
+)
+def test_processors_of_arm_are_told_apart(lines: str, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provenance, "file_text", lambda path: lines)
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    assert provenance.cpu_model.__wrapped__() == model

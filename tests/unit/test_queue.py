@@ -45,18 +45,33 @@ def test_a_block_takes_two_seconds_and_the_last_ones_less() -> None:
 
 def test_what_blocks_have_taken_counts_and_not_the_plan() -> None:
     """The first one is by the plan, the others by the mean of those before."""
-    for planned, first in ((1e-4, 20_000), (1.0, 16)):
+    for planned, first in ((1e-4, 20_000), (1.0, 2)):
         found = blocks(queue_of(400_000, seconds=planned), workers=1, seconds=0.01)
         assert (len(found[0]), len(found[1])) == (first, BLOCK_SECONDS / 0.01)
 
 
 def test_before_a_case_is_done_a_guess_says_nothing() -> None:
-    """A function may take a minute where a millisecond is guessed: the first blocks are small."""
+    """A function may take a minute where a millisecond is guessed: the first blocks have a case."""
     queue = queue_of(400_000, seconds=1e-9, measured=False)
     first = queue.block(2)
-    assert (len(first), len(queue.block(2))) == (16, 16)
-    queue.learn(first, BlockReport({"ok": 16}, 0, 0.16))
-    assert len(queue.block(2)) == BLOCK_SECONDS / 0.01
+    assert (len(first), len(queue.block(2)), queue.is_blind) == (1, 1, True)
+    queue.learn(first, BlockReport({"ok": 1}, 0, 0.01))
+    assert (len(queue.block(2)), queue.is_blind) == (BLOCK_SECONDS / 0.01, False)
+
+
+def test_the_first_case_that_loads_code_soon_says_nothing() -> None:
+    """A case of a millisecond whose first call takes a second: blocks have their length after two of them."""
+    queue, took = queue_of(400_000, seconds=1e-9, measured=False), 1.0
+    for _ in range(2):
+        block = queue.block(1)
+        queue.learn(block, BlockReport({"ok": len(block)}, 0, took + 0.001 * len(block)))
+        took = 0.0
+    assert len(queue.block(1)) > 0.8 * BLOCK_SECONDS / 0.001
+
+
+@pytest.mark.parametrize(("seconds", "lengths"), [(3.0, {1}), (0.7, {2, 1}), (120.0, {1})])
+def test_long_cases_are_handed_out_one_by_one(seconds: float, lengths: set[int]) -> None:
+    assert {len(block) for block in blocks(queue_of(48, seconds=seconds))} == lengths
 
 
 def test_a_layout_is_measured_by_itself() -> None:
@@ -64,7 +79,7 @@ def test_a_layout_is_measured_by_itself() -> None:
     first = queue.block(1)
     queue.learn(first, BlockReport({"ok": len(first)}, 0, 2000.0))
     left = blocks(queue, workers=1)
-    assert max(len(block) for block in left if block.layout == "p1") <= 16
+    assert max(len(block) for block in left if block.layout == "p1") == 1
     assert len(next(block for block in left if block.layout == "p2")) == 200
 
 
@@ -82,7 +97,7 @@ def test_blocks_are_longer_for_many_workers() -> None:
 
 def test_blocks_are_in_whole_lanes_and_hold_neither_too_much_work_nor_too_many_bytes() -> None:
     assert {len(block) % 16 for block in blocks(queue_of(1600, seconds=0.01, lanes=(16, 128)))} == {0}
-    assert len(queue_of(100, seconds=7.0).block(1)) == int(LONGEST_BLOCK_SECONDS / 7.0)
+    assert len(queue_of(1600, seconds=7.0, lanes=(2, 16)).block(1)) == int(LONGEST_BLOCK_SECONDS / 7.0)
     assert len(queue_of(10, seconds=1000.0).block(1)) == 1
     assert len(queue_of(10_000, seconds=0.0, nbytes=2**20).block(1)) == 64
     assert {len(block) for block in blocks(queue_of(99, size=9, seconds=50.0))} == {9}

@@ -19,7 +19,7 @@ from sweeplib.engine.files.regular_files import (
     open_text,
     open_to_append,
 )
-from sweeplib.engine.storage.records.files import DamageError, append_line, read_json
+from sweeplib.engine.storage.records.files import DamageError, append_line, damaged_lines, read_json, read_lines
 from sweeplib.errors import InputError
 from tests.irregular import IRREGULAR, put
 
@@ -106,6 +106,22 @@ def test_a_record_that_is_no_file_is_damaged(kind: str, tmp_path: Path) -> None:
     else:
         with pytest.raises(DamageError, match="something else than a file"):
             read_json(path)
+
+
+def test_a_record_behind_a_torn_one_stays(tmp_path: Path) -> None:
+    """A power cut may leave a part of the last line of a journal, or its end of line out."""
+    path = tmp_path / "a.jsonl"
+    for cut in (20, 1, 0):
+        append_line(path, {"cut": cut})
+        path.write_bytes(path.read_bytes()[: path.stat().st_size - cut])
+    append_line(path, {"last": True})
+    assert read_lines(path) == [{"cut": 1}, {"cut": 0}, {"last": True}] and damaged_lines(path) == 1
+
+
+def test_a_part_of_a_record_on_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "write", lambda number, line, write=os.write: write(number, line[:9]))
+    with pytest.raises(OSError, match="No space left on device"):
+        append_line(tmp_path / "a.jsonl", {"number": 1})
 
 
 def test_files_are_read_as_before(tmp_path: Path) -> None:

@@ -1,11 +1,14 @@
 """A run of several dynamics."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import xarray as xr
 
+from sweeplib import InputError, Sweep
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.engine.design.grid import Axis, Grid
 from sweeplib.engine.execution.blocks import Block
@@ -129,3 +132,11 @@ def test_the_numerics_of_a_sweep_are_what_its_identities_are_made_of(sweep: Desi
     assert other.numerics("sgd_chain") == chain
     assert other.numerics("ode") != sweep.numerics("ode")
     assert replace(sweep, root_seed=1).numerics("sgd_chain") != chain
+
+
+@pytest.mark.parametrize("workers", [-2, 0, 1.5, True])
+def test_a_number_of_workers_that_is_none_is_refused(workers: Any, tmp_path: Path) -> None:
+    problem = {"p": 1, "k": 1, "d": 20, "gamma": 0.1, "Delta": 0, "activation": "square"}
+    sweep = Sweep(name="few", problem=problem, dynamics=["ode"], times=[0, 1], results=tmp_path)
+    with pytest.raises(InputError, match=re.escape(f"workers: not a number of workers; got {workers}")):
+        sweep.run(workers=workers)

@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from sweeplib.engine.storage.records.stage_records import (
     SILENCE_ELSEWHERE,
     StageRecord,
     recorded_stage,
+    stage_record,
     stage_records,
     tell,
 )
@@ -152,6 +155,23 @@ def test_the_record_of_something_else_is_that_of_no_stage(name: object, tmp_path
 def test_without_a_job_nothing_is_told(tmp_path: Path) -> None:
     tell(done=3)
     assert not list(tmp_path.iterdir())
+
+
+def test_threads_tell_of_their_own_stages(tmp_path: Path) -> None:
+    begun = threading.Barrier(2)
+
+    def run(name: str) -> None:
+        with recorded_stage(tmp_path / name, "simulate"):
+            begun.wait()
+            tell(news=f"news of {name}")
+            begun.wait()
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(run, "ab"))
+    assert {name: stage_record(tmp_path / name, "simulate").news for name in "ab"} == {
+        "a": "news of a",
+        "b": "news of b",
+    }
 
 
 def test_a_job_that_cannot_write_goes_on(tmp_path: Path) -> None:

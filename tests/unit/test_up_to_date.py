@@ -4,7 +4,9 @@ import os
 
 import pytest
 
+from sweeplib import InputError
 from sweeplib.commands import up_to_date
+from sweeplib.commands.sweep import run_stages
 from sweeplib.commands.up_to_date import made_from, record_complete_run, record_plan, undisturbed_run
 from sweeplib.engine.storage.records.files import write_json
 
@@ -48,6 +50,21 @@ def test_what_commands_show_is_known_until_the_store_or_a_job_changes(complete):
     write_json(folder / "runs" / "status.json", {})
     assert undisturbed_run(config, ["seeds=8"], results) == {}
     assert undisturbed_run(config, [], results) == {}
+
+
+def test_a_name_that_is_an_override_is_that_of_the_folder(complete):
+    config, plugin, results = complete
+    (results / "scan").rename(results / "other")
+    overrides = ["name=scan", "name=other"]
+    record_complete_run(results / "other", config, overrides, [plugin], made_from(config, overrides, [plugin]), {})
+    assert up_to_date.complete_run(config, overrides, results)["directory"] == results / "other"
+
+
+def test_a_profile_is_refused_where_nothing_is_to_do(complete):
+    config, _, results = complete
+    with pytest.raises(InputError, match="--profile: no such profile; got 'nonsense'"):
+        run_stages(config, ["seeds=8"], results=results, profile="nonsense")
+    assert run_stages(config, ["seeds=8"], results=results) == 0
 
 
 def test_the_folder_of_a_complete_run_says_what_it_was_run_for(complete):

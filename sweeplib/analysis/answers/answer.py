@@ -10,6 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.design.questions import Row
 from sweeplib.engine.storage.records.rounds import Rounds, rounds_of
@@ -74,8 +76,8 @@ class Answer:
 
     @property
     def half_width(self) -> float:
-        """Return the larger of the distances from the value to the ends of its interval."""
-        return max(self.value - self.low, self.high - self.value)
+        """Return the larger of the distances from the value to the ends of its interval; NaN if an end is."""
+        return float(np.maximum(self.value - self.low, self.high - self.value))
 
     def record(self) -> dict[str, Any]:
         """Return the answer as plain values, without the requests."""
@@ -176,18 +178,21 @@ def tables(sweep: Design, directory: Path) -> dict[str, dict[str, Any]]:
 
 
 def round_cells(rounds: Rounds) -> dict[str, Any]:
-    """Return a table, by `headings` and `rows`: how many points each round asked for, by reason, and their seeds."""
-    seeds_by_reason: dict[tuple[int, str], list[int]] = {}
+    """Return a table, by `headings` and `rows`: how many points each round asked for, by reason, with how many seeds.
+
+    A round is one time at which rows were added, for the answers that were open then.
+    """
+    seed_numbers: dict[tuple[int, str], list[int]] = {}
     for number, rows in enumerate(rounds.rows, 1):
         for row in rows:
-            seeds_by_reason.setdefault((number, row.reason), []).append(row.seeds)
-    lines = [[number, reason, len(seeds), _between(seeds)] for (number, reason), seeds in seeds_by_reason.items()]
+            seed_numbers.setdefault((number, row.reason), []).append(row.seeds)
+    lines = [[number, reason, len(counts), _between(counts)] for (number, reason), counts in seed_numbers.items()]
     return {"headings": ("round", "reason", "points", "seeds"), "rows": lines}
 
 
-def _between(seeds: list[int]) -> str:
+def _between(numbers: list[int]) -> str:
     """Return the least and the greatest number in words, such as "64 to 256"."""
-    low, high = min(seeds), max(seeds)
+    low, high = min(numbers), max(numbers)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 

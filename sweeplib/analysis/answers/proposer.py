@@ -36,7 +36,8 @@ class Proposer(Protocol):
     def check(self, outline: Outline, options: Mapping[str, Any]) -> None:
         """Raise InputError, at its key, if the question does not fit the sweep. It is called before anything runs.
 
-        outline : of the dataset of the sweep. options : those of the analysis that the question names.
+        outline : the structure of the dataset of the sweep, without numbers. options : those of the analysis that the
+            question names.
         """
 
     @abstractmethod

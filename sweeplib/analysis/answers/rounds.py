@@ -4,6 +4,7 @@ The requests of an answer are the rows that its proposer asks for. A budget in t
 prices of the blocks that the sweep has computed; one of cases counts runs of all dynamics.
 """
 
+import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,6 +26,7 @@ from sweeplib.engine.execution.clients import LastingCluster
 from sweeplib.engine.execution.run import DynamicsSummary, run_sweep
 from sweeplib.engine.process.terminal import clock_time
 from sweeplib.engine.storage.dataset.finalise import dataset_in_memory
+from sweeplib.engine.storage.records.artefacts import questions_made_from
 from sweeplib.engine.storage.records.rounds import Rounds, rounds_of
 from sweeplib.engine.storage.records.stage_records import next_part, tell
 from sweeplib.engine.storage.store.inventory import cost_class
@@ -54,9 +56,13 @@ def run_rounds(
             computed.update({name: summary.computed for name, summary in summaries.items()})
             if not rounds.prices and any(math.isfinite(question.seconds) for question in sweep.questions.values()):
                 rounds = replace(rounds, prices=measured_prices(whole, directory))
-            if rounds.ended or not sweep.questions:
+            ends = {"cases": {name: summary.cases for name, summary in summaries.items()}}
+            now = json.loads(json.dumps(ends | questions_made_from(sweep), default=str))  # as a record is read
+            # after `retry`, or an edit of an analysis, the last decision is about other numbers
+            is_judged = rounds.judged == now and not any(summary.computed for summary in summaries.values())
+            if (rounds.ended and is_judged) or not sweep.questions:
                 return {name: DynamicsSummary(last.cases, computed[name]) for name, last in summaries.items()}
-            rounds = decided(whole, rounds, dataset_in_memory(whole, directory)).write(directory)
+            rounds = replace(decided(whole, rounds, dataset_in_memory(whole, directory)), judged=now).write(directory)
             say(summary_line(rounds))
             next_part()
             tell(news=summary_line(rounds))

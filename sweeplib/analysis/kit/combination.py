@@ -5,7 +5,7 @@ Labels are the values along an axis: gamma=0.1, not places.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial, reduce
 from typing import Any
 
@@ -26,7 +26,10 @@ from sweeplib.engine.storage.records.provenance import are_one
 from sweeplib.errors import InputError
 from sweeplib.networks.problem import PARAMETERS
 from sweeplib.networks.simulation.labels import OF_RUNS
-from sweeplib.statistics.lost_runs import with_status
+from sweeplib.statistics.lost_runs import STOPPED, with_status
+
+RESULT = 3
+"""The rank of a case that ended by itself, whose numbers are the same in all datasets (`_rank`)."""
 
 
 def combine(*datasets: Any, sweep: Sequence[str] | None = None) -> xr.Dataset:
@@ -38,9 +41,10 @@ def combine(*datasets: Any, sweep: Sequence[str] | None = None) -> xr.Dataset:
     A field that is fixed in each dataset, but at different values, becomes an axis. Tables, and grids with other axes
     or zips than each other, become one table, an axis `point`, whose rows are matched by their parameters. A case that
     several have must have the same bits in all of them, or agree to 10⁻⁶ unless all are of one type of processor and
-    one numba; one that failed or was killed is taken from a dataset in which it ended. A case that none has is
-    `missing` and NaN. Overlap matrices, which are stored in groups, are left out. InputError, naming the variable and
-    the labels, for numbers that differ, and for sweeps that recorded other observables, times or thresholds.
+    one numba; one that failed, was killed or was stopped by a limit is taken from a dataset in which it ended. A case
+    that none has is `missing` and NaN. Overlap matrices, which are stored in groups, are left out. InputError, naming
+    the variable and the labels, for numbers that differ, and for sweeps that recorded other observables, times,
+    thresholds or units.
     """
     if not datasets:
         raise InputError("nothing to combine", expected="datasets of sweeps")
@@ -52,6 +56,7 @@ def combine(*datasets: Any, sweep: Sequence[str] | None = None) -> xr.Dataset:
             raise InputError("not the dataset of a sweep", value="without status", expected="that of `sweeplib.open`")
     for key in OF_RUNS:
         _require_same(key, [ds.attrs.get(key) for ds in datasets])
+    _require_same_units(datasets)
     if sweep is not None:
         return along_sweeps(datasets, sweep)
     first, *others = _with_same_axes(datasets)
@@ -83,8 +88,22 @@ def _differs(name: str, datasets: Sequence[xr.Dataset]) -> bool:
 
 def _require_same(key: str, values: Sequence[Any]) -> None:
     """Raise InputError, with the key, unless the values of all sweeps are the same."""
-    if any(value != values[0] for value in values):
+    if any(value != values[0] for value in values[1:]):
         raise InputError("sweeps that recorded differently", key=key, value=values, expected="the same in all of them")
+
+
+def _require_same_units(datasets: Sequence[xr.Dataset]) -> None:
+    """Raise InputError for times that are counted differently, and variables of one name in other units."""
+    _require_same("times", [_count(ds["time"].attrs) for ds in datasets if "time" in ds.coords])
+    for name in dict.fromkeys(str(name) for ds in datasets for name in ds.data_vars if name != "status"):
+        for key in ("units", "flag_meanings"):
+            values = [ds[name].attrs[key] for ds in datasets if name in ds and key in ds[name].attrs]
+            _require_same(f"{name}, {key}", values)
+
+
+def _count(attrs: Mapping[str, Any]) -> str:
+    """Return in words what recorded times count, by the attributes of their axis."""
+    return str(attrs.get("clock", "ODE time")) + (f", scale {attrs['scale']}" if "scale" in attrs else "")
 
 
 def _merged(first: xr.Dataset, other: xr.Dataset, *, exact: bool) -> xr.Dataset:
@@ -97,7 +116,7 @@ def _merged(first: xr.Dataset, other: xr.Dataset, *, exact: bool) -> xr.Dataset:
     merged: dict[str, xr.DataArray] = {}
     for name in dict.fromkeys(map(str, (*first.data_vars, *other.data_vars))):
         of_first, of_other = (_values(ds, name, first, other) for ds in (first, other))
-        _refuse_differences(name, of_first, of_other, (best == 2) & (second == 2), exact=exact)
+        _refuse_differences(name, of_first, of_other, (best == RESULT) & (second == RESULT), exact=exact)
         chosen = of_first.where(best >= second, of_other).transpose(*of_first.dims).astype(of_first.dtype)
         merged[name] = chosen.assign_attrs(of_first.attrs)
     coords = {name: _coordinate(str(name), first, other) for name in first.coords if name not in first.indexes}
@@ -105,8 +124,9 @@ def _merged(first: xr.Dataset, other: xr.Dataset, *, exact: bool) -> xr.Dataset:
 
 
 def _rank(ds: xr.Dataset) -> xr.DataArray:
-    """Return 0 for missing cases, 1 for those that failed or were killed, 2 for those that have a result."""
-    rank: xr.DataArray = 2 - with_status(ds, "failed", "killed") - 2 * with_status(ds, "missing").astype(int)
+    """Return 0 for missing cases, 1 for those that failed or were killed, 2 for those stopped by a limit, else 3."""
+    lost, stopped = with_status(ds, "failed", "killed"), with_status(ds, *STOPPED)
+    rank: xr.DataArray = RESULT - stopped - 2 * lost - 3 * with_status(ds, "missing").astype(int)
     return rank
 
 

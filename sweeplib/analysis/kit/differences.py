@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sweeplib.analysis.kit.labels import with_article
-from sweeplib.analysis.kit.variables import over_time
+from sweeplib.analysis.kit.variables import need_later_time, over_time
 from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.storage.dataset.outline import Outline, outline_of
 from sweeplib.errors import InputError
@@ -68,7 +68,7 @@ class Differences:
             inner = [dim for dim in values.dims if dim not in self.paired.dims]
             largest = abs(values).max(inner).where(self.complete)
             largest = unless_lost(largest, self.paired & ~self.complete, self.paired, self.max_lost)
-            suprema[name] = labelled(largest, *self._sup_label(values))
+            suprema[name] = labelled(largest, *self._sup_label(values), units=values.attrs.get("units", "1"))
         matrices = [largest for name, largest in suprema.items() if name.startswith("overlap_")]
         if matrices:
             overlaps = xr.concat(matrices, "matrix", combine_attrs="drop").max("matrix")
@@ -95,8 +95,9 @@ def check_reference(ds: xr.Dataset | Outline, reference: str) -> None:
 def deviations_outline(ds: Outline, reference: str, until: float) -> tuple[Outline, list[str]]:
     """Return the outline of statistics over seeds of the dynamics but `reference`, and the names of what is compared.
 
-    InputError for a reference that is not run, if no observable has a time axis, and if runs stop at their exits but
-    are to be compared without end.
+    An outline is the structure of a dataset, known before anything runs. InputError for a reference that is not run, if
+    no observable has a time axis, if no time between the start and `until` is recorded, and if runs stop at their exits
+    but are to be compared without end.
     """
     check_reference(ds, reference)
     if ds.attrs.get("stop") == "exit" and until == float("inf"):
@@ -106,6 +107,7 @@ def deviations_outline(ds: Outline, reference: str, until: float) -> tuple[Outli
     if not names:
         expected = "one over time, such as risk, among the `observables`"
         raise InputError("no observable is recorded over time", expected=expected)
+    need_later_time(ds, until)
     others = [name for name in ds.axes["dynamics"] if name != reference]
     matrices = any(name.startswith("overlap_") for name in names)
     return ds.only("status").without("seed").along("dynamics", others), names + ["overlaps"] * matrices
@@ -151,16 +153,20 @@ def from_reference(
     paired = run.isel(dynamics=others) & run.sel(dynamics=reference, drop=True)
     either_diverged = diverged.isel(dynamics=others) | diverged.sel(dynamics=reference, drop=True)
     distances = distance(state.isel(dynamics=others), state.sel(dynamics=reference, drop=True))
-    return _unless_lost(distances, paired, max_lost, either_diverged).reindex(dynamics=ds["dynamics"].values)
+    distances = _distances_unless_lost(distances, paired, max_lost, either_diverged)
+    # NaN for the reference
+    return distances.reindex(dynamics=ds["dynamics"].values)
 
 
 def from_start(ds: xr.Dataset, state: xr.DataArray, distance: Distance, max_lost: float) -> xr.DataArray:
     """Return the distance of the `state` of each dynamics from its start, per seed; NaN if that is not recorded."""
     start = state.isel(time=0, drop=True).where(ds["time"][0].item() == 0.0)
-    return _unless_lost(distance(state, start), has_run(ds), max_lost, has_diverged(ds))
+    return _distances_unless_lost(distance(state, start), has_run(ds), max_lost, has_diverged(ds))
 
 
-def _unless_lost(distance: xr.DataArray, run: xr.DataArray, max_lost: float, diverged: xr.DataArray) -> xr.DataArray:
+def _distances_unless_lost(
+    distance: xr.DataArray, run: xr.DataArray, max_lost: float, diverged: xr.DataArray
+) -> xr.DataArray:
     """Return the distances of pairs that were run, NaN for all seeds where too many have none, or a lost one diverged.
 
     run, diverged : masks of the pairs that were run, and of those of which a run diverged. max_lost : the fraction of

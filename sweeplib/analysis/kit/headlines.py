@@ -69,7 +69,8 @@ class Headline:
         needed = f", which needs {self.needs}" if self.needs else ""
         if not self.has_value:
             return f"The {self.title} is known at none of {self.points} points{needed}."
-        sentences = self._values() if self.inside else [f"The {self.title} has no interval inside of the scan."]
+        where = " inside of the scan" * (self.why == EDGE and self.flagged > 0)
+        sentences = self._values() if self.inside else [f"The {self.title} has no interval{where}."]
         of_all = " of all dynamics" if self.dynamics > 1 else ""
         if self.flagged:
             why = self.why + BEYOND * (self.why == EDGE)
@@ -97,8 +98,12 @@ class Headline:
 
 def _range(numbers: list[float]) -> str:
     """Return the least and the greatest number in words, rounded to digits that tell them apart."""
-    low, high, _ = rounded_interval(min(numbers), max(numbers), np.nan)
-    return low if low == high else f"between {low} and {high}"
+    low, high = min(numbers), max(numbers)
+    # two digits of the smaller number, and one of their difference
+    widths = (width for width in (10.0 * (high - low), abs(low), abs(high)) if width > 0.0)
+    decimals = _decimals(low, min(widths, default=0.0))
+    texts = [f"{number:.{decimals}f}" for number in (low, high)]
+    return texts[0] if texts[0] == texts[1] else f"between {texts[0]} and {texts[1]}"
 
 
 def _count(numbers: list[float], more: str = "") -> str:
@@ -126,6 +131,8 @@ def headline(
     flag = "" if "bound_side" in attrs else str(attrs.get("bound", ""))
     points = _points(result, name, run, flag)
     decided = [point for point in points if point[f"{name}_low"] < point[f"{name}_high"] or point.get(flag)]
+    # where no point has a width, as of deterministic dynamics, none is one that others are compared with
+    decided = decided or [point for point in points if point[f"{name}_low"] == point[f"{name}_high"]]
     inside = [point for point in decided if not point.get(flag)]
     inside.sort(key=lambda point: not _is_noisy(point))
     place = partial(_place, result, worded=words or _as_in_config)
@@ -193,9 +200,16 @@ def rounded_interval(best: float, low: float, high: float) -> Iterator[str]:
     Without an interval, whose ends are NaN, they have two digits of the number.
     """
     width = high - low if np.isfinite(high - low) else abs(best)
-    digits = np.floor(np.log10([max(value, np.finfo(float).tiny) for value in (width, abs(best))])).astype(int)
-    decimals = max(0, min(1 - digits[0], 4 - digits[1]))
+    decimals = _decimals(best, width)
     return (f"{value:.{decimals}f}" for value in (best, low, high))
+
+
+def _decimals(value: float, width: float) -> int:
+    """Return the decimals that show two digits of a width, and at most five of the number; 0 of a zero without any."""
+    if value == width == 0.0:
+        return 0
+    digits = np.floor(np.log10([max(number, np.finfo(float).tiny) for number in (width, abs(value))])).astype(int)
+    return int(max(0, min(1 - digits[0], 4 - digits[1])))
 
 
 def _points(result: xr.Dataset, name: str, run: xr.DataArray | None, flag: str) -> list[xr.Dataset]:

@@ -42,7 +42,7 @@ Along = Annotated[
     str | None, Field(description="the axis that scans the learning rate; needed only if several axes do.")
 ]
 Reference = Annotated[str, Field(description="the dynamics to compare with.")]
-Until = Annotated[Positive, Field(description="the last ODE time of the comparison.")]
+Until = Annotated[Positive, Field(description="the last recorded time of the comparison, in the units of `times`.")]
 """Types of options, with the meaning of those that several analyses have.
 
 `Part` is a fraction, `Positive` may be infinite, `Tolerance` is a departure from a power law or of its exponent.

@@ -51,11 +51,11 @@ class Passages:
     def watched(self) -> xr.DataArray:
         """Return, per cell, the time up to which all used runs were observed: the earliest censoring.
 
-        Exits of two dynamics can be compared up to it. If only diverged runs have not exited, it is the last exit, as
-        none follows; if all runs exited, inf: it is the `horizon` then.
+        Exits of two dynamics can be compared up to it. It is inf if all runs exited or diverged: of those that diverged
+        it is known that they never exit. NaN of no run.
         """
         first = self.end.where(self.censored()).min("seed")
-        return first.where(np.isfinite(first), self.horizon)
+        return first.where(np.isfinite(first), np.inf).where(self.used.any("seed"))
 
     @property
     def horizon(self) -> xr.DataArray:
@@ -175,8 +175,10 @@ def passages(ds: xr.Dataset, quantity: str, max_lost: float = MOST_LOST) -> Pass
 def recorded_passages(
     ds: xr.Dataset, values: xr.DataArray, passed: xr.DataArray, times: xr.DataArray, max_lost: float = MOST_LOST
 ) -> Passages:
-    """Return the first of the recorded `times` at which runs have `passed`; they are observed while they have `values`.
+    """Return first passages that are found in a record: the first of the recorded `times` at which runs have `passed`.
 
+    They are those of other quantities than the exits, which simulators find at each step (`passages`). Runs are
+    observed while they have `values`.
     values, passed : over all dims of `status`, and time. times : in steps, or in time, along `time` at least.
     The result has the dims of `values` but `time`. A run without any value is lost, whatever its status.
     """

@@ -148,9 +148,13 @@ def _coordinate(ds: xr.Dataset, name: str) -> xr.DataArray:
 
 
 def without_constants(result: xr.Dataset, ds: xr.Dataset) -> xr.Dataset:
-    """Return `result`, computed from `ds`, with the constants of `ds` as attributes unless they became an axis."""
-    fixed = {name: ds.attrs[name] for name in constants(ds) if name not in ds.variables}
-    still_fixed = {name: value for name, value in fixed.items() if not (name in result.coords and result[name].ndim)}
-    # the attribute `fixed` explains constants that are no parameters of the problem (`explained_constants`)
-    fixed_names = {"fixed": ds.attrs["fixed"]} if "fixed" in ds.attrs else {}
-    return result.drop_vars(still_fixed, errors="ignore").assign_attrs(still_fixed | fixed_names)
+    """Return `result`, computed from `ds`, with the constants of `ds` as attributes unless they became an axis.
+
+    It undoes `with_constants`, by which analyses see constants as coordinates.
+    """
+    # what was a coordinate before stays one
+    of_ds = {name: ds.attrs[name] for name in constants(ds) if name not in ds.variables}
+    constant = {name: value for name, value in of_ds.items() if not (name in result.coords and result[name].ndim)}
+    # a text that explains constants that are no parameters of the problem (`explained_constants`)
+    explanation = {"fixed": ds.attrs["fixed"]} if "fixed" in ds.attrs else {}
+    return result.drop_vars([name for name in constant if name in result.coords]).assign_attrs(constant | explanation)

@@ -97,7 +97,7 @@ def numbers_of_runs(dataset: xr.Dataset, data: xr.Dataset) -> dict[str, xr.DataA
 
 
 def runs_by_status(dataset: xr.Dataset, data: xr.Dataset) -> dict[str, xr.DataArray]:
-    """Return the numbers of runs at each point of `data`, derived from `dataset`, by the names of statuses.
+    """Return, by the names of statuses, how many runs of `dataset` each point of `data`, an analysis of it, has.
 
     Counts are summed over axes that `data` no longer has; runs that were not requested are not counted.
     """
@@ -108,6 +108,7 @@ def runs_by_status(dataset: xr.Dataset, data: xr.Dataset) -> dict[str, xr.DataAr
     for meaning, code in status_codes(dataset).items():
         if meaning != "missing":
             number = (status == code).sum(over).reset_coords(drop=True)
+            # `data` may have other labels along an axis than the dataset, or in another order
             counts[meaning] = number.reindex({dim: data[dim] for dim in axes}, fill_value=0).transpose(*axes)
     return counts
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -13,12 +13,13 @@ from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.sweep_axis import SWEEP
 from sweeplib.analysis.kit.variables import recorded, statistics_outline
 from sweeplib.engine.base.late_modules import xarray as xr
+from sweeplib.engine.design.axis import are_numbers
 from sweeplib.engine.storage.dataset.outline import Outline, fixed_axes, outline_of
 from sweeplib.errors import InputError
 from sweeplib.networks.problem import PARAMETERS
 from sweeplib.networks.simulation.labels import label
 from sweeplib.statistics.laws import law_along
-from sweeplib.statistics.lost_runs import MOST_LOST, sample_of, values_of
+from sweeplib.statistics.lost_runs import MOST_LOST, STOPPED, has_run, sample_of, unless_lost, values_of, with_status
 
 SEVERAL = "several axes vary the learning rate"
 """The problem of a message."""
@@ -138,15 +139,18 @@ def curves_along(
 ) -> Curves:
     """Return the values of single runs of a quantity along an axis, by default the only one, at the last time.
 
-    A point has none where more than the fraction `max_lost` of its runs has no value, or, of exits, where more than
-    `CUT_OFF` of them have not exited.
+    A point has none where more than the fraction `max_lost` of its runs has no value, as `exited` of runs that were
+    stopped before their horizon, or, of exits, where more than `CUT_OFF` of them have not exited.
     """
     axis = axis_along(outline_of(ds), of, along)
     if of in PASSAGES:
         sample = passages(ds, PASSAGES[of], max_lost)
         x = ds[axis].astype(float)
         if of == "exited":
-            return Curves.complete(sample.reached.astype(float).where(sample.used), x, axis)
+            # whether a run that was stopped before its horizon would have exited by then is not known
+            known = sample.used & (sample.reached | ~with_status(ds, *STOPPED))
+            values = sample.reached.astype(float).where(known).transpose(*sample.used.dims)
+            return Curves.complete(unless_lost(values, values.isnull() & has_run(ds), has_run(ds), max_lost), x, axis)
         return Curves.of_exits(sample, x, axis, CUT_OFF, samples_of_a_step(ds) if of == "exit_samples" else 1.0)
     values = values_of(ds, of)
     if "time" in values.dims:
@@ -175,7 +179,7 @@ def axis_along(ds: Outline, of: str, along: str | None) -> str:
     axes = [
         name
         for name, values in ds.axes.items()
-        if name not in NOT_ALONG and name in ds.dims_of("status") and len(values) > 2 and _are_numbers(values)
+        if name not in NOT_ALONG and name in ds.dims_of("status") and len(values) > 2 and are_numbers(values)
     ]
     if along is None and len(axes) == 1:
         return axes[0]
@@ -184,10 +188,6 @@ def axis_along(ds: Outline, of: str, along: str | None) -> str:
         problem = "several axes of numbers" if along is None and axes else "no such axis of numbers"
         raise InputError(problem, key="along", value=along or ", ".join(axes), **expected)
     return along
-
-
-def _are_numbers(values: Sequence[Any]) -> bool:
-    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
 def samples_of_a_step(ds: xr.Dataset) -> xr.DataArray:
@@ -218,7 +218,8 @@ def quantity_of(ds: xr.Dataset, of: str) -> tuple[str, str]:
 def outline_along(ds: Outline, of: str, along: str | None, time: float | None, *names: str) -> Outline:
     """Return the outline of variables `names` that are numbers of a whole curve (`curves_along`).
 
-    InputError if the quantity has no such axis, or is not recorded at the time.
+    An outline is the structure of a dataset, known before anything runs. InputError if the quantity has no such axis,
+    or is not recorded at the time.
     """
     axis, source = axis_along(ds, of, along), "exit_steps" if of in PASSAGES else of
     times = ds.axes["time"] if "time" in ds.dims_of(source) else ()

@@ -118,6 +118,14 @@ def need_stochastic(ds: Outline) -> None:
         raise InputError("no stochastic dynamics was run", key="dynamics", value=names, expected="sgd or sgd_chain")
 
 
+def need_later_time(ds: Outline, until: float = float("inf")) -> None:
+    """Raise InputError unless a time after the start, and no later than `until`, is recorded."""
+    times = ds.axes["time"]
+    if not any(0.0 < time <= until for time in times):
+        expected = f"a recorded time above 0, of {', '.join(map(str, times[:5]))}{', ...' * (len(times) > 5)}"
+        raise InputError("no time after the start is compared", key="until", value=until, expected=expected)
+
+
 def need_start(ds: Outline) -> None:
     """Raise InputError unless the start, at the time 0, is recorded."""
     first = float(ds.axes["time"][0])

@@ -26,7 +26,7 @@ MOST_VALUES = 4
 """The most values of a coordinate that a message lists one by one."""
 SHORTEST = 4
 """The fewest hexadecimal digits of an identity that name a case."""
-_NAME = re.compile(r"(?:^|,)\s*([A-Za-z_][\w.-]*)\s*=")
+_NAME = re.compile(r"(?:^|,)\s*([^\W\d][\w.-]*)\s*=")
 """A name of a coordinate in a text such as p=4,gamma=.1."""
 
 
@@ -97,10 +97,13 @@ def chosen_case(sweep: Design, directory: Path, text: str) -> ChosenCase:
     """
     values = _coordinates_in(text, sweep)
     dynamics_named = None if values is None else values.pop("dynamics", None)
-    if dynamics_named is not None and dynamics_named not in sweep.runs:
-        raise InputError("not a dynamics of this sweep", key="dynamics", value=dynamics_named, choices=sweep.runs)
+    # a law is that of several runs, which the dataset has under its name
+    runs = {None: tuple(sweep.runs), **{name: (name,) for name in sweep.runs}, **sweep.laws}
+    if dynamics_named not in runs:
+        names = [*dict.fromkeys((*sweep.laws, *sweep.runs))]
+        raise InputError("not a dynamics of this sweep", key="dynamics", value=dynamics_named, choices=names)
     matches = []
-    for dynamics in sweep.runs if dynamics_named is None else [dynamics_named]:
+    for dynamics in runs[dynamics_named]:
         cases = CasesByName(inventory(sweep, dynamics, RunStore(directory, dynamics)))
         places = _places_of_identity(cases, text) if values is None else _places_of_coordinates(cases, values)
         _, first = np.unique(cases.wanted.ids[places], return_index=True)  # a case may be at several points
@@ -124,7 +127,10 @@ def _coordinates_in(text: str, sweep: Design) -> dict[str, str] | None:
             expected = f"an identity ({SHORTEST} to 32 hexadecimal digits), or coordinates such as p=4,gamma=.1,seed=3"
             raise InputError("not a case", value=text, expected=expected)
         return None
-    values = [value.strip() for value in _NAME.split(text)[2::2]]
+    before, *parts = _NAME.split(text)
+    if before.strip():
+        raise InputError("not a coordinate", value=before, expected="coordinates such as p=4,gamma=.1,seed=3")
+    values = [value.strip() for value in parts[1::2]]
     choices = [*sweep.grid.names, "seed", "dynamics"]
     for name in names:
         if name not in choices:

@@ -145,7 +145,7 @@ def _tables_of_cases(ds: "xr.Dataset") -> Iterator[Table]:
     for axes, names in _variables_by_axes(ds).items():
         frame = _table(ds[[*names, "status"]])
         title = "a row a case" if not axes else f"a row a case and a value of {', '.join(axes)}"
-        yield Table("_".join(axes), frame, {"title": title, "columns": _columns_of(ds, frame)})
+        yield Table("_".join(axes), frame, {"title": title, "columns": _columns_of(ds, frame, ds)})
 
 
 def _tables_of_analysis(name: str, analysis: "xr.Dataset", dataset: "xr.Dataset") -> Iterator[Table]:
@@ -156,12 +156,16 @@ def _tables_of_analysis(name: str, analysis: "xr.Dataset", dataset: "xr.Dataset"
     for rows in rows_of(name, analysis, dataset):
         names = (*rows.dims, *rows.parameters, *rows.variables, *rows.runs)
         frame = pd.DataFrame({column: rows.column(column) for column in names}).assign(**rows.constants)
-        yield Table(rows.name, frame, about | {"columns": _columns_of(rows.data, frame)})
+        yield Table(rows.name, frame, about | {"columns": _columns_of(rows.data, frame, dataset)})
 
 
-def _columns_of(ds: "xr.Dataset", frame: "pd.DataFrame") -> dict[str, dict[str, Any]]:
-    """Return, by column of a table of `ds`, its long name, its units and its symbol in LaTeX."""
-    attrs = {str(name): ds[str(name)].attrs if name in ds.variables else networks().label(str(name)) for name in frame}
+def _columns_of(ds: "xr.Dataset", frame: "pd.DataFrame", dataset: "xr.Dataset") -> dict[str, dict[str, Any]]:
+    """Return, by column of a table of `ds`, its long name, its units and its symbol in LaTeX.
+
+    dataset : that of the cases. Of constants of a function it has the values alone.
+    """
+    of_others = networks().label if "function" not in dataset.attrs else lambda name: {}
+    attrs = {str(name): ds[str(name)].attrs if name in ds.variables else of_others(str(name)) for name in frame}
     return {
         name: {"long_name": labels.get("long_name", name), "units": labels.get("units", "1")}
         | ({"symbol": labels["symbol"]} if labels.get("symbol") else {})

@@ -122,7 +122,8 @@ class OtherFiles:
     def _chunk_in_words(self, version: Path, name: str) -> str:
         """Return in words which cases the chunk `name` of a dataset has, or of which array of an analysis it is."""
         array, _, key = name.partition("/c/")
-        if not key or self.directory / "analysis" in version.parents:
+        # chunks of a group of shapes, p4_k1/overlap_M, count from the first value of the group
+        if not key or "/" in array or self.directory / "analysis" in version.parents:
             return array if key else ""
         axes: dict[str, Sequence[Any]] = {axis.name: axis.values for axis in self.sweep.grid.axes}
         axes |= {"dynamics": list(self.sweep.laws), "seed": self.sweep.seeds}

@@ -48,7 +48,10 @@ def reproduces(sweep: Design, directory: Path, name: str, *, debug: bool = False
         echo(traceback.format_exc(), errors=True)
         if debug:
             _debugger().interaction(None, error.__traceback__)
-        return _failed_alike(chosen, error, stored.get("exception"), say)
+        return _failed_alike(chosen, Trouble.from_exception(error), stored.get("exception"), say)
+    if trouble := records.raised.get(0):
+        echo(trouble.traceback, errors=True)
+        return _failed_alike(chosen, trouble, stored.get("exception"), say)
     status, excess = Status(int(records.status[0])), records.excess.get(0)
     say(f"here: {status.name}" + (f", {excess}" if excess else ""))
     if chosen.segment is None:
@@ -94,11 +97,10 @@ def _debugger() -> pdb.Pdb:
     return debugger
 
 
-def _failed_alike(chosen: ChosenCase, error: Exception, stored: str | None, say: Callable[[str], None]) -> bool:
-    """Say that a case raised an error here; return whether it failed by the same exception in the store.
+def _failed_alike(chosen: ChosenCase, raised: Trouble, stored: str | None, say: Callable[[str], None]) -> bool:
+    """Say that a case raised an exception here; return whether it failed by the same one in the store.
 
     stored : the text of that exception, None if none is recorded.
     """
-    raised = Trouble.from_exception(error).exception
-    say(f"here: failed, {raised}")
-    return chosen.status is Status.failed and raised == stored
+    say(f"here: failed, {raised.exception}")
+    return chosen.status is Status.failed and raised.exception == stored

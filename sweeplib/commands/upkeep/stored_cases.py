@@ -12,17 +12,11 @@ from sweeplib.engine.design.design import Design
 from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.engine.process.terminal import counted
 from sweeplib.engine.status import Status
-from sweeplib.engine.storage.records.files import (
-    DAMAGED,
-    LOST,
-    damaged_lines,
-    digest,
-    drop_damaged_lines,
-    remove_files,
-)
+from sweeplib.engine.storage.records.files import DAMAGED, LOST, damaged_lines, digest, drop_damaged_lines, remove_files
 from sweeplib.engine.storage.records.stage_records import stage_record
 from sweeplib.engine.storage.store.examination import damaged_segments
 from sweeplib.engine.storage.store.inventory import inventory
+from sweeplib.engine.storage.store.origins import origin_paths
 from sweeplib.engine.storage.store.outcomes import cases_without_reason, outcomes_path, outcomes_table, reasons_path
 from sweeplib.engine.storage.store.run_store import RunStore, segment_paths
 from sweeplib.engine.storage.store.segment import MOVE_AWAY
@@ -54,6 +48,10 @@ class StoredCases:
             yield Finding(path, DAMAGED, Remedy.cases, self.dynamics, cases=tuple(ids.tolist()), words=words)
         yield from self._lost_cases()
         yield from self._outcomes()
+        for path in origin_paths(self.directory, self.dynamics):
+            if damaged := damaged_lines(path):
+                problem = f"{damaged} damaged lines, of where cases come from"
+                yield Finding(path, problem, Remedy.cases, self.dynamics)
 
     def described(self, ids: tuple[bytes, ...]) -> str:
         """Return the cases with these identities in words."""
@@ -103,7 +101,8 @@ class StoredCases:
         of_run = [finding for finding in findings if finding.section == self.dynamics]
         again = [finding for finding in of_run if finding.remedy is Remedy.cases]
         remove_files(self.directory, [path for path in self.damaged if not path.is_dir()])
-        if (path := reasons_path(self.directory, self.dynamics)) in {finding.path for finding in of_run}:
+        journals = reasons_path(self.directory, self.dynamics), *origin_paths(self.directory, self.dynamics)
+        for path in {finding.path for finding in of_run}.intersection(journals):
             drop_damaged_lines(path)
         # the cases of damaged segments are gone with these files
         others = [case for finding in again if finding.path not in self.damaged for case in finding.cases]

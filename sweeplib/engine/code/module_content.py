@@ -38,9 +38,9 @@ class ModuleContent(NamedTuple):
     code: str
 
 
-def module_content(source: str) -> ModuleContent:
-    """Return what digests take from the text of a source file."""
-    text, nodes = numerical_code(source)
+def module_content(source: str, *, of_library: bool = False) -> ModuleContent:
+    """Return what digests take from the text of a source file, of this package (`of_library`) or a user's."""
+    text, nodes = numerical_code(source, of_library=of_library)
     numbers, code = (hashlib.blake2b(code.encode(), digest_size=12) for code in (text, effective_code(source)))
     return ModuleContent(numbers.hexdigest(), imports_of(nodes), code.hexdigest())
 
@@ -53,7 +53,7 @@ def cached_content(source: str) -> ModuleContent:
     key = hashlib.blake2b(source.encode(), key=_code_digest(), digest_size=16).hexdigest()
     contents = _cache()
     if key not in contents:
-        contents[key] = _new[key] = module_content(source)
+        contents[key] = _new[key] = module_content(source, of_library=True)
     return ModuleContent(*contents[key])
 
 

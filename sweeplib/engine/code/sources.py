@@ -22,6 +22,7 @@ import tokenize
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from sweeplib.engine.code.exports import HOMES, INTERFACE
 from sweeplib.engine.code.module_content import Import, cached_content, imports_of, module_content, write_cache
@@ -71,10 +72,10 @@ def library_digest(*modules: str) -> str:
     templates = sorted(path for path in beside if path.suffix in PACKAGE_FILES and path.suffix != ".py")
     digest = hashlib.blake2b(digest_size=12)
     for name in names:
-        digest.update(f"{name}\0{_content_of(name)[2]}\0".encode())
+        digest.update(f"{name}\0{_content_of(name).code}\0".encode())
     for path in templates:
         digest.update(f"{path.relative_to(_ROOT)}\0".encode() + file_bytes(path) + b"\0")
-    write_cache()
+    write_cache()  # of what was parsed for this, for other processes
     return digest.hexdigest()
 
 
@@ -97,9 +98,9 @@ def code(path: Path) -> str:
 def modules_digest(modules: Iterable[str]) -> str:
     """Return a hash of the code that can change a number, in some modules and all that they import (`all_imports`)."""
     digest = hashlib.blake2b(digest_size=12)
-    for entry in sorted(f"{_label(name)}\0{_content_of(name)[0]}\0" for name in all_imports(modules)):
+    for entry in sorted(f"{_label(name)}\0{_content_of(name).numbers}\0" for name in all_imports(modules)):
         digest.update(entry.encode())
-    write_cache()
+    write_cache()  # of what was parsed for this, for other processes
     return digest.hexdigest()
 
 
@@ -113,7 +114,7 @@ def all_imports(modules: Iterable[str]) -> set[str]:
             modules_found.add(name)
             # importing a module of a user's package runs the package's `__init__`
             waiting.extend(filter(user_file, with_parents(name)[:-1]))
-            waiting.extend(_content_of(name)[1])
+            waiting.extend(_content_of(name).imports)
     return modules_found
 
 
@@ -138,24 +139,33 @@ NO_NUMBERS = {"sweeplib.networks.numerics.cache": "82035503b0e7522a16601666"}
 """Modules that say only where machine code is, with the digests that identities of stored cases have of them."""
 
 
-@cache
-def _content_of(name: str) -> tuple[str, frozenset[str], str]:
-    """Return the digest of a module's numerical code, the modules that it imports and that count, and that of all code.
+class _Content(NamedTuple):
+    """What a module gives to digests.
 
-    Those are modules of this package, and the user's own where a user's module imports them.
+    numbers, code : the digests of its numerical code, and of all its code. imports : the modules that it imports and
+        that count: those of this package, and the user's own where a user's module imports them.
     """
+
+    numbers: str
+    imports: frozenset[str]
+    code: str
+
+
+@cache
+def _content_of(name: str) -> _Content:
+    """Return what a module gives to digests."""
     if name in NO_NUMBERS:
-        return NO_NUMBERS[name], frozenset(), cached_content(source_text(_file(name))).code
+        return _Content(NO_NUMBERS[name], frozenset(), cached_content(source_text(_file(name))).code)
     if (path := _file(name)).suffix != ".py":
         digest = hashlib.blake2b(file_bytes(path), digest_size=12).hexdigest()
-        return digest, frozenset(), digest
+        return _Content(digest, frozenset(), digest)
     is_ours = name.partition(".")[0] == PACKAGE
     digest, imports, code = (cached_content if is_ours else module_content)(source_text(path))
     # this package imports absolutely
     names = {full for statement in imports for full in _imported_names(statement, "" if is_ours else package_of(name))}
     names = {module for full in names for module in _defining_modules(full)}
     modules = frozenset(module for module in names if _is_module(module) or (not is_ours and user_file(module)))
-    return digest, modules, code
+    return _Content(digest, modules, code)
 
 
 def _imported_names(imported: Import, package: str) -> Iterator[str]:

@@ -3,6 +3,7 @@
 A place is the index of a value. Numbers are found if they agree to 12 digits, since a config may have rounded them.
 """
 
+import hashlib
 import itertools
 import math
 from bisect import bisect_left
@@ -12,7 +13,7 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any, NoReturn
 
-from sweeplib.engine.design.fields import field_values
+from sweeplib.engine.design.fields import field_values, tells_whole
 from sweeplib.engine.parameters import Parameters
 from sweeplib.engine.simulator import Simulator, networks
 from sweeplib.errors import InputError
@@ -48,7 +49,7 @@ class Axis:
             if len(values) != len(column):
                 expected = f"{len(column)} values, as many as {self.name} has"
                 raise InputError("linked axes differ in length", key=name, value=list(values), expected=expected)
-        order = sorted(range(len(column)), key=column.__getitem__) if _are_numbers(column) else range(len(column))
+        order = sorted(range(len(column)), key=column.__getitem__) if are_numbers(column) else range(len(column))
         columns = {name: tuple(values[place] for place in order) for name, values in columns.items()}
         object.__setattr__(self, "values", columns.pop(self.name))
         object.__setattr__(self, "linked", columns)
@@ -70,6 +71,14 @@ class Axis:
         """Return the index of each value."""
         return {value: place for place, value in enumerate(self.values)}
 
+    @cached_property
+    def places_of_texts(self) -> list[int]:
+        """The places where a linked name has a text for the first time: other code may run for it."""
+        # a column has texts and None alone, or none
+        columns = [column for column in self.linked.values() if isinstance(column[0], str | None)]
+        firsts = [{text: place for place, text in reversed(list(enumerate(column)))} for column in columns]
+        return sorted({place for places in firsts for place in places.values()})
+
     def at(self, place: int) -> dict[str, Any]:
         """Return the value of each of `names` at this index of the axis."""
         return {self.name: self.values[place]} | {name: values[place] for name, values in self.linked.items()}
@@ -88,6 +97,11 @@ class TableAxis(Axis):
         linked = {name: tuple(column) for name, column in columns.items()}
         super().__init__(POINT, tuple(rows), linked, simulator or networks())
 
+    @cached_property
+    def digest(self) -> str:
+        """A digest of all values: a config names the file of a table alone."""
+        return hashlib.blake2b(repr(self).encode(), digest_size=16).hexdigest()
+
 
 def places_in(column: Sequence[Any], name: str, wanted: Iterable[Any]) -> list[list[int]]:
     """Return the places in the `column` of an axis of each wanted value; InputError for one that is not there.
@@ -98,7 +112,7 @@ def places_in(column: Sequence[Any], name: str, wanted: Iterable[Any]) -> list[l
     for place, value in enumerate(column):
         # True equals 1, and is another value
         places.setdefault((isinstance(value, bool), value), []).append(place)
-    numbers = [key for key in places if _are_numbers(key[1:])]
+    numbers = [key for key in places if are_numbers(key[1:])]
     numbers.sort(key=itemgetter(1))
     return [
         (places.get((isinstance(value, bool), value)) if isinstance(value, _SCALARS) else None)
@@ -113,7 +127,7 @@ def _near(numbers: list[tuple[bool, Any]], value: Any) -> list[tuple[bool, Any]]
 
     A value that is no number equals none.
     """
-    if not _are_numbers([value]):
+    if not are_numbers([value]):
         return []
     # begun below all that can be close; then numbers that are still too small are skipped
     first = bisect_left(numbers, value - 2e-12 * abs(value), key=itemgetter(1))
@@ -124,7 +138,7 @@ def _near(numbers: list[tuple[bool, Any]], value: Any) -> list[tuple[bool, Any]]
 
 def _refuse_absent(column: Sequence[Any], name: str, value: Any) -> NoReturn:
     """Raise InputError for a value that a column lacks; it suggests the nearest number or the most similar text."""
-    if not (_are_numbers(column) and _are_numbers([value])):
+    if not (are_numbers(column) and are_numbers([value])):
         raise InputError(f"not a value of the axis {name}", key=name, value=value, choices=map(str, column))
     nearest = min(column, key=lambda other: abs(other - value))
     are_few = len(column) <= MAX_SHOWN
@@ -143,7 +157,7 @@ class NearestError(InputError):
 
 
 def _scalars(parameters: Parameters, name: str, values: Iterable[Any]) -> tuple[Any, ...]:
-    """Return the values of an axis, checked for its name; all are floats if one is."""
+    """Return the values of an axis, checked for its name; all are floats if one is, but for a name with ints."""
     values = tuple(values)
     if not values:
         raise InputError("an axis needs at least one value", key=name, value=[])
@@ -155,8 +169,11 @@ def _scalars(parameters: Parameters, name: str, values: Iterable[Any]) -> tuple[
     if {str, int} <= {str if isinstance(value, str) else int for value in checked if value is not None}:
         expected = "numbers alone, or names alone; other values in a second sweep"
         raise InputError("an axis of numbers and names", key=name, value=list(checked), expected=expected)
+    # identities tell 1 from 1.0: a value of a parameter does not depend on the others, with which an axis grows
+    if tells_whole(parameters, name) or not any(isinstance(value, float) for value in checked):
+        return checked
     try:
-        return tuple(map(float, checked)) if any(isinstance(value, float) for value in checked) else checked
+        return tuple(map(float, checked))
     except OverflowError:
         raise InputError("beyond the range of numbers", key=name, value=list(checked)) from None
 
@@ -175,6 +192,6 @@ def _close(first: float, second: float) -> bool:
     return math.isclose(first, second, rel_tol=1e-12)
 
 
-def _are_numbers(values: Iterable[Any]) -> bool:
+def are_numbers(values: Iterable[Any]) -> bool:
     """Return whether all values are numbers; true and false are none."""
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)

@@ -154,12 +154,24 @@ class Design:
 
     def size_of(self, dynamics: str) -> int:
         """Return the number of cases of one dynamics, without enumerating them."""
+        return sum(self._sizes(dynamics))
+
+    def has_cases(self, dynamics: str) -> bool:
+        """Return whether there is any case of one dynamics: seeds that are an expression may be none at all points."""
+        return any(self._sizes(dynamics))
+
+    def _sizes(self, dynamics: str) -> Iterator[int]:
+        """Yield the number of cases of one dynamics at thousands of points, and at the next ones, until all have been.
+
+        At all at once where each has all seeds.
+        """
         places = [place for place, _ in self.seeds_of(dynamics)]
-        if self.replicas is None:
-            return self.grid.size_where(self._where(dynamics), self.when(dynamics)) * len(places)
         where, when = self._where(dynamics), self.when(dynamics)
-        batches = self.grid.batches(where, when, self.replicas.names)
-        return sum(int(np.searchsorted(places, self.counts(table)).sum()) for _, table in batches)
+        if self.replicas is None:
+            yield self.grid.size_where(where, when) * len(places)
+        else:
+            for _, table in self.grid.batches(where, when, self.replicas.names):
+                yield int(np.searchsorted(places, self.counts(table)).sum())
 
     @property
     def simulator(self) -> Simulator:

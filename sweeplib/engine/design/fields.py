@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, get_args, get_origin
 
 import pydantic
 
@@ -35,9 +35,25 @@ def _type(parameters: Parameters, name: str) -> Any:
     return Symbol if kind is None else kind
 
 
+def tells_whole(parameters: Parameters, name: str) -> bool:
+    """Return whether whole numbers among the values of `name` are ints, whatever the other values are."""
+    return _is_whole(_type(parameters, name))
+
+
 def _is_whole(kind: Any) -> bool:
-    """Return whether values of a type are counts, whole numbers."""
-    return int in (kind, *get_args(kind)) and kind is not Symbol
+    """Return whether whole numbers of a type are ints."""
+    return int in _types_in(kind) and kind is not Symbol
+
+
+def _has_floats(kind: Any) -> bool:
+    """Return whether values of a type may be floats."""
+    return any(float in _types_in(entry) for entry in _types_in(kind))
+
+
+def _types_in(kind: Any) -> tuple[Any, ...]:
+    """Return a type and those that it is a union of, without what `Annotated` says of them."""
+    of_values = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    return (of_values, *get_args(of_values))
 
 
 def _checked(parameters: Parameters, name: str, values: Sequence[Any], key: str, indexed: bool) -> tuple[Any, ...]:
@@ -64,7 +80,7 @@ def _refusal(parameters: Parameters, name: str, value: Any, details: Any) -> Inp
     problem, kind = f"not a value of {name}", _type(parameters, name)
     if (expected := parameters.expected(name)) is not None:
         return InputError(problem, value=value, expected=expected)
-    if _is_whole(kind) and isinstance(value, float) and not value.is_integer():
+    if _is_whole(kind) and not _has_floats(kind) and isinstance(value, float) and not value.is_integer():
         return InputError(problem, value=value, expected="a whole number")
     if kind is Symbol:
         details = {**details, "type": "finite_number" if isinstance(value, float) else "float_type"}

@@ -141,12 +141,20 @@ class Grid:
     def probed(self, where: Where | None = None, when: Condition | None = None) -> Table:
         """Return a table of points for checks: all that `where` selects, or of many the corners and some more.
 
+        Of a long axis the first place of each text is among them.
         Of these, only those where `when` is true; if it is at none, one point at which it is, of all or, of many, of
         `ASKED` that are evenly spread.
         """
         positions = self.positions(where)
         lengths = [len(along) for along in positions]
-        indices = self._where_true(when, at_positions(positions, probe_places(lengths, self._most_probes)))
+        places = [at_positions(positions, probe_places(lengths, self._most_probes))]
+        for dim, (axis, along) in enumerate(zip(self.axes, positions, strict=True)):
+            if len(along) > self._most_probes:
+                texts = np.intersect1d(axis.places_of_texts, along)[: self._most_probes]
+                of_texts = np.tile([first for first, *_ in positions], (len(texts), 1))
+                of_texts[:, dim] = texts
+                places.append(of_texts)
+        indices = self._where_true(when, np.concatenate(places))
         if not len(indices) and when is not None:
             indices = self._first_true(when, positions)
         return self._checked(self.table(indices, self.names))

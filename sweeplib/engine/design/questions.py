@@ -101,8 +101,9 @@ class RowCounts:
 
     @property
     def text(self) -> str:
-        """Return a text of all that the numbers depend on, but for the axes."""
-        return repr((self.most, self.seeds and self.seeds.text, self._requests))
+        """Return a text of all that the numbers depend on."""
+        axes = [(axis.name, axis.values) for axis in self.axes]
+        return repr((axes, self.most, self.seeds and self.seeds.text, self._requests))
 
     def __str__(self) -> str:
         return f"{self.seeds or self.most} and those of {len(self.rounds)} rounds"

@@ -116,7 +116,8 @@ class BlockReport:
 
     seconds : of wall time that the block took.
     not_ok : by status, the positions in the block of the cases that did not end ok: first and last of each stretch.
-    segment : the name of the segment with the computed cases; empty if there are none.
+    segment : the name of the segment with the computed cases; empty if there are none. stored_in : those of the
+    segments, which a lost worker has written, that have the stored ones.
     """
 
     computed: dict[str, int]
@@ -124,6 +125,7 @@ class BlockReport:
     seconds: float
     not_ok: dict[str, list[list[int]]] = field(default_factory=dict)
     segment: str = ""
+    stored_in: frozenset[str] = frozenset()
 
 
 def run_block(block: Block) -> BlockReport:
@@ -141,18 +143,21 @@ def run_block(block: Block) -> BlockReport:
         raise SweeplibError(f"{problem}; run again, with new workers")
     with block_lock(directory, block.name) as mark:
         started = time.perf_counter()
-        status = np.full(len(block), Status.missing, np.uint8)
+        status, stored_in = np.full(len(block), Status.missing, np.uint8), frozenset[str]()
         # handed out before: the worker that was lost may have stored it
         if mark.again:
             store = RunStore(directory, block.dynamics, leave_out_damaged=True)
-            status = store.status_at(*store.locate(ids))
+            numbers, rows = store.locate(ids)
+            status = store.status_at(numbers, rows)
+            paths = [store.segments[number].path for number in np.unique(numbers[numbers >= 0]).tolist()]
+            stored_in = frozenset(path.stem for path in paths if path.parent == store.path)
         new, segment = np.flatnonzero(status == Status.missing), ""
         if len(new):
             task = _Task(block, cases.at(new), ids[new], new, seconds_at_work(), block.suspect or mark.before)
             with mark.now():
                 segment, status[new] = _commit(task)
         seconds = time.perf_counter() - started
-        return BlockReport(counts_of(status[new]), len(block) - len(new), seconds, _not_ok(status), segment)
+        return BlockReport(counts_of(status[new]), len(block) - len(new), seconds, _not_ok(status), segment, stored_in)
 
 
 def run_block_apart(block: Block, memory: int) -> BlockReport | SweeplibError:

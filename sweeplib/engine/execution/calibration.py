@@ -56,7 +56,7 @@ SETUP_SECONDS = 60.0
 LEAST_ENDED = 0.05
 """The least part of their times after which cases are taken to end."""
 MOST_DEATHS = 3
-"""The deaths of measuring processes after which nothing more is measured."""
+"""The deaths of processes that measure costs after which nothing more is measured."""
 SECONDS_A_WORK_UNIT = 1e-10
 """The guessed seconds of a unit of a simulator's work, where no plan was written: it orders layouts by cost."""
 MOST_PILOTS = 32
@@ -114,7 +114,7 @@ def beside_others(count: int, most: int, width: int) -> list[int]:
 
 
 def pilots_of(wanted: Inventory, size: int | None) -> dict[str, Pilot]:
-    """Return the pilot of each layout with missing cases, by its name: cases in evenly spaced groups of lanes.
+    """Return the pilot of each layout with missing cases, by its name: evenly spaced cases, in whole groups of lanes.
 
     size : the number of cases of a block if the config sets it, which a pilot does not exceed: a case takes longer
     beside fewer others.
@@ -130,7 +130,7 @@ def pilots_of(wanted: Inventory, size: int | None) -> dict[str, Pilot]:
 
 
 def warm_up(cases: Sequence[Case]) -> tuple[float, float]:
-    """Compile what cases need, or load it: a task of the measuring process. Return the seconds of each of the two."""
+    """Compile what cases need, or load it, and return the seconds of each; the process that measures costs calls it."""
     before = seconds_compiled(), time.thread_time()
     cases[0].simulator.warm_up(cases)
     compilation = seconds_compiled() - before[0]
@@ -138,7 +138,7 @@ def warm_up(cases: Sequence[Case]) -> tuple[float, float]:
 
 
 def measured(cases: Sequence[Case], limit: float, ended: float = 1.0) -> tuple[Measurement, float]:
-    """Return the cost of a case, and the seconds of compilation beside it: a task of the measuring process.
+    """Return the cost of a case, and the seconds of compilation beside it; the process that measures costs calls it.
 
     limit, ended : those of `Simulator.measured`: seconds, and the part of their way after which like cases ended.
     """

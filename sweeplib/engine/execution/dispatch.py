@@ -77,7 +77,9 @@ def dispatched(
         while running or queue:
             threads = max(1, expected or 0, running.workers.threads)
             window = min(MOST_TASKS, max(FEWEST_TASKS, TASKS_A_THREAD * threads))
-            running.submit([queue.block(threads) for _ in range(window - len(running)) if queue])
+            # until it is known what cases take, each worker has one block: a case, or a group of lanes
+            most = threads if queue.is_blind else window
+            running.submit([queue.block(threads) for _ in range(most - len(running)) if queue])
             for block, report in running.done():
                 queue.learn(block, report)
                 yield block, report
@@ -266,7 +268,8 @@ class _Workers:
     def look(self) -> None:
         """Say when the last worker is lost. SweeplibError if none comes for `patience` seconds, or by a `problem`.
 
-        Workers that die as they start do not count as having come.
+        Workers that die as they start do not count as having come: one that is there when the patience ends has
+        `STEADY_SECONDS` more.
         """
         workers, now = self._ask(), time.monotonic()
         self._steady = (self._steady or now) if workers else None
@@ -278,7 +281,7 @@ class _Workers:
             self.are_back()
         elif problem := self._problem():
             raise SweeplibError(f"{problem}; finished cases are stored: run again")
-        elif now - self._since > self._patience:
+        elif now - self._since > self._patience + (STEADY_SECONDS if workers else 0.0):
             waited = timedelta(seconds=self._patience)
             problem = f"no workers at {self._address} for {waited}, or they die as they start"
             raise SweeplibError(f"{problem}; finished cases are stored: run again once there are workers")

@@ -69,21 +69,21 @@ def computed_here(
     for a fault of the machine.
     """
 
-    def compute(group: Sequence[Case]) -> Records:
+    def compute(group: Sequence[Case], begun: Begun | None = None) -> Records:
         """Return the records of cases, computed in this process; RaisedError, or the machine's fault, if it raises."""
         try:
             return cases[0].simulator.run(
-                group,
-                timeout=allowance.timeout,
-                begun=begun if group is cases else None,
-                checkpoints=allowance.checkpoints,
+                group, timeout=allowance.timeout, begun=begun, checkpoints=allowance.checkpoints
             )
         except BaseException as error:  # includes SystemExit of a plugin; Ctrl-C only reaches the main thread
             if fault := unfit(error):
                 raise fault from None
             raise RaisedError(Trouble.from_exception(error)) from None
 
-    return _guarded(cases, compute, explained)
+    if begun is None:
+        return _guarded(cases, compute, explained)
+    outcome = _tried(cases, partial(compute, begun=begun))
+    return _reported(outcome, cases, explained) if isinstance(outcome, Records) else _alone(cases, compute, explained)
 
 
 def computed_apart(
@@ -122,16 +122,26 @@ def _guarded(cases: Sequence[Case], compute: Compute, explained: Explained) -> R
     if isinstance(outcome, DiedError) and len(cases) == 1:
         outcome = _tried(cases, compute)
     if isinstance(outcome, Records):
-        for place, excess in outcome.excess.items():
-            explained(cases[place], Status.inaccurate, excess)
-        for place, trouble in outcome.raised.items():
-            explained(cases[place], Status.failed, trouble)
-        return outcome
+        return _reported(outcome, cases, explained)
     if len(cases) > 1:
-        return Records.joined([_guarded([case], compute, explained) for case in cases])
+        return _alone(cases, compute, explained)
     status = Status.failed if isinstance(outcome, RaisedError) else Status.killed
     explained(cases[0], status, outcome.trouble)
     return Records(data={}, status=np.array([status], np.uint8))
+
+
+def _alone(cases: Sequence[Case], compute: Compute, explained: Explained) -> Records:
+    """Return the records of cases, each of which is computed alone."""
+    return Records.joined([_guarded([case], compute, explained) for case in cases])
+
+
+def _reported(records: Records, cases: Sequence[Case], explained: Explained) -> Records:
+    """Return the records of cases unchanged; `explained` is called for those that are inaccurate or raised."""
+    for place, excess in records.excess.items():
+        explained(cases[place], Status.inaccurate, excess)
+    for place, trouble in records.raised.items():
+        explained(cases[place], Status.failed, trouble)
+    return records
 
 
 def _tried(cases: Sequence[Case], compute: Compute) -> Records | TaskError:

@@ -170,9 +170,9 @@ class Outcome(NamedTuple):
 
 
 def tried(cases: Sequence[Case]) -> tuple[Outcome, int, int]:
-    """Return the outcome of cases by their horizon, how many stay late, and by how many times the horizon they do.
+    """Return the outcome of cases by their horizon, how many stay late, and by which factor of it, the last one tried.
 
-    The horizon is doubled until they are few or there is no more time. It is a task of the measuring process.
+    The horizon is doubled until they are few or there is no more time. The process that measures costs calls it.
     """
     deadline, factor = time.monotonic() + SECONDS, 1
     first = _outcome(cases, range(len(cases)), factor, deadline)
@@ -180,6 +180,7 @@ def tried(cases: Sequence[Case]) -> tuple[Outcome, int, int]:
     while len(remaining) > FEW * len(cases) and factor < 2**DOUBLINGS and time.monotonic() < deadline:
         later = _outcome(cases, remaining, 2 * factor, deadline)
         if later.slow:
+            # the time was up: it is the outcome of some of them only
             break
         # a late case that diverges later exits by no horizon
         remaining, never, factor = later.late, never + later.diverged, 2 * factor

@@ -48,6 +48,14 @@ class Probe:
 
 async def answered(probe: Probe) -> str | None:
     """Return, on a worker, why it cannot take part in a sweep; None if it can."""
+    try:
+        return await _reason_here(probe)
+    except OSError as error:  # an OSError is that of a lost worker for the one who asked
+        return f"{socket.gethostname()}: {type(error).__name__}: {error}"
+
+
+async def _reason_here(probe: Probe) -> str | None:
+    """Return why this process cannot take part in a sweep; None if it can."""
     for _ in range(int(2 * SECONDS_TO_SEE)):
         if Path(probe.folder).is_dir():
             break

@@ -14,6 +14,7 @@ from datetime import timedelta
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.engine.process.terminal import harmless
 from sweeplib.engine.status import outcomes
 from sweeplib.engine.storage.records.stage_records import tell
 
@@ -178,6 +179,7 @@ class Forecast:
 
     def seconds_left(self) -> float:
         """Return the seconds that are left: planned · ratio^w, where w goes from 0 to 1 as blocks are done."""
+        # rounding may leave less than nothing
         planned = max(0.0, self.planned - self._over)
         if not self._expected:
             return planned
@@ -335,7 +337,9 @@ def _bar(name: str, total: int, blocks: "Sequence[Block]", workers: int) -> Iter
         TextColumn("{task.fields[rate]:.1f} cases/s"),
         TextColumn("{task.fields[left]}"),
     )
-    with RichProgress(*columns, console=Console(stderr=True)) as rich:
+    # news have names of files and messages in brackets, which are no markup
+    plain = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    with RichProgress(*columns, console=plain) as rich:
         task = rich.add_task(name, total=1.0, counts=f"0/{total} cases", rate=0.0, left="")
         yield _Bar(rich, task, total, blocks, workers)
         rich.refresh()  # in a notebook, rich does not draw the last state by itself
@@ -357,4 +361,4 @@ class _Bar(_Shown):
 
     def say(self, news: str) -> None:
         """Write a line above the bar."""
-        self.rich.console.print(news)
+        self.rich.console.print(harmless(news))

@@ -24,7 +24,7 @@ LONGEST_BLOCK_SECONDS = 60.0
 """The work that a crash may cost a worker, and the time for which the last worker may keep the others waiting."""
 BLOCK_BYTES = 64 * 2**20
 """The bytes of a block's results, uncompressed, at most."""
-FEWEST_CASES, MOST_CASES = 16, 2**15
+MOST_CASES = 2**15
 """Of a block."""
 SECONDS_A_WORKER = 0.002
 """The seconds that blocks take at most are so many for each worker: a scheduler then hands out 500 a second."""
@@ -38,13 +38,14 @@ Lanes = tuple[int, int]
 
 
 def block_size(seconds: float, nbytes: int, lanes: Lanes = (1, 1), target: float = BLOCK_SECONDS) -> int:
-    """Return the number of cases of a block: about `target` seconds of work, in whole groups of lanes.
+    """Return the number of cases of a block: about `target` seconds of work, in whole groups that lanes compute.
 
-    seconds, nbytes : of one case: its work, and its results.
-    The number is from 16 to 32,768, but fewer if so many take more than a minute or their results exceed 64 MiB.
+    seconds, nbytes : of one case: its work, and its results. lanes : how many cases a kernel computes together, at
+        least and at most.
+    The number is from that of the most lanes to 32,768, but fewer if so many take more than a minute or their results
+    exceed 64 MiB.
     """
-    least = max(FEWEST_CASES, lanes[1])
-    cases = min(max(int(target / max(seconds, 1e-9)), least), MOST_CASES, max(1, BLOCK_BYTES // nbytes))
+    cases = min(max(int(target / max(seconds, 1e-9)), lanes[1]), MOST_CASES, max(1, BLOCK_BYTES // nbytes))
     cases = max(1, min(cases, int(LONGEST_BLOCK_SECONDS / max(seconds, 1e-9))))
     group = next((width for width in reversed(lanes) if width <= cases), 1)
     return cases // group * group
@@ -93,12 +94,17 @@ class LayoutCases:
         """The seconds that the cases take which are not handed out."""
         return len(self) * (self.whole.seconds_a_case if self.seconds is None else self.seconds)
 
+    @property
+    def is_guess(self) -> bool:
+        """Whether nothing is known of the cost of a case: no block is done, and no case was measured before."""
+        return self.seconds is None and not self.whole.measured
+
     def cut(self, seconds: float) -> Block:
         """Return the next block, of cases that take about some seconds, which count as handed out from now on."""
         # before any block is done, cases may be as dear as their cost is uncertain, and a guess says nothing
         cost = self.factor * self.whole.seconds_a_case if self.seconds is None else self.seconds
-        is_guess = self.seconds is None and not self.whole.measured
-        count = min(self.size or block_size(cost, self.nbytes, self.lanes, 0.0 if is_guess else seconds), len(self))
+        fitting = block_size(cost, self.nbytes, self.lanes, 0.0 if self.is_guess else seconds)
+        count = min(self.size or fitting, len(self))
         cases = slice(self.first, self.first + count)
         places = self.whole.places[cases]
         block = replace(
@@ -113,10 +119,13 @@ class LayoutCases:
         return block
 
     def learn(self, report: BlockReport) -> None:
-        """Take account of the time of a block; later blocks count more, because the first ones load code."""
+        """Take account of the time of a block; later blocks count more, because the first ones load code.
+
+        Cases that take less than half of what is known count alone: before, code was loaded, or others were computed.
+        """
         if computed := sum(report.computed.values()):
-            mean = report.seconds / computed
-            self.seconds = mean if self.seconds is None else self.seconds + (mean - self.seconds) / 4
+            mean, earlier = report.seconds / computed, self.seconds
+            self.seconds = mean if earlier is None or mean < earlier / 2 else earlier + (mean - earlier) / 4
 
 
 class Queue:
@@ -126,6 +135,7 @@ class Queue:
         """Put layouts into their order: the costliest case first."""
         ordered = sorted(layouts, key=lambda layout: -layout.whole.seconds_a_case)
         self._layouts = {(layout.whole.dynamics, layout.whole.layout): layout for layout in ordered}
+        self._has_learned = False
         # those that have cases left
         self._waiting = deque(layout for layout in ordered if len(layout))
 
@@ -136,6 +146,11 @@ class Queue:
 
     def __len__(self) -> int:
         return sum(map(len, self._waiting))
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether no block of the run is done yet, and nothing is known of the cost of the next cases."""
+        return not self._has_learned and bool(self._waiting) and self._waiting[0].is_guess
 
     def block(self, workers: int) -> Block:
         """Return the next block, of the costliest layout, for a number of workers that share what is left.
@@ -153,6 +168,7 @@ class Queue:
     def learn(self, block: Block, report: BlockReport) -> None:
         """Take account of the time of a block that is done."""
         self._layouts[block.dynamics, block.layout].learn(report)
+        self._has_learned = True
 
 
 def layouts_of(demand: Demand, plans: Mapping[str, LayoutPlan]) -> Iterator[LayoutCases]:
@@ -178,5 +194,8 @@ def layouts_of(demand: Demand, plans: Mapping[str, LayoutPlan]) -> Iterator[Layo
             plugins=sweep.plugins,
             checkpoints=checkpoints,
         )
-        lanes = case.simulator.lanes(case)
+        # cases with one solution are computed together at the cost of one, and lie beside each other
+        together = round(len(missing) / len(wanted.solved(missing))) if wanted.shares_solutions else 1
+        least, most = case.simulator.lanes(case)
+        lanes = least, max(most, together)
         yield LayoutCases(whole, wanted.ids[missing], lanes, case_bytes(case), plan.factor, size, demand.begun)

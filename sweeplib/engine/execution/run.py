@@ -15,7 +15,7 @@ from sweeplib.engine.execution.clusters import refuse_unfit
 from sweeplib.engine.execution.plan import plan_of_rest
 from sweeplib.engine.execution.work import Stored, Workload, computed_cases
 from sweeplib.engine.storage.dataset.folded_names import refuse_folded_names
-from sweeplib.engine.storage.records.artefacts import cases_made_from
+from sweeplib.engine.storage.records.artefacts import cases_made_from, questions_made_from
 from sweeplib.engine.storage.records.config_files import write_description
 from sweeplib.engine.storage.records.files import digest
 from sweeplib.engine.storage.records.locks import driver_locks, remove_block_locks
@@ -82,6 +82,7 @@ def run_sweep(
                 plan.show()
             work = Workload(sweep, directory, unfinished, plan)
             stored = computed_cases(work, client or workers, lasting, show=progress)
+        made_from |= questions_made_from(sweep)
         return {name: _ended(demand, stored.get(name, set()), made_from) for name, demand in demands.items()}
 
 

@@ -147,8 +147,9 @@ def _followed(done: Generator[tuple[Block, BlockReport], None, None], listeners:
     with closing(done):
         for block, report in done:
             listeners.task_ended(block, report)
-            if report.segment:
-                stored.setdefault(block.dynamics, set()).add(report.segment)
+            names = {*report.stored_in, *([report.segment] if report.segment else [])}
+            if names:
+                stored.setdefault(block.dynamics, set()).update(names)
     listeners.run_ended()
     return stored
 

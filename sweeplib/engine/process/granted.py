@@ -40,7 +40,7 @@ def memory_of_a_process() -> int | None:
 def granted_processors() -> int:
     """Return how many processors this process and its children may use together, at least 1.
 
-    That is the number of those on which it may run, or the smallest quota of the control groups that it is in.
+    That is the smaller of the number of those on which it may run and the smallest quota of its control groups.
     """
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quotas = []

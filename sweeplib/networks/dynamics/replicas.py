@@ -21,7 +21,7 @@ from sweeplib.networks.dynamics.label_means import LabelMeans
 from sweeplib.networks.dynamics.lessons import Lessons
 from sweeplib.networks.dynamics.second_layers import Regression, second_layers
 from sweeplib.networks.kernels.disturbed_drifts import disturbed_drifts
-from sweeplib.networks.kernels.loss_drifts import equations
+from sweeplib.networks.kernels.loss_drifts import expectations_of_steps
 from sweeplib.networks.kernels.numbers import Numbers
 from sweeplib.networks.kernels.schedules import rates
 from sweeplib.networks.maths.expectations import Expectations, Risks
@@ -266,7 +266,7 @@ class Replicas:
     def equations(self) -> Expectations:
         """The Gaussian expectations with the drifts of the problem's loss and rule of steps."""
         names = self.activation, self.target, self.teacher_activation
-        return equations(self.criterion, self.rule, self.expectations, self.p + self.k, *names)
+        return expectations_of_steps(self.criterion, self.rule, self.expectations, self.p + self.k, *names)
 
     @property
     def exit_rule(self) -> Callable[..., None] | None:

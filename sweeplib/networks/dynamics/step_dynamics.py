@@ -47,6 +47,7 @@ class StepDynamics(OverlapDynamics):
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
         """Raise InputError too for a weight decay by which a step takes all weights away, or changes their sign."""
         length = cls.step_length(problem, options) / problem.repeats
+        # a dynamics with shorter steps than SGD has the limit of SGD
         decay, T = problem.weight_decay, problem.step_time() * max(1.0, length)
         if decay * T >= 1.0:
             expected = f"less than {1.0 / T:g}: a step of the time {T:g} multiplies weights by 1 - {T:g} weight_decay"

@@ -80,6 +80,7 @@ def fill_average_slope(i: int, state: Array, systems: Systems, work: AverageWork
     rate, chi = factors_now(i, state, systems, student.clock)
     Delta = numbers.Delta[i] * chi
     system = System(both.Q, both.M, systems.P[i], both.a, systems.a_star[i], Delta, 0.0, systems.pair, None)
+    # rules by quadrature have factors L*, and need an Ω ≥ 0
     if len(systems.L_star) > 0:
         systems.inside(both.Q, both.M, systems.L_star[i], False)
     if systems.is_disturbed:

@@ -52,7 +52,7 @@ def empty_frame(settings, more, lanes):  # type: ignore[no-untyped-def]
 
 @loops
 def begin_round(chain, frame):  # type: ignore[no-untyped-def]
-    """Set V to [A_b, B_b, 0], the rows before a step."""
+    """Set V to [A_b, B_b, 0] in the columns of each block b: the rows before a round, all steps with one batch."""
     V, columns = frame.V, frame.columns
     V[:] = 0.0
     for b in range(columns.size - 1):
@@ -62,6 +62,7 @@ def begin_round(chain, frame):  # type: ignore[no-untyped-def]
             for s in range(r):
                 for lane in range(lanes):
                     V[i, first + s, lane] = A[i, s, lane]
+            # B_b is lower triangular; without a factor it has no rows
             if B.shape[0] > 0:
                 for j in range(i + 1):
                     for lane in range(lanes):

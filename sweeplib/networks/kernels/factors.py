@@ -109,6 +109,7 @@ def reflect(Q, M, A, lane, spherical):  # type: ignore[no-untyped-def]
 
 
 def reflection() -> Any:
-    """The address of `reflect`, for kernels that must not allocate."""
+    """The address of `reflect`, which allocates: kernels, which must not, call it by its address."""
+    # Q, M or A, in lanes
     matrix = types.Array(types.float64, 3, "C")
     return pointer(reflect, types.void(matrix, matrix, matrix, types.int64, types.boolean))

@@ -40,7 +40,7 @@ MOST_FIELDS = max(SPACINGS)
 
 
 def _unbound(*_: Any) -> Any:
-    raise NotImplementedError("bound by `equations`")
+    raise NotImplementedError("bound by `expectations_of_steps`")
 
 
 value = slope = labels = means = rescale = pulling = _unbound
@@ -48,7 +48,7 @@ OF_SIGNS = math.sqrt(2.0 / math.pi)
 """The overlap c₀ of the sign of an entry of √d x with this entry."""
 
 
-def equations(
+def expectations_of_steps(
     criterion: Criterion,
     step: Rule,
     needed: Expectations,
@@ -68,9 +68,11 @@ def equations(
     Finer rules, for errors, have closer nodes, and finer rules of what is `needed`.
     """
     drifts = LOSSES[criterion.loss].drifts
+    # the rule has a factor h of the gradient, and a loss whose force is h g: its means (`Update.loss`)
     rescales = UPDATES[step.update].loss is not None
     if closed and criterion.is_closed and drifts is not None and not rescales:
         return drifts(needed)
+    # the parameters of label noise that is not Gaussian
     tails = len(criterion.tails) > 0
     means = _rescaled_means(step.update, tails) if rescales else _plain_means(criterion.loss, criterion.signs, tails)
     pulling = _sign_of_product if UPDATES[step.update].takes_signs else _product
@@ -81,6 +83,7 @@ def equations(
     def pair(finer: float) -> Pair:
         """Return the rules' argument at the level that is finer by the factor `finer` of `FINER`."""
         level = needed
+        # closed forms, and the finest rules, are the same at all finer levels
         for _ in FINER[: FINER.index(finer)]:
             level = level.finer or level
         return level.pair._replace(spacing=spacing / finer, loss=numbers)
@@ -105,7 +108,7 @@ def _rescaled_means(step: str, tails: bool) -> Callable[..., Any]:
     step : the name of the update. tails : whether the noise of labels is not Gaussian.
     """
     update = UPDATES[step]
-    assert update.loss is not None  # by `equations`
+    assert update.loss is not None  # by `expectations_of_steps`
     if update.takes_signs:
         return inlined(bound(_of_signs, means=means_of(update.loss, False, tails)))
     means = inlined(LOSSES[update.loss].means)

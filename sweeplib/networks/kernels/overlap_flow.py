@@ -198,8 +198,9 @@ def pack(Q: Array, M: Array, a: Array, spherical: bool, trained: bool, last: Arr
 
 
 def chosen_systems(systems: Systems, order: NDArray[np.intp]) -> Systems:
-    """The systems with the numbers `order` (m,), of n, as m systems of their own."""
+    """The systems at the places `order` (m,), some of which may be the same, as m systems of their own."""
     arrays: dict[str, Any] = {name: getattr(systems, name)[order] for name in ("P", "a", "a_star", "end")}
+    # rules in closed form have no factors
     factors = systems.L_star[order] if len(systems.L_star) else systems.L_star
     numbers = Numbers(*(values[order] for values in systems.numbers))
     return systems._replace(numbers=numbers, L_star=factors, **arrays)
@@ -252,6 +253,7 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
     # zero asks the rule to leave Ψ^Var out
     stretch = 1.0 if with_variance else 0.0
     system = System(Q, M, systems.P[i], a, systems.a_star[i], Delta, stretch, systems.pair, None)
+    # rules by quadrature have factors L*, and need an Ω ≥ 0
     if len(systems.L_star) > 0:
         systems.inside(Q, M, systems.L_star[i], spherical)
     if systems.is_disturbed:
@@ -312,6 +314,7 @@ def state_risk(i: int, state: Array, systems: Systems, work: Work) -> float:
     for j in range(len(a)):
         a[j] = systems.a[i, j]
     unpacked(state, systems.spherical, systems.trained, Q, M, a)
+    # as for drifts (`fill_slope`)
     if len(systems.L_star) > 0:
         systems.inside(Q, M, systems.L_star[i], systems.spherical)
     return float(network_risk(i, systems, work))

@@ -226,6 +226,7 @@ def nodes(network: Network) -> list[Part]:
         count = highest // 2 + 1  # nodes are exact up to the degree 2 count − 1
         if count**n <= MOST_PRODUCTS:
             return [products(n, count)]
+    # of the density times σ'⁴ along the longest row of the student, where σ' ∝ e^(−λ²/2) as for erf
     inverse_variance = 1.0 + 4.0 * (network.factor[n - len(network.a) :] ** 2).sum(axis=1).max()
     if n not in SPACING or inverse_variance * SPACING[n][0] ** 2 > RESOLVED:
         return sobol(n)

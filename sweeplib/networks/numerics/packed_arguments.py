@@ -55,6 +55,7 @@ def unpacker(kind: numba.types.Type) -> Any:
             value = context.unpack_value(
                 builder, kind, _address(context, builder, kind, signature.args[0], arguments[0])
             )
+            # the arrays in it are those that were packed: nobody counts references to them here
             return impl_ret_borrowed(context, builder, kind, _without_references(context, builder, kind, value))
 
         return kind(where), generate

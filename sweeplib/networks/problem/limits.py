@@ -61,7 +61,8 @@ class Limit:
         if self.beside is not None and not self.beside.is_of(problem):
             return
         for key in self.keys.split():
-            if self.where(problem) if self.where else key in problem.differing_names:
+            is_beyond = self.where(problem) if self.where else key in problem.differing_names
+            if is_beyond:
                 value = self.value(problem) if self.value else getattr(problem, key)
                 reason, expected = (self._filled(text, problem, key) for text in (self.reason, self.expected))
                 raise InputError(reason, key=key, value=value, expected=expected, choices=self.choices())

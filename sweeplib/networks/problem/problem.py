@@ -252,7 +252,7 @@ def checked_name(field: str, name: Any, key: str) -> Any:
 
 
 def _registered_name(registry: Registry[Any]) -> Callable[[str], str]:
-    """A function that returns a registered name, and raises an InputError for others."""
+    """A function for `NAMED_FIELDS`: a registered name is its own canonical spelling."""
 
     def name_of(name: str) -> str:
         """Return a name as it is; UnknownNameError unless it is registered."""

@@ -87,7 +87,10 @@ def drawn_q(problem: Problem, W: Array) -> Array:
 
 
 def drawn_M(problem: Problem, W: Array, W_star: Array) -> Array:
-    """Return M (p, k) of drawn weights W (p, d), W* (k, d), with the exact overlaps that the start prescribes."""
+    """Return M (p, k) of drawn weights W (p, d), W* (k, d), with the exact overlaps that the start prescribes.
+
+    Products of the weights have these to rounding only.
+    """
     stated = STARTS[problem.student_start].stated(problem)
     return np.where(np.isnan(stated), W @ W_star.T / problem.d, stated)
 
@@ -137,7 +140,7 @@ def weights_of_overlaps(overlaps: Overlaps, d: int, *, root_seed: int, seed: int
     values, vectors = np.linalg.eigh(overlaps.omega)
     # Ω = root rootᵀ, columns of the largest eigenvalues first
     root = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1]
-    rank = int((values > 1e-12 * max(1.0, values[-1])).sum())  # smaller ones are rounding errors of eigh
+    rank = int((values > 1e-12 * values[-1]).sum())  # smaller ones are rounding errors of eigh
     if rank > d:
         raise InputError("no weights have these overlaps", key="d", value=d, expected=f"at least their rank {rank}")
     frame = _orthogonal(_normals("frame", "orthogonal", min(width, d), d, root_seed, seed))
@@ -156,6 +159,7 @@ def _normals(role: str, law: str, rows: int, columns: int, root_seed: int, seed:
 
 def _orthogonal(rows: Array) -> Array:
     """Return uniformly random orthogonal rows (n, d) of norm √d, made of Gaussian rows (n, d)."""
+    # of one row this is the same without a factorisation
     if len(rows) == 1:
         return rows_on_sphere(rows)
     # with a positive diagonal of the triangle the factorisation is unique, and its frame uniform

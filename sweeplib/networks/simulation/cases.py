@@ -312,26 +312,27 @@ def shared_digest(case: Case) -> tuple[bytes, frozenset[str]]:
 
     An identity contains the values that the driver takes from a case: the fields of its problem that the dynamics and
     the observables read, with defaults for omitted ones, times, options, recorded variables, seeds. It also contains a
-    digest of the code that computes the results. It does not contain threads, blocks, paths or other cases. Cases whose
-    problems have the same names (of activations, parts and the like) share the digest. Fields without a default may be
-    unread; others have their default if they are not read.
+    digest of the code that computes the results. It does not contain threads, blocks, paths or other cases. Cases share
+    the digest whose problems have the same names (of activations, parts and the like), fields that are read, and
+    variables. Fields without a default may be unread; others have their default if they are not read.
     """
-    problem = case.problem
-    names = *names_of(problem), str(problem.optimal)
+    problem, reads = case.problem, fields_read(case)
+    variables = {name: variable.dims for name, variable in stored_variables(case).items()}
     values, digests = shared_values(case.dynamics, case.recording, case.options, case.root_seed, case.pair_by)
-    if names not in digests:
-        reads = fields_read(case)
+    # what the digest contains and no name tells, such as errors that are recorded with offsets alone, is in the key
+    key = *names_of(problem), str(problem.optimal), reads, *variables.items()
+    if key not in digests:
         forms = map(activation, (problem.activation, problem.teacher))
         of_names = {
             "defaults": {name: default for name, default in DEFAULTS.items() if name in reads},
             "numerics": numerics_version(problem, case.dynamics, case.recording.measured),
-            "variables": {name: variable.dims for name, variable in stored_variables(case).items()},
+            "variables": variables,
             "series": [(form.hermite, form.error_functions, form.hinges) for form in forms],
         }
         text = json.dumps(values | of_names, sort_keys=True)
         digest = hashlib.blake2b(text.encode(), digest_size=32).digest()
-        digests[names] = digest, frozenset(PARAMETERS).difference(reads, DEFAULTS)
-    return digests[names]
+        digests[key] = digest, frozenset(PARAMETERS).difference(reads, DEFAULTS)
+    return digests[key]
 
 
 @lru_cache(maxsize=64)
@@ -341,7 +342,7 @@ def shared_values(
     options: tuple[tuple[str, Any], ...],
     root_seed: int,
     pair_by: tuple[str, ...] | None,
-) -> tuple[dict[str, Any], dict[tuple[str, ...], tuple[bytes, frozenset[str]]]]:
+) -> tuple[dict[str, Any], dict[tuple[Any, ...], tuple[bytes, frozenset[str]]]]:
     """What the digests of cases contain that agree in the arguments; and the memory of `shared_digest`, empty at first.
 
     The memory has digests and unread fields by the names of problems.

@@ -87,7 +87,10 @@ class Cases(Problems, engine.Cases):
         return CaseRow(read)
 
     def levels(self) -> list[ExitLevel]:
-        """Return the `ExitLevel` of each case; cases of one shape must have one rule, which kernels call for all."""
+        """Return, for each case, how kernels see the observable of its exit fall below a threshold (`ExitLevel`).
+
+        Cases of one shape must have one rule, as kernels call it for all of them: others are a bug of the observable.
+        """
         levels = self.column_of(level_of)
         if len({level.rule for level in levels.values}) > 1:
             on = self[0].recording.exit_on
@@ -152,7 +155,7 @@ def _is_of_all_rates(case: Case) -> bool:
 
 
 def _ends(columns: Mapping[str, Sequence[Any]], _: int) -> list[str]:
-    """Return what stands after the text of each problem in what identities are made of: law of start, and clock."""
+    """Return what follows the text of each problem in what identities are made of: law of start, and clock."""
     return [f" {start} {clock!r}" for start, clock in zip(columns["student_start"], columns["clock"], strict=True)]
 
 

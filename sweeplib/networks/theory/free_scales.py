@@ -84,7 +84,7 @@ def trained_optimal_learning_rate(p: Real, Delta: Real) -> Real:
     """The learning rate (p + 2)/(1 + Δ + (p + 4)/(p + 2)) that minimises the steps ∝ p/(γ ω) to escape.
 
     1.125 at p = 1, Δ = 0, where the frozen layer has 1/12. Of the escape only: what is learned has a = 1 and needs a
-    smaller rate. The gain of width tends to (8/3 + Δ)/(2 + Δ).
+    smaller rate. The gain of width, steps at p = 1 over those at p, tends to (8/3 + Δ)/(2 + Δ).
     """
     return (p + 2.0) / (1.0 + Delta + _ratio(p))
 

@@ -68,6 +68,7 @@ def least_network_risk(activation: str, contrast: Any, d: Any) -> Any:
         """Return the least risk at one contrast and dimension."""
         return optimal_measure(activation, float(contrast), float(d)).risk
 
+    # `labelled` takes numbers alone, and gives the result the name of the function
     @labelled(r"\mathcal{R}_{\min}", "least risk at infinite width")
     def least_network_risk(contrast: Real, d: Real) -> Real:
         """Return the least risks of arrays."""

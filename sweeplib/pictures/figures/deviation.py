@@ -24,9 +24,10 @@ from sweeplib.pictures.figures.kit.facets import MOST_HUES, arranged, free_axes
 from sweeplib.pictures.figures.kit.labels import MINUS, dynamics_order
 
 CAPTION = (
-    "Mean over the seeds of the largest deviation of SGD from its ODE over the recorded times, paired by seed, with "
-    "its standard error, against the ODE time of a step; ∅ on the axis: no value. Solid: the power law fitted to all "
-    "points, with its exponent and 95 % interval. Dashed: slope 1/2 of the theoretical bound, shifted down."
+    "Mean over the seeds of the largest deviation of SGD from its ODE, or another reference, over the recorded times, "
+    "paired by seed, with its standard error, against the ODE time of a step; ∅ on the axis: no value. Solid: the "
+    "power law fitted to all points, with its exponent and interval (95 % by default). Dashed: slope 1/2 of the "
+    "theoretical bound, shifted down."
 )
 SHIFT = 0.5
 """The factor by which the line of slope 1/2 is below the fitted power, in the middle of the steps."""
@@ -57,6 +58,12 @@ def deviation(
     colours, the others are fixed at their middle value.
     """
     measured, fitted = (outline_of(analyses[name]) for name in ("deviation", "deviation_scaling"))
+    for key in ("reference", "until", "max_lost"):
+        if (value := measured.attrs.get(key)) != (other := fitted.attrs.get(key)):
+            expected = "the same in the analyses deviation and deviation_scaling"
+            raise InputError(
+                "its points and its fit are of other options", key=key, value=[value, other], expected=expected
+            )
     observables = [name.removesuffix(MEASURED) for name in measured.variables if name.endswith(MEASURED)]
     if observable not in observables:
         raise InputError("no deviation of it was measured", key="observable", value=observable, choices=observables)

@@ -124,7 +124,7 @@ def _curves(sample: xr.Dataset, confidence: float, attrs: Mapping[str, Any]) -> 
     at_most, more = (f"fraction of runs with {words} this value" for words in ("at most", "more than"))
     curves = with_bounds("fraction", (fraction, low, high), at_most)
     curves |= with_bounds("fraction_left", (1.0 - fraction, 1.0 - high, 1.0 - low), more)
-    curves["value"] = labelled(value, attrs.get("long_name", "value"), attrs.get("symbol", ""))
+    curves["value"] = labelled(value, attrs.get("long_name", "value"), attrs.get("symbol", ""), attrs.get("units", "1"))
     rank = labelled(xr.DataArray(np.arange(value.sizes["rank"]), dims="rank"), "rank of the run")
     return xr.Dataset(curves).assign_coords(rank=rank).assign_attrs(confidence=confidence)
 

@@ -15,7 +15,7 @@ from sweeplib.pictures.figures.kit.chart import ByName, Chart, Data, Layer, Leve
 from sweeplib.pictures.figures.kit.facets import over_times
 from sweeplib.pictures.figures.kit.style import COLOURS, INK, Looks
 from sweeplib.statistics.labelled import labelled
-from sweeplib.statistics.lost_runs import values_of
+from sweeplib.statistics.lost_runs import values_of, with_status
 
 CAPTION = (
     "Densities of the norms of the students at several times, from the quantiles of all seeds. Filled: SGD; lines: "
@@ -52,7 +52,9 @@ def norm_density(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
 def _densities(ds: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
     """Return the densities of the norms of all seeds over the same bins."""
     norms = values_of(ds, QUANTITY)
-    edges = np.linspace(0.0, 1.02 * float(norms.max()), BINS + 1)
+    # a run that diverged has norms beyond all others
+    widest = norms.where(with_status(ds, "ok")).max()
+    edges = np.linspace(0.0, 1.02 * float(widest if widest > 0.0 else 1.0), BINS + 1)
 
     def density(values: np.ndarray) -> np.ndarray:
         """Return the density (BINS,) of some norms; NaN without any."""

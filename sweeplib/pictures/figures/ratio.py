@@ -28,8 +28,9 @@ from sweeplib.statistics.seed_means import FEWEST_SEEDS
 
 CAPTION = (
     "A quantity against an axis of the sweep or the steps, with its uncertainty, and below its ratio to the value "
-    "at one point, with the standard error, in which the correlation of runs with the same seed is included; for "
-    "quantities that are not means over the seeds, the two uncertainties are added as if independent. ∅ on the "
+    "at one point, with the standard error, in which the correlation of runs with the same seed is included. A "
+    "quantity with an interval and no error, such as a median, has a ratio with an interval, by both as if they were "
+    "independent. ∅ on the "
     "axis: no value, as more than 2 % of the runs have none or, in a ratio, as one of the two is only a bound, "
     "or, on a logarithmic axis, as the value is not above its error."
 )
@@ -177,11 +178,11 @@ def _ends(
 
 def _quotient(end: xr.DataArray, value: xr.DataArray) -> xr.DataArray:
     """Return the end of an interval over the value in it, zero where they have different signs."""
-    return np.maximum(end / value.where(value != 0.0), 0.0)
+    return (end / value.where(value != 0.0)).clip(0.0)
 
 
 def _elsewhere(result: xr.Dataset, point: Mapping[str, int]) -> xr.DataArray:
-    """Return a mask along the axes of a point (indices by axis): true but at this point."""
+    """Return a mask along the axes of a point (indices by axis): false there, where the ratio to it is surely 1."""
     here = xr.DataArray(True)
     for axis, place in point.items():
         here = here & (xr.DataArray(np.arange(result.sizes[axis]), dims=axis) == place)

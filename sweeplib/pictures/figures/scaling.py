@@ -16,6 +16,7 @@ from sweeplib.analysis.kit.headlines import interval_text
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds, exit_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
+from sweeplib.analysis.kit.seed_values import samples_of_a_step
 from sweeplib.analysis.kit.variables import is_stochastic, need_axis
 from sweeplib.analysis.overparametrisation_gain import gain_of
 from sweeplib.engine.base.late_modules import xarray as xr
@@ -315,7 +316,7 @@ def _law(exponent: int) -> Layer:
 FIGURES.add(chart_figure("sample_complexity", sample_complexity, SAMPLE_COMPLEXITY, ("sample_complexity",)))
 
 BATCH_TRADEOFF = (
-    "Mean numbers of steps and of fresh samples to the exit against the batch size, with standard errors over the "
+    "Mean numbers of steps and of samples drawn to the exit against the batch size, with standard errors over the "
     "seeds. Lines: powers of the batch size fitted to the steps of the first dynamics, with their slope and interval, "
     "over the batch sizes of the fit. Points with too many runs without an exit are left out, and marked by ∅."
 )
@@ -337,8 +338,8 @@ def _power(series: xr.Dataset, sizes: np.ndarray, name: str) -> np.ndarray:
         return np.full(sizes.shape, np.nan)
     used = first["batch_size"].where(first["steps"].notnull() & (first["batch_size"] <= series.attrs["largest_batch"]))
     steps = first["prefactor"].item() * sizes ** first["exponent"].item()
-    repeats = float(series["repeats"]) if "repeats" in series.coords else 1.0  # steps for which a batch is used
-    heights = steps if name == "steps" else steps * sizes / repeats
+    of_a_step = samples_of_a_step(first.drop_dims("batch_size").assign_coords(batch_size=sizes)).values
+    heights = steps if name == "steps" else steps * of_a_step
     return np.where((sizes >= float(used.min())) & (sizes <= float(used.max())), heights, np.nan)
 
 

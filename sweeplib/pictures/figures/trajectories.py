@@ -108,11 +108,12 @@ def _seeds(ds: xr.Dataset, name: str, split: Facets, runs: int, log_axes: Sequen
     for observable in alike:
         values = numbered(above_error(values_of(dataset, observable), dataset, log_axes=log_axes))
         median = sample_of(values, dataset, of_means=False).median("seed")
-        long_name, symbol = dataset[observable].attrs["long_name"], dataset[observable].attrs.get("symbol", "")
+        attrs = dataset[observable].attrs
+        long_name, symbol, units = attrs["long_name"], attrs.get("symbol", ""), attrs.get("units", "1")
         first = values.where(_among_first(values, runs)).dropna("seed", how="all")
-        seeds[f"{observable}_seeds"] = labelled(first, long_name, symbol)
+        seeds[f"{observable}_seeds"] = labelled(first, long_name, symbol, units)
         seeds[f"{observable}_seeds"].attrs["theory"] = f"{observable}_of_all"
-        seeds[f"{observable}_of_all"] = labelled(median, f"median over all {dataset.sizes['seed']} seeds")
+        seeds[f"{observable}_of_all"] = labelled(median, "median over all seeds", units=units)
     return xr.Dataset(seeds).assign_coords(steps_coordinate(dataset))
 
 

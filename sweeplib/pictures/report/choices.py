@@ -28,7 +28,7 @@ from sweeplib.pictures.figures.kit.scales import edges_of, few_short_values, log
 from sweeplib.pictures.figures.kit.style import COLOURS, INK
 from sweeplib.pictures.report.mathematics import plain_label
 from sweeplib.pictures.report.tables import heading, rounded
-from sweeplib.statistics.lost_runs import values_of
+from sweeplib.statistics.lost_runs import has_run, values_of
 
 FEW_TICKS = 5
 """The most values of an axis that have a tick each."""
@@ -115,7 +115,10 @@ def is_logarithmic(data: xr.Dataset, name: str, kind: str, declared: Chart) -> b
 
 
 def logarithmic_places(values: xr.DataArray) -> bool:
-    """Return whether the axis of a coordinate is logarithmic, by its values but NaN; none with a zero is."""
+    """Return whether the axis of a coordinate is logarithmic: not with a value at or below zero, else by their spacing.
+
+    `logarithmic` decides, along the time `logarithmic_time`; NaN does not count.
+    """
     if (values <= 0).any():
         return False
     return logarithmic_time(values) if "time" in values.dims else logarithmic(values.values)
@@ -256,16 +259,26 @@ def _runs(
 ) -> list[list[float | None]]:
     """Return the recorded variable `name` of single runs (points, seeds), an empty list at points without noise.
 
+    Seeds after the last one that was requested of a point are left out.
     mask : of the points along `dims`, flat, that the plot has; noisy : which of these are of a stochastic dynamics.
     """
-    recorded = numbered(values_of(dataset, name))
-    values = at_labels(recorded, {dim: data[dim].values for dim in dims if dim in recorded.dims and dim in data.coords})
+    values, number = numbered(values_of(dataset, name)), xr.DataArray(np.arange(dataset.sizes["seed"]) + 1, dims="seed")
     if "time" in values.dims and "time" not in dims:
         values = values.sel(time=data["time"].item()) if "time" in data.coords else values.isel(time=-1)
-    missing = [dim for dim in dims if dim not in values.dims]
-    whole = values.expand_dims({dim: data.sizes[dim] for dim in missing}).transpose(*dims, "seed")
-    rows = whole.values.reshape(-1, whole.sizes["seed"])[mask]
-    return [rounded(row, RUN_DIGITS) if is_noisy else [] for row, is_noisy in zip(rows, noisy, strict=True)]
+    requested = xr.where(has_run(dataset), number, 0).max("seed")
+
+    def at_points(array: xr.DataArray) -> np.ndarray:
+        """Return an array at the points of the mask, with its axis of seeds if it has one."""
+        array = at_labels(array, {dim: data[dim].values for dim in dims if dim in array.dims and dim in data.coords})
+        whole = array.expand_dims({dim: data.sizes[dim] for dim in dims if dim not in array.dims})
+        whole = whole.transpose(*dims, ...)
+        return whole.values.reshape(-1, *whole.shape[len(dims) :])[mask]
+
+    rows, counts = at_points(values), np.nan_to_num(at_points(requested)).astype(int)
+    return [
+        rounded(row[:count], RUN_DIGITS) if is_noisy else []
+        for row, count, is_noisy in zip(rows, counts, noisy, strict=True)
+    ]
 
 
 @dataclass(frozen=True)

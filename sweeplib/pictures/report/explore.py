@@ -162,7 +162,7 @@ def curves(ds: xr.Dataset, name: str, x: str, hue: str | None, at: dict[str, int
     """Return the curves of the quantity `name` over `x`, one for each value of `hue`, and what is said below them.
 
     `at` are the places on all other axes. Exits have the Kaplan-Meier median, other quantities the mean over the seeds
-    with Student's interval, both by the rules of the analyses for runs that were lost.
+    with its interval (`Mean`), both by the rules of the analyses for runs that were lost.
     """
     axis = along(ds, x)
     step = -(-ds.sizes[axis] // MOST_POINTS)

@@ -101,7 +101,7 @@ def interactive_plot(
     analyses: Mapping[str, xr.Dataset],
     options: Mapping[str, Any],
 ) -> Plot:
-    """Return the plot of a declaration, with an empty table if it has no points or the page no room for them.
+    """Return the plot of a declaration, with an empty table if no point has a value or the page has no room for them.
 
     options : of its figure, which choose the colours and the initial filters.
     """
@@ -111,6 +111,7 @@ def interactive_plot(
     data = data.expand_dims([name for name in (declared.x, declared.y) if name in data.coords and not data[name].dims])
     declared = _against_what_varies(data, declared)
     value = declared.z or declared.y
+    # plots of the same values against the same axis, or against none that varies, are one picture
     varied = declared.x if len(np.unique(data[declared.x].values)) > 1 else None
     picture = (declared.data, declared.needs, varied, declared.y)
     series_axes = _series_axes(data, declared)
@@ -125,6 +126,7 @@ def interactive_plot(
     names, mask, empty = _fitted(data, declared, dims, xs, ys)
     if not mask.any() or mask.sum() * (len(dims) + len(names)) > MOST_CELLS:
         return Plot(name, title, PageTable(name, title, int(mask.sum())))
+    # `runs`, the last of the names, has a column of its own kind
     page_columns = [*columns(data, dims, names[:-1], mask), runs_column(data, data[RUNS], numbers[RUNS], dims, mask)]
     table = PageTable(name, title, int(mask.sum()), page_columns, _constants(dataset, names, dims))
     points = _Points(declared, data, page_columns, dims, series_axes, options)
@@ -189,7 +191,7 @@ def _thinned(data: xr.Dataset, dims: list[str], x: str) -> tuple[xr.Dataset, lis
     if stride < 2:
         return data, []
     axis = axis_label(data[x])
-    note = f"Thinned for this page: every {stride}th of the {size} values of {axis}; the stored data have all."
+    note = f"Thinned for this page: one of {stride} of the {size} values of {axis}; the stored data have all."
     return data.isel({x: slice(None, None, stride)}), [note]
 
 

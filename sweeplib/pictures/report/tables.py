@@ -1,7 +1,7 @@
 """Labelled datasets as tables of the page, a column per axis or variable, a row per point; the table of optima.
 
 The points of axes `dims` are flat, the last axis fastest; a `mask` of them says which have a row. A level is one of the
-different values of a column of names.
+different values of an axis, or of a column of names.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def columns(ds: xr.Dataset, dims: Sequence[str], names: Iterable[str], mask: np.
 
 
 def _axis(ds: xr.Dataset, dim: str, dims: Sequence[str], mask: np.ndarray) -> PageColumn:
-    """Return an axis as a column of places, with its values as levels."""
+    """Return an axis as a column: its levels are all values of the axis, and a cell is the index of one of them."""
     places = xr.DataArray(np.arange(ds.sizes[dim]), dims=dim)
     codes = spread(places, ds, dims)[mask]
     label = heading(ds[dim])

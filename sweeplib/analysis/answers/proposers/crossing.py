@@ -138,7 +138,10 @@ class CrossingLook:
             place = max(bound, first - step) if end == 0 else min(bound, last + step)
             if new := [x for x in self._new(np.array([place]), step) if not first <= x <= last]:
                 return ScanFinding(f"the crossing may lie beyond {self.x[end]:.3g}", dict.fromkeys(new, FIRST))
-        # no row can be added beyond an end: why the question stays open
+        # no row can be added beyond an end: more values between them tell, if the level is passed there
+        if self.crossings and self.is_clear[[0, -1]].all():
+            return None
+        # why the question stays open
         if self.crossings and not any(is_open):
             ends = ~self.is_clear
             ends[1:-1] = False
@@ -191,6 +194,8 @@ class CrossingLook:
         if not self.curve.errors.any():  # of a deterministic dynamics: seeds tell no more
             why = f"its {len(self.x)} values do not tell the form of the curve as precisely as that"
             return ScanFinding(why, {}, State.none, at, low, high)
+        if math.isinf(ratio):
+            return self._untold_ends(at)
         spreads = np.abs(self.curve.at_levels.tangent(at).value_weights) * self.curve.errors * np.sqrt(self.seeds)
         goals = neyman_goals(spreads, np.ones_like(spreads), self.seeds, ratio**2)
         needed = float(np.maximum(goals - self.seeds, 0.0).sum())
@@ -198,6 +203,13 @@ class CrossingLook:
             return ScanFinding(f"a value would need more than {SEEDS:,} seeds", {}, State.none, at, low, high, needed)
         more = dict(zip(map(float, self.x), next_totals(self.seeds, goals), strict=True))
         return ScanFinding(WIDE, more, State.open, at, low, high, needed)
+
+    def _untold_ends(self, at: float) -> ScanFinding:
+        """Return seeds for all rows where an end of the interval of a crossing is open, until they have MOST_SEEDS."""
+        why, more = "an end of its interval is not told", self.seeds < MOST_SEEDS
+        if more.any():
+            return ScanFinding(why, self._grown(more), State.open, at)
+        return ScanFinding(why, {}, State.none, at)
 
     def _narrower(self, right: int, crossing: Crossing, wanted: float) -> list[float]:
         """Return new values in the gap between rows `right` − 1 and `right`, at the ends of the crossing's interval.

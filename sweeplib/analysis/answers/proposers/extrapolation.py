@@ -22,7 +22,7 @@ from sweeplib.analysis.answers.proposer import PROPOSERS
 from sweeplib.analysis.answers.proposers.boundary import next_value
 from sweeplib.analysis.answers.proposers.seeds import FIRST, GROWTH, WIDE, next_totals
 from sweeplib.analysis.answers.table import AskedRows, named, points
-from sweeplib.analysis.averages import steps_at_times
+from sweeplib.analysis.averages import counts_steps, steps_at_times
 from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.budget import SEEDS
@@ -158,9 +158,14 @@ class LimitAlongAxis:
 
 
 def steps_of_runs(ds: xr.Dataset) -> xr.DataArray:
-    """Return the mean number of steps of the runs of each row: to their ends if recorded, else to the last time."""
+    """Return the mean number of steps of the runs of each row: to their ends if recorded, else to the last time.
+
+    Of functions, and of networks without steps, it is 1: what another row costs is not known.
+    """
     if "end_steps" in ds:
         return ds["end_steps"].mean("seed")
+    if not counts_steps(ds):
+        return xr.ones_like(ds["status"].isel(seed=0, drop=True), dtype=float)
     return steps_at_times(ds).isel(time=-1, drop=True)
 
 

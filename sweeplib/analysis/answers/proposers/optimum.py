@@ -40,7 +40,7 @@ from sweeplib.engine.base.late_modules import xarray as xr
 from sweeplib.engine.design.questions import Question
 from sweeplib.engine.storage.dataset.outline import Outline
 from sweeplib.errors import InputError
-from sweeplib.statistics.bootstrap import log_means
+from sweeplib.statistics.bootstrap import log_means, moments
 from sweeplib.statistics.optima import NEAR, MeanCurve
 
 OPTIMA = frozenset({("optimal_learning_rate", "gamma_opt"), ("optimum", "optimum")})
@@ -130,12 +130,29 @@ class ScanLook:
 
     def finding(self) -> ScanFinding:
         """Return the finding of the first step of the module's docstring that has something to ask for."""
-        return self._unseen() or self._cut_off() or self._beyond() or self._second() or self._gaps() or self._fitted()
+        return (
+            self._not_positive()
+            or self._unseen()
+            or self._cut_off()
+            or self._beyond()
+            or self._second()
+            or self._gaps()
+            or self._fitted()
+        )
 
     @cached_property
     def best(self) -> int:
         """The row of least mean steps."""
         return int(self.logs.argmin())
+
+    def _not_positive(self) -> ScanFinding | None:
+        """No answer if a mean is not above 0: others are compared by their logarithms."""
+        _, means, _ = moments(self.column.steps)
+        rows = np.flatnonzero(means <= 0.0)
+        if not len(rows):
+            return None
+        why = f"the mean at {self.column.gamma[rows[0]]:.3g} is not above 0: `refine: seeds` takes means of any sign"
+        return ScanFinding(why, state=State.none)
 
     def _unseen(self) -> ScanFinding | None:
         """Rows that are not `cut_off` get FIRST seeds, unless their steps are clearly far above the least.
@@ -206,7 +223,7 @@ class ScanLook:
 
     @property
     def _ends(self) -> tuple[_End, _End]:
-        """The ends of the scan, that of the least γ first."""
+        """The ends of the scan, that of the least γ first; the inner row of a single one is itself."""
         last = len(self.finite) - 1
         return _End(0, min(1, last), self.bounds[0], -1), _End(last, max(0, last - 1), self.bounds[1], 1)
 
@@ -230,7 +247,7 @@ class ScanLook:
             if apart < CLEAR * math.hypot(self.errors[inner], self.errors[place]):
                 return ScanFinding("its optimum is near a bound", self._more([place, inner]))
         gamma = self.column.gamma[place]
-        why = f"the least steps are at the bound, {gamma:.3g}: the optimum lies near or beyond it"
+        why = f"the best mean is at the bound, {gamma:.3g}: the optimum lies near or beyond it"
         return ScanFinding(why, state=State.none)
 
     def _more(self, places: list[int]) -> dict[float, int]:
@@ -328,13 +345,13 @@ class ScanLook:
         seeds = self.column.seeds[self.finite].astype(float)
         if np.isnan(optimum.at):
             return ScanFinding(
-                "too few rates of the range are cut off neither by a bound nor by the horizon", state=State.none
+                "too few values of the range are cut off neither by a bound nor by the horizon", state=State.none
             )
         if optimum.at_edge:
-            why, has_most = "its interval is not closed between the ends of the rates", seeds.max() >= MOST_SEEDS
+            why, has_most = "its interval is not closed between the ends of the axis", seeds.max() >= MOST_SEEDS
             more = {} if has_most else self._more([int(at) for at in np.flatnonzero(self.finite)])
             return ScanFinding(why, more, State.none if has_most else State.open)
-        tangent, covariance = curve.tangent(optimum.at), curve.points.covariance
+        tangent, covariance = curve.tangent(optimum.at), curve.covariance
         if (self.question.of, self.question.variable) in LEAST_VALUES:
             at, low, high = optimum.value, optimum.value_low, optimum.value_high
             weights, form = tangent.value_weights, tangent.value_form**2
@@ -365,7 +382,7 @@ class ScanLook:
     @property
     def _untold(self) -> str:
         """The reason why there is no answer where rates leave the curve open and none can be added."""
-        return f"its {self.finite.sum()} rates do not tell the form of the curve as precisely as that"
+        return f"its {self.finite.sum()} values do not tell the form of the curve as precisely as that"
 
     def _rates_near(self, gamma: float) -> dict[float, int]:
         """Return new rates in the widest of the gaps beside a rate, each with as many seeds as any row has."""

@@ -322,7 +322,7 @@ def growth_needed(answer: Answer) -> float:
     difference like the seeds. UNKNOWN_GROWTH where an end is infinite or nothing is wanted.
     """
     least, most = sorted((answer.value - answer.low, answer.high - answer.value))
-    if math.isnan(most) or answer.wanted < 0.0:
+    if math.isnan(answer.half_width) or answer.wanted < 0.0:
         return 1.0
     if math.isinf(most) or answer.wanted == 0.0:
         return UNKNOWN_GROWTH

@@ -56,7 +56,7 @@ def _hubs() -> Iterator[str]:
     for address in (*map(os.environ.get, OF_HUBS), dask.config.get("distributed.dashboard.link", "")):
         with suppress(ValueError):
             host = urlsplit(address or "").netloc.lower()
-            # a template such as {host} is no host
+            # a template such as {host} is no host, nor is one with a user's name before it
             if host and not {"{", "}", "@"} & set(host):
                 yield host
 

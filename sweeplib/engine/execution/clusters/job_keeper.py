@@ -73,13 +73,14 @@ class JobKeeper:
         self._started: set[str] = set()  # the names of jobs that had a worker
         self._failures = 0  # jobs in a row that ended without one
         self._refused: str | None = None  # why the last job that was given up was not accepted, None if it was
+        self._waits = False  # whether a job that was accepted has no worker yet
         self._looks = PeriodicCallback(self._look, 1000 * SECONDS_BETWEEN_LOOKS)
         cluster.loop.add_callback(self._looks.start)
 
     @property
     def problem(self) -> str | None:
         """Return why no worker will come; None as long as one may."""
-        if self._refused is not None:
+        if self._refused is not None and not self._waits:
             return self._refused
         if self._failures < MOST_FAILURES:
             return None
@@ -95,6 +96,7 @@ class JobKeeper:
         silent = {name: job for name, job in self._cluster.workers.items() if name not in at_work}
         submitted = {name: job for name, job in silent.items() if job.refused is None}
         listed = await self._listed(submitted) if submitted else set()
+        self._waits = any(listed is None or job.job_id in listed for job in submitted.values())
         for name, job in silent.items():
             gone = name not in submitted or (listed is not None and job.job_id not in listed)
             # Dask may have replaced the job while the batch system answered

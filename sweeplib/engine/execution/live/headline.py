@@ -5,12 +5,13 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sweeplib.engine.base.arrays import logarithmic
 from sweeplib.engine.base.late_modules import scipy
+from sweeplib.engine.design.axis import are_numbers
 from sweeplib.engine.execution.live.case_map import CaseMap, in_words
 from sweeplib.engine.execution.live.graph import ResultCurve, ResultCurves
 from sweeplib.engine.hints import Headline
@@ -42,7 +43,7 @@ class HeadlineCurves:
     def __init__(self, work: "Workload", maps: dict[str, CaseMap]) -> None:
         """Choose the axis of the curves; `maps`, by dynamics, tell where cases are on the axes."""
         axes = work.sweep.grid.axes
-        numbers = [axis for axis in axes if len(axis) > 1 and all(_is_number(value) for value in axis.values)]
+        numbers = [axis for axis in axes if len(axis) > 1 and are_numbers(axis.values)]
         self._axis: Axis | None = max(numbers, key=len, default=None)
         self._maps = maps
         # the place on each other axis
@@ -64,31 +65,38 @@ class HeadlineCurves:
     def curves(self, *, ended: bool) -> ResultCurves | None:
         """Read blocks for a while, and return the curves; None without any value. `ended` : whether the run has."""
         until = time.monotonic() + (SECONDS_AT_THE_END if ended else SECONDS_TO_READ)
+        unseen = []
         while self._waiting and time.monotonic() < until:
-            self._read(*self._waiting.popleft())
+            if not self._read(*(waiting := self._waiting.popleft())):
+                unseen.append(waiting)
+        self._waiting.extend(unseen)
         if self._axis is None or self._headline is None or not self._values:
             return None
         by_name = {name: self._curve(self._values[name], self._axis) for name in self._maps if name in self._values}
         log_x = logarithmic(np.array(self._axis.values, float))
         return ResultCurves(self._axis.name, self._headline.title, self._at, of=by_name, log_x=log_x)
 
-    def _read(self, block: "Block", name: str) -> None:
-        """Read the values of a block's cases that are at the middle of the other axes, from its segment of a `name`."""
+    def _read(self, block: "Block", name: str) -> bool:
+        """Read the values of a block's cases that are at the middle of the other axes, from its segment of a `name`.
+
+        Return whether the segment is seen here, if it has any.
+        """
         assert self._axis is not None
         places, positions = self._maps[block.dynamics].along(block, self._axis.name, self._middle)
         if not len(places):
-            return
+            return True
         try:
             segment = Segment(segment_path(Path(block.directory), block.dynamics, name))
             values, status = self._values_of(segment), segment.status[positions]
         except (DamageError, OSError):  # a file system that does not show it here yet
-            return
+            return False
         if values is None:
-            return
+            return True
         values = values[positions]
         results, ended = self._values.setdefault(block.dynamics, {}), status != Status.missing
         for place in np.unique(places[ended]).tolist():
             results.setdefault(place, []).append(values[ended & (places == place)])
+        return True
 
     def _values_of(self, segment: Segment) -> np.ndarray | None:
         """Return the values (n,) that stand for the rows of a segment; None if its simulator draws none.
@@ -148,15 +156,10 @@ def _median(values: np.ndarray) -> tuple[float, float, float, int]:
 
 
 def _mean(values: np.ndarray) -> tuple[float, float, float, int]:
-    """Return the mean, its interval by Student's t if there are three values, and their number."""
+    """Return the mean, its interval by Student's t if there are three values and all are finite, and their number."""
     mean, n = float(values.mean()), len(values)
     if n < 3 or not math.isfinite(mean):
         return mean, math.nan, math.nan, n
-    # a curve of a run that goes on: the intervals of what has ended are those of `statistics`, above the engine
+    # for a picture of a run that goes on: final intervals are those of `statistics`, which the engine cannot import
     half = float(scipy.special.stdtrit(n - 1, 1 - OUTSIDE) * values.std(ddof=1) / math.sqrt(n))
     return mean, mean - half, mean + half, n
-
-
-def _is_number(value: Any) -> bool:
-    """Return whether a value of an axis is a number; true and false are none."""
-    return isinstance(value, int | float) and not isinstance(value, bool)

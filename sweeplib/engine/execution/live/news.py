@@ -159,8 +159,9 @@ class SweepNews(SchedulerPlugin):
         news = pickle.loads(pickled)
         if isinstance(news, RunBeginning):
             same = [key for key, run in self.runs.items() if run.begun.results == news.results]
-            for key in [*same, *list(self.runs)[: max(0, len(self.runs) - len(same) + 1 - MOST_RUNS)]]:
-                self.runs.pop(key, None)
+            others = [key for key in self.runs if key not in same]
+            for key in [*same, *others[: max(0, len(others) + 1 - MOST_RUNS)]]:
+                del self.runs[key]
             self.runs[news.run] = KnownRun(news)
         elif news.run in self.runs:
             self.runs[news.run].take(news)

@@ -49,7 +49,7 @@ def grid_coordinates(sweep: Design) -> list[Coordinate]:
 
 
 def run_coordinates(sweep: Design) -> list[Coordinate]:
-    """Return the coordinates of the runs, as the dataset names them, and of the seeds of a sweep."""
+    """Return the coordinates `dynamics` and `seed`; runs of one law have its name, as one entry of the dataset."""
     label = sweep.simulator.label
     return [
         Coordinate("dynamics", ("dynamics",), lambda: list(sweep.laws), label("dynamics")),

@@ -23,7 +23,7 @@ from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.engine.storage.dataset.coordinates import Coordinate
 from sweeplib.engine.storage.dataset.folder import GroupWriter, plain, written_dataset
 from sweeplib.engine.storage.dataset.results import Region, Results, region_of, results_of_all
-from sweeplib.engine.storage.records.artefacts import DATASET, EXECUTION_KEYS, made_from
+from sweeplib.engine.storage.records.artefacts import DATASET, EXECUTION_KEYS, SHOWN_KEYS, made_from
 from sweeplib.engine.storage.records.config_files import write_description
 from sweeplib.engine.storage.records.locks import writer_lock
 from sweeplib.engine.storage.records.manifest import manifest_at
@@ -172,9 +172,9 @@ def _attributes(sweep: Design, directory: Path, results: Mapping[str, Results]) 
 
 
 def _physics(source: str) -> str:
-    """Return the text of a config without the keys that only affect how it is run."""
+    """Return the text of a config without the keys that only affect how it is run, or what is shown of its dataset."""
     config = parsed(source)
     if not isinstance(config, dict):
         return source
-    physics = {key: value for key, value in config.items() if key not in EXECUTION_KEYS}
+    physics = {key: value for key, value in config.items() if key not in (*EXECUTION_KEYS, *SHOWN_KEYS)}
     return written(physics)

@@ -138,7 +138,7 @@ def _recorded(case: Case) -> dict[str, Variable]:
 
 
 def _example_cases(sweep: Design, *, every_shape: bool) -> list[Case]:
-    """Return a case of each run with each shape of its variables, among the probed points.
+    """Return a case of each run that has cases with each shape of its variables, among the probed points.
 
     every_shape : whether variables count whose shapes not all cases share; otherwise, cases that differ in these alone
     have one example.
@@ -150,7 +150,8 @@ def _example_cases(sweep: Design, *, every_shape: bool) -> list[Case]:
         return tuple((name, v.dims, v.shape) for name, v in variables if every_shape or case.simulator.shares(v.dims))
 
     cases: list[Case] = []
-    for run in sweep.runs:
+    # without any, all runs say what cases would have
+    for run in [run for run in sweep.runs if sweep.has_cases(run)] or sweep.runs:
         probed = sweep.probed(run)
         by_shape = [probed[int(places[0])] for places in probed.of_one_shape()]  # these have variables of one shape
         first: dict[tuple[Any, ...], Case] = {}

@@ -82,21 +82,20 @@ class Results:
     @cached_property
     def _variables(self) -> dict[str | None, dict[str, StoredVariable]]:
         """The shared variables under None, the others by group; any segment describes a variable."""
-        examples: dict[str | None, dict[str, Segment]] = {}
+        by_group: dict[str | None, dict[str, StoredVariable]] = {}
         for segment in self._layouts.values():
-            for name in _recorded(segment):
-                examples.setdefault(None if _is_shared(segment, name) else segment.group, {})[name] = segment
-        return {
-            group: {name: _variable(segment, name) for name, segment in of_group.items()}
-            for group, of_group in examples.items()
-        }
+            for name, variable in _described(segment).items():
+                by_group.setdefault(None if _is_shared(segment, name) else segment.group, {})[name] = variable
+        return by_group
 
     def inner_sizes(self, group: str | None) -> set[tuple[str, int]]:
         """Return the dimensions of `variables(group)` with every length that occurs, as that of particles may vary."""
-        names = self.variables(group)
+        variables = self.variables(group)
         segments = [segment for segment in self._layouts.values() if group is None or segment.group == group]
-        arrays = [(segment, name) for segment in segments for name in names if name in segment.variables]
-        return {size for segment, name in arrays for size in zip(segment.dims(name), segment.shape(name), strict=True)}
+        arrays = [(segment, name) for segment in segments for name in variables if name in segment.variables]
+        return {
+            size for segment, name in arrays for size in zip(variables[name].dims, segment.shape(name), strict=True)
+        }
 
     @property
     def simulators(self) -> list[str]:
@@ -230,10 +229,16 @@ def _is_shared(segment: Segment, name: str) -> bool:
     return segment.simulator.shares(segment.dims(name))
 
 
-def _variable(segment: Segment, name: str) -> StoredVariable:
-    """Return a variable of a segment as its header describes it, with the labels that the user's code has now."""
-    described = segment.variables[name]
-    # a label that was edited since the cases ran makes no new cases
-    labels = segment.simulator.own_labels().get(name, {})
-    dtype = np.dtype(described["dtype"])
-    return StoredVariable(tuple(described["dims"]), dtype, {**described["attrs"], **labels})
+def _described(segment: Segment) -> dict[str, StoredVariable]:
+    """Return the variables of a segment, with the labels and the names of dimensions that the code has now.
+
+    An edit of these makes no new cases, so that segments of one sweep may have others.
+    """
+    described, now = segment.variables, segment.simulator.variables(segment.cases(slice(1))[0])
+    variables = {}
+    for name in _recorded(segment):
+        dims, attributes = tuple(described[name]["dims"]), dict(described[name]["attrs"])
+        if name in now and len(now[name].dims) == len(dims):
+            dims, attributes = now[name].dims, attributes | now[name].attrs
+        variables[name] = StoredVariable(dims, np.dtype(described[name]["dtype"]), attributes)
+    return variables

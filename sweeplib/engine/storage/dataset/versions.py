@@ -83,19 +83,20 @@ def _dissolve(old: Path, path: Path) -> None:
     if old.is_symlink():
         old.unlink()
     elif old.exists():
-        is_of_old = is_own(old)
-        _move_others(old, path, is_of_old)
-        remove_own(old, is_of_old)
+        is_own_file = is_own(old)
+        _move_others(old, path, is_own_file)
+        remove_own(old, is_own_file)
 
 
-def _move_others(old: Path, path: Path, is_of_old: Callable[[str], bool]) -> None:
+def _move_others(old: Path, path: Path, is_own_file: Callable[[str], bool]) -> None:
     """Move the files of `old` that are not the version's own to their places below `path`, unless something is there.
 
-    is_of_old : returns whether a path below the folder is the version's own.
+    is_own_file : returns whether a path below the folder is the version's own.
     """
     for file in list(files_below(old)):
         name = file.relative_to(old).as_posix()
-        if not is_of_old(name) and not os.path.lexists(path / name) and path.is_dir():
+        # without a present version they stay where they are
+        if not is_own_file(name) and not os.path.lexists(path / name) and path.is_dir():
             (path / name).parent.mkdir(parents=True, exist_ok=True)
             file.rename(path / name)
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.engine.base.registry import origin_of
 from sweeplib.engine.code.plugins import plugins_digest
 from sweeplib.engine.code.sources import library_digest
+from sweeplib.engine.design.axis import TableAxis
 from sweeplib.engine.design.questions import RowCounts
 from sweeplib.engine.files.regular_files import file_text
 from sweeplib.engine.files.strict_yaml import parsed
@@ -35,7 +36,9 @@ DATASET = "dataset.zarr"
 PAGE = Path("report", "index.html")
 EXECUTION_KEYS = ("checkpoint", "cluster", "publish", "timeout")
 """Keys of a config that only affect how it is run."""
-UNREAD = (*EXECUTION_KEYS, "analyses", "authors", "figures", "license", "plugins")
+SHOWN_KEYS = ("analyses", "figures")
+"""Keys of a config that only say what is shown of its dataset."""
+UNREAD = (*EXECUTION_KEYS, *SHOWN_KEYS, "authors", "license", "plugins")
 """Keys of a config on which the numbers of its dataset do not depend, or only through the cases."""
 
 
@@ -90,7 +93,18 @@ def cases_made_from(sweep: "Design") -> dict[str, Any]:
     """Return what the plan and the cases of a sweep are made from: digests of settings, code and rows, by name."""
     numerics = {dynamics: sweep.numerics(dynamics) for dynamics in sweep.runs}
     rows = {"rows": digest(sweep.replicas.text.encode())} if isinstance(sweep.replicas, RowCounts) else {}
-    return {"settings": settings_digest(sweep.source), "numerics": numerics, **rows}
+    points = [axis.digest for axis in sweep.grid.axes if isinstance(axis, TableAxis)]
+    tables = {"points": points} if points else {}
+    return {"settings": settings_digest(sweep.source), "numerics": numerics, **tables, **rows}
+
+
+def questions_made_from(sweep: "Design") -> dict[str, Any]:
+    """Return what rounds decide by, beside the cases: digests of code and options, by name; {} without questions."""
+    if not sweep.questions:
+        return {}
+    options = {name: question.options_in(sweep.analyses) for name, question in sweep.questions.items()}
+    origins = (origin_of("analysis", question.of) for question in sweep.questions.values())
+    return {"questions": {"options": options, "code": _code(sweep, "analyse", "sweeplib.analysis.answers", *origins)}}
 
 
 def made_from(sweep: "Design", directory: Path, stage: str, name: str = "") -> dict[str, Any]:
@@ -177,7 +191,9 @@ def stale_outputs(directory: Path, sweep: "Design", *, remember: bool, count_fai
     """
     now, names = cases_made_from(sweep), ("plan", *(f"simulate.{dynamics}" for dynamics in sweep.runs))
     outputs = {name: path for name in names if (path := done_path(directory, name)).exists()}
-    stale = [path for name, path in outputs.items() if not stage_record(directory, name).is_of(now)]
+    # the rounds of a simulation decide by analyses too
+    parts = {name: now if name == "plan" else now | questions_made_from(sweep) for name in outputs}
+    stale = [path for name, path in outputs.items() if not stage_record(directory, name).is_of(parts[name])]
     for artefact in artefacts(sweep, directory):
         if artefact.output.exists():
             has_failed = bool(stage_record(directory, artefact.record_name).failures)

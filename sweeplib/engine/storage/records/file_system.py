@@ -130,4 +130,5 @@ def _mount(directory: Path) -> Any:
     """Return psutil's entry of the mount in which a folder lies, the innermost one; None if the system lists none."""
     folders = {directory.resolve(), *directory.resolve().parents}
     mounts = [mount for mount in psutil.disk_partitions(all=True) if Path(mount.mountpoint) in folders]
-    return max(mounts, key=lambda mount: len(mount.mountpoint), default=None)
+    # of several at one place, such as of autofs and what it mounts, the last one hides the others
+    return max(reversed(mounts), key=lambda mount: len(mount.mountpoint), default=None)

@@ -292,16 +292,21 @@ def _with_checksum(value: dict[str, Any], indent: int | None) -> str:
 def append_line(path: Path, record: dict[str, Any]) -> None:
     """Append a record as one JSON line, which ends with its checksum.
 
-    It is one write of a short line, which local file systems do not interleave. A power cut may take the last lines.
+    It is one write of a short line, which local file systems do not interleave. A power cut or a full disk may take the
+    last lines, or tear one: the next record begins a line of its own.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     content = json.dumps(record, sort_keys=True).encode().removesuffix(b"}")
     line = content + _LINE_CHECKSUM + digest(content).encode() + b'"}\n'
     if path.is_symlink():
         raise linked(path)
-    number = descriptor(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    number = descriptor(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     try:
-        os.write(number, line)
+        size = os.fstat(number).st_size
+        is_torn = size > 0 and os.pread(number, 1, size - 1) != b"\n"
+        line = b"\n" + line if is_torn else line
+        if os.write(number, line) < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
     finally:
         os.close(number)
 

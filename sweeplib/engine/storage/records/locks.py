@@ -14,7 +14,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from sweeplib.engine.process.children import environment
@@ -104,7 +104,7 @@ def _named_lock(
     if writes:
         refuse_links(directory, *(directory / place for place in (*PLACES, *further)))
     refuse_links(directory, directory / "locks")
-    lock, is_of_sweep = _lock_path(directory, name), name == SWEEP
+    lock = _lock_path(directory, name)
     with ExitStack() as held:
         try:
             is_held = held.enter_context(_file_lock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH, PATIENCE))
@@ -112,9 +112,9 @@ def _named_lock(
             raise (lack_of(directory, LOCKS, error) if error.errno in LACKING else error) from None
         if not is_held:
             raise refusal(directory, other_holder(lock.parent, name))
-        with recorded(new_record(lock.parent), name, does, alone=alone, beats=is_of_sweep) as record:
+        with recorded(new_record(lock.parent), name, does, alone=alone, beats=True) as record:
             # where the system's locks are of one host alone, those of others are known by their signs of life
-            if is_of_sweep and (other := living_elsewhere(record, name, alone=alone)):
+            if other := living_elsewhere(record, name, alone=alone):
                 raise refusal(directory, other)
             yield record
 
@@ -246,8 +246,9 @@ def _lock_descriptor(path: Path, kind: int, until: float | None) -> int | None:
         try:
             fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
             # the one who held the lock may have removed the file: then this is the lock of a file without a name
-            if path.exists() and os.path.samestat(os.fstat(descriptor), path.stat()):
-                return descriptor
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(descriptor), path.stat()):
+                    return descriptor
         except BlockingIOError:
             if until is not None and time.monotonic() >= until:
                 os.close(descriptor)

@@ -90,13 +90,14 @@ def _git(*arguments: str) -> str | None:
 
 @cache
 def cpu_model() -> str:
-    """Return the type of this machine's processor."""
+    """Return the type of this machine's processor: a name, or the numbers that kernels of ARM give."""
     try:
         lines = file_text("/proc/cpuinfo").splitlines()
     except OSError:
         return platform.processor() or platform.machine()
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.machine())
+    entries = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in reversed(lines))}
+    numbers = [entries[name] for name in ("CPU implementer", "CPU part") if name in entries]
+    return entries.get("model name") or " ".join([platform.machine(), *numbers])
 
 
 @cache

@@ -22,6 +22,7 @@ class Rounds:
     spent : the number of cases that were added for each question, by its name.
     seconds : what these take by the prices, for the questions whose budget is a time.
     prices : the seconds of a unit of work of each dynamics, measured before the first decision that needs them.
+    judged : what the last decision was about: how the cases had ended, and the code and options that judged them.
 
     They are those of a config and of the code that makes the numbers, `made_from`: with another config, rounds begin
     anew, so that the rows of a sweep never depend on its history. Cases that are in the run store are not computed
@@ -34,6 +35,7 @@ class Rounds:
     spent: Mapping[str, int] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     prices: Mapping[str, float] = field(default_factory=dict)
+    judged: Mapping[str, Any] = field(default_factory=dict)
     ended: bool = False
 
     def with_round(

@@ -17,6 +17,7 @@ import os
 import resource
 import socket
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -46,8 +47,15 @@ DIED = "its process has ended without a word"
 SILENCE_ELSEWHERE = 60.0
 """Seconds without a sign of life after which a process on another host counts as dead: clocks of hosts differ less."""
 
-_records: list["_Record"] = []
-"""The records of the stages that this process runs, the innermost last."""
+
+class _Running(threading.local):
+    """The records of the stages that this thread runs, the innermost last: threads may run sweeps of their own."""
+
+    def __init__(self) -> None:
+        self.records: list[_Record] = []
+
+
+_running = _Running()
 
 
 @dataclass(frozen=True)
@@ -194,13 +202,13 @@ def recorded_stage(directory: Path, name: str) -> Iterator["_Record"]:
     Within a context of the same stage, it yields the record of that.
     """
     path = record_path(directory, name)
-    outer = next((record for record in _records if record.path == path), None)
+    outer = next((record for record in _running.records if record.path == path), None)
     with nullcontext(outer) if outer else _new_record(directory, name) as record:
-        _records.append(record)
+        _running.records.append(record)
         try:
             yield record
         finally:
-            _records.pop()
+            _running.records.pop()
 
 
 @contextmanager
@@ -222,19 +230,19 @@ def _new_record(directory: Path, name: str) -> Iterator["_Record"]:
 
 
 def tell(*, force: bool = True, **news: Any) -> None:
-    """Record news (fields of `StageRecord`) of the stage that this process runs, if any.
+    """Record news (fields of `StageRecord`) of the stage that this thread runs, if any.
 
     force : if false, they are only written if the last ones are half a second old; they are kept for the next ones.
     """
-    if _records:
-        _records[-1].news |= news | ({"doing_since": time.time()} if "doing" in news else {})
-        _records[-1].tell(force=force)
+    if _running.records:
+        _running.records[-1].news |= news | ({"doing_since": time.time()} if "doing" in news else {})
+        _running.records[-1].tell(force=force)
 
 
 def next_part() -> None:
     """Add the cases of this process's stage to those of its parts before, such as rounds; it tells of the next part."""
-    if _records:
-        _records[-1].next_part()
+    if _running.records:
+        _running.records[-1].next_part()
 
 
 class _Record:

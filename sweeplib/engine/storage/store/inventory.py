@@ -102,7 +102,7 @@ class Inventory:
         if name == "dynamics":
             return np.full(len(flat), self.dynamics, object)
         *index, seed = np.unravel_index(flat, self.sweep.shape)
-        points = np.array(index, np.int64).reshape(-1, len(flat)).T
+        points = np.array(index, np.int64).reshape(len(index), len(flat)).T
         column = (
             Column(self.sweep.seeds, seed) if name == "seed" else self.sweep.grid.table(points, (name,)).column(name)
         )
@@ -175,6 +175,11 @@ class Inventory:
     def _solutions(self) -> np.ndarray:
         """The first point that has the solution of each point with the same seed."""
         return self._points.cases.solutions()
+
+    @property
+    def shares_solutions(self) -> bool:
+        """Whether cases of several points have one solution."""
+        return bool((self._solutions != np.arange(len(self._solutions))).any())
 
     def solved(self, places: np.ndarray) -> np.ndarray:
         """Return those of some places, in their order, whose solution no place before them has."""

@@ -48,6 +48,11 @@ def forgotten_cases(directory: Path, dynamics: str) -> set[bytes]:
     return {bytes.fromhex(identity) for line in lines for identity in line["cases"]}
 
 
+def origin_paths(directory: Path, dynamics: str) -> tuple[Path, Path]:
+    """Return the paths of the two files, which need not be there."""
+    return _journal(directory, dynamics), _forgotten(directory, dynamics)
+
+
 def _forgotten(directory: Path, dynamics: str) -> Path:
     return directory / "journal" / f"{dynamics}.forgotten.jsonl"
 

@@ -282,12 +282,14 @@ def take(demand: Demand, say: Callable[[str], None]) -> Demand:
     if demand.elsewhere is None:
         return demand
     directory, dynamics = wanted.store.directory, wanted.dynamics
-    stored = np.sort(words(wanted.ids[wanted.segment >= 0])[:, 0])
+    forgotten = np.array(list(forgotten_cases(directory, dynamics)), "S16")
+    not_wanted = np.sort(words(np.concatenate([wanted.ids[wanted.segment >= 0], forgotten]))[:, 0])
     for source, rows, places in demand.elsewhere.by_source():
         first = first_places(wanted.ids[places])
         try:
-            # the whole segment would bring cases that are stored here a second time; the first words of ids tell that
-            brings_others = _are_in(words(source.segment.ids)[:, 0], stored)
+            # the whole segment would bring cases that are stored here a second time, or that were made missing; the
+            # first words of ids tell that
+            brings_others = _are_in(words(source.segment.ids)[:, 0], not_wanted)
             content = _content(wanted, source, rows[first], places[first], by_itself=brings_others)
             # noted before the segment is there, which counts as computed here without that
             name = source.segment.name if content is None else digest(content)

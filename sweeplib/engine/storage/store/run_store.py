@@ -90,6 +90,7 @@ def recorded_counts(directory: Path) -> dict[str, dict[str, int]]:
         numbers = Counter(stage_record(directory, f"simulate.{name}").counts)
         if not numbers and not is_of_earlier:
             numbers = stored_counts(directory, name)
+        # with cases of earlier grids more may be stored than are planned
         missing = max(0, plan.counts.get(name, 0) - numbers.total())
         counts[name] = {status.name: numbers[status.name] for status in Status} | {Status.missing.name: missing}
     return counts
@@ -238,7 +239,7 @@ class RunStore:
 
     def seconds_a_unit(self) -> float | None:
         """Return the seconds of a unit of a simulator's work, over all segments that were timed; None without any."""
-        # a segment that was taken from elsewhere has no seconds
+        # one with rows that another sweep recorded longer has no seconds; a link to another sweep's has those of there
         timed = [segment for segment in self.segments if segment.header.get("seconds")]
         work = sum(sum(segment.header["computed"].values()) * segment.work for segment in timed)
         return sum(segment.header["seconds"] for segment in timed) / work if work else None

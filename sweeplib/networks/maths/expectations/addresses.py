@@ -123,18 +123,18 @@ number = 0
 
 
 def _fill_ridge(which, x, out):  # type: ignore[no-untyped-def]
-    """Set out (n,) to the function number `which` at x (n,)."""
+    """Set out (n,) to the function number `which` at x (n,), by the bound `fill`."""
     fill(which, x, out)
 
 
 def _fill_labels(k, x, out):  # type: ignore[no-untyped-def]
-    """Set out (n,) to the labels of fields x, (k, n) in one row; kernels call this by its address."""
+    """Set out (n,) to the bound `labels` of fields x, (k, n) in one row; kernels call this by its address."""
     lam_star = x.reshape((k, out.shape[0]))
     labels(lam_star, lam_star, out)
 
 
 def _fill_all(which, x, out):  # type: ignore[no-untyped-def]
-    """Set out (n,) to the function at x (n,); there is one, whatever `which` is."""
+    """Set out (n,) to the bound `function` at x (n,), the last one: `which` was compared before (`_fill_chosen`)."""
     for n in range(x.shape[0]):
         out[n] = function(x[n])
 

@@ -286,10 +286,12 @@ def product_given(
 @without_references
 def own_moments(pair: Pair, parts: Parts, law: Law, tables: Tables, m: int, at: int, room: Room) -> tuple[float, float]:
     """The means E[f_m | u] and E[f_m² | u] of one part m."""
+    # the row of the pair of m with itself (`fill_tables`), and room for the weights of interpolation
     mean, row, share = room.mean[m, at], m * (len(parts.field) + 1), room.work[2]
     if parts.hinged[m] == 1:
         hinges = pair.series[parts.number[m]]
         return hinge_mean(hinges, mean, law.scale[m]), hinge_square(hinges, mean, law.scale[m])
+    # of this pair the table has the values of E[τ_m | u] first, then those of E[τ_m² | u]
     first, first_moment, square = interpolation(tables, row, mean, share), 0.0, 0.0
     for n in range(INTERPOLATED):
         first_moment += share[n] * tables.values[row, 0, first + n]

@@ -97,9 +97,10 @@ class Expectations:
         return self.functions()
 
     def of_many(self, p: int) -> tuple[Callable[..., None], Callable[..., None]]:
-        """The rule for the drifts of many systems of p students, and the rule for one system that it calls.
+        """The rule for the drifts of many systems of p student units, and the rule for one system that it calls.
 
-        Where the rule for many calls none, the rule for one does nothing.
+        From `wide` units on one system after another is faster. Where the rule for many calls none, the rule for one
+        does nothing.
         """
         if self.in_lanes is None or p >= self.wide:
             return drifts_in_turn, self.drifts
@@ -253,13 +254,13 @@ drifts = arrays = fill = _unbound
 
 
 def _fill_lanes(filled: int, system: System, out: Drifts) -> None:
-    """Set `out` to the drifts of the first `filled` lanes of a system, with work arrays for these widths."""
+    """Set `out` to the drifts of the first `filled` lanes by the bound `fill`, with bound `arrays` for these widths."""
     p, k, _ = system.M.shape
     fill(filled, system, out, arrays(p, k, system.pair, vectors(system.Delta, 0)))
 
 
 def _fill_vectors(filled: int, system: System, out: Drifts, work: tuple[Any, ...]) -> None:
-    """Set `out` to the drifts of the first `filled` lanes, `WIDTH` lanes at a time as the entries of vectors."""
+    """Set `out` to the bound `drifts` of the first `filled` lanes, `WIDTH` lanes at a time as entries of vectors."""
     for lane in range(0, filled, WIDTH):
         Q, M, P = vectors(system.Q, lane), vectors(system.M, lane), vectors(system.P, lane)
         a, a_star = vectors(system.a, lane), vectors(system.a_star, lane)

@@ -29,6 +29,9 @@ from sweeplib.networks.maths.hermite import hermite_polynomials, hermite_series
 Term = tuple[int, ...]
 """A multi-index α: the order of the Hermite polynomial of each field; also powers of the fields."""
 
+Fields = tuple[int, ...]
+"""Some of the fields, by their numbers from zero."""
+
 DEGREE = 8
 """The highest degree of a term that is looked for."""
 
@@ -200,7 +203,7 @@ def _of_product(powers: Term, functions: tuple[Formula, ...]) -> Coefficients:
     return Coefficients(values.transpose(places), (most - np.abs(values)).transpose(places))
 
 
-def _parted(functions: Sequence[Formula], k: int) -> list[Term]:
+def _parted(functions: Sequence[Formula], k: int) -> list[Fields]:
     """The fields in groups such that every function has fields of one group only."""
     groups = [frozenset({r}) for r in range(k)]
     for function in functions:
@@ -215,14 +218,16 @@ def _fields(formula: Formula) -> frozenset[int]:
 
 
 @cache
-def _of_part(fields: Term, powers: Term, functions: tuple[Formula, ...]) -> Coefficients:
+def _of_part(fields: Fields, powers: Term, functions: tuple[Formula, ...]) -> Coefficients:
     """The coefficients of a product of powers and functions of these fields, with an axis for each field."""
+    # only a function joins fields into a part (`_parted`): this one has one field
     if not functions:
         return _of_power(powers[0])
     if len(fields) == 1:
         return _of_one_field(fields[0], powers[0], functions)
-    form = None if any(powers) or len(functions) > 1 else _linear(functions[0], fields)
-    return _of_several_fields(fields, powers, functions) if form is None else _of_ridge(functions[0], *form)
+    # the direction and the shift of an activation of a linear form
+    ridge = None if any(powers) or len(functions) > 1 else _linear(functions[0], fields)
+    return _of_several_fields(fields, powers, functions) if ridge is None else _of_ridge(functions[0], *ridge)
 
 
 def _of_power(power: int) -> Coefficients:
@@ -263,14 +268,14 @@ def _of_ridge(function: Formula, direction: Array, shift: float) -> Coefficients
     return Coefficients(values, errors)
 
 
-def _of_several_fields(fields: Term, powers: Term, functions: Sequence[Formula]) -> Coefficients:
+def _of_several_fields(fields: Fields, powers: Term, functions: Sequence[Formula]) -> Coefficients:
     """The coefficients of a product of powers and functions of several fields, by rules in all of them."""
     fine, *others = (_by_rule(nodes, fields, powers, functions) for nodes in NODES[len(fields)])
     error = np.max([np.abs(fine - other) for other in others], axis=0)
     return Coefficients(fine, error + 64.0 * EPSILON * np.abs(fine).max())
 
 
-def _by_rule(nodes: int, fields: Term, powers: Term, functions: Sequence[Formula]) -> Array:
+def _by_rule(nodes: int, fields: Fields, powers: Term, functions: Sequence[Formula]) -> Array:
     """The coefficients by Gauss's rule with `nodes` nodes in each of PANELS, in a grid of all fields."""
     offsets, weights = np.polynomial.legendre.leggauss(nodes)
     lengths = np.diff(PANELS)[:, None]
@@ -296,7 +301,7 @@ def _as_function(formula: Formula, *, many: bool = False) -> Callable[[dict[str,
     return lambda fields: eval(code, functions | fields)
 
 
-def _linear(function: Formula, fields: Term) -> tuple[Array, float] | None:
+def _linear(function: Formula, fields: Fields) -> tuple[Array, float] | None:
     """The vector v (in the order of `fields`) and the shift b of an activation of v·λ + b.
 
     None for any other function.

@@ -90,13 +90,13 @@ filled = opened = _unbound
 
 
 def _slope(i, state, arguments, out):  # type: ignore[no-untyped-def]
-    """Fill out with the slope of system i, whose constants and work arrays are packed in `arguments`."""
+    """Fill out with the slope of system i by the bound `filled`; `arguments` are packed constants and work arrays."""
     systems, work = opened(arguments)
     filled(i, state, systems, work, out)
 
 
 def _level(i, state, arguments):  # type: ignore[no-untyped-def]
-    """Return the level of a state of system i, whose constants and work arrays are packed in `arguments`."""
+    """Return the level of a state of system i by the bound `filled`; `arguments` as for `_slope`."""
     systems, work = opened(arguments)
     return filled(i, state, systems, work)
 

@@ -48,7 +48,11 @@ def tremor(states: Array) -> Array:
 
 @without_references
 def fill_vanishing(i: int, solutions: Solutions, out: Array) -> bool:
-    """Fill out (size,) with the state of solution i, its small variables all but zero; return whether it has any."""
+    """Fill out (size,) with the state of solution i, its small variables all but zero; return whether it has any.
+
+    What they have of a slope there is due to a source, or to rounding (`lower_floors`). They keep their signs, and are
+    not zero, where equations may have a kink or a case of its own.
+    """
     state, atol, relative = solutions.state[i], solutions.atol[i], solutions.relative[i]
     has_small = False
     for v in range(state.shape[0]):

@@ -21,7 +21,7 @@ class Start(Parameters):
 def factor(numbers: Any, T: float, square: float, memory: float) -> tuple[float, float]:
     """Return the factor 1/√B of the gradient and the new memory B, the sum of T ‖g‖² up to this step.
 
-    T : the time of the step. square : ‖g‖². memory : B before.
+    T : the length of the step in ODE time. square : ‖g‖². memory : B before.
     """
     total = memory + T * square
     return 1.0 / math.sqrt(total), total

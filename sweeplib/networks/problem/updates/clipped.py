@@ -21,7 +21,8 @@ class Threshold(Parameters):
 def factor(numbers: Any, T: float, square: float, memory: float) -> tuple[float, float]:
     """Return the factor min(1, κ/‖g‖) of the gradient, and the memory as it is, which has no meaning here.
 
-    numbers : (κ,). square : ‖g‖². It has no branch: loops over it are vectorised.
+    numbers : (κ,). square : ‖g‖². The length T of the step does not matter. It has no branch: loops over it are
+    vectorised.
     """
     return numbers[0] / max(math.sqrt(square), numbers[0]), memory
 

@@ -12,7 +12,8 @@ LEAST = 1e-300
 def factor(numbers: Any, T: float, square: float, memory: float) -> tuple[float, float]:
     """Return the factor 1/‖g‖, 0 without a gradient, and the memory as it is, which has no meaning here.
 
-    square : ‖g‖². The rule has no parameters, `numbers`. It has no branch: loops over it are vectorised.
+    square : ‖g‖². The rule has no parameters, `numbers`, and the length T of the step does not matter. It has no
+    branch: loops over it are vectorised.
     """
     return math.sqrt(square) / max(square, LEAST), memory
 

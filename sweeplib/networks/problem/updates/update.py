@@ -22,8 +22,8 @@ class Update(Part):
 
     label : LaTeX without dollars.
     factor : function (numbers, T, square, memory) that returns the factor h of the gradient and the next memory, of the
-        time T of the step and ‖g‖² = `square`; plain Python that numba compiles. `numbers` has the parameters of the
-        rule in their order. Without a gradient it must return a finite h.
+        length T of the step in ODE time and ‖g‖² = `square`; plain Python that numba compiles. `numbers` has the
+        parameters of the rule in their order. Without a gradient it must return a finite h.
     memory : function of the numbers that returns the memory at the start.
     spectrum : function (numbers, value, largest, total) of an eigenvalue of GGᵀ, the p x p products of the gradients of
         units, the largest and their sum, that returns the factor of its eigenvector in the step; in place of `factor`.

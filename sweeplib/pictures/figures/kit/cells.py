@@ -193,11 +193,12 @@ def region(piece: Part) -> None:
     for at in sorted(0.5 * (rows[1:] + rows[:-1]), key=lambda row: abs(row - rows.mean())):
         first, last = max(piece.number - at, low), min(look["until"] - at, high)
         gaps.append((last - first, 0.5 * (last + first), at))
-    if gaps and max(gaps)[0] > 0.0:
+    widest = max((width for width, *_ in gaps), default=0.0)
+    if widest > 0.0:
         # of equally wide gaps, up to rounding, the first
         _, middle, at = max(gaps, key=lambda gap: round(gap[0], 9))
         text = piece.layer.label
-        narrow = max(gaps)[0] < CHARACTER * len(text) * (high - low)
+        narrow = widest < CHARACTER * len(text) * (high - low)
         text = text.replace(" ", "\n") if narrow else text
         piece.axes.text(middle, at, text, color=look["color"], style="italic", zorder=3, ha="center", va="center")
 

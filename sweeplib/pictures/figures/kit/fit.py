@@ -109,7 +109,7 @@ def _pieces(word: str, room: float, length: Callable[[str], float]) -> list[str]
 
 
 def _labels_with_room(figure: mpl.figure.Figure) -> list[tuple[mpl.text.Text, float]]:
-    """Return titles and labels, each with its largest length."""
+    """Return titles, labels and texts inside axes, each with its largest length."""
     labels = [(text, _along(text, figure.bbox)) for text in figure.texts]
     for axes in figure.axes:
         labels += [(text, _along(text, axes.bbox)) for text in (axes.title, axes.xaxis.label, axes.yaxis.label)]

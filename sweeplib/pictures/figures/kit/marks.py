@@ -140,15 +140,16 @@ def _ticks(piece: Part) -> None:
         style = dynamics_look(name, names, look(piece.index)) | {"markersize": 3.6}
         piece.axes.errorbar(best, row, xerr=[[best - low], [high - best]], elinewidth=0.9, **style)
         scanned = places_of(piece.chart, dynamics).where(dynamics["requested"])
-        for end, marker in (_ends(scanned, (low, best, high)) if dynamics["at_edge"] else {}).items():
+        for end, marker in (_arrows(scanned, (low, best, high)) if dynamics["at_edge"] else {}).items():
             arrow = {"marker": marker, "markersize": 5.4, "color": style["color"], "gid": f"{style['gid']} beyond"}
             piece.axes.plot(end, row, clip_on=False, zorder=4, **arrow)
 
 
-def _ends(scanned: xr.DataArray, values: tuple[float, ...]) -> dict[float, int]:
-    """Return those of the numbers at the first or last scanned place, with the arrow out of the scan, beside the mark.
+def _arrows(scanned: xr.DataArray, values: tuple[float, ...]) -> dict[float, int]:
+    """Return the marker of an arrow, BEFORE or AFTER, for each of the `values` at the first or the last scanned place.
 
-    An end of an interval at a place within the scan is no edge: the places beyond have clearly larger values.
+    It begins there and points out of the scan, so that it does not cover the mark. values : an optimum and the ends of
+    its interval. An end at a place within the scan is no edge: the places beyond have clearly larger values.
     """
     edges = {scanned.min().item(): BEFORE, scanned.max().item(): AFTER}
     return {x: marker for x in values for edge, marker in edges.items() if np.isclose(edge, x, rtol=1e-9, atol=0.0)}

@@ -56,8 +56,9 @@ def picture_of(chart: Chart, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset])
     else:
         counts, widths = (len(chart.levels), len(other.levels)), (chart.size[0], other.size[0])
         panels, right = side_by_side(counts, widths, chart.size[2])
-        entries = _panels_and_entries(chart, ds, analyses, panels)[1]
-        entries += [group for group in _panels_and_entries(other, ds, analyses, right)[1] if group not in entries]
+        _, entries = _panels_and_entries(chart, ds, analyses, panels)
+        _, others = _panels_and_entries(other, ds, analyses, right)
+        entries += [group for group in others if group not in entries]
     legend_below(panels.drawing, entries, *filter(None, [chart.looks.handle]))
     return panels.drawing
 
@@ -79,7 +80,7 @@ def _panels_and_entries(
     top, *below = chart.levels
     levels = (top, *(lower for lower in below if not lower.over or bool((selected[lower.over] > 0.0).any())))
     levels = tuple(_with_theory(level, whole) for level in levels)
-    datasets = [chart.chosen(_requested(whole, level, ds)) for level in levels]
+    datasets = [chart.chosen(_requested(chart, whole, level, ds)) for level in levels]
     data = datasets[0]
     if data[chart.x].dtype.kind not in "iuf":
         raise InputError("not an axis of numbers", key="x", value=chart.x, expected="another axis")
@@ -118,12 +119,15 @@ def _with_theory(level: Level, data: xr.Dataset) -> Level:
     return replace(level, layers=(level.layers[0], theory, *level.layers[1:]))
 
 
-def _requested(whole: xr.Dataset, level: Level, ds: xr.Dataset) -> xr.Dataset:
+def _requested(chart: Chart, whole: xr.Dataset, level: Level, ds: xr.Dataset) -> xr.Dataset:
     """Return the data with a mask `requested` of the runs made: their own `Y_requested`, else that of the dataset."""
-    if not level.y or level.layers[0].mark not in (*POINTS, "cells"):
+    mark = level.layers[0].mark
+    # values along x, as optima are, have no such axis: the runs are those of what is drawn against it
+    y = chart.y if mark == "ticks" else level.y
+    if not y or mark not in (*POINTS, "cells", "ticks"):
         return whole
-    name = f"{level.y}_requested"
-    return whole.assign(requested=whole[name]) if name in whole else with_requests(whole, level.y, ds)
+    name = f"{y}_requested"
+    return whole.assign(requested=whole[name]) if name in whole else with_requests(whole, y, ds)
 
 
 def _names(chart: Chart, data: xr.Dataset, y: str) -> list[str]:

@@ -55,9 +55,10 @@ def edges_of(values: np.ndarray, logarithmic: bool = False) -> np.ndarray:
     """
     places = np.log(values) if logarithmic else values
     if len(places) == 1:
-        return np.array([places[0] - 0.5, places[0] + 0.5])
-    middles = 0.5 * places[1:] + 0.5 * places[:-1]
-    edges = np.concatenate([[2.0 * places[0] - middles[0]], middles, [2.0 * places[-1] - middles[-1]]])
+        edges = np.array([places[0] - 0.5, places[0] + 0.5])
+    else:
+        middles = 0.5 * places[1:] + 0.5 * places[:-1]
+        edges = np.concatenate([[2.0 * places[0] - middles[0]], middles, [2.0 * places[-1] - middles[-1]]])
     return np.exp(np.clip(edges, *(np.log(10.0) * np.array(ENDS)))) if logarithmic else edges
 
 

@@ -59,7 +59,7 @@ def name_text(name: str) -> str:
 def expression_latex(text: str) -> str | None:
     """Return an expression, or a schedule, with the symbols of the fields that it names; None if it is none."""
     try:
-        return _latex(expression_tree(text.strip()).body)[0]
+        return _within(expression_tree(text.strip()).body, Binding.CHOICE)
     except (SyntaxError, ValueError, RecursionError, TypeError, LookupError):
         return None
 
@@ -110,7 +110,8 @@ def _latex(node: ast.expr) -> tuple[str, Binding]:
             return sign.join(_within(value, Binding(binding + 1)) for value in values), binding
         case ast.IfExp(test=test, body=body, orelse=orelse):
             then, condition = _within(body, Binding.OR), _within(test, Binding.OR)
-            return rf"{then}\ \mathrm{{if}}\ {condition}\ \mathrm{{else}}\ {_latex(orelse)[0]}", Binding.CHOICE
+            otherwise = _within(orelse, Binding.CHOICE)
+            return rf"{then}\ \mathrm{{if}}\ {condition}\ \mathrm{{else}}\ {otherwise}", Binding.CHOICE
         case ast.Call(func=ast.Name(id=name), args=[_, *_] as arguments, keywords=[]):
             return _call(name, arguments)
     raise TypeError(f"no part of an expression: {type(node).__name__}")
@@ -137,10 +138,10 @@ def _operation(node: ast.BinOp) -> tuple[str, Binding]:
         case ast.Div():
             return f"{_within(left, Binding.PRODUCT)}/{_within(right, Binding.POWER)}", Binding.PRODUCT
         case ast.Pow():
-            return f"{_within(left, Binding.ATOM)}^{{{_latex(right)[0]}}}", Binding.POWER
+            return f"{_within(left, Binding.ATOM)}^{{{_within(right, Binding.CHOICE)}}}", Binding.POWER
         case ast.FloorDiv():
             whole = ast.BinOp(left, ast.Div(), right)
-            return TIGHT["floor"].replace("WHAT", _latex(whole)[0]), Binding.ATOM
+            return TIGHT["floor"].replace("WHAT", _within(whole, Binding.CHOICE)), Binding.ATOM
         case ast.Mod():
             first, second = _within(left, Binding.PRODUCT), _within(right, Binding.POWER)
             return rf"{first}\ \mathrm{{mod}}\ {second}", Binding.PRODUCT
@@ -149,7 +150,7 @@ def _operation(node: ast.BinOp) -> tuple[str, Binding]:
 
 def _call(name: str, arguments: list[ast.expr]) -> tuple[str, Binding]:
     """Return the call of a function as LaTeX, and how tightly it binds."""
-    first, *others = (_latex(argument)[0] for argument in arguments)
+    first, *others = (_within(argument, Binding.CHOICE) for argument in arguments)
     if name in TIGHT and not others:
         return TIGHT[name].replace("WHAT", first), Binding.ATOM
     if name == "exp" and not others:
