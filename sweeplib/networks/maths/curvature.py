@@ -17,8 +17,10 @@ d, and the label noise is averaged over in closed form: costs do not depend on d
 
 Means over u are sums over nodes: of Gauss and Hermite for polynomials, equally spaced in up to four dimensions, else
 Sobol' points. The error is three standard errors by leaving out parts of the nodes in turn: of equally spaced ones each
-part has every second or third place along each axis, and one ends nearer, so that kinks of labels, steep fields and what
-lies beyond the nodes show. `network` is the `Network`, u (n, m) are nodes, weight (m,) their weights, n_b is `batch_size`.
+part has every second or third place along each axis, and one ends nearer, so that kinks of labels, steep fields and
+what lies beyond the nodes show.
+
+`network` is the `Network`, u (n, m) are nodes, weight (m,) their weights, n_b is `batch_size`.
 """
 
 import math
@@ -36,7 +38,7 @@ from sweeplib.networks.maths.expectations.grids import reach
 from sweeplib.networks.numerics.compiled import function_values
 from sweeplib.networks.numerics.low_discrepancy import low_discrepancy_normals
 
-SPACING = {2: (0.07, 8.5), 3: (0.25, 7.5), 4: (0.45, 7.0)}
+SPACING = {2: (0.07, 8.5), 3: (0.2, 7.5), 4: (0.45, 7.0)}
 """The distance of equally spaced nodes by their dimension, and the radius at which they end."""
 NEARER = 0.9
 """The radius of the part of them that ends nearer, over that of the others."""
