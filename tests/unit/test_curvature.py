@@ -238,18 +238,27 @@ def test_runs_that_diverged_have_none() -> None:
     assert np.isnan(run.batch_sharpness.values[..., 1]).all()
 
 
-def panels(end: float, width: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the product of rules on panels that end at zero, in two dimensions: nodes (2, m) and weights (m,)."""
+def panels(end: float, kink: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the product of rules on panels in two dimensions, on the first axis with an end at a kink too.
+
+    Nodes (2, m) and weights (m,).
+    """
     node, weight = np.polynomial.legendre.leggauss(8)
-    edges = np.arange(-end, end, width)
-    x = (edges[:, None] + width / 2 * (node + 1)).ravel()
-    density = np.tile(width / 2 * weight, len(edges)) * np.exp(-(x**2) / 2) / sqrt(2 * np.pi)
-    return np.array(np.meshgrid(x, x, indexing="ij")).reshape(2, -1), np.outer(density, density).ravel()
+    edges = np.arange(-end, end + 1)
+
+    def rule(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        width = np.diff(edges)[:, None]
+        x = edges[:-1, None] + width / 2 * (node + 1)
+        return x.ravel(), (width / 2 * weight * np.exp(-(x**2) / 2) / sqrt(2 * np.pi)).ravel()
+
+    (x, of_x), (y, of_y) = rule(np.unique(np.append(edges, kink))), rule(edges)
+    return np.array(np.meshgrid(x, y, indexing="ij")).reshape(2, -1), np.outer(of_x, of_y).ravel()
 
 
 @pytest.mark.parametrize(
     ("student", "label", "P"),
     [
+        ("tanh", lambda x: np.maximum(x - 0.2683, 0.0), 1.0),
         ("tanh", lambda x: np.maximum(x, 0.0), 1.0),
         ("erf", lambda x: np.tanh(8 * x), 1.0),
         ("erf", lambda x: np.tanh(8 * x), 25.0),
@@ -262,7 +271,7 @@ def test_errors_hold_for_labels_with_kinks_and_for_polynomials(student, label, P
     """Panels have no error: they end at the kink, and where polynomials of the samples end too."""
     factor = Overlaps([[1.0]], [[0.5 * sqrt(P)]], [[P]]).factor()
     network = Network(factor, np.array([1.2]), activation(student), lambda x: label(x[0]), None, 0.1, 100.0, 0.0)
-    exact = _of_moments(network, moments(network, *panels(13.0, 1.0)), 1)
+    exact = _of_moments(network, moments(network, *panels(13, 0.2683)), 1)
     for name, value, error in zip(exact._fields, *curvatures(network, 1), strict=True):
         expected = getattr(exact, name)
         assert (np.abs(value - expected) <= error + 1e-10 * np.abs(expected).max()).all(), (

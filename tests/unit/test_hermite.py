@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sweeplib.errors import InputError
-from sweeplib.networks.maths.activations import Activation
+from sweeplib.networks.maths.activations import Activation, activation
+from sweeplib.networks.maths.activations.activation import kink
 from sweeplib.networks.maths.hermite import hermite_polynomials, hermite_series, information_exponent
 
 
@@ -55,3 +56,15 @@ def test_information_exponent_of_hermite_polynomials(order: int) -> None:
 def test_constant_has_no_information_exponent() -> None:
     with pytest.raises(InputError, match="no Hermite coefficient"):
         information_exponent(Activation("one", "1", lambda z: 1.0, lambda z: 0.0, 0))
+
+
+@pytest.mark.parametrize("name", ["hermite(0, 0, 0, 0, 1e308, 0, 1e308)", "hermite(0, 1e308, 0, 1e308)"])
+def test_coefficients_whose_powers_are_infinite_are_refused(name):
+    with pytest.raises(InputError, match="too large coefficients"):
+        activation(name)
+
+
+def test_a_smooth_function_has_no_kink_however_large_it_is():
+    for name in ("hermite(0, 0, 400)", "hermite(0, 0, 0, 0, 4000)", "hermite(0, 0, 1e12)", "tanh", "erf"):
+        assert kink(activation(name)) == 0.0
+    assert kink(activation("relu")) == 1.0

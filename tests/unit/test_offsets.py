@@ -10,7 +10,7 @@ from scipy.special import erf
 from sweeplib import DYNAMICS, InputError, Problem, simulate
 from sweeplib.networks.dynamics.weight_dynamics import population_with
 from sweeplib.networks.maths.activations import activation
-from sweeplib.networks.maths.offsets import OffsetRisks
+from sweeplib.networks.maths.offsets import Fields, OffsetRisks, products_of
 from sweeplib.networks.numerics.random import normals, random_words, stream_key
 from sweeplib.networks.simulation import Case, Recording
 from sweeplib.networks.simulation.driver import replicas_of
@@ -385,3 +385,13 @@ def test_sgd_of_many_units_follows_the_mean_field_with_offsets(dynamics, d):
 
     assert (np.abs(scores(trained)) < 4.0).all()
     assert np.abs(scores(frozen)).max() > 10.0
+
+
+def test_moments_of_polynomials_are_exact():
+    """E[σ(b + s g)²] of the highest degree, by as many nodes as are exact; others cut their tail off."""
+    form = activation("hermite(0, 0, 0, 0, 0, 0, 0, 0, 1)")
+    b, s = np.array([0.3, -0.8]), np.array([1.0, 2.0])
+    x, weight = np.polynomial.hermite_e.hermegauss(20)
+    values = np.vectorize(form.value)(b[:, None] + s[:, None] * x)
+    found = products_of(Fields.of(form, b, s, 1), np.diag(s**2))
+    np.testing.assert_allclose(np.diag(found), (values**2) @ weight / weight.sum(), rtol=1e-13)

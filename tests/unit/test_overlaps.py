@@ -124,3 +124,20 @@ def test_parallel_and_nearly_parallel_teacher_rows():
     near = np.array([[1.0, 1.0 - 1e-12], [1.0 - 1e-12, 1.0]])
     assert teacher_factors(near[None])[0, 1, 1] == pytest.approx(np.sqrt(2e-12), rel=1e-3)
     assert list(are_dependent(np.array([near, np.ones((2, 2)), np.zeros((2, 2))]))) == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    "matrix", [[[1, 2], [3]], "a", [["x"]], [[1 + 1j]], np.ones((1, 1), complex), [[np.nan]], None]
+)
+def test_what_is_no_matrix_of_numbers_is_refused_in_one_line(matrix):
+    with pytest.raises(InputError, match="Q: not an overlap matrix"):
+        Overlaps(matrix, [[1]], [[1]])
+    with pytest.raises(InputError, match="W_star: no weights"):
+        Overlaps.from_weights([[1.0, 2.0]], matrix)
+
+
+def test_weights_of_no_inputs_and_overlaps_of_no_units_are_refused():
+    with pytest.raises(InputError, match="W: weights of no inputs"):
+        Overlaps.from_weights(np.ones((1, 0)), np.ones((1, 0)))
+    with pytest.raises(InputError, match="M: overlaps of no units"):
+        Overlaps(np.ones((0, 0)), np.ones((0, 0)), np.ones((0, 0)))

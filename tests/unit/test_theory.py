@@ -281,3 +281,24 @@ def test_labelled_arrays_broadcast_by_name():
     assert times.dims == ("gamma", "Delta") and times.name == "quenched_exit_time"
     assert times.attrs["long_name"] == "quenched exit time" and times.attrs["symbol"].startswith("t_")
     assert float(times.sel(gamma=0.05, Delta=1.0)) == theory.quenched_exit_time(0.05, 1, 3000, 1.0, 0.01)
+
+
+@pytest.mark.parametrize("p", [np.nan, np.inf, -1.0, 0.5])
+def test_a_width_without_a_law_has_no_exit_time_and_leaves_those_beside_it(p):
+    widths = np.array([2.0, p])
+    for formula in (theory.quenched_exit_time, theory.noise_corrected_exit_time, theory.first_passage_exit_time):
+        found = formula(0.01, widths, 1000, 0.1, 0.1)
+        assert found[0] == formula(0.01, 2.0, 1000, 0.1, 0.1) < np.inf
+        assert np.isnan(found[1])
+    assert np.isnan(theory.quenched_survival(0.5, 0.01, widths, 1000, 0.1, 0.1)).tolist() == [False, True]
+    assert np.isnan(theory.noise_corrected_optimal_learning_rate(widths, 1000, 0.1, 0.1)).tolist() == [False, True]
+
+
+def test_formulas_have_values_or_none_at_the_ends_of_their_domains():
+    assert np.isnan(theory.exact_optimal_learning_rate([2.0, np.inf, 300.0], [0.5, 0.5, np.nan], 0.1)).all()
+    assert np.isnan(theory.noise_corrected_optimal_learning_rate(1, np.inf, 0.0, 0.1))
+    passage = theory.first_passage_exit_time([0.0, 1e-7, -0.1], 2, 1000, 0.1, 0.1)
+    assert passage[0] == theory.quenched_exit_time(0.0, 2, 1000, 0.1, 0.1) == pytest.approx(passage[1], rel=3e-3)
+    assert np.isnan(passage[2])
+    at, near = theory.noise_corrected_survival(1.0, [1 / 6, 1 / 6 - 1e-9], 1, 100, 0.0, 0.1)
+    assert at == pytest.approx(near, rel=1e-6)

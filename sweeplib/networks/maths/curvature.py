@@ -17,8 +17,10 @@ d, and the label noise is averaged over in closed form: costs do not depend on d
 
 Means over u are sums over nodes: of Gauss and Hermite for polynomials, equally spaced in up to four dimensions, else
 Sobol' points. The error is three standard errors by leaving out parts of the nodes in turn: of equally spaced ones each
-part has every other place along each axis, and one ends nearer, so that kinks of labels, steep fields and what lies
-beyond the nodes show. `network` is the `Network`, u (n, m) are nodes, weight (m,) their weights, n_b is `batch_size`.
+part has every second or third place along each axis, and one ends nearer, so that kinks of labels, steep fields and
+what lies beyond the nodes show.
+
+`network` is the `Network`, u (n, m) are nodes, weight (m,) their weights, n_b is `batch_size`.
 """
 
 import math
@@ -36,7 +38,7 @@ from sweeplib.networks.maths.expectations.grids import reach
 from sweeplib.networks.numerics.compiled import function_values
 from sweeplib.networks.numerics.low_discrepancy import low_discrepancy_normals
 
-SPACING = {2: (0.07, 8.5), 3: (0.25, 7.5), 4: (0.45, 7.0)}
+SPACING = {2: (0.07, 8.5), 3: (0.2, 7.5), 4: (0.45, 7.0)}
 """The distance of equally spaced nodes by their dimension, and the radius at which they end."""
 NEARER = 0.9
 """The radius of the part of them that ends nearer, over that of the others."""
@@ -231,7 +233,7 @@ def nodes(network: Network) -> list[Part]:
     if n not in SPACING or inverse_variance * SPACING[n][0] ** 2 > RESOLVED:
         return sobol(n)
     # of four dimensions more nodes would cost too much: the error says what lies beyond them
-    return spaced(n, 1.0 if n == 4 else reach(highest // 2) / reach(3))
+    return spaced(n, n - len(network.a), 1.0 if n == 4 else reach(highest // 2) / reach(3))
 
 
 @cache
@@ -242,18 +244,21 @@ def products(n: int, count: int) -> Part:
 
 
 @cache
-def spaced(n: int, stretch: float) -> list[Part]:
-    """Return equally spaced nodes inside a sphere in n dimensions, in 2ⁿ parts by the parity of each place.
+def spaced(n: int, k: int, stretch: float) -> list[Part]:
+    """Return equally spaced nodes inside a sphere in n dimensions, in parts by the remainders of the places.
 
-    stretch : the radius of the sphere, over that of `SPACING`.
+    k : the number of the teacher's fields, along whose axes labels have kinks.
+    stretch : the radius, over that of `SPACING`.
     """
     step, end = SPACING[n][0], stretch * SPACING[n][1]
     places = np.indices((2 * round(end / step) + 1,) * n).reshape(n, -1)
     # no node at zero, where functions may have kinks
     u = np.asarray(step * (places - round(end / step) + 0.37), float)
-    # two parts by the parity of the sum would have the same places along each axis, and the same error of a kink there
-    square, part = (u**2).sum(axis=0), 2 ** np.arange(n) @ (places % 2)
-    ends = [NEARER * end] + [end] * (2**n - 1)
+    # Parts by the remainder of the sum would have the same places along each axis, and the same error of a kink there.
+    # Two along an axis have the same error of kinks halfway between nodes; three of four dimensions are too coarse.
+    periods = tuple(3 if n < 4 and axis < k else 2 for axis in range(n))
+    square, part = (u**2).sum(axis=0), np.ravel_multi_index(tuple(places % np.array(periods)[:, None]), periods)
+    ends = [NEARER * end] + [end] * (math.prod(periods) - 1)
     return [_with_density(u[:, (part == at) & (square <= last**2)]) for at, last in enumerate(ends)]
 
 

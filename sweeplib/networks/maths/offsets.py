@@ -140,8 +140,9 @@ class Fields:
             bent += jump * _ramp_series(place - b, s, finer * ORDERS)
         series = bent.copy()
         if smooth is not None:
-            x, table = _table(finer)
-            series += function_values(smooth, b[:, None] + s[:, None] * x) @ table
+            # a polynomial has coefficients up to its degree, which as many nodes of Gauss give
+            x, table = _table(finer) if form.hermite is None else _weighted(*gauss.normal(len(form.hermite)))
+            series[:, : table.shape[1]] += function_values(smooth, b[:, None] + s[:, None] * x) @ table
         return cls(s, knots, bent, series)
 
     def beside(self, others: "Fields") -> "Fields":
@@ -246,10 +247,14 @@ def _ramp_series(place: Array, s: Array, orders: int) -> Array:
 @cache
 def _table(finer: int) -> tuple[Array, Array]:
     """Nodes x (n,), and their weights times h_l(x) (n, orders), both `finer` times as many as usual."""
-    x, weights = map(np.array, gauss.trapezoidal(finer * (NODES - 1) + 1, DISTANCE / finer))
-    table = np.empty((len(x), finer * ORDERS))
-    before, now = np.zeros(len(x)), weights
-    for order in range(finer * ORDERS):
+    return _weighted(*gauss.trapezoidal(finer * (NODES - 1) + 1, DISTANCE / finer), finer * ORDERS)
+
+
+def _weighted(nodes: tuple[float, ...], weights: tuple[float, ...], orders: int | None = None) -> tuple[Array, Array]:
+    """Nodes x (n,), and their weights times h_l(x) (n, orders); by default as many orders as nodes."""
+    x, now = np.array(nodes), np.array(weights)
+    table, before = np.empty((len(x), orders or len(x))), np.zeros(len(x))
+    for order in range(table.shape[1]):
         table[:, order] = now
         before, now = now, (x * now - math.sqrt(order) * before) / math.sqrt(order + 1.0)
     return x, table

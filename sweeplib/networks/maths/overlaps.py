@@ -32,9 +32,7 @@ class Overlaps:
 
     def __init__(self, Q: ArrayLike, M: ArrayLike, P: ArrayLike) -> None:
         for name, value in (("Q", Q), ("M", M), ("P", P)):
-            matrix = np.array(value, dtype=np.float64, ndmin=2)
-            if matrix.ndim != 2 or not np.isfinite(matrix).all():
-                raise InputError("not an overlap matrix", key=name, value=value, expected="a matrix of finite numbers")
+            matrix = _matrix(name, value, "not an overlap matrix")
             matrix.flags.writeable = False
             object.__setattr__(self, name, matrix)
         self._check()
@@ -45,6 +43,8 @@ class Overlaps:
             if matrix.shape != shape:
                 raise InputError("shapes do not fit", key=name, value=matrix.shape, expected=f"{shape}, as M has")
         omega = self.omega
+        if not self.p:
+            raise InputError("overlaps of no units", key="M", value=self.M.shape, expected="at least one row")
         scale = float(np.abs(omega).max())
         if not np.allclose(omega, omega.T, rtol=0, atol=_TOLERANCE * scale):
             raise InputError("overlaps are not symmetric", key="omega", expected="Q = Qᵀ and P = Pᵀ")
@@ -55,9 +55,10 @@ class Overlaps:
     @classmethod
     def from_weights(cls, W: ArrayLike, W_star: ArrayLike) -> "Overlaps":
         """The overlaps of the weights W (p, d) and W* (k, d)."""
-        student = np.atleast_2d(np.asarray(W, dtype=np.float64))
-        teacher = np.atleast_2d(np.asarray(W_star, dtype=np.float64))
-        if student.ndim != 2 or teacher.ndim != 2 or student.shape[1] != teacher.shape[1]:
+        student, teacher = (_matrix(name, value, "no weights") for name, value in (("W", W), ("W_star", W_star)))
+        if not student.shape[1]:
+            raise InputError("weights of no inputs", key="W", value=student.shape, expected="at least one column")
+        if student.shape[1] != teacher.shape[1]:
             raise InputError("shapes do not fit", key="W_star", value=teacher.shape, expected="as many columns as W")
         d = student.shape[1]
         return cls(student @ student.T / d, student @ teacher.T / d, teacher @ teacher.T / d)
@@ -80,6 +81,18 @@ class Overlaps:
     def factor(self) -> Array:
         """The lower triangular factor of the overlaps, see `lower_factors`."""
         return lower_factors(self.Q, self.M, self.P)
+
+
+def _matrix(name: str, value: ArrayLike, trouble: str) -> Array:
+    """The value as a matrix, a copy; raise InputError with this `trouble` unless it is one of finite numbers."""
+    try:
+        numbers = np.array(value, ndmin=2)
+        matrix = None if numbers.dtype.kind == "c" else numbers.astype(np.float64)
+    except (ValueError, TypeError):  # lists of several lengths, text
+        matrix = None
+    if matrix is None or matrix.ndim != 2 or not np.isfinite(matrix).all():
+        raise InputError(trouble, key=name, value=value, expected="a matrix of finite numbers")
+    return matrix
 
 
 def block_overlaps(W: Array, W_star: Array, multiplicities: Array) -> tuple[Array, Array, Array]:

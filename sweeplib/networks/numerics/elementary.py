@@ -1,6 +1,6 @@
 """Exponential, error function and hyperbolic tangent without branches, so that loops over them are vector instructions.
 
-Those of the C library are called one number at a time. All are within 4e-16 of the exact value, relatively, wherever
+Those of the C library are called one number at a time. All are within 4.5e-16 of the exact value, relatively, wherever
 that is a normal number; NaN for NaN. Polynomials are Chebyshev interpolants.
 """
 

@@ -14,6 +14,8 @@ Arguments: γ, the width p, the dimension d, the variance Δ of the label noise,
 """
 
 import functools
+import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -69,7 +71,7 @@ def noise_corrected_optimal_learning_rate(p: Real, d: Real, Delta: Real, T: Real
     """
     largest = maximal_learning_rate(p, Delta)
     strength = largest * noise_variance(p, Delta) / (8.0 * p)
-    return largest * np.vectorize(_optimal_fraction, otypes=[float])(mean_log_growth(p, d, T), strength)
+    return largest * _of_numbers(_optimal_fraction, mean_log_growth(p, d, T), strength)
 
 
 @labelled(r"t_{\mathrm{ext}}", "exact exit time of the ODE")
@@ -96,7 +98,7 @@ def exact_optimal_learning_rate(d: Real, Delta: Real, T: Real) -> Real:
     t ∝ 1/(1 − 6γ) from every start. At Δ = 0.5 and d = 300 it is 0.09 % lower at T = 0.1, 0.015 % at T = 0.01 and 0.6 %
     at T = 0.5. nan where starts next to the fixed point or above it, which never exit, count.
     """
-    return np.vectorize(_exact_optimum, otypes=[float])(d, Delta, T)
+    return _of_numbers(_exact_optimum, d, Delta, T)
 
 
 @labelled("V", "variance of the overlap's noise at the origin")
@@ -111,7 +113,7 @@ def noise_variance(p: Real, Delta: Real) -> Real:
 @labelled("L", "mean logarithm of the growth to the exit")
 def mean_log_growth(p: Real, d: Real, T: Real) -> Real:
     """L = E log[(T p (p+1) d + (1−T)(2 p μ0 − τ0))/(2 p μ0)], 2 ω_M times the quenched exit time."""
-    return np.vectorize(_mean_log_growth, otypes=[float])(p, d, T)
+    return _of_numbers(_mean_log_growth, _widths(p), d, T)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -120,6 +122,8 @@ def _exact_optimum(d: float, Delta: float, T: float) -> float:
 
     E log m0² = ψ(½) − ψ(d/2) is the singular part of the mean exit time; the rest is smooth in m0².
     """
+    if not (2.0 < d < math.inf and math.isfinite(Delta + T)):
+        return math.nan
     m0, weights = _sphere_rule(d)
     counted, end = weights > _LEAST_WEIGHT, T + (1.0 - T) * m0**2
     mean_log = scipy.special.digamma(0.5) - scipy.special.digamma(d / 2.0)
@@ -149,7 +153,7 @@ def _sphere_rule(d: float) -> tuple[Array, Array]:
 
 def _time(growth: Real, rate: Real) -> Real:
     """The exit time growth/(2 rate), `growth` the logarithm of that of μ to the exit; inf where nothing grows."""
-    return np.where(rate > 0.0, growth / (2.0 * rate), np.inf)
+    return np.where(rate <= 0.0, np.inf, growth / (2.0 * rate))
 
 
 @functools.cache
@@ -172,8 +176,8 @@ def _optimal_fraction(growth: float, strength: float) -> float:
 
     fractions = np.linspace(0.5, 1.0, 1001)[:-1]  # fine enough to see a change of sign
     rising = np.flatnonzero(slope(fractions) > 0.0)
-    if not rising.size:
-        return float("nan")
+    if not (rising.size and math.isfinite(growth)):
+        return math.nan
     return float(scipy.optimize.brentq(slope, fractions[rising[0] - 1], fractions[rising[0]], xtol=1e-14))
 
 
@@ -219,12 +223,14 @@ def noise_corrected_survival(t: Real, gamma: Real, p: Real, d: Real, Delta: Real
     rate = escape_rate(gamma, p, Delta)
     grown = np.exp(2.0 * rate * t)
     strength = gamma / p * noise_variance(p, Delta) / (2.0 * rate)
-    return _survival(grown + strength * (grown - 1.0) - 1.0 + T, p, d, T)
+    # where ω_M = 0 the noise adds up in proportion to the time
+    added = np.where(rate == 0.0, gamma / p * noise_variance(p, Delta) * t, strength * (grown - 1.0))
+    return _survival(grown + added - 1.0 + T, p, d, T)
 
 
 def _survival(growth: Real, p: Real, d: Real, T: Real) -> Real:
     """The probability not to have exited, of arrays: `_mean_survival`, which says what `growth` is."""
-    return np.vectorize(_mean_survival, otypes=[float])(growth, p, d, T)
+    return _of_numbers(_mean_survival, growth, _widths(p), d, T)
 
 
 def _mean_survival(growth: float, p: float, d: float, T: float) -> float:
@@ -243,10 +249,26 @@ def first_passage_exit_time(gamma: Real, p: Real, d: Real, Delta: Real, T: Real)
     """The mean exit time of the linearised SDE from a random start, for every γ.
 
     Finite also for γ ≥ 2 γ_opt, where noise alone makes the exit. Tends to the noise-corrected exit time for T d → ∞.
-    Neglects the curvature of the drift, of relative order T, and the discreteness of steps.
+    Neglects the curvature of the drift, of relative order T, and the discreteness of steps. At γ = 0, without noise, it
+    is the quenched exit time.
     """
     rate, diffusion = escape_rate(gamma, p, Delta), gamma / p * noise_variance(p, Delta)
-    return np.vectorize(_mean_first_passage, otypes=[float])(rate, diffusion, p, d, T)
+    times = _of_numbers(_mean_first_passage, rate, np.where(diffusion > 0.0, diffusion, np.nan), _widths(p), d, T)
+    return np.where(diffusion == 0.0, _time(mean_log_growth(p, d, T), rate), times)
+
+
+def _of_numbers(function: Callable[..., float], *arguments: Real) -> Real:
+    """The values of a function of numbers at arrays, NaN where an argument is."""
+
+    def value(*numbers: float) -> float:
+        return math.nan if any(map(math.isnan, numbers)) else function(*numbers)
+
+    return np.vectorize(value, otypes=[float])(*arguments)
+
+
+def _widths(p: Real) -> Real:
+    """The widths p, NaN where they are infinite or below 1: there is no law of the start."""
+    return np.where((np.asarray(p) >= 1.0) & np.isfinite(p), p, np.nan)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -38,6 +38,14 @@ def power_coefficients(coefficients: tuple[float, ...]) -> tuple[float, ...]:
     )
 
 
+def _has_finite_powers(coefficients: tuple[float, ...]) -> bool:
+    """Whether the coefficients of the powers, and those of the slope, are finite numbers."""
+    try:
+        return all(math.isfinite(j * power) for j, power in enumerate(power_coefficients(coefficients)))
+    except (ValueError, OverflowError):  # sums of infinite terms
+        return False
+
+
 def hermite_series(coefficients: tuple[float, ...]) -> Activation:
     """The activation Σ c_n He_n/√n! of coefficients c_0, c_1, ...
 
@@ -51,6 +59,8 @@ def hermite_series(coefficients: tuple[float, ...]) -> Activation:
         expected = f"at most {MAX_DEGREE}, that is {MAX_DEGREE + 1} coefficients"
         raise InputError(f"too high a degree, {degree}", value=name, expected=expected)
     terms = coefficients[: degree + 1]
+    if not _has_finite_powers(terms):
+        raise InputError("too large coefficients", value=name, expected="powers of the field with finite coefficients")
     label = " + ".join(f"{c:.4g}\\,h_{{{n}}}(\\lambda)" for n, c in enumerate(terms) if c != 0.0)
     return Activation(spelled("hermite", terms), label.replace("+ -", "- "), **_series(terms))
 

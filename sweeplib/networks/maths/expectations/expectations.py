@@ -88,7 +88,7 @@ class Expectations:
 
     @property
     def exact(self) -> bool:
-        """Whether risks have no error but rounding."""
+        """Whether neither risks nor drifts have an error but rounding; risks alone may have none beside `finer`."""
         return self.finer is None and not any(self.misfits)
 
     @cached_property

@@ -113,7 +113,7 @@ def terms(formula: Formula) -> tuple[frozenset[Term], frozenset[Term]]:
         return frozenset(), frozenset()
     values, errors = coefficients(formula)
     degrees = [term for term in itertools.product(range(DEGREE + 1), repeat=formula.width) if 0 < sum(term) <= DEGREE]
-    largest = max(abs(values[term]) for term in degrees)
+    largest = max((abs(values[term]) for term in degrees), default=0.0)
     sure = frozenset(term for term in degrees if abs(values[term]) > 10.0 * errors[term])
     return sure, sure.union(term for term in degrees if not errors[term] <= SURE * largest and largest > 0.0)
 

@@ -45,9 +45,10 @@ def _remembered(function: Callable[P, Array]) -> Callable[P, Array]:
 
 @_remembered
 def lengths(D: int, count: int, *, even: bool) -> Array:
-    """Gauss nodes and weights (2, count) of ρ; of polynomials in ρ² for `even` ones, else in ρ, up to 2 count − 1.
+    """Gauss nodes and weights (2, count) of ρ, of polynomials up to 2 count − 1 in ρ², or in ρ for small D.
 
-    Those in ρ² are Laguerre's in ρ²/2, with α = D/2 − 1. Functions with poles are met better by those in ρ.
+    Those in ρ² are Laguerre's in ρ²/2, with α = D/2 − 1: for `even` functions, and for all if D > HALF_RANGE. Functions
+    with poles are met better by those in ρ. Weights below 10⁻³² are rounding: so are moments from about the 80th on.
     """
     if not even and D <= HALF_RANGE:
         return np.array(half_range(count, D - 1))
