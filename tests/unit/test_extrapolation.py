@@ -182,3 +182,9 @@ def test_a_parameter_with_the_name_of_the_limit_hides_it_nowhere(axis: bool) -> 
         return
     with pytest.raises(InputError, match="an axis has the name of a variable of extrapolation; got 'limit'"):
         analysis.extrapolation(ds.expand_dims(limit=[2.0]), **options)
+
+
+def test_a_result_with_the_name_of_a_quantity_of_an_analysis_has_a_limit() -> None:
+    ds = of_a_function().rename(distance="gain")
+    found = analysis.extrapolation(ds, of="gain", axis="n")
+    assert found.limit.attrs["long_name"].startswith("limit of the distance")
