@@ -114,7 +114,7 @@ class Sweep:
             problem = "not a client of Dask that waits for its results"
             expected = "distributed.Client(..., asynchronous=False)"
             raise InputError(problem, key="client", value=client, expected=expected)
-        if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
+        if workers is not None and (type(workers) is not int or workers < 1):
             raise InputError(
                 "not a number of workers", key="workers", value=workers, expected="a whole number from 1 on"
             )

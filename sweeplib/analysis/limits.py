@@ -218,9 +218,10 @@ def _agreement(limit: xr.DataArray, expected: xr.DataArray, confidence: float) -
     """
     compared = (limit > 0) & (expected > 0)
     over = [dim for dim in compared.dims if dim != SWEEP]
-    count, equal = compared.sum(over), (compared & (limit == expected)).sum(over)
+    # without axes a sum of truth values stays one
+    count, equal = (mask.astype(int).sum(over) for mask in (compared, compared & (limit == expected)))
 
-    def fraction(equal: np.int64, count: np.int64) -> tuple[float, float, float]:
+    def fraction(equal: Any, count: Any) -> tuple[float, float, float]:
         """Return a fraction of points with its interval; NaN of none."""
         if not count:
             return np.nan, np.nan, np.nan

@@ -111,6 +111,10 @@ class Simulator(ABC):
         """Return the seconds of a case by a model that is the same on every machine; 1 without a model."""
         return 1.0
 
+    def run_openly(self, case: Any) -> Records:
+        """Return the records of one case; exceptions of the user's code are passed on, as a debugger needs them."""
+        return self.run([case])
+
     def checks(self) -> Sequence[Callable[[Any], None]]:
         """Return functions that raise InputError for a case that cannot run; each reads few parameters of a case.
 

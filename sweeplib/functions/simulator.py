@@ -143,6 +143,11 @@ class FunctionSimulator(Simulator):
                 status[at], raised[at] = Status.failed, Trouble.from_exception(error)
         return Records(data, status, raised=raised)
 
+    def run_openly(self, case: FunctionCase) -> Records:
+        """Return the results of one call; exceptions of the function are passed on."""
+        data = {name: np.array([values], float) for name, values in self.results(case).items()}
+        return Records(data, np.array([Status.ok], np.uint8))
+
     def kept_names(self, cases: Sequence[FunctionCase]) -> Sequence[str]:
         """Return the identities of the cases without their times, if the function yields states, else ()."""
         return kept_names(cases) if self.function.goes_on else ()

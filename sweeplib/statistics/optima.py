@@ -239,8 +239,8 @@ class MeanCurve:
         with np.errstate(over="ignore"):
             low, high = ends_by_error(value, error, skewness, least.freedom, self.of_logarithms, confidence=confidence)
         if self.of_fractions:
-            value, low, high = (float(scipy.special.expit(logit)) for logit in (value, low, high))
-        return value, float(low), float(high)
+            value, low, high = scipy.special.expit(np.array([value, low, high]))
+        return float(value), float(low), float(high)
 
 
 def _logits(fractions: PointErrors) -> tuple[PointErrors, Array]:

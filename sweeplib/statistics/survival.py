@@ -63,7 +63,7 @@ def _medians(sample: PassageSamples, confidence: float) -> Sequence[Array]:
     tail = (1.0 - confidence) / 2.0
     curve, least, most = _curves(sample, confidence)
     # where no run is left the log-log band is undefined: at a fraction u, none of n is with the probability (1 − u)^n
-    most = np.where(curve > 0.0, most, 1.0 - tail ** (1.0 / _left(sample))[:, None])
+    most = np.where(curve > 0.0, most, 1.0 - tail ** (1.0 / _number_at_zero(sample))[:, None])
     least = np.where(curve > 0.0, least, 0.0)
     below = [used & _last_of_equal(sample) & (band <= HALF) for band in (curve, least, most)]
     first = [np.take_along_axis(ends, mask.argmax(1)[:, None], 1)[:, 0] for mask in below]
@@ -73,7 +73,7 @@ def _medians(sample: PassageSamples, confidence: float) -> Sequence[Array]:
     return median, np.where(enough, low, np.nan), np.where(enough, high, np.nan)
 
 
-def _left(sample: PassageSamples) -> Array:
+def _number_at_zero(sample: PassageSamples) -> Array:
     """Return the number (cells,) of uncensored runs of which none being left says as much as that of a sample does."""
     steps = 1.0 - sample.exits / sample.at_risk
     return np.asarray(1.0 / np.prod(np.where(steps == 0.0, 1.0, steps), axis=1))
@@ -151,7 +151,7 @@ def _fractions_exited(sample: PassageSamples) -> tuple[Array, Array]:
     with np.errstate(divide="ignore", invalid="ignore"):
         greenwood = np.where(exits, 1.0 / (at_risk * (at_risk - 1.0)), 0.0).sum(1)
         by_variance = (1.0 - surviving) / (surviving * greenwood)
-    equivalent = np.where(~any_exit, seen_to_latest, np.where(surviving == 0.0, _left(sample), by_variance))
+    equivalent = np.where(~any_exit, seen_to_latest, np.where(surviving == 0.0, _number_at_zero(sample), by_variance))
     return np.where(any_used, 1.0 - surviving, np.nan), np.where(any_used, equivalent, np.nan)
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from traceback import extract_tb
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -719,6 +721,14 @@ def test_a_case_is_chosen_by_any_names_and_fails_by_its_exception(
         said: list[str] = []
         assert reproduces(design, tmp_path / "results", "γ=0.7,n=2,seed=1", say=said.append) is alike
         assert said[-2:] == ["in the store: failed, ValueError: first reason", f"here: failed, ValueError: {reason}"]
+    shown: list[Any] = []
+    debugger = SimpleNamespace(
+        runcall=lambda run, case: run(case), interaction=lambda frame, error: shown.append(extract_tb(error)[-1].name)
+    )
+    monkeypatch.setattr("sweeplib.commands.upkeep.reproduce._debugger", lambda: debugger)
+    reproduces(design, tmp_path / "results", "γ=0.7,n=2,seed=1", debug=True, say=said.append)
+    assert shown == ["chosen"], "it stops where the function raises"
+    assert reproduces(design, tmp_path / "results", "γ=0.7,n=1,seed=1", debug=True, say=said.append)
 
 
 @pytest.mark.parametrize(

@@ -148,8 +148,8 @@ def curves_along(
         x = ds[axis].astype(float)
         if of == "exited":
             # whether a run that was stopped before its horizon would have exited by then is not known
-            known = sample.used & (sample.reached | ~with_status(ds, *STOPPED))
-            values = sample.reached.astype(float).where(known).transpose(*sample.used.dims)
+            is_known = sample.used & (sample.reached | ~with_status(ds, *STOPPED))
+            values = sample.reached.astype(float).where(is_known).transpose(*sample.used.dims)
             return Curves.complete(unless_lost(values, values.isnull() & has_run(ds), has_run(ds), max_lost), x, axis)
         return Curves.of_exits(sample, x, axis, CUT_OFF, samples_of_a_step(ds) if of == "exit_samples" else 1.0)
     values = values_of(ds, of)

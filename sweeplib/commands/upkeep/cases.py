@@ -98,12 +98,12 @@ def chosen_case(sweep: Design, directory: Path, text: str) -> ChosenCase:
     values = _coordinates_in(text, sweep)
     dynamics_named = None if values is None else values.pop("dynamics", None)
     # a law is that of several runs, which the dataset has under its name
-    runs = {None: tuple(sweep.runs), **{name: (name,) for name in sweep.runs}, **sweep.laws}
-    if dynamics_named not in runs:
+    runs = {name: (name,) for name in sweep.runs} | sweep.laws
+    if dynamics_named is not None and dynamics_named not in runs:
         names = [*dict.fromkeys((*sweep.laws, *sweep.runs))]
         raise InputError("not a dynamics of this sweep", key="dynamics", value=dynamics_named, choices=names)
     matches = []
-    for dynamics in runs[dynamics_named]:
+    for dynamics in sweep.runs if dynamics_named is None else runs[dynamics_named]:
         cases = CasesByName(inventory(sweep, dynamics, RunStore(directory, dynamics)))
         places = _places_of_identity(cases, text) if values is None else _places_of_coordinates(cases, values)
         _, first = np.unique(cases.wanted.ids[places], return_index=True)  # a case may be at several points

@@ -44,14 +44,11 @@ def reproduces(sweep: Design, directory: Path, name: str, *, debug: bool = False
     try:
         with Steps(None if debug else sweep.name).step("computing the case"):
             records = _run_case(chosen.case, debug=debug)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         echo(traceback.format_exc(), errors=True)
         if debug:
             _debugger().interaction(None, error.__traceback__)
-        return _failed_alike(chosen, Trouble.from_exception(error), stored.get("exception"), say)
-    if trouble := records.raised.get(0):
-        echo(trouble.traceback, errors=True)
-        return _failed_alike(chosen, trouble, stored.get("exception"), say)
+        return _failed_alike(chosen, error, stored.get("exception"), say)
     status, excess = Status(int(records.status[0])), records.excess.get(0)
     say(f"here: {status.name}" + (f", {excess}" if excess else ""))
     if chosen.segment is None:
@@ -77,10 +74,10 @@ def _other_sweep(chosen: ChosenCase, directory: Path) -> str | None:
 def _run_case(case: Case, *, debug: bool) -> Records:
     """Return the records of a case; with `debug` it runs in Python's debugger."""
     if not debug:
-        return case.simulator.run([case])
+        return case.simulator.run_openly(case)
     if not sys.stdin.isatty():
         sys.stderr.write("the debugger reads its commands from standard input\n")
-    records = _debugger().runcall(case.simulator.run, [case])
+    records = _debugger().runcall(case.simulator.run_openly, case)
     if records is None:
         raise SweeplibError("the debugger was left before the case ended")
     return records
@@ -97,10 +94,11 @@ def _debugger() -> pdb.Pdb:
     return debugger
 
 
-def _failed_alike(chosen: ChosenCase, raised: Trouble, stored: str | None, say: Callable[[str], None]) -> bool:
-    """Say that a case raised an exception here; return whether it failed by the same one in the store.
+def _failed_alike(chosen: ChosenCase, error: BaseException, stored: str | None, say: Callable[[str], None]) -> bool:
+    """Say that a case raised an error here; return whether it failed by the same exception in the store.
 
     stored : the text of that exception, None if none is recorded.
     """
-    say(f"here: failed, {raised.exception}")
-    return chosen.status is Status.failed and raised.exception == stored
+    raised = Trouble.from_exception(error).exception
+    say(f"here: failed, {raised}")
+    return chosen.status is Status.failed and raised == stored

@@ -140,8 +140,9 @@ class _Reader:
                 for name in node._fields:
                     if name not in _UNSEEN:
                         field = getattr(node, name, None)
-                        items = isinstance(field, list)
-                        yield name, [item for item in field if self._counts(item, node)] if items else field
+                        if isinstance(field, list):
+                            field = [item for item in field if self._counts(item, node)]
+                        yield name, field
 
     def _counts(self, item: Any, parent: ast.AST) -> bool:
         """Return whether an item of a list of nodes can change a number: any item but some statements, by their kind.

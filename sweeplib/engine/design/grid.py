@@ -20,7 +20,7 @@ from sweeplib.engine.base.budget import ASKED, AXES, NAME_LENGTH, NAMES, OPERATI
 from sweeplib.engine.base.table import Column, Table
 from sweeplib.engine.design.axis import POINT, Axis, TableAxis
 from sweeplib.engine.design.fields import field_value, field_values
-from sweeplib.engine.design.places import BATCH, Condition, at_positions, probe_places, some_places
+from sweeplib.engine.design.places import BATCH, Condition, at_positions, probe_places, probed_places, some_places
 from sweeplib.engine.language import Expression, FormulaWithNames, is_symbol
 from sweeplib.engine.parameters import FIRST
 from sweeplib.engine.simulator import Simulator, networks
@@ -141,20 +141,12 @@ class Grid:
     def probed(self, where: Where | None = None, when: Condition | None = None) -> Table:
         """Return a table of points for checks: all that `where` selects, or of many the corners and some more.
 
-        Of a long axis the first place of each text is among them.
-        Of these, only those where `when` is true; if it is at none, one point at which it is, of all or, of many, of
-        `ASKED` that are evenly spread.
+        Of a long axis the first place of each text is among them. Of these, only those where `when` is true; if it is
+        at none, one point at which it is, of all or, of many, of `ASKED` that are evenly spread.
         """
         positions = self.positions(where)
-        lengths = [len(along) for along in positions]
-        places = [at_positions(positions, probe_places(lengths, self._most_probes))]
-        for dim, (axis, along) in enumerate(zip(self.axes, positions, strict=True)):
-            if len(along) > self._most_probes:
-                texts = np.intersect1d(axis.places_of_texts, along)[: self._most_probes]
-                of_texts = np.tile([first for first, *_ in positions], (len(texts), 1))
-                of_texts[:, dim] = texts
-                places.append(of_texts)
-        indices = self._where_true(when, np.concatenate(places))
+        wanted = [axis.places_of_texts for axis in self.axes]
+        indices = self._where_true(when, probed_places(positions, wanted, self._most_probes))
         if not len(indices) and when is not None:
             indices = self._first_true(when, positions)
         return self._checked(self.table(indices, self.names))

@@ -55,6 +55,21 @@ def probe_places(lengths: Sequence[int], most: int) -> np.ndarray:
     return np.array(places, np.int64).reshape(len(places), len(lengths))
 
 
+def probed_places(positions: Sequence[Sequence[int]], wanted: Sequence[Sequence[int]], most: int) -> np.ndarray:
+    """Return the points (points, dims) that `probes` yields among the positions of each axis, and those `wanted`.
+
+    wanted : places along each axis. If it is longer than `most`, so many of them are added, at the first of the others.
+    """
+    places = [at_positions(positions, probe_places([len(along) for along in positions], most))]
+    for dim, along in enumerate(positions):
+        if len(along) > most:
+            others = np.intersect1d(wanted[dim], along)[:most]
+            added = np.tile([first for first, *_ in positions], (len(others), 1))
+            added[:, dim] = others
+            places.append(added)
+    return np.concatenate(places)
+
+
 def probes(lengths: Sequence[int], most: int = PROBES) -> Iterator[tuple[int, ...]]:
     """Yield indices of points of a grid: all if at most `most`, otherwise its corners and `most` on its diagonal.
 

@@ -16,7 +16,7 @@ from sweeplib.pictures.figures.kit.quantities import at_last_time, horizontal_ax
 
 CAPTION = (
     "A quantity over two axes of the sweep. Arrows: bounds, where not all runs exited or the value may lie beyond "
-    "the scan. ∅: points without a value, as more than 2 % of their runs have none, or "
+    "the scan. ∅: points without a value, as more than 2 % (by default) of their runs have none, or "
     "that are not above their error, where the scale is logarithmic. Hatched: not run."
 )
 Coloured = Annotated[str | None, Field(description="the quantity that is drawn as colours.")]

@@ -25,10 +25,10 @@ from sweeplib.statistics.labelled import labelled, with_bounds
 from sweeplib.statistics.survival import survival_curve
 
 CAPTION = (
-    "Fraction of runs that have not exited against time: Kaplan-Meier curves over the seeds, with 95 % bands for the "
-    "first dynamics of each colour; strokes: ends of runs that did not exit. Dashed: the quenched law, which includes "
-    "only the random starts; dotted: the law with the noise of SGD; triangles: the annealed exit time, from the mean "
-    "start."
+    "Fraction of runs that have not exited against time: Kaplan-Meier curves over the seeds, with bands, of 95 % by "
+    "default, for the first dynamics of each colour; strokes: ends of runs that did not exit. Dashed: the quenched "
+    "law, which includes only the random starts; dotted: the law with the noise of SGD; triangles: the annealed exit "
+    "time, from the mean start."
 )
 THIN = {"linewidth": 1.0, "zorder": 5}
 LAWS: tuple[tuple[str, Any, Any], ...] = (

@@ -20,11 +20,11 @@ from sweeplib.pictures.figures.kit.style import UNDECIDED
 from sweeplib.statistics.labelled import labelled
 
 CAPTION = (
-    "The simplest limit that describes SGD: the mean of SGD deviates from it by less than the scatter of runs, and the "
-    "scatter is less than half of the change of the risk. Cells reach half way to the next point. Open: undecided, for "
-    "the reason in the legend. Small: points that rounds have added. "
-    "Lines, of which theory gives only the slopes: gradient flow deviates by γ/p, runs scatter by √(γ/(pd)); and one "
-    "step changes Q by more than Q itself."
+    "The simplest limit that describes SGD: the mean of SGD deviates from it by less than the scatter of runs, and "
+    "the scatter is less than half (by default) of the change of the risk. Cells reach half way to the next point. "
+    "Open: undecided, for the reason in the legend. Small: points that rounds have added. Lines, of which theory "
+    "gives only the slopes: gradient flow deviates by γ/p, runs scatter by √(γ/(pd)); and one step changes Q by more "
+    "than Q itself."
 )
 LOOKS: dict[str, dict[str, Any]] = {
     "gradient_flow": {"color": "#2b9a93", "marker": "o", "markersize": 4.6},

@@ -146,11 +146,13 @@ class ScanLook:
         return int(self.logs.argmin())
 
     def _not_positive(self) -> ScanFinding | None:
-        """No answer if a mean is not above 0: others are compared by their logarithms."""
+        """A row whose mean is not above 0 gets FIRST seeds. If it stays so there is no answer: it has no logarithm."""
         _, means, _ = moments(self.column.steps)
         rows = np.flatnonzero(means <= 0.0)
         if not len(rows):
             return None
+        if (few := rows[self.column.seeds[rows] < FIRST]).size:
+            return ScanFinding("its values need seeds", {float(x): FIRST for x in self.column.x[few]})
         why = f"the mean at {self.column.gamma[rows[0]]:.3g} is not above 0: `refine: seeds` takes means of any sign"
         return ScanFinding(why, state=State.none)
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sweeplib.engine.design.design import Design
+from sweeplib.engine.simulator import Simulator
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.records.files import DamageError
 from sweeplib.engine.storage.records.locks import free_writer
@@ -84,7 +85,7 @@ class Results:
         """The shared variables under None, the others by group; any segment describes a variable."""
         by_group: dict[str | None, dict[str, StoredVariable]] = {}
         for segment in self._layouts.values():
-            for name, variable in _described(segment).items():
+            for name, variable in _described(segment, self.wanted.sweep.simulator).items():
                 by_group.setdefault(None if _is_shared(segment, name) else segment.group, {})[name] = variable
         return by_group
 
@@ -229,12 +230,13 @@ def _is_shared(segment: Segment, name: str) -> bool:
     return segment.simulator.shares(segment.dims(name))
 
 
-def _described(segment: Segment) -> dict[str, StoredVariable]:
+def _described(segment: Segment, simulator: Simulator) -> dict[str, StoredVariable]:
     """Return the variables of a segment, with the labels and the names of dimensions that the code has now.
 
-    An edit of these makes no new cases, so that segments of one sweep may have others.
+    An edit of these makes no new cases, so that segments of one sweep may have others. simulator : of the sweep.
     """
-    described, now = segment.variables, segment.simulator.variables(segment.cases(slice(1))[0])
+    cases = simulator.cases(segment.shared, {name: column[:1] for name, column in segment.index.items()})
+    described, now = segment.variables, simulator.variables(cases[0])
     variables = {}
     for name in _recorded(segment):
         dims, attributes = tuple(described[name]["dims"]), dict(described[name]["attrs"])
