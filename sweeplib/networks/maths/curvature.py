@@ -38,7 +38,7 @@ from sweeplib.networks.maths.expectations.grids import reach
 from sweeplib.networks.numerics.compiled import function_values
 from sweeplib.networks.numerics.low_discrepancy import low_discrepancy_normals
 
-SPACING = {2: (0.07, 8.5), 3: (0.2, 7.5), 4: (0.45, 7.0)}
+SPACING = {2: (0.07, 8.5), 3: (0.2, 7.5), 4: (0.4, 7.0)}
 """The distance of equally spaced nodes by their dimension, and the radius at which they end."""
 NEARER = 0.9
 """The radius of the part of them that ends nearer, over that of the others."""
@@ -48,7 +48,7 @@ PARTS, PART = 8, 8192
 """Parts of Sobol' points, and the points of each."""
 MOST_PRODUCTS = 2**17
 """The most nodes of a product of rules of Gauss and Hermite."""
-MOST_TERMS = 2**17
+MOST_TERMS = 2**15
 """About the most numbers of a matrix of values at nodes, which fits into a cache."""
 STEP = 2.0**-10
 """The distance of the differences of σ' that are σ'': their error is ∝ its fourth power, 10⁻¹³."""
