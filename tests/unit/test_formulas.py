@@ -322,3 +322,8 @@ def test_a_field_beside_a_much_longer_one_keeps_its_nodes() -> None:
         np.ones((1, 1, 1)), np.zeros((1, 1, 2)), P, np.zeros((1, 1)), np.ones((1, 2))
     )
     assert risk == pytest.approx(2.5e11, rel=1e-6)  # ½ E[relu(λ*_1)²] E[λ*_2²]
+
+
+def test_a_constant_has_no_exponents():
+    constant = formula("3")
+    assert information_exponent(constant) is None and leap_exponent(constant) is None
