@@ -10,7 +10,7 @@ from sweeplib import Problem, plugins, simulate
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.headlines import headline
 from sweeplib.config import load
-from sweeplib.contracts.outcomes import all_outcomes, outcomes
+from sweeplib.contracts.outcomes import all_outcomes
 from sweeplib.engine.code.exports import FORMER
 from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.errors import InputError
@@ -180,7 +180,7 @@ def test_the_data_law_of_the_page_has_its_inputs(folder: Path) -> None:
 def test_the_loss_keeps_all_that_a_loss_must(folder: Path) -> None:
     """And its parameter is an axis."""
     with nothing_left():
-        found = list(outcomes(str(folder / "cauchy.py")))
+        found = list(all_outcomes([str(folder / "cauchy.py")]))
         assert {outcome.status for outcome in found} == {"ok"}
         assert len(found) == 5
         common = {"p": 1, "k": 1, "d": 30, "Delta": 0.1, "activation": "erf", "loss": "cauchy", "gamma": 0.5}

@@ -257,9 +257,9 @@ def spaced(n: int, k: int, stretch: float) -> list[Part]:
     # Parts by the remainder of the sum would have the same places along each axis, and the same error of a kink there.
     # Two along an axis have the same error of kinks halfway between nodes; three of four dimensions are too coarse.
     periods = tuple(3 if n < 4 and axis < k else 2 for axis in range(n))
-    square, part = (u**2).sum(axis=0), np.ravel_multi_index(tuple(places % np.array(periods)[:, None]), periods)
+    square, remainder = (u**2).sum(axis=0), np.ravel_multi_index(tuple(places % np.array(periods)[:, None]), periods)
     ends = [NEARER * end] + [end] * (math.prod(periods) - 1)
-    return [_with_density(u[:, (part == at) & (square <= last**2)]) for at, last in enumerate(ends)]
+    return [_with_density(u[:, (remainder == at) & (square <= last**2)]) for at, last in enumerate(ends)]
 
 
 def _with_density(u: Array) -> Part:

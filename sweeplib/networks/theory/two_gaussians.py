@@ -83,7 +83,7 @@ def optimal_measure(activation: str, contrast: float, d: float) -> Measure:
 
     Its R is NaN for a contrast outside [0, 1), and unless d is a whole number above zero or inf.
     """
-    if not (0.0 <= contrast < 1.0 and d >= 1.0 and (math.isinf(d) or d.is_integer())):
+    if not (0.0 <= contrast < 1.0 and d >= 1.0 and (math.isinf(d) or float(d).is_integer())):
         return Measure(np.empty(0), np.empty(0), math.nan)
     norms = np.concatenate([[0.0], np.geomspace(LEAST, MOST, NORMS)])
     columns = residuals(activation, contrast, d, norms)
