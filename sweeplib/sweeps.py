@@ -313,7 +313,9 @@ def answer(
 
 def _refuse_names_of(call: Callable[..., Any], function: Any) -> None:
     """Raise InputError if a parameter of a function has the name of an argument of a `call`, which would take it."""
-    for name in inspect.signature(call).parameters.keys() & getattr(function, "arguments", {}).keys():
+    arguments = inspect.signature(call).parameters.values()
+    names = {argument.name for argument in arguments if argument.kind is not argument.VAR_KEYWORD}
+    for name in names & getattr(function, "arguments", {}).keys():
         problem = f"a parameter of {function.name} has the name of an argument of sweeplib.{call.__name__}"
         expected = "another name, or a YAML file, where parameters are below `grid`"
         raise InputError(problem, key=name, expected=expected)

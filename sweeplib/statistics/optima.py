@@ -121,24 +121,16 @@ class MeanCurve:
         """The means themselves, of any sign, in the place of logarithms: its `logs`."""
         return linear_means(self._values)
 
-    @cached_property
-    def hidden_variances(self) -> Array | None:
-        """Variances (n,) to be added to those of fractions: equal outcomes do not make a fraction certain (Agresti).
-
-        None unless all values are 0 or 1.
-        """
-        if not self.of_fractions:
-            return None
-        counts = self.linear.present.sum(axis=0)
-        # Agresti and Coull: two successes and two failures more than were seen
-        share = (self.linear.logs * counts + 2.0) / (counts + 4.0)
-        return np.maximum(share * (1.0 - share) / (counts + 4.0) - np.diag(self.linear.covariance), 0.0)
-
     @property
     def errors(self) -> Array:
-        """Return the standard errors (n,) of the means."""
-        hidden = self.hidden_variances
-        return np.asarray(np.sqrt(np.diag(self.linear.covariance) + (0.0 if hidden is None else hidden)))
+        """Return the standard errors (n,) of the means; equal outcomes do not make a fraction certain."""
+        variances = np.diag(self.linear.covariance)
+        if self.of_fractions:
+            counts = self.linear.present.sum(axis=0)
+            # Agresti and Coull: two successes and two failures more than were seen
+            share = (self.linear.logs * counts + 2.0) / (counts + 4.0)
+            variances = np.maximum(variances, share * (1.0 - share) / (counts + 4.0))
+        return np.asarray(np.sqrt(variances))
 
     @cached_property
     def at_levels(self) -> SmoothCurve:

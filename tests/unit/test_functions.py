@@ -665,6 +665,16 @@ def test_a_masked_number_is_none() -> None:
     np.testing.assert_array_equal(values, [1.0, np.nan])
 
 
+@simulator(y="1")
+def gathered(parameters: float = 1.0, others: float = 2.0) -> float:
+    return parameters + others
+
+
+@pytest.mark.rest
+def test_a_parameter_may_have_the_name_of_what_gathers_parameters(tmp_path: Path) -> None:
+    assert sweeplib.sweep(gathered, parameters=[1, 3], others=4, results=tmp_path).y.values.ravel().tolist() == [5, 7]
+
+
 @pytest.mark.parametrize("call", [sweeplib.sweep, partial(sweeplib.answer, variable="m", to="1 %")])
 def test_a_parameter_that_the_call_would_take_for_its_own_is_refused(call: Callable[..., Any], tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^workers: a parameter of masked has the name of an argument"):
