@@ -84,11 +84,7 @@ def snakemake_command(config: Path, results: Path, profile: str, workers: int | 
     cores = _content(folder / "config.yaml").get("cores")
     words = [*job.command(f"{__name__}:start"), "--snakefile", str(files / "Snakefile")]
     words += ["--profile", str(folder), "--workflow-profile", "none", "--no-hooks", "--directory", "."]
-    if (
-        workers is not None
-        and workers > granted_processors()
-        and _content(folder / "config.yaml").get("cores") == "all"
-    ):
+    if workers is not None and workers > granted_processors() and cores == "all":
         # Snakemake would start as many workers as there are processors; cases may wait for something else
         words += ["--cores", str(workers)]
     return [*words, "--config", f"sweep={_setting(config)}", f"results={_setting(checked_results(results))}"]
