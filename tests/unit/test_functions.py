@@ -442,6 +442,28 @@ def test_dimensions_are_those_of_the_code_of_now(
     assert values == [("z", "length", 10.0), ("w", "width", 10.0), ("w", "width", 1.0)]
 
 
+def test_a_mended_length_computes_the_cases_that_failed_by_it(
+    written: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They failed as the code is, and would be taken as they are; a grid that grew would join results of two shapes."""
+    monkeypatch.setattr(work, "dispatched", computed)
+    code = """
+import numpy as np
+from sweeplib import Result, simulator
+
+@simulator(y=Result("1", dims={"k": 2}))
+def several(a=1.0):
+    return a * np.ones(3)
+"""
+    statuses = []
+    for name, text, values in (("first", code, "[1]"), ("mended", code.replace('"k": 2', '"k": 3'), "[1, 2]")):
+        config = written(text, f"name: own\ngrid: {{a: {values}}}", name)
+        design = replace(load(config), cluster=Here())
+        run_sweep(design, tmp_path / "results", progress=False)
+        statuses.append(dataset_in_memory(design, tmp_path / "results").status.values.ravel().tolist())
+    assert statuses == [[Status.failed], [Status.ok, Status.ok]]
+
+
 @pytest.mark.rest
 def test_a_function_without_random_numbers_has_no_replicas(written: Callable[..., Path]) -> None:
     code = "from sweeplib import simulator\n\n@simulator(y='1')\ndef square(x: float = 1.0):\n    return x**2\n"
