@@ -30,6 +30,7 @@ import numpy as np
 import pydantic
 from pydantic.fields import FieldInfo
 
+from sweeplib.engine.storage.records.provenance import ATTRIBUTES
 from sweeplib.errors import InputError
 
 RANDOM = ("rng", "seed")
@@ -61,6 +62,8 @@ ENDS = ("_low", "_high", "_error")
 """What analyses add to the name of a result, for the ends of its interval and for its standard error."""
 STORED = {"case_id", "problem"}
 """Names of columns of the run store that arguments may have, and results not."""
+EXITS = {"exit_steps", "exit_time"}
+"""Names of results that figures take for the exits of networks."""
 MAIN = "__main__"
 """The name of the module of a script or a notebook."""
 Real = Annotated[float, pydantic.Field(allow_inf_nan=False)]
@@ -194,7 +197,7 @@ class Function:
         if not self.results:
             expected = '@simulator(energy="J"), the names of the results with their units'
             raise InputError(f"{self.name} has no results", expected=expected)
-        reserved = {*NAMES, *self.results.keys() & STORED}
+        reserved = {*NAMES, *self.results.keys() & (STORED | EXITS), *self.arguments.keys() & {*ATTRIBUTES}}
         for name in (*self.arguments, *self.results, *(dim for result in self.results.values() for dim in result.dims)):
             if not name.isidentifier() or name in reserved:
                 raise InputError(f"{self.name}: this name has another meaning", value=name, expected="another name")

@@ -86,9 +86,7 @@ def test_a_longer_sweep_goes_on_from_the_ends_that_were_kept(written: Written) -
         assert longer[name].values.tobytes() == whole[name].values.tobytes()
 
 
-def _results(
-    folder: Path, seconds: float, timeout: float | None = None, name: str = "walk"
-) -> dict[str, np.ndarray]:
+def _results(folder: Path, seconds: float, timeout: float | None = None, name: str = "walk") -> dict[str, np.ndarray]:
     """Return the results of a case of a function that keeps its states in a folder."""
     [case] = load(folder.parent / "own.yaml").probed(name).at(np.array([0]))
     return FunctionSimulator(registered(name)).results(case, timeout, CheckpointFolder(str(folder), seconds))
