@@ -390,13 +390,15 @@ def sweep_of(
 def _file_of(function: "Function", directory: Path) -> Path:
     """Return the file that other processes import: the function's own, or one in the folder of a sweep for it.
 
-    InputError if the function depends on what cannot be written into a file, such as a value of another sweep.
+    InputError if the function depends on what cannot be written into a file, such as a value of another sweep, and if
+    its own file gives another function than this one.
     """
     from sweeplib.config.functions import called
     from sweeplib.engine.storage.records.files import write_text
-    from sweeplib.functions.source import is_importable, refuse_other_values
+    from sweeplib.functions.source import is_importable, refuse_other_module, refuse_other_values
 
     if function.file is not None and is_importable(function):
+        refuse_other_module(function)
         return function.file
     text = function.source()
     digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()

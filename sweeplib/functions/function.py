@@ -123,7 +123,7 @@ class Function:
     """A function that sweeps can run; called, it is the function itself.
 
     module, file : where it is defined, None where that is no file.
-    files : what it is made from, beside modules of Python.
+    files : what it is made from, beside modules of Python. content : that of its file when it was defined.
     arguments, results : its parameters and its results, by name.
     random : "rng" or "seed", the argument by which it takes random numbers; None without one.
     takes_times, yields, goes_on : whether it takes the recording times, whether it yields its results, and whether it
@@ -144,6 +144,7 @@ class Function:
         self.function, self.name, self.results = function, function.__name__, dict(results)
         self.module, self.file = function.__module__, Path(inspect.unwrap(function).__code__.co_filename).resolve()
         arguments = inspect.signature(function).parameters
+        self.content = self.file.read_bytes() if self.file.is_file() else b""
         self.random, self.takes_times = next((name for name in RANDOM if name in arguments), None), TIMES in arguments
         if {*RANDOM} <= {*arguments}:
             raise InputError(f"{self.name} takes rng and seed", value=list(RANDOM), expected="one of the two")

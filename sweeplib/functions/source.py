@@ -15,12 +15,12 @@ import builtins
 import hashlib
 import inspect
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from sweeplib.engine.code.numerical_code import numerical_code
 from sweeplib.engine.code.sources import imported_names, modules_digest, source_text, user_files
@@ -36,7 +36,7 @@ from sweeplib.functions.statements import (
     read_later,
     statements_of,
 )
-from sweeplib.functions.states import state_bytes
+from sweeplib.functions.values import are_same
 
 OF_MODULES = ("__file__", "__name__", "__doc__")
 """Names that every module has."""
@@ -88,31 +88,49 @@ def refuse_other_values(function: Function, imported: Function) -> None:
     changed = {name for entry in definitions.values() for name in _changed_in_functions(entry)}
     # the wrappers of other decorators may have the names of another file
     values, others = (inspect.unwrap(one.function).__globals__ for one in (function, imported))
+    modules = function.module, imported.module
     for name in sorted(reached - changed):
-        if name in values and _comparable(values[name]) != _comparable(others.get(name)):
+        if name in values and not are_same(values[name], others.get(name), modules):
             problem = f"{name} has another value here than the statements give it that {function.name} needs"
             expected = f"a parameter of {function.name}, or no other statement that changes it"
             raise InputError(problem, value=values[name], expected=expected)
+
+
+def refuse_other_module(function: Function) -> None:
+    """Raise InputError if other processes that import the module of a function have another one.
+
+    That is so if its file was edited since the import, or if a value that is written at its top level has been changed.
+    """
+    assert function.file is not None
+    if function.file.read_bytes() != function.content:
+        problem, expected = "changed since it was imported", "a new Python: restart it, or the notebook"
+        raise InputError(problem, file=function.file, expected=expected)
+    statements, _ = _statements(function)
+    values = inspect.unwrap(function.function).__globals__
+    for name, value in _literals(statements).items():
+        is_read = name in read_later({function.name}, statements)
+        if is_read and name in values and not are_same(values[name], value, ()):
+            problem = f"{name} has another value here than the file of {function.name} gives it"
+            expected = f"a parameter of {function.name}, or an edit of the file"
+            raise InputError(problem, value=values[name], file=function.file, expected=expected)
+
+
+def _literals(statements: list[Statement]) -> dict[str, Any]:
+    """Return the values of the names that one statement alone gives, as it is written, and nothing changes."""
+    given: dict[str, Any] = {}
+    for entry in statements:
+        if isinstance(entry.node, ast.Assign):
+            with suppress(ValueError):
+                given |= dict.fromkeys(entry.certain, ast.literal_eval(entry.node.value))
+    bound = Counter(name for entry in statements for name in entry.bound)
+    changed = {name for entry in statements for name in entry.changed | _changed_in_functions(entry)}
+    return {name: value for name, value in given.items() if bound[name] == 1 and name not in changed}
 
 
 def _changed_in_functions(entry: Statement) -> set[str]:
     """Return the names of the file whose values a function or class changes when it is called."""
     is_definition = isinstance(entry.node, ast.FunctionDef | ast.ClassDef)
     return changed_in(entry.node, inside=True) | (entry.bound - entry.certain) if is_definition else set()
-
-
-def _comparable(value: Any) -> Any:
-    """Return what tells a value from others: its bytes, or those of its entries; its type where it has none."""
-    if isinstance(value, Path | np.random.Generator):
-        return str(value)
-    try:
-        return state_bytes(value)
-    except TypeError:
-        if type(value) in (list, tuple):
-            return list(map(_comparable, value))
-        return list(map(_comparable, value.items())) if type(value) is dict else type(value).__name__
-    except RecursionError:
-        return type(value).__name__
 
 
 def _numerical_code(function: Function) -> tuple[str, set[str]]:
