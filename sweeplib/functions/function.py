@@ -234,16 +234,23 @@ FUNCTIONS: dict[str, list[Function]] = {}
 def registered(name: str, code: str | None = None) -> Function:
     """Return the last function that was defined with a name, and with this code if given; InputError if none was."""
     functions = FUNCTIONS.get(name, [])
-    if code is None and functions:
-        return functions[-1]
     # the last one says the labels and dimensions of now, which are no code
     for function in reversed(functions):
         # a function of a script or notebook reads what these change later; the file that was written of it does not
-        if function.module != MAIN and function.code == code:
+        if function.module != MAIN and code in (None, function.code):
             return function
+    if code is None and functions:
+        return functions[-1]
     if not functions:
         raise InputError("no such simulator", value=name, choices=FUNCTIONS)
     raise _other_code(functions[-1])
+
+
+def make_last(function: Function) -> None:
+    """Make a function the last one of its name: a notebook may undo an edit, whose file was read before."""
+    functions = FUNCTIONS[function.name]
+    functions.remove(function)
+    functions.append(function)
 
 
 def _other_code(function: Function) -> InputError:
