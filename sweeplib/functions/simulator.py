@@ -29,9 +29,11 @@ from sweeplib.engine.storage.dataset.coordinates import (
 )
 from sweeplib.engine.variable import Variable
 from sweeplib.errors import InputError
+from sweeplib.functions.arguments import is_text
 from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, generator_of, lengths_of
 from sweeplib.functions.courses import course_results, kept_names
-from sweeplib.functions.function import TIMES, Function, TimeUpError, checked_results, is_text, registered
+from sweeplib.functions.function import TIMES, Function, TimeUpError, registered
+from sweeplib.functions.results import checked_results
 
 if TYPE_CHECKING:
     from sweeplib.engine.design.design import Design

@@ -1,0 +1,104 @@
+"""The parameters of functions and programs: their types, defaults and units, as configs can have them."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import numpy as np
+import pydantic
+from pydantic.fields import FieldInfo
+
+from sweeplib.errors import InputError
+
+Real = Annotated[float, pydantic.Field(allow_inf_nan=False)]
+"""The type of values of a parameter of floats: finite ones."""
+Number = int | Real
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A parameter of a function: the type of its values, its default, its units and what it is, in words.
+
+    is_needed : whether there is no default.
+    """
+
+    name: str
+    type: Any
+    default: Any
+    is_needed: bool
+    units: str = "1"
+    label: str = ""
+
+
+def argument_of(of: str, argument: inspect.Parameter, hint: Any) -> Argument:
+    """Return a parameter of the function `of`; InputError for `*args`, or for a default that is no value of it.
+
+    hint : its annotation, None without one: a type, or Annotated with units (a text) and a description (a Field).
+    """
+    if argument.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY):
+        raise InputError(f"{of} takes any arguments", value=str(argument), expected="parameters with names")
+    is_needed = argument.default is inspect.Parameter.empty
+    default = None if is_needed else argument.default
+    default = default.item() if isinstance(default, np.generic) else default
+    # a default of None says nothing of the values but that there may be none
+    kind = hint if hint is not None else type_of_default(default)
+    if hint is None and default is None and not is_needed:
+        kind = Number | None
+    units, label = "1", ""
+    for entry in get_args(kind)[1:] if get_origin(kind) is Annotated else ():
+        units = entry if isinstance(entry, str) else units
+        label = (entry.description or "") if isinstance(entry, FieldInfo) else label
+    kind = Real if kind is float else kind
+    return checked_argument(of, Argument(argument.name, kind, default, is_needed, units, label))
+
+
+def checked_argument(of: str, argument: Argument) -> Argument:
+    """Return a parameter of the function `of` unchanged; InputError unless configs can have its values and its default.
+
+    Configs have numbers, texts, true and false, None, and lists of them.
+    """
+    kind = get_args(argument.type)[0] if get_origin(argument.type) is Annotated else argument.type
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        values = ", ".join(repr(member.value) for member in kind)
+        problem, expected = f"{of}: values of {argument.name} are members of an Enum", f"Literal[{values}]"
+        raise InputError(problem, value=kind.__name__, expected=expected)
+    try:
+        values_of = pydantic.TypeAdapter(argument.type)
+    except pydantic.errors.PydanticUserError:
+        problem, expected = (
+            f"{of}: no config can have values of {argument.name}",
+            "a type such as float, int, str, bool",
+        )
+        raise InputError(problem, value=str(argument.type), expected=expected) from None
+    if argument.is_needed:
+        return argument
+    problem = f"{of}: the default of {argument.name} is no value of it"
+    try:
+        values_of.validate_python(argument.default)
+        json.dumps(argument.default)
+    except pydantic.ValidationError as error:
+        raise InputError(problem, value=argument.default, expected=error.errors()[0]["msg"]) from None
+    except TypeError:
+        problem = f"{of}: no config can have the default of {argument.name}"
+        expected = "a number, a text, True, False or None, from which the function makes the rest"
+        raise InputError(problem, value=argument.default, expected=expected) from None
+    return argument
+
+
+def type_of_default(default: Any) -> Any:
+    """Return the type of the values of a parameter without an annotation: that of its default; numbers for an int."""
+    if isinstance(default, bool | str):
+        return type(default)
+    if isinstance(default, float):
+        return Real
+    return Number if default is None or isinstance(default, int) else Any
+
+
+def is_text(kind: Any) -> bool:
+    """Return whether the values of a type are texts."""
+    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    return kind is str or (get_origin(kind) is Literal and all(isinstance(value, str) for value in get_args(kind)))
