@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -78,15 +78,31 @@ def checked_argument(of: str, argument: Argument) -> Argument:
         return argument
     problem = f"{of}: the default of {argument.name} is no value of it"
     try:
-        values_of.validate_python(argument.default)
-        json.dumps(argument.default)
+        default = values_of.validate_python(argument.default)
+        stored = value_of_json(argument.type, json.loads(json.dumps(default)))
     except pydantic.ValidationError as error:
         raise InputError(problem, value=argument.default, expected=error.errors()[0]["msg"]) from None
     except TypeError:
         problem = f"{of}: no config can have the default of {argument.name}"
         expected = "a number, a text, True, False or None, from which the function makes the rest"
         raise InputError(problem, value=argument.default, expected=expected) from None
-    return argument
+    if not isinstance(default, list | tuple | dict):
+        return argument
+    if stored != default:  # of other tuples, or other keys than texts
+        problem = f"{of}: the default of {argument.name} is not what a config, and the store, would give for it"
+        raise InputError(problem, value=default, expected=f"such as {stored!r}, or an annotation")
+    return replace(argument, default=default)
+
+
+def value_of_json(kind: Any, value: Any) -> Any:
+    """Return a value of a type that was read as JSON, whose list may be a tuple."""
+    if not isinstance(value, list | dict):
+        return value
+    entries = tuple(value) if isinstance(value, list) else value
+    try:
+        return pydantic.TypeAdapter(kind).validate_python(entries)
+    except pydantic.ValidationError:  # of another type of then
+        return entries
 
 
 def type_of_default(default: Any) -> Any:
@@ -95,6 +111,8 @@ def type_of_default(default: Any) -> Any:
         return type(default)
     if isinstance(default, float):
         return Real
+    if isinstance(default, list | tuple | dict):
+        return type(default)
     return Number if default is None or isinstance(default, int) else Any
 
 

@@ -29,7 +29,7 @@ from sweeplib.engine.storage.dataset.coordinates import (
 )
 from sweeplib.engine.variable import Variable
 from sweeplib.errors import InputError
-from sweeplib.functions.arguments import is_text
+from sweeplib.functions.arguments import is_text, value_of_json
 from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, generator_of, lengths_of
 from sweeplib.functions.courses import course_results, kept_names
 from sweeplib.functions.function import TIMES, Function, TimeUpError, registered
@@ -287,6 +287,10 @@ class FunctionSimulator(Simulator):
         """
         rows = [json.loads(text) for text in index["problem"].tolist()]
         columns = {name: Column.of([row[at] for row in rows]) for at, name in enumerate(shared["arguments"])}
+        for name in columns.keys() & self.function.arguments.keys():
+            if isinstance(values := columns[name].values, list):
+                kind = self.function.arguments[name].type
+                columns[name] = columns[name]._replace(values=[value_of_json(kind, value) for value in values])
         columns["seed"] = Column.of(index["seed"].tolist())
         pair_by = None if shared["pair_by"] is None else tuple(shared["pair_by"])
         named = {"dynamics": self.function.name, "code": self.function.code}

@@ -7,8 +7,10 @@ from types import ModuleType
 
 import pytest
 
+from sweeplib.config import from_mapping
 from sweeplib.config.functions import called, file_of
 from sweeplib.engine.simulator import simulator_of_cases
+from sweeplib.errors import InputError
 from sweeplib.functions.function import FUNCTIONS, MAIN, Function, registered
 
 OWN = "from sweeplib import simulator\n\n@simulator(y='1')\ndef own(x: float = 1.0):\n    return x\n"
@@ -56,3 +58,23 @@ def test_a_program_that_a_script_or_a_module_declares_can_be_swept(
     exec(text, vars(script))
     path = file_of(script.own, tmp_path)
     assert path.parent == tmp_path / "functions" and called(str(path), tmp_path)[0].code == script.own.code
+
+
+@pytest.mark.parametrize("kind", ["at=(0, 1)", "at: tuple[float, ...] = (0, 1)", "at: list[int] = [0, 1]", "at=[0, 1]"])
+def test_stored_cases_have_the_values_that_ran(kind: str, written: Callable[..., Function], tmp_path: Path) -> None:
+    """JSON knows lists alone: a default, a value of a config and one that is read again have the type of the default."""
+    function = written(OWN.replace("x: float = 1.0", kind).replace("return x", "return float(len(at))"))
+    expected = type(function.arguments["at"].default)
+    keys = {"name": "own", "simulator": str(tmp_path / "own.py"), "grid": {}}
+    for parameters in ({}, {"at": [0, 1]}, {"at": [2, 3]}):
+        cases = from_mapping(keys | {"parameters": parameters}, tmp_path).probed("own")
+        simulator = cases[0].simulator
+        read = simulator.cases(simulator.shared(cases[0]), simulator.index(cases))
+        assert read[0] == cases[0] and type(dict(read[0].values)["at"]) is expected
+        assert read[0].identity() == cases[0].identity()
+
+
+@pytest.mark.parametrize("default", ["(0, (1, 2))", "{1: 2.0}", "[(1, 2)]"])
+def test_a_default_that_json_changes_is_refused(default: str, written: Callable[..., Function]) -> None:
+    with pytest.raises(InputError, match="the default of x is not what a config, and the store, would give for it"):
+        written(OWN.replace("x: float = 1.0", f"x={default}"))
