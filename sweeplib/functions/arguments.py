@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import json
+import typing
 from dataclasses import dataclass, replace
 from enum import Enum
+from types import SimpleNamespace
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import numpy as np
@@ -34,13 +36,20 @@ class Argument:
     label: str = ""
 
 
-def argument_of(of: str, argument: inspect.Parameter, hint: Any) -> Argument:
-    """Return a parameter of the function `of`; InputError for `*args`, or for a default that is no value of it.
-
-    hint : its annotation, None without one: a type, or Annotated with units (a text) and a description (a Field).
-    """
+def refuse_without_name(of: str, argument: inspect.Parameter) -> None:
+    """Raise InputError for `*args` of the function `of`, and for what is positional alone: calls name all arguments."""
     if argument.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY):
-        raise InputError(f"{of} takes any arguments", value=str(argument), expected="parameters with names")
+        problem = f"{of}: calls of a sweep cannot name this parameter"
+        raise InputError(problem, value=str(argument), expected="parameters with names, without / and *")
+
+
+def argument_of(of: str, argument: inspect.Parameter, names: dict[str, Any]) -> Argument:
+    """Return a parameter of the function `of`; InputError for a default that is no value of it.
+
+    names : those of its file, of which its annotation is made: a type, or Annotated with units (a text) and a
+        description (a Field).
+    """
+    hint = _annotation(of, argument, names)
     is_needed = argument.default is inspect.Parameter.empty
     default = None if is_needed else argument.default
     default = default.item() if isinstance(default, np.generic) else default
@@ -54,6 +63,19 @@ def argument_of(of: str, argument: inspect.Parameter, hint: Any) -> Argument:
         label = (entry.description or "") if isinstance(entry, FieldInfo) else label
     kind = Real if kind is float else kind
     return checked_argument(of, Argument(argument.name, kind, default, is_needed, units, label))
+
+
+def _annotation(of: str, argument: inspect.Parameter, names: dict[str, Any]) -> Any:
+    """Return the annotation of a parameter, None without one; InputError for one that cannot be read."""
+    if argument.annotation is inspect.Parameter.empty:
+        return None
+    holder = SimpleNamespace(__annotations__={argument.name: argument.annotation})
+    try:
+        return typing.get_type_hints(holder, names, include_extras=True)[argument.name]
+    except Exception as error:  # whatever a text raises as an expression, mostly NameError
+        problem = f"{of}: the annotation of {argument.name} cannot be read: {error}"
+        expected = "a type that the file defines or imports, not below TYPE_CHECKING alone"
+        raise InputError(problem, value=argument.annotation, expected=expected) from None
 
 
 def checked_argument(of: str, argument: Argument) -> Argument:
@@ -114,6 +136,11 @@ def type_of_default(default: Any) -> Any:
     if isinstance(default, list | tuple | dict):
         return type(default)
     return Number if default is None or isinstance(default, int) else Any
+
+
+def is_length(value: Any) -> bool:
+    """Return whether a value can be a length: a whole number from 0 on."""
+    return isinstance(value, int | float) and value >= 0 and value == value // 1
 
 
 def is_text(kind: Any) -> bool:

@@ -16,17 +16,18 @@ from __future__ import annotations
 
 import functools
 import inspect
-import typing
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from sweeplib.engine.base.budget import NAME_LENGTH
 from sweeplib.engine.storage.records.provenance import ATTRIBUTES
+from sweeplib.engine.variable import END_STATE
 from sweeplib.errors import InputError
-from sweeplib.functions.arguments import argument_of
-from sweeplib.functions.results import Result
+from sweeplib.functions.arguments import argument_of, is_length, refuse_without_name
+from sweeplib.functions.results import LENGTH, Result
 
 RANDOM = ("rng", "seed")
 """The arguments with which a function takes random numbers: a generator, or the number of the replica."""
@@ -37,20 +38,8 @@ TIME = "time"
 STATE = "state"
 """The argument with which a function that yields its results gets the state from which it goes on."""
 NAMES = (
-    *(
-        "case",
-        "clock",
-        "coordinates",
-        "dynamics",
-        "function",
-        "options",
-        "pair_by",
-        "point",
-        "reason",
-        "recording",
-        "root_seed",
-    ),
-    *("round", "runs", "seed", "simulator", "status", "zip"),
+    *("case", "clock", "coordinates", "dynamics", END_STATE, "function", "options", "pair_by", "point", "reason"),
+    *("recording", "root_seed", "round", "runs", "seed", "simulator", "status", "zip"),
 )
 """Names with a meaning of their own in datasets and configs."""
 ENDS = ("_low", "_high", "_error")
@@ -59,6 +48,8 @@ STORED = {"case_id", "problem"}
 """Names of columns of the run store that arguments may have, and results not."""
 EXITS = {"exit_steps", "exit_time"}
 """Names of results that figures take for the exits of networks."""
+OF_DATASETS = {*ATTRIBUTES, "fraction", "rank", "requested", "value"}
+"""Names that parameters may not have: those of attributes of datasets, and of what figures draw."""
 MAIN = "__main__"
 """The name of the module of a script or a notebook."""
 
@@ -96,14 +87,14 @@ class Function:
         self.random, self.takes_times = next((name for name in RANDOM if name in arguments), None), TIMES in arguments
         if {*RANDOM} <= {*arguments}:
             raise InputError(f"{self.name} takes rng and seed", value=list(RANDOM), expected="one of the two")
-        hints = typing.get_type_hints(function, include_extras=True)
         self.yields = inspect.isgeneratorfunction(function)
         self.goes_on = self.yields and STATE in arguments
         not_swept = (*RANDOM, TIMES, *([STATE] if self.goes_on else []))
         parameters = {name: argument for name, argument in arguments.items() if name not in not_swept}
-        self.arguments = {
-            name: argument_of(self.name, argument, hints.get(name)) for name, argument in parameters.items()
-        }
+        for argument in arguments.values():
+            refuse_without_name(self.name, argument)
+        names = inspect.unwrap(function).__globals__
+        self.arguments = {name: argument_of(self.name, argument, names) for name, argument in parameters.items()}
         self._refuse_names()
         self._refuse_ends()
 
@@ -140,32 +131,41 @@ class Function:
     def _refuse_names(self) -> None:
         """Raise InputError if names or dimensions of the function do not fit together.
 
-        Results need names that no parameter and no dimension has, and none that means something else in a dataset;
-        lengths of dimensions are those of parameters, or of the times.
+        Results need names that no parameter has, and none that means something else in a dataset or is too long for a
+        file.
         """
         if not self.results:
             expected = '@simulator(energy="J"), the names of the results with their units'
             raise InputError(f"{self.name} has no results", expected=expected)
-        reserved = {*NAMES, *self.results.keys() & (STORED | EXITS), *self.arguments.keys() & {*ATTRIBUTES}}
+        reserved = {*NAMES, *self.results.keys() & (STORED | EXITS), *self.arguments.keys() & OF_DATASETS}
         for name in (*self.arguments, *self.results, *(dim for result in self.results.values() for dim in result.dims)):
             if not name.isidentifier() or name in reserved:
                 raise InputError(f"{self.name}: this name has another meaning", value=name, expected="another name")
+            if len(name.encode()) > NAME_LENGTH:
+                raise InputError(f"{self.name}: too long a name", value=name, expected=f"at most {NAME_LENGTH} bytes")
         for name, result in self.results.items():
             if name in self.arguments:
                 raise InputError(
                     f"{self.name}: a parameter has this name", value=name, expected="another result's name"
                 )
-            for dim, size in result.dims.items():
-                if dim in self.arguments or dim in self.results:
-                    problem = f"{self.name}: a parameter or a result has the name of a dimension"
-                    raise InputError(problem, value=dim, expected="another name")
-                if (dim == TIME) != (size == TIMES) or (size == TIMES and not self.takes_times):
-                    expected = '{"time": "times"}, of a function with the argument `times`'
-                    raise InputError(f"{self.name}: not the dimension of times", value={dim: size}, expected=expected)
-                if isinstance(size, str) and size not in (*self.arguments, TIMES):
-                    raise InputError(
-                        f"{self.name}: no parameter has the length of {dim}", value=size, choices=self.arguments
-                    )
+            self._refuse_dims(result)
+
+    def _refuse_dims(self, result: Result) -> None:
+        """Raise InputError if a dimension of a result has another's name, or a length that is none."""
+        for dim, size in result.dims.items():
+            if dim in self.arguments or dim in self.results:
+                problem = f"{self.name}: a parameter or a result has the name of a dimension"
+                raise InputError(problem, value=dim, expected="another name")
+            if (dim == TIME) != (size == TIMES) or (size == TIMES and not self.takes_times):
+                expected = '{"time": "times"}, of a function with the argument `times`'
+                raise InputError(f"{self.name}: not the dimension of times", value={dim: size}, expected=expected)
+            if isinstance(size, str) and size not in (*self.arguments, TIMES):
+                problem = f"{self.name}: no parameter has the length of {dim}"
+                raise InputError(problem, value=size, choices=self.arguments)
+            default = self.arguments[size].default if size in self.arguments else 0
+            if not (is_length(default) or self.arguments[str(size)].is_needed):
+                problem = f"{self.name}: the default of {size} is not the length of {dim}"
+                raise InputError(problem, value=default, expected=LENGTH)
 
     def _refuse_ends(self) -> None:
         """Raise InputError for a result whose name is that of the error, or an end of the interval, of another."""

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from sweeplib.functions.function import Function
 
 
+LENGTH = "a whole number from 0 on"
+"""What the length of a dimension must be, in words."""
+
+
 @dataclass(frozen=True)
 class Result:
     """A result of a function: real numbers in some units; an array names its dimensions and their lengths.
@@ -31,7 +35,7 @@ class Result:
         """Refuse lengths that are none."""
         for dim, size in self.dims.items():
             if not isinstance(size, str) and (type(size) is not int or size < 0):
-                expected = "a whole number from 0 on, or the name of a parameter"
+                expected = f"{LENGTH}, or the name of a parameter"
                 raise InputError(f"not the length of {dim}", value=size, expected=expected)
 
     def shape(self, values: Mapping[str, Any], along: str | None = None) -> tuple[int, ...]:

@@ -29,11 +29,11 @@ from sweeplib.engine.storage.dataset.coordinates import (
 )
 from sweeplib.engine.variable import Variable
 from sweeplib.errors import InputError
-from sweeplib.functions.arguments import is_text, value_of_json
+from sweeplib.functions.arguments import is_length, is_text, value_of_json
 from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, generator_of, lengths_of
 from sweeplib.functions.courses import course_results, kept_names
-from sweeplib.functions.function import TIMES, Function, TimeUpError, registered
-from sweeplib.functions.results import checked_results
+from sweeplib.functions.function import OF_DATASETS, TIMES, Function, TimeUpError, registered
+from sweeplib.functions.results import LENGTH, checked_results
 
 if TYPE_CHECKING:
     from sweeplib.engine.design.design import Design
@@ -67,18 +67,17 @@ class FunctionParameters(Parameters):
 
     def check(self, points: Table, refuse: Callable[[InputError, int], None]) -> None:
         """Check that the parameters that are lengths of results are whole numbers from 0 on."""
-        expected = "a whole number from 0 on"
         dims = {size: dim for result in self.function.results.values() for dim, size in result.dims.items()}
         for name in dims.keys() & points.columns.keys():
             problem = f"{self.function.name}: not the length of {dims[name]}"
             for row, value in enumerate(points.column(str(name)).items()):
-                if not isinstance(value, int | float) or value < 0 or value != value // 1:
-                    refuse(InputError(problem, key=str(name), value=value, expected=expected), row)
+                if not is_length(value):
+                    refuse(InputError(problem, key=str(name), value=value, expected=LENGTH), row)
 
     def is_reserved(self, name: str) -> bool:
-        """Return whether a name is that of a result or of a dimension of one."""
+        """Return whether a name is that of a result, of a dimension of one, or of what datasets and figures have."""
         results = self.function.results
-        return name in results or any(name in result.dims for result in results.values())
+        return name in {*results, *OF_DATASETS} or any(name in result.dims for result in results.values())
 
 
 class FunctionHints(Hints):
