@@ -2,16 +2,20 @@
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
+import psutil
 import pytest
 
 from sweeplib.config import from_mapping
 from sweeplib.config.functions import called, file_of
 from sweeplib.engine.simulator import simulator_of_cases
 from sweeplib.errors import InputError
-from sweeplib.functions.function import FUNCTIONS, MAIN, Function, registered
+from sweeplib.functions.function import FUNCTIONS, MAIN, Function, TimeUpError, registered
+from sweeplib.functions.program import parsed_output, program
+from sweeplib.functions.results import Result, checked_results
 
 OWN = "from sweeplib import simulator\n\n@simulator(y='1')\ndef own(x: float = 1.0):\n    return x\n"
 LENGTH = """from sweeplib import Result, simulator
@@ -19,6 +23,11 @@ LENGTH = """from sweeplib import Result, simulator
 @simulator(y=Result("1", dims={{"k": "x"}}))
 def own({}):
     return [1.0]
+"""
+LONG = """
+setsid sleep 60 &
+echo $! > $1
+sleep 60
 """
 
 
@@ -130,3 +139,70 @@ def test_texts_of_a_table_are_values_as_they_stand(written: Callable[..., Functi
         (tmp_path / "points.csv").write_text(f"x,n\na,1\n{row}\n")
         with pytest.raises(InputError, match=r"points.csv:3: (x|n): no value; expected one a row"):
             from_mapping(keys, tmp_path)
+
+
+PROGRAM = "from sweeplib import program\nown = program({}, name='own', {})\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "others", "says"),
+    [
+        ("'true {x:zz}'", "y='1'", "own: not a format of x: Unknown format code 'z'.*; got 'zz'"),
+        ("'true {x:{w}}'", "y='1'", "own: not a format of x; got '{w}'; expected one without parameters"),
+        ("'true {x:.3f}'", "y='1', parameters={'x': str}", "own: not a format of x: Unknown format code 'f'"),
+        ("'true {x}'", "y=2", "own: not the units of y; got 2; expected a text"),
+        ("'true {x}'", "y='1', parameters=['x']", "own: not the parameters"),
+        ("'true {x}'", "y='1', parameters={'x': {'typ': int}}", "own: not a key of the parameter x; got 'typ'"),
+        ("''", "y='1'", "not a command"),
+    ],
+)
+def test_a_declaration_of_a_program_that_is_none_is_refused(
+    command: str, others: str, says: str, written: Callable[..., Function]
+) -> None:
+    with pytest.raises(InputError, match=says):
+        written(PROGRAM.format(command, others))
+    with pytest.raises(InputError, match="program: not a name; got 'a b'; expected letters, digits and _"):
+        program("true", name="a b", y="1")
+
+
+def test_a_program_is_written_as_it_was_declared(written: Callable[..., Function], tmp_path: Path) -> None:
+    (tmp_path / "2sim").write_text("#!/bin/sh\necho y = $1\n")
+    (tmp_path / "2sim").chmod(0o755)
+    text = (
+        "from sweeplib import program\nprogram(['./2sim', '{x:.2f}'], y=1, parameters={'x': {'type': int, 'ge': 2}})\n"
+    )
+    FUNCTIONS.pop("2sim", None)
+    first = written(text)
+    second = written(first.source(), "again.py")
+    assert second is not first and second.code == first.code
+    assert str(second.arguments) == str(first.arguments) and second(x=3) == {"y": 3.0}
+    del FUNCTIONS["2sim"]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("1.5D+02", 150.0), ("-.5d-1", -0.05), ("1.5-103", 1.5e-103), ("2D3", 2000.0), ("1-2", "1-2"), ("1,5", "1,5")],
+)
+def test_numbers_of_fortran_are_numbers(text: str, number: float | str) -> None:
+    results = {"y": Result()}
+    assert parsed_output(f"y = 0\nlog\n y : {text} \nend", results) == {"y": number}
+    assert parsed_output(f'log\n\nz,y\n0,"{text}"\n\n', results) == {"y": number}
+
+
+def test_a_text_in_place_of_a_number_is_shown(written: Callable[..., Function]) -> None:
+    with pytest.raises(TypeError, match="own returned y as the text '1,5'; expected real numbers of shape"):
+        checked_results(written(OWN), {"y": "1,5"}, {})
+
+
+def test_a_program_ends_with_what_it_has_started_in_a_session_of_its_own(tmp_path: Path) -> None:
+    """Also one that ends by a signal without a name says how it ended."""
+    (tmp_path / "long.sh").write_text(LONG)
+    late = program(f"sh {tmp_path / 'long.sh'} {tmp_path / 'pid'} {{x}}", name="late", y="1")
+    with pytest.raises(TimeUpError):
+        late.called(1.0, x=1)
+    with suppress(psutil.NoSuchProcess):
+        assert psutil.Process(int((tmp_path / "pid").read_text())).status() == psutil.STATUS_ZOMBIE
+    with pytest.raises(RuntimeError, match="signal 40: no message"):
+        program("sh -c 'kill -40 $$'", name="killed", y="1")()
+    for name in ("late", "killed"):
+        del FUNCTIONS[name]
