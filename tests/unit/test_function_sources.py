@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -343,6 +344,25 @@ def test_any_file_has_a_source_that_gives_the_same_or_is_refused(
         # what changes at each call, as a count of calls does, is no result of a function
         value = fresh()
         assert written() == value or fresh() != value
+
+
+def test_what_is_computed_once_is_written_out(
+    imported: Callable[[str], Function], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the command line or the environment no other process has the same; of a file the code has a digest."""
+    monkeypatch.setenv("N_OF_TEST", "3")
+    lines = "import os, sys\nimport numpy as np\nn = int(os.environ['N_OF_TEST'])\nm = 2.0 * n\nk = m\nk += 1\n"
+    function = imported(f"{HEAD}{lines}w = np.arange(n)\n{OWN.format('n + m + k + w.sum()')}")
+    text = source_of(function)
+    assert "n = 3" in text and "m = 6.0" in text and "environ" not in text
+    assert own_of(text)() == function() == 19.0
+    refused = text.replace("k += 1", "k += 2")
+    with pytest.raises(InputError, match=r"k has another value in this process .*; got 8\.0; expected 7\.0; make it"):
+        own_of(refused)
+    monkeypatch.setenv("N_OF_TEST", "4")
+    other = imported(f"{HEAD}{lines}w = np.arange(n)\n{OWN.format('w.sum()')}")
+    vars(sys.modules[other.module])["w"] = np.arange(5)
+    assert source_of(other) != source_of(imported(f"{HEAD}{lines}w = np.arange(n)\n{OWN.format('w.sum()')}"))
 
 
 NOTEBOOK = """

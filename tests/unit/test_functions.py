@@ -866,6 +866,16 @@ def test_what_is_said_twice_is_refused(keywords: dict[str, Any], says: str, writ
     assert not folder.exists() and not (folder.parent / "up").exists()
 
 
+def test_a_function_whose_name_another_has_now_is_refused(written: Callable[..., Path], tmp_path: Path) -> None:
+    """Other processes find the function by its name."""
+    load(written(WALK, "grid: {bias: [0.0]}"))
+    before = registered("walk")
+    vars(sys.modules[before.module])["walk"] = again = simulator(y="1")(top_level)
+    with pytest.raises(InputError, match="^walk: another function has this name now; expected that one"):
+        sweep_of(before, results=tmp_path)
+    assert again.name == "top_level"
+
+
 def test_a_call_adds_to_the_grid_of_its_config(written: Callable[..., Path], tmp_path: Path) -> None:
     load(written(WALK, "grid: {bias: [0.0]}"))
     config = {"grid": {"bias": [0.0, 0.5]}, "parameters": {"law": "signs"}}
