@@ -41,7 +41,7 @@ class BlockSystems(NamedTuple):
     fields : `Systems` of the fields, whose overlaps are their covariances.
     eigenvalues, parts (n, L) : λ_b, and τ_b = λ_b d_b/d.
     P (n, L, k, k), inverse (n, k, k) : P_b of the blocks, and P⁺, the pseudo-inverse of P of the fields.
-    resolution (n,) : relative error of drifts; a direction with less variance has no slope.
+    resolution (n,) : relative error of drifts; of a direction with less variance the slope is uncertain.
     gradients : address of `fill_gradients`.
     """
 
@@ -92,8 +92,8 @@ def fill_gradients(Q, M, drift_GF, drift_M, inverse, least, D, D_star):  # type:
     """Fill the mean slopes D (p, p) and D* (p, k) of steps: E[c_i x] = Σ_j D_ij w_j/d + Σ_r D*_ir w*_r/d.
 
     Q (p, p), M (p, k), drift_GF (p, p), drift_M (p, k), inverse (k, k) : covariances of fields, their drifts, and P⁺.
-    least : the variance of a direction, relative to the largest Q_ii, below which it has no slope.
-    `mean_gradients` has the same in numpy.
+    least : the variance of a direction, relative to the largest Q_ii, below which its slope falls to 0 with the variance.
+    `mean_gradients` has the same in numpy, but for these directions.
     """
     outside, along = Q - M @ inverse @ M.T, drift_M @ inverse @ M.T
     # numba's eigh raises an exception for NaN
@@ -102,14 +102,19 @@ def fill_gradients(Q, M, drift_GF, drift_M, inverse, least, D, D_star):  # type:
         return
     # beyond the teacher the drift is D outside + outside Dᵀ: solved for the symmetric D along the axes of `outside`
     variances, axes = np.linalg.eigh(outside)
-    variances = np.maximum(variances, 0.0)
     moments = axes.T @ (drift_GF - along - along.T) @ axes
     floor = least * np.diag(Q).max()
     for i in range(len(variances)):
         for j in range(len(variances)):
             total = variances[i] + variances[j]
-            # a direction without variance has no slope that matters; here it would be an error over a rounding error
-            moments[i, j] = moments[i, j] / total if total > floor else 0.0
+            if abs(total) > floor:
+                moments[i, j] /= total
+            elif floor > 0.0:
+                # here the slope would be an error over a rounding error; a jump to 0 would stop the integrator, and a
+                # variance below 0, which is an error too, has to come back
+                moments[i, j] *= total / (floor * floor)
+            else:
+                moments[i, j] = 0.0
     D[:] = axes @ moments @ axes.T
     D_star[:] = (drift_M - D @ M) @ inverse
 
