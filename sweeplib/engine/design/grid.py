@@ -164,8 +164,7 @@ class Grid:
             chosen = [axis.places(name, where[name]) for name in axis.names if name in where]
             positions.append(sorted(set(range(len(axis))).intersection(*chosen)))
         if where and not all(positions):
-            selected = {name: list(values) for name, values in where.items()}
-            raise InputError("no point of the grid has these values", value=selected)
+            raise InputError("no point of the grid has these values", value={n: list(w) for n, w in where.items()})
         return tuple(positions)
 
     def size_where(self, where: Where | None = None, when: Condition | None = None) -> int:
@@ -186,19 +185,20 @@ class Grid:
     def of_each_code(self, where: Where | None = None, when: Condition | None = None) -> Table:
         """Return a table of one selected point for each combination of values of the names on which code depends.
 
-        All points are looked at. Of thousands of combinations, which are formulas with numbers, `PROBES` count.
+        None of a small grid, whose points are all probed. Of a large one, all are looked at. Of thousands of
+        combinations, which are formulas with numbers, `PROBES` count.
         """
-        names = [name for name in self.simulator.parameters.of_code() if name in self.names and self.dims_of(name)]
+        read = self.simulator.parameters.of_code() if self.size > self._most_probes else ()
+        names = [name for name in read if name in self.names and self.dims_of(name)]
         along = self._along([*names, *(when.names if when else ())], self.positions(where))
         firsts: dict[tuple[str, ...], np.ndarray] = {}
         for places in map(partial(self._where_true, when), some_places(along) if names else ()):
-            points = self.table(places, names)
-            first, _ = points.distinct(names)
+            first = (points := self.table(places, names)).distinct(names)[0]
             values = zip(*(map(str, points.column(name).at(first).items()) for name in names), strict=True)
             firsts = dict(zip(values, places[first], strict=True)) | firsts
             if len(firsts) > ASKED:
                 break
-        chosen = np.array(list(firsts.values()), np.int64).reshape(-1, len(self.axes))
+        chosen = np.array([*firsts.values()], np.int64).reshape(len(firsts), len(self.axes))
         numbers = np.concatenate([np.empty(0, np.int64), *scattered(len(chosen), PROBES)])
         return self.table(chosen[numbers], self.names)
 
