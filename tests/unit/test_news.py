@@ -280,6 +280,8 @@ def test_the_page_says_the_state_of_a_run_and_escapes_what_comes_from_it() -> No
     run.news.paces.update(pace)
     run.maps |= {"sgd": run.maps["ode"], "late": run.maps["ode"]}
     assert "nan" not in paces(run)
+    run.news.totals["seconds_left"] = np.nan
+    assert "2.0 cases a second<" in heading(run) and ">0:" not in paces(run)
     run.heard -= 100.0
     assert "No block was done in the last 0:01:40." in heading(run)
     run.lost = True
