@@ -239,7 +239,7 @@ def remove_dead(record: Path, is_free: Callable[[str], bool]) -> None:
     for path in record.parent.glob(f"*{ENDING}"):
         who = holder(path)
         is_ours = who is not None or re.fullmatch(NEW, path.name)
-        may_live = who is not None and who.kernel != kernel() and now - (last_sign(path) or now) < SILENCE
+        may_live = who is not None and who.kernel != kernel() and now - (last_sign(path) or 0.0) < SILENCE
         if path != record and is_ours and not may_live and path.is_file() and is_free(who.lock if who else ""):
             path.unlink(missing_ok=True)
 
