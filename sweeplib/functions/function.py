@@ -202,10 +202,10 @@ class Function:
             raise InputError(f"{self.name} has no results", expected=expected)
         reserved = {*NAMES, *self.results.keys() & (STORED | EXITS), *self.arguments.keys() & {*ATTRIBUTES}}
         for name in (*self.arguments, *self.results, *(dim for result in self.results.values() for dim in result.dims)):
-            if not name.isidentifier() or name in reserved:
-                raise InputError(f"{self.name}: this name has another meaning", value=name, expected="another name")
-            if len(name.encode()) > NAME_LENGTH:
-                raise InputError(f"{self.name}: too long a name", value=name, expected=f"at most {NAME_LENGTH} bytes")
+            is_long = len(name.encode()) > NAME_LENGTH
+            if is_long or not name.isidentifier() or name in reserved:
+                problem = "too long a name" if is_long else "this name has another meaning"
+                raise InputError(f"{self.name}: {problem}", value=name, expected="another name")
         for name, result in self.results.items():
             if name in self.arguments:
                 raise InputError(

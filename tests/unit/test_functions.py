@@ -896,7 +896,7 @@ def test_a_call_adds_to_the_grid_of_its_config(written: Callable[..., Path], tmp
 def test_names_that_a_dataset_would_lose_are_refused(
     parameter: str, result: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The value of such a parameter and such results would not be there, and figures take some for exits of networks."""
+    """Such a value and such results would not be there, and figures take some for exits of networks."""
     code = top_level.__code__.replace(co_varnames=(parameter,))
     monkeypatch.setattr(top_level, "__code__", code)
     monkeypatch.setattr(top_level, "__annotations__", {})
