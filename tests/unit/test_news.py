@@ -20,9 +20,10 @@ from sweeplib.engine.execution.live.case_map import CaseMap, cell_labels, cell_w
 from sweeplib.engine.execution.live.headline import _mean, _median, _unless_lost
 from sweeplib.engine.execution.live.news import RunBeginning, SweepNews, changed
 from sweeplib.engine.execution.live.picture import COLOURS, _colours, _over, kinds
-from sweeplib.engine.execution.live.teller import Teller, teller_of
+from sweeplib.engine.execution.live.teller import MOST_READ, Teller, teller_of
 from sweeplib.engine.execution.live.text import answers, failures, heading, legend, paces, plain
 from sweeplib.engine.execution.progress import Listeners, RunProgress
+from sweeplib.engine.execution.queue import MOST_CASES
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.dataset.finalise import dataset_in_memory
@@ -253,6 +254,14 @@ def test_lines_that_were_appended_are_read_once_and_those_that_are_not_whole_lat
     assert [line["number"] for line in appended_lines(path, after, 1000)[0]] == [2]
     skipped = appended_lines(path, after, 500)  # longer than what is read at once
     assert skipped == ([], after + 500) and appended_lines(path, skipped[1], 1000) == ([], len(whole))
+
+
+def test_one_reason_of_all_cases_of_the_largest_block_is_told(tmp_path: Path) -> None:
+    append_line(
+        tmp_path / "reasons.jsonl", {"cases": [f"{case:032x}" for case in range(MOST_CASES)], "status": "failed"}
+    )
+    [line], _ = appended_lines(tmp_path / "reasons.jsonl", 0, MOST_READ)
+    assert len(line["cases"]) == MOST_CASES
 
 
 def begun_run(**said: Any) -> news.KnownRun:
