@@ -30,7 +30,9 @@ import numpy as np
 import pydantic
 from pydantic.fields import FieldInfo
 
+from sweeplib.engine.base.budget import NAME_LENGTH
 from sweeplib.engine.storage.records.provenance import ATTRIBUTES
+from sweeplib.engine.variable import END_STATE
 from sweeplib.errors import InputError
 
 RANDOM = ("rng", "seed")
@@ -60,7 +62,7 @@ NAMES = (
 """Names with a meaning of their own in datasets and configs."""
 ENDS = ("_low", "_high", "_error")
 """What analyses add to the name of a result, for the ends of its interval and for its standard error."""
-STORED = {"case_id", "problem"}
+STORED = {"case_id", END_STATE, "problem"}
 """Names of columns of the run store that arguments may have, and results not."""
 EXITS = {"exit_steps", "exit_time"}
 """Names of results that figures take for the exits of networks."""
@@ -200,8 +202,10 @@ class Function:
             raise InputError(f"{self.name} has no results", expected=expected)
         reserved = {*NAMES, *self.results.keys() & (STORED | EXITS), *self.arguments.keys() & {*ATTRIBUTES}}
         for name in (*self.arguments, *self.results, *(dim for result in self.results.values() for dim in result.dims)):
-            if not name.isidentifier() or name in reserved:
-                raise InputError(f"{self.name}: this name has another meaning", value=name, expected="another name")
+            is_long = len(name.encode()) > NAME_LENGTH
+            if is_long or not name.isidentifier() or name in reserved:
+                problem = "too long a name" if is_long else "this name has another meaning"
+                raise InputError(f"{self.name}: {problem}", value=name, expected="another name")
         for name, result in self.results.items():
             if name in self.arguments:
                 raise InputError(

@@ -44,10 +44,10 @@ def test_a_block_takes_two_seconds_and_the_last_ones_less() -> None:
 
 
 def test_what_blocks_have_taken_counts_and_not_the_plan() -> None:
-    """The first one is by the plan, the others by the mean of those before."""
-    for planned, first in ((1e-4, 20_000), (1.0, 2)):
+    """The first one is by the plan, the others by the mean of those before, and at most twice as large."""
+    for planned, lengths in ((1e-4, [20_000, 200, 200]), (1.0, [2, 4, 8, 16, 32, 64, 128, 200, 200])):
         found = blocks(queue_of(400_000, seconds=planned), workers=1, seconds=0.01)
-        assert (len(found[0]), len(found[1])) == (first, BLOCK_SECONDS / 0.01)
+        assert [len(block) for block in found[: len(lengths)]] == lengths
 
 
 def test_before_a_case_is_done_a_guess_says_nothing() -> None:
@@ -56,17 +56,31 @@ def test_before_a_case_is_done_a_guess_says_nothing() -> None:
     first = queue.block(2)
     assert (len(first), len(queue.block(2)), queue.is_blind) == (1, 1, True)
     queue.learn(first, BlockReport({"ok": 1}, 0, 0.01))
-    assert (len(queue.block(2)), queue.is_blind) == (BLOCK_SECONDS / 0.01, False)
+    assert (len(queue.block(2)), queue.is_blind) == (2, False)
 
 
 def test_the_first_case_that_loads_code_soon_says_nothing() -> None:
-    """A case of a millisecond whose first call takes a second: blocks have their length after two of them."""
-    queue, took = queue_of(400_000, seconds=1e-9, measured=False), 1.0
-    for _ in range(2):
+    """A case of a millisecond whose first call takes a second: then each block has twice the cases."""
+    queue, took, lengths = queue_of(400_000, seconds=1e-9, measured=False), 1.0, []
+    for _ in range(12):
         block = queue.block(1)
         queue.learn(block, BlockReport({"ok": len(block)}, 0, took + 0.001 * len(block)))
+        lengths.append(len(block))
         took = 0.0
-    assert len(queue.block(1)) > 0.8 * BLOCK_SECONDS / 0.001
+    assert lengths == [1, *(2**power for power in range(11))]
+
+
+@pytest.mark.parametrize("quick", [0, 1, 2, 5])
+def test_a_case_that_ends_at_once_says_nothing_about_the_others(quick: int) -> None:
+    """Cases of three seconds, one of which raises at once: no block has all that is left."""
+    queue, at, lengths = queue_of(400, seconds=1e-9, measured=False), 0, []
+    while queue:
+        block = queue.block(2)
+        seconds = sum(0.001 if place == quick else 3.0 for place in range(at, at + len(block)))
+        queue.learn(block, BlockReport({"ok": len(block)}, 0, seconds))
+        at += len(block)
+        lengths.append(len(block))
+    assert max(lengths) <= 2
 
 
 @pytest.mark.parametrize(("seconds", "lengths"), [(3.0, {1}), (0.7, {2, 1}), (120.0, {1})])

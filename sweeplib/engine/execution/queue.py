@@ -33,6 +33,9 @@ LAST_SECONDS = 0.5
 SHARES = 2
 """In how many blocks a worker takes its share of what is left."""
 
+GROWTH = 2
+"""How many times the cases of the largest block that is done a block has at most."""
+
 Lanes = tuple[int, int]
 """The smallest and the largest number of cases that a kernel computes together (`Simulator.lanes`)."""
 
@@ -73,6 +76,7 @@ class LayoutCases:
     first : the number of cases that are handed out.
     number : of the next block.
     seconds : what a case has taken in the blocks so far, None before the first one.
+    done, largest : the number of blocks that have told it, and the most cases that one of these had.
     """
 
     whole: Block
@@ -85,6 +89,8 @@ class LayoutCases:
     first: int = 0
     number: int = 0
     seconds: float | None = None
+    done: int = 0
+    largest: int = 0
 
     def __len__(self) -> int:
         return len(self.whole) - self.first
@@ -104,7 +110,8 @@ class LayoutCases:
         # before any block is done, cases may be as dear as their cost is uncertain, and a guess says nothing
         cost = self.factor * self.whole.seconds_a_case if self.seconds is None else self.seconds
         fitting = block_size(cost, self.nbytes, self.lanes, 0.0 if self.is_guess else seconds)
-        count = min(self.size or fitting, len(self))
+        # a few cases that end at once say nothing of all others: blocks grow as they are done
+        count = min(self.size or min(fitting, GROWTH * self.largest or fitting), len(self))
         cases = slice(self.first, self.first + count)
         places = self.whole.places[cases]
         block = replace(
@@ -119,13 +126,15 @@ class LayoutCases:
         return block
 
     def learn(self, report: BlockReport) -> None:
-        """Take account of the time of a block; later blocks count more, because the first ones load code.
+        """Take account of the time of a block; later blocks count more.
 
-        Cases that take less than half of what is known count alone: before, code was loaded, or others were computed.
+        The second one counts alone where its cases take less than half of the first one's, which has loaded code.
         """
         if computed := sum(report.computed.values()):
             mean, earlier = report.seconds / computed, self.seconds
-            self.seconds = mean if earlier is None or mean < earlier / 2 else earlier + (mean - earlier) / 4
+            is_loaded = earlier is not None and self.done == 1 and mean < earlier / 2
+            self.seconds = mean if earlier is None or is_loaded else earlier + (mean - earlier) / 4
+            self.done, self.largest = self.done + 1, max(self.largest, computed)
 
 
 class Queue:
