@@ -10,6 +10,7 @@ import sweeplib
 from sweeplib import InputError, Overlaps, Problem
 from sweeplib.engine.status import Status
 from sweeplib.networks.simulation import Case, Recording, run_cases
+from sweeplib.networks.simulation.sample_keys import samples_key
 from sweeplib.networks.views import OverlapView
 
 RETRIEVAL = Problem(gamma=0.08, p=1, k=1, d=200, Delta=0.1, activation="square", spherical=True)
@@ -151,6 +152,23 @@ def test_pairs_share_their_samples():
     paired = [run_cases([case(problem, pair_by=("d",))]).data["risk"] for problem in (RETRIEVAL, twin)]
     assert abs(free[0] - free[1]).max() > 1e-4
     assert abs(paired[0] - paired[1]).max() < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("start", "gaussian"), ("a", (1.0, 1.0)), ("teacher_activation", "erf"), ("schedule", "1")],
+)
+@pytest.mark.parametrize("paired", [True, False])
+def test_values_that_mean_the_same_have_the_same_samples(name, value, paired):
+    problems = COMMITTEE, dataclasses.replace(COMMITTEE, **{name: value})
+    one, other = (case(problem, pair_by=(name,) if paired else None) for problem in problems)
+    assert one.identity() == other.identity()
+    assert samples_key(one) == samples_key(other)
+
+
+def test_a_run_may_have_any_name():
+    """Also the word that stands for the digest of a problem while its key is made."""
+    assert samples_key(case(dynamics="sgd_chain-digest")) != samples_key(case(dynamics="sgd_chain"))
 
 
 def test_a_run_past_its_time_is_given_up():
