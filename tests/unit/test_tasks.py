@@ -13,7 +13,7 @@ from sweeplib.contracts import tasks as contract
 from sweeplib.contracts.check import checks_of
 from sweeplib.networks.kernels.replay import tasks_of
 from sweeplib.networks.problem import TASKS
-from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.simulation import Case, Recording, run_cases
 from sweeplib.networks.simulation.driver import replicas_of
 from tests.losses import with_loss
 from tests.numpy_sgd import iterates_by_numpy, steps_by_numpy
@@ -43,6 +43,18 @@ def test_the_ode_of_two_tasks_has_the_known_numbers(times):
     np.testing.assert_allclose(last.overlap_M, [[0.53140665, 0.31434804], [0.21582978, 0.63351818]], atol=6e-9)
     np.testing.assert_array_equal(ds.risk.sel(time=1.0), ds.risk_of_task.sel(time=1.0)[0])
     np.testing.assert_array_equal(last.risk, last.risk_of_task[1])
+
+
+@pytest.mark.parametrize("later", [(6001.0,), ()])
+def test_a_record_at_the_switch_in_steps_is_of_the_task_that_ends(later):
+    """6000 steps of the time .1/300 are behind t = 2 by a rounding error; a last record begins no task."""
+    problem = Problem(gamma=0.1, p=1, k=2, d=300, Delta=0.0, activation="erf", tasks="in_turn", switch_time=2.0)
+    recording = Recording((0.0, 6000.0, *later), (), ("risk", "risk_of_task"))
+    case = Case(problem, "ode", 0, recording, clock=problem.step_time())
+    assert case.clock * 6000.0 > 2.0
+    data = run_cases([case]).data
+    tasks = [0, 0, 1][: 2 + len(later)]
+    np.testing.assert_array_equal(data["risk"][0], [data["risk_of_task"][0, at, task] for at, task in enumerate(tasks)])
 
 
 KINDS = {
