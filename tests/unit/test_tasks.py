@@ -316,6 +316,7 @@ REFUSED = [
     ("sgd", {"k": 3}, {}, "k: rows that cannot be shared out; got 3; expected a multiple of 2"),
     ("sgd", {"switch_time": (2.0, 1.0)}, {}, "switch_time: no order of tasks"),
     ("sgd", {"task_order": (1, 3)}, {}, "task_order: no order of tasks"),
+    ("sgd", {"task_order": (1, 10**12)}, {}, "task_order: no order of tasks"),
     ("sgd", {"task_overlap": -0.6, "k": 3, "switch_time": (1.0, 2.0)}, {}, "task_overlap: no such rows; got -0.6"),
     ("sgd", {"task_overlap": 0.5, "teacher_start": "gaussian"}, {}, "teacher_start: no rows of a given overlap"),
     ("sgd", {"tasks": "single"}, {}, "switch_time: the tasks single does not act on switch_time"),
