@@ -314,7 +314,7 @@ def test_blocks_have_all_coordinates_and_the_mean_eigenvalue_one():
             "fractions: wrong length; got [1.0]; expected 2 numbers, one an eigenvalue",
         ),
         ("ode", {"data": "spectrum", "eigenvalues": [], "fractions": []}, {}, "expected at least one"),
-        ("ode", TWO | {"level_ratio": 1e308}, {}, "level_ratio: not a valid problem; got 1e+308; expected a number of at"),
+        ("ode", TWO | {"level_ratio": 1e308}, {}, "level_ratio: not a valid problem; got 1e+308; expected a number"),
     ],
     ids=str,
 )
