@@ -1,6 +1,7 @@
 """The driver: the identity of cases, the records, the end of runs."""
 
 import dataclasses
+import inspect
 
 import numpy as np
 import pytest
@@ -26,6 +27,43 @@ def case(problem=RETRIEVAL, dynamics="sgd_chain", seed=0, **changes):
 def test_seeds_may_be_their_number() -> None:
     one, other = (sweeplib.simulate(RETRIEVAL, "sgd_chain", times=[0.0, 1.0], seeds=seeds) for seeds in (3, range(3)))
     assert one.identical(other)
+
+
+def test_a_number_of_seeds_may_be_one_of_numpy() -> None:
+    assert sweeplib.simulate(RETRIEVAL, "ode", times=[0.0], seeds=np.int64(2)).seed.values.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"seeds": 2.0}, "seeds: not a list; got 2.0"),
+        ({"seeds": True}, "seeds: not a list; got True"),
+        ({"times": 1.0}, "times: not a list; got 1.0; expected a list, such as [1.0]"),
+        ({"thresholds": 0.5}, "thresholds: not a list; got 0.5"),
+        ({"observables": "risk"}, "observables: not a list; got 'risk'; expected a list, such as ['risk']"),
+        ({"pair_by": "gamma"}, "pair_by: not a list; got 'gamma'"),
+        ({"root_seed": 1.5}, "root_seed: not a seed; got 1.5"),
+        ({"initial": ([[1.0, 2.0], [3.0]], [[1.0]])}, "W: not weights; got [[1.0, 2.0], [3.0]]; expected a matrix of"),
+    ],
+)
+def test_what_are_no_arguments_of_simulate_is_refused_in_a_line(more, said) -> None:
+    arguments = {"problem": RETRIEVAL, "dynamics": "ode", "times": [0.0, 1.0]} | more
+    with pytest.raises(InputError) as refused:
+        inspect.unwrap(sweeplib.simulate)(**arguments)  # without the check of its types, which users do not have
+    assert str(refused.value).startswith(said)
+
+
+def test_the_attributes_tell_all_that_numbers_depend_on() -> None:
+    attributes = [
+        sweeplib.simulate(RETRIEVAL, dynamics, times=[0.0], **more).attrs
+        for dynamics, more in (
+            ("ode", {"pair_by": ["d"]}),
+            ("ode", {"options": {"rtol": 1e-3, "finite_d": False}}),
+            ("sgd_chain", {"pair_by": ["gamma", "d", "seed"]}),
+        )
+    ]
+    assert attributes[1] == attributes[0] | {"ode.rtol": 1e-3}
+    assert "pair_by" not in attributes[0] and attributes[2]["pair_by"] == "seed, d, gamma"
 
 
 @pytest.mark.parametrize("dynamics", STEPPERS)
