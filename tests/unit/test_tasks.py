@@ -271,6 +271,15 @@ def test_replay_forgets_less():
     assert all(one[0] > other[0] and one[1] < other[1] for one, other in itertools.pairwise(risks))
 
 
+def test_gradient_flow_with_replay_may_raise_the_risk_of_the_present_task():
+    """It descends the mean over tasks: a risk that rises is no inaccuracy."""
+    more = {"replay": 0.9, "switch_time": (5.0, 10.0), "task_order": (1, 2, 1), "start": "warm", "m0": 0.3}
+    problem = dataclasses.replace(TURNS, gamma=0.1, d=1000, Delta=0.0, **more)
+    ds = simulate(problem, "gradient_flow", times=[0.0, 5.0, 9.9, 10.0, 10.5])
+    assert ds.status == 1
+    assert ds.risk[0, 3] > ds.risk[0, 2] + 1e-5
+
+
 def test_a_switch_after_the_end_is_none():
     given = {"times": [0.5, 2.0], "observables": SHOWN, "pair_by": ["d"], "initial": START}
     late, never = (simulate(dataclasses.replace(TURNS, switch_time=t), "ode", **given) for t in (2.0, 9.0))
