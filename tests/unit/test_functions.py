@@ -871,7 +871,7 @@ def test_a_function_whose_name_another_has_now_is_refused(written: Callable[...,
     load(written(WALK, "grid: {bias: [0.0]}"))
     before = registered("walk")
     vars(sys.modules[before.module])["walk"] = again = simulator(y="1")(top_level)
-    with pytest.raises(InputError, match="^walk: another function has this name now; expected that one"):
+    with pytest.raises(InputError, match=r"^walk: another function has this name now; expected that one"):
         sweep_of(before, results=tmp_path)
     assert again.name == "top_level"
 
