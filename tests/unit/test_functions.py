@@ -32,8 +32,9 @@ from sweeplib.engine.storage.dataset.finalise import dataset_in_memory
 from sweeplib.engine.storage.store.outcomes import first_outcomes
 from sweeplib.engine.storage.store.run_store import segment_paths
 from sweeplib.functions.cases import FunctionCase, generator_of
-from sweeplib.functions.function import Function, checked_results, registered
+from sweeplib.functions.function import Function, registered
 from sweeplib.functions.program import parsed_output
+from sweeplib.functions.results import checked_results
 from sweeplib.functions.source import source_of
 from sweeplib.sweeps import sweep_of
 from tests.in_process import Here, computed
