@@ -25,6 +25,7 @@ the same content: a sweep that was begun here can go on there, and the reverse.
 
 import inspect
 import re
+import sys
 import warnings
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
@@ -365,6 +366,10 @@ def sweep_of(
     if not isinstance(function, Function):
         expected = '`@simulator(RESULT="units")` before its definition'
         raise InputError("not a simulator", value=getattr(function, "__name__", function), expected=expected)
+    now = vars(sys.modules.get(function.module, object)).get(function.name)
+    if isinstance(now, Function) and now is not function:
+        problem, expected = "another function has this name now", "that one, or another name for one of the two"
+        raise InputError(problem, key=function.name, expected=expected)
     name = function.name if name is None else name
     if not re.fullmatch(NAME, name):  # before a file is written into its folder
         raise InputError("not a name of a sweep", key="name", value=name, expected=SAID_OF_NAMES)

@@ -44,7 +44,7 @@ NAMES = (
 """Names with a meaning of their own in datasets and configs."""
 ENDS = ("_low", "_high", "_error")
 """What analyses add to the name of a result, for the ends of its interval and for its standard error."""
-STORED = {"case_id", "problem"}
+STORED = {"case_id", END_STATE, "problem"}
 """Names of columns of the run store that arguments may have, and results not."""
 EXITS = {"exit_steps", "exit_time"}
 """Names of results that figures take for the exits of networks."""

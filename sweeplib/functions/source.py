@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import builtins
 import hashlib
+import importlib.util
 import inspect
 import sys
 from collections import Counter
@@ -20,6 +21,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from sweeplib.engine.code.numerical_code import numerical_code
@@ -36,10 +38,13 @@ from sweeplib.functions.statements import (
     read_later,
     statements_of,
 )
+from sweeplib.functions.states import state_bytes
 from sweeplib.functions.values import are_same
 
 OF_MODULES = ("__file__", "__name__", "__doc__")
 """Names that every module has."""
+PLAIN = (bool, int, float, str)
+"""The types of values that are written out."""
 SWEEPS = ("Sweep", "answer", "from_yaml", "run", "sweep")
 """Functions of this package that run sweeps."""
 
@@ -50,7 +55,8 @@ def source_of(function: Function) -> str:
     InputError for a name that nothing defines, and for a value that depends on a sweep.
     """
     statements, running = _statements(function)
-    statements, ours = _without_mere_calls(statements), _names_of_ours(statements)
+    statements = _with_known_values(function, _without_mere_calls(statements), running)
+    ours = _names_of_ours(statements)
     needed = _needed(function, statements, _for_effect(statements, function.module))
     swept = [
         entry
@@ -63,8 +69,91 @@ def source_of(function: Function) -> str:
         problem = f"{function.name} depends on a statement that runs a sweep"
         expected = f"a parameter of {function.name}, or a value that is written out"
         raise InputError(problem, value=names, expected=expected)
-    nodes = sorted((entry.node for entry in needed), key=lambda node: not _is_future(node))
-    return "\n\n\n".join(map(ast.unparse, nodes)) + "\n"
+    elsewhere = _Elsewhere(sys.modules[function.module])
+    nodes = sorted((elsewhere.visit(entry.node) for entry in needed), key=lambda node: not _is_future(node))
+    parts = [*map(ast.unparse, nodes), *_check_of(computed_values(function, needed))]
+    return "\n\n\n".join(parts) + "\n"
+
+
+class _Elsewhere(ast.NodeTransformer):
+    """Writes out in statements what depends on the place of their file: its name, and that of its package."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._file, self._package = getattr(module, "__file__", None), getattr(module, "__package__", None)
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Return the path of the file in place of `__file__`."""
+        return ast.Constant(self._file) if node.id == "__file__" and self._file else node
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt:
+        """Return a relative import as an absolute one."""
+        if not node.level or not self._package:
+            return node
+        module = importlib.util.resolve_name("." * node.level + (node.module or ""), self._package)
+        return ast.ImportFrom(module, node.names, 0)
+
+
+def _with_known_values(function: Function, statements: list[Statement], running: ast.stmt | None) -> list[Statement]:
+    """Return statements in which the numbers and texts that one of them gives are written out, as they are now.
+
+    So what comes from the command line, a file or another sweep is in the source, and no other process computes it.
+    running : the statement that runs the sweep, which stays.
+    """
+    values = inspect.unwrap(function.function).__globals__
+    touched = Counter(name for entry in statements for name in entry.bound | entry.changed)
+
+    def with_value(entry: Statement) -> Statement:
+        """Return a statement, or the assignment of the value that it has given."""
+        match entry.node:
+            case ast.Assign(targets=[ast.Name(id=name)]) if entry.node is not running and touched[name] == 1:
+                value = values.get(name)
+                # of infinity and NaN there are no numerals
+                if type(value) in PLAIN and repr(value).lstrip("-") not in ("inf", "nan"):
+                    return statements_of(ast.parse(f"{name} = {value!r}").body)[0]
+        return entry
+
+    return list(map(with_value, statements))
+
+
+def computed_values(function: Function, needed: list[Statement]) -> dict[str, Any]:
+    """Return the values that a function reads and its statements compute, such as from the command line or a file.
+
+    Those that a checkpoint could have, by name, but for those that functions change when they are called.
+    needed : the statements that the function needs.
+    """
+    reached = _fixed_names(function, needed)
+    by_calls = {name for entry in needed if not entry.only_defines for name in entry.bound | entry.changed}
+    values = inspect.unwrap(function.function).__globals__
+    computed = {}
+    for name in sorted(reached & by_calls & values.keys()):
+        with suppress(TypeError, RecursionError):
+            state_bytes(values[name])
+            computed[name] = values[name]
+    return computed
+
+
+def _check_of(values: dict[str, Any]) -> list[str]:
+    """Return statements that refuse other numbers and texts, and that depend on all these values.
+
+    A file or the command line may give others in another process, and later.
+    """
+    if not values:
+        return []
+    plain = {name: value for name, value in values.items() if type(value) in PLAIN}
+    digest = hashlib.blake2b(state_bytes(values), digest_size=12).hexdigest()
+    arguments = f"globals(), {plain!r}, {digest!r}"
+    return ["from sweeplib.functions.values import refuse_others as _refuse_others", f"_refuse_others({arguments})"]
+
+
+def _fixed_names(function: Function, needed: list[Statement]) -> set[str]:
+    """Return the names that a function reads when it is called, but those that functions change then, such as a cache.
+
+    needed : the statements that the function needs.
+    """
+    reached = {function.name} | read_later({function.name}, needed)
+    # the last definition of each
+    definitions = {name: entry for entry in needed for name in entry.certain & reached}
+    return reached - {name for entry in definitions.values() for name in _changed_in_functions(entry)}
 
 
 def code_of(function: Function) -> str:
@@ -82,14 +171,10 @@ def refuse_other_values(function: Function, imported: Function) -> None:
     imported : the function of the file that was written.
     """
     needed = _needed(function, _statements(function)[0], set())
-    reached = {function.name} | read_later({function.name}, needed)
-    # the last definition of each
-    definitions = {name: entry for entry in needed for name in entry.certain & reached}
-    changed = {name for entry in definitions.values() for name in _changed_in_functions(entry)}
     # the wrappers of other decorators may have the names of another file
     values, others = (inspect.unwrap(one.function).__globals__ for one in (function, imported))
     modules = function.module, imported.module
-    for name in sorted(reached - changed):
+    for name in sorted(_fixed_names(function, needed).difference(OF_MODULES)):
         if name in values and not are_same(values[name], others.get(name), modules):
             problem = f"{name} has another value here than the statements give it that {function.name} needs"
             expected = f"a parameter of {function.name}, or no other statement that changes it"
@@ -229,7 +314,7 @@ def _without_mere_calls(statements: list[Statement]) -> list[Statement]:
     `torch.set_default_dtype(torch.float64)` does, `numpy.save("W.npy", W)` with a computed W does not.
     """
     modules = {name for entry in statements if entry.is_import for name in entry.bound}
-    plain = modules | {
+    plain = {*modules, *dir(builtins)} | {
         name
         for entry in statements
         if entry.only_defines and isinstance(entry.node, ast.Assign)

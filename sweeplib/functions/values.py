@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import copyreg
 import weakref
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from pathlib import PurePath
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from sweeplib.errors import InputError
 from sweeplib.functions.function import Function
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, PurePath, np.dtype)
@@ -31,6 +32,19 @@ def are_same(first: Any, other: Any, modules: Sequence[str]) -> bool:
         return _are_same(first, other, modules, {})
     except Exception:  # of any method of a value that is looked into
         return True
+
+
+def refuse_others(values: Mapping[str, Any], expected: Mapping[str, Any], digest: str) -> None:
+    """Raise InputError if numbers or texts among the values of a module are others than where the sweep began.
+
+    digest : of all computed values there, arrays among them. It is in the code that calls, and so in the identity of
+        cases; the last bits of arrays may differ from machine to machine.
+    """
+    for name, value in expected.items():
+        here = values[name]
+        if type(here) is not type(value) or not (here == value or np.isclose(here, value, rtol=1e-9, atol=0.0)):
+            problem = f"{name} has another value in this process than where the sweep began"
+            raise InputError(problem, value=here, expected=f"{value!r}; make it a parameter, or write it out")
 
 
 def _are_same(first: Any, other: Any, modules: Sequence[str], seen: dict[tuple[int, int], tuple[Any, Any]]) -> bool:

@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -343,6 +344,57 @@ def test_any_file_has_a_source_that_gives_the_same_or_is_refused(
         # what changes at each call, as a count of calls does, is no result of a function
         value = fresh()
         assert written() == value or fresh() != value
+
+
+def test_what_is_computed_once_is_written_out(
+    imported: Callable[[str], Function], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the command line or the environment no other process has the same; of a file the code has a digest."""
+    monkeypatch.setenv("N_OF_TEST", "3")
+    lines = "import os, sys\nimport numpy as np\nn = int(os.environ['N_OF_TEST'])\nm = 2.0 * n\nk = m\nk += 1\n"
+    function = imported(f"{HEAD}{lines}w = np.arange(n)\n{OWN.format('n + m + k + w.sum()')}")
+    text = source_of(function)
+    assert "n = 3" in text and "m = 6.0" in text and "environ" not in text
+    assert own_of(text)() == function() == 19.0
+    refused = text.replace("k += 1", "k += 2")
+    with pytest.raises(InputError, match=r"k has another value in this process .*; got 8\.0; expected 7\.0; make it"):
+        own_of(refused)
+    monkeypatch.setenv("N_OF_TEST", "4")
+    other = imported(f"{HEAD}{lines}w = np.arange(n)\n{OWN.format('w.sum()')}")
+    vars(sys.modules[other.module])["w"] = np.arange(5)
+    assert source_of(other) != source_of(imported(f"{HEAD}{lines}w = np.arange(n)\n{OWN.format('w.sum()')}"))
+
+
+IN_PACKAGE = """
+from pathlib import Path
+import sweeplib
+from sweeplib import simulator
+from . import const
+from .const import C
+
+HERE = Path(__file__).parent
+
+@simulator(y="1")
+def own(x: float = 1.0):
+    return C * x + const.C + float((HERE / "data.txt").read_text()) + len(Path(__file__).name)
+
+if __name__ == "__main__":
+    print(own(x=1.0), *sweeplib.sweep(own, x=[1.0, 2.0]).y.values.ravel())
+"""
+
+
+@pytest.mark.rest
+def test_a_module_of_a_package_that_runs_as_a_script_is_swept(tmp_path: Path) -> None:
+    """What depends on the place of its file is written out: relative imports, and the name of the file."""
+    folder = tmp_path / "pkg"
+    folder.mkdir()
+    (folder / "const.py").write_text("C = 4\n")
+    (folder / "data.txt").write_text("100\n")
+    (folder / "mod.py").write_text(IN_PACKAGE)
+    environment = {**os.environ, "PYTHONPATH": str(Path(sweeplib.__file__).parents[1])}
+    command = [sys.executable, "-m", "pkg.mod"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == "114.0 114.0 118.0\n", done.stderr
 
 
 NOTEBOOK = """

@@ -867,6 +867,16 @@ def test_what_is_said_twice_is_refused(keywords: dict[str, Any], says: str, writ
     assert not folder.exists() and not (folder.parent / "up").exists()
 
 
+def test_a_function_whose_name_another_has_now_is_refused(written: Callable[..., Path], tmp_path: Path) -> None:
+    """Other processes find the function by its name."""
+    load(written(WALK, "grid: {bias: [0.0]}"))
+    before = registered("walk")
+    vars(sys.modules[before.module])["walk"] = again = simulator(y="1")(top_level)
+    with pytest.raises(InputError, match=r"^walk: another function has this name now; expected that one"):
+        sweep_of(before, results=tmp_path)
+    assert again.name == "top_level"
+
+
 def test_a_call_adds_to_the_grid_of_its_config(written: Callable[..., Path], tmp_path: Path) -> None:
     load(written(WALK, "grid: {bias: [0.0]}"))
     config = {"grid": {"bias": [0.0, 0.5]}, "parameters": {"law": "signs"}}
@@ -874,15 +884,24 @@ def test_a_call_adds_to_the_grid_of_its_config(written: Callable[..., Path], tmp
     assert {axis.name: list(axis.values) for axis in design.grid.axes} == {"bias": [0.0, 0.5], "n": [3, 4]}
 
 
-@pytest.mark.parametrize(("parameter", "result"), [("title", "y"), ("license", "y"), ("x", "exit_time")])
-def test_names_of_attributes_and_of_exits_are_refused(
-    parameter: str, result: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("parameter", "result", "words"),
+    [
+        ("title", "y", "another meaning"),
+        ("license", "y", "another meaning"),
+        ("x", "exit_time", "another meaning"),
+        ("x", "end_state", "another meaning"),
+        ("x", "y" * 101, "too long a name"),
+    ],
+)
+def test_names_that_a_dataset_would_lose_are_refused(
+    parameter: str, result: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The dataset would lose the value of such a parameter, and figures take such results for exits of networks."""
+    """Such a value and such results would not be there, and figures take some for exits of networks."""
     code = top_level.__code__.replace(co_varnames=(parameter,))
     monkeypatch.setattr(top_level, "__code__", code)
     monkeypatch.setattr(top_level, "__annotations__", {})
-    with pytest.raises(InputError, match="this name has another meaning"):
+    with pytest.raises(InputError, match=words):
         simulator(**{result: "1"})(top_level)
 
 
