@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -11,14 +12,19 @@ import pytest
 
 from sweeplib.config import from_mapping
 from sweeplib.config.functions import called, file_of
+from sweeplib.engine.execution import work
+from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.simulator import simulator_of_cases
+from sweeplib.engine.storage.dataset.finalise import dataset_in_memory
+from sweeplib.engine.storage.dataset.outline import outline_of, planned_outline
 from sweeplib.errors import InputError
 from sweeplib.functions.function import FUNCTIONS, MAIN, Function, TimeUpError, registered
 from sweeplib.functions.program import parsed_output, program
 from sweeplib.functions.results import Result, checked_results
+from tests.in_process import Here, computed
 
 OWN = "from sweeplib import simulator\n\n@simulator(y='1')\ndef own(x: float = 1.0):\n    return x\n"
-LENGTH = """from sweeplib import Result, simulator
+LENGTHS = """from sweeplib import Result, simulator
 
 @simulator(y=Result("1", dims={{"k": "x"}}))
 def own({}):
@@ -104,10 +110,10 @@ def test_a_default_that_json_changes_is_refused(default: str, written: Callable[
         (OWN.replace("y=", "end_state="), "this name has another meaning; got 'end_state'"),
         (OWN.replace("(x", "(rank: int = 1, x"), "this name has another meaning; got 'rank'"),
         (OWN.replace("y=", f"{'y' * 101}="), "own: too long a name"),
-        (LENGTH.format("x: float = 2.5"), "the default of x is not the length of k; got 2.5; expected a whole number"),
-        (LENGTH.format("x: str = 'two'"), "the default of x is not the length of k; got 'two'"),
-        (LENGTH.format("x: int | None = None"), "the default of x is not the length of k; got None"),
-        (LENGTH.format("x=-1"), "the default of x is not the length of k; got -1"),
+        (LENGTHS.format("x: float = 2.5"), "the default of x is not the length of k; got 2.5; expected a whole number"),
+        (LENGTHS.format("x: str = 'two'"), "the default of x is not the length of k; got 'two'"),
+        (LENGTHS.format("x: int | None = None"), "the default of x is not the length of k; got None"),
+        (LENGTHS.format("x=-1"), "the default of x is not the length of k; got -1"),
     ],
 )
 def test_a_declaration_that_no_sweep_can_use_is_refused(text: str, says: str, written: Callable[..., Function]) -> None:
@@ -125,7 +131,7 @@ def test_a_symbol_of_the_grid_has_no_name_of_a_dataset(written: Callable[..., Fu
 def test_annotations_of_what_is_not_swept_may_be_for_checks_alone(written: Callable[..., Function]) -> None:
     text = OWN.replace("(x: float = 1.0)", "(rng: 'Generator', x: float = 1.0) -> 'Lacking'")
     assert written(text).arguments.keys() == {"x"}
-    lengths = [written(LENGTH.format(default), f"{at}.py") for at, default in enumerate(("x: int", "x=0", "x=2.0"))]
+    lengths = [written(LENGTHS.format(default), f"{at}.py") for at, default in enumerate(("x: int", "x=0", "x=2.0"))]
     assert [function.arguments["x"].is_needed for function in lengths] == [True, False, False]
 
 
@@ -206,3 +212,18 @@ def test_a_program_ends_with_what_it_has_started_in_a_session_of_its_own(tmp_pat
         program("sh -c 'kill -40 $$'", name="killed", y="1")()
     for name in ("late", "killed"):
         del FUNCTIONS[name]
+
+
+def test_dimensions_of_arrays_have_a_coordinate(
+    written: Callable[..., Function], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It counts to the largest length, as the outline says before."""
+    monkeypatch.setattr(work, "dispatched", computed)
+    written(LENGTHS.format("x: int = 1").replace("[1.0]", "[1.0] * x"))
+    keys = {"name": "own", "simulator": str(tmp_path / "own.py"), "grid": {"x": [1, 3]}}
+    design = replace(from_mapping(keys, tmp_path), cluster=Here())
+    run_sweep(design, tmp_path / "results", progress=False)
+    ds = dataset_in_memory(design, tmp_path / "results")
+    assert ds["k"].values.tolist() == list(planned_outline(design).axes["k"]) == [0, 1, 2]
+    assert ds["k"].attrs["long_name"] == "k" and ds.y.sel(x=1, k=2).isnull().all() and ds.y.sel(x=3).notnull().all()
+    assert planned_outline(design).variables == outline_of(ds).variables
