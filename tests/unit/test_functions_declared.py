@@ -227,3 +227,22 @@ def test_dimensions_of_arrays_have_a_coordinate(
     assert ds["k"].values.tolist() == list(planned_outline(design).axes["k"]) == [0, 1, 2]
     assert ds["k"].attrs["long_name"] == "k" and ds.y.sel(x=1, k=2).isnull().all() and ds.y.sel(x=3).notnull().all()
     assert planned_outline(design).variables == outline_of(ds).variables
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "says"),
+    [
+        ("Literal[1, 2]", 3, "expected one of 1, 2"),
+        ("""Literal["it's", "b"]""", "its", "expected one of b, it's"),
+        ("Literal['a'] | float", "b", "expected a or a number"),
+        ("int | float", "a", "expected a number"),
+        ("bool | int", "a", "expected true or false or a whole number"),
+    ],
+)
+def test_a_refused_value_is_told_all_that_its_type_takes(
+    kind: str, value: object, says: str, written: Callable[..., Function], tmp_path: Path
+) -> None:
+    written("from typing import Literal\n" + OWN.replace("x: float = 1.0", f"x: {kind}"))
+    keys = {"name": "own", "simulator": str(tmp_path / "own.py"), "grid": {}}
+    with pytest.raises(InputError, match=f"not a value of x; got {value!r}; {says}"):
+        from_mapping(keys | {"parameters": {"x": value}}, tmp_path)
