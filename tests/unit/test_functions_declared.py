@@ -21,6 +21,7 @@ from sweeplib.errors import InputError
 from sweeplib.functions.function import FUNCTIONS, MAIN, Function, TimeUpError, registered
 from sweeplib.functions.program import parsed_output, program
 from sweeplib.functions.results import Result, checked_results
+from sweeplib.sweeps import _warn_of_failures
 from tests.in_process import Here, computed
 
 OWN = "from sweeplib import simulator\n\n@simulator(y='1')\ndef own(x: float = 1.0):\n    return x\n"
@@ -246,3 +247,9 @@ def test_a_refused_value_is_told_all_that_its_type_takes(
     keys = {"name": "own", "simulator": str(tmp_path / "own.py"), "grid": {}}
     with pytest.raises(InputError, match=f"not a value of x; got {value!r}; {says}"):
         from_mapping(keys | {"parameters": {"x": value}}, tmp_path)
+
+
+def test_a_warning_names_the_line_of_the_caller(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="f: of 2 cases 1 failed") as warned:
+        _warn_of_failures(tmp_path, "f", {"ok": 1, "failed": 1})
+    assert warned[0].filename == __file__
