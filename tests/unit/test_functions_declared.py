@@ -1,5 +1,6 @@
 """What functions and programs may declare, and which one of several with one name is taken."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -21,6 +22,7 @@ from sweeplib.errors import InputError
 from sweeplib.functions.function import FUNCTIONS, MAIN, Function, TimeUpError, registered
 from sweeplib.functions.program import parsed_output, program
 from sweeplib.functions.results import Result, checked_results
+from sweeplib.functions.simulator import FunctionSimulator
 from sweeplib.sweeps import _warn_of_failures
 from tests.in_process import Here, computed
 
@@ -253,3 +255,27 @@ def test_a_warning_names_the_line_of_the_caller(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="f: of 2 cases 1 failed") as warned:
         _warn_of_failures(tmp_path, "f", {"ok": 1, "failed": 1})
     assert warned[0].filename == __file__
+
+
+FORK = """
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    {}
+"""
+
+
+@pytest.mark.filterwarnings("ignore:.*fork")
+@pytest.mark.parametrize("end", ["return x", "raise ValueError", "sys.exit(2)"])
+def test_a_child_that_a_function_forks_ends_with_its_call(
+    end: str, written: Callable[..., Function], tmp_path: Path
+) -> None:
+    function = written("import os, sys\n" + OWN.replace("    return x\n", FORK.format(end)))
+    keys = {"name": "own", "simulator": str(tmp_path / "own.py"), "grid": {"x": [1]}}
+    [case], here = from_mapping(keys, tmp_path).probed("own"), os.getpid()
+    try:
+        results = FunctionSimulator(function).results(case)
+    finally:
+        if os.getpid() != here:
+            os._exit(3)
+    assert results["y"] == 0.0, "the exit status of the child"
