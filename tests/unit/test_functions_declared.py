@@ -23,6 +23,9 @@ from sweeplib.functions.function import FUNCTIONS, MAIN, Function, TimeUpError, 
 from sweeplib.functions.program import parsed_output, program
 from sweeplib.functions.results import Result, checked_results
 from sweeplib.functions.simulator import FunctionSimulator
+from sweeplib.pictures.figures import FIGURES
+from sweeplib.pictures.report.tables import capital
+from sweeplib.pictures.report.write import _caption
 from sweeplib.sweeps import _warn_of_failures
 from tests.in_process import Here, computed
 
@@ -279,3 +282,15 @@ def test_a_child_that_a_function_forks_ends_with_its_call(
         if os.getpid() != here:
             os._exit(3)
     assert results["y"] == 0.0, "the exit status of the child"
+
+
+def test_the_words_of_a_function_are_its_own(written: Callable[..., Function], tmp_path: Path) -> None:
+    """Names of one letter keep it, captions speak of no exits, and own names are told where they may stand."""
+    written(OWN)
+    keys = {"name": "own", "simulator": str(tmp_path / "own.py"), "grid": {"x": [1]}}
+    caption = _caption(from_mapping(keys, tmp_path), FIGURES["distribution"].caption, "")
+    assert "at most the value" in caption and "xits" not in caption and caption.endswith("are left out.")
+    words = ("n", "N", "x (m)", "mean", "n_steps", "\N{GREEK SMALL LETTER GAMMA}", "")
+    assert [capital(text) for text in words] == [*words[:3], "Mean", *words[4:]]
+    with pytest.raises(InputError, match=r"^analyses.peak: unknown analysis; expected one .*names of your own"):
+        from_mapping(keys | {"analyses": {"peak": {"of": "y"}}}, tmp_path)
