@@ -50,8 +50,9 @@ class CheckpointFolder:
         # another worker may remove the folder, empty, between the moment when this one makes it and that of the file
         for _ in range(TRIES - 1):
             with suppress(FileNotFoundError):
-                return write_bytes(path, kept)
-        return write_bytes(path, kept)
+                write_bytes(path, kept)
+                return
+        write_bytes(path, kept)
 
     def forget(self, names: Iterable[str]) -> None:
         """Remove what is kept under some names."""
