@@ -32,8 +32,9 @@ from sweeplib.engine.storage.dataset.finalise import dataset_in_memory
 from sweeplib.engine.storage.store.outcomes import first_outcomes
 from sweeplib.engine.storage.store.run_store import segment_paths
 from sweeplib.functions.cases import FunctionCase, generator_of
-from sweeplib.functions.function import Function, checked_results, registered
+from sweeplib.functions.function import Function, registered
 from sweeplib.functions.program import parsed_output
+from sweeplib.functions.results import checked_results
 from sweeplib.functions.source import source_of
 from sweeplib.sweeps import sweep_of
 from tests.in_process import Here, computed
@@ -871,7 +872,7 @@ def test_a_function_whose_name_another_has_now_is_refused(written: Callable[...,
     load(written(WALK, "grid: {bias: [0.0]}"))
     before = registered("walk")
     vars(sys.modules[before.module])["walk"] = again = simulator(y="1")(top_level)
-    with pytest.raises(InputError, match="^walk: another function has this name now; expected that one"):
+    with pytest.raises(InputError, match=r"^walk: another function has this name now; expected that one"):
         sweep_of(before, results=tmp_path)
     assert again.name == "top_level"
 

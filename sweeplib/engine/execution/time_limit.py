@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any
 
+from sweeplib.engine.process.work_time import COMPILATION
+
 ENDED = "Timeout ("
 """The first characters of the description that a process leaves when its time has expired."""
 
-COMPILATION = "numba:compiler_lock"
-"""numba's event that begins and ends with a compilation."""
 SOONEST = 0.001
 """Seconds from now to which the timer is set at least, for a deadline that has passed."""
 LATEST = 1e9

@@ -11,6 +11,8 @@ from sweeplib.engine.files.regular_files import file_text
 SCHEDULED = Path("/proc/thread-self/schedstat")
 """Nanoseconds that this thread has run, and those that it has waited for a processor."""
 
+COMPILATION = "numba:compiler_lock"
+"""numba's event of compilations, of links and callbacks, and of loading; `numba:compile` lacks a third of the time."""
 MOST_SLOWDOWN = 30.0
 """The largest slowdown by which limits are extended."""
 TRIES = 5
@@ -18,14 +20,15 @@ TRIES = 5
 
 
 class _Compilation(threading.local):
-    """The processor seconds in which this thread has compiled by numba since the process was asked for the first time.
+    """The time in which this thread has compiled by numba since the process was asked for the first time.
 
+    seconds, elapsed : of the processor, and by the clock.
     What another thread compiles is not taken off this one's work.
     """
 
     listens = False  # of all threads
     # of a thread: how many compilations are under way, one within another, and when the outermost began
-    seconds, depth, since = 0.0, 0, 0.0
+    seconds, elapsed, depth, since, begun = 0.0, 0.0, 0, 0.0, 0.0
 
     def listen(self) -> None:
         """Listen to the events of numba, if that has been imported: a function need not, and the import takes long."""
@@ -34,17 +37,20 @@ class _Compilation(threading.local):
             _Compilation.listens = True
             # numba asks for a Listener; this class is none, as it may be used without numba
             events.Listener.register(_Compilation)
-            events.register("numba:compile", self)
+            events.register(COMPILATION, self)
 
     def notify(self, event: Any) -> None:
         """Take account of a compilation that begins or ends, which may be within another one: numba calls this."""
         if event.is_start:
             self.depth += 1
-            self.since = time.thread_time() if self.depth == 1 else self.since
+            if self.depth == 1:
+                self.since, self.begun = time.thread_time(), time.monotonic()
         # of one that was under way when this began to listen, only the end is heard
         elif event.is_end and self.depth:
             self.depth -= 1
-            self.seconds += 0.0 if self.depth else time.thread_time() - self.since
+            if not self.depth:
+                self.seconds += time.thread_time() - self.since
+                self.elapsed += time.monotonic() - self.begun
 
 
 _compilation = _Compilation()
@@ -54,6 +60,12 @@ def seconds_compiled() -> float:
     """Return the processor seconds in which this thread has compiled; a difference of two tells those in between."""
     _compilation.listen()
     return _compilation.seconds
+
+
+def seconds_but_compilation() -> float:
+    """Return a time that stands still while numba compiles, by the clock of `time.monotonic`."""
+    _compilation.listen()
+    return time.monotonic() - _compilation.elapsed
 
 
 def seconds_at_work() -> float:
