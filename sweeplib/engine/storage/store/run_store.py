@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeplib.engine.status import FAILURES, Status
-from sweeplib.engine.storage.records.files import DamageError, partial, refuse_links
+from sweeplib.engine.storage.records.files import DamageError, digest, partial, refuse_links
 from sweeplib.engine.storage.records.stage_records import stage_record
 from sweeplib.engine.storage.store.earlier_store import convert, earlier_runs, earlier_segments
 from sweeplib.engine.storage.store.origins import append_forgotten, append_origin, taken_from
@@ -287,9 +287,11 @@ class RunStore:
             stays = np.array([whole(identity) not in forgotten for identity in segment.ids.tolist()], bool)
             if not stays.all():
                 if stays.any():
-                    path = write_content(self.directory, self.dynamics, merged([segment], stays))
+                    content = merged([segment], stays)
+                    # noted before the segment is there, which counts as computed here without that
                     if folder := origins.get(segment.name):
-                        append_origin(self.directory, self.dynamics, path.stem, folder, int(stays.sum()))
+                        append_origin(self.directory, self.dynamics, digest(content), folder, int(stays.sum()))
+                    write_content(self.directory, self.dynamics, content)
                 segment.path.unlink()
 
     def merge(self) -> bool:
