@@ -25,7 +25,8 @@ the same content: a sweep that was begun here can go on there, and the reverse.
 
 import hashlib
 import inspect
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,7 +101,8 @@ class Sweep:
         client : a Dask client; it stays open. Its workers must see the folder of results. By default the sweep's
             `cluster` is used, with as many `workers` if given, and ends with the run.
 
-        Failed cases are recorded and raise no error (`status`). After an interrupt the same call continues.
+        Failed cases are recorded and raise no error: a UserWarning says how many there are, and why the first one
+        failed (`status`). After an interrupt the same call continues.
         """
         from sweeplib.commands.sweep import simulate
         from sweeplib.engine.process.children import script_not_imported
@@ -122,10 +124,12 @@ class Sweep:
             self._record()
             with recorded_stage(self.directory, "simulate"), script_not_imported():
                 options: dict[str, Any] = {"workers": workers, "progress": progress, "client": client}
-                simulate(self.design, self.directory, **options)
+                summaries = simulate(self.design, self.directory, **options)
             self.design = with_rounds(self.design, self.directory)
             with recorded_stage(self.directory, "finalise"):
                 publish_dataset(self.design, finalise(self.design, self.directory))
+        for name, summary in summaries.items():
+            _warn_of_failures(self.directory, name, summary.cases)
         return self.dataset
 
     @property
@@ -240,6 +244,23 @@ class Sweep:
 
     def __repr__(self) -> str:
         return "\n".join(self._lines)
+
+
+def _warn_of_failures(directory: Path, dynamics: str, counts: Mapping[str, int]) -> None:
+    """Warn if cases of a dynamics have no values, as they failed or were stopped at their time limit.
+
+    counts : the numbers of cases by status.
+    """
+    from sweeplib.engine.status import Status, failed, outcomes
+    from sweeplib.engine.storage.store.outcomes import first_outcomes, outcomes_path, reason_in_words
+
+    if not failed(counts) and not counts.get(Status.timeout.name):
+        return
+    problem = f"{dynamics}: of {sum(counts.values()):,} cases {outcomes(counts)}"
+    reasons = [reason_in_words(line) for line in first_outcomes(directory, dynamics, 1)]
+    why = f"; the first: {reasons[0]}" if reasons and reasons[0] else ""
+    # 3 is the caller of `Sweep.run`
+    warnings.warn(f"{problem}{why}; see {outcomes_path(directory, dynamics)}", stacklevel=3)
 
 
 def _range(values: Any) -> str:

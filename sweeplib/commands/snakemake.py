@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import yaml
 
@@ -26,6 +26,7 @@ from sweeplib.engine.files.regular_files import file_text, open_to_append
 from sweeplib.engine.process import job
 from sweeplib.engine.process.children import descendants, end
 from sweeplib.engine.process.command import command, end_without_collection
+from sweeplib.engine.process.granted import granted_processors
 from sweeplib.engine.process.interrupts import exit_now, exit_status
 from sweeplib.errors import InputError, SweeplibError
 
@@ -58,22 +59,34 @@ def profile_folder(profile: str) -> Path:
 
 def _refuse_no_processors(profile: Path) -> None:
     """Raise InputError for a profile that gives Snakemake no processors: it would wait for ever."""
-    with suppress(yaml.YAMLError, UnicodeDecodeError):  # Snakemake says what is wrong
+    for key, value in _content(profile).items():
+        if key in ("cores", "jobs") and re.fullmatch("0+|-.*", str(value)):
+            raise InputError("no processors for jobs", file=profile, key=key, value=value, expected="1 or more")
+
+
+def _content(profile: Path) -> dict[Any, Any]:
+    """Return the settings in the file of a profile; none of a file of which Snakemake says what is wrong."""
+    with suppress(yaml.YAMLError, UnicodeDecodeError):
         content = yaml.safe_load(file_text(profile))
-        for key, value in content.items() if isinstance(content, dict) else ():
-            if key in ("cores", "jobs") and re.fullmatch("0+|-.*", str(value)):
-                raise InputError("no processors for jobs", file=profile, key=key, value=value, expected="1 or more")
+        return content if isinstance(content, dict) else {}
+    return {}
 
 
-def snakemake_command(config: Path, results: Path, profile: str) -> list[str]:
+def snakemake_command(config: Path, results: Path, profile: str, workers: int | None = None) -> list[str]:
     """Return the command that runs the workflow for a sweep's file; InputError for a profile or path it cannot take.
 
     Snakemake's settings are those of the profile alone: none are taken from the working folder, from the folder of the
     Snakefile, or from the environment.
+
+    workers : the number of workers that are to run on this machine, None if they run elsewhere.
     """
-    files = workflow_folder()
+    files, folder = workflow_folder(), profile_folder(profile)
+    cores = _content(folder / "config.yaml").get("cores")
     words = [*job.command(f"{__name__}:start"), "--snakefile", str(files / "Snakefile")]
-    words += ["--profile", str(profile_folder(profile)), "--workflow-profile", "none", "--no-hooks", "--directory", "."]
+    words += ["--profile", str(folder), "--workflow-profile", "none", "--no-hooks", "--directory", "."]
+    if workers is not None and workers > granted_processors() and cores == "all":
+        # Snakemake would start as many workers as there are processors; cases may wait for something else
+        words += ["--cores", str(workers)]
     return [*words, "--config", f"sweep={_setting(config)}", f"results={_setting(checked_results(results))}"]
 
 

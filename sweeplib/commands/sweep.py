@@ -197,7 +197,7 @@ def prepared(config: Path, overrides: Sequence[str], results: Path, profile: str
     sweep, directory = loaded(config, overrides, results)
     check_publishing(sweep, directory)
     refuse_folded_names(sweep, directory)
-    run = snakemake_command(directory / READ, results, profile)
+    run = snakemake_command(directory / READ, results, profile, sweep.cluster.workers_here())
     check_working_folder()
     return {
         "name": sweep.name,

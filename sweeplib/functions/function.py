@@ -16,10 +16,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -134,10 +136,10 @@ class Function:
 
     def __init__(self, function: Callable[..., Any], results: Mapping[str, Result]) -> None:
         """Read the signature of a function; InputError if a sweep cannot call it, or if names do not fit together."""
+        _refuse_others(function)
         functools.update_wrapper(self, function)
         self.function, self.name, self.results = function, function.__name__, dict(results)
-        self.module, self.file = function.__module__, Path(function.__code__.co_filename).resolve()
-        _refuse_nested(function)
+        self.module, self.file = function.__module__, Path(inspect.unwrap(function).__code__.co_filename).resolve()
         arguments = inspect.signature(function).parameters
         self.random, self.takes_times = next((name for name in RANDOM if name in arguments), None), TIMES in arguments
         if {*RANDOM} <= {*arguments}:
@@ -274,10 +276,16 @@ def simulator(**results: str | Result) -> Callable[[Callable[..., Any]], Functio
     return decorated
 
 
-def _refuse_nested(function: Callable[..., Any]) -> None:
-    """Raise InputError for a function that other processes cannot find by its name."""
-    if function.__name__ == "<lambda>" or "<locals>" in function.__qualname__:
-        problem = f"{function.__qualname__} cannot be sent to other processes"
+def _refuse_others(function: Callable[..., Any]) -> None:
+    """Raise InputError for what is no plain function, and for one that other processes cannot find by its name."""
+    name = getattr(function, "__qualname__", type(function).__name__)
+    problem = None
+    no_results = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+    if not inspect.isfunction(inspect.unwrap(function)) or no_results:
+        problem = f"{name} is no function that returns or yields its results"
+    elif function.__name__ == "<lambda>" or "<locals>" in name:
+        problem = f"{name} cannot be sent to other processes"
+    if problem:
         raise InputError(problem, expected="a function that `def` defines at the top level of a file or a notebook")
 
 
@@ -290,7 +298,11 @@ def _argument(of: str, argument: inspect.Parameter, hint: Any) -> Argument:
         raise InputError(f"{of} takes any arguments", value=str(argument), expected="parameters with names")
     is_needed = argument.default is inspect.Parameter.empty
     default = None if is_needed else argument.default
+    default = default.item() if isinstance(default, np.generic) else default
+    # a default of None says nothing of the values but that there may be none
     kind = hint if hint is not None else type_of_default(default)
+    if hint is None and default is None and not is_needed:
+        kind = Number | None
     units, label = "1", ""
     for entry in get_args(kind)[1:] if get_origin(kind) is Annotated else ():
         units = entry if isinstance(entry, str) else units
@@ -300,13 +312,35 @@ def _argument(of: str, argument: inspect.Parameter, hint: Any) -> Argument:
 
 
 def checked_argument(of: str, argument: Argument) -> Argument:
-    """Return a parameter of the function `of` unchanged; InputError for a default that is no value of it."""
-    if not argument.is_needed:
-        try:
-            pydantic.TypeAdapter(argument.type).validate_python(argument.default)
-        except pydantic.ValidationError as error:
-            problem = f"{of}: the default of {argument.name} is no value of it"
-            raise InputError(problem, value=argument.default, expected=error.errors()[0]["msg"]) from None
+    """Return a parameter of the function `of` unchanged; InputError unless configs can have its values and its default.
+
+    Configs have numbers, texts, true and false, None, and lists of them.
+    """
+    kind = get_args(argument.type)[0] if get_origin(argument.type) is Annotated else argument.type
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        values = ", ".join(repr(member.value) for member in kind)
+        problem, expected = f"{of}: values of {argument.name} are members of an Enum", f"Literal[{values}]"
+        raise InputError(problem, value=kind.__name__, expected=expected)
+    try:
+        values_of = pydantic.TypeAdapter(argument.type)
+    except pydantic.errors.PydanticUserError:
+        problem, expected = (
+            f"{of}: no config can have values of {argument.name}",
+            "a type such as float, int, str, bool",
+        )
+        raise InputError(problem, value=str(argument.type), expected=expected) from None
+    if argument.is_needed:
+        return argument
+    problem = f"{of}: the default of {argument.name} is no value of it"
+    try:
+        values_of.validate_python(argument.default)
+        json.dumps(argument.default)
+    except pydantic.ValidationError as error:
+        raise InputError(problem, value=argument.default, expected=error.errors()[0]["msg"]) from None
+    except TypeError:
+        problem = f"{of}: no config can have the default of {argument.name}"
+        expected = "a number, a text, True, False or None, from which the function makes the rest"
+        raise InputError(problem, value=argument.default, expected=expected) from None
     return argument
 
 
@@ -347,6 +381,8 @@ def checked_results(
         value, shape = returned[name], result.shape(values, along)
         # a masked number is none
         array = np.ma.filled(value.astype(float), np.nan) if np.ma.isMaskedArray(value) else np.asarray(value)
+        if type(value) is int:  # NumPy has no numbers for those of more than 64 bits
+            array = np.asarray(float(value))
         if array.dtype.kind not in "biuf" or array.shape != shape:
             kind = f"{array.dtype} of shape {array.shape}"
             raise TypeError(f"{function.name} returned {name} as {kind}; expected real numbers of shape {shape}")

@@ -138,7 +138,8 @@ class FunctionSimulator(Simulator):
             except TimeUpError:
                 continue
             except BaseException as error:  # includes SystemExit of the function
-                if fault := unfit(error):
+                # what the file imports at its top was tried when the worker began; a call imports what its values need
+                if fault := unfit(error, imports_of_case=True):
                     raise fault from None
                 status[at], raised[at] = Status.failed, Trouble.from_exception(error)
         return Records(data, status, raised=raised)

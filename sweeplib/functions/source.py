@@ -86,7 +86,8 @@ def refuse_other_values(function: Function, imported: Function) -> None:
     # the last definition of each
     definitions = {name: entry for entry in needed for name in entry.certain & reached}
     changed = {name for entry in definitions.values() for name in _changed_in_functions(entry)}
-    values, others = function.function.__globals__, imported.function.__globals__
+    # the wrappers of other decorators may have the names of another file
+    values, others = (inspect.unwrap(one.function).__globals__ for one in (function, imported))
     for name in sorted(reached - changed):
         if name in values and _comparable(values[name]) != _comparable(others.get(name)):
             problem = f"{name} has another value here than the statements give it that {function.name} needs"

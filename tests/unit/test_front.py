@@ -3,6 +3,7 @@
 import io
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -272,6 +273,21 @@ def test_snakemake_reads_each_path_as_text(name: str) -> None:
     assert Path(read["sweep"]) == Path(name) and read["results"] == "results"
     assert command[command.index("--workflow-profile") + 1] == "none"
     assert command[command.index("--directory") + 1] == ".", "the paths are relative to it, whatever a profile says"
+
+
+def test_more_workers_than_processors_are_as_many_as_were_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Snakemake alone would start one for each processor; a profile that names a number has it."""
+    monkeypatch.setattr("sweeplib.commands.snakemake.granted_processors", lambda: 2)
+    (tmp_path / "config.yaml").write_text("cores: 1\n")
+
+    def cores(profile: str, workers: int | None) -> list[str]:
+        command = snakemake_command(Path("a.yaml"), Path("results"), profile, workers)
+        return [word for before, word in pairwise(command) if before == "--cores"]
+
+    assert cores("local", 4) == ["4"]
+    assert cores("local", 2) == cores("local", None) == cores(str(tmp_path), 4) == []
 
 
 @pytest.mark.parametrize("name", ["a: b.yaml", "x #1", "'a'"])

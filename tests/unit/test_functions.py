@@ -6,6 +6,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date
+from enum import Enum
 from functools import partial
 from pathlib import Path
 from traceback import extract_tb
@@ -80,6 +82,15 @@ def troubled(rng, what: str = "fine"):
             return float("inf")
         case "bool":
             return True
+        case "large":
+            return 10**20
+        case "imports":
+            import no_such_module
+        case "lacks":
+            try:
+                import no_such_module
+            except ImportError:
+                raise RuntimeError("install it") from None
     return 1.0
 """
 
@@ -209,8 +220,12 @@ def test_an_edited_label_is_in_the_dataset_although_the_cases_stay(
         ("nan", "ok", None),
         ("inf", "ok", None),
         ("bool", "ok", None),
+        ("large", "ok", None),
+        ("imports", "failed", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("lacks", "failed", "RuntimeError: install it"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:troubled. of 4 cases 2 failed")
 def test_what_a_function_does_wrong_is_a_status_with_a_reason(
     what: str, status: str, says: str | None, written: Callable[..., Path]
 ) -> None:
@@ -289,6 +304,90 @@ def test_functions_that_other_processes_cannot_have_are_refused() -> None:
         simulator(y="1")(inner)
 
 
+class Law(Enum):
+    normal = "normal"
+    signs = "signs"
+
+
+async def later(x: float = 1.0) -> float:
+    return x
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (partial(pow, 2), "partial is no function that returns or yields its results"),
+        (later, "later is no function that returns or yields its results"),
+    ],
+)
+def test_what_is_no_function_is_refused(function: Any, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        simulator(y="1")(function)
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "says"),
+    [
+        (Law, Law.normal, r"values of x are members of an Enum; got 'Law'; expected Literal\['normal', 'signs'\]"),
+        (np.ndarray, 1, "no config can have values of x; got .*ndarray"),
+        (
+            date,
+            date(2026, 1, 1),
+            r"no config can have the default of x; got datetime.date\(2026, 1, 1\); expected a number",
+        ),
+        (Any, np.zeros(2), "no config can have the default of x; got array"),
+    ],
+)
+def test_a_parameter_that_no_config_can_name_is_refused(
+    kind: Any, default: Any, says: str, written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(top_level, "__annotations__", {"x": kind})
+    monkeypatch.setattr(top_level, "__defaults__", (default,))
+    with pytest.raises(InputError, match=says):
+        simulator(y="1")(top_level)
+
+
+def top_level(x: Any = 1.0) -> float:
+    return float(x)
+
+
+def test_none_is_a_default_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(top_level, "__annotations__", {})
+    monkeypatch.setattr(top_level, "__defaults__", (None,))
+    assert simulator(y="1")(top_level).arguments["x"].default is None
+
+
+WRAPPED = """
+import functools
+import numba
+from sweeplib import simulator
+
+def doubled(function):
+    @functools.wraps(function)
+    def wrapper(*arguments, **values):
+        return 2 * function(*arguments, **values)
+    return wrapper
+
+@simulator(y="1")
+@doubled
+def wrapped(x=1.0):
+    return x
+
+@simulator(y="1")
+@numba.njit
+def compiled(x=1.0):
+    return x
+"""
+
+
+def test_a_function_may_have_other_decorators(written: Callable[..., Path], tmp_path: Path) -> None:
+    """Those of functools and numba; an edit of one is an edit of the function."""
+    for name, value in (("wrapped", 6.0), ("compiled", 3.0)):
+        config = written(WRAPPED, "parameters: {x: 3}\nfigures: []")
+        config.write_text(config.read_text().replace("_functions.py", f"_functions.py:{name}"))
+        assert ran(config, f"name={name}").y.item() == value
+
+
 NUMBERS = """
 from typing import Annotated
 from pydantic import Field
@@ -353,6 +452,7 @@ def test_a_function_without_random_numbers_has_no_replicas(written: Callable[...
 
 
 SCRIPT = """
+import functools
 import sys
 import numpy as np
 import sweeplib
@@ -371,6 +471,7 @@ def value(level):
     return FACTOR * Law(level).level
 
 @simulator(y="1")
+@functools.cache
 def own(rng, level: str = "low"):
     return value(level) + 0.0 * rng.random()
 

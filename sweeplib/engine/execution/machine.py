@@ -24,9 +24,13 @@ class UnfitError(SweeplibError):
     """A machine cannot compute cases; none of them has a status by that."""
 
 
-def unfit(error: BaseException) -> UnfitError | None:
-    """Return the error to end with if the machine is to blame for an exception of cases; None if the cases may be."""
-    if not any(map(_is_of_machine, causes(error))):
+def unfit(error: BaseException, *, imports_of_case: bool = False) -> UnfitError | None:
+    """Return the error to end with if the machine is to blame for an exception of cases; None if the cases may be.
+
+    imports_of_case : whether imports that fail are the fault of the case, whose code decides what it imports.
+    """
+    blamed = (cause for cause in causes(error) if not (imports_of_case and isinstance(cause, ImportError)))
+    if not any(map(_is_of_machine, blamed)):
         return None
     why = reason(error).rstrip(".")
     return UnfitError(f"{socket.gethostname()} cannot compute cases: {why}; no case counts as failed by that")
