@@ -15,7 +15,7 @@ from sweeplib.config.subject import FigureEntry, Subject
 from sweeplib.config.values import ascending, values
 from sweeplib.engine.base.validation import Location, refusal
 from sweeplib.engine.code.plugins import load_plugins, module_of
-from sweeplib.engine.code.user_code import file_and_name, is_there, located, located_command, words_of
+from sweeplib.engine.code.user_code import file_and_name, files_in, located, located_command, words_of
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.errors import InputError, errors_at
 from sweeplib.functions.cases import WholeRun
@@ -88,7 +88,7 @@ def _command(section: Any, folder: Path) -> dict[str, Any]:
         raise refusal(error, choices=choices).within(prefix="simulator") from None
     text = located_command(command.command, folder)
     program, *others = words_of(text) or [""]
-    scripts = filter(is_there, others) if re.fullmatch(INTERPRETER, program) else ()
+    scripts = files_in(others) if re.fullmatch(INTERPRETER, program) else ()
     name = command.name or re.sub(r"\W", "_", Path(next(iter(scripts), program)).stem) or "command"
     return command.model_dump(exclude_unset=True) | {"command": text, "name": name}
 

@@ -30,6 +30,7 @@ import numpy as np
 import pydantic
 from pydantic.fields import FieldInfo
 
+from sweeplib.engine.storage.records.provenance import ATTRIBUTES
 from sweeplib.errors import InputError
 
 RANDOM = ("rng", "seed")
@@ -61,6 +62,8 @@ ENDS = ("_low", "_high", "_error")
 """What analyses add to the name of a result, for the ends of its interval and for its standard error."""
 STORED = {"case_id", "problem"}
 """Names of columns of the run store that arguments may have, and results not."""
+EXITS = {"exit_steps", "exit_time"}
+"""Names of results that figures take for the exits of networks."""
 MAIN = "__main__"
 """The name of the module of a script or a notebook."""
 Real = Annotated[float, pydantic.Field(allow_inf_nan=False)]
@@ -120,7 +123,7 @@ class Function:
     """A function that sweeps can run; called, it is the function itself.
 
     module, file : where it is defined, None where that is no file.
-    files : what it is made from, beside modules of Python.
+    files : what it is made from, beside modules of Python. content : that of its file when it was defined.
     arguments, results : its parameters and its results, by name.
     random : "rng" or "seed", the argument by which it takes random numbers; None without one.
     takes_times, yields, goes_on : whether it takes the recording times, whether it yields its results, and whether it
@@ -141,6 +144,7 @@ class Function:
         self.function, self.name, self.results = function, function.__name__, dict(results)
         self.module, self.file = function.__module__, Path(inspect.unwrap(function).__code__.co_filename).resolve()
         arguments = inspect.signature(function).parameters
+        self.content = self.file.read_bytes() if self.file.is_file() else b""
         self.random, self.takes_times = next((name for name in RANDOM if name in arguments), None), TIMES in arguments
         if {*RANDOM} <= {*arguments}:
             raise InputError(f"{self.name} takes rng and seed", value=list(RANDOM), expected="one of the two")
@@ -194,7 +198,7 @@ class Function:
         if not self.results:
             expected = '@simulator(energy="J"), the names of the results with their units'
             raise InputError(f"{self.name} has no results", expected=expected)
-        reserved = {*NAMES, *self.results.keys() & STORED}
+        reserved = {*NAMES, *self.results.keys() & (STORED | EXITS), *self.arguments.keys() & {*ATTRIBUTES}}
         for name in (*self.arguments, *self.results, *(dim for result in self.results.values() for dim in result.dims)):
             if not name.isidentifier() or name in reserved:
                 raise InputError(f"{self.name}: this name has another meaning", value=name, expected="another name")

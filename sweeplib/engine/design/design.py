@@ -20,7 +20,7 @@ from sweeplib.engine.base.budget import SEEDS
 from sweeplib.engine.base.table import Column, Table
 from sweeplib.engine.cases import Case, Cases
 from sweeplib.engine.code.plugins import load_plugins, plugin_files
-from sweeplib.engine.code.user_code import command_of, is_file, is_there, with_files, words_of
+from sweeplib.engine.code.user_code import command_of, file_in, is_file, path_in_command, with_files, words_of
 from sweeplib.engine.design.choices import Choice, is_a_choice
 from sweeplib.engine.design.cluster import ClusterSettings
 from sweeplib.engine.design.fields import options_of
@@ -341,8 +341,10 @@ class Design:
         table = {} if self.table is None else {"points": self.table}
         function = {} if self.function is None else {"simulator": self.function}
         if isinstance(self.function, Mapping):
-            words = words_of(self.function["command"])
-            command = command_of("".join(convert([word])) if is_there(word) else word for word in words)
+            parts = map(file_in, words_of(self.function["command"]))
+            command = command_of(
+                before + path_in_command("".join(convert([path]))) if path else before for before, path in parts
+            )
             function = {"simulator": {**self.function, "command": command}}
         # the last one is that of the function, which a config has under `simulator`
         plugins = [*(self.plugins if self.function is None else self.plugins[:-1])]
