@@ -23,7 +23,6 @@ The keys are those of the YAML file (config/README.md). Results, and the identit
 the same content: a sweep that was begun here can go on there, and the reverse.
 """
 
-import hashlib
 import inspect
 import re
 import sys
@@ -359,6 +358,7 @@ def sweep_of(
     **parameters: Any,
 ) -> Sweep:
     """Return the sweep of a function, which is not run; the arguments are those of `sweep`."""
+    from sweeplib.config.functions import file_of
     from sweeplib.config.models import NAME, SAID_OF_NAMES
     from sweeplib.config.values import plain
     from sweeplib.functions.function import Function
@@ -387,30 +387,6 @@ def sweep_of(
             problem, expected = "a parameter that the call has as well", "it in one of the two"
             raise InputError(problem, key=f"config.{key}.{twice[0]}", value=section[twice[0]], expected=expected)
         others[key] = {**section, **given}
-    file = _file_of(function, Path(results) / name)
+    file = file_of(function, Path(results) / name)
     keys = {"seeds": plain(seeds), "simulator": f"{file}:{function.name}"}
     return Sweep(name=name, results=results, **({"figures": []} | others | keys))
-
-
-def _file_of(function: "Function", directory: Path) -> Path:
-    """Return the file that other processes import: the function's own, or one in the folder of a sweep for it.
-
-    InputError if the function depends on what cannot be written into a file, such as a value of another sweep, and if
-    its own file gives another function than this one.
-    """
-    from sweeplib.config.functions import called
-    from sweeplib.engine.storage.records.files import write_text
-    from sweeplib.functions.source import is_importable, refuse_other_module, refuse_other_values
-
-    if function.file is not None and is_importable(function):
-        refuse_other_module(function)
-        return function.file
-    text = function.source()
-    digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
-    path = directory.resolve() / "functions" / f"{function.name}_{digest}.py"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, text)
-    imported, _, _ = called(f"{path}:{function.name}", directory)
-    refuse_other_values(function, imported)
-    return path

@@ -16,7 +16,7 @@ from sweeplib.errors import InputError, errors_at, errors_under
 from sweeplib.networks.clock import TOTALS
 from sweeplib.networks.dynamics import DYNAMICS
 from sweeplib.networks.observables import OBSERVABLES
-from sweeplib.networks.problem import FORMULA_FIELDS, Problem
+from sweeplib.networks.problem import DEFAULTS, FORMULA_FIELDS, Problem
 from sweeplib.networks.simulation import Case, Recording, recorded_variables
 from sweeplib.networks.simulation.labels import OF_RUNS
 from sweeplib.networks.simulation.variables import observable_of
@@ -47,7 +47,12 @@ def network_subject(config: SweepConfig, symbols: set[str]) -> Subject:
         used |= expression_at(when, key).names if when is not None else frozenset()
     return Subject(
         simulator=SIMULATOR,
-        fixed={name: value for name, value in config.problem.items() if name not in formulas},
+        # null is the value of a field that is not given, whose meaning may depend on other fields
+        fixed={
+            name: value
+            for name, value in config.problem.items()
+            if name not in formulas and not (value is None is DEFAULTS.get(name, ...))
+        },
         formulas=formulas,
         used=frozenset(used),
         expressions={} if clock is None or clock.scale is None else {clock.key: clock.scale},

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, lengths_of
-from sweeplib.functions.function import STATE, TIME, TIMES, Function, TimeUpError, checked_results
+from sweeplib.functions.function import STATE, TIME, TIMES, Function, TimeUpError
+from sweeplib.functions.results import checked_results
 from sweeplib.functions.states import plain, state_bytes, state_in
 
 if TYPE_CHECKING:

@@ -35,18 +35,9 @@ import pydantic
 from sweeplib.engine.code.user_code import file_in, files_in, located_command, words_of
 from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.errors import InputError
-from sweeplib.functions.function import (
-    FUNCTIONS,
-    RANDOM,
-    TIMES,
-    Argument,
-    Function,
-    Real,
-    Result,
-    TimeUpError,
-    checked_argument,
-    type_of_default,
-)
+from sweeplib.functions.arguments import Argument, Real, checked_argument, type_of_default
+from sweeplib.functions.function import FUNCTIONS, RANDOM, TIMES, Function, TimeUpError
+from sweeplib.functions.results import Result
 
 MOST_OUTPUT = 2**26
 """Bytes that a program may write to its standard output, and to its standard error; more is a failure."""

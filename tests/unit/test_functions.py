@@ -32,8 +32,9 @@ from sweeplib.engine.storage.dataset.finalise import dataset_in_memory
 from sweeplib.engine.storage.store.outcomes import first_outcomes
 from sweeplib.engine.storage.store.run_store import segment_paths
 from sweeplib.functions.cases import FunctionCase, generator_of
-from sweeplib.functions.function import Function, checked_results, registered
+from sweeplib.functions.function import Function, registered
 from sweeplib.functions.program import parsed_output
+from sweeplib.functions.results import checked_results
 from sweeplib.functions.source import source_of
 from sweeplib.sweeps import sweep_of
 from tests.in_process import Here, computed
@@ -871,7 +872,7 @@ def test_a_function_whose_name_another_has_now_is_refused(written: Callable[...,
     load(written(WALK, "grid: {bias: [0.0]}"))
     before = registered("walk")
     vars(sys.modules[before.module])["walk"] = again = simulator(y="1")(top_level)
-    with pytest.raises(InputError, match="^walk: another function has this name now; expected that one"):
+    with pytest.raises(InputError, match=r"^walk: another function has this name now; expected that one"):
         sweep_of(before, results=tmp_path)
     assert again.name == "top_level"
 
@@ -883,15 +884,24 @@ def test_a_call_adds_to_the_grid_of_its_config(written: Callable[..., Path], tmp
     assert {axis.name: list(axis.values) for axis in design.grid.axes} == {"bias": [0.0, 0.5], "n": [3, 4]}
 
 
-@pytest.mark.parametrize(("parameter", "result"), [("title", "y"), ("license", "y"), ("x", "exit_time")])
-def test_names_of_attributes_and_of_exits_are_refused(
-    parameter: str, result: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("parameter", "result", "words"),
+    [
+        ("title", "y", "another meaning"),
+        ("license", "y", "another meaning"),
+        ("x", "exit_time", "another meaning"),
+        ("x", "end_state", "another meaning"),
+        ("x", "y" * 101, "too long a name"),
+    ],
+)
+def test_names_that_a_dataset_would_lose_are_refused(
+    parameter: str, result: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The dataset would lose the value of such a parameter, and figures take such results for exits of networks."""
+    """Such a value and such results would not be there, and figures take some for exits of networks."""
     code = top_level.__code__.replace(co_varnames=(parameter,))
     monkeypatch.setattr(top_level, "__code__", code)
     monkeypatch.setattr(top_level, "__annotations__", {})
-    with pytest.raises(InputError, match="this name has another meaning"):
+    with pytest.raises(InputError, match=words):
         simulator(**{result: "1"})(top_level)
 
 

@@ -194,6 +194,11 @@ class Design:
         """
         return {}
 
+    @cached_property
+    def _of_each_code(self) -> dict[str, Table]:
+        """Return the points of each run with another code, as they are asked for: all points are looked at for them."""
+        return {}
+
     @property
     def takes_the_cheapest(self) -> bool:
         """Return whether the dataset has several runs as one, of which the cheapest ran."""
@@ -296,12 +301,16 @@ class Design:
         return self.cases_at(dynamics, self.grid.probed(self._where(dynamics), self.when(dynamics)), seed)
 
     def numerics(self, dynamics: str) -> str:
-        """Return a hash of the identities of one dynamics' cases, at the probed points; a workflow reruns on a change.
+        """Return a hash of the identities of one dynamics' cases at some points; a workflow reruns on a change.
 
-        It changes with everything that can change a number of a result, not with messages, labels or input checks.
+        It changes with everything that can change a number of a result, not with messages, labels or input checks: the
+        points are those that are probed, and one for each code that cases run (`Grid.of_each_code`).
         """
+        if dynamics not in self._of_each_code:
+            self._of_each_code[dynamics] = self.grid.of_each_code(self._where(dynamics), self.when(dynamics))
         digest = hashlib.blake2b(digest_size=16)
-        digest.update(self.probed(dynamics).identities().tobytes())
+        for cases in (self.probed(dynamics), self.cases_at(dynamics, self._of_each_code[dynamics])):
+            digest.update(cases.identities().tobytes())
         return digest.hexdigest()
 
     def description(self, dynamics: str) -> str:
