@@ -27,8 +27,8 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
     exited_fraction (_low, _high): the Kaplan-Meier fraction at the last observed time, with the interval by Clopper and
     Pearson. If all runs were observed up to the same time it is the plain fraction.
     exit_steps_median (_low, _high): the Kaplan-Meier median; NaN where fewer than half of the runs exited. Its interval
-    needs six runs: three of which the least and the greatest exit contain the median in 75 % of cases only. A high end
-    that more runs do not tell is infinite.
+    needs six runs: three of which the least and the greatest exit contain the median in 75 % of cases only. Its low end
+    is at most the time until which six were seen. A high end that more runs do not tell is infinite.
     exit_steps_mean (_low, _high), exit_steps_mean_error: mean of min(exit, horizon), its interval (`estimators`) and
     its standard error, NaN where no run exited. exit_steps_horizon is the last observed time, inf where all exited.
     `restricted` says that runs were censored: then the mean, its interval and its label are those of the restricted

@@ -195,8 +195,9 @@ def _outline(ds: Outline, *, of: str | None, axis: str, time: float | None, **_:
     InputError unless the quantity is known, has the axis with two positive values or more, and is recorded at the time.
     """
     name, source, variable = _source(ds, of)
-    # all but the limit itself
-    quantities = [other for other in [*declared_quantities(), *averaged_observables(ds)] if other != "limit"]
+    # all but the limit itself; a result of a function may have its name, or that of another
+    declared = [other for other in declared_quantities() if other != "limit"]
+    quantities = list(dict.fromkeys([*declared, *averaged_observables(ds)]))
     if name not in quantities:
         raise InputError("not a quantity", key="of", value=name, choices=quantities)
     outlined = ANALYSES[source].outlined(ds, {})

@@ -7,6 +7,7 @@ with what is wrong, and its own name is the sentence that it checks. A `dataset`
 """
 
 import inspect
+import json
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -212,15 +213,22 @@ def it_measures_something(name: str) -> None:
 
 
 def it_survives_the_disk(name: str) -> None:
-    """Check that its result, written and opened again, has the same numbers."""
+    """Check that its result, written and opened again, has the same numbers, and that the file is JSON for others."""
     dataset, result = next(iter(results_by_dataset(analysed, name).items()))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "result.zarr")
         write_dataset(result, path)
+        for metadata in sorted(path.rglob("zarr.json")):
+            json.loads(metadata.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
         again = open_dataset(path).load()
         for variable in result.variables:
             if result[variable].dtype.kind in "biuf":
                 require_equal(again[variable], result[variable], f"of {dataset}, {variable} on disk")
+
+
+def _refuse_constant(number: str) -> None:
+    """Raise BrokenError for a number that only Python's JSON has: NaN, Infinity."""
+    raise BrokenError(f"an attribute is {number}, which is no JSON; leave it out")
 
 
 def it_gives_the_same_again_and_leaves_its_input_alone(name: str) -> None:

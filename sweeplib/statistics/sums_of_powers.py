@@ -223,7 +223,8 @@ def _interval(points: _Points, best: _BestFit, resampling: Resampling) -> Array:
     fitted, design = _model(best.parameters, points.variables)
     directions = linear_solution(design, best.weights)[len(points.variables) :]
     widths = widening(points.means, directions, best.misfit, resampling.confidence)
-    draws = sum(scatter_draws(points.means, resampling, best.misfit)) * widths.max()
+    by_seed, by_scatter = scatter_draws(points.means, resampling, best.misfit)
+    draws = (by_seed * points.means.growth(directions).max() + by_scatter) * widths.max()
     start = [best.parameters]
     parameters = np.array([_fit(fitted + draw, points.variables, best.weights, start)[0] for draw in draws])
     exponents = parameters[:, len(points.variables) :]

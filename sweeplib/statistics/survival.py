@@ -51,7 +51,8 @@ def medians(exit_: Array, end: Array, used: NDArray[np.bool_], confidence: float
     contains ½ (Brookmeyer and Crowley 1982, doi 10.2307/2530286); the curve and its band are those of
     `survival_curve`, and where no run is left by the probability that none of as many is. The upper end is infinite
     where the band stays above ½; both ends are NaN of so few runs that all may be on one side of the median: five or
-    fewer at .95.
+    fewer at .95. The lower end is at most the time until which more were seen, as the band says nothing of runs that
+    ended since the last exit.
     """
     statistics = _in_parts(lambda *cells: np.stack(_medians(PassageSamples.of(*cells), confidence)), exit_, end, used)
     return statistics[0], statistics[1], statistics[2]
@@ -69,7 +70,10 @@ def _medians(sample: PassageSamples, confidence: float) -> Sequence[Array]:
     first = [np.take_along_axis(ends, mask.argmax(1)[:, None], 1)[:, 0] for mask in below]
     median, low, high = (np.where(mask.any(1), times, np.nan) for mask, times in zip(below, first, strict=True))
     high = np.where(used.any(1) & np.isnan(high), np.inf, high)
-    enough = 0.5 ** used.sum(1) <= tail
+    # none of so few runs, or more, exits before the median with at most the probability of the tail
+    fewest, number = int(np.ceil(-np.log2(tail))), used.sum(1)
+    enough = number >= fewest
+    low = np.minimum(low, np.take_along_axis(ends, np.maximum(number - fewest, 0)[:, None], 1)[:, 0])
     return median, np.where(enough, low, np.nan), np.where(enough, high, np.nan)
 
 

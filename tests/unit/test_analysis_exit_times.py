@@ -202,7 +202,8 @@ def test_many_cells_at_once_have_the_statistics_of_scipys_curves(runs: int, monk
         bands[2] = np.where(curves[0] > 0.0, curves[2], 1.0 - 0.025 ** (1.0 / worth[cell]))
         expected = [times[curve <= HALF][0] if (curve <= HALF).any() else np.nan for curve in bands]
         expected[2] = np.inf if np.isnan(expected[2]) else expected[2]
-        expected[1:] = expected[1:] if used[cell].sum() > 5 else [np.nan, np.nan]
+        seen = np.sort(np.where(np.isnan(exits), ends, exits))
+        expected[1:] = [min(expected[1], seen[-6]), expected[2]] if len(seen) > 5 else [np.nan, np.nan]
         np.testing.assert_array_equal([each[cell] for each in found], expected)
         assert fractions[cell] == pytest.approx(1.0 - curves[0][-1])
         if np.isfinite(exits).all() or ends[np.isnan(exits)].min() >= np.nanmax(exits):
@@ -237,6 +238,18 @@ def test_no_end_of_the_median_of_few_runs_is_told_that_does_not_hold(runs: int) 
     assert np.isnan(low).all() == (runs < 6)
     for beyond in (low > np.log(2.0), high < np.log(2.0)):
         assert beyond.mean() < 0.025
+
+
+@pytest.mark.parametrize(("runs", "ended"), [(6, 3), (6, 4), (8, 5), (12, 8), (20, 19), (64, 60)])
+def test_runs_that_ended_before_most_exits_say_nothing_of_the_median(runs: int, ended: int) -> None:
+    """Of 6 runs of which 4 ended at the start the low end was the first exit of two, beyond the median in a quarter."""
+    exits = np.random.default_rng(runs).exponential(size=(6000, runs))
+    end = np.full_like(exits, np.inf)
+    end[:, :ended] = 0.01
+    _, low, high = medians(np.where(exits <= end, exits, np.nan), end, np.ones_like(exits, bool), 0.95)
+    for beyond in (low > np.log(2.0), high < np.log(2.0)):
+        assert beyond.mean() < 0.03
+    assert np.isfinite(low).mean() > 0.95
 
 
 def test_median_of_a_published_example():

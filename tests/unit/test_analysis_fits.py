@@ -7,6 +7,7 @@ from scipy.stats import linregress, t
 from sweeplib import analysis
 from sweeplib.statistics.bootstrap import PointErrors, Resampling, resampling_of, seed_weights
 from sweeplib.statistics.fits import line_fit, misfit, power_of
+from sweeplib.statistics.sums_of_powers import sum_of_powers
 from tests.unit.test_analysis_coverage import POINTS, deviations
 
 X = np.linspace(0.0, 5.0, 9)
@@ -112,3 +113,16 @@ def test_the_exponent_of_points_that_share_seeds_has_the_error_of_a_scatter_that
         found = power_of(x**-0.8 * np.exp(scatter * noise - scatter**2 / 2.0), x, resampling)
         covered += found.low <= -0.8 <= found.high
     assert covered / 300 > 0.89
+
+
+@pytest.mark.parametrize("seeds", [3, 8])
+def test_a_sum_of_one_power_has_the_interval_of_that_power(seeds):
+    """Also where points share seeds and the scatter grows: pooled variances make a half or less of it."""
+    rng, x, resampling = np.random.default_rng(seeds), np.geomspace(1.0, 100.0, 5), resampling_of(seeds, 50, 0, 0.95)
+    scatter, ratios = 0.4 * np.sqrt(np.arange(1, 6) / 5.0), []
+    for _ in range(5):
+        noise = 0.97 * rng.standard_normal((seeds, 1)) + 0.22 * rng.standard_normal((seeds, 5))
+        values = x**-0.8 * np.exp(scatter * noise - scatter**2 / 2.0)
+        power, total = power_of(values, x, resampling), sum_of_powers(values, np.log(x)[None], resampling)
+        ratios.append(float(total.high[0] - total.low[0]) / (power.high - power.low))
+    assert 0.8 < np.exp(np.mean(np.log(ratios))) < 1.25

@@ -8,12 +8,14 @@ import pytest
 import xarray as xr
 
 from sweeplib import analysis
+from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.answers import State
 from sweeplib.analysis.answers.proposers.extrapolation import LimitAlongAxis
 from sweeplib.config import from_mapping
 from sweeplib.contracts.datasets import sweep_dataset
 from sweeplib.engine.design.questions import Question
 from sweeplib.engine.status import STATUS_LABELS
+from sweeplib.engine.storage.dataset.outline import outline_of
 from sweeplib.errors import InputError
 from sweeplib.statistics.extrapolation import extrapolated
 from tests.scans import Law, SyntheticSweep
@@ -79,6 +81,15 @@ def test_what_has_no_limit_is_refused_at_its_option(options: dict[str, Any], key
         analysis.extrapolation(sweep_dataset(seeds=4, d=(100, 300, 1000)), **options)
     assert error.value.key == key
     assert words in str(error.value)
+
+
+def test_results_of_functions_may_be_named_as_the_limit_and_as_quantities_of_analyses() -> None:
+    ds = sweep_dataset(seeds=4, d=(100, 300, 1000))
+    outline = outline_of(ds.assign(limit=ds.risk, gain=ds.risk))
+    assert "limit" in ANALYSES["extrapolation"].outlined(outline, {"of": "limit"}).variables
+    with pytest.raises(InputError) as error:
+        ANALYSES["extrapolation"].outlined(outline, {"of": "limits"})
+    assert len(set(error.value.choices)) == len(error.value.choices)
 
 
 def test_a_power_is_the_exponent_and_a_quantity_over_a_power_has_less() -> None:

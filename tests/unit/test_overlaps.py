@@ -127,7 +127,7 @@ def test_parallel_and_nearly_parallel_teacher_rows():
 
 
 @pytest.mark.parametrize(
-    "matrix", [[[1, 2], [3]], "a", [["x"]], [[1 + 1j]], np.ones((1, 1), complex), [[np.nan]], None]
+    "matrix", [[[1, 2], [3]], "a", [["x"]], [[10**400]], [[1 + 1j]], np.ones((1, 1), complex), [[np.nan]], None]
 )
 def test_what_is_no_matrix_of_numbers_is_refused_in_one_line(matrix):
     with pytest.raises(InputError, match="Q: not an overlap matrix"):

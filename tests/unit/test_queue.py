@@ -1,5 +1,6 @@
 """Cases cut into blocks as they are handed out: by time, in whole lanes, shorter towards the end, each case once."""
 
+import heapq
 import pickle
 
 import numpy as np
@@ -24,6 +25,19 @@ def times(found: list[Block], seconds: float) -> list[float]:
     return [seconds * len(block) for block in found]
 
 
+def worked_off(queue: Queue, seconds: np.ndarray, workers: int) -> list[float]:
+    """Return what the blocks take of cases with these `seconds`, of which so many are computed at a time."""
+    now, running, found = 0.0, [], list[float]()
+    while queue or running:
+        while queue and len(running) < workers:
+            block = queue.block(workers)
+            found.append(float(seconds[block.places].sum()))
+            heapq.heappush(running, (now + found[-1], len(found), block))
+        now, number, block = heapq.heappop(running)
+        queue.learn(block, BlockReport({"ok": len(block)}, 0, found[number - 1]))
+    return found
+
+
 def test_each_case_is_in_one_block() -> None:
     parts = [part_of(1000, seconds=0.01), part_of(777, "p2", seconds=0.5), part_of(1, "p3", seconds=100.0)]
     found = blocks(Queue(parts))
@@ -44,10 +58,10 @@ def test_a_block_takes_two_seconds_and_the_last_ones_less() -> None:
 
 
 def test_what_blocks_have_taken_counts_and_not_the_plan() -> None:
-    """The first one is by the plan, the others by the mean of those before."""
-    for planned, first in ((1e-4, 20_000), (1.0, 2)):
-        found = blocks(queue_of(400_000, seconds=planned), workers=1, seconds=0.01)
-        assert (len(found[0]), len(found[1])) == (first, BLOCK_SECONDS / 0.01)
+    """The first one is by the plan, the others by those before, and at most twice as large as the largest of them."""
+    dear, cheap = (blocks(queue_of(400_000, seconds=planned), workers=1, seconds=0.01) for planned in (1e-4, 1.0))
+    assert [len(block) for block in dear[:2]] == [20_000, BLOCK_SECONDS / 0.01]
+    assert [len(block) for block in cheap[:9]] == [2, 4, 8, 16, 32, 64, 128, BLOCK_SECONDS / 0.01, BLOCK_SECONDS / 0.01]
 
 
 def test_before_a_case_is_done_a_guess_says_nothing() -> None:
@@ -56,17 +70,34 @@ def test_before_a_case_is_done_a_guess_says_nothing() -> None:
     first = queue.block(2)
     assert (len(first), len(queue.block(2)), queue.is_blind) == (1, 1, True)
     queue.learn(first, BlockReport({"ok": 1}, 0, 0.01))
-    assert (len(queue.block(2)), queue.is_blind) == (BLOCK_SECONDS / 0.01, False)
+    assert (len(queue.block(2)), queue.is_blind) == (2, False)
 
 
-def test_the_first_case_that_loads_code_soon_says_nothing() -> None:
-    """A case of a millisecond whose first call takes a second: blocks have their length after two of them."""
+def test_the_first_case_that_loads_code_is_soon_forgotten() -> None:
+    """A case of a millisecond whose first call takes a second: thirty blocks later they have their length."""
     queue, took = queue_of(400_000, seconds=1e-9, measured=False), 1.0
-    for _ in range(2):
+    for _ in range(30):
         block = queue.block(1)
         queue.learn(block, BlockReport({"ok": len(block)}, 0, took + 0.001 * len(block)))
         took = 0.0
     assert len(queue.block(1)) > 0.8 * BLOCK_SECONDS / 0.001
+
+
+@pytest.mark.parametrize("quick", [0.02, 0.1, 0.5])
+@pytest.mark.parametrize("workers", [2, 16])
+def test_cases_that_fail_at_once_make_no_long_block(quick: float, workers: int) -> None:
+    """Of cases of three seconds a part ends at once: a block that a kill loses, or that others wait for, is short."""
+    seconds = np.where(np.random.default_rng(5).random(400) < quick, 0.001, 3.0)
+    found = worked_off(queue_of(400, seconds=1e-9, measured=False), seconds, workers)
+    assert max(found) <= 8 * 3.0
+    assert max(found) <= 2 * 3.0 or quick == 0.5
+
+
+@pytest.mark.parametrize("workers", [2, 16])
+def test_rates_that_diverge_at_once_make_no_long_block(workers: int) -> None:
+    """The cases of each dimension are ordered by their rates, of which the last two of ten diverge."""
+    seconds = np.tile(np.repeat(np.where(np.arange(10) < 8, 0.1, 0.001), 100), 5)
+    assert max(worked_off(queue_of(len(seconds), seconds=0.1), seconds, workers)) < 10.0
 
 
 @pytest.mark.parametrize(("seconds", "lengths"), [(3.0, {1}), (0.7, {2, 1}), (120.0, {1})])

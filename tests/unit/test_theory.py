@@ -302,3 +302,7 @@ def test_formulas_have_values_or_none_at_the_ends_of_their_domains():
     assert np.isnan(passage[2])
     at, near = theory.noise_corrected_survival(1.0, [1 / 6, 1 / 6 - 1e-9], 1, 100, 0.0, 0.1)
     assert at == pytest.approx(near, rel=1e-6)
+    # at twice the best rate ω_M is a rounding error, 4·10⁻¹⁶: the law was .961 there and .899 beside it
+    twice = 2.0 * theory.optimal_learning_rate(10, 0.0)
+    at, near = theory.noise_corrected_survival(0.3, [twice, twice - 1e-6], 10, 100, 0.0, 0.1)
+    assert at == pytest.approx(near, rel=1e-5)

@@ -97,7 +97,7 @@ class Headline:
 
 
 def _range(numbers: list[float]) -> str:
-    """Return the least and the greatest number in words, rounded to digits that tell them apart."""
+    """Return the least and the greatest number in words, with digits that tell them apart, five of each at most."""
     low, high = min(numbers), max(numbers)
     # two digits of the smaller number, and one of their difference
     widths = (width for width in (10.0 * (high - low), abs(low), abs(high)) if width > 0.0)

@@ -123,7 +123,10 @@ def need_later_time(ds: Outline, until: float = float("inf")) -> None:
     times = ds.axes["time"]
     if not any(0.0 < time <= until for time in times):
         expected = f"a recorded time above 0, of {', '.join(map(str, times[:5]))}{', ...' * (len(times) > 5)}"
-        raise InputError("no time after the start is compared", key="until", value=until, expected=expected)
+        trouble = "no time after the start is compared"
+        if until < float("inf"):
+            raise InputError(trouble, key="until", value=until, expected=expected)
+        raise InputError(trouble, key="times", value=list(times), expected="a recorded time above 0")
 
 
 def need_start(ds: Outline) -> None:

@@ -28,6 +28,8 @@ MOST_CASES = 2**15
 """Of a block."""
 SECONDS_A_WORKER = 0.002
 """The seconds that blocks take at most are so many for each worker: a scheduler then hands out 500 a second."""
+GROWTH = 2
+"""How many times the cases of the largest block that is done the next one has at most."""
 LAST_SECONDS = 0.5
 """Towards the end of a run blocks are shorter, so that all workers have some; none is made shorter than this."""
 SHARES = 2
@@ -37,15 +39,17 @@ Lanes = tuple[int, int]
 """The smallest and the largest number of cases that a kernel computes together (`Simulator.lanes`)."""
 
 
-def block_size(seconds: float, nbytes: int, lanes: Lanes = (1, 1), target: float = BLOCK_SECONDS) -> int:
+def block_size(
+    seconds: float, nbytes: int, lanes: Lanes = (1, 1), target: float = BLOCK_SECONDS, most: int = MOST_CASES
+) -> int:
     """Return the number of cases of a block: about `target` seconds of work, in whole groups that lanes compute.
 
     seconds, nbytes : of one case: its work, and its results. lanes : how many cases a kernel computes together, at
         least and at most.
-    The number is from that of the most lanes to 32,768, but fewer if so many take more than a minute or their results
+    The number is from that of the most lanes to `most`, but fewer if so many take more than a minute or their results
     exceed 64 MiB.
     """
-    cases = min(max(int(target / max(seconds, 1e-9)), lanes[1]), MOST_CASES, max(1, BLOCK_BYTES // nbytes))
+    cases = min(max(int(target / max(seconds, 1e-9)), lanes[1]), most, max(1, BLOCK_BYTES // nbytes))
     cases = max(1, min(cases, int(LONGEST_BLOCK_SECONDS / max(seconds, 1e-9))))
     group = next((width for width in reversed(lanes) if width <= cases), 1)
     return cases // group * group
@@ -73,6 +77,7 @@ class LayoutCases:
     first : the number of cases that are handed out.
     number : of the next block.
     seconds : what a case has taken in the blocks so far, None before the first one.
+    computed : the most cases of a block that is done.
     """
 
     whole: Block
@@ -85,6 +90,7 @@ class LayoutCases:
     first: int = 0
     number: int = 0
     seconds: float | None = None
+    computed: int = 0
 
     def __len__(self) -> int:
         return len(self.whole) - self.first
@@ -100,10 +106,14 @@ class LayoutCases:
         return self.seconds is None and not self.whole.measured
 
     def cut(self, seconds: float) -> Block:
-        """Return the next block, of cases that take about some seconds, which count as handed out from now on."""
+        """Return the next block, of cases that take about some seconds, which count as handed out from now on.
+
+        Once a block is done, others have at most twice its cases: those that were quick may have failed at once.
+        """
         # before any block is done, cases may be as dear as their cost is uncertain, and a guess says nothing
         cost = self.factor * self.whole.seconds_a_case if self.seconds is None else self.seconds
-        fitting = block_size(cost, self.nbytes, self.lanes, 0.0 if self.is_guess else seconds)
+        most = min(MOST_CASES, max(GROWTH * self.computed, self.lanes[1])) if self.computed else MOST_CASES
+        fitting = block_size(cost, self.nbytes, self.lanes, 0.0 if self.is_guess else seconds, most)
         count = min(self.size or fitting, len(self))
         cases = slice(self.first, self.first + count)
         places = self.whole.places[cases]
@@ -119,13 +129,10 @@ class LayoutCases:
         return block
 
     def learn(self, report: BlockReport) -> None:
-        """Take account of the time of a block; later blocks count more, because the first ones load code.
-
-        Cases that take less than half of what is known count alone: before, code was loaded, or others were computed.
-        """
+        """Take account of the time of a block; later blocks count more, because the first ones load code."""
         if computed := sum(report.computed.values()):
-            mean, earlier = report.seconds / computed, self.seconds
-            self.seconds = mean if earlier is None or mean < earlier / 2 else earlier + (mean - earlier) / 4
+            mean, self.computed = report.seconds / computed, max(self.computed, computed)
+            self.seconds = mean if self.seconds is None else self.seconds + (mean - self.seconds) / 4
 
 
 class Queue:

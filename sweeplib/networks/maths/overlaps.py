@@ -88,7 +88,7 @@ def matrix_of(name: str, value: ArrayLike, trouble: str) -> Array:
     try:
         numbers = np.array(value, ndmin=2)
         matrix = None if numbers.dtype.kind == "c" else numbers.astype(np.float64)
-    except (ValueError, TypeError):  # lists of several lengths, text
+    except (ValueError, TypeError, OverflowError):  # lists of several lengths, text, 10**400
         matrix = None
     if matrix is None or matrix.ndim != 2 or not np.isfinite(matrix).all():
         raise InputError(trouble, key=name, value=value, expected="a matrix of finite numbers")

@@ -221,11 +221,12 @@ def noise_corrected_survival(t: Real, gamma: Real, p: Real, d: Real, Delta: Real
     part.
     """
     rate = escape_rate(gamma, p, Delta)
-    grown = np.exp(2.0 * rate * t)
+    # e^{2ω_M t} − 1 would be a rounding error where ω_M is one, as at twice the best rate
+    grown = np.expm1(2.0 * rate * t)
     strength = gamma / p * noise_variance(p, Delta) / (2.0 * rate)
     # where ω_M = 0 the noise adds up in proportion to the time
-    added = np.where(rate == 0.0, gamma / p * noise_variance(p, Delta) * t, strength * (grown - 1.0))
-    return _survival(grown + added - 1.0 + T, p, d, T)
+    added = np.where(rate == 0.0, gamma / p * noise_variance(p, Delta) * t, strength * grown)
+    return _survival(grown + added + T, p, d, T)
 
 
 def _survival(growth: Real, p: Real, d: Real, T: Real) -> Real:
