@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from sweeplib.analysis.kit.combination import combine
     from sweeplib.engine.storage import open_dataset as open  # noqa: A004 - `sweeplib.open`
     from sweeplib.errors import InputError, SweeplibError
-    from sweeplib.functions.function import Result, simulator
+    from sweeplib.functions.function import simulator
     from sweeplib.functions.program import program
+    from sweeplib.functions.results import Result
     from sweeplib.networks.dynamics import DYNAMICS
     from sweeplib.networks.maths.activations import ACTIVATIONS
     from sweeplib.networks.maths.overlaps import Overlaps
@@ -38,7 +39,7 @@ _HOMES = {
     "SweeplibError": "sweeplib.errors",
     "combine": "sweeplib.analysis.kit.combination",
     "open": "sweeplib.engine.storage",
-    "Result": "sweeplib.functions.function",
+    "Result": "sweeplib.functions.results",
     "program": "sweeplib.functions.program",
     "answer": "sweeplib.sweeps",
     "sweep": "sweeplib.sweeps",

@@ -23,8 +23,9 @@ The keys are those of the YAML file (config/README.md). Results, and the identit
 the same content: a sweep that was begun here can go on there, and the reverse.
 """
 
-import hashlib
 import inspect
+import re
+import sys
 import warnings
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
@@ -286,7 +287,8 @@ def sweep(
     seeds : the number of replicas of each point, or what else the key `seeds` of a YAML file may be.
     name : of the sweep and its folder in `results`; by default that of the function.
     workers, progress : as in `Sweep.run`.
-    config : other keys of a YAML file: `points`, `derive`, `root_seed`, `pair_by`, `cluster`, `timeout`, ...
+    config : other keys of a YAML file: `points`, `derive`, `root_seed`, `pair_by`, `cluster`, ...
+        `grid` and `parameters` in it have what no argument of the call says, such as a design or `zip`.
 
     What was computed before is not computed again: with more seeds or values the dataset grows. The file of a function
     of a script or a notebook is written into the folder. InputError for anything wrong, before any call.
@@ -326,7 +328,11 @@ def answer(
         chosen["of"] = variable
     if chosen:
         question["options"] = chosen
-    config["answers"] = {variable: question}
+    asked = config.pop("answers", None) or {}
+    if variable in asked:
+        problem, expected = "a question that the call has as well", "another name"
+        raise InputError(problem, key=f"config.answers.{variable}", value=asked[variable], expected=expected)
+    config["answers"] = {**asked, variable: question}
     whole = sweep_of(function, seeds=seeds, config=config, **others)
     whole.run(workers=workers, progress=progress)
     return whole.answers
@@ -352,38 +358,35 @@ def sweep_of(
     **parameters: Any,
 ) -> Sweep:
     """Return the sweep of a function, which is not run; the arguments are those of `sweep`."""
+    from sweeplib.config.functions import file_of
+    from sweeplib.config.models import NAME, SAID_OF_NAMES
     from sweeplib.config.values import plain
     from sweeplib.functions.function import Function
 
     if not isinstance(function, Function):
         expected = '`@simulator(RESULT="units")` before its definition'
         raise InputError("not a simulator", value=getattr(function, "__name__", function), expected=expected)
-    name = name or function.name
+    now = vars(sys.modules.get(function.module, object)).get(function.name)
+    if isinstance(now, Function) and now is not function:
+        problem, expected = "another function has this name now", "that one, or another name for one of the two"
+        raise InputError(problem, key=function.name, expected=expected)
+    name = function.name if name is None else name
+    if not re.fullmatch(NAME, name):  # before a file is written into its folder
+        raise InputError("not a name of a sweep", key="name", value=name, expected=SAID_OF_NAMES)
     values = {key: plain(value) for key, value in parameters.items()}
     axes = {key: value for key, value in values.items() if isinstance(value, list | dict)}
     fixed = {key: value for key, value in values.items() if key not in axes}
-    file = _file_of(function, Path(results) / name)
-    keys = {"grid": axes, "parameters": fixed, "seeds": plain(seeds), "figures": []} | dict(config or {})
-    return Sweep(name=name, results=results, simulator=f"{file}:{function.name}", **keys)
-
-
-def _file_of(function: "Function", directory: Path) -> Path:
-    """Return the file that other processes import: the function's own, or one in the folder of a sweep for it.
-
-    InputError if the function depends on what cannot be written into a file, such as a value of another sweep.
-    """
-    from sweeplib.config.functions import called
-    from sweeplib.engine.storage.records.files import write_text
-    from sweeplib.functions.source import is_importable, refuse_other_values
-
-    if function.file is not None and is_importable(function):
-        return function.file
-    text = function.source()
-    digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
-    path = directory.resolve() / "functions" / f"{function.name}_{digest}.py"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, text)
-    imported, _, _ = called(f"{path}:{function.name}", directory)
-    refuse_other_values(function, imported)
-    return path
+    others = dict(config or {})
+    for key in ("name", "seeds", "simulator"):
+        if key in others:
+            expected = f"the argument `{'function' if key == 'simulator' else key}` of the call"
+            raise InputError("not a key of `config` here", key=f"config.{key}", value=others[key], expected=expected)
+    for key, given in (("grid", axes), ("parameters", fixed)):
+        section = others.pop(key, None) or {}
+        if twice := sorted(values.keys() & section.keys()):
+            problem, expected = "a parameter that the call has as well", "it in one of the two"
+            raise InputError(problem, key=f"config.{key}.{twice[0]}", value=section[twice[0]], expected=expected)
+        others[key] = {**section, **given}
+    file = file_of(function, Path(results) / name)
+    keys = {"seeds": plain(seeds), "simulator": f"{file}:{function.name}"}
+    return Sweep(name=name, results=results, **({"figures": []} | others | keys))

@@ -1,5 +1,6 @@
 """The part of a config that is about a function of one's own: in a Python file, or a command with declared results."""
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable
@@ -15,12 +16,12 @@ from sweeplib.config.subject import FigureEntry, Subject
 from sweeplib.config.values import ascending, values
 from sweeplib.engine.base.validation import Location, refusal
 from sweeplib.engine.code.plugins import load_plugins, module_of
-from sweeplib.engine.code.user_code import file_and_name, is_there, located, located_command, words_of
+from sweeplib.engine.code.user_code import file_and_name, files_in, located, located_command, words_of
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.errors import InputError, errors_at
 from sweeplib.functions.cases import WholeRun
-from sweeplib.functions.function import FUNCTIONS, Function
-from sweeplib.functions.program import declared
+from sweeplib.functions.function import FUNCTIONS, Function, make_last
+from sweeplib.functions.program import Program, declared
 from sweeplib.functions.simulator import FunctionSimulator
 
 CHECKPOINT = "5 min"
@@ -63,12 +64,39 @@ def called(simulator: Any, folder: Path) -> tuple[Function, str | dict[str, Any]
             load_plugins([plugin])
             function = _function(plugin, name)
             _ = function.code  # refuses a name that nothing defines
+        make_last(function)
         return function, f"{plugin}:{function.name}", plugin
     named = _command(simulator, folder)
     with errors_at("simulator"):
         function = declared(declaration := json.dumps(named))  # with the files as they are now
         load_plugins([plugin := f"{declared.__module__}:{declaration}"])  # by which other processes get it
     return function, named, plugin
+
+
+def file_of(function: Function, directory: Path) -> Path:
+    """Return the file that other processes import: the function's own, or one in the folder of a sweep for it.
+
+    InputError if the function depends on what cannot be written into a file, such as a value of another sweep, and if
+    its own file gives another function than this one.
+    """
+    from sweeplib.engine.storage.records.files import write_text
+    from sweeplib.functions.source import is_importable, refuse_other_module, refuse_other_values
+
+    is_python = not isinstance(function, Program)
+    if function.file is not None and is_importable(function):
+        if is_python:
+            refuse_other_module(function)
+        return function.file
+    text = function.source()
+    digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+    path = directory.resolve() / "functions" / f"{function.name}_{digest}.py"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, text)
+    imported, _, _ = called(f"{path}:{function.name}", directory)
+    if is_python:
+        refuse_other_values(function, imported)
+    return path
 
 
 def _command(section: Any, folder: Path) -> dict[str, Any]:
@@ -88,7 +116,7 @@ def _command(section: Any, folder: Path) -> dict[str, Any]:
         raise refusal(error, choices=choices).within(prefix="simulator") from None
     text = located_command(command.command, folder)
     program, *others = words_of(text) or [""]
-    scripts = filter(is_there, others) if re.fullmatch(INTERPRETER, program) else ()
+    scripts = files_in(others) if re.fullmatch(INTERPRETER, program) else ()
     name = command.name or re.sub(r"\W", "_", Path(next(iter(scripts), program)).stem) or "command"
     return command.model_dump(exclude_unset=True) | {"command": text, "name": name}
 

@@ -18,6 +18,8 @@ from sweeplib.errors import InputError
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 """The pattern of the names of sweeps."""
+SAID_OF_NAMES = "letters, digits, `-_.`, first a letter or digit"
+"""The same in words."""
 
 
 def _dynamics(value: Any) -> Any:
@@ -36,7 +38,7 @@ def _dynamics(value: Any) -> Any:
 def _checked_name(value: str) -> str:
     """Return the name of a sweep as it is; a PydanticCustomError for what is no name of a folder."""
     if not re.fullmatch(NAME, value):
-        raise PydanticCustomError(REFUSED, "letters, digits, `-_.`, first a letter or digit; default: the file's name")
+        raise PydanticCustomError(REFUSED, f"{SAID_OF_NAMES}; default: the file's name")
     return value
 
 

@@ -11,14 +11,14 @@ from sweeplib.engine.base.budget import CASE_BYTES, PAIRS, refuse_more
 from sweeplib.engine.design.design import Design
 from sweeplib.engine.execution.estimates import case_bytes
 from sweeplib.engine.language import FormulaWithNames
-from sweeplib.engine.storage.records.provenance import CREDITS
+from sweeplib.engine.storage.records.provenance import ATTRIBUTES
 from sweeplib.errors import InputError, errors_at, errors_under
 from sweeplib.networks.clock import TOTALS
 from sweeplib.networks.dynamics import DYNAMICS
 from sweeplib.networks.observables import OBSERVABLES
-from sweeplib.networks.problem import FORMULA_FIELDS, Problem
+from sweeplib.networks.problem import DEFAULTS, FORMULA_FIELDS, Problem
 from sweeplib.networks.simulation import Case, Recording, recorded_variables
-from sweeplib.networks.simulation.labels import ATTRIBUTES
+from sweeplib.networks.simulation.labels import OF_RUNS
 from sweeplib.networks.simulation.variables import observable_of
 from sweeplib.networks.simulator import SIMULATOR
 
@@ -47,7 +47,12 @@ def network_subject(config: SweepConfig, symbols: set[str]) -> Subject:
         used |= expression_at(when, key).names if when is not None else frozenset()
     return Subject(
         simulator=SIMULATOR,
-        fixed={name: value for name, value in config.problem.items() if name not in formulas},
+        # null is the value of a field that is not given, whose meaning may depend on other fields
+        fixed={
+            name: value
+            for name, value in config.problem.items()
+            if name not in formulas and not (value is None is DEFAULTS.get(name, ...))
+        },
         formulas=formulas,
         used=frozenset(used),
         expressions={} if clock is None or clock.scale is None else {clock.key: clock.scale},
@@ -139,7 +144,7 @@ def _check_points(sweep: Design, name: str) -> None:
     recorded = recorded_variables(case)
     dims = {dim for variable in recorded.values() for dim in variable.dims}
     totals = [] if sweep.clock is None or sweep.clock.count is None else [TOTALS[sweep.clock.count]]
-    for word in (*recorded, *sorted(dims), *ATTRIBUTES, *CREDITS, *totals):
+    for word in (*recorded, *sorted(dims), *ATTRIBUTES, *OF_RUNS, *totals):
         if word in sweep.grid.names:
             raise InputError("the name of a result", key=sweep.grid.origin(word), value=word, expected="another name")
 

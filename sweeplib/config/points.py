@@ -136,6 +136,9 @@ def _text_frame(path: Path, texts: Collection[str]) -> "tuple[pd.DataFrame, list
     csv.writer(text).writerows([table.names, *table.rows])
     text.seek(0)
     frame = pd.read_csv(text, index_col=False, skip_blank_lines=False, dtype=dict.fromkeys(texts, str))
+    for at, name in enumerate(table.names):
+        if name in texts:  # as they stand: NA, nan and None are texts
+            frame[name] = pd.Series([row[at] or None for row in table.rows], dtype=object)
     return frame, table.lines
 
 

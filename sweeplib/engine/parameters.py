@@ -47,6 +47,10 @@ class Parameters(ABC):
         """Return the names of the parameters whose values are texts."""
         return ()
 
+    def of_code(self) -> Collection[str]:
+        """Return the names of the parameters whose values decide which code runs a case."""
+        return ()
+
     def canonical(self, name: str, value: Any, key: str) -> Any:
         """Return a value of the right type in its canonical spelling; InputError, with `key`, for an unknown one."""
         return value

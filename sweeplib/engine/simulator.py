@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sweeplib.engine.base.late_modules import IMPORTING
+from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
@@ -208,6 +209,18 @@ def networks() -> Simulator:
 def home_of(simulator: Simulator) -> str:
     """Return the module of a simulator."""
     return HOMES[simulator.name.partition(".")[0]]
+
+
+def simulator_of_cases(shared: Mapping[str, Any]) -> Simulator:
+    """Return the simulator of stored cases, by what all of them share.
+
+    Two functions may have one name: the code tells them apart, if the one that computed the cases is still here.
+    """
+    name = shared.get("simulator", NETWORKS)  # the rows of networks do not name theirs
+    try:
+        return simulator_named(f"{name}.{shared['code']}" if "code" in shared else name)
+    except InputError:
+        return simulator_named(name)
 
 
 def simulator_named(name: str) -> Simulator:

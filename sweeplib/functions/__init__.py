@@ -4,6 +4,7 @@
 asks. Functions that yield are in `courses`, and their states, from which they go on, in `states`.
 """
 
-from sweeplib.functions.function import Result, simulator
+from sweeplib.functions.function import simulator
+from sweeplib.functions.results import Result
 
 __all__ = ["Result", "simulator"]

@@ -114,13 +114,15 @@ class FunctionCases(engine.Cases):
     def but_seeds(self) -> list[bytes]:
         """Return 32 bytes for each case that identify it except for its seed: function, code, values and times.
 
-        Of results with several dimensions their order counts.
+        Of arrays the declared lengths count, by which a call fails or not, and of several dimensions their order.
         """
         function = self.function
         names = [*function.arguments, "root_seed", "pair_by"]
         times = self.column("recording").values[0].times
-        dims = {name: list(result.dims) for name, result in function.results.items() if len(result.dims) > 1}
-        others = [entry for entry in (times, dims) if entry]
+        arrays = {name: result.dims for name, result in function.results.items() if result.dims}
+        dims = {name: list(lengths) for name, lengths in arrays.items() if len(lengths) > 1}
+        lengths = {name: list(lengths.values()) for name, lengths in arrays.items()}
+        others = [entry for entry in (times, dims, lengths) if entry]
         shared = json.dumps([function.name, function.code, list(function.results), names, *others])
         rows = zip(*(self.column(name).items() for name in names), strict=True)
         return [hashlib.blake2b(f"{shared} {text_of(row)}".encode(), digest_size=32).digest() for row in rows]

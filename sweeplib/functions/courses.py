@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, lengths_of
-from sweeplib.functions.function import STATE, TIME, TIMES, Function, TimeUpError, checked_results
+from sweeplib.functions.function import STATE, TIME, TIMES, Function, TimeUpError
+from sweeplib.functions.results import checked_results
 from sweeplib.functions.states import plain, state_bytes, state_in
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def course_results(
     """
     times = case.recording.times
     course = (None if checkpoints is None else _begun(case, checkpoints)) or _Course(rng=random.get("rng"))
-    if len(course.records) < max(len(times), 1):
+    # without times the record of a kept course may be one on its way: only the call says that it is the last
+    if not times or len(course.records) < len(times):
         named: dict[str, Any] = dict(random) if course.rng is None else {"rng": course.rng}
         if function.takes_times:
             times_left = times[len(course.records) :]

@@ -16,21 +16,18 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
-import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
-from enum import Enum
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Any
 
-import numpy as np
-import pydantic
-from pydantic.fields import FieldInfo
-
+from sweeplib.engine.base.budget import NAME_LENGTH
+from sweeplib.engine.storage.records.provenance import ATTRIBUTES
+from sweeplib.engine.variable import END_STATE
 from sweeplib.errors import InputError
+from sweeplib.functions.arguments import argument_of, is_length, refuse_without_name
+from sweeplib.functions.results import LENGTH, Result
 
 RANDOM = ("rng", "seed")
 """The arguments with which a function takes random numbers: a generator, or the number of the replica."""
@@ -41,86 +38,31 @@ TIME = "time"
 STATE = "state"
 """The argument with which a function that yields its results gets the state from which it goes on."""
 NAMES = (
-    *(
-        "case",
-        "clock",
-        "coordinates",
-        "dynamics",
-        "function",
-        "options",
-        "pair_by",
-        "point",
-        "reason",
-        "recording",
-        "root_seed",
-    ),
-    *("round", "runs", "seed", "simulator", "status", "zip"),
+    *("case", "clock", "coordinates", "dynamics", END_STATE, "function", "options", "pair_by", "point", "reason"),
+    *("recording", "root_seed", "round", "runs", "seed", "simulator", "status", "zip"),
 )
 """Names with a meaning of their own in datasets and configs."""
 ENDS = ("_low", "_high", "_error")
 """What analyses add to the name of a result, for the ends of its interval and for its standard error."""
-STORED = {"case_id", "problem"}
+STORED = {"case_id", END_STATE, "problem"}
 """Names of columns of the run store that arguments may have, and results not."""
+EXITS = {"exit_steps", "exit_time"}
+"""Names of results that figures take for the exits of networks."""
+OF_DATASETS = {*ATTRIBUTES, "fraction", "rank", "requested", "value"}
+"""Names that parameters may not have: those of attributes of datasets, and of what figures draw."""
 MAIN = "__main__"
 """The name of the module of a script or a notebook."""
-Real = Annotated[float, pydantic.Field(allow_inf_nan=False)]
-"""The type of values of a parameter of floats: finite ones."""
-Number = int | Real
 
 
 class TimeUpError(Exception):
     """A call takes longer than it may."""
 
 
-@dataclass(frozen=True)
-class Result:
-    """A result of a function: real numbers in some units; an array names its dimensions and their lengths.
-
-    dims : lengths by the names of dimensions; a length is a whole number, the name of a parameter that has it, or
-        `times`, the number of recording times, of the dimension `time`.
-    """
-
-    units: str = "1"
-    dims: Mapping[str, int | str] = field(default_factory=dict)
-    label: str = ""
-    symbol: str = ""
-
-    def __post_init__(self) -> None:
-        """Refuse lengths that are none."""
-        for dim, size in self.dims.items():
-            if not isinstance(size, str) and (type(size) is not int or size < 0):
-                expected = "a whole number from 0 on, or the name of a parameter"
-                raise InputError(f"not the length of {dim}", value=size, expected=expected)
-
-    def shape(self, values: Mapping[str, Any], along: str | None = None) -> tuple[int, ...]:
-        """Return the shape of the result where the parameters, and `times`, have some values.
-
-        along : a dimension that is left out, of results at one place along it.
-        """
-        sizes = [size for dim, size in self.dims.items() if dim != along]
-        return tuple(int(values[size]) if isinstance(size, str) else size for size in sizes)
-
-
-@dataclass(frozen=True)
-class Argument:
-    """A parameter of a function: the type of its values, its default, its units and what it is, in words.
-
-    is_needed : whether there is no default.
-    """
-
-    name: str
-    type: Any
-    default: Any
-    is_needed: bool
-    units: str = "1"
-    label: str = ""
-
-
 class Function:
     """A function that sweeps can run; called, it is the function itself.
 
     module, file : where it is defined, None where that is no file.
-    files : what it is made from, beside modules of Python.
+    files : what it is made from, beside modules of Python. content : that of its file when it was defined.
     arguments, results : its parameters and its results, by name.
     random : "rng" or "seed", the argument by which it takes random numbers; None without one.
     takes_times, yields, goes_on : whether it takes the recording times, whether it yields its results, and whether it
@@ -141,17 +83,18 @@ class Function:
         self.function, self.name, self.results = function, function.__name__, dict(results)
         self.module, self.file = function.__module__, Path(inspect.unwrap(function).__code__.co_filename).resolve()
         arguments = inspect.signature(function).parameters
+        self.content = self.file.read_bytes() if self.file.is_file() else b""
         self.random, self.takes_times = next((name for name in RANDOM if name in arguments), None), TIMES in arguments
         if {*RANDOM} <= {*arguments}:
             raise InputError(f"{self.name} takes rng and seed", value=list(RANDOM), expected="one of the two")
-        hints = typing.get_type_hints(function, include_extras=True)
         self.yields = inspect.isgeneratorfunction(function)
         self.goes_on = self.yields and STATE in arguments
         not_swept = (*RANDOM, TIMES, *([STATE] if self.goes_on else []))
         parameters = {name: argument for name, argument in arguments.items() if name not in not_swept}
-        self.arguments = {
-            name: _argument(self.name, argument, hints.get(name)) for name, argument in parameters.items()
-        }
+        for argument in arguments.values():
+            refuse_without_name(self.name, argument)
+        names = inspect.unwrap(function).__globals__
+        self.arguments = {name: argument_of(self.name, argument, names) for name, argument in parameters.items()}
         self._refuse_names()
         self._refuse_ends()
 
@@ -188,32 +131,41 @@ class Function:
     def _refuse_names(self) -> None:
         """Raise InputError if names or dimensions of the function do not fit together.
 
-        Results need names that no parameter and no dimension has, and none that means something else in a dataset;
-        lengths of dimensions are those of parameters, or of the times.
+        Results need names that no parameter has, and none that means something else in a dataset or is too long for a
+        file.
         """
         if not self.results:
             expected = '@simulator(energy="J"), the names of the results with their units'
             raise InputError(f"{self.name} has no results", expected=expected)
-        reserved = {*NAMES, *self.results.keys() & STORED}
+        reserved = {*NAMES, *self.results.keys() & (STORED | EXITS), *self.arguments.keys() & OF_DATASETS}
         for name in (*self.arguments, *self.results, *(dim for result in self.results.values() for dim in result.dims)):
             if not name.isidentifier() or name in reserved:
                 raise InputError(f"{self.name}: this name has another meaning", value=name, expected="another name")
+            if len(name.encode()) > NAME_LENGTH:
+                raise InputError(f"{self.name}: too long a name", value=name, expected=f"at most {NAME_LENGTH} bytes")
         for name, result in self.results.items():
             if name in self.arguments:
                 raise InputError(
                     f"{self.name}: a parameter has this name", value=name, expected="another result's name"
                 )
-            for dim, size in result.dims.items():
-                if dim in self.arguments or dim in self.results:
-                    problem = f"{self.name}: a parameter or a result has the name of a dimension"
-                    raise InputError(problem, value=dim, expected="another name")
-                if (dim == TIME) != (size == TIMES) or (size == TIMES and not self.takes_times):
-                    expected = '{"time": "times"}, of a function with the argument `times`'
-                    raise InputError(f"{self.name}: not the dimension of times", value={dim: size}, expected=expected)
-                if isinstance(size, str) and size not in (*self.arguments, TIMES):
-                    raise InputError(
-                        f"{self.name}: no parameter has the length of {dim}", value=size, choices=self.arguments
-                    )
+            self._refuse_dims(result)
+
+    def _refuse_dims(self, result: Result) -> None:
+        """Raise InputError if a dimension of a result has another's name, or a length that is none."""
+        for dim, size in result.dims.items():
+            if dim in self.arguments or dim in self.results:
+                problem = f"{self.name}: a parameter or a result has the name of a dimension"
+                raise InputError(problem, value=dim, expected="another name")
+            if (dim == TIME) != (size == TIMES) or (size == TIMES and not self.takes_times):
+                expected = '{"time": "times"}, of a function with the argument `times`'
+                raise InputError(f"{self.name}: not the dimension of times", value={dim: size}, expected=expected)
+            if isinstance(size, str) and size not in (*self.arguments, TIMES):
+                problem = f"{self.name}: no parameter has the length of {dim}"
+                raise InputError(problem, value=size, choices=self.arguments)
+            default = self.arguments[size].default if size in self.arguments else 0
+            if not (is_length(default) or self.arguments[str(size)].is_needed):
+                problem = f"{self.name}: the default of {size} is not the length of {dim}"
+                raise InputError(problem, value=default, expected=LENGTH)
 
     def _refuse_ends(self) -> None:
         """Raise InputError for a result whose name is that of the error, or an end of the interval, of another."""
@@ -230,16 +182,23 @@ FUNCTIONS: dict[str, list[Function]] = {}
 def registered(name: str, code: str | None = None) -> Function:
     """Return the last function that was defined with a name, and with this code if given; InputError if none was."""
     functions = FUNCTIONS.get(name, [])
-    if code is None and functions:
-        return functions[-1]
     # the last one says the labels and dimensions of now, which are no code
     for function in reversed(functions):
         # a function of a script or notebook reads what these change later; the file that was written of it does not
-        if function.module != MAIN and function.code == code:
+        if function.module != MAIN and code in (None, function.code):
             return function
+    if code is None and functions:
+        return functions[-1]
     if not functions:
         raise InputError("no such simulator", value=name, choices=FUNCTIONS)
     raise _other_code(functions[-1])
+
+
+def make_last(function: Function) -> None:
+    """Make a function the last one of its name: a notebook may undo an edit, whose file was read before."""
+    functions = FUNCTIONS[function.name]
+    functions.remove(function)
+    functions.append(function)
 
 
 def _other_code(function: Function) -> InputError:
@@ -287,104 +246,3 @@ def _refuse_others(function: Callable[..., Any]) -> None:
         problem = f"{name} cannot be sent to other processes"
     if problem:
         raise InputError(problem, expected="a function that `def` defines at the top level of a file or a notebook")
-
-
-def _argument(of: str, argument: inspect.Parameter, hint: Any) -> Argument:
-    """Return a parameter of the function `of`; InputError for `*args`, or for a default that is no value of it.
-
-    hint : its annotation, None without one: a type, or Annotated with units (a text) and a description (a Field).
-    """
-    if argument.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY):
-        raise InputError(f"{of} takes any arguments", value=str(argument), expected="parameters with names")
-    is_needed = argument.default is inspect.Parameter.empty
-    default = None if is_needed else argument.default
-    default = default.item() if isinstance(default, np.generic) else default
-    # a default of None says nothing of the values but that there may be none
-    kind = hint if hint is not None else type_of_default(default)
-    if hint is None and default is None and not is_needed:
-        kind = Number | None
-    units, label = "1", ""
-    for entry in get_args(kind)[1:] if get_origin(kind) is Annotated else ():
-        units = entry if isinstance(entry, str) else units
-        label = (entry.description or "") if isinstance(entry, FieldInfo) else label
-    kind = Real if kind is float else kind
-    return checked_argument(of, Argument(argument.name, kind, default, is_needed, units, label))
-
-
-def checked_argument(of: str, argument: Argument) -> Argument:
-    """Return a parameter of the function `of` unchanged; InputError unless configs can have its values and its default.
-
-    Configs have numbers, texts, true and false, None, and lists of them.
-    """
-    kind = get_args(argument.type)[0] if get_origin(argument.type) is Annotated else argument.type
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        values = ", ".join(repr(member.value) for member in kind)
-        problem, expected = f"{of}: values of {argument.name} are members of an Enum", f"Literal[{values}]"
-        raise InputError(problem, value=kind.__name__, expected=expected)
-    try:
-        values_of = pydantic.TypeAdapter(argument.type)
-    except pydantic.errors.PydanticUserError:
-        problem, expected = (
-            f"{of}: no config can have values of {argument.name}",
-            "a type such as float, int, str, bool",
-        )
-        raise InputError(problem, value=str(argument.type), expected=expected) from None
-    if argument.is_needed:
-        return argument
-    problem = f"{of}: the default of {argument.name} is no value of it"
-    try:
-        values_of.validate_python(argument.default)
-        json.dumps(argument.default)
-    except pydantic.ValidationError as error:
-        raise InputError(problem, value=argument.default, expected=error.errors()[0]["msg"]) from None
-    except TypeError:
-        problem = f"{of}: no config can have the default of {argument.name}"
-        expected = "a number, a text, True, False or None, from which the function makes the rest"
-        raise InputError(problem, value=argument.default, expected=expected) from None
-    return argument
-
-
-def type_of_default(default: Any) -> Any:
-    """Return the type of the values of a parameter without an annotation: that of its default; numbers for an int."""
-    if isinstance(default, bool | str):
-        return type(default)
-    if isinstance(default, float):
-        return Real
-    return Number if default is None or isinstance(default, int) else Any
-
-
-def is_text(kind: Any) -> bool:
-    """Return whether the values of a type are texts."""
-    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
-    return kind is str or (get_origin(kind) is Literal and all(isinstance(value, str) for value in get_args(kind)))
-
-
-def checked_results(
-    function: Function, returned: Any, values: Mapping[str, Any], along: str | None = None
-) -> dict[str, np.ndarray]:
-    """Return what a function returned as arrays by name; TypeError or ValueError unless it is what was declared.
-
-    values : of the parameters, and of `times`, on which lengths depend. along : a dimension that the arrays lack, as
-    results at one place along it.
-    """
-    if not isinstance(returned, Mapping):
-        if len(function.results) != 1:
-            wanted = ", ".join(function.results)
-            raise TypeError(f"{function.name} returned {type(returned).__name__}; expected a dict with {wanted}")
-        returned = {next(iter(function.results)): returned}
-    if unknown := sorted(map(str, returned.keys() ^ function.results.keys())):
-        raise ValueError(
-            f"{function.name} returned {', '.join(map(str, returned))}; its results differ in {unknown[0]}"
-        )
-    arrays = {}
-    for name, result in function.results.items():
-        value, shape = returned[name], result.shape(values, along)
-        # a masked number is none
-        array = np.ma.filled(value.astype(float), np.nan) if np.ma.isMaskedArray(value) else np.asarray(value)
-        if type(value) is int:  # NumPy has no numbers for those of more than 64 bits
-            array = np.asarray(float(value))
-        if array.dtype.kind not in "biuf" or array.shape != shape:
-            kind = f"{array.dtype} of shape {array.shape}"
-            raise TypeError(f"{function.name} returned {name} as {kind}; expected real numbers of shape {shape}")
-        arrays[name] = array.astype(float)
-    return arrays

@@ -3,8 +3,8 @@
     spins = program("./spins --T {T} --L {L} --seed {seed}", energy="J", magnetisation="1")
 
 The program is started without a shell, once for each case, in an empty folder, with no standard input. It writes its
-results as JSON, as CSV with a header and one row, or as lines `name = value`; the last text of these forms counts, so
-that others may come before it. What it is made of is part of the identity of a case: the command, and the content of
+results as JSON, as lines `name = value`, or as CSV with a header and one row; the first of these forms that has all
+results counts, and of several texts of a form the last. The identity of a case has the command, and the content of
 the files that it names. A config has the same in `simulator: {command: ..., results: ...}`; other processes then read
 the declaration as a plugin, `sweeplib.functions.program:JSON`.
 """
@@ -24,28 +24,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import pydantic
 
-from sweeplib.engine.code.user_code import is_there, located_command, words_of
+from sweeplib.engine.code.user_code import file_in, files_in, located_command, words_of
 from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.errors import InputError
-from sweeplib.functions.function import (
-    FUNCTIONS,
-    RANDOM,
-    TIMES,
-    Argument,
-    Function,
-    Real,
-    Result,
-    TimeUpError,
-    checked_argument,
-    type_of_default,
-)
+from sweeplib.functions.arguments import Argument, Real, checked_argument, type_of_default
+from sweeplib.functions.function import FUNCTIONS, RANDOM, TIMES, Function, TimeUpError
+from sweeplib.functions.results import Result
 
 MOST_OUTPUT = 2**26
 """Bytes that a program may write to its standard output, and to its standard error; more is a failure."""
@@ -100,10 +92,10 @@ class Program(Function):
             raise InputError(f"{name}: the command has no such parameter", value=unknown[0], choices=names)
         self.arguments = {field: _argument(name, field, parameters.get(field)) for field in names}
         self._refuse_names()
-        program = shutil.which(self._words[0])
+        program = shutil.which(file_in(self._words[0])[1] or self._words[0])
         if program is None:
             raise InputError(f"{name}: no such program", value=self._words[0], expected="one that can be executed")
-        self.files = [Path(program).absolute(), *(Path(word) for word in self._words[1:] if is_there(word))]
+        self.files = [Path(program).absolute(), *map(Path, files_in(self._words[1:]))]
 
     def source(self) -> str:
         """Return the text of a Python file that declares the program."""
@@ -124,7 +116,7 @@ class Program(Function):
     def code(self) -> str:
         """A digest of the command, and of the content of the program and the files that the command names."""
         # names, not paths: the code is the same wherever the files are
-        words = [self.files[0].name, *(Path(word).name if is_there(word) else word for word in self._words[1:])]
+        words = [self.files[0].name, *(before + Path(path).name for before, path in map(file_in, self._words[1:]))]
         digest = hashlib.blake2b(repr(words).encode(), digest_size=12)
         for file in self.files:
             digest.update(file_bytes(file.resolve()))
@@ -274,24 +266,19 @@ def _end(group: int) -> None:
 
 def parsed_output(text: str, results: Mapping[str, Any]) -> dict[str, Any]:
     """Return the results that an output has, as JSON, CSV or lines `name = value`; ValueError if it lacks one."""
-    for read in (_json, _lines, _csv):
-        values = read(text)
+    for values in (*_objects(text), _lines(text), _csv(text)):
         if results.keys() <= values.keys():
             return {name: values[name] for name in results}
     end = text.strip()[-SAID:] or "no output"
     raise ValueError(f"no {', '.join(results)} in the output, as JSON, CSV or lines `name = value`: {end}")
 
 
-def _json(text: str) -> dict[str, Any]:
-    """Return the last object of JSON: the whole text, or a line of it."""
-    for line in (text, *reversed(text.splitlines())):
-        try:
-            value = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(value, dict):
-            return value
-    return {}
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the objects of JSON that begin at the begin of a line, the last one first."""
+    decoder = json.JSONDecoder()
+    for begin in reversed([match.start() for match in re.finditer("^{", text, re.MULTILINE)]):
+        with suppress(ValueError):
+            yield decoder.raw_decode(text, begin)[0]
 
 
 def _lines(text: str) -> dict[str, Any]:

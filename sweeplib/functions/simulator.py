@@ -29,9 +29,11 @@ from sweeplib.engine.storage.dataset.coordinates import (
 )
 from sweeplib.engine.variable import Variable
 from sweeplib.errors import InputError
+from sweeplib.functions.arguments import is_length, is_text, value_of_json
 from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, generator_of, lengths_of
 from sweeplib.functions.courses import course_results, kept_names
-from sweeplib.functions.function import TIMES, Function, TimeUpError, checked_results, is_text, registered
+from sweeplib.functions.function import OF_DATASETS, TIMES, Function, TimeUpError, registered
+from sweeplib.functions.results import LENGTH, checked_results
 
 if TYPE_CHECKING:
     from sweeplib.engine.design.design import Design
@@ -65,18 +67,17 @@ class FunctionParameters(Parameters):
 
     def check(self, points: Table, refuse: Callable[[InputError, int], None]) -> None:
         """Check that the parameters that are lengths of results are whole numbers from 0 on."""
-        expected = "a whole number from 0 on"
         dims = {size: dim for result in self.function.results.values() for dim, size in result.dims.items()}
         for name in dims.keys() & points.columns.keys():
             problem = f"{self.function.name}: not the length of {dims[name]}"
             for row, value in enumerate(points.column(str(name)).items()):
-                if not isinstance(value, int | float) or value < 0 or value != value // 1:
-                    refuse(InputError(problem, key=str(name), value=value, expected=expected), row)
+                if not is_length(value):
+                    refuse(InputError(problem, key=str(name), value=value, expected=LENGTH), row)
 
     def is_reserved(self, name: str) -> bool:
-        """Return whether a name is that of a result or of a dimension of one."""
+        """Return whether a name is that of a result, of a dimension of one, or of what datasets and figures have."""
         results = self.function.results
-        return name in results or any(name in result.dims for result in results.values())
+        return name in {*results, *OF_DATASETS} or any(name in result.dims for result in results.values())
 
 
 class FunctionHints(Hints):
@@ -285,6 +286,10 @@ class FunctionSimulator(Simulator):
         """
         rows = [json.loads(text) for text in index["problem"].tolist()]
         columns = {name: Column.of([row[at] for row in rows]) for at, name in enumerate(shared["arguments"])}
+        for name in columns.keys() & self.function.arguments.keys():
+            if isinstance(values := columns[name].values, list):
+                kind = self.function.arguments[name].type
+                columns[name] = columns[name]._replace(values=[value_of_json(kind, value) for value in values])
         columns["seed"] = Column.of(index["seed"].tolist())
         pair_by = None if shared["pair_by"] is None else tuple(shared["pair_by"])
         named = {"dynamics": self.function.name, "code": self.function.code}

@@ -15,12 +15,12 @@ import builtins
 import hashlib
 import inspect
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from sweeplib.engine.code.numerical_code import numerical_code
 from sweeplib.engine.code.sources import imported_names, modules_digest, source_text, user_files
@@ -37,9 +37,12 @@ from sweeplib.functions.statements import (
     statements_of,
 )
 from sweeplib.functions.states import state_bytes
+from sweeplib.functions.values import are_same
 
 OF_MODULES = ("__file__", "__name__", "__doc__")
 """Names that every module has."""
+PLAIN = (bool, int, float, str)
+"""The types of values that are written out."""
 SWEEPS = ("Sweep", "answer", "from_yaml", "run", "sweep")
 """Functions of this package that run sweeps."""
 
@@ -50,7 +53,8 @@ def source_of(function: Function) -> str:
     InputError for a name that nothing defines, and for a value that depends on a sweep.
     """
     statements, running = _statements(function)
-    statements, ours = _without_mere_calls(statements), _names_of_ours(statements)
+    statements = _with_known_values(function, _without_mere_calls(statements), running)
+    ours = _names_of_ours(statements)
     needed = _needed(function, statements, _for_effect(statements, function.module))
     swept = [
         entry
@@ -64,7 +68,71 @@ def source_of(function: Function) -> str:
         expected = f"a parameter of {function.name}, or a value that is written out"
         raise InputError(problem, value=names, expected=expected)
     nodes = sorted((entry.node for entry in needed), key=lambda node: not _is_future(node))
-    return "\n\n\n".join(map(ast.unparse, nodes)) + "\n"
+    parts = [*map(ast.unparse, nodes), *_check_of(computed_values(function, needed))]
+    return "\n\n\n".join(parts) + "\n"
+
+
+def _with_known_values(function: Function, statements: list[Statement], running: ast.stmt | None) -> list[Statement]:
+    """Return statements in which the numbers and texts that one of them gives are written out, as they are now.
+
+    So what comes from the command line, a file or another sweep is in the source, and no other process computes it.
+    running : the statement that runs the sweep, which stays.
+    """
+    values = inspect.unwrap(function.function).__globals__
+    touched = Counter(name for entry in statements for name in entry.bound | entry.changed)
+
+    def with_value(entry: Statement) -> Statement:
+        """Return a statement, or the assignment of the value that it has given."""
+        match entry.node:
+            case ast.Assign(targets=[ast.Name(id=name)]) if entry.node is not running and touched[name] == 1:
+                value = values.get(name)
+                # of infinity and NaN there are no numerals
+                if type(value) in PLAIN and repr(value).lstrip("-") not in ("inf", "nan"):
+                    return statements_of(ast.parse(f"{name} = {value!r}").body)[0]
+        return entry
+
+    return list(map(with_value, statements))
+
+
+def computed_values(function: Function, needed: list[Statement]) -> dict[str, Any]:
+    """Return the values that a function reads and its statements compute, such as from the command line or a file.
+
+    Those that a checkpoint could have, by name, but for those that functions change when they are called.
+    needed : the statements that the function needs.
+    """
+    reached = _fixed_names(function, needed)
+    by_calls = {name for entry in needed if not entry.only_defines for name in entry.bound | entry.changed}
+    values = inspect.unwrap(function.function).__globals__
+    computed = {}
+    for name in sorted(reached & by_calls & values.keys()):
+        with suppress(TypeError, RecursionError):
+            state_bytes(values[name])
+            computed[name] = values[name]
+    return computed
+
+
+def _check_of(values: dict[str, Any]) -> list[str]:
+    """Return statements that refuse other numbers and texts, and that depend on all these values.
+
+    A file or the command line may give others in another process, and later.
+    """
+    if not values:
+        return []
+    plain = {name: value for name, value in values.items() if type(value) in PLAIN}
+    digest = hashlib.blake2b(state_bytes(values), digest_size=12).hexdigest()
+    arguments = f"globals(), {plain!r}, {digest!r}"
+    return ["from sweeplib.functions.values import refuse_others as _refuse_others", f"_refuse_others({arguments})"]
+
+
+def _fixed_names(function: Function, needed: list[Statement]) -> set[str]:
+    """Return the names that a function reads when it is called, but those that functions change then, such as a cache.
+
+    needed : the statements that the function needs.
+    """
+    reached = {function.name} | read_later({function.name}, needed)
+    # the last definition of each
+    definitions = {name: entry for entry in needed for name in entry.certain & reached}
+    return reached - {name for entry in definitions.values() for name in _changed_in_functions(entry)}
 
 
 def code_of(function: Function) -> str:
@@ -82,37 +150,51 @@ def refuse_other_values(function: Function, imported: Function) -> None:
     imported : the function of the file that was written.
     """
     needed = _needed(function, _statements(function)[0], set())
-    reached = {function.name} | read_later({function.name}, needed)
-    # the last definition of each
-    definitions = {name: entry for entry in needed for name in entry.certain & reached}
-    changed = {name for entry in definitions.values() for name in _changed_in_functions(entry)}
     # the wrappers of other decorators may have the names of another file
     values, others = (inspect.unwrap(one.function).__globals__ for one in (function, imported))
-    for name in sorted(reached - changed):
-        if name in values and _comparable(values[name]) != _comparable(others.get(name)):
+    modules = function.module, imported.module
+    for name in sorted(_fixed_names(function, needed)):
+        if name in values and not are_same(values[name], others.get(name), modules):
             problem = f"{name} has another value here than the statements give it that {function.name} needs"
             expected = f"a parameter of {function.name}, or no other statement that changes it"
             raise InputError(problem, value=values[name], expected=expected)
+
+
+def refuse_other_module(function: Function) -> None:
+    """Raise InputError if other processes that import the module of a function have another one.
+
+    That is so if its file was edited since the import, or if a value that is written at its top level has been changed.
+    """
+    assert function.file is not None
+    if function.file.read_bytes() != function.content:
+        problem, expected = "changed since it was imported", "a new Python: restart it, or the notebook"
+        raise InputError(problem, file=function.file, expected=expected)
+    statements, _ = _statements(function)
+    values = inspect.unwrap(function.function).__globals__
+    for name, value in _literals(statements).items():
+        is_read = name in read_later({function.name}, statements)
+        if is_read and name in values and not are_same(values[name], value, ()):
+            problem = f"{name} has another value here than the file of {function.name} gives it"
+            expected = f"a parameter of {function.name}, or an edit of the file"
+            raise InputError(problem, value=values[name], file=function.file, expected=expected)
+
+
+def _literals(statements: list[Statement]) -> dict[str, Any]:
+    """Return the values of the names that one statement alone gives, as it is written, and nothing changes."""
+    given: dict[str, Any] = {}
+    for entry in statements:
+        if isinstance(entry.node, ast.Assign):
+            with suppress(ValueError):
+                given |= dict.fromkeys(entry.certain, ast.literal_eval(entry.node.value))
+    bound = Counter(name for entry in statements for name in entry.bound)
+    changed = {name for entry in statements for name in entry.changed | _changed_in_functions(entry)}
+    return {name: value for name, value in given.items() if bound[name] == 1 and name not in changed}
 
 
 def _changed_in_functions(entry: Statement) -> set[str]:
     """Return the names of the file whose values a function or class changes when it is called."""
     is_definition = isinstance(entry.node, ast.FunctionDef | ast.ClassDef)
     return changed_in(entry.node, inside=True) | (entry.bound - entry.certain) if is_definition else set()
-
-
-def _comparable(value: Any) -> Any:
-    """Return what tells a value from others: its bytes, or those of its entries; its type where it has none."""
-    if isinstance(value, Path | np.random.Generator):
-        return str(value)
-    try:
-        return state_bytes(value)
-    except TypeError:
-        if type(value) in (list, tuple):
-            return list(map(_comparable, value))
-        return list(map(_comparable, value.items())) if type(value) is dict else type(value).__name__
-    except RecursionError:
-        return type(value).__name__
 
 
 def _numerical_code(function: Function) -> tuple[str, set[str]]:
@@ -211,7 +293,7 @@ def _without_mere_calls(statements: list[Statement]) -> list[Statement]:
     `torch.set_default_dtype(torch.float64)` does, `numpy.save("W.npy", W)` with a computed W does not.
     """
     modules = {name for entry in statements if entry.is_import for name in entry.bound}
-    plain = modules | {
+    plain = {*modules, *dir(builtins)} | {
         name
         for entry in statements
         if entry.only_defines and isinstance(entry.node, ast.Assign)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import symtable
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _FORM_ALONE = frozenset(
     {"cache", "dataclass", "guvectorize", "jit", "lru_cache", "njit", "simulator", "total_ordering", "vectorize"}
@@ -25,7 +25,8 @@ class Statement:
 
     only_defines : whether it does nothing but define names, so that it matters only to who reads these.
     bound, certain : the names that it may define or delete, and those of them that it does whatever happens.
-    changed : the names whose values it changes in place, by an assignment to a part or by a method.
+    changed : the names whose values it changes in place: by an assignment to a part, by a method, or by a decorator,
+        which may enter what it decorates into a table.
     read, read_later : the names whose values it needs, and those that functions in it need when they are called.
     """
 
@@ -50,7 +51,7 @@ class Statement:
 
 def statements_of(body: Iterable[ast.stmt]) -> list[Statement]:
     """Return statements with their names, without those that repeat an earlier one, as of a cell that runs again."""
-    statements = list(map(_statement, body))
+    statements = _with_shared_changes(list(map(_statement, body)))
     texts = [ast.dump(statement.node) for statement in statements]
     return [
         statement
@@ -62,6 +63,46 @@ def statements_of(body: Iterable[ast.stmt]) -> list[Statement]:
             for text, other in zip(texts, statements, strict=True)
         )
     ]
+
+
+def _with_shared_changes(statements: list[Statement]) -> list[Statement]:
+    """Return statements that change, too, what their decorators' functions change, and what else a package has.
+
+    `jax.config.update("jax_enable_x64", True)` changes what `import jax.numpy as jnp` and `from jax import grad` give.
+    """
+    of_packages: dict[str, set[str]] = {}
+    in_functions: dict[str, set[str]] = {}
+    for statement in statements:
+        for package, name in _imported(statement.node):
+            of_packages.setdefault(package, set()).add(name)
+        if isinstance(statement.node, _FUNCTION):
+            in_functions.setdefault(statement.node.name, set()).update(changed_in(statement.node, inside=True))
+
+    def changed(statement: Statement) -> frozenset[str]:
+        """Return all names whose values a statement changes."""
+        roots = _decorator_roots(statement.node)
+        names = statement.changed.union(roots, *(in_functions.get(root, ()) for root in roots))
+        return names.union(*(shared for shared in of_packages.values() if names & shared))
+
+    return [replace(statement, changed=changed(statement)) for statement in statements]
+
+
+def _imported(node: ast.stmt) -> Iterator[tuple[str, str]]:
+    """Yield the package of each import of a statement, and the name that it has here."""
+    match node:
+        case ast.Import(names=entries):
+            for entry in entries:
+                package = entry.name.partition(".")[0]
+                yield package, entry.asname or package
+        case ast.ImportFrom(module=str() as module, level=0, names=entries):
+            for entry in entries:
+                yield module.partition(".")[0], entry.asname or entry.name
+
+
+def _decorator_roots(node: ast.stmt) -> set[str]:
+    """Return the names with which the decorators of a statement begin, but for those that only give another form."""
+    decorators = node.decorator_list if isinstance(node, _FUNCTION | ast.ClassDef) else []
+    return set().union(*(_root(entry) for entry in decorators if last_name(entry) not in _FORM_ALONE))
 
 
 def needed_by(name: str, statements: list[Statement], always: Collection[ast.stmt]) -> list[Statement]:

@@ -10,6 +10,8 @@ from typing import Any
 from sweeplib.engine.hints import Alternative, Headline, Hints
 from sweeplib.errors import InputError
 from sweeplib.networks.dynamics import DYNAMICS
+from sweeplib.networks.observables import OBSERVABLES
+from sweeplib.networks.problem import Problem, parameters_of
 from sweeplib.networks.simulation.cases import Case
 from sweeplib.networks.simulation.labels import exit_words, time_text
 from sweeplib.networks.simulation.recording import Recording
@@ -100,7 +102,12 @@ class NetworkHints(Hints):
             return None
         # recording times are in units of the clock: a longer unit is a later end
         short: dict[str, Any] = {"times": (case.recording.end,), "observables": (), "stop": "exit", "keep_ends": False}
-        return replace(case, clock=factor * case.clock, recording=replace(case.recording, **short))
+        recording = replace(case.recording, **short)
+        # a case is refused that sets a parameter of an observable which it does not record
+        read = frozenset[str]().union(*(OBSERVABLES[name].acts_on for name in recording.measured))
+        unread = {*parameters_of("observables")} - read
+        values = {name: value for name, value in case.problem.differing().items() if name not in unread}
+        return replace(case, clock=factor * case.clock, recording=recording, problem=Problem.unchecked(values))
 
     def end_in_words(self, end: float, attributes: Mapping[str, Any]) -> str:
         """Return the last recording time `end` in words, with its unit, by the attributes of times."""

@@ -52,6 +52,10 @@ class NetworkParameters(Parameters):
         """Return the fields whose values are names, formulas or laws."""
         return NAMED_FIELDS.keys() - {"a_star"}
 
+    def of_code(self) -> Collection[str]:
+        """Return the same fields: each name, formula or law has code of its own, and each pair of activations."""
+        return self.texts()
+
     def canonical(self, name: str, value: Any, key: str) -> Any:
         """Return the value of a field with the canonical spelling of names and formulas; InputError at `key`."""
         return value if value is None or name not in NAMED_FIELDS else checked_name(name, value, key)

@@ -10,7 +10,7 @@ from sweeplib.contracts import data_laws, starts
 from sweeplib.contracts.check import checks_of
 from sweeplib.engine.code.plugins import load_plugins
 from sweeplib.networks.problem import DATA, STARTS
-from sweeplib.networks.problem.weights import drawn_weights
+from sweeplib.networks.problem.weights import drawn_overlaps, drawn_weights
 from tests.plugged import nothing_left
 from tests.tiers import slow_among, slow_but
 
@@ -51,6 +51,14 @@ def test_a_warm_start_has_its_overlap_with_the_teacher_of_each_unit():
     assert np.linalg.matrix_rank(W) == 5
     W, _ = drawn_weights(started("warm", p=1, m0=0.9), root_seed=0, seed=0)
     assert W.shape == (1, 30)
+
+
+@pytest.mark.parametrize("law", ["orthogonal", "sphere", "gaussian"])
+@pytest.mark.parametrize(("start", "k"), [("warm", 3), ("sphere", 1)])
+def test_a_stated_overlap_is_that_of_the_weights_whatever_the_norms_of_the_teacher(start, k, law):
+    problem = Problem(gamma=0.1, p=4, k=k, d=30, Delta=0.0, activation="erf", start=start, m0=0.95, teacher_start=law)
+    W, W_star = drawn_weights(problem, root_seed=0, seed=1)
+    np.testing.assert_allclose(drawn_overlaps(problem, W, W_star).M, W @ W_star.T / 30, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.rest

@@ -15,9 +15,10 @@ from sweeplib.engine.execution.child import DiedError, TimeUpError
 from sweeplib.engine.execution.estimates import Cost, DynamicsPlan, LayoutPlan
 from sweeplib.engine.execution.plan import write_plan
 from sweeplib.engine.process.troubles import Trouble
-from sweeplib.networks.hints import ALTERNATIVES, OtherDynamics
+from sweeplib.networks.hints import ALTERNATIVES, NetworkHints, OtherDynamics
 from sweeplib.networks.problem import Problem
 from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.simulation.sample_keys import samples_key
 from tests.in_process import InProcess
 
 
@@ -132,3 +133,13 @@ def test_a_plan_measures_what_it_advises(tmp_path: Path, monkeypatch: pytest.Mon
     [text] = plan.advice
     assert text.startswith("sde takes 100 % of the time: at d = 300 sgd_chain is exact in law and ")
     assert text in str(plan.record())
+
+
+def test_a_trial_of_a_horizon_runs_whatever_is_recorded() -> None:
+    """Without the parameters of the observables that it does not record, and with the samples of its case."""
+    problem = Problem(gamma=0.5, p=2, k=2, d=20, Delta=0.1, activation="erf", ridge=0.01)
+    case = Case(problem, "sgd_chain", 0, Recording((0.0, 1.0), (0.5,), ("risk", "refitted_risk")))
+    trial = NetworkHints().to_passage(case, 2.0)
+    assert trial is not None
+    trial.check()
+    assert samples_key(trial) == samples_key(case)

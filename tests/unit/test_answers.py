@@ -29,7 +29,9 @@ from sweeplib.engine.execution import work
 from sweeplib.engine.execution.plan import plan_when_done
 from sweeplib.engine.files.strict_yaml import written as yaml_text
 from sweeplib.engine.status import STATUS_LABELS
+from sweeplib.engine.storage.records.artefacts import cases_made_from
 from sweeplib.engine.storage.records.rounds import Rounds, rounds_of
+from sweeplib.engine.storage.records.stage_records import StageRecord
 from sweeplib.errors import InputError
 from tests.datasets import sweep_dataset
 from tests.in_process import Here, computed
@@ -149,6 +151,17 @@ def swept(
     sweep = sweeplib.Sweep(results=folder, **config(**answers) | changed)
     sweep.design = replace(sweep.design, cluster=Here(block_size=64))
     return sweep
+
+
+def test_a_dataset_with_the_rows_of_rounds_that_are_lost_is_made_again(tmp_path: Path) -> None:
+    sweep = from_mapping(config(q=EXITS))
+    whole = with_rows(sweep, [(Row({"gamma": 0.05}, 16, "more"),)])
+    record = StageRecord("simulate", made_from=cases_made_from(whole))
+    assert [record.is_of(cases_made_from(now)) for now in (whole, sweep)] == [True, False]
+    # a record and rounds of version 0.3 have no entry for what a sweep lacks
+    before = {name: value for name, value in cases_made_from(sweep).items() if value}
+    assert StageRecord("simulate", made_from=before).is_of(cases_made_from(sweep)) and "rows" not in before
+    assert Rounds(before, ended=True).write(tmp_path) == rounds_of(sweep, tmp_path)
 
 
 def test_a_sweep_adds_seeds_until_its_means_are_as_precise_as_asked(tmp_path: Path) -> None:

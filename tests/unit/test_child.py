@@ -10,9 +10,12 @@ from pathlib import Path
 import numba
 import psutil
 import pytest
+from numba.core import event
 
 from sweeplib.engine.execution.child import Child, DiedError, Limits, MemoryUpError, RaisedError, TimeUpError
+from sweeplib.engine.process.work_time import COMPILATION, seconds_but_compilation
 from sweeplib.errors import SweeplibError
+from sweeplib.networks.dynamics import Dynamics
 
 pytestmark = pytest.mark.usefixtures("unforked")
 
@@ -80,6 +83,15 @@ def test_what_a_task_does_to_its_process_is_told_and_the_next_is_computed(child)
         child.call(kills_the_parent)
     assert child.call(divmod, 7, 2) == (3, 1)
     assert child.process.pid != server
+
+
+def test_the_clock_of_deadlines_stands_still_while_numba_compiles():
+    """A run in a process that has to compile had less time than others, or none."""
+    before = seconds_but_compilation()
+    with event.trigger_event(COMPILATION, {}), event.trigger_event(COMPILATION, {}):
+        time.sleep(0.2)
+    assert seconds_but_compilation() - before < 0.1
+    assert Dynamics.clock() - before < 0.1
 
 
 def test_no_time_passes_while_numba_compiles(child):

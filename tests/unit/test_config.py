@@ -24,6 +24,7 @@ from sweeplib.config.time_models import Times
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.engine.files.strict_yaml import document, parsed, written
 from sweeplib.errors import InputError
+from sweeplib.networks.coordinates import constants, coordinates
 from sweeplib.networks.problem import PARAMETERS
 from sweeplib.pictures.figures import FIGURES
 from sweeplib.pictures.figures.figure import Figure
@@ -300,6 +301,22 @@ def test_schema_knows_the_keys_and_the_fields() -> None:
     assert set(schema["then"]["required"]) == {"dynamics", "times"}
     assert schema["additionalProperties"] is False
     assert set(schema["properties"]["problem"]["properties"]) == set(PARAMETERS)
+
+
+def test_null_is_a_field_that_is_not_given(tmp_path: Path) -> None:
+    """What follows from other fields varies with them: a spherical student starts on the sphere."""
+    text = """\
+name: nulls
+problem: {gamma: 0.1, p: 1, k: 1, d: 9, Delta: 0, activation: erf, m0: null, start: null, teacher_activation: null}
+grid: {spherical: [false, true]}
+dynamics: [ode]
+times: {values: [0, 1]}
+"""
+    sweep = load_text(tmp_path, text)
+    problem = sweep.points("ode").cases[0].problem
+    starts = next(each for each in coordinates(sweep, problem) if each.name == "start")
+    assert (starts.dims, starts.values.tolist()) == (("spherical",), ["gaussian", "sphere"])
+    assert constants(sweep, problem)["teacher_activation"] == "erf"
 
 
 def test_a_dynamics_runs_when_its_expression_is_true(tmp_path: Path) -> None:

@@ -185,6 +185,17 @@ def test_a_step_that_leaves_nothing_of_the_weights_is_refused(dynamics):
     assert simulate(Problem(**fields, weight_decay=10.0), "ode", times=[1.0]).status == 1
 
 
+@pytest.mark.parametrize(("update", "differs"), [("heavy_ball", True), ("spectral_momentum", False), ("plain", False)])
+def test_cases_with_decay_of_velocities_are_in_other_groups_than_those_without(update, differs):
+    """They have a kernel of their own: a case would have other random numbers beside others."""
+    decaying = dataclasses.replace(COMMITTEE, update=update)
+    shape, other = (
+        Case(problem, "sgd_chain", 0, Recording((1.0,))).shape
+        for problem in (decaying, dataclasses.replace(decaying, weight_decay=0.0))
+    )
+    assert (shape != other) == differs
+
+
 def test_a_long_step_of_the_sde_that_leaves_nothing_of_the_weights_is_refused():
     problem = Problem(gamma=1.0, p=1, k=1, d=10, Delta=0.1, activation="erf", weight_decay=5.0)
     with pytest.raises(InputError, match=r"weight_decay.*got 5.0; expected less than 5: a step of the time 0.2"):

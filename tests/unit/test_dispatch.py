@@ -111,6 +111,22 @@ def test_a_run_that_is_stopped_leaves_no_task_on_the_cluster_of_its_user(
     assert left == 0
 
 
+def test_a_problem_is_no_end_while_workers_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may compile for longer than the time after which they count as steady."""
+    now, client = SimpleNamespace(at=1.0), SimpleNamespace(status="running", scheduler=None, nthreads=dict)
+    monkeypatch.setattr(dispatch, "time", SimpleNamespace(monotonic=lambda: now.at))
+    problem: list[str] = []
+    workers: Any = dispatch._Workers(cast("Any", client), id, 60.0, lambda: next(iter(problem), None), None)
+    workers.look()
+    problem.append("refused")
+    client.nthreads = lambda: {"tcp://w:1": 1}
+    now.at = 3.0
+    workers.look()
+    client.nthreads = dict
+    with pytest.raises(SweeplibError, match=r"^refused; finished cases are stored"):
+        workers.look()
+
+
 @pytest.mark.parametrize(("came", "goes", "ends"), [(50, 1000, None), (50, 70, 70), (1000, 1000, 62), (50, 55, 62)])
 def test_a_worker_that_is_back_before_the_patience_ends_may_start(
     monkeypatch: pytest.MonkeyPatch, came: int, goes: int, ends: int | None

@@ -16,11 +16,12 @@ from sweeplib.engine.language import Expression
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.dataset.finalise import _physics, finalise
 from sweeplib.engine.storage.dataset.folder import open_dataset
+from sweeplib.engine.storage.records.provenance import ATTRIBUTES, CREDITS
 from sweeplib.errors import InputError
 from sweeplib.networks.clock import Clock
 from sweeplib.networks.coordinates import constants, coordinates
 from sweeplib.networks.simulation import Recording, run_cases
-from sweeplib.networks.simulation.labels import ATTRIBUTES, explained_constants
+from sweeplib.networks.simulation.labels import OF_RUNS, explained_constants
 from tests.in_process import InProcess
 
 load_plugins(["tests.faults.troubled"])
@@ -87,7 +88,8 @@ def test_what_does_not_vary_is_an_attribute_and_explained(dataset: xr.Dataset, p
     assert not [name for name, coordinate in dataset.coords.items() if not coordinate.dims]
     assert {type(value) for value in dataset.attrs.values()} <= {int, float, str}
     assert "k: teacher width; " in dataset.attrs["fixed"]
-    attributes = {*ATTRIBUTES} - {"exit_on"}  # there if exits are not on the risk
+    # there if exits are not on the risk, and if the config names authors
+    attributes = {*ATTRIBUTES, *OF_RUNS} - {"exit_on", *CREDITS}
     assert set(dataset.attrs) == {*attributes, *explained_constants(dataset.attrs["fixed"])}
     assert fixed.items() <= xr.open_zarr(path, group="p1_k1").attrs.items()
 

@@ -5,9 +5,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -16,7 +18,7 @@ import sweeplib
 from sweeplib import InputError
 from sweeplib.engine.code import sources
 from sweeplib.functions.function import Function, registered
-from sweeplib.functions.source import code_of, refuse_other_values, source_of
+from sweeplib.functions.source import code_of, refuse_other_module, refuse_other_values, source_of
 
 pytestmark = pytest.mark.usefixtures("forgotten_functions")
 
@@ -69,6 +71,15 @@ def own_of(text: str) -> Callable[..., Any]:
         ("table = {}\ntable['a'] = lambda: k\nk = 2", "table['a']()"),
         ("table = {'a': 1}\ndel table['a']", "len(table)"),
         ("n = 2\ndef f():\n    return [n for _ in range(2)]", "sum(f())"),
+        (
+            "from functools import singledispatch\n@singledispatch\ndef area(x):\n    return 0\n"
+            "@area.register\ndef of_text(x: str):\n    return 3",
+            "area('a')",
+        ),
+        (
+            "laws = {}\ndef law(f):\n    laws[f.__name__] = f\n    return f\n@law\ndef normal():\n    return 3",
+            "laws['normal']()",
+        ),
     ],
 )
 def test_the_source_of_a_function_gives_what_its_file_gives(
@@ -78,6 +89,109 @@ def test_the_source_of_a_function_gives_what_its_file_gives(
     function = imported(f"{HEAD}{before}\nunused = print\n{OWN.format(result)}")
     text = source_of(function)
     assert own_of(text)() == function() and "unused" not in text
+
+
+@pytest.mark.parametrize(
+    ("before", "result", "name"),
+    [
+        ("class A:\n    n = 1\nsetattr(A, 'n', 2)", "A.n", "A"),
+        ("class A:\n    def __init__(self):\n        self.n = [1]\na = A()\nn = a.n\nn[0] = 2", "a.n[0]", "a"),
+        ("class A:\n    n = 1\nlayers = [A(), A()]\nfor layer in layers:\n    layer.n = 2", "layers[0].n", "layers"),
+        ("class A:\n    pass\nclass B(A):\n    pass", "len(A.__subclasses__())", "A"),
+        ("import pandas as pd\nd = pd.DataFrame({'a': [1]})\ne = d\ne['a'] = [2]", "d['a'][0]", "d"),
+        ("import xarray as xr\nd = xr.DataArray([1.0])\ne = d\ne[0] = 2.0", "d[0]", "d"),
+        ("d = {1}\nset.add(d, 2) or d", "len(d)", "d"),
+        ("d = [1]\ndef setup(x=d):\n    x[0] = 2\nsetup()", "d[0]", "d"),
+        ("def f():\n    return g.n\ndef g():\n    pass\ng.n = 1\nvars(g)['n'] = 2", "f()", "g"),
+    ],
+)
+def test_a_value_that_the_source_does_not_give_is_refused(
+    before: str, result: str, name: str, imported: Callable[[str], Function]
+) -> None:
+    """Whatever has changed it: through another name, by a function, in a loop."""
+    function = imported(f"{HEAD}{before}\n{OWN.format(result)}")
+    written = imported(source_of(function))
+    if written() == function():
+        refuse_other_values(function, written)
+    else:
+        with pytest.raises(InputError, match=f"^{name} has another value here"):
+            refuse_other_values(function, written)
+
+
+OF_LIBRARIES = """
+import logging, re, threading
+from collections import OrderedDict, defaultdict, deque
+from dataclasses import dataclass
+from functools import cache
+import numba
+import numpy as np
+import pandas as pd
+import scipy.interpolate
+import scipy.stats
+import xarray as xr
+
+@dataclass
+class Own:
+    n: int = 1
+    def f(self):
+        return self.n
+
+@cache
+def f(x=1):
+    return x
+
+@numba.njit
+def g(x):
+    return x
+
+f()
+a = [threading.Lock(), logging.getLogger("x"), re.compile("a"), OrderedDict(x=1), defaultdict(list, x=[1]), deque([1])]
+b = [scipy.stats.norm(0, 1), scipy.interpolate.CubicSpline([0, 1, 2], [1, 2, 4]), np.random.default_rng(3), {1, "x"}]
+c = {"t": pd.DataFrame({"x": [1.0], "y": ["b"]}), "d": xr.Dataset({"x": ("k", [np.nan])}), "o": np.array([b], object)}
+d = [Own(2)]
+d.append(d)
+"""
+
+
+def test_values_that_the_source_gives_are_taken(imported: Callable[[str], Function]) -> None:
+    """Of any library: what cannot be looked into is no reason to refuse."""
+    function = imported(f"{HEAD}{OF_LIBRARIES}{OWN.format('[a, b, c, d, f(), g(1)]')}")
+    refuse_other_values(function, imported(source_of(function)))
+
+
+@pytest.mark.parametrize(
+    ("edit", "says"),
+    [
+        ("module.N = 5", "N has another value here than the file of own gives it; got 5; expected a parameter of own"),
+        ("module.TABLE['a'] = 5", "TABLE has another value here"),
+        ("module.CACHE['b'] = module.LEVEL = module.UNUSED = 7", None),
+        ("path.write_text(path.read_text() + '# edited')", "own_module.py: changed since it was imported"),
+    ],
+)
+def test_a_module_that_is_another_in_other_processes_is_refused(
+    edit: str, says: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They import its file; a script that has changed it, or an edit since, would count in one of the two alone."""
+    before = "N = 1\nUNUSED = 2\nTABLE = {'a': 1}\nCACHE = {}\nLEVEL = float(3)\n"
+    path = tmp_path / "own_module.py"
+    body = "CACHE[x] = x\n    return N + TABLE['a'] + LEVEL"
+    path.write_text(f"{HEAD}{before}{OWN.replace('return {}', body)}", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("own_module")
+    try:
+        refuse_other_module(module.own)
+        exec(edit, {"module": module, "path": path})
+        with pytest.raises(InputError, match=says) if says else nullcontext():
+            refuse_other_module(module.own)
+    finally:
+        del sys.modules["own_module"]
+
+
+def test_what_changes_a_package_counts_for_all_that_is_imported_from_it(imported: Callable[[str], Function]) -> None:
+    lines = ("import email", "import email.message as message", "from email import policy", "email.level = 3")
+    for result in ("email", "message", "policy"):
+        text = source_of(imported("\n".join([HEAD, *lines, OWN.format(f"{result} and 1.0")])))
+        assert "email.level = 3" in text
 
 
 @pytest.mark.parametrize(
@@ -230,6 +344,25 @@ def test_any_file_has_a_source_that_gives_the_same_or_is_refused(
         # what changes at each call, as a count of calls does, is no result of a function
         value = fresh()
         assert written() == value or fresh() != value
+
+
+def test_what_is_computed_once_is_written_out(
+    imported: Callable[[str], Function], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the command line or the environment no other process has the same; of a file the code has a digest."""
+    monkeypatch.setenv("N_OF_TEST", "3")
+    lines = "import os, sys\nimport numpy as np\nn = int(os.environ['N_OF_TEST'])\nm = 2.0 * n\nk = m\nk += 1\n"
+    function = imported(f"{HEAD}{lines}w = np.arange(n)\n{OWN.format('n + m + k + w.sum()')}")
+    text = source_of(function)
+    assert "n = 3" in text and "m = 6.0" in text and "environ" not in text
+    assert own_of(text)() == function() == 19.0
+    refused = text.replace("k += 1", "k += 2")
+    with pytest.raises(InputError, match=r"k has another value in this process .*; got 8\.0; expected 7\.0; make it"):
+        own_of(refused)
+    monkeypatch.setenv("N_OF_TEST", "4")
+    other = imported(f"{HEAD}{lines}w = np.arange(n)\n{OWN.format('w.sum()')}")
+    vars(sys.modules[other.module])["w"] = np.arange(5)
+    assert source_of(other) != source_of(imported(f"{HEAD}{lines}w = np.arange(n)\n{OWN.format('w.sum()')}"))
 
 
 NOTEBOOK = """

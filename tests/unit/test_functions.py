@@ -32,8 +32,11 @@ from sweeplib.engine.storage.dataset.finalise import dataset_in_memory
 from sweeplib.engine.storage.store.outcomes import first_outcomes
 from sweeplib.engine.storage.store.run_store import segment_paths
 from sweeplib.functions.cases import FunctionCase, generator_of
-from sweeplib.functions.function import Function, checked_results, registered
+from sweeplib.functions.function import Function, registered
+from sweeplib.functions.program import parsed_output
+from sweeplib.functions.results import checked_results
 from sweeplib.functions.source import source_of
+from sweeplib.sweeps import sweep_of
 from tests.in_process import Here, computed
 
 WALK = '''
@@ -442,6 +445,28 @@ def test_dimensions_are_those_of_the_code_of_now(
     assert values == [("z", "length", 10.0), ("w", "width", 10.0), ("w", "width", 1.0)]
 
 
+def test_a_mended_length_computes_the_cases_that_failed_by_it(
+    written: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They failed as the code is, and would be taken as they are; a grid that grew would join results of two shapes."""
+    monkeypatch.setattr(work, "dispatched", computed)
+    code = """
+import numpy as np
+from sweeplib import Result, simulator
+
+@simulator(y=Result("1", dims={"k": 2}))
+def several(a=1.0):
+    return a * np.ones(3)
+"""
+    statuses = []
+    for name, text, values in (("first", code, "[1]"), ("mended", code.replace('"k": 2', '"k": 3'), "[1, 2]")):
+        config = written(text, f"name: own\ngrid: {{a: {values}}}", name)
+        design = replace(load(config), cluster=Here())
+        run_sweep(design, tmp_path / "results", progress=False)
+        statuses.append(dataset_in_memory(design, tmp_path / "results").status.values.ravel().tolist())
+    assert statuses == [[Status.failed], [Status.ok, Status.ok]]
+
+
 @pytest.mark.rest
 def test_a_function_without_random_numbers_has_no_replicas(written: Callable[..., Path]) -> None:
     code = "from sweeplib import simulator\n\n@simulator(y='1')\ndef square(x: float = 1.0):\n    return x**2\n"
@@ -715,6 +740,47 @@ def test_a_program_is_a_simulator(output: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        '{"m": 3}',
+        'words\n{\n  "m": 3,\n  "k": {"m": 1}\n}\n{"done": true}\nend',
+        '{"m": 2}\n{"m": 3}\n',
+        "m: 2\nm = 3",
+        "k,m\n1,3",
+    ],
+)
+def test_the_last_text_that_has_the_results_counts(text: str) -> None:
+    assert parsed_output(text, {"m": Result("1")}) == {"m": 3}
+
+
+def test_a_file_behind_an_equals_sign_is_one_that_the_command_names(tmp_path: Path) -> None:
+    """An edit of it is another code; braces in the path of its folder are no parameters."""
+    folder = tmp_path / "{x} a"
+    folder.mkdir()
+    (folder / "data.txt").write_text("2")
+    (folder / "take.py").write_text("import sys\nprint('m =', open(sys.argv[1].partition('=')[2]).read())\n")
+    command = f"{sys.executable} take.py --data=data.txt {{n}}"
+    (folder / "declared.py").write_text(
+        f"from sweeplib import program\ntake = program('{command}', name='take', m='1')"
+    )
+    (folder / "own.yaml").write_text("simulator: declared.py\ngrid: {n: [1]}\n")
+    design = load(folder / "own.yaml")
+    take = registered("take")
+    assert [path.name for path in take.files[1:]] == ["take.py", "data.txt"] and list(take.arguments) == ["n"]
+    assert take(n=1) == {"m": 2.0}
+    code = take.code
+    (folder / "data.txt").write_text("3")
+    del take.__dict__["code"]
+    assert take.code != code and take(n=1) == {"m": 3.0}
+    keys = {"name": "other", "simulator": {"command": command, "results": {"m": "1"}}, "grid": {"n": [1]}}
+    other = from_mapping(keys, folder)
+    assert other.simulator.files[1:] == take.files[1:]
+    converted = other.with_files(lambda names: [str(folder.parent / Path(name).name) for name in names])
+    assert "--data=" + str(tmp_path / "data.txt") in converted["simulator"]["command"]
+    assert design.files()
+
+
+@pytest.mark.parametrize(
     ("call", "says"),
     [
         ("program('no-such-program {n}', x='1')", "no such program"),
@@ -774,6 +840,69 @@ def gathered(parameters: float = 1.0, others: float = 2.0) -> float:
 @pytest.mark.rest
 def test_a_parameter_may_have_the_name_of_what_gathers_parameters(tmp_path: Path) -> None:
     assert sweeplib.sweep(gathered, parameters=[1, 3], others=4, results=tmp_path).y.values.ravel().tolist() == [5, 7]
+
+
+@pytest.mark.parametrize(
+    ("keywords", "says"),
+    [
+        (
+            {"n": 3, "config": {"parameters": {"n": 4}}},
+            "config.parameters.n: a parameter that the call has as well; got 4",
+        ),
+        ({"n": [3], "config": {"grid": {"n": [4, 5]}}}, "config.grid.n: a parameter that the call has as well"),
+        (
+            {"n": 3, "config": {"seeds": 2}},
+            "config.seeds: not a key of `config` here; got 2; expected the argument `seeds`",
+        ),
+        ({"config": {"name": "x"}}, "config.name: not a key of `config` here"),
+        ({"config": {"simulator": "x.py"}}, "expected the argument `function` of the call"),
+        ({"name": "../up"}, r"name: not a name of a sweep; got '\.\./up'; expected letters"),
+    ],
+)
+def test_what_is_said_twice_is_refused(keywords: dict[str, Any], says: str, written: Callable[..., Path]) -> None:
+    """Neither of the two is taken in silence, and nothing is written."""
+    folder = load(written(WALK, "grid: {bias: [0.0]}")).files()[0].parent / "results"
+    with pytest.raises(InputError, match=says):
+        sweep_of(registered("walk"), **{"results": folder, **keywords})
+    assert not folder.exists() and not (folder.parent / "up").exists()
+
+
+def test_a_function_whose_name_another_has_now_is_refused(written: Callable[..., Path], tmp_path: Path) -> None:
+    """Other processes find the function by its name."""
+    load(written(WALK, "grid: {bias: [0.0]}"))
+    before = registered("walk")
+    vars(sys.modules[before.module])["walk"] = again = simulator(y="1")(top_level)
+    with pytest.raises(InputError, match=r"^walk: another function has this name now; expected that one"):
+        sweep_of(before, results=tmp_path)
+    assert again.name == "top_level"
+
+
+def test_a_call_adds_to_the_grid_of_its_config(written: Callable[..., Path], tmp_path: Path) -> None:
+    load(written(WALK, "grid: {bias: [0.0]}"))
+    config = {"grid": {"bias": [0.0, 0.5]}, "parameters": {"law": "signs"}}
+    design = sweep_of(registered("walk"), n=[3, 4], results=tmp_path, config=config).design
+    assert {axis.name: list(axis.values) for axis in design.grid.axes} == {"bias": [0.0, 0.5], "n": [3, 4]}
+
+
+@pytest.mark.parametrize(
+    ("parameter", "result", "words"),
+    [
+        ("title", "y", "another meaning"),
+        ("license", "y", "another meaning"),
+        ("x", "exit_time", "another meaning"),
+        ("x", "end_state", "another meaning"),
+        ("x", "y" * 101, "too long a name"),
+    ],
+)
+def test_names_that_a_dataset_would_lose_are_refused(
+    parameter: str, result: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a value and such results would not be there, and figures take some for exits of networks."""
+    code = top_level.__code__.replace(co_varnames=(parameter,))
+    monkeypatch.setattr(top_level, "__code__", code)
+    monkeypatch.setattr(top_level, "__annotations__", {})
+    with pytest.raises(InputError, match=words):
+        simulator(**{result: "1"})(top_level)
 
 
 @pytest.mark.parametrize("call", [sweeplib.sweep, partial(sweeplib.answer, variable="m", to="1 %")])

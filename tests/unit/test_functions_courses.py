@@ -86,10 +86,10 @@ def test_a_longer_sweep_goes_on_from_the_ends_that_were_kept(written: Written) -
         assert longer[name].values.tobytes() == whole[name].values.tobytes()
 
 
-def _results(folder: Path, seconds: float, timeout: float | None = None) -> dict[str, np.ndarray]:
-    """Return the results of a case of the walk that keeps its states in a folder."""
-    [case] = load(folder.parent / "own.yaml").probed("walk").at(np.array([0]))
-    return FunctionSimulator(registered("walk")).results(case, timeout, CheckpointFolder(str(folder), seconds))
+def _results(folder: Path, seconds: float, timeout: float | None = None, name: str = "walk") -> dict[str, np.ndarray]:
+    """Return the results of a case of a function that keeps its states in a folder."""
+    [case] = load(folder.parent / "own.yaml").probed(name).at(np.array([0]))
+    return FunctionSimulator(registered(name)).results(case, timeout, CheckpointFolder(str(folder), seconds))
 
 
 @pytest.mark.rest
@@ -141,6 +141,17 @@ def test_a_case_whose_time_is_up_goes_on_from_there(written: Written, tmp_path: 
     again = _results(tmp_path / "kept", np.inf)
     assert (tmp_path / "steps").stat().st_size == 80
     assert all(again[name].tobytes() == whole[name].tobytes() for name in whole)
+
+
+def test_a_result_on_the_way_is_not_the_last_one(written: Written, tmp_path: Path) -> None:
+    """A function without times may yield results before its end; the kept one of a call that ended is not its own."""
+    load(written("grid: {n: [4]}\nfigures: []\n", WITHOUT_TIMES.replace("yield None,", "yield value,")))
+    (tmp_path / "kept").mkdir()
+    for _ in range(3):
+        with pytest.raises(TimeUpError):
+            _results(tmp_path / "kept", np.inf, timeout=0.0, name="total")
+    whole = _results(tmp_path / "whole", np.inf, name="total")
+    assert _results(tmp_path / "kept", np.inf, name="total") == whole
 
 
 @pytest.mark.rest

@@ -322,3 +322,18 @@ def test_places_of_many_values_are_found_at_once() -> None:
     assert Axis("spherical", (False, True)).places("spherical", [True]) == {1}
     with pytest.raises(InputError, match="not a value of the axis spherical"):
         Axis("spherical", (False, True)).places("spherical", [1])
+
+
+def test_one_point_of_each_code_counts_wherever_a_condition_leaves_it() -> None:
+    """Probes of a large grid meet equal indices and corners alone; code is of each pair of names."""
+    names = ("erf", "relu", "square")
+    grid = grid_of({"activation": names, "teacher_activation": names, "gamma": linspace(0.01, 5, 120)})
+    when = Expression("gamma > 0.02 and gamma < 4")
+    points = grid.of_each_code(None, when)
+    pairs = list(zip(*(points.column(name).items() for name in ("activation", "teacher_activation")), strict=True))
+    assert sorted(pairs) == sorted(itertools.product(names, names))
+    assert all(0.02 < gamma < 4 for gamma in points.column("gamma").items())
+    only = grid.of_each_code({"activation": ["relu"], "teacher_activation": ["erf", "square"]}, when)
+    assert only.column("teacher_activation").items() == ["erf", "square"]
+    assert len(grid.of_each_code(None, Expression("gamma < 0"))) == 0
+    assert len(grid_of({"gamma": [0.1, 0.2]}).of_each_code()) == 0

@@ -53,6 +53,24 @@ def test_cases_that_cannot_go_on_are_computed_from_the_start(count: int, monkeyp
     assert computed_here(group, Allowance(), pytest.fail, Begun({}, 1)).status.tolist() == [Status.ok] * count
 
 
+@pytest.mark.parametrize(("count", "timeout"), [(3, 4.0), (12, 1.0)])
+def test_a_few_cases_may_take_as_long_as_a_group_of_lanes_wherever_they_run(
+    count: int, timeout: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twelve cases are computed in about the time of three: no case is stopped because its block was short."""
+    group = [case for _, case in sweep_of("a").cases("sgd_chain")][:1] * count
+    limits = []
+
+    def run(_: Any, group: Any, timeout: float | None = None, **others: Any) -> Records:
+        limits.append(timeout)
+        return Records({"x": np.ones(len(group))}, np.ones(len(group), np.uint8))
+
+    monkeypatch.setattr(type(group[0].simulator), "run", run)
+    monkeypatch.setattr(type(group[0].simulator), "lanes", lambda *_: (4, 12))
+    computed_here(group, Allowance(1.0), pytest.fail)
+    assert limits == [timeout]
+
+
 def begun_elsewhere(sweep: Design, directory: Path) -> dict[str, int]:
     """Return how many cases of a plan go on, by where their runs ended."""
     return needed(sweep, directory).beginnings

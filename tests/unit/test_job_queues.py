@@ -13,7 +13,7 @@ import pytest
 
 from sweeplib.config import load
 from sweeplib.engine.execution.clusters import CLUSTERS
-from sweeplib.engine.execution.clusters.job_keeper import JobKeeper
+from sweeplib.engine.execution.clusters.job_keeper import MOST_FAILURES, JobKeeper
 from sweeplib.engine.execution.clusters.job_queue import JobQueue
 from sweeplib.engine.execution.plan import write_plan
 from sweeplib.engine.execution.run import run_sweep
@@ -192,3 +192,19 @@ def test_a_refused_job_is_no_problem_while_others_wait() -> None:
     cluster.workers["Cluster-3"] = jobs["Cluster-2"]
     asyncio.run(keeper._look())
     assert keeper.problem == "QOSMaxSubmitJobPerUserLimit"
+
+
+def test_any_number_of_refused_jobs_is_no_problem_beside_one_that_waits_or_works() -> None:
+    workers: dict[str, Any] = {}
+    cluster = SimpleNamespace(
+        loop=SimpleNamespace(add_callback=id),
+        scheduler=SimpleNamespace(workers=workers),
+        workers={"Cluster-0": Job("101")},
+    )
+    keeper = JobKeeper(cluster, ["101"], Path())
+    for look in range(2 * MOST_FAILURES):
+        cluster.workers[f"Cluster-{look + 1}"] = Job("", "QOSMaxSubmitJobPerUserLimit")
+        asyncio.run(keeper._look())
+        assert (list(cluster.workers), keeper.problem) == (["Cluster-0"], None)
+        if look == MOST_FAILURES:
+            workers["tcp://w:1"] = SimpleNamespace(name="Cluster-0")

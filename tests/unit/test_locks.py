@@ -24,6 +24,7 @@ from sweeplib.engine.storage.records.locks import (
     driver_lock,
     part_lock,
     remove_block_locks,
+    sweep_lock,
     writer_lock,
 )
 from sweeplib.errors import BusyError
@@ -152,6 +153,22 @@ def test_where_locks_are_of_one_host_who_deletes_sees_who_works_elsewhere(
         refused = nullcontext() if first is second else pytest.raises(BusyError, match="is there first")
         with part_lock(tmp_path, "comes later"), refused, second(tmp_path, "comes later"):
             assert first is second
+
+
+def test_where_locks_are_of_one_host_signs_of_life_from_elsewhere_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until they are old: a process that was killed gives none."""
+    monkeypatch.setattr(holders, "kernel", lambda: "one")
+    with at_work(tmp_path, "writes"):
+        [record] = (tmp_path / "locks").glob("*.holder.json")
+        monkeypatch.setattr(holders, "kernel", lambda: "another")
+        monkeypatch.setattr(fcntl, "flock", lambda *_: None)
+        with sweep_lock(tmp_path):
+            assert record.exists()
+        os.utime(record, (0, 0))
+        with sweep_lock(tmp_path):
+            assert not record.exists()
 
 
 def test_a_worker_waits_for_who_deletes(tmp_path: Path) -> None:

@@ -20,9 +20,10 @@ from sweeplib.engine.execution.live.case_map import CaseMap, cell_labels, cell_w
 from sweeplib.engine.execution.live.headline import _mean, _median, _unless_lost
 from sweeplib.engine.execution.live.news import RunBeginning, SweepNews, changed
 from sweeplib.engine.execution.live.picture import COLOURS, _colours, _over, kinds
-from sweeplib.engine.execution.live.teller import Teller, teller_of
+from sweeplib.engine.execution.live.teller import MOST_READ, Teller, teller_of
 from sweeplib.engine.execution.live.text import answers, failures, heading, legend, paces, plain
 from sweeplib.engine.execution.progress import Listeners, RunProgress
+from sweeplib.engine.execution.queue import MOST_CASES
 from sweeplib.engine.execution.run import run_sweep
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.dataset.finalise import dataset_in_memory
@@ -255,6 +256,14 @@ def test_lines_that_were_appended_are_read_once_and_those_that_are_not_whole_lat
     assert skipped == ([], after + 500) and appended_lines(path, skipped[1], 1000) == ([], len(whole))
 
 
+def test_one_reason_of_all_cases_of_the_largest_block_is_told(tmp_path: Path) -> None:
+    append_line(
+        tmp_path / "reasons.jsonl", {"cases": [f"{case:032x}" for case in range(MOST_CASES)], "status": "failed"}
+    )
+    [line], _ = appended_lines(tmp_path / "reasons.jsonl", 0, MOST_READ)
+    assert len(line["cases"]) == MOST_CASES
+
+
 def begun_run(**said: Any) -> news.KnownRun:
     """Return a run of 10 cases as a scheduler knows it, with the last news if any are `said`."""
     counts = np.zeros((2, len(Status)), np.int64)
@@ -280,6 +289,8 @@ def test_the_page_says_the_state_of_a_run_and_escapes_what_comes_from_it() -> No
     run.news.paces.update(pace)
     run.maps |= {"sgd": run.maps["ode"], "late": run.maps["ode"]}
     assert "nan" not in paces(run)
+    run.news.totals["seconds_left"] = np.nan
+    assert "2.0 cases a second<" in heading(run) and ">0:" not in paces(run)
     run.heard -= 100.0
     assert "No block was done in the last 0:01:40." in heading(run)
     run.lost = True

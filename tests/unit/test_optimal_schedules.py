@@ -131,6 +131,14 @@ def test_the_mean_over_starts_is_descended():
     assert (one.schedule_rate == four.schedule_rate).all()
 
 
+def test_starts_that_differ_in_their_second_layers_alone_are_not_taken_for_one():
+    """The stated risk is the mean over the four starts of which the schedule is optimal."""
+    drawn = dataclasses.replace(UNIT, m0=0.3, a="normal", schedule="optimal(1)")
+    ds = simulate(drawn, "ode", times=[0.5], seeds=4)
+    assert ds.risk.std("seed") > 0.01
+    assert ds.schedule_risk.values == pytest.approx(ds.risk.mean("seed").item(), rel=1e-6)
+
+
 @pytest.mark.parametrize(("dynamics", "runs"), slow_among([("sgd_chain", 400), ("sgd", 100)], ("sgd", 100)))
 def test_sgd_with_the_schedule_has_the_risk_of_the_ode(dynamics, runs):
     risks, schedules = {}, ("optimal(1)", "optimal(4)")

@@ -135,7 +135,18 @@ def test_a_target_with_another_number_is_another_shape() -> None:
     cases = [Case(Problem(**COMMON, target="own", slope=slope), "ode", 0, Recording((1.0,))) for slope in (1.0, 2.0)]
     assert [case.problem.learned for case in cases] == ["own(slope=1.0)", "own(slope=2.0)"]
     assert cases[0].shape != cases[1].shape
-    assert Problem(**COMMON, target="own(slope=2)").learned == "own(slope=2)"
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [("own(slope=2)", "own, and slope beside `target`"), ("committee(a=1)", "committee"), ("committee(=", "committee")],
+)
+def test_numbers_of_a_target_stand_beside_its_name(target: str, expected: str) -> None:
+    """Its name with their values in it is for kernels; any text in it would be read as Python."""
+    plugin("target")
+    with pytest.raises(InputError, match="no values stand in the name of a target") as refused:
+        Problem(**COMMON, target=target)
+    assert str(refused.value).endswith(f"expected {expected}")
 
 
 def test_a_value_is_checked() -> None:

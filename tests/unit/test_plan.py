@@ -4,8 +4,10 @@ import json
 import math
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -565,3 +567,47 @@ def test_time_in_which_others_have_the_processor_is_not_measured(tmp_path, monke
     assert slowdown() == work_time.MOST_SLOWDOWN
     record.unlink()
     assert seconds_at_work() == 12.0 - compilation and slowdown() == 1.0
+
+
+def test_a_wait_while_the_time_is_read_is_not_taken_off_the_work(tmp_path, monkeypatch):
+    """Others have the processor for .4 s as soon as the time is read for the second time."""
+    record, times = tmp_path / "schedstat", iter([10.0, 10.1, 10.6])
+    record.write_text("500000000 1000000000 2\n")
+
+    def preempted() -> float:
+        """Return a time, after which the thread waits."""
+        if (now := next(times)) > 10.0:
+            record.write_text("500000000 1400000000 3\n")
+        return now
+
+    monkeypatch.setattr(work_time, "SCHEDULED", record)
+    monkeypatch.setattr(work_time.time, "perf_counter", preempted)
+    before = seconds_at_work()
+    assert seconds_at_work() - before == pytest.approx(0.2)
+
+
+def test_what_another_thread_compiles_is_not_taken_off_this_ones_work():
+    begins, ends = (SimpleNamespace(is_start=start, is_end=not start) for start in (True, False))
+    compilation = work_time._Compilation()
+
+    def compiled() -> float:
+        """Compile for a while; return the seconds."""
+        compilation.notify(begins)
+        until = time.thread_time() + 0.01
+        while time.thread_time() < until:
+            pass
+        compilation.notify(ends)
+        return compilation.seconds
+
+    compilation.notify(ends)  # one that had begun before
+    with ThreadPoolExecutor(1) as beside:
+        assert beside.submit(compiled).result() >= 0.01
+    assert compilation.seconds == 0.0
+    assert 0.01 <= compiled() <= time.thread_time()
+
+
+def test_a_measurement_below_nothing_of_an_earlier_version_is_no_cost():
+    record = {"todo": 4, "block_size": 2, "seconds": -0.1, "bytes": 8, "measured": True}
+    layouts = {"a": LayoutPlan.of(record), "b": LayoutPlan.of(record | {"seconds": 0.1})}
+    plan = Plan("s", 1, {"sgd": DynamicsPlan(1, 8, 0, layouts)})
+    assert (layouts["a"].seconds, list(plan.costs)) == (0.0, ["sgd/b"])

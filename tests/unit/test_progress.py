@@ -101,6 +101,20 @@ def test_cases_that_others_have_computed_do_not_count_as_fast(clock: Clock) -> N
     assert shown.seconds_left() == pytest.approx(10.0)
 
 
+@pytest.mark.parametrize("on_a_terminal", [True, False])
+def test_no_time_left_is_told_before_a_pace_is_known(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, on_a_terminal: bool
+) -> None:
+    """A lost worker had stored all cases of the first block, and costs are guessed."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: on_a_terminal, raising=False)
+    guess = block_of(10_000, seconds_a_case=2.0)
+    with shown_progress("tiny", 10_000, [guess]) as shown:
+        clock.now += 30
+        shown.task_ended(block_of(1, seconds_a_case=2.0), report(0.01, {}, found=1))
+    assert shown.seconds_left() is None
+    assert "1/10000 cases" in (said := capsys.readouterr().err) and "left" not in said
+
+
 def test_all_is_done_with_the_last_case_and_not_before(clock: Clock) -> None:
     """Whatever was expected."""
     shown = RunProgress(4, [block(10.0), block(0.1)])

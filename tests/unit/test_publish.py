@@ -188,6 +188,26 @@ def test_a_command_that_is_cut_short_leaves_no_dataset_and_the_next_is_whole(
     assert found == {"zarr.json": b"new", "c/0": b"3", "c/1": b"2", "c/2": b"4"}
 
 
+@pytest.mark.parametrize("cut", ["_write_marker", "_remove", "_make_folders"])
+def test_after_a_kill_the_dataset_of_before_is_whole_again(
+    cut: str, tmp_path: Path, store: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = PublishAddress("kept://bucket/x", "sent", tmp_path / "sent")
+    before = written(tmp_path / "a", {"c/0": "1"})
+    place.publish(before)
+    after = written(tmp_path / "b", {"c/0": "2"})
+
+    def killed(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patches:
+        patches.setattr(PublishAddress, cut, killed)
+        with pytest.raises(KeyboardInterrupt):
+            place.publish(after)
+    place.publish(before)
+    assert (store.cat_file("/bucket/x/c/0"), store.exists("/bucket/x/zarr.json")) == (b"1", True)
+
+
 def test_what_others_have_written_is_kept(tmp_path: Path, store: MemoryFileSystem) -> None:
     dataset = written(tmp_path / "a", {})
     store.pipe_file("/bucket/mine/notes.txt", b"mine")

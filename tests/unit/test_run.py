@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import xarray as xr
 
@@ -15,14 +16,19 @@ from sweeplib.engine.execution.blocks import Block
 from sweeplib.engine.execution.estimates import DynamicsPlan, LayoutPlan, Plan
 from sweeplib.engine.execution.queue import Queue
 from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.language import Expression
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.dataset.finalise import finalise
 from sweeplib.engine.storage.records.files import write_json
 from sweeplib.engine.storage.records.locks import driver_lock
 from sweeplib.engine.storage.records.stage_records import stage_record
+from sweeplib.engine.storage.store import inventory as inventory_module
 from sweeplib.engine.storage.store.run_store import RunStore
 from sweeplib.errors import BusyError
+from sweeplib.networks.problem import Problem
 from sweeplib.networks.simulation import Recording
+from sweeplib.networks.simulation import cases as cases_module
+from sweeplib.networks.simulation.numerics_version import numerics_version
 from tests.in_process import InProcess
 
 SEEDS = 6
@@ -132,6 +138,31 @@ def test_the_numerics_of_a_sweep_are_what_its_identities_are_made_of(sweep: Desi
     assert other.numerics("sgd_chain") == chain
     assert other.numerics("ode") != sweep.numerics("ode")
     assert replace(sweep, root_seed=1).numerics("sgd_chain") != chain
+
+
+def test_the_code_of_each_pair_counts_that_some_case_has(sweep: Design, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Probes of a large grid meet the pairs (erf, erf) and (square, square) alone where `when` leaves corners out."""
+    names = ("erf", "square")
+    axes = Axis("activation", names), Axis("teacher_activation", names), Axis("gamma", tuple(np.linspace(0.01, 1, 300)))
+    fixed = {name: value for name, value in sweep.grid.fixed.items() if name not in ("activation", "gamma")}
+    runs = {"ode": Run("ode", when=Expression("gamma > 0.02 and gamma < 0.98"))}
+    design = replace(sweep, grid=Grid(axes, fixed | {"d": 40}), runs=runs)
+    before, key = design.numerics("ode"), inventory_module._key(design, "ode")
+
+    def version_of_new_code(problem: Problem, *of: Any) -> str:
+        """Return the version of the code of a problem, which is new for one pair of activations."""
+        return "new" if (problem.activation, problem.teacher) == names else numerics_version(problem, *of)
+
+    monkeypatch.setattr(cases_module, "numerics_version", version_of_new_code)
+    cases_module.shared_values.cache_clear()
+    assert (design.numerics("ode") != before, inventory_module._key(design, "ode") != key) == (True, True)
+    cases_module.shared_values.cache_clear()
+
+
+def test_an_edit_of_a_plugin_makes_the_file_of_identities_anew(sweep: Design, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = inventory_module._key(sweep, "ode")
+    monkeypatch.setattr(inventory_module, "plugins_digest", lambda plugins, stage: f"{plugins} of {stage} in new code")
+    assert inventory_module._key(sweep, "ode") != before
 
 
 @pytest.mark.parametrize("workers", [-2, 0, 1.5, True])

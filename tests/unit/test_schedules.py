@@ -114,6 +114,8 @@ def test_what_is_no_schedule_is_refused_with_its_position(text, parts):
         ("sde", "1/(1.5 - t)", ["no learning rate at t = 1.5"]),
         ("ode", "sqrt(1 - t)", ["no learning rate at t = 1.0"]),
         ("ode", "t**-0.25", ["no learning rate at t = 0", "such as `(t + 0.001) ** (-0.25)`"]),
+        ("ode", "1 + round(t, 400)", ["no learning rate at t = 0"]),
+        ("ode", "round(1e300*t, 10)", ["no learning rate at t = ", "zero or more"]),
         ("gradient_flow", "log(t)", ["no learning rate at t = 0;", "zero or more"]),
     ],
 )

@@ -112,6 +112,17 @@ def test_the_approximate_chain_has_the_means_of_delocalised_weights():
         assert (np.abs(x.mean(axis=0) - y.mean(axis=0)) < 0.0035 + 4.5 * error).all()
 
 
+@pytest.mark.parametrize("p", [1, 8])
+def test_the_chain_keeps_the_weights_of_few_coordinates_and_takes_their_signs(p):
+    """With d ≤ k + p: in one dimension each of 20 steps moves each weight by γ/p. It moved them by normal numbers."""
+    problem = Problem(gamma=0.5, p=p, k=1, d=1, Delta=0.1, activation="erf", update="sign")
+    times = [0.0, 20 * problem.step_time()]
+    ds = simulate(problem, "sgd_chain", times=times, seeds=8, observables=SHOWN, options={"delocalised": True})
+    moves = ds.overlap_M.diff("time").values * p / 0.5
+    np.testing.assert_allclose(moves, 2.0 * np.rint(0.5 * moves), atol=1e-12)
+    assert np.ptp(moves) > 0.0
+
+
 REFUSALS = (
     ("sgd_chain", {}, "no exact overlap chain of signs.* `delocalised: true`, an approximation"),
     ("sde", {}, "does not act on update"),

@@ -1,6 +1,7 @@
 """The driver: the identity of cases, the records, the end of runs."""
 
 import dataclasses
+import inspect
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import sweeplib
 from sweeplib import InputError, Overlaps, Problem
 from sweeplib.engine.status import Status
 from sweeplib.networks.simulation import Case, Recording, run_cases
+from sweeplib.networks.simulation.sample_keys import samples_key
 from sweeplib.networks.views import OverlapView
 
 RETRIEVAL = Problem(gamma=0.08, p=1, k=1, d=200, Delta=0.1, activation="square", spherical=True)
@@ -25,6 +27,43 @@ def case(problem=RETRIEVAL, dynamics="sgd_chain", seed=0, **changes):
 def test_seeds_may_be_their_number() -> None:
     one, other = (sweeplib.simulate(RETRIEVAL, "sgd_chain", times=[0.0, 1.0], seeds=seeds) for seeds in (3, range(3)))
     assert one.identical(other)
+
+
+def test_a_number_of_seeds_may_be_one_of_numpy() -> None:
+    assert sweeplib.simulate(RETRIEVAL, "ode", times=[0.0], seeds=np.int64(2)).seed.values.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"seeds": 2.0}, "seeds: not a list; got 2.0"),
+        ({"seeds": True}, "seeds: not a list; got True"),
+        ({"times": 1.0}, "times: not a list; got 1.0; expected a list, such as [1.0]"),
+        ({"thresholds": 0.5}, "thresholds: not a list; got 0.5"),
+        ({"observables": "risk"}, "observables: not a list; got 'risk'; expected a list, such as ['risk']"),
+        ({"pair_by": "gamma"}, "pair_by: not a list; got 'gamma'"),
+        ({"root_seed": 1.5}, "root_seed: not a seed; got 1.5"),
+        ({"initial": ([[1.0, 2.0], [3.0]], [[1.0]])}, "W: not weights; got [[1.0, 2.0], [3.0]]; expected a matrix of"),
+    ],
+)
+def test_what_are_no_arguments_of_simulate_is_refused_in_a_line(more, said) -> None:
+    arguments = {"problem": RETRIEVAL, "dynamics": "ode", "times": [0.0, 1.0]} | more
+    with pytest.raises(InputError) as refused:
+        inspect.unwrap(sweeplib.simulate)(**arguments)  # without the check of its types, which users do not have
+    assert str(refused.value).startswith(said)
+
+
+def test_the_attributes_tell_all_that_numbers_depend_on() -> None:
+    attributes = [
+        sweeplib.simulate(RETRIEVAL, dynamics, times=[0.0], **more).attrs
+        for dynamics, more in (
+            ("ode", {"pair_by": ["d"]}),
+            ("ode", {"options": {"rtol": 1e-3, "finite_d": False}}),
+            ("sgd_chain", {"pair_by": ["gamma", "d", "seed"]}),
+        )
+    ]
+    assert attributes[1] == attributes[0] | {"ode.rtol": 1e-3}
+    assert "pair_by" not in attributes[0] and attributes[2]["pair_by"] == "seed, d, gamma"
 
 
 @pytest.mark.parametrize("dynamics", STEPPERS)
@@ -151,6 +190,23 @@ def test_pairs_share_their_samples():
     paired = [run_cases([case(problem, pair_by=("d",))]).data["risk"] for problem in (RETRIEVAL, twin)]
     assert abs(free[0] - free[1]).max() > 1e-4
     assert abs(paired[0] - paired[1]).max() < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("start", "gaussian"), ("a", (1.0, 1.0)), ("teacher_activation", "erf"), ("schedule", "1")],
+)
+@pytest.mark.parametrize("paired", [True, False])
+def test_values_that_mean_the_same_have_the_same_samples(name, value, paired):
+    problems = COMMITTEE, dataclasses.replace(COMMITTEE, **{name: value})
+    one, other = (case(problem, pair_by=(name,) if paired else None) for problem in problems)
+    assert one.identity() == other.identity()
+    assert samples_key(one) == samples_key(other)
+
+
+def test_a_run_may_have_any_name():
+    """Also the word that stands for the digest of a problem while its key is made."""
+    assert samples_key(case(dynamics="sgd_chain-digest")) != samples_key(case(dynamics="sgd_chain"))
 
 
 def test_a_run_past_its_time_is_given_up():

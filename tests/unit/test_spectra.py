@@ -208,6 +208,16 @@ def test_blocks_of_equal_eigenvalues_are_plain_inputs(name):
     np.testing.assert_allclose(other.exit_time, one.exit_time, rtol=0.05 if dynamics == "overlap_map" else 1e-5)
 
 
+@pytest.mark.parametrize(("dynamics", "activation", "gamma"), [("ode", "square", 0.05), ("gradient_flow", "relu", 0.5)])
+def test_runs_that_learn_everything_come_to_their_end(dynamics, activation, gamma):
+    """The slope of a direction without variance is continuous: at a jump to zero the integrators stalled."""
+    law = {"data": "two_level", "level_ratio": 4.0}
+    problem = Problem(p=1, k=1, d=60, Delta=0.0, activation=activation, gamma=gamma, **law)
+    ds = simulate(problem, dynamics, times=[0.0, 100.0, 200.0], seeds=2, timeout=5.0)
+    assert (ds.status == 1).all()
+    assert float(ds.risk[:, -1].max()) < 1e-10
+
+
 @pytest.mark.parametrize("more", [{}, {"spherical": True}], ids=str)
 def test_the_ode_at_a_small_rate_is_gradient_flow(more):
     problem = Problem(**(COMMITTEE | {"gamma": 1e-7}), d=30, **TWO, **more)
@@ -313,6 +323,8 @@ def test_blocks_have_all_coordinates_and_the_mean_eigenvalue_one():
             {},
             "fractions: wrong length; got [1.0]; expected 2 numbers, one an eigenvalue",
         ),
+        ("ode", {"data": "spectrum", "eigenvalues": [], "fractions": []}, {}, "expected at least one"),
+        ("ode", TWO | {"level_ratio": 1e308}, {}, "level_ratio: not a valid problem; got 1e+308; expected a number"),
     ],
     ids=str,
 )

@@ -13,7 +13,7 @@ from sweeplib.contracts import tasks as contract
 from sweeplib.contracts.check import checks_of
 from sweeplib.networks.kernels.replay import tasks_of
 from sweeplib.networks.problem import TASKS
-from sweeplib.networks.simulation import Case, Recording
+from sweeplib.networks.simulation import Case, Recording, run_cases
 from sweeplib.networks.simulation.driver import replicas_of
 from tests.losses import with_loss
 from tests.numpy_sgd import iterates_by_numpy, steps_by_numpy
@@ -43,6 +43,18 @@ def test_the_ode_of_two_tasks_has_the_known_numbers(times):
     np.testing.assert_allclose(last.overlap_M, [[0.53140665, 0.31434804], [0.21582978, 0.63351818]], atol=6e-9)
     np.testing.assert_array_equal(ds.risk.sel(time=1.0), ds.risk_of_task.sel(time=1.0)[0])
     np.testing.assert_array_equal(last.risk, last.risk_of_task[1])
+
+
+@pytest.mark.parametrize("later", [(6001.0,), ()])
+def test_a_record_at_the_switch_in_steps_is_of_the_task_that_ends(later):
+    """6000 steps of the time .1/300 are behind t = 2 by a rounding error; a last record begins no task."""
+    problem = Problem(gamma=0.1, p=1, k=2, d=300, Delta=0.0, activation="erf", tasks="in_turn", switch_time=2.0)
+    recording = Recording((0.0, 6000.0, *later), (), ("risk", "risk_of_task"))
+    case = Case(problem, "ode", 0, recording, clock=problem.step_time())
+    assert case.clock * 6000.0 > 2.0
+    data = run_cases([case]).data
+    tasks = [0, 0, 1][: 2 + len(later)]
+    np.testing.assert_array_equal(data["risk"][0], [data["risk_of_task"][0, at, task] for at, task in enumerate(tasks)])
 
 
 KINDS = {
@@ -259,6 +271,15 @@ def test_replay_forgets_less():
     assert all(one[0] > other[0] and one[1] < other[1] for one, other in itertools.pairwise(risks))
 
 
+def test_gradient_flow_with_replay_may_raise_the_risk_of_the_present_task():
+    """It descends the mean over tasks: a risk that rises is no inaccuracy."""
+    more = {"replay": 0.9, "switch_time": (5.0, 10.0), "task_order": (1, 2, 1), "start": "warm", "m0": 0.3}
+    problem = dataclasses.replace(TURNS, gamma=0.1, d=1000, Delta=0.0, **more)
+    ds = simulate(problem, "gradient_flow", times=[0.0, 5.0, 9.9, 10.0, 10.5])
+    assert ds.status == 1
+    assert ds.risk[0, 3] > ds.risk[0, 2] + 1e-5
+
+
 def test_a_switch_after_the_end_is_none():
     given = {"times": [0.5, 2.0], "observables": SHOWN, "pair_by": ["d"], "initial": START}
     late, never = (simulate(dataclasses.replace(TURNS, switch_time=t), "ode", **given) for t in (2.0, 9.0))
@@ -304,6 +325,7 @@ REFUSED = [
     ("sgd", {"k": 3}, {}, "k: rows that cannot be shared out; got 3; expected a multiple of 2"),
     ("sgd", {"switch_time": (2.0, 1.0)}, {}, "switch_time: no order of tasks"),
     ("sgd", {"task_order": (1, 3)}, {}, "task_order: no order of tasks"),
+    ("sgd", {"task_order": (1, 10**12)}, {}, "task_order: no order of tasks"),
     ("sgd", {"task_overlap": -0.6, "k": 3, "switch_time": (1.0, 2.0)}, {}, "task_overlap: no such rows; got -0.6"),
     ("sgd", {"task_overlap": 0.5, "teacher_start": "gaussian"}, {}, "teacher_start: no rows of a given overlap"),
     ("sgd", {"tasks": "single"}, {}, "switch_time: the tasks single does not act on switch_time"),

@@ -54,6 +54,16 @@ def elsewhere(*functions: Callable[[None], None]) -> None:
     thread.join()
 
 
+def test_a_deadline_beyond_all_times_of_a_system_is_set_as_late_as_one_can_be(
+    timer: Timer, now: list[float], report: Report
+) -> None:
+    clock = _Clock()
+    with report("late") as late:
+        deadline = clock.begin(1e12, late)
+        assert timer == [(1e9, "late")]
+        clock.end(deadline)
+
+
 def test_the_end_of_a_compilation_that_began_before_moves_no_deadline(
     timer: Timer, now: list[float], report: Report
 ) -> None:

@@ -265,6 +265,15 @@ def test_what_is_lost_while_a_dataset_is_written_is_noticed(tmp_path: Path) -> N
     assert not list(tmp_path.glob(".*"))
 
 
+def test_a_version_without_its_metadata_is_the_oldest(tmp_path: Path) -> None:
+    """It stops nobody, and goes with the next version."""
+    path = written(written(tmp_path / "dataset.zarr", 1), 2)
+    [first] = versions(path)
+    (path.parent / "datasets" / first / "zarr.json").unlink()
+    written(path, 3)
+    assert first not in versions(path) and len(versions(path)) == 1
+
+
 @pytest.mark.parametrize("keep", [True, False])
 def test_a_failing_writer_leaves_the_old_dataset_and_nothing_beside(tmp_path: Path, keep: bool) -> None:
     path = written(tmp_path / "dataset.zarr", 1)

@@ -215,15 +215,7 @@ def merged(rows: Iterable[Row]) -> list[Row]:
 
 def measured_prices(sweep: Design, directory: Path) -> dict[str, float]:
     """Return the seconds of a unit of work of each dynamics, as its tasks took them; the nominal ones without tasks."""
-    return {dynamics: _seconds_a_unit(RunStore(directory, dynamics)) for dynamics in sweep.runs}
-
-
-def _seconds_a_unit(store: RunStore) -> float:
-    """Return the seconds of a unit of work, over all segments of a run store that were timed."""
-    # a segment that was taken from elsewhere has no seconds
-    computed = [segment for segment in store.segments if segment.header.get("seconds")]
-    work = sum(sum(segment.header["computed"].values()) * segment.work for segment in computed)
-    return sum(segment.header["seconds"] for segment in computed) / work if work else SECONDS_A_WORK_UNIT
+    return {name: RunStore(directory, name).seconds_a_unit() or SECONDS_A_WORK_UNIT for name in sweep.runs}
 
 
 def price_of_rows(whole: Design, new: Iterable[Row], prices: Mapping[str, float]) -> Price:

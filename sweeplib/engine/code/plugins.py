@@ -20,7 +20,16 @@ from pathlib import Path
 from sweeplib.engine.base.late_modules import IMPORTING
 from sweeplib.engine.base.registry import REGISTRIES
 from sweeplib.engine.code.sources import absolute_imports, all_imports, code, user_files
-from sweeplib.engine.code.user_code import GROUP, PACKAGE, installed_plugins, is_there, module_spec, user_file, words_of
+from sweeplib.engine.code.user_code import (
+    GROUP,
+    PACKAGE,
+    files_in,
+    installed_plugins,
+    is_there,
+    module_spec,
+    user_file,
+    words_of,
+)
 from sweeplib.engine.files.owners import others_in
 from sweeplib.engine.files.regular_files import file_text
 from sweeplib.errors import InputError, SweeplibError
@@ -260,7 +269,7 @@ def others_in_plugin(plugin: str) -> str | None:
     """
     names = [plugin]
     if not is_there(plugin) and plugin not in installed_plugins():
-        names = words_of(plugin)
+        names = files_in(words_of(plugin))
         with suppress(ImportError, ValueError):  # of a name that is no module's
             names = [str(user_file(plugin) or ""), *names]
     files = {Path(name) for name in names if is_there(name)}

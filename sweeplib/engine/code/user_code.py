@@ -138,9 +138,26 @@ def is_file(name: str) -> bool:
     return name.lower().endswith(SUFFIXES) or Path(name).is_absolute()
 
 
-def is_there(word: str) -> bool:
-    """Return whether a word of a command is the absolute path of a file."""
-    return Path(word).is_absolute() and Path(word).is_file()
+def is_there(name: str) -> bool:
+    """Return whether a name is the absolute path of a file."""
+    return Path(name).is_absolute() and Path(name).is_file()
+
+
+def file_in(word: str) -> tuple[str, str]:
+    """Return what stands before the file in a word of a command, as in `--data=FILE`, and its path; "" without a file.
+
+    In a command single braces are those of parameters; the braces of a path are doubled.
+    """
+    for before in ("", word[: word.find("=") + 1]):
+        path = word[len(before) :].replace("{{", "{").replace("}}", "}")
+        if is_there(path):
+            return before, path
+    return word, ""
+
+
+def files_in(words: Iterable[str]) -> list[str]:
+    """Return the paths of the files in the words of a command."""
+    return [path for word in words if (path := file_in(word)[1])]
 
 
 def words_of(command: str | list[Any]) -> list[str]:
@@ -154,12 +171,25 @@ def words_of(command: str | list[Any]) -> list[str]:
 
 
 def located_command(command: str | list[Any], folder: Path) -> str:
-    """Return a command with the absolute paths of those files among its words that are in `folder`.
+    """Return a command with the absolute paths of those files in its words that are in `folder`, as `file_in` has them.
 
     Links are not followed: what a program does may depend on the name by which it is called.
     """
-    paths = [(word, folder / word) for word in words_of(command)]
-    return command_of(str(path.parent.resolve() / path.name) if path.is_file() else word for word, path in paths)
+    return command_of(_located_word(word, folder) for word in words_of(command))
+
+
+def _located_word(word: str, folder: Path) -> str:
+    """Return a word of a command with the absolute path of the file in `folder` that it names, if any."""
+    for before in ("", word[: word.find("=") + 1]):
+        path = folder / word[len(before) :]
+        if path.is_file():
+            return before + path_in_command(path.parent.resolve() / path.name)
+    return word
+
+
+def path_in_command(path: str | Path) -> str:
+    """Return a path as a command has it, with doubled braces."""
+    return str(path).replace("{", "{{").replace("}", "}}")
 
 
 def command_of(words: Iterable[str]) -> str:

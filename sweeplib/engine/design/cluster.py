@@ -31,7 +31,7 @@ class ClusterSettings(pydantic.BaseModel, ABC):
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
 
     block_size: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    wait_for_workers: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 300.0
+    wait_for_workers: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] = 300.0
     performance_report: bool = False
 
     def located(self, folder: Path) -> "ClusterSettings":

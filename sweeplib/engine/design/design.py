@@ -20,7 +20,7 @@ from sweeplib.engine.base.budget import SEEDS
 from sweeplib.engine.base.table import Column, Table
 from sweeplib.engine.cases import Case, Cases
 from sweeplib.engine.code.plugins import load_plugins, plugin_files
-from sweeplib.engine.code.user_code import command_of, is_file, is_there, with_files, words_of
+from sweeplib.engine.code.user_code import command_of, file_in, is_file, path_in_command, with_files, words_of
 from sweeplib.engine.design.choices import Choice, is_a_choice
 from sweeplib.engine.design.cluster import ClusterSettings
 from sweeplib.engine.design.fields import options_of
@@ -194,6 +194,11 @@ class Design:
         """
         return {}
 
+    @cached_property
+    def _of_each_code(self) -> dict[str, Table]:
+        """Return the points of each run with another code, as they are asked for: all points are looked at for them."""
+        return {}
+
     @property
     def takes_the_cheapest(self) -> bool:
         """Return whether the dataset has several runs as one, of which the cheapest ran."""
@@ -296,12 +301,16 @@ class Design:
         return self.cases_at(dynamics, self.grid.probed(self._where(dynamics), self.when(dynamics)), seed)
 
     def numerics(self, dynamics: str) -> str:
-        """Return a hash of the identities of one dynamics' cases, at the probed points; a workflow reruns on a change.
+        """Return a hash of the identities of one dynamics' cases at some points; a workflow reruns on a change.
 
-        It changes with everything that can change a number of a result, not with messages, labels or input checks.
+        It changes with everything that can change a number of a result, not with messages, labels or input checks: the
+        points are those that are probed, and one for each code that cases run (`Grid.of_each_code`).
         """
+        if dynamics not in self._of_each_code:
+            self._of_each_code[dynamics] = self.grid.of_each_code(self._where(dynamics), self.when(dynamics))
         digest = hashlib.blake2b(digest_size=16)
-        digest.update(self.probed(dynamics).identities().tobytes())
+        for cases in (self.probed(dynamics), self.cases_at(dynamics, self._of_each_code[dynamics])):
+            digest.update(cases.identities().tobytes())
         return digest.hexdigest()
 
     def description(self, dynamics: str) -> str:
@@ -341,8 +350,10 @@ class Design:
         table = {} if self.table is None else {"points": self.table}
         function = {} if self.function is None else {"simulator": self.function}
         if isinstance(self.function, Mapping):
-            words = words_of(self.function["command"])
-            command = command_of("".join(convert([word])) if is_there(word) else word for word in words)
+            parts = map(file_in, words_of(self.function["command"]))
+            command = command_of(
+                before + path_in_command("".join(convert([path]))) if path else before for before, path in parts
+            )
             function = {"simulator": {**self.function, "command": command}}
         # the last one is that of the function, which a config has under `simulator`
         plugins = [*(self.plugins if self.function is None else self.plugins[:-1])]

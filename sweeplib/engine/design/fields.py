@@ -64,7 +64,9 @@ def _checked(parameters: Parameters, name: str, values: Sequence[Any], key: str,
     kind = _type(parameters, name)
     whole = _is_whole(kind)
     # floats of a parameter of floats, the frequent case, need no preparation
-    prepared = values if set(map(type, values)) == {float} and not whole else [_for_type(x, whole) for x in values]
+    lists = tuple if not any(list in (entry, get_origin(entry)) for entry in _types_in(kind)) else list
+    is_prepared = set(map(type, values)) == {float} and not whole
+    prepared = values if is_prepared else [_for_type(value, whole, lists) for value in values]
     places = [f"{key}[{place}]" if indexed else key for place in range(len(values))]
     try:
         checked = _adapter(name, kind).validate_python(list(prepared), strict=True)
@@ -94,8 +96,8 @@ def _adapter(name: str, kind: Any) -> Any:
     return pydantic.TypeAdapter(values)
 
 
-def _for_type(value: Any, whole: bool) -> Any:
-    """Return a value as its type needs it: 3 for 3.0 if `whole` numbers are required, a tuple for a list."""
+def _for_type(value: Any, whole: bool, lists: type) -> Any:
+    """Return a value as its type needs it: 3 for 3.0 if `whole` numbers are required, `lists` (tuple) for a list."""
     if whole and isinstance(value, float) and value.is_integer():
         return int(value)
-    return tuple(value) if isinstance(value, list) else value
+    return lists(value) if isinstance(value, list) else value

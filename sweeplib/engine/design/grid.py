@@ -6,12 +6,11 @@ read; checks look at some points of a large grid, the probes.
 """
 
 import graphlib
-import itertools
 import math
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from sweeplib.engine.base.budget import ASKED, AXES, NAME_LENGTH, NAMES, OPERATI
 from sweeplib.engine.base.table import Column, Table
 from sweeplib.engine.design.axis import POINT, Axis, TableAxis
 from sweeplib.engine.design.fields import field_value, field_values
-from sweeplib.engine.design.places import BATCH, Condition, at_positions, probe_places, probed_places, some_places
+from sweeplib.engine.design.places import Condition, probe_places, probed_places, scattered, some_places
 from sweeplib.engine.language import Expression, FormulaWithNames, is_symbol
 from sweeplib.engine.parameters import FIRST
 from sweeplib.engine.simulator import Simulator, networks
@@ -142,13 +141,15 @@ class Grid:
         """Return a table of points for checks: all that `where` selects, or of many the corners and some more.
 
         Of a long axis the first place of each text is among them. Of these, only those where `when` is true; if it is
-        at none, one point at which it is, of all or, of many, of `ASKED` that are evenly spread.
+        at none, one point at which it is, of all or, of many, of `ASKED` that are spread over the grid.
         """
         positions = self.positions(where)
         wanted = [axis.places_of_texts for axis in self.axes]
         indices = self._where_true(when, probed_places(positions, wanted, self._most_probes))
         if not len(indices) and when is not None:
-            indices = self._first_true(when, positions)
+            some = some_places(positions, max(1, ASKED * self._most_probes // PROBES))
+            true = (self._where_true(when, places) for places in some)
+            indices = next((places[:1] for places in true if len(places)), indices)
         return self._checked(self.table(indices, self.names))
 
     def positions(self, where: Where | None = None) -> tuple[list[int], ...]:
@@ -163,8 +164,7 @@ class Grid:
             chosen = [axis.places(name, where[name]) for name in axis.names if name in where]
             positions.append(sorted(set(range(len(axis))).intersection(*chosen)))
         if where and not all(positions):
-            selected = {name: list(values) for name, values in where.items()}
-            raise InputError("no point of the grid has these values", value=selected)
+            raise InputError("no point of the grid has these values", value={n: list(w) for n, w in where.items()})
         return tuple(positions)
 
     def size_where(self, where: Where | None = None, when: Condition | None = None) -> int:
@@ -172,37 +172,40 @@ class Grid:
         positions = self.positions(where)
         if when is None:
             return math.prod(map(len, positions))
-        dims = {dim for name in when.names for dim in self.dims_of(name)}
         # the condition is evaluated at one place of each axis on which it does not depend
-        places_along = [along if dim in dims else along[:1] for dim, along in zip(self.dims, positions, strict=True)]
-        others = math.prod(len(along) for dim, along in zip(self.dims, positions, strict=True) if dim not in dims)
-        return others * sum(len(self._where_true(when, places)) for places in some_places(places_along))
+        along = self._along(when.names, positions)
+        others = math.prod(map(len, positions)) // max(1, math.prod(map(len, along)))
+        return others * sum(len(self._where_true(when, places)) for places in some_places(along))
 
     def evaluated(self, names: Iterable[str]) -> Iterator[Table]:
         """Yield tables of some names over the axes on which any of them depends, in C order, thousands of rows each."""
-        names = list(names)
-        dims = {dim for name in names for dim in self.dims_of(name)}
-        for places in some_places([range(len(axis)) if axis.name in dims else (0,) for axis in self.axes]):
+        for places in some_places(self._along(names := list(names), [range(len(axis)) for axis in self.axes])):
             yield self.table(places, names)
 
-    def _first_true(self, when: Condition, positions: Sequence[Sequence[int]]) -> np.ndarray:
-        """Return the place (1, dims) of a point at which `when` is true; (0, dims) if there is none among `ASKED`.
+    def of_each_code(self, where: Where | None = None, when: Condition | None = None) -> Table:
+        """Return a table of one selected point for each combination of values of the names on which code depends.
 
-        positions : the places along each axis that a `where` selects.
-
-        The numbers of the points tried are multiples of a number near the golden section of the number of points, and
-        coprime to it, so that they are spread over the grid.
+        None of a small grid, whose points are all probed. Of a large one, all are looked at. Of thousands of
+        combinations, which are formulas with numbers, `PROBES` count.
         """
-        lengths = tuple(map(len, positions))
-        size, most = math.prod(lengths), max(1, ASKED * self._most_probes // PROBES)
-        stride = 1 if size <= most else next(n for n in itertools.count(int(0.618 * size)) if math.gcd(n, size) == 1)
-        for first in range(0, min(size, most), BATCH):
-            numbers = np.arange(first, min(first + BATCH, size, most)) * stride % size
-            indices = np.array(np.unravel_index(numbers, lengths) if lengths else (), np.int64)
-            points = self._where_true(when, at_positions(positions, indices.reshape(-1, len(numbers)).T))
-            if len(points):
-                return points[:1]
-        return np.empty((0, len(lengths)), np.int64)
+        read = self.simulator.parameters.of_code() if self.size > self._most_probes else ()
+        names = [name for name in read if name in self.names and self.dims_of(name)]
+        along = self._along([*names, *(when.names if when else ())], self.positions(where))
+        firsts: dict[tuple[str, ...], np.ndarray] = {}
+        for places in map(partial(self._where_true, when), some_places(along) if names else ()):
+            first = (points := self.table(places, names)).distinct(names)[0]
+            values = zip(*(map(str, points.column(name).at(first).items()) for name in names), strict=True)
+            firsts = dict(zip(values, places[first], strict=True)) | firsts
+            if len(firsts) > ASKED:
+                break
+        chosen = np.array([*firsts.values()], np.int64).reshape(len(firsts), len(self.axes))
+        numbers = np.concatenate([np.empty(0, np.int64), *scattered(len(chosen), PROBES)])
+        return self.table(chosen[numbers], self.names)
+
+    def _along(self, names: Iterable[str], positions: Sequence[Sequence[int]]) -> list[Sequence[int]]:
+        """Return the positions along the axes on which some names depend, and the first one along each other axis."""
+        dims = {dim for name in names for dim in self.dims_of(name)}
+        return [along if dim in dims else along[:1] for dim, along in zip(self.dims, positions, strict=True)]
 
     @cached_property
     def _values(self) -> dict[str, Column]:

@@ -32,13 +32,27 @@ class Condition(Protocol):
         """Return whether it is true at `count` points, from the values there of its names, in `columns`."""
 
 
-def some_places(positions: Sequence[Sequence[int]]) -> Iterator[np.ndarray]:
-    """Yield all points (points, dims) with some positions along each axis, in C order, thousands at a time."""
+def some_places(positions: Sequence[Sequence[int]], most: int | None = None) -> Iterator[np.ndarray]:
+    """Yield all points (points, dims) with some positions along each axis, in C order, thousands at a time.
+
+    most : of more points than this, so many that are `scattered` over them are yielded.
+    """
     lengths = tuple(map(len, positions))
-    for first in range(0, math.prod(lengths), BATCH):
-        numbers = np.arange(first, min(first + BATCH, math.prod(lengths)))
+    for numbers in scattered(math.prod(lengths), most):
         indices = np.unravel_index(numbers, lengths) if lengths else ()
         yield at_positions(positions, np.array(indices, np.int64).reshape(-1, len(numbers)).T)
+
+
+def scattered(size: int, most: int | None = None) -> Iterator[np.ndarray]:
+    """Yield the numbers below `size`, thousands at a time; if they are more than `most`, so many, spread over all.
+
+    These are multiples of a number near the golden section of the size, and coprime to it, modulo the size.
+    """
+    stride, count = 1, size
+    if most is not None and size > most:
+        stride, count = next(n for n in itertools.count(int(0.618 * size)) if math.gcd(n, size) == 1), most
+    for first in range(0, count, BATCH):
+        yield np.arange(first, min(first + BATCH, count)) * stride % size
 
 
 def at_positions(positions: Sequence[Sequence[int]], indices: np.ndarray) -> np.ndarray:

@@ -279,7 +279,7 @@ class _Workers:
                 self._say(f"no workers at {self._address}; waiting {timedelta(seconds=self._patience)} for one")
         elif self._steady is not None and now - self._steady > STEADY_SECONDS:
             self.are_back()
-        elif problem := self._problem():
+        elif not workers and (problem := self._problem()):
             raise SweeplibError(f"{problem}; finished cases are stored: run again")
         elif now - self._since > self._patience + (STEADY_SECONDS if workers else 0.0):
             waited = timedelta(seconds=self._patience)

@@ -107,7 +107,9 @@ class LayoutPlan:
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> "LayoutPlan":
         """Return the plan that a record describes; keys that older records lack have defaults."""
-        return cls(**{"factor": OF_PARTS, "suspect": not record.get("measured", True), **record})
+        plan = cls(**{"factor": OF_PARTS, "suspect": not record.get("measured", True), **record})
+        # up to version 0.3 they could be below 0
+        return replace(plan, seconds=max(plan.seconds, 0.0))
 
     @property
     def blocks(self) -> int:
@@ -233,7 +235,7 @@ class Plan:
             f"{dynamics}/{name}": Cost(layout.seconds, factor=layout.factor)
             for dynamics, plan in self.dynamics.items()
             for name, layout in plan.layouts.items()
-            if layout.measured
+            if layout.measured and layout.seconds
         }
 
     @property

@@ -72,9 +72,8 @@ def computed_here(
     def compute(group: Sequence[Case], begun: Begun | None = None) -> Records:
         """Return the records of cases, computed in this process; RaisedError, or the machine's fault, if it raises."""
         try:
-            return cases[0].simulator.run(
-                group, timeout=allowance.timeout, begun=begun, checkpoints=allowance.checkpoints
-            )
+            timeout = allowance.timeout_of(group)
+            return cases[0].simulator.run(group, timeout=timeout, begun=begun, checkpoints=allowance.checkpoints)
         except BaseException as error:  # includes SystemExit of a plugin; Ctrl-C only reaches the main thread
             if fault := unfit(error):
                 raise fault from None

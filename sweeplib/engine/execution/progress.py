@@ -222,8 +222,8 @@ class RunProgress(Listener):
         """Return the mean number of cases per second."""
         return self.done / max(time.monotonic() - self.started, 1e-9)
 
-    def seconds_left(self) -> float:
-        """Return the estimated remaining seconds of wall time.
+    def seconds_left(self) -> float | None:
+        """Return the estimated remaining seconds of wall time; None while no pace is known, planned or measured.
 
         They are the work that is left, divided by the pace so far. The pace is that of the finished blocks together
         with the part `PLANNED_PACE` of the planned work, as if that had been done before, by all workers at once.
@@ -233,8 +233,10 @@ class RunProgress(Listener):
         planned = sum(forecast.planned for forecast in self.forecasts.values())
         computed = sum(forecast.seconds_spent for forecast in self.forecasts.values())
         as_planned = PLANNED_PACE * planned if self.workers else 0.0
+        if not computed + as_planned:
+            return None
         seconds = time.monotonic() - self.started + as_planned / max(self.workers, 1)
-        return self._work_left() * seconds / max(computed + as_planned, 1e-9)
+        return self._work_left() * seconds / (computed + as_planned)
 
     def _work_left(self) -> float:
         """Return the seconds of processors that are left."""
@@ -287,8 +289,8 @@ class ProgressLines(_Shown):
         if self.done > before and (self.done >= self.total or now - self._last_line >= SECONDS_BETWEEN_LINES):
             self._last_line = now
             counts = f"{self.done}/{self.total} cases, {outcomes(self.cases)}"
-            pace = f"{self.share():.0%} of the work, {self.rate():.1f} cases/s, {self.seconds_left():.0f} s left"
-            self.say(f"{counts}, {pace}")
+            left = "" if (seconds := self.seconds_left()) is None else f", {seconds:.0f} s left"
+            self.say(f"{counts}, {self.share():.0%} of the work, {self.rate():.1f} cases/s{left}")
 
     def say(self, news: str) -> None:
         """Write a line."""
@@ -356,7 +358,8 @@ class _Bar(_Shown):
         """Take account of a block that is done, and move the bar."""
         super().task_ended(block, report)
         counts = f"{self.done}/{self.total} cases, {outcomes(self.cases)}"
-        time_left = f"{timedelta(seconds=round(self.seconds_left()))} left"
+        seconds = self.seconds_left()
+        time_left = "" if seconds is None else f"{timedelta(seconds=round(seconds))} left"
         self.rich.update(self.task, completed=self.share(), counts=counts, rate=self.rate(), left=time_left)
 
     def say(self, news: str) -> None:

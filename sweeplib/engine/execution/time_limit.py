@@ -14,13 +14,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any
 
+from sweeplib.engine.process.work_time import COMPILATION
+
 ENDED = "Timeout ("
 """The first characters of the description that a process leaves when its time has expired."""
 
-COMPILATION = "numba:compiler_lock"
-"""numba's event that begins and ends with a compilation."""
 SOONEST = 0.001
 """Seconds from now to which the timer is set at least, for a deadline that has passed."""
+LATEST = 1e9
+"""Seconds from now to which the timer is set at most, as systems have no later times."""
 
 
 @dataclass(eq=False)
@@ -110,7 +112,7 @@ class _Clock:
         faulthandler.cancel_dump_traceback_later()
         if self._deadlines and not self._compiling:
             first = min(self._deadlines, key=lambda deadline: deadline.at)
-            seconds = max(SOONEST, first.at - time.monotonic())
+            seconds = min(max(SOONEST, first.at - time.monotonic()), LATEST)
             faulthandler.dump_traceback_later(seconds, exit=True, file=first.report)
 
 

@@ -12,9 +12,7 @@ import numpy as np
 
 from sweeplib.engine.code.syntax import expression_tree
 from sweeplib.engine.language.arithmetic import FUNCTIONS
-from sweeplib.engine.language.expressions import Expression
 from sweeplib.engine.language.reader import ARITHMETIC, Reader
-from sweeplib.errors import InputError
 
 LATER = "(t + 0.001)"
 """In place of t in the suggestion for a schedule that is not finite at t = 0."""
@@ -52,13 +50,8 @@ class Schedule:
         ratios = np.geomspace(least, last, LOOKS) if last > 0.0 else np.empty(0)
         looks = np.concatenate([np.linspace(first, last, LOOKS), ratios])
         times = np.unique(np.clip(looks, first, last)).tolist()
-        rate = Expression(self.text)
-        try:
-            rates = rate.evaluated({"t": times}, len(times))
-        except InputError:
-            rates = [_rate_or_nan(rate, time) for time in times]
         # not `< 0`, which is false for NaN
-        return next((time for time, value in zip(times, rates, strict=True) if not value >= 0.0), None)
+        return next((time for time in times if not _rate_or_nan(self.function, time) >= 0.0), None)
 
 
 @cache
@@ -73,11 +66,12 @@ def _schedule_of(text: str) -> Schedule:
     return Schedule(text)
 
 
-def _rate_or_nan(rate: Expression, time: float) -> float:
-    """Return ξ at a time, NaN where it has no value."""
+def _rate_or_nan(rate: Callable[[float], float], time: float) -> float:
+    """Return ξ at a time, NaN where it has no finite real value."""
     try:
-        return rate.evaluate({"t": time})
-    except InputError:
+        value = rate(time)
+        return value if math.isfinite(value) else math.nan
+    except (ArithmeticError, ValueError, TypeError):  # of a complex number the last one
         return math.nan
 
 

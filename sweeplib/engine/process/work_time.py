@@ -1,6 +1,7 @@
 """Seconds that this thread was at work: neither waiting for a processor nor compiling."""
 
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -10,48 +11,73 @@ from sweeplib.engine.files.regular_files import file_text
 SCHEDULED = Path("/proc/thread-self/schedstat")
 """Nanoseconds that this thread has run, and those that it has waited for a processor."""
 
+COMPILATION = "numba:compiler_lock"
+"""numba's event of compilations, of links and callbacks, and of loading; `numba:compile` lacks a third of the time."""
 MOST_SLOWDOWN = 30.0
 """The largest slowdown by which limits are extended."""
+TRIES = 5
+"""How often the time is read at most until the thread has not waited for a processor in between."""
 
 
-class _Compilation:
-    """The processor seconds in which this process has compiled by numba since it was asked for the first time."""
+class _Compilation(threading.local):
+    """The time in which this thread has compiled by numba since the process was asked for the first time.
 
-    def __init__(self) -> None:
-        # how many compilations are under way, one within another, and when the outermost began
-        self.seconds, self._depth, self._since, self._listens = 0.0, 0, 0.0, False
+    seconds, elapsed : of the processor, and by the clock.
+    What another thread compiles is not taken off this one's work.
+    """
+
+    listens = False  # of all threads
+    # of a thread: how many compilations are under way, one within another, and when the outermost began
+    seconds, elapsed, depth, since, begun = 0.0, 0.0, 0, 0.0, 0.0
 
     def listen(self) -> None:
         """Listen to the events of numba, if that has been imported: a function need not, and the import takes long."""
         events = sys.modules.get("numba.core.event")
-        if events is not None and not self._listens:
+        if events is not None and not _Compilation.listens:
+            _Compilation.listens = True
             # numba asks for a Listener; this class is none, as it may be used without numba
             events.Listener.register(_Compilation)
-            events.register("numba:compile", self)
-            self._listens = True
+            events.register(COMPILATION, self)
 
     def notify(self, event: Any) -> None:
         """Take account of a compilation that begins or ends, which may be within another one: numba calls this."""
         if event.is_start:
-            self._depth += 1
-            self._since = time.thread_time() if self._depth == 1 else self._since
-        elif event.is_end:
-            self._depth -= 1
-            self.seconds += 0.0 if self._depth else time.thread_time() - self._since
+            self.depth += 1
+            if self.depth == 1:
+                self.since, self.begun = time.thread_time(), time.monotonic()
+        # of one that was under way when this began to listen, only the end is heard
+        elif event.is_end and self.depth:
+            self.depth -= 1
+            if not self.depth:
+                self.seconds += time.thread_time() - self.since
+                self.elapsed += time.monotonic() - self.begun
 
 
 _compilation = _Compilation()
 
 
 def seconds_compiled() -> float:
-    """Return the processor seconds in which this process has compiled; a difference of two tells those in between."""
+    """Return the processor seconds in which this thread has compiled; a difference of two tells those in between."""
     _compilation.listen()
     return _compilation.seconds
 
 
+def seconds_but_compilation() -> float:
+    """Return a time that stands still while numba compiles, by the clock of `time.monotonic`."""
+    _compilation.listen()
+    return time.monotonic() - _compilation.elapsed
+
+
 def seconds_at_work() -> float:
     """Return a time that stands still while numba compiles and, where the system tells, others have the processor."""
-    return time.perf_counter() - _seconds_scheduled()[1] - seconds_compiled()
+    waited = _seconds_scheduled()[1]
+    for _ in range(TRIES):
+        now, before = time.perf_counter(), waited
+        waited = _seconds_scheduled()[1]
+        # a thread that has waited in between has another wait than that before `now`
+        if waited == before:
+            break
+    return now - waited - seconds_compiled()
 
 
 def slowdown() -> float:

@@ -61,7 +61,7 @@ def limit_errors(replicas: Replicas) -> Array:
 def block_equations(replicas: Replicas, fields: Systems) -> Equations:
     """The equations of blocks of inputs for all replicas; `fields` are the systems of the fields, with their P.
 
-    D is found by P⁺ and by divisions, in which sums of eigenvalues below `resolution`, the error of drifts, are zero.
+    D is found by P⁺ and by divisions by sums of eigenvalues, where these are above `resolution`, the error of drifts.
     """
     start, P = replicas.blocks, replicas.fields[2]
     tau = replicas.eigenvalues * replicas.multiplicities / replicas.d[:, None]

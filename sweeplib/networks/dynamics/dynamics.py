@@ -4,7 +4,6 @@ The driver (`simulation/driver.py`) makes an instance from replicas, and for eac
 `advance`, `look`, `diagnosed` and `bounds`. Steps are those of SGD, ν; times are ODE times t = νγ/(pd).
 """
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar
@@ -15,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.engine.base.registry import Registry
+from sweeplib.engine.process.work_time import seconds_but_compilation
 from sweeplib.engine.run_names import kind_of
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.networks.dynamics.diagnostics import Bound, Diagnostic
@@ -249,8 +249,8 @@ class Dynamics(ABC):
 
     @staticmethod
     def clock() -> float:
-        """Return the seconds on the clock of deadlines; tests put another clock in its place."""
-        return time.monotonic()
+        """Return the seconds on the clock of deadlines, without compilation; tests put another clock in its place."""
+        return seconds_but_compilation()
 
 
 ONE_PASS = frozenset(

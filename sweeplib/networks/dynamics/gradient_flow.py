@@ -61,13 +61,14 @@ class GradientFlow(Ode):
     def bounds(self) -> Sequence[Bound]:
         """The bounds of the ODE, and of a risk: above an earlier one by no more than both errors, as it falls.
 
-        Risks may rise with decay, dropout or noise of inputs or weights: then there is no such bound.
+        Risks may rise with decay, dropout, replay or noise of inputs or weights: then there is no such bound.
         """
         risk, highest = self._recorded_risks(), self._highest
         self._highest = np.fmin(highest, risk + self.risk_error)
         numbers = self.replicas.numbers
         noise = numbers.input_noise + numbers.temperature
-        falls = numbers.weight_decay + numbers.second_layer_decay + noise == 0.0
+        # with replay the mean over tasks falls, not the risk of the present one
+        falls = (numbers.weight_decay + numbers.second_layer_decay + noise == 0.0) & (self.replicas.replayed is None)
         highest = np.where(falls & (numbers.keep_probability == 1.0), highest, np.inf)
         return *super().bounds(), Bound("risk - risk_error", risk - self.risk_error, highest)
 

@@ -41,7 +41,6 @@ from sweeplib.networks.maths.overlaps import split_factors
 from sweeplib.networks.problem import AVERAGES as AVERAGE_PARAMETERS
 from sweeplib.networks.problem import UPDATES, Limit, Problem
 from sweeplib.networks.problem.combinations import (
-    HEAVY_BALL,
     INPUT_NOISE,
     REPEATS,
     REPLAY,
@@ -61,11 +60,6 @@ _BESIDE = f"{{default}} {_WITH}"
 def _mixes_samples(problem: Problem) -> bool:
     """Whether steps of one sample take the kernel of batches: spectral ones with momentum."""
     return UPDATES[problem.update].spectrum is not None and UPDATES[problem.update].has_velocities
-
-
-def _decays_velocities(problem: Problem) -> bool:
-    """Whether steps of one sample take the kernel of batches: velocities of plain steps that take in a decay."""
-    return HEAVY_BALL.is_of(problem) and problem.weight_decay > 0.0
 
 
 class ChainOptions(NumericalOptions):
@@ -99,7 +93,13 @@ class SgdChain(LaneDynamics):
         Limit("update", "signs of noisy inputs are not known", _BESIDE, INPUT_NOISE, SIGNS.is_of),
         Limit("batch_size", "samples of a batch may be of several tasks", f"1, or `replay: 0`, {_WITH}", REPLAY),
         Limit("update", "its steps are known of one task", _BESIDE, REPLAY, _mixes_samples),
-        Limit("weight_decay", "velocities that decay are known of one task", _BESIDE, REPLAY, _decays_velocities),
+        Limit(
+            "weight_decay",
+            "velocities that decay are known of one task",
+            _BESIDE,
+            REPLAY,
+            lambda problem: problem.decays_velocities,
+        ),
         Limit(
             "batch_size",
             "batch too large to be reused",
@@ -191,9 +191,9 @@ class SgdChain(LaneDynamics):
         there are velocities of it, or velocities that take in a decay.
         """
         rule, other_rows = self.called.rule, self._rows > self.replicas.p
-        decays = bool((self.replicas.numbers.weight_decay > 0.0).any())
         if self.replicas.batch_size == 1:
-            return rule.has_velocities and (rule.is_spectral or decays)
+            # replicas agree in whether velocities decay
+            return rule.has_velocities and (rule.is_spectral or bool(self.replicas.numbers.weight_decay[0] > 0.0))
         return other_rows or rule.is_spectral or rule.rescales or rule.is_tangent
 
     def _work_and_step(self) -> tuple[Any, Any]:

@@ -92,8 +92,9 @@ def fill_gradients(Q, M, drift_GF, drift_M, inverse, least, D, D_star):  # type:
     """Fill the mean slopes D (p, p) and D* (p, k) of steps: E[c_i x] = Σ_j D_ij w_j/d + Σ_r D*_ir w*_r/d.
 
     Q (p, p), M (p, k), drift_GF (p, p), drift_M (p, k), inverse (k, k) : covariances of fields, their drifts, and P⁺.
-    least : the variance of a direction, relative to the largest Q_ii, below which it has no slope.
-    `mean_gradients` has the same in numpy.
+    least : the sum of the variances of two directions, relative to the largest Q_ii, below which their drift is a
+        rounding error, and their slope goes to zero with the sum.
+    `mean_gradients` has the same in numpy, with no slope there: a step of the map is no integral.
     """
     outside, along = Q - M @ inverse @ M.T, drift_M @ inverse @ M.T
     # numba's eigh raises an exception for NaN
@@ -102,14 +103,13 @@ def fill_gradients(Q, M, drift_GF, drift_M, inverse, least, D, D_star):  # type:
         return
     # beyond the teacher the drift is D outside + outside Dᵀ: solved for the symmetric D along the axes of `outside`
     variances, axes = np.linalg.eigh(outside)
-    variances = np.maximum(variances, 0.0)
     moments = axes.T @ (drift_GF - along - along.T) @ axes
-    floor = least * np.diag(Q).max()
+    floor = max(least * np.diag(Q).max(), np.finfo(np.float64).tiny)
     for i in range(len(variances)):
         for j in range(len(variances)):
             total = variances[i] + variances[j]
-            # a direction without variance has no slope that matters; here it would be an error over a rounding error
-            moments[i, j] = moments[i, j] / total if total > floor else 0.0
+            # continuous, and below zero too: integrators stall at jumps, and errors must draw back to zero
+            moments[i, j] = moments[i, j] / total if abs(total) > floor else moments[i, j] / floor * (total / floor)
     D[:] = axes @ moments @ axes.T
     D_star[:] = (drift_M - D @ M) @ inverse
 

@@ -24,9 +24,18 @@ def take_signs(settings, stream, work):  # type: ignore[no-untyped-def]
     """Replace a sample √d x by its signs, in law if all rows are delocalised, and c by T sgn(c).
 
     A coordinate u along a row of many entries of one size becomes c₀ u + √(1 − c₀²) N, c₀ = √(2/π), N of N(0, 1); all d
-    signs have the length √d. stream : names of each lane's random numbers.
+    signs have the length √d. Without a factor coordinates are entries of x. stream : names of each lane's random
+    numbers.
     """
     z, s, c, numbers, (_, _, xi, key) = work.z, work.lengths.s[0], work.fields.c, work.constants.numbers, work.disturbed
+    for i in range(c.shape[0]):
+        for lane in range(s.shape[0]):
+            c[i, lane] = numbers.T[lane] * np.sign(c[i, lane])
+    if not work.frame.factored[0]:
+        for row in range(work.frame.draws[1]):
+            for lane in range(s.shape[0]):
+                z[row, lane] = np.sign(z[row, lane])
+        return
     for lane in range(s.shape[0]):
         # s is d, less the squares of all coordinates, until its root is taken
         key[lane], s[lane] = stream.key[lane] + OF_SIGNS, numbers.d[lane]
@@ -37,9 +46,6 @@ def take_signs(settings, stream, work):  # type: ignore[no-untyped-def]
             s[lane] -= z[row, lane] * z[row, lane]
     for lane in range(s.shape[0]):
         s[lane] = math.sqrt(max(s[lane], 0.0))
-    for i in range(c.shape[0]):
-        for lane in range(s.shape[0]):
-            c[i, lane] = numbers.T[lane] * np.sign(c[i, lane])
 
 
 @loops

@@ -32,7 +32,7 @@ class Overlaps:
 
     def __init__(self, Q: ArrayLike, M: ArrayLike, P: ArrayLike) -> None:
         for name, value in (("Q", Q), ("M", M), ("P", P)):
-            matrix = _matrix(name, value, "not an overlap matrix")
+            matrix = matrix_of(name, value, "not an overlap matrix")
             matrix.flags.writeable = False
             object.__setattr__(self, name, matrix)
         self._check()
@@ -55,7 +55,7 @@ class Overlaps:
     @classmethod
     def from_weights(cls, W: ArrayLike, W_star: ArrayLike) -> "Overlaps":
         """The overlaps of the weights W (p, d) and W* (k, d)."""
-        student, teacher = (_matrix(name, value, "no weights") for name, value in (("W", W), ("W_star", W_star)))
+        student, teacher = (matrix_of(name, value, "no weights") for name, value in (("W", W), ("W_star", W_star)))
         if not student.shape[1]:
             raise InputError("weights of no inputs", key="W", value=student.shape, expected="at least one column")
         if student.shape[1] != teacher.shape[1]:
@@ -83,7 +83,7 @@ class Overlaps:
         return lower_factors(self.Q, self.M, self.P)
 
 
-def _matrix(name: str, value: ArrayLike, trouble: str) -> Array:
+def matrix_of(name: str, value: ArrayLike, trouble: str) -> Array:
     """The value as a matrix, a copy; raise InputError with this `trouble` unless it is one of finite numbers."""
     try:
         numbers = np.array(value, ndmin=2)

@@ -25,11 +25,6 @@ LOSS = Feature(
 UPDATE = Feature(
     "the update {problem.update}", lambda problem: not UPDATES[problem.update].is_plain, "an update that is not plain"
 )
-HEAVY_BALL = Feature(
-    "the update {problem.update}",
-    lambda problem: UPDATES[problem.update].has_velocities and UPDATES[problem.update].spectrum is None,
-    "momentum of plain steps",
-)
 TANGENT = Feature(
     "the update {problem.update}", lambda problem: UPDATES[problem.update].is_tangent, "steps along the sphere"
 )

@@ -128,6 +128,12 @@ class Problem(Core):
         return self.averaging_rate > 0.0 or self.averaging_order > 0.0
 
     @property
+    def decays_velocities(self) -> bool:
+        """Whether velocities take in the decay of the weights: those of momentum of plain steps."""
+        update = UPDATES[self.update]
+        return update.has_velocities and update.spectrum is None and self.weight_decay > 0.0
+
+    @property
     def rows(self) -> int:
         """The number of rows that a step keeps: p of the weights, and p each of velocities and averages, if any."""
         return self.p * (1 + UPDATES[self.update].has_velocities + self.has_averages)

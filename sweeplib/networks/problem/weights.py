@@ -89,9 +89,9 @@ def drawn_q(problem: Problem, W: Array) -> Array:
 def drawn_M(problem: Problem, W: Array, W_star: Array) -> Array:
     """Return M (p, k) of drawn weights W (p, d), W* (k, d), with the exact overlaps that the start prescribes.
 
-    Products of the weights have these to rounding only.
+    Products of the weights have these to rounding only. They are in proportion to the norms √P_rr of teacher rows.
     """
-    stated = STARTS[problem.student_start].stated(problem)
+    stated = STARTS[problem.student_start].stated(problem) * np.sqrt(np.diagonal(drawn_P(problem, W_star)))
     return np.where(np.isnan(stated), W @ W_star.T / problem.d, stated)
 
 

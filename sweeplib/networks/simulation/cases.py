@@ -276,7 +276,7 @@ class Case(engine.Case):
         blocks = tuple(min(size, problem.rows + problem.k + 1) for size in problem.blocks[1])
         course = problem.course
         tasks = (*course.order, course.own_heads, course.replay > 0.0) if problem.in_turn else ()
-        steps = (*sample, problem.has_weight_noise, problem.has_averages)
+        steps = (*sample, problem.has_weight_noise, problem.has_averages, problem.decays_velocities)
         return (self.dynamics, self.options, self.recording, *kind, *steps, *functions, *sizes.items(), blocks, tasks)
 
     def identity(self) -> bytes:

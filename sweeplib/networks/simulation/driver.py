@@ -42,6 +42,8 @@ OwnParameters = Mapping[str, NDArray[Any]]
 
 EXITS = "exit_steps", "exit_time", *EXIT_ERRORS
 """The variables of exits; those after the last accurate record of a run are not known."""
+ROUNDING = 1e-12
+"""The relative difference up to which a recording time is that of a switch of tasks."""
 BYTES_AT_ONCE = 2**26
 """The largest memory of the large arrays of cases that are run together."""
 
@@ -336,9 +338,13 @@ class _Instant(NamedTuple):
 def _instants(case: Case) -> list[_Instant]:
     """The recording times, and the times at which phases of tasks begin, in order; a record comes before a phase."""
     records = [_Instant(case.clock * time, place=place) for place, time in enumerate(case.recording.times)]
-    switches = enumerate(case.problem.course.switches, 1)
-    phases = [_Instant(time, phase) for phase, time in switches if time < records[-1].time]
-    return sorted(records + phases, key=lambda instant: (instant.time, instant.phase is not None))
+    phases = []
+    for phase, switch in enumerate(case.problem.course.switches, 1):
+        # a time that is counted in steps is at the switch to rounding
+        at_switch = [record.time for record in records if abs(record.time - switch) <= ROUNDING * switch]
+        phases.append(_Instant(max([switch, *at_switch]), phase))
+    begun = [phase for phase in phases if phase.time < records[-1].time]
+    return sorted(records + begun, key=lambda instant: (instant.time, instant.phase is not None))
 
 
 def _first_a_star(case: Case) -> Sequence[float]:

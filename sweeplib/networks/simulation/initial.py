@@ -13,7 +13,7 @@ import numpy as np
 
 from sweeplib.engine.base.arrays import Array
 from sweeplib.errors import InputError
-from sweeplib.networks.maths.overlaps import Overlaps, block_overlaps
+from sweeplib.networks.maths.overlaps import Overlaps, block_overlaps, matrix_of
 from sweeplib.networks.problem import STARTS, Problem
 from sweeplib.networks.problem.weights import (
     drawn_M,
@@ -153,12 +153,13 @@ _random_overlaps = lru_cache(maxsize=8192)(_overlaps)
 
 
 def _arrays(weights: Weights) -> tuple[Array, Array]:
-    """W and W* as arrays; InputError for what are no matrices of finite numbers."""
-    W, W_star = (np.atleast_2d(np.array(matrix, dtype=float)) for matrix in weights)
-    for name, matrix in (("W", W), ("W_star", W_star)):
-        if matrix.ndim != 2 or not np.isfinite(matrix).all():
-            raise InputError("not weights", key=name, expected="a matrix of finite numbers")
-    return W, W_star
+    """W and W* as arrays; InputError for what are no two matrices of finite numbers."""
+    try:
+        W, W_star = weights
+    except (TypeError, ValueError):
+        expected = "`Overlaps`, or weights (W, W*)"
+        raise InputError("not a start", key="initial", value=weights, expected=expected) from None
+    return matrix_of("W", W, "not weights"), matrix_of("W_star", W_star, "not weights")
 
 
 def _check_fit(initial: Overlaps | tuple[Array, Array], problem: Problem) -> None:

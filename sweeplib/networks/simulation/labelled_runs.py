@@ -35,7 +35,7 @@ def simulate(
     dynamics: str,
     *,
     times: Iterable[float],
-    seeds: Iterable[int] | int = (0,),
+    seeds: Iterable[int] | int | np.integer[Any] = (0,),
     initial: Initial = None,
     observables: Iterable[str] = ("risk",),
     thresholds: Iterable[float] = (),
@@ -73,13 +73,16 @@ def simulate(
     A run that diverges has `status` diverged and NaN afterwards, without an exception; so has one whose error
     exceeds its bound, with `status` inaccurate. Invalid input raises InputError.
     """
-    recording = Recording(tuple(times), tuple(thresholds), tuple(observables), stop, exit_on=exit_on)
+    lists = _listed("times", times), _listed("thresholds", thresholds), _listed("observables", observables)
+    recording = Recording(*lists, stop, exit_on=exit_on)
     shared: dict[str, Any] = {
         "options": option_pairs(dynamics, options or {}),
-        "root_seed": root_seed,
-        "pair_by": None if pair_by is None else tuple(pair_by),
+        "root_seed": checked_seed(root_seed, "root_seed", 63),
+        "pair_by": None if pair_by is None else _listed("pair_by", pair_by),
     }
-    replicas = tuple(map(checked_seed, range(seeds) if isinstance(seeds, int) else seeds))
+    counted = isinstance(seeds, int | np.integer) and not isinstance(seeds, bool)
+    chosen = range(int(seeds)) if counted else _listed("seeds", seeds)  # type: ignore[arg-type]
+    replicas = tuple(map(checked_seed, chosen))
     if not replicas:
         raise InputError("no replicas", key="seeds", value=seeds, expected="one seed or more")
     case = Case(problem, dynamics, 0, recording, **shared)
@@ -89,6 +92,13 @@ def simulate(
     ds = _frame(runs, replicas).copy(data=records.data | {"status": records.status})
     ds.attrs = dict(runs.attributes)
     return ds
+
+
+def _listed(key: str, values: Any) -> tuple[Any, ...]:
+    """The values as a tuple; InputError, with the key, for a single one."""
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise InputError("not a list", key=key, value=values, expected=f"a list, such as [{values!r}]")
+    return tuple(values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +117,10 @@ class _Runs:
         version = numerics_version(problem, case.dynamics, case.recording.measured)
         others = {"dynamics": case.dynamics, "root_seed": case.root_seed, "numerics_version": version}
         others |= case.recording.of_runs
+        options = case.numerical_options().model_dump(exclude_defaults=True)
+        others |= {f"{case.dynamics}.{name}": value for name, value in options.items()}
+        if case.pair_by is not None and DYNAMICS[case.dynamics].stochastic:
+            others["pair_by"] = ", ".join(["seed", *sorted({*case.pair_by} - {"seed"})])
         # netCDF knows no truth values
         return {name: int(value) if isinstance(value, bool) else value for name, value in (fields | others).items()}
 

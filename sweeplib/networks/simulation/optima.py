@@ -15,7 +15,7 @@ from sweeplib.networks.simulation.columns import Cases
 from sweeplib.networks.simulation.initial import Initial
 
 SAME_STARTS = 1e-12
-"""The largest difference of the overlaps of starts that are the same but for rounding."""
+"""The largest difference of the overlaps and second layers of starts that are the same but for rounding."""
 
 
 @dataclass(frozen=True)
@@ -59,5 +59,6 @@ def _optimum(case: Case, knots: int, starts: int, initial: Initial) -> Optimum:
     from sweeplib.networks.simulation.driver import replicas_of  # which imports this module
 
     single, many = (replicas_of(Cases.with_seeds(case, range(count)), initial) for count in (1, starts))
-    same = all(np.ptp(values, axis=0).max(initial=0.0) <= SAME_STARTS for values in (many.Q, many.M, many.P))
+    states = many.Q, many.M, many.P, many.a
+    same = all(np.ptp(values, axis=0).max(initial=0.0) <= SAME_STARTS for values in states)
     return optimal_schedule(single if same else many, knots)

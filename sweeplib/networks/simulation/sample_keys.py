@@ -50,7 +50,8 @@ def _keys_of(columns: Mapping[str, Sequence[Any]], _: int) -> list[int]:
 
 def _samples_stream(case: Case) -> tuple[str, str]:
     """The text of which a key is made, before and after the digest of the problem that stands in it."""
-    before, after = json.dumps([case.root_seed, "samples", _stream_of(case), _DIGEST]).split(_DIGEST)
+    # from the right: the name of a run may have the word too
+    before, after = json.dumps([case.root_seed, "samples", _stream_of(case), _DIGEST]).rsplit(_DIGEST, 1)
     return before, after
 
 
@@ -61,5 +62,6 @@ def _stream_of(case: Case) -> str:
 
 def _shared_key(case: Case) -> int:
     """The key of the samples of a case that shares them with all that agree in its `pair_by`."""
-    shared = {name: getattr(case.problem, name) for name in case.pair_by or () if name != "seed"}
+    # resolved, as identities have them: values that mean the same have the same samples
+    shared = {name: case.problem.resolved(name) for name in case.pair_by or () if name != "seed"}
     return stream_key(case.root_seed, "samples", _stream_of(case), shared)

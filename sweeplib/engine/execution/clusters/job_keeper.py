@@ -71,16 +71,16 @@ class JobKeeper:
 
         self._cluster, self._listing, self._folder = cluster, list(listing), folder
         self._started: set[str] = set()  # the names of jobs that had a worker
-        self._failures = 0  # jobs in a row that ended without one
+        self._failures = 0  # accepted jobs in a row that ended without one
         self._refused: str | None = None  # why the last job that was given up was not accepted, None if it was
-        self._waits = False  # whether a job that was accepted has no worker yet
+        self._has_jobs = False  # whether a job that was accepted has workers, or waits for them
         self._looks = PeriodicCallback(self._look, 1000 * SECONDS_BETWEEN_LOOKS)
         cluster.loop.add_callback(self._looks.start)
 
     @property
     def problem(self) -> str | None:
         """Return why no worker will come; None as long as one may."""
-        if self._refused is not None and not self._waits:
+        if self._refused is not None and not self._has_jobs:
             return self._refused
         if self._failures < MOST_FAILURES:
             return None
@@ -96,12 +96,14 @@ class JobKeeper:
         silent = {name: job for name, job in self._cluster.workers.items() if name not in at_work}
         submitted = {name: job for name, job in silent.items() if job.refused is None}
         listed = await self._listed(submitted) if submitted else set()
-        self._waits = any(listed is None or job.job_id in listed for job in submitted.values())
+        waits = any(listed is None or job.job_id in listed for job in submitted.values())
+        self._has_jobs = waits or bool(at_work)
         for name, job in silent.items():
             gone = name not in submitted or (listed is not None and job.job_id not in listed)
             # Dask may have replaced the job while the batch system answered
             if gone and self._cluster.workers.get(name) is job:
-                self._failures = 0 if name in self._started else self._failures + 1
+                if job.refused is None:
+                    self._failures = 0 if name in self._started else self._failures + 1
                 self._refused = job.refused
                 self._started.discard(name)
                 del self._cluster.workers[name]

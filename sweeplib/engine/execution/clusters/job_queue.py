@@ -145,7 +145,7 @@ class JobQueue(ClusterSettings):
     listing: ClassVar[tuple[str, ...]]
     """The command that lists the user's waiting and running jobs, with their number at the beginning of a line."""
 
-    wait_for_workers: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 7 * 86400.0
+    wait_for_workers: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] = 7 * 86400.0
     jobs: Annotated[Bounds, BeforeValidator(_bounds, json_schema_input_type=int | Bounds)] = Field(
         examples=[{"min": 0, "max": 16}]
     )

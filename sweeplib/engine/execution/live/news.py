@@ -68,7 +68,7 @@ class News:
     changes : by dynamics, flat places in the map, each once, and by how many cases they change: less than zero where
         cases left.
     tasks : by the key of a new task, the cells that it computes by dynamics.
-    totals : "cases", the numbers of cases of the run by outcome; "rate", cases a second; "seconds_left".
+    totals : "cases", the numbers by outcome; "rate", cases a second; "seconds_left", NaN if not known.
     paces : by dynamics.
     failures : kinds of failures, each with its dynamics, status, message, number of cases, and a first case.
     headline : curves of the results so far, None if there are none.

@@ -57,8 +57,9 @@ def _lines(run: "KnownRun") -> list[str]:
         return [now, "The command that ran this sweep has ended before its cases; the same command continues it."]
     totals = run.news.totals
     silent = time.time() - run.heard
-    seconds = max(0.0, totals["seconds_left"] - silent)
-    pace = f"{totals['rate']:,.1f} cases a second, {clock_time(seconds)} left"
+    seconds = totals["seconds_left"] - silent
+    left = "" if math.isnan(seconds) else f", {clock_time(max(0.0, seconds))} left"
+    pace = f"{totals['rate']:,.1f} cases a second{left}"
     late = [f"No block was done in the last {clock_time(silent)}."] if silent > SILENT_SECONDS else []
     return [now, pace, *late]
 

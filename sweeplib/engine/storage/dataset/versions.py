@@ -108,10 +108,21 @@ def name_of(version: Path) -> str:
 
 
 def versions(path: Path) -> list[Path]:
-    """Return the versions of a dataset in `datasets/`, the last written first; each has a manifest."""
+    """Return the versions of a dataset in `datasets/`, the last written first, then those without metadata.
+
+    Each has a manifest.
+    """
     folders = [folder for folder in (path.parent / FOLDER).glob("*.zarr") if _VERSION.fullmatch(folder.name)]
     datasets = [folder for folder in folders if not folder.is_symlink() and has_manifest(folder)]
-    return sorted(datasets, key=lambda folder: -(folder / "zarr.json").stat().st_mtime_ns)
+    return sorted(datasets, key=lambda folder: -_time_of(folder / "zarr.json"))
+
+
+def _time_of(path: Path) -> int:
+    """Return when a file was written, 0 if it is lost."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def version_folders(path: Path, name: str) -> Iterator[Path]:

@@ -92,10 +92,9 @@ def artefacts(sweep: "Design", directory: Path) -> Iterator[Artefact]:
 def cases_made_from(sweep: "Design") -> dict[str, Any]:
     """Return what the plan and the cases of a sweep are made from: digests of settings, code and rows, by name."""
     numerics = {dynamics: sweep.numerics(dynamics) for dynamics in sweep.runs}
-    rows = {"rows": digest(sweep.replicas.text.encode())} if isinstance(sweep.replicas, RowCounts) else {}
+    rows = digest(sweep.replicas.text.encode()) if isinstance(sweep.replicas, RowCounts) else ""
     points = [axis.digest for axis in sweep.grid.axes if isinstance(axis, TableAxis)]
-    tables = {"points": points} if points else {}
-    return {"settings": settings_digest(sweep.source), "numerics": numerics, **tables, **rows}
+    return {"settings": settings_digest(sweep.source), "numerics": numerics, "points": points, "rows": rows}
 
 
 def questions_made_from(sweep: "Design") -> dict[str, Any]:
@@ -111,9 +110,8 @@ def made_from(sweep: "Design", directory: Path, stage: str, name: str = "") -> d
     """Return what the artefact of a stage is made from now: digests, options and names that a record holds."""
     if stage == "finalise":
         code = _code(sweep, "simulate", "sweeplib.engine.storage.dataset.finalise", home_of(sweep.simulator))
-        names = sweep.simulator.own_labels()
-        labels = {"labels": dict(names)} if names else {}
-        return cases_made_from(sweep) | labels | {"code": code, "credits": [*sweep.authors, sweep.licence]}
+        others = {"labels": dict(sweep.simulator.own_labels()), "credits": [*sweep.authors, sweep.licence]}
+        return cases_made_from(sweep) | {"code": code} | others
     # a figure of a config has a name of its own if its options name its kind
     kinds = {entry: options.get("kind", entry) for entry, options in sweep.figures.items()}
     if stage == "analyse":

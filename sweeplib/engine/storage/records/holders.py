@@ -233,11 +233,14 @@ def remove_dead(record: Path, is_free: Callable[[str], bool]) -> None:
     """Remove records of other processes whose locks are free now, and those that were not written to their end.
 
     record : of this process, which stays. is_free : whether the lock of a name is; "" for a record without one.
+    Those of other kernels stay while their last sign of life is recent: a lock may be free on this host alone.
     """
+    now = last_sign(record) or 0.0
     for path in record.parent.glob(f"*{ENDING}"):
         who = holder(path)
         is_ours = who is not None or re.fullmatch(NEW, path.name)
-        if path != record and is_ours and path.is_file() and is_free(who.lock if who else ""):
+        may_live = who is not None and who.kernel != kernel() and now - (last_sign(path) or 0.0) < SILENCE
+        if path != record and is_ours and not may_live and path.is_file() and is_free(who.lock if who else ""):
             path.unlink(missing_ok=True)
 
 

@@ -14,6 +14,8 @@ PACKAGE = Path(__file__).resolve().parents[3]
 """The folder of the package sweeplib."""
 CREDITS = "creator_name", "license"
 """The attributes that name authors and licence, if the config does; the names are those of ACDD, a convention."""
+ATTRIBUTES = ("Conventions", "config", "digest", "fixed", "git_commit", "processors", "title", "versions", *CREDITS)
+"""The attributes of a dataset other than its constants; constants cannot have these names."""
 NUMBA = " (numba "
 """What stands between the type of a processor and the release of numba in the name of a machine."""
 LIBRARIES = ("numpy", "scipy", "numba", "xarray", "zarr", "dask", "distributed")

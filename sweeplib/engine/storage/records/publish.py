@@ -162,10 +162,10 @@ class PublishAddress:
             self.files.pipe_file(f"{self.path}/{MANIFEST}", file_bytes(manifest.path))
             self._write_marker(wanted, complete=True)
             return 1
-        self._remove([ROOT] if marker else [])
         self._make_folders(changed)
-        # files without a digest are sent, or removed, once more after an interrupt
+        # files without a digest are sent, or removed, once more after an interrupt, as is the root, which has none
         self._write_marker(unchanged | dict.fromkeys((*gone, *changed), ""), complete=False)
+        self._remove([ROOT] if marker else [])
         if changed:
             self.files.put([str(dataset / name) for name in changed], [f"{self.path}/{name}" for name in changed])
         self._remove(gone)

@@ -62,7 +62,8 @@ def rounds_of(sweep: "Design", directory: Path) -> Rounds:
 
     DamageError if the file is damaged.
     """
-    made_from = cases_made_from(without_rows(sweep))
+    # without empty entries, as files of version 0.3 have them
+    made_from = {name: value for name, value in cases_made_from(without_rows(sweep)).items() if value}
     record = read_json(directory / ROUNDS) if sweep.questions else None
     if record is None or record["made_from"] != made_from:
         return Rounds(made_from)

@@ -110,10 +110,13 @@ class StageRecord:
     complete: dict[str, Any] = field(default_factory=dict)
 
     def is_of(self, now: Mapping[str, Any]) -> bool:
-        """Return whether what the stage made was made from what it would be made from `now`: all its entries agree."""
+        """Return whether what the stage made was made from what it would be made from `now`: all its entries agree.
+
+        An empty entry, such as the rows of a sweep without rounds, is one that the record lacks.
+        """
         # as it would be read from a record
         plain = json.loads(json.dumps(dict(now), default=str))
-        return all(self.made_from.get(name) == value for name, value in plain.items())
+        return all((self.made_from.get(name) or None) == (value or None) for name, value in plain.items())
 
     @property
     def here(self) -> bool:

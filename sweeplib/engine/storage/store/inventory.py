@@ -5,9 +5,9 @@ a point does not depend on an axis: `distinct` has the first of each. A layout i
 work.
 
 The columns of many cases are kept in the file `inventory/<dynamics>.npz`, since it takes seconds to make them. It holds
-a digest of the sweep's description, of identities at some points, and of the code of sweeplib, and is used only while
-all three are the same. Positions hold as long as the store has exactly the segments that are named in the file, which
-never change.
+a digest of the sweep's description, of identities at some points, and of the code of sweeplib and plugins, and is used
+only while all these are the same. Positions hold as long as the store has exactly the segments that are named in the
+file, which never change.
 """
 
 import hashlib
@@ -24,6 +24,7 @@ import numpy as np
 
 from sweeplib.engine.base.table import Column
 from sweeplib.engine.cases import Case, Cases
+from sweeplib.engine.code.plugins import plugins_digest
 from sweeplib.engine.code.sources import package_digest
 from sweeplib.engine.files.regular_files import open_bytes
 from sweeplib.engine.groups import group_name
@@ -292,6 +293,7 @@ def _path(directory: Path, dynamics: str) -> Path:
 def _key(sweep: "Design", dynamics: str) -> str:
     """Return the digest by which a file is known to be of the sweep as it is now, and of this code."""
     digest = hashlib.blake2b(digest_size=16)
-    for text in (package_digest(), sweep.description(dynamics), sweep.numerics(dynamics)):
+    code = package_digest(), plugins_digest(sweep.plugins, "simulate")
+    for text in (*code, sweep.description(dynamics), sweep.numerics(dynamics)):
         digest.update(f"{text}\0".encode())
     return digest.hexdigest()

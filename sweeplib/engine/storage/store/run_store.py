@@ -240,7 +240,8 @@ class RunStore:
     def seconds_a_unit(self) -> float | None:
         """Return the seconds of a unit of a simulator's work, over all segments that were timed; None without any."""
         # one with rows that another sweep recorded longer has no seconds; a link to another sweep's has those of there
-        timed = [segment for segment in self.segments if segment.header.get("seconds")]
+        # up to version 0.3 they could be below 0
+        timed = [segment for segment in self.segments if segment.header.get("seconds", 0.0) > 0.0]
         work = sum(sum(segment.header["computed"].values()) * segment.work for segment in timed)
         return sum(segment.header["seconds"] for segment in timed) / work if work else None
 

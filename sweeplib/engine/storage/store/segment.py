@@ -26,7 +26,7 @@ import numpy as np
 
 from sweeplib.engine.cases import Cases, Recording
 from sweeplib.engine.files.regular_files import IrregularFileError, file_bytes, open_bytes
-from sweeplib.engine.simulator import NETWORKS, Simulator, simulator_named
+from sweeplib.engine.simulator import Simulator, simulator_of_cases
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.records.files import damaged, digest, lost, refuse_links, write_bytes
 from sweeplib.engine.variable import Variable
@@ -83,8 +83,8 @@ class Segment:
 
     @cached_property
     def simulator(self) -> Simulator:
-        """What computes its cases; the rows of networks do not name it."""
-        return simulator_named(self.shared.get("simulator", NETWORKS))
+        """What computes its cases: with the code of then if it is here, else with that of now."""
+        return simulator_of_cases(self.shared)
 
     @cached_property
     def recording(self) -> Recording | None:

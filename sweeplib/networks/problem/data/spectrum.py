@@ -19,7 +19,9 @@ from sweeplib.networks.problem.parameters import Parameters, parameter
 if TYPE_CHECKING:
     from sweeplib.networks.problem.problem import Problem
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, le=1e100)]
+"""A number in proportion to others, whose sums are finite."""
+Proportions = Annotated[tuple[Positive, ...], Field(min_length=1)]
 Block = Annotated[int, Field(ge=1)]
 
 
@@ -34,9 +36,9 @@ class TeacherBlocks(Parameters):
 class Levels(TeacherBlocks):
     """The eigenvalues λ_b of the blocks, and the parts d_b/d of the coordinates."""
 
-    eigenvalues: tuple[Positive, ...] = parameter(..., "eigenvalues of the inputs", r"\lambda_b", [2.0, 0.5])
+    eigenvalues: Proportions = parameter(..., "eigenvalues of the inputs", r"\lambda_b", [2.0, 0.5])
     """eigenvalues λ_b > 0 of `spectrum`, one a block. They are scaled so that E‖x‖² = 1."""
-    fractions: tuple[Positive, ...] = parameter(..., "parts of the coordinates", "d_b/d", [1.0, 2.0])
+    fractions: Proportions = parameter(..., "parts of the coordinates", "d_b/d", [1.0, 2.0])
     """parts of the coordinates that have the eigenvalues of `spectrum`, in proportion; d_b are the nearest whole
     numbers."""
 

@@ -31,8 +31,8 @@ class Start(Part):
         independent for different shapes.
     reads : the parameters of the problem that it acts on, besides its own, p, k, d and `teacher_start`.
     on_sphere : whether all rows have the norm √d, which spherical students need.
-    stated : function (problem) that returns the overlaps M (p, k) which the law fixes, NaN for the others. They are
-        taken from here, not from the weights, which have them to rounding only.
+    stated : function (problem) that returns the overlaps M (p, k), with rows of the teacher of the norm √d, which the
+        law fixes, NaN for the others. They are taken from here, not from the weights, which have them to rounding only.
     """
 
     name: str

@@ -67,7 +67,12 @@ def _target_with_numbers(plain: Target, text: str) -> Target:
 
 
 def canonical_target(name: str) -> str:
-    """Return the one spelling of a target's name."""
+    """Return the one spelling of a target's name; InputError for a name with values of its parameters in it."""
+    registered = registered_target(name)
+    if registered not in (None, name):
+        names = TARGETS[registered].parameter_names
+        expected = registered + (f", and {' and '.join(names)} beside `target`" if names else "")
+        raise InputError("no values stand in the name of a target", value=name, expected=expected)
     return target(name).name
 
 

@@ -81,7 +81,7 @@ def check(problem: "Problem") -> None:
     times, order, v = _switches(problem), order_of(problem), problem.task_overlap
     if any(later <= earlier for earlier, later in pairwise(times)) or not times:
         raise InputError("no order of tasks", key="switch_time", value=list(times), expected="increasing times")
-    if len(order) != len(times) + 1 or set(order) != set(range(1, max(order) + 1)):
+    if len(order) != len(times) + 1 or len(set(order)) != max(order):
         expected = f"{len(times) + 1} numbers, one more than switch_time has, each of 1, 2, ... among them"
         raise InputError("no order of tasks", key="task_order", value=list(order), expected=expected)
     count, least = max(order), -1.0 / max(max(order) - 1, 1)
